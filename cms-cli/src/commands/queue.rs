@@ -15,7 +15,7 @@ use crate::{
     flags::Flags,
     output::{Done, Output, counted},
     prompt,
-    reply::{self, Paging, by_id},
+    reply::{self, Paging, by_id, named},
     site,
 };
 
@@ -31,9 +31,9 @@ pub(crate) enum QueueCommand {
         /// Only this status: pending, sending, retry, delivered, failed, held or cancelled
         #[arg(long)]
         status: Option<String>,
-        /// Only jobs of this subscription
-        #[arg(long, value_name = "ID")]
-        webhook: Option<i64>,
+        /// Only jobs of this subscription, by its id or its name
+        #[arg(long, value_name = "WEBHOOK")]
+        webhook: Option<String>,
         #[command(flatten)]
         paging: Paging,
     },
@@ -63,10 +63,11 @@ async fn at(flags: &Flags, out: &Output, client: &Client, command: QueueCommand)
     match command {
         QueueCommand::Stats => reply::record::<Stats>(out, client, &NoQuery {}, &NoBody).await,
         QueueCommand::List { status, webhook, paging } => {
+            let subscription = named::maybe_webhook(client, webhook.as_deref()).await?;
             let query = |limit, cursor| WhichJobs {
                 id: None,
                 status: status.clone(),
-                subscription: webhook,
+                subscription,
                 limit,
                 cursor,
             };

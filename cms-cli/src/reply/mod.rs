@@ -7,7 +7,8 @@
 //! query   parameters of most lists
 //! list    one page, or all pages
 //! single  one record
-//! search  the first match on any page
+//! search  rows on any page, the first match
+//! named   ids from names
 //! acts    entries of the audit log
 //! draft   drafts of pages, changed only as they were seen
 //! ```
@@ -17,6 +18,7 @@ mod call;
 mod cells;
 pub(crate) mod draft;
 mod list;
+pub(crate) mod named;
 mod query;
 mod search;
 mod shapes;

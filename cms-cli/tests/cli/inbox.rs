@@ -67,6 +67,15 @@ fn submissions_are_listed_sorted_noted_and_taken_back() {
         let shown = run(&["show", "1"]).ok();
         assert!(shown.contains("From \"Who\" to \"Thanks\"."), "{shown}");
         run(&["show", "9"]).fails(5);
+        // By the reference, as a visitor reads it out.
+        let detail = run(&["show", "2", "--json"]).json()["data"].clone();
+        let reference = detail["reference"].as_str().expect("a reference").to_lowercase();
+        let same = run(&["show", &reference.replace('-', " "), "--json"]).json();
+        assert_eq!(same["data"]["submission_id"], 2);
+        run(&["note", &reference, "Called"]).ok();
+        for unknown in ["0000-0000", "ghost"] {
+            run(&["show", unknown]).fails(5);
+        }
         run(&["list", "--where", "inbox_state=new"]).fails(1);
 
         // A submission changes as it was seen.

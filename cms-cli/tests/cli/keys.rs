@@ -108,3 +108,29 @@ fn a_rotation_that_ends_the_old_value_is_asked_about_at_a_terminal() {
     // Scripts run it without --yes.
     assert!(cms(dir.path(), &["keys", "rotate", "1"]).ok().contains("_k1_"));
 }
+
+#[test]
+fn a_key_is_named_by_its_name_too() {
+    let dir = site();
+    let run = |args: &[&str]| cms(dir.path(), &[&["keys"], args].concat());
+    for name in ["ci", "CI", "Shop", "twin", "twin"] {
+        run(&["create", "--name", name, "--right", BLOG]).ok();
+    }
+    let id = |name: &str| run(&["show", name, "--json"]).json()["data"]["id"].clone();
+    assert_eq!(
+        [id("ci"), id("CI"), id("shop"), id("2")],
+        [1, 2, 3, 2].map(serde_json::Value::from)
+    );
+    let twins = run(&["show", "twin"]).fails(5);
+    assert!(twins.err.contains("2 API keys are named \"twin\": 4, 5"), "{twins:?}");
+    assert!(twins.err.contains("by its id"), "{twins:?}");
+    assert!(run(&["delete", "none", "--yes"]).fails(5).err.contains("cms keys list"));
+    run(&["disable", "shop"]).ok();
+    let check = run(&["check", "shop", "GET", "/api/backend/item?table=notes"]).fails(1);
+    assert_eq!(check.out, "api_key_disabled\n");
+    run(&["rights", "shop", "--grant", "GET /api/menu"]).ok();
+    run(&["expire", "shop", "--never"]).ok();
+    run(&["denied", "shop"]).ok();
+    run(&["delete", "shop", "--yes"]).ok();
+    run(&["show", "3"]).fails(5);
+}

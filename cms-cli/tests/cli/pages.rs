@@ -39,6 +39,9 @@ fn a_page_is_taken_off_after_a_question() {
     cms(dir.path(), &["pages", "publish", "/"]).ok();
     let run = cms(dir.path(), &["pages", "take-off", "/"]).fails(2);
     assert!(run.err.contains("--yes"), "{run:?}");
-    assert_eq!(cms(dir.path(), &["pages", "show", "/", "--json"]).json()["data"]["published"], true);
+    assert_eq!(
+        cms(dir.path(), &["pages", "show", "/", "--json"]).json()["data"]["published"],
+        true
+    );
     cms(dir.path(), &["pages", "take-off", "/", "--yes"]).ok();
 }

@@ -92,12 +92,7 @@ pub(crate) fn cms_with(dir: &Path, args: &[&str], input: &str) -> Run {
 }
 
 /// Runs `cms` at a terminal, where `answers` are typed; what it shows is the run's output.
-pub(crate) fn at_terminal(
-    dir: &Path,
-    args: &[&str],
-    envs: &[(&str, &str)],
-    answers: &str,
-) -> Run {
+pub(crate) fn at_terminal(dir: &Path, args: &[&str], envs: &[(&str, &str)], answers: &str) -> Run {
     let size = PtySize { rows: 30, cols: 300, pixel_width: 0, pixel_height: 0 };
     let terminal = native_pty_system().openpty(size).expect("a terminal");
     let cms = command(dir);

@@ -257,7 +257,10 @@ async fn at(flags: &Flags, out: &Output, client: &Client, command: FunnelsComman
             publish(out, client, &funnel, seen.rev, strict, false).await
         }
         FunnelsCommand::Archive { funnel, seen } => {
-            prompt::confirm(flags, &format!("Take the funnel {funnel} off? No visit begins then."))?;
+            prompt::confirm(
+                flags,
+                &format!("Take the funnel {funnel} off? No visit begins then."),
+            )?;
             archive(out, client, &funnel, seen.rev).await
         }
         FunnelsCommand::Duplicate(args) => {

@@ -25,11 +25,12 @@ use crate::{
 
 pub(super) async fn set_status(out: &Output, client: &Client, to: String, which: Which) -> Done {
     let what = format!("now {to}");
-    if let Some((id, rev)) = which.single()? {
+    if let Some((id, rev)) = which.single(client).await? {
         let update = SubmissionUpdate { inbox_status: Some(to), ..Default::default() };
         return one(out, client, SubmissionUpdate { id: Some(id), rev, ..update }, &what).await;
     }
-    send(out, client, bulk(BulkOp::SetStatus, which, Some(to.into()))?, &what).await
+    let bulk = bulk(client, BulkOp::SetStatus, which, Some(to.into())).await?;
+    send(out, client, bulk, &what).await
 }
 
 pub(super) async fn assign(out: &Output, client: &Client, user: &str, which: Which) -> Done {
@@ -38,11 +39,12 @@ pub(super) async fn assign(out: &Output, client: &Client, user: &str, which: Whi
         name => Some(named(client, name).await?),
     };
     let what = format!("assigned to {user}");
-    if let Some((id, rev)) = which.single()? {
+    if let Some((id, rev)) = which.single(client).await? {
         let update = SubmissionUpdate { assigned_to: Some(to), ..Default::default() };
         return one(out, client, SubmissionUpdate { id: Some(id), rev, ..update }, &what).await;
     }
-    send(out, client, bulk(BulkOp::Assign, which, to.map(Json::from))?, &what).await
+    let bulk = bulk(client, BulkOp::Assign, which, to.map(Json::from)).await?;
+    send(out, client, bulk, &what).await
 }
 
 pub(super) async fn delete(flags: &Flags, out: &Output, client: &Client, which: Which) -> Done {
@@ -50,13 +52,13 @@ pub(super) async fn delete(flags: &Flags, out: &Output, client: &Client, which: 
         let many = counted(many, "submission");
         prompt::confirm(flags, &format!("Delete {many} for good, with files and mails?"))
     };
-    if let Some((id, rev)) = which.single()? {
+    if let Some((id, rev)) = which.single(client).await? {
         ask(1)?;
         let gone = SubmissionDeletion { id: Some(id), rev };
         let body = as_seen::<DeleteSubmission>(client, id, rev, &gone).await?;
         return told(out, &body, "1 submission deleted.");
     }
-    let bulk = bulk(BulkOp::Delete, which, None)?;
+    let bulk = bulk(client, BulkOp::Delete, which, None).await?;
     let many = bulk.expected.or(bulk.ids.as_ref().map(|ids| ids.len() as i64)).unwrap_or_default();
     ask(many.unsigned_abs())?;
     send(out, client, bulk, "deleted").await
@@ -123,19 +125,23 @@ async fn named(client: &Client, user: &str) -> Done<i64> {
 }
 
 impl Which {
-    /// The only submission that is named by its id, and its `inbox_rev` as the caller knows it.
-    fn single(&self) -> Done<Option<(i64, Option<i64>)>> {
-        match (&self.ids[..], self.rev, self.expected) {
-            ([id], rev, None) => Ok(Some((*id, rev))),
+    /// The only submission that is named, and its `inbox_rev` as the caller knows it.
+    async fn single(&self, client: &Client) -> Done<Option<(i64, Option<i64>)>> {
+        match (&self.submissions[..], self.rev, self.expected) {
+            ([one], rev, None) => Ok(Some((reply::named::submission(client, one).await?, rev))),
             (_, Some(_), _) => Err(Failure::usage("--rev is that of one submission: name its id")),
             _ => Ok(None),
         }
     }
 }
 
-fn bulk(op: BulkOp, which: Which, value: Option<Json>) -> Done<Bulk> {
-    let Which { ids, matching, expected, .. } = which;
-    if !ids.is_empty() {
+async fn bulk(client: &Client, op: BulkOp, which: Which, value: Option<Json>) -> Done<Bulk> {
+    let Which { submissions, matching, expected, .. } = which;
+    if !submissions.is_empty() {
+        let mut ids = Vec::with_capacity(submissions.len());
+        for one in &submissions {
+            ids.push(reply::named::submission(client, one).await?);
+        }
         return Ok(Bulk { op, ids: Some(ids), filter: None, expected, value });
     }
     if matching.is_empty() {

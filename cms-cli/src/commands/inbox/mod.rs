@@ -54,9 +54,12 @@ pub(crate) enum InboxCommand {
         paging: Paging,
     },
     /// Show a submission: answers, the way that it took and why, files, mails
+    #[command(after_help = "Examples:
+  cms inbox show 17
+  cms inbox show F7K2-9QXM")]
     Show {
-        /// Id of the submission
-        id: i64,
+        /// Id of the submission, or the reference that its visitor got
+        submission: String,
     },
     /// Set the state of submissions: new, qualified, contacted, converted or rejected
     #[command(after_help = "Examples:
@@ -83,8 +86,8 @@ pub(crate) enum InboxCommand {
   cms inbox note 17 'Called on Monday'
   cms inbox note 17 - < notes.txt")]
     Note {
-        /// Id of the submission
-        id: i64,
+        /// Id of the submission, or the reference that its visitor got
+        submission: String,
         /// The text, in place of the one before; - for standard input
         text: String,
         /// Only if the submission still has this inbox_rev, which cms inbox show prints
@@ -123,9 +126,9 @@ pub(crate) enum InboxCommand {
 /// Submissions by their ids, or all that match.
 #[derive(Args, Debug)]
 pub(crate) struct Which {
-    /// Ids of the submissions
-    #[arg(conflicts_with_all = ["conditions", "search"])]
-    ids: Vec<i64>,
+    /// Ids of the submissions, or the references that their visitors got
+    #[arg(value_name = "IDS", conflicts_with_all = ["conditions", "search"])]
+    submissions: Vec<String>,
     #[command(flatten)]
     matching: choose::Matching,
     /// How many are expected to match: with another number nothing is changed
@@ -167,15 +170,18 @@ async fn at(flags: &Flags, out: &Output, client: &Client, command: InboxCommand)
             };
             reply::list::<Submissions>(out, client, &paging, &COLUMNS, query).await
         }
-        InboxCommand::Show { id } => {
-            let one = reply::by_id(id);
+        InboxCommand::Show { submission } => {
+            let one = reply::by_id(reply::named::submission(client, &submission).await?);
             reply::record_as::<Submission>(out, client, &one, &NoBody, shown::cell).await
         }
         InboxCommand::SetStatus { status, which } => {
             change::set_status(out, client, status, which).await
         }
         InboxCommand::Assign { user, which } => change::assign(out, client, &user, which).await,
-        InboxCommand::Note { id, text, rev } => change::note(out, client, id, &text, rev).await,
+        InboxCommand::Note { submission, text, rev } => {
+            let id = reply::named::submission(client, &submission).await?;
+            change::note(out, client, id, &text, rev).await
+        }
         InboxCommand::Delete { which } => change::delete(flags, out, client, which).await,
         InboxCommand::Undo => undo(out, client).await,
         InboxCommand::Erase { email, dry_run } => {

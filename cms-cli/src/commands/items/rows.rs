@@ -66,7 +66,12 @@ pub(super) async fn tag(
 }
 
 /// Deletes rows after a question. Stops at the first failure.
-pub(super) async fn delete(flags: &Flags, out: &Output, client: &Client, args: &DeleteArgs) -> Done {
+pub(super) async fn delete(
+    flags: &Flags,
+    out: &Output,
+    client: &Client,
+    args: &DeleteArgs,
+) -> Done {
     let DeleteArgs { table, ids, if_match } = args;
     if if_match.is_some() && ids.len() > 1 {
         return Err(Failure::usage("--if-match is the entity tag of one row: name one id"));

@@ -13,7 +13,7 @@ use cms_http::{
 use crate::{
     input,
     output::{Done, Failure, Output},
-    reply::{self, Paging},
+    reply::{self, Paging, named},
 };
 
 #[derive(Debug, Subcommand)]
@@ -56,9 +56,9 @@ pub(crate) enum DeliveriesCommand {
 /// Flags that choose attempts.
 #[derive(Args, Debug, Default)]
 pub(crate) struct Which {
-    /// Only of this subscription
-    #[arg(long, value_name = "ID")]
-    webhook: Option<i64>,
+    /// Only of this subscription, by its id or its name
+    #[arg(long, value_name = "WEBHOOK")]
+    webhook: Option<String>,
     /// Only of this event
     #[arg(long, value_name = "EVENT")]
     event: Option<String>,
@@ -74,11 +74,12 @@ pub(super) async fn run(out: &Output, client: &Client, command: DeliveriesComman
     match command {
         DeliveriesCommand::List { which, job, submission, paging } => {
             let since = which.since.as_deref().map(input::moment).transpose()?;
+            let subscription = named::maybe_webhook(client, which.webhook.as_deref()).await?;
             let query = |limit, cursor| WhichDeliveries {
                 id: None,
                 job,
                 submission,
-                subscription: which.webhook,
+                subscription,
                 event: which.event.clone(),
                 status: which.status.clone(),
                 since,
@@ -102,14 +103,19 @@ pub(super) async fn run(out: &Output, client: &Client, command: DeliveriesComman
             reply::record::<Deliveries>(out, client, &which, &NoBody).await
         }
         DeliveriesCommand::Redeliver { ids, which, expect } => {
-            let again = again(ids, which, expect)?;
+            let again = again(client, ids, which, expect).await?;
             reply::record::<Redeliver>(out, client, &NoQuery {}, &again).await
         }
     }
 }
 
 /// Deliveries to send again: by their ids, or by a filter and how many it should match.
-fn again(ids: Vec<i64>, which: Which, expected: Option<u64>) -> Done<Redelivery> {
+async fn again(
+    client: &Client,
+    ids: Vec<i64>,
+    which: Which,
+    expected: Option<u64>,
+) -> Done<Redelivery> {
     if !ids.is_empty() {
         return Ok(Redelivery { ids: Some(ids), ..Redelivery::default() });
     }
@@ -119,6 +125,7 @@ fn again(ids: Vec<i64>, which: Which, expected: Option<u64>) -> Done<Redelivery>
         ));
     }
     let Which { webhook, event, status, since } = which;
-    let filter = RedeliveryFilter { subscription: webhook, event, status, since };
+    let subscription = named::maybe_webhook(client, webhook.as_deref()).await?;
+    let filter = RedeliveryFilter { subscription, event, status, since };
     Ok(Redelivery { ids: None, filter: Some(filter), expected })
 }

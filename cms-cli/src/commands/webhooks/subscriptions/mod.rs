@@ -21,7 +21,7 @@ use crate::{
     input,
     output::{Done, Exit, Failure, Output},
     prompt,
-    reply::{self, Paging, by_id},
+    reply::{self, Paging, by_id, named},
 };
 
 #[derive(Debug, Subcommand)]
@@ -30,8 +30,8 @@ pub(crate) enum SubscriptionsCommand {
     List(Paging),
     /// Show a subscription
     Show {
-        /// Id of the subscription
-        id: i64,
+        /// Id or name of the subscription
+        webhook: String,
     },
     /// Create a subscription; its secret is shown once
     #[command(after_help = "Examples:
@@ -63,8 +63,8 @@ pub(crate) enum SubscriptionsCommand {
     },
     /// Change a subscription
     Edit {
-        /// Id of the subscription
-        id: i64,
+        /// Id or name of the subscription
+        webhook: String,
         /// New name
         #[arg(long)]
         name: Option<String>,
@@ -85,34 +85,34 @@ pub(crate) enum SubscriptionsCommand {
     },
     /// Send a test event at once; exit code 0 when it is delivered
     Ping {
-        /// Id of the subscription
-        id: i64,
+        /// Id or name of the subscription
+        webhook: String,
     },
     /// Switch a subscription on; its held jobs are sent now
     Activate {
-        /// Id of the subscription
-        id: i64,
+        /// Id or name of the subscription
+        webhook: String,
         /// Drop the held jobs
         #[arg(long)]
         drop_held: bool,
     },
     /// Switch a subscription off; its jobs are held until it is activated
     Pause {
-        /// Id of the subscription
-        id: i64,
+        /// Id or name of the subscription
+        webhook: String,
     },
     /// Give a subscription a new secret, shown once
     RotateSecret {
-        /// Id of the subscription
-        id: i64,
+        /// Id or name of the subscription
+        webhook: String,
         /// How long the old secret signs too, such as 30s, 10m, 2h or 7d
         #[arg(long, value_name = "TIME", default_value = "0s", value_parser = input::seconds)]
         grace: i64,
     },
     /// Delete a subscription for good, with its jobs; its past deliveries stay for a time
     Delete {
-        /// Id of the subscription
-        id: i64,
+        /// Id or name of the subscription
+        webhook: String,
     },
 }
 
@@ -137,8 +137,9 @@ pub(super) async fn run(
                 ["id", "name", "url", "events", "active", "failure_count", "disabled_reason"];
             reply::list::<Read>(out, client, &paging, &columns, reply::list_query).await
         }
-        SubscriptionsCommand::Show { id } => {
-            reply::record::<Read>(out, client, &reply::one(id), &NoBody).await
+        SubscriptionsCommand::Show { webhook } => {
+            let one = reply::one(named::webhook(client, &webhook).await?);
+            reply::record::<Read>(out, client, &one, &NoBody).await
         }
         SubscriptionsCommand::Create {
             name, url, events, headers, max_retries, inactive, ..
@@ -151,7 +152,8 @@ pub(super) async fn run(
             saved::warn(out, made.meta.as_ref());
             Ok(())
         }
-        SubscriptionsCommand::Edit { id, name, url, events, headers, max_retries, .. } => {
+        SubscriptionsCommand::Edit { webhook, name, url, events, headers, max_retries, .. } => {
+            let id = named::webhook(client, &webhook).await?;
             let events = (!events.is_empty()).then_some(events);
             let custom_headers = (!headers.is_empty()).then(|| headers.into_iter().collect());
             let patch =
@@ -161,25 +163,29 @@ pub(super) async fn run(
             saved::warn(out, changed.meta.as_ref());
             Ok(())
         }
-        SubscriptionsCommand::Ping { id } => {
+        SubscriptionsCommand::Ping { webhook } => {
+            let id = named::webhook(client, &webhook).await?;
             let (answer, pinged) = reply::call::<Ping>(client, &by_id(id), &NoBody).await?;
             reply::show(out, &answer.body, &pinged.data)?;
             let delivered = pinged.data.status == "delivered";
             if delivered { Ok(()) } else { Err(Failure::silent(Exit::Failed)) }
         }
-        SubscriptionsCommand::Activate { id, drop_held } => {
+        SubscriptionsCommand::Activate { webhook, drop_held } => {
+            let id = named::webhook(client, &webhook).await?;
             let held = if drop_held { Held::Drop } else { Held::Replay };
             reply::record::<Activate>(out, client, &by_id(id), &Activation { held }).await
         }
-        SubscriptionsCommand::Pause { id } => {
+        SubscriptionsCommand::Pause { webhook } => {
+            let id = named::webhook(client, &webhook).await?;
             let patch = SubscriptionPatch { active: Some(false), ..SubscriptionPatch::default() };
             reply::record::<Update>(out, client, &by_id(id), &patch).await
         }
-        SubscriptionsCommand::RotateSecret { id, grace } => {
+        SubscriptionsCommand::RotateSecret { webhook, grace } => {
+            let id = named::webhook(client, &webhook).await?;
             prompt::confirm(
                 flags,
                 &format!(
-                    "Give the subscription {id} a new secret? The receiver needs it before the old \
+                    "Give the subscription {webhook} a new secret? The receiver needs it before the old \
                      one ends."
                 ),
             )?;
@@ -187,10 +193,11 @@ pub(super) async fn run(
             let (answer, made) = reply::call::<Rotate>(client, &by_id(id), &grace).await?;
             saved::secret(out, &answer.body, &made.data)
         }
-        SubscriptionsCommand::Delete { id } => {
-            prompt::confirm(flags, &format!("Delete the subscription {id} and its jobs?"))?;
+        SubscriptionsCommand::Delete { webhook } => {
+            let id = named::webhook(client, &webhook).await?;
+            prompt::confirm(flags, &format!("Delete the subscription {webhook} and its jobs?"))?;
             client.call::<Delete>(&by_id(id), &NoBody).await?;
-            out.done(&json!({"deleted": [id]}), &format!("The subscription {id} is deleted."))
+            out.done(&json!({"deleted": [id]}), &format!("The subscription {webhook} is deleted."))
         }
     }
 }
