@@ -29,8 +29,8 @@ pub(crate) struct ExportArgs {
 }
 
 pub(super) async fn run(out: &Output, client: &Client, args: &ExportArgs) -> Done {
-    let [since, until] = args.which.moments()?;
-    let asked = Exported { form: args.form.clone(), since, until, spam: args.which.spam };
+    let Which { since, until, spam } = args.which;
+    let asked = Exported { form: args.form.clone(), since, until, spam };
     if out.json && args.out.is_none() {
         return Err(Failure::usage("the table is CSV: with --json, name a file with --out"));
     }

@@ -1,11 +1,12 @@
 //! `cms webhooks deliveries`: attempts to deliver, through `/api/backend/webhooks/deliveries`
 
 use clap::{Args, Subcommand};
+use cms_core::rfc3339;
 use cms_http::{
     client::Client,
     wire::{
         NoBody,
-        parameters::NoQuery,
+        parameters::{Moment, NoQuery},
         webhooks::{Deliveries, Redeliver, Redelivery, RedeliveryFilter, WhichDeliveries},
     },
 };
@@ -20,7 +21,7 @@ use crate::{
 pub(crate) enum DeliveriesCommand {
     /// List attempts, newest first
     #[command(after_help = "Example:
-  cms webhooks deliveries list --webhook 3 --status failed --since 2026-11-20T00:00:00Z")]
+  cms webhooks deliveries list --webhook shop --status failed --since 2d")]
     List {
         #[command(flatten)]
         which: Which,
@@ -65,15 +66,14 @@ pub(crate) struct Which {
     /// Only these: delivered, failed (all others), or one fault such as timeout, status, connect
     #[arg(long)]
     status: Option<String>,
-    /// Only since this date-time, such as 2026-11-21T09:30:00Z
-    #[arg(long, value_name = "TIME")]
-    since: Option<String>,
+    /// Only since this date-time, such as 2026-11-21T09:30:00Z, or for this long, such as 2d
+    #[arg(long, value_name = "TIME", value_parser = input::moment)]
+    since: Option<Moment>,
 }
 
 pub(super) async fn run(out: &Output, client: &Client, command: DeliveriesCommand) -> Done {
     match command {
         DeliveriesCommand::List { which, job, submission, paging } => {
-            let since = which.since.as_deref().map(input::moment).transpose()?;
             let subscription = named::maybe_webhook(client, which.webhook.as_deref()).await?;
             let query = |limit, cursor| WhichDeliveries {
                 id: None,
@@ -82,7 +82,7 @@ pub(super) async fn run(out: &Output, client: &Client, command: DeliveriesComman
                 subscription,
                 event: which.event.clone(),
                 status: which.status.clone(),
-                since,
+                since: which.since,
                 limit,
                 cursor,
             };
@@ -126,6 +126,7 @@ async fn again(
     }
     let Which { webhook, event, status, since } = which;
     let subscription = named::maybe_webhook(client, webhook.as_deref()).await?;
+    let since = since.map(|since| rfc3339(since.0));
     let filter = RedeliveryFilter { subscription, event, status, since };
     Ok(Redelivery { ids: None, filter: Some(filter), expected })
 }
