@@ -4,7 +4,7 @@ use clap::{Parser, Subcommand};
 
 use crate::{
     commands::{
-        audit, auth, cache, completions, config, context, doctor, events, exit_codes, forms,
+        api, audit, auth, cache, completions, config, context, doctor, events, exit_codes, forms,
         funnels, groups, inbox, init, items, keys, limits, login, mail, media, migrate, origins,
         pages, plugins, process_webhooks, queue, serve, tables, tasks, users, webhooks, widgets,
     },
@@ -125,6 +125,8 @@ pub(crate) enum Command {
     Logout,
     /// Tell which site commands are about, and as whom
     Whoami,
+    /// Call any endpoint, and print its reply as it comes
+    Api(api::ApiArgs),
     /// Names for running sites
     #[command(subcommand)]
     Context(context::ContextCommand),

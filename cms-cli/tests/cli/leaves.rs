@@ -63,6 +63,7 @@ pub(crate) const PAGES: &str = r#"[
 /// Commands that end well on a site with the table `notes`, in this order.
 pub(crate) const ORDINARY: &[Call] = &[
     ("init", &[], ""),
+    ("api", &["GET", "/api/pages"], ""),
     ("items create", &["notes", "-"], r#"{"text": "a"}"#),
     ("items list", &["notes"], ""),
     ("items get", &["notes", "1"], ""),

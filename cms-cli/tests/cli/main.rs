@@ -1,6 +1,7 @@
 //! The `cms` binary from outside, as a shell sees it.
 
 mod acting;
+mod api;
 mod demo;
 mod doctor;
 mod editor;
