@@ -201,3 +201,26 @@ fn batches_are_cut_by_bytes_too() {
     .json();
     assert_eq!(run["data"]["rows"], 30);
 }
+
+#[test]
+fn an_import_without_events_is_for_administrators() {
+    let dir = site();
+    let import = |at: &[&str]| {
+        let args = ["items", "import", "notes", "-", "--format", "csv", "--no-events"];
+        cms_with(dir.path(), &[&args, at].concat(), "n\n1\n2\n")
+    };
+    let events = || cms(dir.path(), &["events", "tail", "--no-follow", "--since", "1h"]).ok();
+    let before = events();
+    import(&[]).ok();
+    assert_eq!(events(), before);
+    let audit = cms(dir.path(), &["audit", "list", "--table", "notes"]).ok();
+    assert!(audit.contains("\tno_events\tnotes\t*\t"), "{audit}");
+
+    let key = dir.path().join("key");
+    let key = key.to_str().expect("a path");
+    let right = "POST /api/backend/item?table=notes";
+    cms(dir.path(), &["keys", "create", "--name", "k", "--right", right, "--out", key]).ok();
+    let server = Served::start(dir.path(), &[]);
+    let run = import(&["--url", &server.url, "--key-file", key]).fails(4);
+    assert!(run.err.contains("administrators") && run.err.contains("0 rows were written"));
+}
