@@ -45,3 +45,28 @@ fn a_page_is_taken_off_after_a_question() {
     );
     cms(dir.path(), &["pages", "take-off", "/", "--yes"]).ok();
 }
+
+#[test]
+fn options_keep_their_older_names() {
+    let dir = site();
+    let run = |args: &[&str]| cms(dir.path(), args);
+    cms_with(dir.path(), &["items", "create", "pages", "-"], PAGES).ok();
+    for name in ["--language", "--lang"] {
+        let german = run(&["items", "get", "pages", "1", name, "de", "--json"]).json();
+        assert_eq!(german["data"]["title"], "Start", "{name}");
+    }
+    for name in ["--out", "--output"] {
+        let file = dir.path().join(format!("widgets{name}.json"));
+        run(&["widgets", "rebuild", name, file.to_str().expect("a path")]).ok();
+        assert!(file.exists(), "{name}");
+    }
+    for name in ["--expected", "--expect"] {
+        let again = ["webhooks", "deliveries", "redeliver", "--status", "failed", name];
+        run(&[&again[..], &["7"]].concat()).fails(6);
+    }
+    for ttl in ["60", "2h"] {
+        run(&["pages", "link", "/", "--ttl", ttl]).ok();
+        run(&["cache", "ttl", ttl]).ok();
+    }
+    run(&["cache", "ttl", "soon"]).fails(2);
+}

@@ -47,8 +47,8 @@ pub(crate) enum ItemsCommand {
         /// Id of the row
         id: String,
         /// The version in this language
-        #[arg(long, value_name = "LANGUAGE")]
-        lang: Option<String>,
+        #[arg(long, alias = "lang", value_name = "LANGUAGE")]
+        language: Option<String>,
     },
     /// Add a row (a JSON object), or several (an array: all rows or none)
     #[command(after_help = "Example: echo '{\"name\":\"Ada\"}' | cms items create authors -")]
@@ -71,8 +71,8 @@ pub(crate) enum ItemsCommand {
         #[arg(long, value_name = "ETAG")]
         if_match: Option<String>,
         /// The version in this language
-        #[arg(long, value_name = "LANGUAGE")]
-        lang: Option<String>,
+        #[arg(long, alias = "lang", value_name = "LANGUAGE")]
+        language: Option<String>,
     },
     /// Delete rows that nobody else changes meanwhile
     Delete(DeleteArgs),
@@ -93,21 +93,21 @@ async fn at(flags: &Flags, out: &Output, site: &Site, command: ItemsCommand) -> 
             let ask = filters.ask(&table).maybe("count", count.then_some(true));
             reply::records(out, client, &paging, ask).await
         }
-        ItemsCommand::Get { table, id, lang } => {
+        ItemsCommand::Get { table, id, language } => {
             let ask = Ask::get(ITEM).query("table", table).query("id", id);
-            rows::print(out, client, ask.maybe("language", lang)).await
+            rows::print(out, client, ask.maybe("language", language)).await
         }
         ItemsCommand::Create { table, file } => {
             let ask = Ask::post(ITEM).query("table", table).text(input::text(&file)?);
             rows::print(out, client, ask).await
         }
-        ItemsCommand::Update { table, id, file, if_match, lang } => {
+        ItemsCommand::Update { table, id, file, if_match, language } => {
             let tag = match if_match {
-                None => rows::tag(client, &table, &id, lang.as_deref()).await?,
+                None => rows::tag(client, &table, &id, language.as_deref()).await?,
                 seen => seen,
             };
             let ask =
-                Ask::patch(ITEM).query("table", table).query("id", id).maybe("language", lang);
+                Ask::patch(ITEM).query("table", table).query("id", id).maybe("language", language);
             rows::print(out, client, ask.text(input::text(&file)?).if_match(tag)).await
         }
         ItemsCommand::Delete(args) => rows::delete(flags, out, client, &args).await,

@@ -27,6 +27,7 @@ use self::{
 };
 use crate::{
     flags::Flags,
+    input,
     output::{Done, Output},
     prompt,
     reply::{
@@ -123,12 +124,12 @@ pub(crate) enum PagesCommand {
     /// Show or set when a page is published and taken off by itself
     Schedule(ScheduleArgs),
     /// Make a link that shows a draft without a login
-    #[command(after_help = "Example: cms pages link / --ttl 3600 --note 'For the agency'")]
+    #[command(after_help = "Example: cms pages link / --ttl 2d --note 'For the agency'")]
     Link {
         /// Id, address or view of the page
         page: String,
-        /// Seconds for which it shows the draft, 30 days at most
-        #[arg(long, value_name = "SECONDS", default_value_t = 86_400)]
+        /// How long it shows the draft, such as 2h or 7d, 30 days at most
+        #[arg(long, value_name = "TIME", default_value = "1d", value_parser = input::seconds)]
         ttl: i64,
         /// For whom it is
         #[arg(long, value_name = "TEXT")]

@@ -42,15 +42,21 @@ pub(crate) enum DeliveriesCommand {
     /// Send deliveries again: same event and body, new signature
     #[command(after_help = "Examples:
   cms webhooks deliveries redeliver 4711 4712
-  cms webhooks deliveries redeliver --webhook 3 --status failed --expect 12")]
+  cms webhooks deliveries redeliver --webhook 3 --status failed --expected 12")]
     Redeliver {
         /// Ids of the deliveries
         ids: Vec<i64>,
         #[command(flatten)]
         which: Which,
         /// How many deliveries the filter should match; with more or fewer, none is sent again
-        #[arg(long, value_name = "N", conflicts_with = "ids", required_unless_present = "ids")]
-        expect: Option<u64>,
+        #[arg(
+            long,
+            alias = "expect",
+            value_name = "N",
+            conflicts_with = "ids",
+            required_unless_present = "ids"
+        )]
+        expected: Option<u64>,
     },
 }
 
@@ -102,8 +108,8 @@ pub(super) async fn run(out: &Output, client: &Client, command: DeliveriesComman
             let which = WhichDeliveries { id: Some(id), ..WhichDeliveries::default() };
             reply::record::<Deliveries>(out, client, &which, &NoBody).await
         }
-        DeliveriesCommand::Redeliver { ids, which, expect } => {
-            let again = again(client, ids, which, expect).await?;
+        DeliveriesCommand::Redeliver { ids, which, expected } => {
+            let again = again(client, ids, which, expected).await?;
             reply::record::<Redeliver>(out, client, &NoQuery {}, &again).await
         }
     }
@@ -121,7 +127,7 @@ async fn again(
     }
     if expected.is_none() {
         return Err(Failure::usage(
-            "no deliveries are named: give their ids, or a filter with --expect N",
+            "no deliveries are named: give their ids, or a filter with --expected N",
         ));
     }
     let Which { webhook, event, status, since } = which;
