@@ -1,16 +1,17 @@
 //! Calls the site and prints the reply.
 //!
 //! ```text
-//! call    an operation: its reply as text and as its type
-//! cells   how a column of a row is shown
-//! shapes  replies that hold one thing, and those that hold a page
-//! query   parameters of most lists
-//! list    one page, or all pages
-//! single  one record
-//! search  rows on any page, the first match
-//! named   ids from names
-//! acts    entries of the audit log
-//! draft   drafts of pages, changed only as they were seen
+//! call      an operation: its reply as text and as its type
+//! cells     how a column of a row is shown
+//! shapes    replies that hold one thing, and those that hold a page
+//! query     parameters of most lists
+//! list      one page, or all pages
+//! single    one record
+//! search    rows on any page, the first match
+//! named     ids from names
+//! acts      entries of the audit log
+//! streamed  large replies, written as they come
+//! draft     drafts of pages, changed only as they were seen
 //! ```
 
 pub(crate) mod acts;
@@ -23,6 +24,7 @@ mod query;
 mod search;
 mod shapes;
 mod single;
+pub(crate) mod streamed;
 
 pub(crate) use call::{call, data};
 pub(crate) use list::{LARGEST_PAGE, Paging, list, list_as, records};

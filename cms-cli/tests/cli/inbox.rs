@@ -111,6 +111,9 @@ fn submissions_are_listed_sorted_noted_and_taken_back() {
         assert!(lines[1].ends_with(",ada@example.org,Called on Monday,"), "{table}");
         let lines = run(&["export", "--format", "jsonl"]).ok();
         assert_eq!(lines.lines().count(), 3, "{lines}");
+        let body = run(&["export", "--json", "--sort", "started_at"]).json();
+        let ids = body["data"].as_array().expect("a list").iter().map(|one| &one["submission_id"]);
+        assert_eq!(ids.collect::<Vec<_>>(), [1, 2, 3]);
         run(&["export", "none"]).fails(5);
         let file = dir.path().join("inbox.csv");
         run(&["export", "--no-bom", "--out", file.to_str().expect("a path"), "--json"]).json();
