@@ -7,6 +7,7 @@
 //! query     parameters of most lists
 //! list      one page, or all pages
 //! single    one record
+//! several   one act for several things
 //! search    rows on any page, the first match
 //! named     ids from names
 //! acts      entries of the audit log
@@ -22,12 +23,15 @@ mod list;
 pub(crate) mod named;
 mod query;
 mod search;
+mod several;
 mod shapes;
 mod single;
 pub(crate) mod streamed;
 
 pub(crate) use call::{call, data};
+pub(crate) use cells::plain;
 pub(crate) use list::{LARGEST_PAGE, Paging, list, list_as, records};
 pub(crate) use query::{by_id, list_query, listing, one};
 pub(crate) use search::first;
+pub(crate) use several::{change, several};
 pub(crate) use single::{record, record_as, show};

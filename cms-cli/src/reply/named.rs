@@ -19,11 +19,29 @@ pub(crate) async fn key(client: &Client, key: &str) -> Done<i64> {
     find::<keys::Read>(client, ("API key", "cms keys list"), key, list_query, known).await
 }
 
+/// As [`key`], of each.
+pub(crate) async fn keys(client: &Client, named: &[String]) -> Done<Vec<i64>> {
+    let mut ids = Vec::with_capacity(named.len());
+    for one in named {
+        ids.push(key(client, one).await?);
+    }
+    Ok(ids)
+}
+
 /// The id of a subscription, from its id or its name.
 pub(crate) async fn webhook(client: &Client, webhook: &str) -> Done<i64> {
     let known = |webhook: &cms_core::webhooks::Subscription| (webhook.id, webhook.name.clone());
     let what = ("webhook", "cms webhooks list");
     find::<webhooks::Read>(client, what, webhook, list_query, known).await
+}
+
+/// As [`webhook`], of each.
+pub(crate) async fn webhooks(client: &Client, named: &[String]) -> Done<Vec<i64>> {
+    let mut ids = Vec::with_capacity(named.len());
+    for one in named {
+        ids.push(webhook(client, one).await?);
+    }
+    Ok(ids)
 }
 
 /// As [`webhook`], when one is named.

@@ -22,6 +22,7 @@ mod receivers;
 mod refusals;
 mod remote;
 mod setup;
+mod several;
 mod shown;
 mod support;
 mod tmux;

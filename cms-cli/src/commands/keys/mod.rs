@@ -21,7 +21,7 @@ use serde_json::json;
 use crate::{
     flags::Flags,
     input,
-    output::{Done, Output},
+    output::{Done, Output, counted},
     prompt,
     reply::{self, Paging, by_id, named},
     site,
@@ -73,15 +73,17 @@ pub(crate) enum KeysCommand {
         #[arg(long, value_name = "FILE")]
         out: Option<PathBuf>,
     },
-    /// Switch a key on
+    /// Switch keys on
     Enable {
-        /// Id or name of the key
-        key: String,
+        /// Ids or names of the keys; - takes them from standard input
+        #[arg(required = true, value_name = "KEYS")]
+        keys: Vec<String>,
     },
-    /// Switch a key off, from the next request on
+    /// Switch keys off, from the next request on
     Disable {
-        /// Id or name of the key
-        key: String,
+        /// Ids or names of the keys; - takes them from standard input
+        #[arg(required = true, value_name = "KEYS")]
+        keys: Vec<String>,
     },
     /// Set or remove the day of expiry
     Expire {
@@ -131,10 +133,11 @@ pub(crate) enum KeysCommand {
         #[arg(long)]
         grant: bool,
     },
-    /// Delete a key for good
+    /// Delete keys for good
     Delete {
-        /// Id or name of the key
-        key: String,
+        /// Ids or names of the keys; - takes them from standard input
+        #[arg(required = true, value_name = "KEYS")]
+        keys: Vec<String>,
     },
 }
 
@@ -167,12 +170,8 @@ async fn at(flags: &Flags, out: &Output, client: &Client, command: KeysCommand) 
             let grace = Grace { grace_s: grace };
             value::obtain::<Rotate>(out, client, &by_id(id), &grace, file).await
         }
-        KeysCommand::Enable { key } => {
-            update(out, client, &key, ApiKeyPatch { active: Some(true), ..patch }).await
-        }
-        KeysCommand::Disable { key } => {
-            update(out, client, &key, ApiKeyPatch { active: Some(false), ..patch }).await
-        }
+        KeysCommand::Enable { keys } => switch(out, client, keys, true).await,
+        KeysCommand::Disable { keys } => switch(out, client, keys, false).await,
         KeysCommand::Expire { key, on, .. } => {
             update(out, client, &key, ApiKeyPatch { expires_on: Some(on), ..patch }).await
         }
@@ -191,16 +190,26 @@ async fn at(flags: &Flags, out: &Output, client: &Client, command: KeysCommand) 
         KeysCommand::Denied { key, grant } => {
             denied::run(out, client, named::key(client, &key).await?, grant).await
         }
-        KeysCommand::Delete { key } => {
-            let id = named::key(client, &key).await?;
-            prompt::confirm(
-                flags,
-                &format!("Delete the API key {key}? Programs that use it stop working."),
-            )?;
-            client.call::<Delete>(&by_id(id), &NoBody).await?;
-            out.done(&json!({"deleted": [id]}), &format!("The key {key} is deleted."))
+        KeysCommand::Delete { keys } => {
+            let keys = input::named(keys)?;
+            let ids = named::keys(client, &keys).await?;
+            let (many, keys) = (counted(ids.len() as u64, "API key"), keys.join(", "));
+            let question = format!("Delete {many} ({keys})? Programs that use it stop working.");
+            prompt::confirm(flags, &question)?;
+            reply::several(out, &ids, async |id| {
+                Ok(client.call::<Delete>(&by_id(id), &NoBody).await?)
+            })
+            .await?;
+            out.done(&json!({"deleted": ids}), &format!("{many} deleted: {keys}"))
         }
     }
+}
+
+/// Switches keys on or off.
+async fn switch(out: &Output, client: &Client, keys: Vec<String>, active: bool) -> Done {
+    let ids = named::keys(client, &input::named(keys)?).await?;
+    let patch = ApiKeyPatch { active: Some(active), ..ApiKeyPatch::default() };
+    reply::change::<Update>(out, client, &ids, &patch, (&COLUMNS, reply::plain)).await
 }
 
 async fn update(out: &Output, client: &Client, key: &str, patch: ApiKeyPatch) -> Done {

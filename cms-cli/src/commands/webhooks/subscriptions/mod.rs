@@ -19,10 +19,14 @@ use super::header;
 use crate::{
     flags::Flags,
     input,
-    output::{Done, Exit, Failure, Output},
+    output::{Done, Exit, Failure, Output, counted},
     prompt,
     reply::{self, Paging, by_id, named},
 };
+
+/// The columns of a list.
+const COLUMNS: [&str; 7] =
+    ["id", "name", "url", "events", "active", "failure_count", "disabled_reason"];
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum SubscriptionsCommand {
@@ -88,18 +92,20 @@ pub(crate) enum SubscriptionsCommand {
         /// Id or name of the subscription
         webhook: String,
     },
-    /// Switch a subscription on; its held jobs are sent now
+    /// Switch subscriptions on; their held jobs are sent now
     Activate {
-        /// Id or name of the subscription
-        webhook: String,
+        /// Ids or names of the subscriptions; - takes them from standard input
+        #[arg(required = true, value_name = "WEBHOOKS")]
+        webhooks: Vec<String>,
         /// Drop the held jobs
         #[arg(long)]
         drop_held: bool,
     },
-    /// Switch a subscription off; its jobs are held until it is activated
+    /// Switch subscriptions off; their jobs are held until they are activated
     Pause {
-        /// Id or name of the subscription
-        webhook: String,
+        /// Ids or names of the subscriptions; - takes them from standard input
+        #[arg(required = true, value_name = "WEBHOOKS")]
+        webhooks: Vec<String>,
     },
     /// Give a subscription a new secret, shown once
     RotateSecret {
@@ -109,10 +115,11 @@ pub(crate) enum SubscriptionsCommand {
         #[arg(long, value_name = "TIME", default_value = "0s", value_parser = input::seconds)]
         grace: i64,
     },
-    /// Delete a subscription for good, with its jobs; its past deliveries stay for a time
+    /// Delete subscriptions for good, with their jobs; past deliveries stay for a time
     Delete {
-        /// Id or name of the subscription
-        webhook: String,
+        /// Ids or names of the subscriptions; - takes them from standard input
+        #[arg(required = true, value_name = "WEBHOOKS")]
+        webhooks: Vec<String>,
     },
 }
 
@@ -133,9 +140,7 @@ pub(super) async fn run(
 ) -> Done {
     match command {
         SubscriptionsCommand::List(paging) => {
-            let columns =
-                ["id", "name", "url", "events", "active", "failure_count", "disabled_reason"];
-            reply::list::<Read>(out, client, &paging, &columns, reply::list_query).await
+            reply::list::<Read>(out, client, &paging, &COLUMNS, reply::list_query).await
         }
         SubscriptionsCommand::Show { webhook } => {
             let one = reply::one(named::webhook(client, &webhook).await?);
@@ -170,15 +175,16 @@ pub(super) async fn run(
             let delivered = pinged.data.status == "delivered";
             if delivered { Ok(()) } else { Err(Failure::silent(Exit::Failed)) }
         }
-        SubscriptionsCommand::Activate { webhook, drop_held } => {
-            let id = named::webhook(client, &webhook).await?;
+        SubscriptionsCommand::Activate { webhooks, drop_held } => {
+            let ids = named::webhooks(client, &input::named(webhooks)?).await?;
             let held = if drop_held { Held::Drop } else { Held::Replay };
-            reply::record::<Activate>(out, client, &by_id(id), &Activation { held }).await
+            let body = Activation { held };
+            reply::change::<Activate>(out, client, &ids, &body, (&COLUMNS, reply::plain)).await
         }
-        SubscriptionsCommand::Pause { webhook } => {
-            let id = named::webhook(client, &webhook).await?;
+        SubscriptionsCommand::Pause { webhooks } => {
+            let ids = named::webhooks(client, &input::named(webhooks)?).await?;
             let patch = SubscriptionPatch { active: Some(false), ..SubscriptionPatch::default() };
-            reply::record::<Update>(out, client, &by_id(id), &patch).await
+            reply::change::<Update>(out, client, &ids, &patch, (&COLUMNS, reply::plain)).await
         }
         SubscriptionsCommand::RotateSecret { webhook, grace } => {
             let id = named::webhook(client, &webhook).await?;
@@ -193,11 +199,16 @@ pub(super) async fn run(
             let (answer, made) = reply::call::<Rotate>(client, &by_id(id), &grace).await?;
             saved::secret(out, &answer.body, &made.data)
         }
-        SubscriptionsCommand::Delete { webhook } => {
-            let id = named::webhook(client, &webhook).await?;
-            prompt::confirm(flags, &format!("Delete the subscription {webhook} and its jobs?"))?;
-            client.call::<Delete>(&by_id(id), &NoBody).await?;
-            out.done(&json!({"deleted": [id]}), &format!("The subscription {webhook} is deleted."))
+        SubscriptionsCommand::Delete { webhooks } => {
+            let webhooks = input::named(webhooks)?;
+            let ids = named::webhooks(client, &webhooks).await?;
+            let (many, webhooks) = (counted(ids.len() as u64, "subscription"), webhooks.join(", "));
+            prompt::confirm(flags, &format!("Delete {many} ({webhooks}) with all jobs?"))?;
+            reply::several(out, &ids, async |id| {
+                Ok(client.call::<Delete>(&by_id(id), &NoBody).await?)
+            })
+            .await?;
+            out.done(&json!({"deleted": ids}), &format!("{many} deleted: {webhooks}"))
         }
     }
 }
