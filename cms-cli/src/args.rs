@@ -101,7 +101,7 @@ pub(crate) enum Command {
     /// Mails: providers, a test, the log
     #[command(subcommand)]
     Mail(mail::MailCommand),
-    /// Tasks of plugins, and the history of their runs
+    /// Tasks of plugins and of the service, and the history of their runs
     #[command(subcommand)]
     Tasks(tasks::TasksCommand),
     /// Plugins: what the site found, checks for those who write them

@@ -134,6 +134,13 @@ fn submissions_are_listed_sorted_noted_and_taken_back() {
         run(&["set-status", "new", "1", "2"]).ok();
     }
     let run = |args: &[&str]| cms(dir.path(), &[&["inbox"], args].concat());
+    // Help names every column of a list.
+    let help = run(&["list", "--help"]).ok();
+    let words: std::collections::BTreeSet<&str> = help.split_whitespace().collect();
+    let row = run(&["list", "--json"]).json()["data"][0].clone();
+    for column in row.as_object().expect("a submission").keys() {
+        assert!(words.contains(column.as_str()), "{column}");
+    }
     let alone = run(&[]).fails(2);
     assert!(alone.err.contains("needs a terminal") && alone.err.contains("cms inbox list"));
     run(&["delete", "1"]).fails(2);

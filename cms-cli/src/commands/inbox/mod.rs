@@ -46,7 +46,14 @@ pub(crate) enum InboxCommand {
     #[command(after_help = "Examples:
   cms inbox list --where inbox_status=new --where is_spam=false
   cms inbox list --search ada --sort -score --all
-  cms inbox list --view 'My leads'")]
+  cms inbox list --view 'My leads'
+
+Columns of --where and --sort: submission_id funnel_id funnel_slug funnel_name version
+language_short status inbox_status is_spam is_test assigned_to assigned_name contact_name
+contact_email contact_phone company summary score last_node_id last_node_name end_node_id end_kind
+steps_answered progress_pct reference source_url referer utm_source utm_medium utm_campaign utm_term
+utm_content mail_rule_id mail_status started_at last_activity_at completed_at abandoned_at
+duration_s first_touched_at expires_at inbox_rev")]
     List {
         #[command(flatten)]
         choose: Choose,
