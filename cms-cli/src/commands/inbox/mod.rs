@@ -48,7 +48,7 @@ pub(crate) enum InboxCommand {
   cms inbox list --search ada --sort -score --all
   cms inbox list --view 'My leads'
 
-Columns of --where and --sort: submission_id funnel_id funnel_slug funnel_name version
+Columns of --where and --sort: submission_id funnel_id funnel_name version
 language_short status inbox_status is_spam is_test assigned_to assigned_name contact_name
 contact_email contact_phone company summary score last_node_id last_node_name end_node_id end_kind
 steps_answered progress_pct reference source_url referer utm_source utm_medium utm_campaign utm_term
