@@ -15,7 +15,8 @@ impl Client {
     /// Makes the call once, for a reply that is larger than memory should hold, or has no end.
     ///
     /// # Errors
-    /// [`ClientError`], also for every status that is not 2xx. A part is an error when the reply broke off.
+    /// [`ClientError`], also for every status that is not 2xx. A part is an error when the reply
+    /// broke off.
     pub async fn stream(&self, ask: &Ask) -> Result<Parts, ClientError> {
         match self {
             Self::Local(api) | Self::LocalAs(api, _) => {

@@ -257,10 +257,8 @@ async fn at(flags: &Flags, out: &Output, client: &Client, command: FunnelsComman
             publish(out, client, &funnel, seen.rev, strict, false).await
         }
         FunnelsCommand::Archive { funnel, seen } => {
-            prompt::confirm(
-                flags,
-                &format!("Take the funnel {funnel} off? No visit begins then."),
-            )?;
+            let question = format!("Take the funnel {funnel} off? No visit begins then.");
+            prompt::confirm(flags, &question)?;
             archive(out, client, &funnel, seen.rev).await
         }
         FunnelsCommand::Duplicate(args) => {

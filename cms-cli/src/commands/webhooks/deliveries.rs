@@ -28,9 +28,9 @@ pub(crate) enum DeliveriesCommand {
         /// Only of this job of the queue
         #[arg(long, value_name = "ID")]
         job: Option<i64>,
-        /// Only of the events of this visit of a funnel, by the id of its submission
-        #[arg(long, value_name = "ID")]
-        submission: Option<i64>,
+        /// Only of the events of this visit of a funnel, by the id or reference of its submission
+        #[arg(long, value_name = "SUBMISSION")]
+        submission: Option<String>,
         #[command(flatten)]
         paging: Paging,
     },
@@ -81,6 +81,10 @@ pub(super) async fn run(out: &Output, client: &Client, command: DeliveriesComman
     match command {
         DeliveriesCommand::List { which, job, submission, paging } => {
             let subscription = named::maybe_webhook(client, which.webhook.as_deref()).await?;
+            let submission = match submission {
+                Some(submission) => Some(named::submission(client, &submission).await?),
+                None => None,
+            };
             let query = |limit, cursor| WhichDeliveries {
                 id: None,
                 job,

@@ -191,8 +191,8 @@ pub(super) async fn run(
             prompt::confirm(
                 flags,
                 &format!(
-                    "Give the subscription {webhook} a new secret? The receiver needs it before the old \
-                     one ends."
+                    "Give the subscription {webhook} a new secret? The receiver needs it before \
+                     the old one ends."
                 ),
             )?;
             let grace = Grace { grace_s: grace };
