@@ -364,3 +364,42 @@ async fn a_kept_reply_is_not_for_who_was_revoked() {
         assert_eq!(repeat(&caller, late.boxed()).await, 401, "{}", way.0);
     }
 }
+
+/// Who may still write, but is no administrator any more, writes no records without events.
+#[tokio::test]
+async fn records_without_events_need_an_administrator_to_the_end() {
+    let site = Site::open().await;
+    let row = json!([Right::parse("POST /api/backend/item?table=settings").unwrap()]).to_string();
+    let (key_id, value) = site.key_with(|_| {}, &["*"]).await;
+    let less = "update cms_user_groups set rights = '[\"settings_settings_edit\"]' where id = {id}";
+    let callers = [
+        Caller {
+            header: ("x-api-key", value),
+            revoke: format!("update cms_api_keys set rights = '{row}' where id = {key_id}"),
+            code: "permission_denied",
+        },
+        user(&site, 90, ("reduced", less, "permission_denied")).await,
+    ];
+    for caller in callers {
+        let mut act = Act {
+            method: "POST",
+            target: "/api/backend/item?table=settings&no_events=true".to_owned(),
+            body: json!({"name": "a", "value": "b"}).to_string(),
+            access: Access::Table,
+            writes: true,
+        };
+        let (tell, told) = tokio::sync::oneshot::channel();
+        let late = async {
+            site.database.run(caller.revoke.clone()).await;
+            let _ = tell.send(written(&site).await);
+        };
+        let (status, reply) = send(&site, &act, &caller, body(&act.body, late.boxed())).await;
+        assert_eq!((status, &reply["error"]), (403, &json!(caller.code)), "{reply}");
+        assert_eq!(written(&site).await, told.await.unwrap(), "{} has written", caller.header.0);
+        // With events the same call is carried out.
+        act.target = "/api/backend/item?table=settings".to_owned();
+        act.body = json!({"name": caller.header.0, "value": "b"}).to_string();
+        let (status, reply) = send(&site, &act, &caller, body(&act.body, async {}.boxed())).await;
+        assert_eq!(status, 201, "{reply}");
+    }
+}

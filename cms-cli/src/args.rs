@@ -4,7 +4,7 @@ use clap::{Parser, Subcommand};
 
 use crate::{
     commands::{
-        audit, auth, cache, completions, config, context, doctor, events, exit_codes, forms,
+        api, audit, auth, cache, completions, config, context, doctor, events, exit_codes, forms,
         funnels, groups, inbox, init, items, keys, limits, login, mail, media, migrate, origins,
         pages, plugins, process_webhooks, queue, serve, tables, tasks, users, webhooks, widgets,
     },
@@ -27,6 +27,30 @@ pub(crate) struct Cli {
     pub(crate) flags: Flags,
     #[command(subcommand)]
     pub(crate) command: Option<Command>,
+}
+
+impl Command {
+    /// Whether it works on files, settings or the whole database, so that nobody's rights count.
+    pub(crate) fn is_by_nobody(&self) -> bool {
+        match self {
+            Self::Init(_)
+            | Self::Serve(_)
+            | Self::ProcessWebhooks(_)
+            | Self::Context(_)
+            | Self::Config(_)
+            | Self::Migrate(_)
+            | Self::Doctor(_)
+            | Self::Version
+            | Self::Completions(_)
+            | Self::ExitCodes
+            | Self::Mail(mail::MailCommand::Sink(_))
+            | Self::Webhooks(
+                webhooks::WebhooksCommand::Listen(_) | webhooks::WebhooksCommand::Verify(_),
+            ) => true,
+            Self::Plugins(command) => command.is_by_nobody(),
+            _ => false,
+        }
+    }
 }
 
 /// The nouns.
@@ -77,7 +101,7 @@ pub(crate) enum Command {
     /// Mails: providers, a test, the log
     #[command(subcommand)]
     Mail(mail::MailCommand),
-    /// Tasks of plugins, and the history of their runs
+    /// Tasks of plugins and of the service, and the history of their runs
     #[command(subcommand)]
     Tasks(tasks::TasksCommand),
     /// Plugins: what the site found, checks for those who write them
@@ -101,6 +125,8 @@ pub(crate) enum Command {
     Logout,
     /// Tell which site commands are about, and as whom
     Whoami,
+    /// Call any endpoint, and print its reply as it comes
+    Api(api::ApiArgs),
     /// Names for running sites
     #[command(subcommand)]
     Context(context::ContextCommand),

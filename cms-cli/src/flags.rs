@@ -23,6 +23,9 @@ pub(crate) struct Flags {
     /// the session of cms login
     #[arg(long, global = true, env = "CMS_API_KEY_FILE", value_name = "FILE")]
     pub(crate) key_file: Option<PathBuf>,
+    /// Name or id of a user, on the site's own machine: see and do what that user may, and no more
+    #[arg(long = "as", global = true, value_name = "USER")]
+    pub(crate) acts_as: Option<String>,
     #[command(flatten)]
     pub(crate) print: PrintFlags,
     /// Answer yes to every question

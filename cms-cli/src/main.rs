@@ -42,7 +42,7 @@ use crate::commands::tui;
 use crate::{
     args::{Cli, Command},
     commands::{
-        audit, auth, cache, completions, config, context, doctor, events, exit_codes, forms,
+        api, audit, auth, cache, completions, config, context, doctor, events, exit_codes, forms,
         funnels, groups, inbox, init, items, keys, limits, login, logout, mail, media, migrate,
         origins, pages, plugins, process_webhooks, queue, serve, start, tables, tasks, users,
         version, webhooks, whoami, widgets,
@@ -86,6 +86,11 @@ async fn run(cli: Cli, out: &Output) -> Done {
     let Cli { flags, command } = cli;
     let flags = &flags;
     let Some(command) = command else { return start::run(flags, out) };
+    if flags.acts_as.is_some() && command.is_by_nobody() {
+        let why = "--as is for commands that read or change what the site holds; nobody's rights \
+                   count here";
+        return Err(Failure::usage(why).hint("leave out --as"));
+    }
     match &command {
         Command::Serve(args) => {
             log::start(out, args.log_format, "warn,cms_core::site::building=info")?;
@@ -130,6 +135,7 @@ async fn run(cli: Cli, out: &Output) -> Done {
         Command::Login(args) => login::run(flags, out, args).await,
         Command::Logout => logout::run(flags, out).await,
         Command::Whoami => whoami::run(flags, out).await,
+        Command::Api(args) => api::run(flags, out, args).await,
         Command::Context(command) => context::run(flags, out, command),
         Command::Audit(command) => audit::run(flags, out, command).await,
         Command::Cache(command) => cache::run(flags, out, command).await,

@@ -31,8 +31,19 @@ pub(crate) enum Target {
 }
 
 impl Target {
-    /// The site that flags, environment, folder or chosen context name.
+    /// The site that flags, environment, folder or chosen context name. `--as` needs a folder.
     pub(crate) fn of(flags: &Flags) -> Done<Self> {
+        match Self::found(flags)? {
+            Self::Address { .. } if flags.acts_as.is_some() => {
+                let why = "--as is for the site's own machine: over the network a user logs in";
+                Err(Failure::usage(why)
+                    .hint("leave out --as and use cms login, or name the folder: --dir"))
+            }
+            target => Ok(target),
+        }
+    }
+
+    fn found(flags: &Flags) -> Done<Self> {
         if let Some(address) = Self::named(flags)? {
             return Ok(address);
         }

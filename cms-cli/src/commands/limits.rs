@@ -24,14 +24,15 @@ pub(crate) enum LimitsCommand {
     /// Show the buckets of an owner that are not full, or those of all owners
     #[command(after_help = "Examples:
   cms limits show key:7
+  cms limits show user:3
   cms limits show ip:203.0.113.7 --url https://cms.example.org --key-file admin.key")]
     Show {
-        /// key:ID or ip:ADDRESS
+        /// key:ID, user:ID or ip:ADDRESS
         owner: Option<String>,
     },
     /// Fill the buckets of an owner
     Reset {
-        /// key:ID or ip:ADDRESS
+        /// key:ID, user:ID or ip:ADDRESS
         owner: String,
     },
 }

@@ -1,5 +1,6 @@
 //! A file or a folder for each noun: its arguments, and what its verbs do.
 
+pub(crate) mod api;
 pub(crate) mod audit;
 pub(crate) mod auth;
 pub(crate) mod cache;

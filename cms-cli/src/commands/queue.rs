@@ -13,9 +13,10 @@ use serde_json::json;
 
 use crate::{
     flags::Flags,
+    input,
     output::{Done, Output, counted},
     prompt,
-    reply::{self, Paging, by_id},
+    reply::{self, Paging, by_id, named},
     site,
 };
 
@@ -31,24 +32,29 @@ pub(crate) enum QueueCommand {
         /// Only this status: pending, sending, retry, delivered, failed, held or cancelled
         #[arg(long)]
         status: Option<String>,
-        /// Only jobs of this subscription
-        #[arg(long, value_name = "ID")]
-        webhook: Option<i64>,
+        /// Only jobs of this subscription, by its id or its name
+        #[arg(long, value_name = "WEBHOOK")]
+        webhook: Option<String>,
         /// Only jobs of the event with this id: the webhook-id that receivers see
         #[arg(long, value_name = "ID")]
         event_id: Option<String>,
         #[command(flatten)]
         paging: Paging,
     },
-    /// Try a waiting job now
+    /// Try waiting jobs now
+    #[command(after_help = "Examples:
+  cms queue retry 17 18
+  cms queue list --status failed --all | cms queue retry -")]
     Retry {
-        /// Id of the job
-        id: i64,
+        /// Ids of the jobs; - takes them from standard input
+        #[arg(required = true, value_name = "IDS")]
+        ids: Vec<String>,
     },
-    /// Cancel a waiting job
+    /// Cancel waiting jobs
     Cancel {
-        /// Id of the job
-        id: i64,
+        /// Ids of the jobs; - takes them from standard input
+        #[arg(required = true, value_name = "IDS")]
+        ids: Vec<String>,
     },
     /// Remove settled jobs now, before their retention ends
     Purge {
@@ -66,10 +72,11 @@ async fn at(flags: &Flags, out: &Output, client: &Client, command: QueueCommand)
     match command {
         QueueCommand::Stats => reply::record::<Stats>(out, client, &NoQuery {}, &NoBody).await,
         QueueCommand::List { status, webhook, event_id, paging } => {
+            let subscription = named::maybe_webhook(client, webhook.as_deref()).await?;
             let query = |limit, cursor| WhichJobs {
                 id: None,
                 status: status.clone(),
-                subscription: webhook,
+                subscription,
                 event_id: event_id.clone(),
                 limit,
                 cursor,
@@ -85,19 +92,23 @@ async fn at(flags: &Flags, out: &Output, client: &Client, command: QueueCommand)
             ];
             reply::list::<Queue>(out, client, &paging, &columns, query).await
         }
-        QueueCommand::Retry { id } => {
-            client.call::<Retry>(&by_id(id), &NoBody).await?;
-            let text = format!("The job {id} is due now.");
-            out.done(&json!({"id": id, "action": "retry"}), &text)
+        QueueCommand::Retry { ids } => {
+            let ids = input::ids(ids)?;
+            reply::several(out, &ids, async |id| {
+                Ok(client.call::<Retry>(&by_id(id), &NoBody).await?)
+            })
+            .await?;
+            told(out, &ids, "retry", "due now")
         }
-        QueueCommand::Cancel { id } => {
-            prompt::confirm(
-                flags,
-                &format!("Cancel the job {id}? Its receiver will not get the event."),
-            )?;
-            client.call::<Cancel>(&by_id(id), &NoBody).await?;
-            let text = format!("The job {id} is cancelled.");
-            out.done(&json!({"id": id, "action": "cancel"}), &text)
+        QueueCommand::Cancel { ids } => {
+            let ids = input::ids(ids)?;
+            let jobs = counted(ids.len() as u64, "job");
+            prompt::confirm(flags, &format!("Cancel {jobs}? Receivers will not get the events."))?;
+            reply::several(out, &ids, async |id| {
+                Ok(client.call::<Cancel>(&by_id(id), &NoBody).await?)
+            })
+            .await?;
+            told(out, &ids, "cancel", "cancelled")
         }
         QueueCommand::Purge { status } => {
             prompt::confirm(flags, &format!("Remove all jobs that are {status}?"))?;
@@ -105,6 +116,15 @@ async fn at(flags: &Flags, out: &Output, client: &Client, command: QueueCommand)
             let text = format!("{} removed.", counted(removed, "job"));
             out.done(&json!({"removed": removed}), &text)
         }
+    }
+}
+
+/// Tells what happened to jobs.
+fn told(out: &Output, ids: &[i64], action: &str, became: &str) -> Done {
+    let text = format!("{} {became}.", counted(ids.len() as u64, "job"));
+    match ids {
+        [id] => out.done(&json!({"id": id, "action": action}), &text),
+        ids => out.done(&json!({"ids": ids, "action": action}), &text),
     }
 }
 

@@ -24,8 +24,9 @@ pub(crate) async fn run(flags: &Flags, out: &Output) -> Done {
     }
     let site = Site::open(flags, &target, out).await?;
     let me = reply::data::<WhoAmI>(&site.client, &NoQuery {}, &NoBody).await;
-    site.close().await;
-    person(out, &target, &me?)
+    let closed = site.close().await;
+    person(out, &target, &me?)?;
+    closed
 }
 
 fn key(out: &Output, target: &Target) -> Done {

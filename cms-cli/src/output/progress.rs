@@ -29,9 +29,9 @@ impl Progress {
     }
 
     /// As [`Progress::new`], counted in bytes.
-    pub(crate) fn of_bytes(out: &Output, what: &'static str, total: u64) -> Self {
+    pub(crate) fn of_bytes(out: &Output, what: &'static str, total: Option<u64>) -> Self {
         let shown = |bytes: u64| format!("{:.1} MiB", bytes as f64 / f64::from(1 << 20));
-        Self::shown_as(out, what, Some(total), shown)
+        Self::shown_as(out, what, total, shown)
     }
 
     fn shown_as(

@@ -1,16 +1,12 @@
 //! `cms funnels edit` in an editor: scripts that write the file as a person would.
 
-use std::{
-    io::{Read as _, Write as _},
-    path::Path,
-};
+use std::path::Path;
 
-use portable_pty::{CommandBuilder, PtySize, native_pty_system};
 use serde_json::Value as Json;
 
 use crate::{
     leaves::FUNNEL,
-    support::{Run, cms, cms_with, command, site},
+    support::{Run, at_terminal, cms, cms_with, site},
 };
 
 /// Edits the funnel at a terminal. The editor is `sh` with this script, which gets the file as `$1`
@@ -22,37 +18,8 @@ fn edit(dir: &Path, script: &str, answers: &str) -> Run {
     let counted =
         format!("echo >> {runs}\nset -- \"$1\" $(wc -l < {runs})\n", runs = runs.display());
     std::fs::write(&editor, format!("{counted}{script}\n")).expect("written");
-    let size = PtySize { rows: 30, cols: 300, pixel_width: 0, pixel_height: 0 };
-    let terminal = native_pty_system().openpty(size).expect("a terminal");
-    let cms = command(dir);
-    let mut at_terminal = CommandBuilder::new(cms.get_program());
-    at_terminal.args(["funnels", "edit", "good"]);
-    for (name, value) in cms.get_envs() {
-        match value {
-            Some(value) => at_terminal.env(name, value),
-            None => at_terminal.env_remove(name),
-        }
-    }
-    at_terminal.env_remove("VISUAL");
-    at_terminal.env("EDITOR", format!("sh {}", editor.display()));
-    at_terminal.cwd(dir);
-    let mut child = terminal.slave.spawn_command(at_terminal).expect("cms starts");
-    drop(terminal.slave);
-    let mut output = terminal.master.try_clone_reader().expect("output");
-    let shown = std::thread::spawn(move || {
-        let (mut all, mut part) = (Vec::new(), [0; 4096]);
-        // The end of a terminal is an error on Linux.
-        while let Ok(n @ 1..) = output.read(&mut part) {
-            all.extend_from_slice(&part[..n]);
-        }
-        String::from_utf8(all).expect("UTF-8")
-    });
-    let mut keys = terminal.master.take_writer().expect("input");
-    keys.write_all(answers.as_bytes()).expect("typed");
-    let status = child.wait().expect("cms ends");
-    drop((keys, terminal.master));
-    let code = i32::try_from(status.exit_code()).expect("a code");
-    Run { code, out: shown.join().expect("shown"), err: String::new() }
+    let editor = format!("sh {}", editor.display());
+    at_terminal(dir, &["funnels", "edit", "good"], &[("EDITOR", &editor)], answers)
 }
 
 fn shown(dir: &Path) -> Json {

@@ -32,7 +32,8 @@ fn a_funnel_is_imported_drawn_published_and_exported() {
         let published = run(&["publish", "good", "--json"]).json();
         assert_eq!(published["data"]["version"], 1);
         assert!(run(&["list", "--status", "published"]).ok().contains("good"));
-        run(&["archive", "good"]).ok();
+        run(&["archive", "good"]).fails(2);
+        run(&["archive", "good", "--yes"]).ok();
         assert_eq!(run(&["list", "--status", "published"]).ok(), "");
         run(&["show", "none"]).fails(5);
     }
@@ -107,9 +108,9 @@ fn verbs_that_change_read_nothing() {
         run(&[verb, "good", "--rev", "7", "--yes"]).fails(6);
     }
     run(&["publish", "good", "--rev", "1"]).ok();
-    run(&["archive", "good", "--rev", "1"]).ok();
+    run(&["archive", "good", "--rev", "1", "--yes"]).ok();
     run(&["publish", "1"]).ok();
-    run(&["archive", "1"]).ok();
+    run(&["archive", "1", "--yes"]).ok();
     run(&["delete", "1", "--yes"]).ok();
     cms(dir, &["funnels", "show", "good"]).fails(5);
 }

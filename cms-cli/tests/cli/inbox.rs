@@ -67,7 +67,26 @@ fn submissions_are_listed_sorted_noted_and_taken_back() {
         let shown = run(&["show", "1"]).ok();
         assert!(shown.contains("From \"Who\" to \"Thanks\"."), "{shown}");
         run(&["show", "9"]).fails(5);
+        // By the reference, as a visitor reads it out.
+        let detail = run(&["show", "2", "--json"]).json()["data"].clone();
+        let reference = detail["reference"].as_str().expect("a reference").to_lowercase();
+        let same = run(&["show", &reference.replace('-', " "), "--json"]).json();
+        assert_eq!(same["data"]["submission_id"], 2);
+        run(&["note", &reference, "Called"]).ok();
+        for unknown in ["0000-0000", "ghost"] {
+            run(&["show", unknown]).fails(5);
+        }
         run(&["list", "--where", "inbox_state=new"]).fails(1);
+
+        // A submission changes as it was seen.
+        let rev = run(&["show", "3", "--json"]).json()["data"]["inbox_rev"].to_string();
+        run(&["set-status", "contacted", "3", "--rev", &rev]).ok();
+        run(&["note", "3", "Later", "--rev", &rev]).fails(6);
+        run(&["assign", "nobody", "3", "--rev", &rev]).fails(6);
+        run(&["delete", "3", "--rev", &rev, "--yes"]).fails(6);
+        run(&["set-status", "rejected", "3", "1", "--rev", &rev]).fails(2);
+        let done = run(&["set-status", "new", "3", "--json"]).json();
+        assert_eq!((&done["data"]["id"], done["data"]["inbox_rev"].is_i64()), (&3.into(), true));
 
         let done = run(&["set-status", "qualified", "1", "2", "--json"]).json();
         assert_eq!(done["data"], serde_json::json!({"matched": 2, "changed": 2}));
@@ -92,6 +111,9 @@ fn submissions_are_listed_sorted_noted_and_taken_back() {
         assert!(lines[1].ends_with(",ada@example.org,Called on Monday,"), "{table}");
         let lines = run(&["export", "--format", "jsonl"]).ok();
         assert_eq!(lines.lines().count(), 3, "{lines}");
+        let body = run(&["export", "--json", "--sort", "started_at"]).json();
+        let ids = body["data"].as_array().expect("a list").iter().map(|one| &one["submission_id"]);
+        assert_eq!(ids.collect::<Vec<_>>(), [1, 2, 3]);
         run(&["export", "none"]).fails(5);
         let file = dir.path().join("inbox.csv");
         run(&["export", "--no-bom", "--out", file.to_str().expect("a path"), "--json"]).json();
@@ -112,6 +134,13 @@ fn submissions_are_listed_sorted_noted_and_taken_back() {
         run(&["set-status", "new", "1", "2"]).ok();
     }
     let run = |args: &[&str]| cms(dir.path(), &[&["inbox"], args].concat());
+    // Help names every column of a list.
+    let help = run(&["list", "--help"]).ok();
+    let words: std::collections::BTreeSet<&str> = help.split_whitespace().collect();
+    let row = run(&["list", "--json"]).json()["data"][0].clone();
+    for column in row.as_object().expect("a submission").keys() {
+        assert!(words.contains(column.as_str()), "{column}");
+    }
     let alone = run(&[]).fails(2);
     assert!(alone.err.contains("needs a terminal") && alone.err.contains("cms inbox list"));
     run(&["delete", "1"]).fails(2);

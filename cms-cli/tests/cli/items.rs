@@ -1,6 +1,6 @@
 //! `cms items`
 
-use crate::support::{cms, cms_with, site};
+use crate::support::{Served, cms, cms_with, site};
 
 #[test]
 fn rows_are_made_changed_and_removed() {
@@ -53,6 +53,41 @@ fn rows_are_made_changed_and_removed() {
     update(r#"{"text": "y"}"#).fails(6);
     cms(dir.path(), &["items", "delete", "notes", "1", "2", "--yes"]).ok();
     assert_eq!(cms(dir.path(), &["items", "list", "notes", "--fields", "id"]).ok(), "3\n");
+}
+
+#[test]
+fn changes_carry_the_tag_of_the_row() {
+    let dir = site();
+    let plugin = dir.path().join("plugins/strict");
+    std::fs::create_dir_all(&plugin).expect("a folder");
+    let manifest = r#"{"id": "strict", "name": "Strict", "version": "1", "tables": [{
+        "name": "strict", "require_if_match": true,
+        "columns": [{"name": "text", "type": "text"}]}]}"#;
+    std::fs::write(plugin.join("plugin.json"), manifest).expect("a file");
+    let run = |args: &[&str]| cms(dir.path(), &[&["items"], args].concat());
+    let with = |args: &[&str], text| cms_with(dir.path(), &[&["items"], args].concat(), text);
+    cms(dir.path(), &["init"]).ok();
+    with(&["create", "strict", "-"], r#"[{"text": "a"}, {"text": "b"}, {"text": "c"}]"#).ok();
+    with(&["update", "strict", "1", "-"], r#"{"text": "z"}"#).ok();
+    with(&["update", "strict", "9", "-"], r#"{"text": "z"}"#).fails(5);
+    run(&["delete", "strict", "1", "--if-match", "\"other\"", "--yes"]).fails(6);
+    run(&["delete", "strict", "1", "2", "--if-match", "\"other\"", "--yes"]).fails(2);
+    run(&["delete", "strict", "1", "2", "--yes"]).ok();
+    let seen = run(&["get", "strict", "3", "-v"]).err;
+    let seen = seen.lines().find_map(|line| line.strip_prefix("ETag: ")).expect("an entity tag");
+    run(&["delete", "strict", "3", "--if-match", seen, "--yes"]).ok();
+    run(&["delete", "strict", "3", "--yes"]).fails(5);
+
+    // Who may change rows without reading them has no tag to send.
+    with(&["create", "notes", "-"], r#"{"text": "a"}"#).ok();
+    let right = "PATCH,DELETE /api/backend/item?table=notes";
+    let key = dir.path().join("key");
+    let key = key.to_str().expect("a path");
+    cms(dir.path(), &["keys", "create", "--name", "k", "--right", right, "--out", key]).ok();
+    let server = Served::start(dir.path(), &[]);
+    let at = ["--url", &server.url, "--key-file", key];
+    with(&[&["update", "notes", "1", "-"], &at[..]].concat(), r#"{"text": "b"}"#).ok();
+    run(&[&["delete", "notes", "1", "--yes"], &at[..]].concat()).ok();
 }
 
 #[test]
@@ -165,4 +200,27 @@ fn batches_are_cut_by_bytes_too() {
     )
     .json();
     assert_eq!(run["data"]["rows"], 30);
+}
+
+#[test]
+fn an_import_without_events_is_for_administrators() {
+    let dir = site();
+    let import = |at: &[&str]| {
+        let args = ["items", "import", "notes", "-", "--format", "csv", "--no-events"];
+        cms_with(dir.path(), &[&args, at].concat(), "n\n1\n2\n")
+    };
+    let events = || cms(dir.path(), &["events", "tail", "--no-follow", "--since", "1h"]).ok();
+    let before = events();
+    import(&[]).ok();
+    assert_eq!(events(), before);
+    let audit = cms(dir.path(), &["audit", "list", "--table", "notes"]).ok();
+    assert!(audit.contains("\tno_events\tnotes\t*\t"), "{audit}");
+
+    let key = dir.path().join("key");
+    let key = key.to_str().expect("a path");
+    let right = "POST /api/backend/item?table=notes";
+    cms(dir.path(), &["keys", "create", "--name", "k", "--right", right, "--out", key]).ok();
+    let server = Served::start(dir.path(), &[]);
+    let run = import(&["--url", &server.url, "--key-file", key]).fails(4);
+    assert!(run.err.contains("administrators") && run.err.contains("0 rows were written"));
 }

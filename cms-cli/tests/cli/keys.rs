@@ -2,7 +2,7 @@
 
 use std::{fs, os::unix::fs::PermissionsExt};
 
-use crate::support::{cms, site};
+use crate::support::{at_terminal, cms, site};
 
 const BLOG: &str = "GET,POST /api/backend/item?table=notes";
 
@@ -92,4 +92,45 @@ fn a_key_through_its_life() {
         log.lines().next().is_some_and(|line| line.contains("\tdelete\tapi_keys\t1\t")),
         "{log}"
     );
+}
+
+#[test]
+fn a_rotation_that_ends_the_old_value_is_asked_about_at_a_terminal() {
+    let dir = site();
+    cms(dir.path(), &["keys", "create", "--name", "ci", "--right", BLOG]).ok();
+    let rotate = |args: &[&str], answers: &str| {
+        at_terminal(dir.path(), &[&["keys", "rotate", "1"], args].concat(), &[], answers)
+    };
+    let left = rotate(&[], "n\n").fails(3);
+    assert!(left.out.contains("stops at once. [y/N]") && !left.out.contains("_k1_"), "{left:?}");
+    assert!(rotate(&[], "y\n").ok().contains("_k1_"));
+    assert!(rotate(&["--grace", "1h"], "").ok().contains("_k1_"));
+    // Scripts run it without --yes.
+    assert!(cms(dir.path(), &["keys", "rotate", "1"]).ok().contains("_k1_"));
+}
+
+#[test]
+fn a_key_is_named_by_its_name_too() {
+    let dir = site();
+    let run = |args: &[&str]| cms(dir.path(), &[&["keys"], args].concat());
+    for name in ["ci", "CI", "Shop", "twin", "twin"] {
+        run(&["create", "--name", name, "--right", BLOG]).ok();
+    }
+    let id = |name: &str| run(&["show", name, "--json"]).json()["data"]["id"].clone();
+    assert_eq!(
+        [id("ci"), id("CI"), id("shop"), id("2")],
+        [1, 2, 3, 2].map(serde_json::Value::from)
+    );
+    let twins = run(&["show", "twin"]).fails(5);
+    assert!(twins.err.contains("2 API keys are named \"twin\": 4, 5"), "{twins:?}");
+    assert!(twins.err.contains("by its id"), "{twins:?}");
+    assert!(run(&["delete", "none", "--yes"]).fails(5).err.contains("cms keys list"));
+    run(&["disable", "shop"]).ok();
+    let check = run(&["check", "shop", "GET", "/api/backend/item?table=notes"]).fails(1);
+    assert_eq!(check.out, "api_key_disabled\n");
+    run(&["rights", "shop", "--grant", "GET /api/menu"]).ok();
+    run(&["expire", "shop", "--never"]).ok();
+    run(&["denied", "shop"]).ok();
+    run(&["delete", "shop", "--yes"]).ok();
+    run(&["show", "3"]).fails(5);
 }

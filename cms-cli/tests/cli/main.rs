@@ -1,5 +1,7 @@
 //! The `cms` binary from outside, as a shell sees it.
 
+mod acting;
+mod api;
 mod demo;
 mod doctor;
 mod editor;
@@ -14,11 +16,13 @@ mod login;
 mod mail;
 mod media;
 mod origins;
+mod pages;
 mod plugins;
 mod receivers;
 mod refusals;
 mod remote;
 mod setup;
+mod several;
 mod shown;
 mod support;
 mod tmux;

@@ -6,6 +6,7 @@ use std::{
     process::{Child, Command, Stdio},
 };
 
+use portable_pty::{CommandBuilder, PtySize, native_pty_system};
 use serde_json::Value as Json;
 
 /// Exit code and output of a run.
@@ -88,6 +89,41 @@ pub(crate) fn cms_with(dir: &Path, args: &[&str], input: &str) -> Run {
     let mut command = command(dir);
     command.args(args);
     finish(command, Some(input))
+}
+
+/// Runs `cms` at a terminal, where `answers` are typed; what it shows is the run's output.
+pub(crate) fn at_terminal(dir: &Path, args: &[&str], envs: &[(&str, &str)], answers: &str) -> Run {
+    let size = PtySize { rows: 30, cols: 300, pixel_width: 0, pixel_height: 0 };
+    let terminal = native_pty_system().openpty(size).expect("a terminal");
+    let cms = command(dir);
+    let mut at_terminal = CommandBuilder::new(cms.get_program());
+    at_terminal.args(args);
+    for (name, value) in cms.get_envs() {
+        match value {
+            Some(value) => at_terminal.env(name, value),
+            None => at_terminal.env_remove(name),
+        }
+    }
+    at_terminal.env_remove("VISUAL");
+    envs.iter().for_each(|(name, value)| at_terminal.env(name, value));
+    at_terminal.cwd(dir);
+    let mut child = terminal.slave.spawn_command(at_terminal).expect("cms starts");
+    drop(terminal.slave);
+    let mut output = terminal.master.try_clone_reader().expect("output");
+    let shown = std::thread::spawn(move || {
+        let (mut all, mut part) = (Vec::new(), [0; 4096]);
+        // The end of a terminal is an error on Linux.
+        while let Ok(n @ 1..) = output.read(&mut part) {
+            all.extend_from_slice(&part[..n]);
+        }
+        String::from_utf8(all).expect("UTF-8")
+    });
+    let mut keys = terminal.master.take_writer().expect("input");
+    keys.write_all(answers.as_bytes()).expect("typed");
+    let status = child.wait().expect("cms ends");
+    drop((keys, terminal.master));
+    let code = i32::try_from(status.exit_code()).expect("a code");
+    Run { code, out: shown.join().expect("shown"), err: String::new() }
 }
 
 /// A site with the administrator `ana`.

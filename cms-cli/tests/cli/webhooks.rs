@@ -49,7 +49,13 @@ fn deliveries_are_made_by_cron_and_sent_again_by_hand() {
     let secret =
         run(&["webhooks", "create", "-q", "--name", "w", "--url", &url, "--event", "item.*"]).ok();
     assert!(secret.starts_with("whsec_"), "{secret}");
-    assert!(run(&["webhooks", "ping", "1"]).ok().contains("delivered"));
+    assert!(run(&["webhooks", "ping", "w"]).ok().contains("delivered"));
+    for named in [&["webhooks", "show", "W"][..], &["queue", "list", "--webhook", "w"]] {
+        run(named).ok();
+    }
+    let deliveries = ["webhooks", "deliveries", "list", "--webhook"];
+    assert!(run(&[&deliveries[..], &["w"]].concat()).ok().contains("webhook.ping"));
+    run(&[&deliveries[..], &["none"]].concat()).fails(5);
     assert!(received.recv().expect("a ping").contains("webhook.ping"));
 
     finish(cms(&["items", "create", "notes", "-"]), Some(r#"{"text": "a"}"#)).ok();

@@ -46,10 +46,16 @@ impl Change {
                 let (body, removed) = events::body(&id, event, self.now, json!(data));
                 let removed = (!removed.is_empty()).then(|| json!(removed).to_string());
                 told.push(json!([id, body, removed, row.to_string()]));
-                self.emitted.push(id);
+                if !self.silent {
+                    self.emitted.push(id);
+                }
             }
             let (told, (kind, actor, name)) = (Json::from(told).to_string(), self.actor.columns());
             let audit = args![&told, kind, actor, name, action, table, &columns, self.now];
+            if self.silent {
+                self.tx.run(many.audit, audit).await?;
+                continue;
+            }
             self.tx.run(many.events, args![&told, event, self.now]).await?;
             self.tx.run(many.audit, audit).await?;
             let jobs = args![&told, self.now, event, family(event)];

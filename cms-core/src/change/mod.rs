@@ -115,6 +115,8 @@ pub struct Change {
     dialect: Dialect,
     /// Whether the commit wakes the worker of this process.
     queued: bool,
+    /// Whether it raises no events.
+    silent: bool,
     /// Ids of the events.
     emitted: Vec<String>,
     outbox: Outbox,
@@ -144,6 +146,7 @@ impl Change {
             epochs: db.shared_epochs(),
             dialect: db.dialect(),
             queued: false,
+            silent: false,
             emitted: Vec::new(),
             outbox: outbox.clone(),
             _hold: Hold::begin(),
@@ -275,6 +278,16 @@ impl Change {
         self.tx.script(sql).await
     }
 
+    /// Raises no event from here on: rows, audit rows and epochs are written as ever. The audit log
+    /// tells that rows of `table` were written so. Who may ask for this is for the caller to judge.
+    ///
+    /// # Errors
+    /// As every write.
+    pub async fn without_events(&mut self, table: &str) -> Result<()> {
+        self.silent = true;
+        self.audit(AuditEntry { action: "no_events", table, id: "*", columns: &[] }).await
+    }
+
     /// Records an event, and queues a job for every subscription that listens. The payload filter
     /// removes members that look like secrets. Plugins raise the events here that they declare;
     /// [`Change::raise`] takes data that has a type. Nothing is sent before the commit, nor after a
@@ -352,6 +365,12 @@ impl Change {
             ));
         }
         let id = self.random.uuid_v7(&self.clock)?;
+        if self.silent {
+            if let Some(beside) = beside {
+                self.tx.steps(vec![beside]).await?;
+            }
+            return Ok(Emitted { id, queued: 0 });
+        }
         let [event, jobs] = Outbox::add(&id, event, self.now, data, subject);
         let steps = [Some(event), beside, Some(jobs)].into_iter().flatten().collect();
         let queued = self.tx.steps(steps).await?;

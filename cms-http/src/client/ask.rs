@@ -1,7 +1,9 @@
 //! A call as it is to be made.
 
-use http::{HeaderName, Method, header};
+use http::{HeaderName, Method, header, uri::PathAndQuery};
 use serde_json::Value as Json;
+
+use super::ClientError;
 
 const LAST_EVENT_ID: HeaderName = HeaderName::from_static("last-event-id");
 pub(super) const JSON: &str = "application/json";
@@ -55,6 +57,22 @@ impl Ask {
     #[must_use]
     pub fn delete(path: &str) -> Self {
         Self::new(Method::DELETE, path)
+    }
+
+    /// Any call. `target` is path and query as they go on their way, encoded already.
+    ///
+    /// # Errors
+    /// [`ClientError::Unexpected`] for a method or a target that no request can have.
+    pub fn raw(method: &str, target: &str) -> Result<Self, ClientError> {
+        let wrong = |what: &str| Err(ClientError::Unexpected(what.to_owned()));
+        let Ok(method) = Method::from_bytes(method.as_bytes()) else {
+            return wrong("a method such as GET, POST, PATCH or DELETE is expected");
+        };
+        let is_path = target.starts_with('/') && !target.contains('#');
+        match target.parse::<PathAndQuery>() {
+            Ok(_) if is_path => Ok(Self::new(method, target)),
+            _ => wrong("a path such as /api/pages?language=en is expected, percent-encoded"),
+        }
     }
 
     /// Adds a query parameter; it is encoded for the way.
@@ -143,4 +161,29 @@ pub(super) fn encoded(pairs: &[(String, String)]) -> String {
         |text| percent_encoding::utf8_percent_encode(text, percent_encoding::NON_ALPHANUMERIC);
     let pairs = pairs.iter().map(|(name, value)| format!("{}={}", encode(name), encode(value)));
     pairs.collect::<Vec<_>>().join("&")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Ask;
+
+    #[test]
+    fn any_call_goes_as_it_is_typed() {
+        let line = |method, target| Ask::raw(method, target).map(|ask| ask.line()).ok();
+        for target in ["/api/pages", "/api/backend/item?table=blog&filter[n][eq]=a%20b", "/"] {
+            assert_eq!(line("GET", target), Some(format!("GET {target}")));
+        }
+        for (method, target) in [
+            ("GET", "api/pages"),
+            ("GET", "https://example.org/api/pages"),
+            ("GET", "/api/pages#top"),
+            ("GET", "/api/pages?a=b c"),
+            ("GET", "/api/pages\r\nx-api-key: a"),
+            ("GET", ""),
+            ("G T", "/api/pages"),
+            ("", "/api/pages"),
+        ] {
+            assert_eq!(line(method, target), None, "{method} {target:?}");
+        }
+    }
 }

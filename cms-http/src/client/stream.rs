@@ -4,7 +4,6 @@ use std::pin::Pin;
 
 use bytes::Bytes;
 use futures_util::{Stream, StreamExt as _, stream};
-use http::StatusCode;
 use http_body_util::BodyExt as _;
 
 use super::{Ask, Client, ClientError, local_request, retry_after};
@@ -16,7 +15,8 @@ impl Client {
     /// Makes the call once, for a reply that is larger than memory should hold, or has no end.
     ///
     /// # Errors
-    /// [`ClientError`], also for every status but 200. A part is an error when the reply broke off.
+    /// [`ClientError`], also for every status that is not 2xx. A part is an error when the reply
+    /// broke off.
     pub async fn stream(&self, ask: &Ask) -> Result<Parts, ClientError> {
         match self {
             Self::Local(api) | Self::LocalAs(api, _) => {
@@ -26,7 +26,7 @@ impl Client {
                 };
                 let request = local_request(ask, credential)?;
                 let (parts, body) = api.handle(request).await.into_parts();
-                if parts.status != StatusCode::OK {
+                if !parts.status.is_success() {
                     let text = body.collect().await.map(|all| all.to_bytes()).unwrap_or_default();
                     let text = String::from_utf8_lossy(&text);
                     let problem = ClientError::problem(parts.status, &text);
@@ -37,7 +37,7 @@ impl Client {
             }
             Self::Remote(remote) => {
                 let mut response = remote.open(ask).await?;
-                if response.status() != StatusCode::OK {
+                if !response.status().is_success() {
                     let (status, after) = (response.status(), retry_after(response.headers()));
                     let text = response.text().await.unwrap_or_default();
                     return Err(ClientError::problem(status, &text).after(after));

@@ -1,8 +1,8 @@
 //! `/api/backend/item`
 
 use cms_core::{
-    Code, Error, Result,
-    access::Act,
+    Change, Code, Error, Result,
+    access::{Act, Rights},
     content,
     items::{IfMatch, Query, Written},
 };
@@ -67,7 +67,7 @@ fn may_see(call: &Call<'_>, table: &str) -> Result<()> {
 
 pub(crate) async fn create(
     call: &Call<'_>,
-    Table { table }: Table,
+    Table { table, no_events }: Table,
     Rows(body): Rows,
 ) -> Result<Success<Data<OneOrMany>>> {
     let (table, items) = (table.as_str(), call.cms.items());
@@ -81,7 +81,7 @@ pub(crate) async fn create(
             ),
         )),
         Some(Json::Array(rows)) => {
-            let mut change = call.change().await?;
+            let mut change = begin(call, table, no_events).await?;
             let mut records = Vec::with_capacity(rows.len());
             for (index, row) in rows.iter().enumerate() {
                 let row = row.as_object().ok_or_else(|| {
@@ -98,13 +98,28 @@ pub(crate) async fn create(
             call.commit(change, batch, false).await
         }
         _ => {
-            let mut change = call.change().await?;
+            let mut change = begin(call, table, no_events).await?;
             let row = body.object()?;
             call.admit_record(&mut change, table, row).await?;
             let written = items.create(&mut change, table, row).await?;
             call.commit(change, record(call, table, &written), false).await
         }
     }
+}
+
+/// Begins a change that adds records; without events only for administrators, who are judged again
+/// under the change as every caller is.
+async fn begin(call: &Call<'_>, table: &str, no_events: Option<bool>) -> Result<Change> {
+    let mut change = call.change().await?;
+    if no_events != Some(true) {
+        return Ok(change);
+    }
+    if call.caller().permissions() != Rights::Admin {
+        let detail = "Only administrators write records without events: leave no_events out.";
+        return Err(Error::new(Code::PermissionDenied, detail));
+    }
+    change.without_events(table).await?;
+    Ok(change)
 }
 
 pub(crate) async fn update(

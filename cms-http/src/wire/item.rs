@@ -60,13 +60,16 @@ pub struct Asked {
     pub filters: BTreeMap<String, String>,
 }
 
-/// A content table.
+/// The content table of new records.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(rename = "ContentTable")]
 pub struct Table {
     /// Its name.
     pub table: String,
+    /// Raise no events: for administrators alone. The audit log tells of it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub no_events: Option<bool>,
 }
 
 /// A record of a content table.

@@ -17,6 +17,7 @@ use serde_json::json;
 
 use crate::{
     flags::Flags,
+    input,
     output::{
         Done, Output,
         record::{Record, readable},
@@ -35,7 +36,8 @@ pub(crate) enum CacheCommand {
     Off,
     /// Set how long a reply is kept
     Ttl {
-        /// Seconds
+        /// How long, such as 30s, 10m or 2h; a number alone is seconds
+        #[arg(value_name = "TIME", value_parser = input::seconds)]
         seconds: i64,
     },
     /// Paths that are never kept

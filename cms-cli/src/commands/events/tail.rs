@@ -7,7 +7,7 @@ use cms_http::{
     wire::{
         NoBody, OneOrPage, Page,
         events::{Messages, Which},
-        parameters::Limit,
+        parameters::{Limit, Moment},
     },
 };
 use tokio::signal::unix::{SignalKind, signal};
@@ -28,7 +28,7 @@ const LAST: u32 = 10;
 #[derive(Args, Debug)]
 #[command(after_help = "Examples:
   cms events tail --event 'item.orders.*'
-  cms events tail --since 2026-11-21T00:00:00Z --no-follow --json
+  cms events tail --since 2h --no-follow --json
 
 Prints a line for each event: time, name, jobs in the queue, id. With --json, a JSON object a line.
 The site tells of events as they happen; where it does not, it is asked every second. A site that
@@ -37,9 +37,10 @@ pub(crate) struct TailArgs {
     /// Only events with this name; item.* fits all names that begin with item.
     #[arg(long, value_name = "PATTERN")]
     event: Option<String>,
-    /// Begin at this date-time, such as 2026-11-21T09:30:00Z, instead of with the last 10
-    #[arg(long, value_name = "TIME")]
-    since: Option<String>,
+    /// Begin at this date-time, such as 2026-11-21T09:30:00Z, or this long ago, such as 2h,
+    /// instead of with the last 10
+    #[arg(long, value_name = "TIME", value_parser = input::moment)]
+    since: Option<Moment>,
     /// Wait for new events (the default)
     #[arg(long = "follow", id = "follow", overrides_with = "no_follow")]
     _follow: bool,
@@ -59,7 +60,7 @@ pub(super) async fn run(out: &Output, client: &Client, args: TailArgs) -> Done {
 }
 
 async fn tail(out: &Output, client: &Client, args: &TailArgs) -> Done {
-    let since = args.since.as_deref().map(input::moment).transpose()?;
+    let since = args.since;
     let later = Which {
         event: args.event.clone(),
         oldest_first: Some(true),

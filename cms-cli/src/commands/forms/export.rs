@@ -1,6 +1,6 @@
 //! `cms forms export`: the table as the service makes it, part by part
 
-use std::{io::Write, path::PathBuf};
+use std::path::PathBuf;
 
 use clap::Args;
 use cms_http::{
@@ -10,11 +10,13 @@ use cms_http::{
         forms::{Export, Exported},
     },
 };
-use futures_util::StreamExt as _;
 use serde_json::json;
 
 use super::submissions::Which;
-use crate::output::{Done, Failure, Output, Visible, WholeFile};
+use crate::{
+    output::{Done, Failure, Output, Visible, WholeFile},
+    reply::streamed::copy,
+};
 
 #[derive(Args, Debug)]
 #[command(after_help = "Example: cms forms export contact --spam false --out contact.csv")]
@@ -29,26 +31,20 @@ pub(crate) struct ExportArgs {
 }
 
 pub(super) async fn run(out: &Output, client: &Client, args: &ExportArgs) -> Done {
-    let [since, until] = args.which.moments()?;
-    let asked = Exported { form: args.form.clone(), since, until, spam: args.which.spam };
+    let Which { since, until, spam } = args.which;
+    let asked = Exported { form: args.form.clone(), since, until, spam };
     if out.json && args.out.is_none() {
-        return Err(Failure::usage("the table is CSV: with --json, name a file with --out"));
+        let hint = "cms forms submissions list FORM --all --json";
+        let why = "the table is CSV: with --json, name a file with --out";
+        return Err(Failure::usage(why).hint(hint));
     }
     let ask = Ask::of::<Export>(&asked, &NoBody)?;
     let Some(path) = &args.out else {
-        return copy(client, &ask, &mut Visible::stdout(out)).await;
+        return copy(out, client, &ask, !out.table, &mut Visible::stdout(out)).await;
     };
     let mut file = WholeFile::create(path)?;
-    copy(client, &ask, &mut file).await?;
+    copy(out, client, &ask, true, &mut file).await?;
     file.done()?;
     let note = format!("The submissions of {} are in {}.", args.form, path.display());
     out.done(&json!({"form": args.form, "file": path}), &note)
-}
-
-async fn copy(client: &Client, ask: &Ask, to: &mut impl Write) -> Done {
-    let mut parts = client.stream(ask).await?;
-    while let Some(part) = parts.next().await {
-        to.write_all(&part?)?;
-    }
-    Ok(to.flush()?)
 }

@@ -46,25 +46,17 @@ pub(crate) enum SubmissionsCommand {
 }
 
 /// Flags that choose submissions.
-#[derive(Args, Debug, Default)]
+#[derive(Args, Clone, Copy, Debug, Default)]
 pub(crate) struct Which {
-    /// Only since this date-time, such as 2026-11-21T09:30:00Z
-    #[arg(long, value_name = "TIME")]
-    since: Option<String>,
-    /// Only before this date-time
-    #[arg(long, value_name = "TIME")]
-    until: Option<String>,
+    /// Only since this date-time, such as 2026-11-21T09:30:00Z, or for this long, such as 2d
+    #[arg(long, value_name = "TIME", value_parser = input::moment)]
+    pub(super) since: Option<Moment>,
+    /// Only before this date-time, or before this long ago
+    #[arg(long, value_name = "TIME", value_parser = input::moment)]
+    pub(super) until: Option<Moment>,
     /// Only those that look like a program's (true), or only the others (false)
     #[arg(long, value_name = "BOOL")]
     pub(super) spam: Option<bool>,
-}
-
-impl Which {
-    /// The moments of `--since` and `--until`.
-    pub(super) fn moments(&self) -> Done<[Option<Moment>; 2]> {
-        let moment = |text: &Option<String>| text.as_deref().map(input::moment).transpose();
-        Ok([moment(&self.since)?, moment(&self.until)?])
-    }
 }
 
 pub(super) async fn run(
@@ -75,12 +67,11 @@ pub(super) async fn run(
 ) -> Done {
     match command {
         SubmissionsCommand::List { form, which, paging } => {
-            let [since, until] = which.moments()?;
             let query = |limit, cursor| WhichSubmissions {
                 id: None,
                 form: form.clone(),
-                since,
-                until,
+                since: which.since,
+                until: which.until,
                 spam: which.spam,
                 limit,
                 cursor,

@@ -256,7 +256,11 @@ async fn at(flags: &Flags, out: &Output, client: &Client, command: FunnelsComman
         FunnelsCommand::Publish { funnel, seen, strict } => {
             publish(out, client, &funnel, seen.rev, strict, false).await
         }
-        FunnelsCommand::Archive { funnel, seen } => archive(out, client, &funnel, seen.rev).await,
+        FunnelsCommand::Archive { funnel, seen } => {
+            let question = format!("Take the funnel {funnel} off? No visit begins then.");
+            prompt::confirm(flags, &question)?;
+            archive(out, client, &funnel, seen.rev).await
+        }
         FunnelsCommand::Duplicate(args) => {
             let asked = Duplicated {
                 id: Some(WhichFunnel::from(args.funnel.clone())),

@@ -1,12 +1,14 @@
-//! `cms inbox set-status`, `assign`, `note`, `delete`
+//! `cms inbox set-status`, `assign`, `note`, `delete`. One submission that is named changes only as
+//! it was seen; many change all or none.
 
-use cms_core::funnels::{Bulk, BulkOp, SubmissionUpdate};
+use cms_core::funnels::{Bulk, BulkOp, SubmissionDeletion, SubmissionUpdate};
 use cms_http::{
     client::{Ask, Client},
     wire::{
-        NoBody,
+        NoBody, Operation,
         inbox::{
-            AssignableUsers, ChangeSubmissions, MayNameSubmission, Submission, UpdateSubmission,
+            AssignableUsers, ChangeSubmissions, DeleteSubmission, MayNameSubmission, Submission,
+            UpdateSubmission,
         },
         parameters::NoQuery,
     },
@@ -22,38 +24,90 @@ use crate::{
 };
 
 pub(super) async fn set_status(out: &Output, client: &Client, to: String, which: Which) -> Done {
-    let bulk = bulk(BulkOp::SetStatus, which, Some(to.clone().into()))?;
-    send(out, client, bulk, &format!("now {to}")).await
+    let what = format!("now {to}");
+    if let Some((id, rev)) = which.single(client).await? {
+        let update = SubmissionUpdate { inbox_status: Some(to), ..Default::default() };
+        return one(out, client, SubmissionUpdate { id: Some(id), rev, ..update }, &what).await;
+    }
+    let bulk = bulk(client, BulkOp::SetStatus, which, Some(to.into())).await?;
+    send(out, client, bulk, &what).await
 }
 
 pub(super) async fn assign(out: &Output, client: &Client, user: &str, which: Which) -> Done {
-    let id = match user {
+    let to = match user {
         "nobody" => None,
         name => Some(named(client, name).await?),
     };
-    let bulk = bulk(BulkOp::Assign, which, id.map(Json::from))?;
-    send(out, client, bulk, &format!("assigned to {user}")).await
+    let what = format!("assigned to {user}");
+    if let Some((id, rev)) = which.single(client).await? {
+        let update = SubmissionUpdate { assigned_to: Some(to), ..Default::default() };
+        return one(out, client, SubmissionUpdate { id: Some(id), rev, ..update }, &what).await;
+    }
+    let bulk = bulk(client, BulkOp::Assign, which, to.map(Json::from)).await?;
+    send(out, client, bulk, &what).await
 }
 
 pub(super) async fn delete(flags: &Flags, out: &Output, client: &Client, which: Which) -> Done {
-    let bulk = bulk(BulkOp::Delete, which, None)?;
+    let ask = |many| {
+        let many = counted(many, "submission");
+        prompt::confirm(flags, &format!("Delete {many} for good, with files and mails?"))
+    };
+    if let Some((id, rev)) = which.single(client).await? {
+        ask(1)?;
+        let gone = SubmissionDeletion { id: Some(id), rev };
+        let body = as_seen::<DeleteSubmission>(client, id, rev, &gone).await?;
+        return told(out, &body, "1 submission deleted.");
+    }
+    let bulk = bulk(client, BulkOp::Delete, which, None).await?;
     let many = bulk.expected.or(bulk.ids.as_ref().map(|ids| ids.len() as i64)).unwrap_or_default();
-    let many = counted(many.unsigned_abs(), "submission");
-    prompt::confirm(flags, &format!("Delete {many} for good, with files and mails?"))?;
+    ask(many.unsigned_abs())?;
     send(out, client, bulk, "deleted").await
 }
 
 /// Only of a submission that nobody else has changed meanwhile.
-pub(super) async fn note(out: &Output, client: &Client, id: i64, text: &str) -> Done {
+pub(super) async fn note(
+    out: &Output,
+    client: &Client,
+    id: i64,
+    text: &str,
+    rev: Option<i64>,
+) -> Done {
     let text = match text {
         "-" => input::text("-".as_ref())?,
         text => text.to_owned(),
     };
-    let seen = client.send(Ask::of::<Submission>(&reply::by_id(id), &NoBody)?).await?;
-    let update = SubmissionUpdate { id: Some(id), inbox_notes: Some(text), ..Default::default() };
-    let ask = Ask::of::<UpdateSubmission>(&MayNameSubmission::default(), &update)?;
-    let answer = client.send(ask.if_match(seen.etag)).await?;
-    told(out, &answer.body, &format!("The notes of {id} are written."))
+    let update = SubmissionUpdate { inbox_notes: Some(text), ..Default::default() };
+    let update = SubmissionUpdate { id: Some(id), rev, ..update };
+    let body = as_seen::<UpdateSubmission>(client, id, rev, &update).await?;
+    told(out, &body, &format!("The notes of {id} are written."))
+}
+
+async fn one(out: &Output, client: &Client, update: SubmissionUpdate, what: &str) -> Done {
+    let id = update.id.unwrap_or_default();
+    let body = as_seen::<UpdateSubmission>(client, id, update.rev, &update).await?;
+    told(out, &body, &format!("1 submission {what}."))
+}
+
+/// Changes a submission that is still as it was seen: as `rev` says, else as it is read here. Who
+/// may change submissions but not read them has seen nothing.
+async fn as_seen<O: Operation<Query = MayNameSubmission>>(
+    client: &Client,
+    id: i64,
+    rev: Option<i64>,
+    body: &O::Body,
+) -> Done<String> {
+    let seen = match rev {
+        Some(_) => None,
+        None => match client.send(Ask::of::<Submission>(&reply::by_id(id), &NoBody)?).await {
+            Ok(answer) => answer.etag,
+            Err(error) => match Failure::from(error) {
+                failure if failure.exit == Exit::NoRight => None,
+                failure => return Err(failure),
+            },
+        },
+    };
+    let ask = Ask::of::<O>(&MayNameSubmission::default(), body)?;
+    Ok(client.send(ask.if_match(seen)).await?.body)
 }
 
 /// The id of a user.
@@ -70,9 +124,24 @@ async fn named(client: &Client, user: &str) -> Done<i64> {
     })
 }
 
-fn bulk(op: BulkOp, which: Which, value: Option<Json>) -> Done<Bulk> {
-    let Which { ids, matching, expected } = which;
-    if !ids.is_empty() {
+impl Which {
+    /// The only submission that is named, and its `inbox_rev` as the caller knows it.
+    async fn single(&self, client: &Client) -> Done<Option<(i64, Option<i64>)>> {
+        match (&self.submissions[..], self.rev, self.expected) {
+            ([one], rev, None) => Ok(Some((reply::named::submission(client, one).await?, rev))),
+            (_, Some(_), _) => Err(Failure::usage("--rev is that of one submission: name its id")),
+            _ => Ok(None),
+        }
+    }
+}
+
+async fn bulk(client: &Client, op: BulkOp, which: Which, value: Option<Json>) -> Done<Bulk> {
+    let Which { submissions, matching, expected, .. } = which;
+    if !submissions.is_empty() {
+        let mut ids = Vec::with_capacity(submissions.len());
+        for one in &submissions {
+            ids.push(reply::named::submission(client, one).await?);
+        }
         return Ok(Bulk { op, ids: Some(ids), filter: None, expected, value });
     }
     if matching.is_empty() {

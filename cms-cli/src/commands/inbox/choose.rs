@@ -18,7 +18,8 @@ use crate::output::{Done, Exit, Failure};
 #[derive(Args, Clone, Debug, Default)]
 pub(crate) struct Matching {
     /// Only those that fulfil column=value or column:op=value, op one of eq ne gt gte lt lte in nin
-    /// contains starts_with ends_with null; may be repeated
+    /// contains starts_with ends_with null; may be repeated. The end of cms inbox list --help names
+    /// the columns
     #[arg(long = "where", value_name = "CONDITION", value_parser = condition)]
     conditions: Vec<(String, String, String)>,
     /// Only those with this text in name, address, telephone, company, summary or reference

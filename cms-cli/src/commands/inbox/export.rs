@@ -1,6 +1,6 @@
 //! `cms inbox export`: submissions as the service writes them, part by part
 
-use std::{io::Write, path::PathBuf};
+use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 use cms_http::{
@@ -10,22 +10,26 @@ use cms_http::{
         inbox::{Export, InboxExported},
     },
 };
-use futures_util::StreamExt as _;
 use serde_json::json;
 
 use super::choose::Choose;
-use crate::output::{Done, Failure, Output, Visible, WholeFile};
+use crate::{
+    output::{Done, Output, Visible, WholeFile},
+    reply::streamed::{Listed, copy},
+};
 
 #[derive(Args, Debug)]
 #[command(after_help = "Examples:
   cms inbox export leads --where status=completed --out leads.csv
-  cms inbox export --format jsonl --search ada")]
+  cms inbox export --format jsonl --search ada
+
+With --json and neither --format nor --out it prints one body with all submissions.")]
 pub(crate) struct ExportArgs {
     /// Id or slug of a funnel: the table then has a column for each answer
     funnel: Option<String>,
-    /// As a table, or as lines of JSON
-    #[arg(long, default_value = "csv")]
-    format: Format,
+    /// As a table, or as lines of JSON [default: csv]
+    #[arg(long)]
+    format: Option<Format>,
     #[command(flatten)]
     choose: Choose,
     /// A table without the byte order mark that tells spreadsheets of UTF-8
@@ -47,7 +51,8 @@ pub(crate) enum Format {
 
 pub(super) async fn run(out: &Output, client: &Client, args: &ExportArgs) -> Done {
     let chosen = args.choose.asked(client).await?;
-    let is_table = args.format == Format::Csv;
+    let is_body = out.json && args.out.is_none() && args.format.is_none();
+    let is_table = !is_body && args.format != Some(Format::Jsonl);
     let asked = InboxExported {
         format: Some(if is_table { "csv" } else { "jsonl" }.to_owned()),
         funnel_id: args.funnel.clone(),
@@ -56,24 +61,19 @@ pub(super) async fn run(out: &Output, client: &Client, args: &ExportArgs) -> Don
         search: chosen.search,
         filters: chosen.filters,
     };
-    if out.json && args.out.is_none() {
-        return Err(Failure::usage("the submissions are no one JSON: name a file with --out"));
-    }
     let ask = Ask::of::<Export>(&asked, &NoBody)?;
     let Some(path) = &args.out else {
-        return copy(client, &ask, &mut Visible::stdout(out)).await;
+        let mut to = Visible::stdout(out);
+        if !is_body {
+            return copy(out, client, &ask, !out.table, &mut to).await;
+        }
+        let mut body = Listed::begin(to)?;
+        copy(out, client, &ask, false, &mut body).await?;
+        return body.end();
     };
     let mut file = WholeFile::create(path)?;
-    copy(client, &ask, &mut file).await?;
+    copy(out, client, &ask, true, &mut file).await?;
     file.done()?;
     let note = format!("The submissions are in {}.", path.display());
     out.done(&json!({"file": path}), &note)
-}
-
-async fn copy(client: &Client, ask: &Ask, to: &mut impl Write) -> Done {
-    let mut parts = client.stream(ask).await?;
-    while let Some(part) = parts.next().await {
-        to.write_all(&part?)?;
-    }
-    Ok(to.flush()?)
 }

@@ -46,7 +46,14 @@ pub(crate) enum InboxCommand {
     #[command(after_help = "Examples:
   cms inbox list --where inbox_status=new --where is_spam=false
   cms inbox list --search ada --sort -score --all
-  cms inbox list --view 'My leads'")]
+  cms inbox list --view 'My leads'
+
+Columns of --where and --sort: submission_id funnel_id funnel_name version
+language_short status inbox_status is_spam is_test assigned_to assigned_name contact_name
+contact_email contact_phone company summary score last_node_id last_node_name end_node_id end_kind
+steps_answered progress_pct reference source_url referer utm_source utm_medium utm_campaign utm_term
+utm_content mail_rule_id mail_status started_at last_activity_at completed_at abandoned_at
+duration_s first_touched_at expires_at inbox_rev")]
     List {
         #[command(flatten)]
         choose: Choose,
@@ -54,9 +61,12 @@ pub(crate) enum InboxCommand {
         paging: Paging,
     },
     /// Show a submission: answers, the way that it took and why, files, mails
+    #[command(after_help = "Examples:
+  cms inbox show 17
+  cms inbox show F7K2-9QXM")]
     Show {
-        /// Id of the submission
-        id: i64,
+        /// Id of the submission, or the reference that its visitor got
+        submission: String,
     },
     /// Set the state of submissions: new, qualified, contacted, converted or rejected
     #[command(after_help = "Examples:
@@ -83,10 +93,13 @@ pub(crate) enum InboxCommand {
   cms inbox note 17 'Called on Monday'
   cms inbox note 17 - < notes.txt")]
     Note {
-        /// Id of the submission
-        id: i64,
+        /// Id of the submission, or the reference that its visitor got
+        submission: String,
         /// The text, in place of the one before; - for standard input
         text: String,
+        /// Only if the submission still has this inbox_rev, which cms inbox show prints
+        #[arg(long, value_name = "N")]
+        rev: Option<i64>,
     },
     /// Delete submissions for good, with their files and mails
     Delete {
@@ -120,14 +133,18 @@ pub(crate) enum InboxCommand {
 /// Submissions by their ids, or all that match.
 #[derive(Args, Debug)]
 pub(crate) struct Which {
-    /// Ids of the submissions
-    #[arg(conflicts_with_all = ["conditions", "search"])]
-    ids: Vec<i64>,
+    /// Ids of the submissions, or the references that their visitors got
+    #[arg(value_name = "IDS", conflicts_with_all = ["conditions", "search"])]
+    submissions: Vec<String>,
     #[command(flatten)]
     matching: choose::Matching,
     /// How many are expected to match: with another number nothing is changed
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(i64).range(0..))]
     expected: Option<i64>,
+    /// Only if the submission, named by its id, still has this inbox_rev, which cms inbox show
+    /// prints; without it a single submission is read first
+    #[arg(long, value_name = "N", conflicts_with_all = ["conditions", "search", "expected"])]
+    rev: Option<i64>,
 }
 
 const COLUMNS: [&str; 9] = [
@@ -160,15 +177,18 @@ async fn at(flags: &Flags, out: &Output, client: &Client, command: InboxCommand)
             };
             reply::list::<Submissions>(out, client, &paging, &COLUMNS, query).await
         }
-        InboxCommand::Show { id } => {
-            let one = reply::by_id(id);
+        InboxCommand::Show { submission } => {
+            let one = reply::by_id(reply::named::submission(client, &submission).await?);
             reply::record_as::<Submission>(out, client, &one, &NoBody, shown::cell).await
         }
         InboxCommand::SetStatus { status, which } => {
             change::set_status(out, client, status, which).await
         }
         InboxCommand::Assign { user, which } => change::assign(out, client, &user, which).await,
-        InboxCommand::Note { id, text } => change::note(out, client, id, &text).await,
+        InboxCommand::Note { submission, text, rev } => {
+            let id = reply::named::submission(client, &submission).await?;
+            change::note(out, client, id, &text, rev).await
+        }
         InboxCommand::Delete { which } => change::delete(flags, out, client, which).await,
         InboxCommand::Undo => undo(out, client).await,
         InboxCommand::Erase { email, dry_run } => {

@@ -47,8 +47,7 @@ pub(crate) async fn run(flags: &Flags, out: &Output, args: InitArgs) -> Done {
             &mut report,
         ))
         .await;
-        site.close().await;
-        outcome?;
+        outcome.and(site.close().await)?;
     }
     drop(turn);
     if out.json {

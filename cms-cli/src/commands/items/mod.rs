@@ -12,7 +12,7 @@ use std::path::PathBuf;
 use clap::Subcommand;
 use cms_http::client::Ask;
 
-use self::{export::ExportArgs, filters::Filters, import::ImportArgs};
+use self::{export::ExportArgs, filters::Filters, import::ImportArgs, rows::DeleteArgs};
 use crate::{
     flags::Flags,
     input,
@@ -47,8 +47,8 @@ pub(crate) enum ItemsCommand {
         /// Id of the row
         id: String,
         /// The version in this language
-        #[arg(long, value_name = "LANGUAGE")]
-        lang: Option<String>,
+        #[arg(long, alias = "lang", value_name = "LANGUAGE")]
+        language: Option<String>,
     },
     /// Add a row (a JSON object), or several (an array: all rows or none)
     #[command(after_help = "Example: echo '{\"name\":\"Ada\"}' | cms items create authors -")]
@@ -58,7 +58,7 @@ pub(crate) enum ItemsCommand {
         /// File with the JSON; - for standard input
         file: PathBuf,
     },
-    /// Change the columns named in a JSON object
+    /// Change the columns named in a JSON object, if nobody else changes the row meanwhile
     Update {
         /// Content table
         table: String,
@@ -66,21 +66,16 @@ pub(crate) enum ItemsCommand {
         id: String,
         /// File with the JSON; - for standard input
         file: PathBuf,
-        /// Only if the row still has this entity tag, which cms items get -v prints
+        /// Only if the row still has this entity tag, which cms items get -v prints; without it
+        /// the row is read first
         #[arg(long, value_name = "ETAG")]
         if_match: Option<String>,
         /// The version in this language
-        #[arg(long, value_name = "LANGUAGE")]
-        lang: Option<String>,
+        #[arg(long, alias = "lang", value_name = "LANGUAGE")]
+        language: Option<String>,
     },
-    /// Delete rows
-    Delete {
-        /// Content table
-        table: String,
-        /// Ids of the rows
-        #[arg(required = true)]
-        ids: Vec<String>,
-    },
+    /// Delete rows that nobody else changes meanwhile
+    Delete(DeleteArgs),
     /// Add the rows of a CSV or JSON Lines file
     Import(ImportArgs),
     /// Write rows into a CSV or JSON Lines file, or to standard output
@@ -98,21 +93,24 @@ async fn at(flags: &Flags, out: &Output, site: &Site, command: ItemsCommand) -> 
             let ask = filters.ask(&table).maybe("count", count.then_some(true));
             reply::records(out, client, &paging, ask).await
         }
-        ItemsCommand::Get { table, id, lang } => {
+        ItemsCommand::Get { table, id, language } => {
             let ask = Ask::get(ITEM).query("table", table).query("id", id);
-            rows::print(out, client, ask.maybe("language", lang)).await
+            rows::print(out, client, ask.maybe("language", language)).await
         }
         ItemsCommand::Create { table, file } => {
             let ask = Ask::post(ITEM).query("table", table).text(input::text(&file)?);
             rows::print(out, client, ask).await
         }
-        ItemsCommand::Update { table, id, file, if_match, lang } => {
+        ItemsCommand::Update { table, id, file, if_match, language } => {
+            let tag = match if_match {
+                None => rows::tag(client, &table, &id, language.as_deref()).await?,
+                seen => seen,
+            };
             let ask =
-                Ask::patch(ITEM).query("table", table).query("id", id).maybe("language", lang);
-            let ask = ask.text(input::text(&file)?).if_match(if_match);
-            rows::print(out, client, ask).await
+                Ask::patch(ITEM).query("table", table).query("id", id).maybe("language", language);
+            rows::print(out, client, ask.text(input::text(&file)?).if_match(tag)).await
         }
-        ItemsCommand::Delete { table, ids } => rows::delete(flags, out, client, &table, &ids).await,
+        ItemsCommand::Delete(args) => rows::delete(flags, out, client, &args).await,
         ItemsCommand::Import(args) => import::run(out, site, args).await,
         ItemsCommand::Export(args) => export::run(out, site, &args).await,
     }

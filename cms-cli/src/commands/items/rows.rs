@@ -1,5 +1,6 @@
 //! Prints the rows in a reply, and deletes rows
 
+use clap::Args;
 use cms_http::{
     client::{Ask, Client},
     wire::{
@@ -9,6 +10,7 @@ use cms_http::{
 };
 use serde_json::json;
 
+use super::ITEM;
 use crate::{
     flags::Flags,
     output::{Done, Exit, Failure, Output, record::Record, table},
@@ -34,29 +36,70 @@ pub(super) async fn print(out: &Output, client: &Client, ask: Ask) -> Done {
     }
 }
 
+/// Rows to be deleted.
+#[derive(Args, Debug)]
+pub(crate) struct DeleteArgs {
+    /// Content table
+    table: String,
+    /// Ids of the rows
+    #[arg(required = true)]
+    ids: Vec<String>,
+    /// Only if the row still has this entity tag, which cms items get -v prints; without it each
+    /// row is read first
+    #[arg(long, value_name = "ETAG")]
+    if_match: Option<String>,
+}
+
+/// The entity tag of a row as it is now. None: the caller may change rows, but not read them.
+pub(super) async fn tag(
+    client: &Client,
+    table: &str,
+    id: &str,
+    language: Option<&str>,
+) -> Done<Option<String>> {
+    let ask = Ask::get(ITEM).query("table", table).query("id", id).maybe("language", language);
+    match client.send(ask).await.map_err(Failure::from) {
+        Ok(answer) => Ok(answer.etag),
+        Err(failure) if failure.exit == Exit::NoRight => Ok(None),
+        Err(failure) => Err(failure),
+    }
+}
+
 /// Deletes rows after a question. Stops at the first failure.
 pub(super) async fn delete(
     flags: &Flags,
     out: &Output,
     client: &Client,
-    table: &str,
-    ids: &[String],
+    args: &DeleteArgs,
 ) -> Done {
+    let DeleteArgs { table, ids, if_match } = args;
+    if if_match.is_some() && ids.len() > 1 {
+        return Err(Failure::usage("--if-match is the entity tag of one row: name one id"));
+    }
     prompt::confirm(
         flags,
         &format!("Delete {} of {table}? This cannot be undone.", ids.join(", ")),
     )?;
     for (done, id) in ids.iter().enumerate() {
-        let which = Which { table: table.to_owned(), id: id.clone(), language: None };
-        if let Err(error) = client.call::<Delete>(&which, &NoBody).await {
-            let mut failure = Failure::from(error);
-            if done == 0 {
-                return Err(failure);
-            }
-            out.note(&format!("Deleted before the failure: {}", ids[..done].join(", ")));
-            failure.exit = Exit::Partly;
-            return Err(failure.fact("deleted", ids[..done].to_vec()));
+        let Err(mut failure) = delete_one(client, table, id, if_match.clone()).await else {
+            continue;
+        };
+        if done == 0 {
+            return Err(failure);
         }
+        out.note(&format!("Deleted before the failure: {}", ids[..done].join(", ")));
+        failure.exit = Exit::Partly;
+        return Err(failure.fact("deleted", ids[..done].to_vec()));
     }
     out.done(&json!({"deleted": ids}), &format!("Deleted: {}", ids.join(", ")))
+}
+
+async fn delete_one(client: &Client, table: &str, id: &str, seen: Option<String>) -> Done {
+    let tag = match seen {
+        None => tag(client, table, id, None).await?,
+        seen => seen,
+    };
+    let which = Which { table: table.to_owned(), id: id.to_owned(), language: None };
+    client.send(Ask::of::<Delete>(&which, &NoBody)?.if_match(tag)).await?;
+    Ok(())
 }

@@ -21,9 +21,9 @@ use serde_json::json;
 use crate::{
     flags::Flags,
     input,
-    output::{Done, Output},
+    output::{Done, Output, counted},
     prompt,
-    reply::{self, Paging, by_id},
+    reply::{self, Paging, by_id, named},
     site,
 };
 
@@ -37,8 +37,8 @@ pub(crate) enum KeysCommand {
     List(Paging),
     /// Show a key
     Show {
-        /// Id of the key
-        id: i64,
+        /// Id or name of the key
+        key: String,
     },
     /// Create a key; its value is shown once
     #[command(after_help = "Examples:
@@ -62,10 +62,10 @@ pub(crate) enum KeysCommand {
         #[arg(long, value_name = "FILE")]
         out: Option<PathBuf>,
     },
-    /// Give a key a new value, shown once
+    /// Give a key a new value, shown once; without --grace a terminal asks before
     Rotate {
-        /// Id of the key
-        id: i64,
+        /// Id or name of the key
+        key: String,
         /// How long the old value still works, such as 30s, 10m, 2h or 7d
         #[arg(long, value_name = "TIME", default_value = "0s", value_parser = input::seconds)]
         grace: i64,
@@ -73,20 +73,22 @@ pub(crate) enum KeysCommand {
         #[arg(long, value_name = "FILE")]
         out: Option<PathBuf>,
     },
-    /// Switch a key on
+    /// Switch keys on
     Enable {
-        /// Id of the key
-        id: i64,
+        /// Ids or names of the keys; - takes them from standard input
+        #[arg(required = true, value_name = "KEYS")]
+        keys: Vec<String>,
     },
-    /// Switch a key off, from the next request on
+    /// Switch keys off, from the next request on
     Disable {
-        /// Id of the key
-        id: i64,
+        /// Ids or names of the keys; - takes them from standard input
+        #[arg(required = true, value_name = "KEYS")]
+        keys: Vec<String>,
     },
     /// Set or remove the day of expiry
     Expire {
-        /// Id of the key
-        id: i64,
+        /// Id or name of the key
+        key: String,
         /// The key stops working at the start of this day
         #[arg(long, value_name = "YYYY-MM-DD", required_unless_present = "never")]
         on: Option<String>,
@@ -98,8 +100,8 @@ pub(crate) enum KeysCommand {
     #[command(after_help = "Example:
   cms keys rights 3 --grant 'POST /api/backend/item?table=blog' --revoke 'GET /api/pages'")]
     Rights {
-        /// Id of the key
-        id: i64,
+        /// Id or name of the key
+        key: String,
         /// Right to add: METHODS PATH?QUERY, or *; may be repeated
         #[arg(long, value_name = "RIGHT")]
         grant: Vec<String>,
@@ -112,8 +114,8 @@ pub(crate) enum KeysCommand {
     /// Tell whether a key may make a call; exit code 0 or 1
     #[command(after_help = "Example: cms keys check 3 POST '/api/backend/item?table=blog'")]
     Check {
-        /// Id of the key
-        id: i64,
+        /// Id or name of the key
+        key: String,
         /// Method, such as GET
         method: String,
         /// Path and query
@@ -125,16 +127,17 @@ pub(crate) enum KeysCommand {
 
 --grant gives the key exactly this right.")]
     Denied {
-        /// Id of the key
-        id: i64,
+        /// Id or name of the key
+        key: String,
         /// Grant exactly this
         #[arg(long)]
         grant: bool,
     },
-    /// Delete a key for good
+    /// Delete keys for good
     Delete {
-        /// Id of the key
-        id: i64,
+        /// Ids or names of the keys; - takes them from standard input
+        #[arg(required = true, value_name = "KEYS")]
+        keys: Vec<String>,
     },
 }
 
@@ -148,49 +151,68 @@ async fn at(flags: &Flags, out: &Output, client: &Client, command: KeysCommand) 
         KeysCommand::List(paging) => {
             reply::list::<Read>(out, client, &paging, &COLUMNS, reply::list_query).await
         }
-        KeysCommand::Show { id } => {
-            reply::record::<Read>(out, client, &reply::one(id), &NoBody).await
+        KeysCommand::Show { key } => {
+            let one = reply::one(named::key(client, &key).await?);
+            reply::record::<Read>(out, client, &one, &NoBody).await
         }
         KeysCommand::Create { name, rights, expires, inactive, out: file } => {
             let rights = rights::parse(&rights)?;
             let new = NewApiKey { name, expires_on: expires, active: !inactive, rights };
             value::obtain::<Create>(out, client, &NoQuery {}, &new, file).await
         }
-        KeysCommand::Rotate { id, grace, out: file } => {
+        KeysCommand::Rotate { key, grace, out: file } => {
+            let id = named::key(client, &key).await?;
+            if grace == 0 {
+                let told =
+                    format!("Give the API key {key} a new value? The old one stops at once.");
+                prompt::confirm_on_terminal(flags, &told)?;
+            }
             let grace = Grace { grace_s: grace };
             value::obtain::<Rotate>(out, client, &by_id(id), &grace, file).await
         }
-        KeysCommand::Enable { id } => {
-            update(out, client, id, ApiKeyPatch { active: Some(true), ..patch }).await
+        KeysCommand::Enable { keys } => switch(out, client, keys, true).await,
+        KeysCommand::Disable { keys } => switch(out, client, keys, false).await,
+        KeysCommand::Expire { key, on, .. } => {
+            update(out, client, &key, ApiKeyPatch { expires_on: Some(on), ..patch }).await
         }
-        KeysCommand::Disable { id } => {
-            update(out, client, id, ApiKeyPatch { active: Some(false), ..patch }).await
-        }
-        KeysCommand::Expire { id, on, .. } => {
-            update(out, client, id, ApiKeyPatch { expires_on: Some(on), ..patch }).await
-        }
-        KeysCommand::Rights { id, grant, revoke } => {
+        KeysCommand::Rights { key, grant, revoke } => {
+            let id = named::key(client, &key).await?;
             rights::show_or_change(out, client, id, &grant, &revoke).await
         }
         KeysCommand::Endpoints(paging) => {
             let columns = ["endpoint", "query", "methods", "public"];
             reply::list::<Endpoints>(out, client, &paging, &columns, reply::listing).await
         }
-        KeysCommand::Check { id, method, path } => {
+        KeysCommand::Check { key, method, path } => {
+            let id = named::key(client, &key).await?;
             rights::check(out, client, id, &method, path).await
         }
-        KeysCommand::Denied { id, grant } => denied::run(out, client, id, grant).await,
-        KeysCommand::Delete { id } => {
-            prompt::confirm(
-                flags,
-                &format!("Delete the API key {id}? Programs that use it stop working."),
-            )?;
-            client.call::<Delete>(&by_id(id), &NoBody).await?;
-            out.done(&json!({"deleted": [id]}), &format!("The key {id} is deleted."))
+        KeysCommand::Denied { key, grant } => {
+            denied::run(out, client, named::key(client, &key).await?, grant).await
+        }
+        KeysCommand::Delete { keys } => {
+            let keys = input::named(keys)?;
+            let ids = named::keys(client, &keys).await?;
+            let (many, keys) = (counted(ids.len() as u64, "API key"), keys.join(", "));
+            let question = format!("Delete {many} ({keys})? Programs that use it stop working.");
+            prompt::confirm(flags, &question)?;
+            reply::several(out, &ids, async |id| {
+                Ok(client.call::<Delete>(&by_id(id), &NoBody).await?)
+            })
+            .await?;
+            out.done(&json!({"deleted": ids}), &format!("{many} deleted: {keys}"))
         }
     }
 }
 
-async fn update(out: &Output, client: &Client, id: i64, patch: ApiKeyPatch) -> Done {
+/// Switches keys on or off.
+async fn switch(out: &Output, client: &Client, keys: Vec<String>, active: bool) -> Done {
+    let ids = named::keys(client, &input::named(keys)?).await?;
+    let patch = ApiKeyPatch { active: Some(active), ..ApiKeyPatch::default() };
+    reply::change::<Update>(out, client, &ids, &patch, (&COLUMNS, reply::plain)).await
+}
+
+async fn update(out: &Output, client: &Client, key: &str, patch: ApiKeyPatch) -> Done {
+    let id = named::key(client, key).await?;
     reply::record::<Update>(out, client, &by_id(id), &patch).await
 }

@@ -9,7 +9,7 @@ use cms_http::{
     wire::{
         NoBody,
         mail::{Log, MailIds, MailStatus, Providers, Retry, Test, TestMail, WhichMails},
-        parameters::NoQuery,
+        parameters::{Moment, NoQuery},
     },
 };
 use serde_json::json;
@@ -41,7 +41,7 @@ It is tried once. The exit code is 0 when a provider took the mail over, else 1.
     },
     /// List mails, newest first
     #[command(after_help = "Example:
-  cms mail log --status failed --since 2026-11-20T00:00:00Z")]
+  cms mail log --status failed --since 2d")]
     Log {
         /// Only mails in this state
         #[arg(long)]
@@ -52,9 +52,9 @@ It is tried once. The exit code is 0 when a provider took the mail over, else 1.
         /// Only mails of this purpose, such as form.notice
         #[arg(long)]
         purpose: Option<String>,
-        /// Only since this date-time, such as 2026-11-21T09:30:00Z
-        #[arg(long, value_name = "TIME")]
-        since: Option<String>,
+        /// Only since this date-time, such as 2026-11-21T09:30:00Z, or for this long, such as 2d
+        #[arg(long, value_name = "TIME", value_parser = input::moment)]
+        since: Option<Moment>,
         #[command(flatten)]
         paging: Paging,
     },
@@ -112,7 +112,6 @@ async fn at(out: &Output, client: &Client, command: MailCommand) -> Done {
         MailCommand::Providers => providers(out, client).await,
         MailCommand::Test { to, provider } => test(out, client, TestMail { to, provider }).await,
         MailCommand::Log { status, to, purpose, since, paging } => {
-            let since = since.as_deref().map(input::moment).transpose()?;
             let query = |limit, cursor| WhichMails {
                 id: None,
                 status: status.map(MailStatus::from),

@@ -56,7 +56,7 @@ async fn send(out: &Output, client: &Client, path: &Path, folder: &str) -> Done<
         return Err(Failure::usage(format!("{} is no file", path.display())));
     }
     let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
-    let progress = Arc::new(Mutex::new(Progress::of_bytes(out, "upload", about.len())));
+    let progress = Arc::new(Mutex::new(Progress::of_bytes(out, "upload", Some(about.len()))));
     let parts = parts(file, about.len(), progress.clone());
     let outgoing = Outgoing { name, size: about.len(), parts };
     let fields: &[(&str, &str)] = if folder.is_empty() { &[] } else { &[("folder", folder)] };

@@ -2,6 +2,7 @@
 
 mod diff;
 mod nodes;
+mod schedule;
 mod tree;
 
 use clap::Subcommand;
@@ -12,17 +13,21 @@ use cms_http::{
         NoBody,
         pagebuilder::{
             Copied, CopyTree, Discard, LinkFor, Links, MakeLink, MayName, OnePage, OneRevision,
-            Planned, Publish, Restore, Restored, Revisions, SetSchedule, TakeOff, Unlink,
-            WhichLinks, WhichRevision, WhichRevisions,
+            Publish, Restore, Restored, Revisions, TakeOff, Unlink, WhichLinks, WhichRevision,
+            WhichRevisions,
         },
         parameters::NoQuery,
     },
 };
 use serde_json::json;
 
-use self::nodes::{AddArgs, EditArgs, MoveArgs, RemoveArgs};
+use self::{
+    nodes::{AddArgs, EditArgs, MoveArgs, RemoveArgs},
+    schedule::ScheduleArgs,
+};
 use crate::{
     flags::Flags,
+    input,
     output::{Done, Output},
     prompt,
     reply::{
@@ -116,25 +121,15 @@ pub(crate) enum PagesCommand {
         #[arg(long)]
         replace: bool,
     },
-    /// Set when a page is published and taken off by itself; without times never
-    #[command(after_help = "Example: cms pages schedule / --publish 2099-12-24T06:00:00Z")]
-    Schedule {
-        /// Id, address or view of the page
-        page: String,
-        /// When the draft is published, RFC 3339
-        #[arg(long, value_name = "TIME")]
-        publish: Option<String>,
-        /// When the page is taken off, RFC 3339
-        #[arg(long, value_name = "TIME")]
-        take_off: Option<String>,
-    },
+    /// Show or set when a page is published and taken off by itself
+    Schedule(ScheduleArgs),
     /// Make a link that shows a draft without a login
-    #[command(after_help = "Example: cms pages link / --ttl 3600 --note 'For the agency'")]
+    #[command(after_help = "Example: cms pages link / --ttl 2d --note 'For the agency'")]
     Link {
         /// Id, address or view of the page
         page: String,
-        /// Seconds for which it shows the draft, 30 days at most
-        #[arg(long, value_name = "SECONDS", default_value_t = 86_400)]
+        /// How long it shows the draft, such as 2h or 7d, 30 days at most
+        #[arg(long, value_name = "TIME", default_value = "1d", value_parser = input::seconds)]
         ttl: i64,
         /// For whom it is
         #[arg(long, value_name = "TEXT")]
@@ -180,6 +175,7 @@ async fn at(flags: &Flags, out: &Output, client: &Client, command: PagesCommand)
             reply::show(out, &answer.body, &done.data)
         }
         PagesCommand::TakeOff { page } => {
+            prompt::confirm(flags, &format!("Hide the page {page} from visitors?"))?;
             let seen = Seen::find(client, &page).await?;
             let body = OnePage { page_id: Some(seen.draft.page_id) };
             let (answer, done) = seen.send::<TakeOff>(client, &named, &body).await?;
@@ -214,13 +210,7 @@ async fn at(flags: &Flags, out: &Output, client: &Client, command: PagesCommand)
             let (answer, done) = seen.send::<CopyTree>(client, &NoQuery {}, &body).await?;
             reply::show(out, &answer.body, &done.data)
         }
-        PagesCommand::Schedule { page, publish, take_off } => {
-            let seen = Seen::find(client, &page).await?;
-            let page_id = Some(seen.draft.page_id);
-            let body = Planned { page_id, publish_at: publish, take_off_at: take_off };
-            let (answer, done) = seen.send::<SetSchedule>(client, &named, &body).await?;
-            reply::show(out, &answer.body, &done.data)
-        }
+        PagesCommand::Schedule(args) => schedule::run(out, client, args).await,
         PagesCommand::Link { page, ttl, note } => {
             let page_id = Some(id_of(client, &page).await?);
             let body = LinkFor { page_id, ttl_s: Some(ttl), note };

@@ -3,7 +3,6 @@
 use clap::Subcommand;
 use cms_core::Cms;
 use cms_http::{
-    Api,
     client::{Ask, Client},
     wire::{
         Data, NoBody,
@@ -58,8 +57,7 @@ pub(crate) async fn run(flags: &Flags, out: &Output, command: ChangesCommand) ->
         command => open(flags, out, matches!(command, ChangesCommand::Apply { .. })).await?,
     };
     let outcome = act(out, &site.client, command).await;
-    site.close().await;
-    outcome
+    outcome.and(site.close().await)
 }
 
 /// Opens a folder whose plugins are not up to date as well. `apply` brings the schema up to date.
@@ -72,7 +70,7 @@ pub(super) async fn open(flags: &Flags, out: &Output, apply: bool) -> Done<Site>
         Cms::builder(settings.clone()).migrations(true).await?;
     }
     let cms = folder::builder(settings)?.inspect().await?;
-    Ok(Site { client: Client::local(Api::new(cms.clone())?), cms: Some(cms) })
+    Site::opened(flags, cms).await
 }
 
 async fn act(out: &Output, client: &Client, command: ChangesCommand) -> Done {

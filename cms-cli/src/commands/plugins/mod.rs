@@ -80,6 +80,17 @@ Each problem is a line: file, line and column, JSON pointer, remedy.")]
     Changes(changes::ChangesCommand),
 }
 
+impl PluginsCommand {
+    /// Whether it works on files and the schema, so that nobody's rights count.
+    pub(crate) fn is_by_nobody(&self) -> bool {
+        match self {
+            Self::Check { .. } | Self::Schema | Self::New { .. } => true,
+            Self::Changes(command) => matches!(command, changes::ChangesCommand::Apply { .. }),
+            Self::List(_) | Self::Show { .. } => false,
+        }
+    }
+}
+
 pub(crate) async fn run(flags: &Flags, out: &Output, command: PluginsCommand) -> Done {
     match command {
         PluginsCommand::Check { folder } => check(out, &folder),
@@ -91,16 +102,14 @@ pub(crate) async fn run(flags: &Flags, out: &Output, command: PluginsCommand) ->
             let query = |limit, cursor| Asked { id: None, limit, cursor };
             let site = changes::open(flags, out, false).await?;
             let listed = reply::list::<Read>(out, &site.client, &paging, &columns, query).await;
-            site.close().await;
-            listed
+            listed.and(site.close().await)
         }
         PluginsCommand::Show { id } => {
             let asked = Asked { id: Some(id), ..Asked::default() };
             let site = changes::open(flags, out, false).await?;
             let none = cms_http::wire::NoBody;
             let shown = reply::record::<Read>(out, &site.client, &asked, &none).await;
-            site.close().await;
-            shown
+            shown.and(site.close().await)
         }
     }
 }

@@ -39,9 +39,6 @@ pub(crate) struct TuiArgs {
     /// Change nothing
     #[arg(long)]
     readonly: bool,
-    /// On the site's own machine: see and do what this user may, and no more
-    #[arg(long = "as", value_name = "USER")]
-    acts_as: Option<String>,
     /// Leave the mouse to the terminal
     #[arg(long)]
     no_mouse: bool,
@@ -79,7 +76,7 @@ pub(crate) async fn run(flags: &Flags, out: &Output, args: TuiArgs) -> Done {
     if let Some(why) = unfit(out) {
         return Err(Failure::usage(why).hint(FORMS));
     }
-    let opened = Opened::new(flags, out, args.acts_as.as_deref()).await?;
+    let opened = Opened::new(flags, out).await?;
     let session = Session {
         site: opened.shown.clone(),
         readonly: args.readonly,

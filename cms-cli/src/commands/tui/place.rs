@@ -2,18 +2,15 @@
 
 use std::{env, sync::Arc};
 
-use cms_core::{Actor, Cms, Secret, accounts::Rights};
-use cms_http::{
-    Api,
-    client::{Client, Credential},
-};
+use cms_core::Secret;
+use cms_http::client::Credential;
 use cms_tui::{ForgetLogin, KeepLogin, OpenContext, Site as Shown};
 
 use super::paths;
 use crate::{
     contexts::{self, Contexts, Sessions},
     flags::Flags,
-    output::{Done, Exit, Failure, Output},
+    output::{Done, Failure, Output},
     site::{self, Site},
     target::Target,
 };
@@ -21,87 +18,39 @@ use crate::{
 /// A site that is shown, and what is to be closed at the end.
 pub(super) struct Opened {
     pub(super) shown: Shown,
-    pub(super) cms: Option<Cms>,
-    /// The session of `--as`: user and session end with the interface.
-    acting: Option<Acting>,
-}
-
-/// A session that no login began.
-struct Acting {
-    user: i64,
-    session: i64,
+    site: Option<Site>,
 }
 
 impl Opened {
     /// Opens what the flags name. At an address without a session, the interface asks for the
     /// login.
-    pub(super) async fn new(flags: &Flags, out: &Output, user: Option<&str>) -> Done<Self> {
+    pub(super) async fn new(flags: &Flags, out: &Output) -> Done<Self> {
         let target = Target::of(flags)?;
         let program = program(&target)?;
         if let Target::Address { url, .. } = &target {
-            if user.is_some() {
-                let why = "--as is for the site's own machine: over the network a user logs in";
-                return Err(Failure::usage(why).hint("leave out --as, or name the folder: --dir"));
-            }
             let shown = at_address(site::api_key(flags)?, url, target.to_string(), program);
-            return Ok(Self { shown: shown?, cms: None, acting: None });
+            return Ok(Self { shown: shown?, site: None });
         }
-        let Site { client, cms } = Site::open(flags, &target, out).await?;
+        let site = Site::open(flags, &target, out).await?;
         let shown = Shown {
-            client,
+            client: site.client.clone(),
             name: target.whole_name(),
             is_local: true,
-            acts_as: None,
+            acts_as: site.acts_as(),
             state: paths::state(&target.whole_name()),
             program,
             login: None,
             logout: None,
         };
-        let opened = Self { shown, cms, acting: None };
-        match user {
-            Some(user) => opened.acting_as(user).await,
-            None => Ok(opened),
-        }
-    }
-
-    /// The same site as this user sees it: with a session of that user, and with no more rights.
-    async fn acting_as(mut self, user: &str) -> Done<Self> {
-        let Some(cms) = &self.cms else { return Ok(self) };
-        let found = cms.accounts().user_named(user).await?;
-        if !found.active {
-            let why = format!("{} is switched off and has no session", found.username);
-            let hint = format!("cms users enable {}", found.username);
-            return Err(Failure::new(Exit::Refused, why).hint(hint));
-        }
-        let mut change = cms.change(Actor::Operator).await?;
-        let token = cms.accounts().act_as(&mut change, found.id).await?;
-        change.commit().await?;
-        let open = cms.accounts().identify(token.expose()).await?;
-        self.acting = open.map(|open| Acting { user: found.id, session: open.session });
-        self.shown.client = Client::local_as(Api::new(cms.clone())?, Secret::new(token.expose()));
-        self.shown.acts_as = Some(found.username);
-        Ok(self)
+        Ok(Self { shown, site: Some(site) })
     }
 
     /// Ends the session of `--as` and closes the site.
     pub(super) async fn close(self) -> Done {
-        let Some(cms) = self.cms else { return Ok(()) };
-        let ended = match self.acting {
-            Some(acting) => end(&cms, acting).await,
+        match self.site {
+            Some(site) => site.close().await,
             None => Ok(()),
-        };
-        cms.close().await;
-        ended
-    }
-}
-
-async fn end(cms: &Cms, Acting { user, session }: Acting) -> Done {
-    let mut change = cms.change(Actor::Operator).await?;
-    let ended = cms.accounts().revoke_sessions(&mut change, &Rights::Admin, user, Some(session));
-    match ended.await {
-        Ok(()) => Ok(change.commit().await?),
-        // An administrator has ended it already.
-        Err(_) => Ok(()),
+        }
     }
 }
 

@@ -9,6 +9,7 @@ use crate::{args::Cli, commands::tui::paths};
 /// Verbs without an action: they start, print or check something outside of a session, or work on
 /// files.
 const VERBS_ALONE: &[&str] = &[
+    "api",
     "auth passwd",
     "auth recovery-codes",
     "auth sessions",

@@ -14,10 +14,14 @@ use cms_http::{
 };
 use serde_json::json;
 
-use super::user::{cell, find};
+use super::{
+    COLUMNS,
+    user::{cell, find},
+};
 use crate::{
     flags::Flags,
-    output::{Done, Output},
+    input,
+    output::{Done, Output, counted},
     prompt,
     reply::{self, by_id},
 };
@@ -45,9 +49,16 @@ pub(super) async fn edit(
     change(out, client, user, UserPatch { username, groups, ..UserPatch::default() }).await
 }
 
-/// Switches a user on or off.
-pub(super) async fn switch(out: &Output, client: &Client, user: &str, active: bool) -> Done {
-    change(out, client, user, UserPatch { active: Some(active), ..UserPatch::default() }).await
+/// Switches users on or off.
+pub(super) async fn switch(
+    out: &Output,
+    client: &Client,
+    users: Vec<String>,
+    active: bool,
+) -> Done {
+    let ids = ids(client, &input::named(users)?).await?;
+    let patch = UserPatch { active: Some(active), ..UserPatch::default() };
+    reply::change::<Update>(out, client, &ids, &patch, (&COLUMNS, cell)).await
 }
 
 pub(super) async fn set_password(
@@ -59,11 +70,28 @@ pub(super) async fn set_password(
     change(out, client, user, UserPatch { password: Some(password), ..UserPatch::default() }).await
 }
 
-pub(super) async fn delete(flags: &Flags, out: &Output, client: &Client, user: &str) -> Done {
-    let id = find(client, user).await?.id;
-    prompt::confirm(flags, &format!("Delete the user {user}?"))?;
-    client.call::<Delete>(&by_id(id), &NoBody).await?;
-    out.done(&json!({"deleted": [id]}), &format!("The user {user} is deleted."))
+pub(super) async fn delete(
+    flags: &Flags,
+    out: &Output,
+    client: &Client,
+    users: Vec<String>,
+) -> Done {
+    let users = input::named(users)?;
+    let ids = ids(client, &users).await?;
+    let (many, users) = (counted(ids.len() as u64, "user"), users.join(", "));
+    prompt::confirm(flags, &format!("Delete {many} ({users})?"))?;
+    reply::several(out, &ids, async |id| Ok(client.call::<Delete>(&by_id(id), &NoBody).await?))
+        .await?;
+    out.done(&json!({"deleted": ids}), &format!("{many} deleted: {users}"))
+}
+
+/// The ids of users, from their ids or names.
+async fn ids(client: &Client, users: &[String]) -> Done<Vec<i64>> {
+    let mut ids = Vec::with_capacity(users.len());
+    for user in users {
+        ids.push(find(client, user).await?.id);
+    }
+    Ok(ids)
 }
 
 async fn change(out: &Output, client: &Client, user: &str, patch: UserPatch) -> Done {

@@ -24,6 +24,10 @@ use crate::{
     target::Target,
 };
 
+/// The columns of a list.
+const COLUMNS: [&str; 7] =
+    ["id", "username", "active", "groups", "two_factor", "sessions", "last_login_at"];
+
 #[derive(Debug, Subcommand)]
 pub(crate) enum UsersCommand {
     /// List all users
@@ -61,20 +65,23 @@ pub(crate) enum UsersCommand {
         #[arg(long = "group", value_name = "GROUP", group = "change")]
         groups: Vec<String>,
     },
-    /// Switch a user off; ends all sessions
+    /// Switch users off; ends all their sessions
     Disable {
-        /// Name or id of the user
-        user: String,
+        /// Names or ids of the users; - takes them from standard input
+        #[arg(required = true, value_name = "USERS")]
+        users: Vec<String>,
     },
-    /// Switch a user on
+    /// Switch users on
     Enable {
-        /// Name or id of the user
-        user: String,
+        /// Names or ids of the users; - takes them from standard input
+        #[arg(required = true, value_name = "USERS")]
+        users: Vec<String>,
     },
-    /// Delete a user for good
+    /// Delete users for good
     Delete {
-        /// Name or id of the user
-        user: String,
+        /// Names or ids of the users; - takes them from standard input
+        #[arg(required = true, value_name = "USERS")]
+        users: Vec<String>,
     },
     /// Set a new password; ends all sessions
     Passwd {
@@ -130,9 +137,7 @@ pub(crate) async fn run(flags: &Flags, out: &Output, command: UsersCommand) -> D
 async fn at(flags: &Flags, out: &Output, client: &Client, command: UsersCommand) -> Done {
     match command {
         UsersCommand::List(paging) => {
-            let columns =
-                ["id", "username", "active", "groups", "two_factor", "sessions", "last_login_at"];
-            reply::list_as::<Read>(out, client, &paging, (&columns, cell), page).await
+            reply::list_as::<Read>(out, client, &paging, (&COLUMNS, cell), page).await
         }
         UsersCommand::Show { user } => {
             reply::record_as::<Read>(out, client, &named(&user), &NoBody, cell).await
@@ -144,13 +149,13 @@ async fn at(flags: &Flags, out: &Output, client: &Client, command: UsersCommand)
         UsersCommand::Edit { user, rename, groups } => {
             account::edit(out, client, &user, rename, groups).await
         }
-        UsersCommand::Disable { user } => account::switch(out, client, &user, false).await,
-        UsersCommand::Enable { user } => account::switch(out, client, &user, true).await,
+        UsersCommand::Disable { users } => account::switch(out, client, users, false).await,
+        UsersCommand::Enable { users } => account::switch(out, client, users, true).await,
         UsersCommand::Passwd { user, password_stdin } => {
             let password = prompt::new_password(flags, &user, password_stdin)?;
             account::set_password(out, client, &user, password).await
         }
-        UsersCommand::Delete { user } => account::delete(flags, out, client, &user).await,
+        UsersCommand::Delete { users } => account::delete(flags, out, client, users).await,
         UsersCommand::Sessions { user, revoke: None, paging } => {
             sessions::list(out, client, &user, &paging).await
         }

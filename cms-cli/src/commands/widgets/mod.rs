@@ -37,14 +37,14 @@ pub(crate) enum WidgetsCommand {
     /// Place a widget in the draft of a page
     Place(PlaceArgs),
     /// Write which component shows each template, as JSON, for the build of a front end
-    #[command(after_help = "Example: cms widgets rebuild --output theme/widgets.json
+    #[command(after_help = "Example: cms widgets rebuild --out theme/widgets.json
 
-Run it when the folder of a plugin's widget has changed. Without --output the JSON goes to standard
+Run it when the folder of a plugin's widget has changed. Without --out the JSON goes to standard
 output. Templates without a file are named; the exit code is then 8.")]
     Rebuild {
         /// File that is replaced
-        #[arg(long, value_name = "FILE")]
-        output: Option<PathBuf>,
+        #[arg(long, alias = "output", value_name = "FILE")]
+        out: Option<PathBuf>,
     },
 }
 
@@ -64,7 +64,7 @@ async fn at(out: &Output, client: &Client, command: WidgetsCommand) -> Done {
             reply::record::<Read>(out, client, &asked, &NoBody).await
         }
         WidgetsCommand::Place(args) => place::run(out, client, &args).await,
-        WidgetsCommand::Rebuild { output } => rebuild(out, client, output).await,
+        WidgetsCommand::Rebuild { out: file } => rebuild(out, client, file).await,
     }
 }
 
@@ -81,11 +81,11 @@ fn cell(widget: &PickedWidget, column: &str) -> Option<String> {
     (column == "fields").then(rows)
 }
 
-async fn rebuild(out: &Output, client: &Client, output: Option<PathBuf>) -> Done {
+async fn rebuild(out: &Output, client: &Client, file: Option<PathBuf>) -> Done {
     let (answer, found) = reply::call::<ShowComponents>(client, &NoQuery {}, &NoBody).await?;
     let found = found.data;
     let text = serde_json::to_string_pretty(&found.components).map_err(Failure::unexpected)?;
-    match &output {
+    match &file {
         None if out.json => out.line(&answer.body)?,
         None => out.line(&text)?,
         Some(file) => {

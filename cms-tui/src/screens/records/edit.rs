@@ -106,7 +106,7 @@ fn new_form(table: Json, choices: &Choices) -> Form {
     Form::new(title, fields, move |values| {
         let body: Map<_, _> =
             values.all.iter().filter(|(_, value)| !value.is_null()).map(cloned).collect();
-        let query = Table { table: name(&table) };
+        let query = Table { table: name(&table), no_events: None };
         let table = table.clone();
         send::<Create>(&query, Json::Object(body))
             .map(|call| {

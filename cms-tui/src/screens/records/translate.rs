@@ -88,7 +88,7 @@ fn form(table: &Json, record: &Json, language: String, choices: &choices::Choice
         body.insert("language_short".to_owned(), language.clone().into());
         body.insert("base_id".to_owned(), base.clone());
         let said = format!("{} {} is made in {language}", name(&table), base);
-        send::<Create>(&Table { table: name(&table) }, Json::Object(body))
+        send::<Create>(&Table { table: name(&table), no_events: None }, Json::Object(body))
             .map(|call| call.then(move |_| Step::did(said)))
             .into()
     })

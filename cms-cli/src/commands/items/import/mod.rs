@@ -40,6 +40,10 @@ pub(crate) struct ImportArgs {
     /// columns
     #[arg(long = "json-column", value_name = "COLUMN")]
     json_columns: Vec<String>,
+    /// Raise no events, so that no webhook hears of the rows; only for the operator and
+    /// administrators
+    #[arg(long)]
+    no_events: bool,
 }
 
 fn batch_size() -> clap::builder::RangedI64ValueParser<u32> {
@@ -80,9 +84,9 @@ pub(crate) async fn run(out: &Output, site: &Site, args: ImportArgs) -> Done {
             Some(Ok(batch)) => batch,
         };
         let rows = batch.lines.len() as u64;
-        let send = site.client.send(
-            Ask::post("/api/backend/item").query("table", &args.table).text(batch.json.clone()),
-        );
+        let ask = Ask::post("/api/backend/item").query("table", &args.table);
+        let ask = ask.maybe("no_events", args.no_events.then_some(true));
+        let send = site.client.send(ask.text(batch.json.clone()));
         tokio::pin!(send);
         // Ctrl-C waits for the batch; otherwise its outcome would be unknown.
         let (answer, stop) = tokio::select! {

@@ -19,10 +19,14 @@ use super::header;
 use crate::{
     flags::Flags,
     input,
-    output::{Done, Exit, Failure, Output},
+    output::{Done, Exit, Failure, Output, counted},
     prompt,
-    reply::{self, Paging, by_id},
+    reply::{self, Paging, by_id, named},
 };
+
+/// The columns of a list.
+const COLUMNS: [&str; 7] =
+    ["id", "name", "url", "events", "active", "failure_count", "disabled_reason"];
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum SubscriptionsCommand {
@@ -30,8 +34,8 @@ pub(crate) enum SubscriptionsCommand {
     List(Paging),
     /// Show a subscription
     Show {
-        /// Id of the subscription
-        id: i64,
+        /// Id or name of the subscription
+        webhook: String,
     },
     /// Create a subscription; its secret is shown once
     #[command(after_help = "Examples:
@@ -63,8 +67,8 @@ pub(crate) enum SubscriptionsCommand {
     },
     /// Change a subscription
     Edit {
-        /// Id of the subscription
-        id: i64,
+        /// Id or name of the subscription
+        webhook: String,
         /// New name
         #[arg(long)]
         name: Option<String>,
@@ -85,34 +89,37 @@ pub(crate) enum SubscriptionsCommand {
     },
     /// Send a test event at once; exit code 0 when it is delivered
     Ping {
-        /// Id of the subscription
-        id: i64,
+        /// Id or name of the subscription
+        webhook: String,
     },
-    /// Switch a subscription on; its held jobs are sent now
+    /// Switch subscriptions on; their held jobs are sent now
     Activate {
-        /// Id of the subscription
-        id: i64,
+        /// Ids or names of the subscriptions; - takes them from standard input
+        #[arg(required = true, value_name = "WEBHOOKS")]
+        webhooks: Vec<String>,
         /// Drop the held jobs
         #[arg(long)]
         drop_held: bool,
     },
-    /// Switch a subscription off; its jobs are held until it is activated
+    /// Switch subscriptions off; their jobs are held until they are activated
     Pause {
-        /// Id of the subscription
-        id: i64,
+        /// Ids or names of the subscriptions; - takes them from standard input
+        #[arg(required = true, value_name = "WEBHOOKS")]
+        webhooks: Vec<String>,
     },
     /// Give a subscription a new secret, shown once
     RotateSecret {
-        /// Id of the subscription
-        id: i64,
+        /// Id or name of the subscription
+        webhook: String,
         /// How long the old secret signs too, such as 30s, 10m, 2h or 7d
         #[arg(long, value_name = "TIME", default_value = "0s", value_parser = input::seconds)]
         grace: i64,
     },
-    /// Delete a subscription for good, with its jobs; its past deliveries stay for a time
+    /// Delete subscriptions for good, with their jobs; past deliveries stay for a time
     Delete {
-        /// Id of the subscription
-        id: i64,
+        /// Ids or names of the subscriptions; - takes them from standard input
+        #[arg(required = true, value_name = "WEBHOOKS")]
+        webhooks: Vec<String>,
     },
 }
 
@@ -133,12 +140,11 @@ pub(super) async fn run(
 ) -> Done {
     match command {
         SubscriptionsCommand::List(paging) => {
-            let columns =
-                ["id", "name", "url", "events", "active", "failure_count", "disabled_reason"];
-            reply::list::<Read>(out, client, &paging, &columns, reply::list_query).await
+            reply::list::<Read>(out, client, &paging, &COLUMNS, reply::list_query).await
         }
-        SubscriptionsCommand::Show { id } => {
-            reply::record::<Read>(out, client, &reply::one(id), &NoBody).await
+        SubscriptionsCommand::Show { webhook } => {
+            let one = reply::one(named::webhook(client, &webhook).await?);
+            reply::record::<Read>(out, client, &one, &NoBody).await
         }
         SubscriptionsCommand::Create {
             name, url, events, headers, max_retries, inactive, ..
@@ -151,7 +157,8 @@ pub(super) async fn run(
             saved::warn(out, made.meta.as_ref());
             Ok(())
         }
-        SubscriptionsCommand::Edit { id, name, url, events, headers, max_retries, .. } => {
+        SubscriptionsCommand::Edit { webhook, name, url, events, headers, max_retries, .. } => {
+            let id = named::webhook(client, &webhook).await?;
             let events = (!events.is_empty()).then_some(events);
             let custom_headers = (!headers.is_empty()).then(|| headers.into_iter().collect());
             let patch =
@@ -161,36 +168,47 @@ pub(super) async fn run(
             saved::warn(out, changed.meta.as_ref());
             Ok(())
         }
-        SubscriptionsCommand::Ping { id } => {
+        SubscriptionsCommand::Ping { webhook } => {
+            let id = named::webhook(client, &webhook).await?;
             let (answer, pinged) = reply::call::<Ping>(client, &by_id(id), &NoBody).await?;
             reply::show(out, &answer.body, &pinged.data)?;
             let delivered = pinged.data.status == "delivered";
             if delivered { Ok(()) } else { Err(Failure::silent(Exit::Failed)) }
         }
-        SubscriptionsCommand::Activate { id, drop_held } => {
+        SubscriptionsCommand::Activate { webhooks, drop_held } => {
+            let ids = named::webhooks(client, &input::named(webhooks)?).await?;
             let held = if drop_held { Held::Drop } else { Held::Replay };
-            reply::record::<Activate>(out, client, &by_id(id), &Activation { held }).await
+            let body = Activation { held };
+            reply::change::<Activate>(out, client, &ids, &body, (&COLUMNS, reply::plain)).await
         }
-        SubscriptionsCommand::Pause { id } => {
+        SubscriptionsCommand::Pause { webhooks } => {
+            let ids = named::webhooks(client, &input::named(webhooks)?).await?;
             let patch = SubscriptionPatch { active: Some(false), ..SubscriptionPatch::default() };
-            reply::record::<Update>(out, client, &by_id(id), &patch).await
+            reply::change::<Update>(out, client, &ids, &patch, (&COLUMNS, reply::plain)).await
         }
-        SubscriptionsCommand::RotateSecret { id, grace } => {
+        SubscriptionsCommand::RotateSecret { webhook, grace } => {
+            let id = named::webhook(client, &webhook).await?;
             prompt::confirm(
                 flags,
                 &format!(
-                    "Give the subscription {id} a new secret? The receiver needs it before the old \
-                     one ends."
+                    "Give the subscription {webhook} a new secret? The receiver needs it before \
+                     the old one ends."
                 ),
             )?;
             let grace = Grace { grace_s: grace };
             let (answer, made) = reply::call::<Rotate>(client, &by_id(id), &grace).await?;
             saved::secret(out, &answer.body, &made.data)
         }
-        SubscriptionsCommand::Delete { id } => {
-            prompt::confirm(flags, &format!("Delete the subscription {id} and its jobs?"))?;
-            client.call::<Delete>(&by_id(id), &NoBody).await?;
-            out.done(&json!({"deleted": [id]}), &format!("The subscription {id} is deleted."))
+        SubscriptionsCommand::Delete { webhooks } => {
+            let webhooks = input::named(webhooks)?;
+            let ids = named::webhooks(client, &webhooks).await?;
+            let (many, webhooks) = (counted(ids.len() as u64, "subscription"), webhooks.join(", "));
+            prompt::confirm(flags, &format!("Delete {many} ({webhooks}) with all jobs?"))?;
+            reply::several(out, &ids, async |id| {
+                Ok(client.call::<Delete>(&by_id(id), &NoBody).await?)
+            })
+            .await?;
+            out.done(&json!({"deleted": ids}), &format!("{many} deleted: {webhooks}"))
         }
     }
 }

@@ -1,0 +1,55 @@
+//! `--as USER`: the operator acts as a user
+
+use crate::support::{PASSWORD, cms, cms_with, site_of_ana};
+
+#[test]
+fn commands_see_and_do_what_the_user_may() {
+    let dir = site_of_ana();
+    let run = |args: &[&str]| cms(dir.path(), args);
+    let rights = ["formfunnel_inbox_view", "formfunnel_inbox_edit"];
+    let group = ["groups", "create", "readers", "--right", rights[0], "--right", rights[1]];
+    run(&group).ok();
+    let bo = ["users", "create", "bo", "--group", "readers", "--password-stdin"];
+    cms_with(dir.path(), &bo, PASSWORD).ok();
+
+    let me = run(&["whoami", "--as", "bo", "--json"]).json();
+    assert_eq!((&me["data"]["username"], &me["data"]["id"]), (&"bo".into(), &2.into()));
+    assert_eq!(run(&["--as", "2", "whoami", "--json"]).json()["data"]["username"], "bo");
+    for refused in [&["keys", "list"][..], &["items", "list", "notes"], &["users", "list"]] {
+        run(&[refused, &["--as", "bo"]].concat()).fails(4);
+    }
+    run(&["groups", "rights", "readers", "--grant", "keys_keys_view", "--as", "bo"]).fails(4);
+
+    let save = ["inbox", "views", "save", "Mine", "--where", "inbox_status=new", "--as", "bo"];
+    run(&save).ok();
+    assert!(run(&["inbox", "views", "list", "--as", "bo"]).ok().contains("Mine"));
+    for other in [&[][..], &["--as", "ana"]] {
+        let views = run(&[&["inbox", "views", "list"], other].concat()).ok();
+        assert!(!views.contains("Mine"), "{views}");
+    }
+
+    cms_with(dir.path(), &["items", "create", "notes", "-", "--as", "ana"], r#"{"n": 1}"#).ok();
+    let audit = run(&["audit", "list"]).ok();
+    let line = audit.lines().find(|line| line.contains("\tcreate\tnotes\t")).expect("an entry");
+    assert!(line.contains("user 1 (ana)"), "{line}");
+    // Each session has ended with its command.
+    for user in ["ana", "bo"] {
+        assert_eq!(run(&["users", "sessions", user]).ok(), "");
+    }
+
+    run(&["whoami", "--as", "nobody"]).fails(5);
+    run(&["users", "disable", "bo"]).ok();
+    let off = run(&["whoami", "--as", "bo"]).fails(6);
+    assert!(off.err.contains("cms users enable bo"), "{off:?}");
+    for wrong in [
+        &["whoami", "--as", "ana", "--url", "http://127.0.0.1:9"][..],
+        &["serve", "--as", "ana"],
+        &["migrate", "up", "--as", "ana"],
+        &["plugins", "apply", "--as", "ana"],
+    ] {
+        let refused = run(wrong).fails(2);
+        assert!(refused.err.contains("--as is for"), "{refused:?}");
+    }
+    run(&["context", "add", "far", "--url", "http://127.0.0.1:9"]).ok();
+    run(&["whoami", "--as", "ana", "--context", "far"]).fails(2);
+}
