@@ -41,7 +41,7 @@ async fn a_row_that_another_program_holds_stops_only_its_own_writers() {
         site.admin("GET /api/backend/item?table=settings").expect(200).await;
         site.admin(&patch(free)).json(json!({"value": 2})).expect(200).await;
     };
-    futures_util::join!(writers, others);
+    tokio::join!(writers, others);
     assert!(began.elapsed() < Duration::from_secs(16), "{:?}", began.elapsed());
 
     other.execute(sqlx::raw_sql("rollback")).await.unwrap();
