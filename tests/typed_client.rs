@@ -49,7 +49,7 @@ fn operations_that_answer_204_have_an_empty_reply() {
 async fn records_keep_the_order_of_their_columns() {
     let site = Site::open().await;
     let client = Client::local(site.api.clone());
-    let table = Table { table: "settings".into() };
+    let table = Table { table: "settings".into(), no_events: None };
     let row = |name: &str| json!({"value": "x", "public": true, "name": name});
     let rows = Rows(Columns(Some(json!([row("a"), row("b")]))));
     let made = client.call::<wire::item::Create>(&table, &rows).await.unwrap().data;

@@ -1,7 +1,7 @@
 //! `cms audit`: who did what to which row, from `/api/backend/audit`
 
 use clap::Subcommand;
-use cms_http::wire::audit::Asked;
+use cms_http::wire::{audit::Asked, parameters::Moment};
 
 use crate::{
     flags::Flags,
@@ -17,7 +17,7 @@ pub(crate) enum AuditCommand {
     #[command(after_help = "Examples:
   cms audit list --table blog,pages --limit 20
   cms audit list --table blog --id 7
-  cms audit list --actor user:3 --since 2026-11-20T00:00:00Z")]
+  cms audit list --actor user:3 --since 2d")]
     List {
         /// Only changes of these tables, separated by commas
         #[arg(long, value_name = "A,B")]
@@ -28,12 +28,12 @@ pub(crate) enum AuditCommand {
         /// Only what user:ID or key:ID did, or operator, system or visitor
         #[arg(long)]
         actor: Option<String>,
-        /// Only since this date-time, such as 2026-11-21T09:30:00Z
-        #[arg(long, value_name = "TIME")]
-        since: Option<String>,
-        /// Only before this date-time
-        #[arg(long, value_name = "TIME")]
-        until: Option<String>,
+        /// Only since this date-time, such as 2026-11-21T09:30:00Z, or for this long, such as 2d
+        #[arg(long, value_name = "TIME", value_parser = input::moment)]
+        since: Option<Moment>,
+        /// Only before this date-time, or until this long ago
+        #[arg(long, value_name = "TIME", value_parser = input::moment)]
+        until: Option<Moment>,
         #[command(flatten)]
         paging: Paging,
     },
@@ -41,8 +41,6 @@ pub(crate) enum AuditCommand {
 
 pub(crate) async fn run(flags: &Flags, out: &Output, command: AuditCommand) -> Done {
     let AuditCommand::List { table, id, actor, since, until, paging } = command;
-    let since = since.as_deref().map(input::moment).transpose()?;
-    let until = until.as_deref().map(input::moment).transpose()?;
     let which = Asked { table, id, actor, since, until, ..Asked::default() };
     site::with(flags, out, async |site| acts::print(out, &site.client, which, &paging).await).await
 }

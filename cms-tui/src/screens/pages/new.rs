@@ -38,7 +38,7 @@ fn make(values: &Values) -> Step {
         "title": text("title"),
         "language_short": text("language_short"),
     });
-    let call = send::<Create>(&Table { table: "pages".to_owned() }, page);
+    let call = send::<Create>(&Table { table: "pages".to_owned(), no_events: None }, page);
     let call = call.map(|call| {
         call.then(|reply| {
             let page = about(&reply.data);
