@@ -10,8 +10,8 @@ use crate::{
 
 /// Of a list these choose nothing.
 const PLAIN: [&str; 3] = ["id", "limit", "cursor"];
-/// Their filters count for one record too, or every visitor reads them.
-const OTHERS: [&str; 2] = ["/api/backend/item", "/api/pages"];
+/// Their filters count for one record too, every visitor reads them, or `id` is itself a filter.
+const OTHERS: [&str; 3] = ["/api/backend/item", "/api/pages", "/api/backend/audit"];
 
 /// A value that the parameter takes.
 fn value(schema: &Json) -> String {

@@ -33,12 +33,14 @@ pub use diff::{Difference, Happened};
 pub use hold::draft_tag;
 pub use link::{Link, MadeLink};
 pub use revisions::{PageState, RevisionTree};
-pub use schedule::{Plan, Schedule};
+pub use schedule::Schedule;
 pub use tree::{
     MOST_BYTES, MOST_COLS, MOST_ITEMS, MOST_ROWS, MOST_WIDGETS, NodeKind, PageCol, PageItem,
     PageRow, PlacedWidget, Tree,
 };
-pub use words::{Draft, Edited, LeftOut, Move, NewNode, Parent, Published, Replaced, Revision};
+pub use words::{
+    Draft, Edited, LeftOut, Move, NewNode, Parent, Plan, Published, Replaced, Revision,
+};
 
 use super::{Pages, State};
 use crate::{

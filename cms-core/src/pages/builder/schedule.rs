@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 use super::{
     hold::note,
     sql::{self, Held},
+    words::Plan,
 };
 use crate::{
     Actor, Change, Error, Millis, Page, Paging, Result, db::args, ground::ListName, items::IfMatch,
@@ -21,18 +22,6 @@ pub struct Schedule {
     pub publish_at: Option<String>,
     /// The page is taken off then.
     #[serde(default)]
-    pub take_off_at: Option<String>,
-}
-
-/// A page with the times that are planned for it.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[schemars(rename = "PagePlan")]
-pub struct Plan {
-    /// The page.
-    pub page_id: i64,
-    /// When its draft is published; null: never.
-    pub publish_at: Option<String>,
-    /// When it is taken off; null: never.
     pub take_off_at: Option<String>,
 }
 

@@ -2,9 +2,8 @@
 //! [`hold`], which every change of a draft begins with.
 
 use super::{
-    schedule::Plan,
     tree::{NodeKind, Place},
-    words::{Edit, Revision},
+    words::{Edit, Plan, Revision},
 };
 use crate::{
     Change, Millis, Result,

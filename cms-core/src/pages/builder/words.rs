@@ -207,3 +207,15 @@ impl Parent {
         }
     }
 }
+
+/// A page with the times that are planned for it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[schemars(rename = "PagePlan")]
+pub struct Plan {
+    /// The page.
+    pub page_id: i64,
+    /// When its draft is published; null: never.
+    pub publish_at: Option<String>,
+    /// When it is taken off; null: never.
+    pub take_off_at: Option<String>,
+}
