@@ -7,16 +7,16 @@ use serde_json::{Value as Json, json};
 use super::{Act, Caller, body, send, site, takes_keys};
 use crate::support::{Site, receiver::Receiver};
 
-/// What every reply may show: the id, what a write has made and shows once, and numbers of the
-/// write itself.
-const SHOWN: [&str; 4] = ["id", "secret", "key", "queued"];
+/// What every reply may show: the id, and numbers of the write itself.
+const SHOWN: [&str; 2] = ["id", "queued"];
 
 /// What else a reply shows, because the body has said it, or because it is all that was asked for.
-const MORE: [(&str, &str); 15] = [
+const MORE: [(&str, &str); 16] = [
     ("/item", ""),
     ("/actions/", "the list that was sent, the output of the script"),
     ("POST /api/backend/keys", "what was sent"),
     ("POST /api/backend/webhooks", "what was sent"),
+    ("/rotate", "the row with its new secret, which is shown once"),
     ("PATCH /api/backend/cache", "no row: the settings"),
     ("/webhooks/ping", "what the receiver says"),
     ("/webhooks/explain", "what would be sent"),

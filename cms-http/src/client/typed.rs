@@ -61,7 +61,19 @@ impl Answer {
                 O::read(&Json::from(self.body.as_str()).to_string())
             }
         };
-        read.map_err(|e| ClientError::Unexpected(format!("the reply has another form: {e}")))
+        read.map_err(|e| {
+            ClientError::Unexpected(match self.only_id() {
+                Some(id) => format!("it is done, but you may see no more of it than its id: {id}"),
+                None => format!("the reply has another form: {e}"),
+            })
+        })
+    }
+
+    /// The id in a reply to who may write and not read.
+    fn only_id(&self) -> Option<Json> {
+        let body: Json = serde_json::from_str(&self.body).ok()?;
+        let data = body.get("data")?.as_object().filter(|data| data.len() == 1)?;
+        data.get("id").cloned()
     }
 }
 

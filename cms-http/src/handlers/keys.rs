@@ -6,7 +6,6 @@ use cms_core::{
     keys::{ApiKey, ApiKeyPatch, DeniedCall, NewApiKey, PlainKey},
 };
 use http::{HeaderMap, Method, Uri};
-use serde_json::json;
 
 use super::by_name;
 use crate::{
@@ -68,11 +67,7 @@ pub(crate) async fn rotate(
     let held = call.caller().rights(call.cms);
     let rotated = call.cms.keys().rotate(&mut change, &held, which.id, grace.grace_s).await?;
     let (key, value) = rotated;
-    let made = match call.may_read(KEYS, which.id) {
-        true => shown_once(key, &value).into(),
-        false => Success::data(&json!({"id": key.id, "key": value.expose()}).to_string()),
-    };
-    call.commit(change, made, true).await
+    call.commit(change, shown_once(key, &value), true).await
 }
 
 /// The only replies that hold the value of a key.

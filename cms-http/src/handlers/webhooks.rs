@@ -94,11 +94,7 @@ pub(crate) async fn rotate(
     let mut change = call.change().await?;
     let (record, secret) =
         call.cms.webhooks().rotate_secret(&mut change, which.id, grace.grace_s).await?;
-    let made = match call.may_read(WEBHOOKS, which.id) {
-        true => Data { data: shown_once(record, &secret) }.into(),
-        false => Success::data(&json!({"id": which.id, "secret": secret.expose()}).to_string()),
-    };
-    call.commit(change, made, true).await
+    call.commit(change, Data { data: shown_once(record, &secret) }, true).await
 }
 
 /// Only replies to creation and rotation hold the secret of a webhook.
