@@ -72,7 +72,7 @@ pub(crate) enum Command {
     /// Funnels: forms of several steps, drawn as a graph
     #[command(subcommand)]
     Funnels(funnels::FunnelsCommand),
-    /// What visitors of funnels sent: sorted, noted, assigned; without a verb in the terminal
+    /// What visitors of funnels sent: sorted, noted, assigned; without a verb it opens the terminal
     /// interface
     Inbox(inbox::InboxArgs),
     /// Pages: drafts, what is published of them, revisions
@@ -123,7 +123,7 @@ pub(crate) enum Command {
     Login(login::LoginArgs),
     /// End the session at a running site
     Logout,
-    /// Tell which site commands are about, and as whom
+    /// Show which site commands use, and as whom
     Whoami,
     /// Call any endpoint, and print its reply as it comes
     Api(api::ApiArgs),

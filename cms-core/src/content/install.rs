@@ -108,9 +108,9 @@ pub(crate) async fn is_new(db: &Db, declared: Declared<'_>) -> Result<bool> {
     Ok(true)
 }
 
-/// Brings the declared tables of a plugin to their declared form, but for the indexes it returns:
-/// they are to be made when the change is committed. Indexes that are declared no longer stay,
-/// unless the form is to be `exactly` the declared one.
+/// Brings the declared tables of a plugin to their declared form. Returns the indexes that the
+/// caller must make after the commit. Indexes that are no longer declared are dropped only with
+/// `exactly`.
 pub(crate) async fn install(
     change: &mut Change,
     tables: &Tables,

@@ -393,7 +393,7 @@ impl SqliteTx {
         match task.await.map_err(Error::internal)?? {
             (tx, true) => Ok(tx),
             (_, false) => {
-                let detail = "What this change has read may be old. Try again.";
+                let detail = "Other writes may have changed what this change has read. Try again.";
                 Err(Error::new(Code::Unavailable, detail).retry_after(1))
             }
         }

@@ -67,7 +67,7 @@ impl Eraser {
         }
     }
 
-    /// What stands for the address in the audit log: it tells nobody who does not know it.
+    /// The digest that names the address in the audit log. It does not reveal the address.
     #[must_use]
     pub fn digest(&self) -> String {
         self.base.cursors().digest("erased address", &self.address.as_str().to_lowercase())

@@ -12,7 +12,7 @@ use crate::{
 };
 
 impl Eraser {
-    /// Only counts what was found: for who wants to look first.
+    /// Only counts what was found, and removes nothing.
     ///
     /// # Errors
     /// As every read.

@@ -42,7 +42,7 @@ impl Kind for Ranking {
         for one in options::list(given)? {
             let option = options::find(&self.options, one)?;
             if ranked.contains(&option.id.as_str()) {
-                return refuse("count", "each option stands in the order once");
+                return refuse("count", "each option may occur only once");
             }
             ranked.push(&option.id);
         }

@@ -37,7 +37,7 @@ pub(super) fn check(options: &[Choice], member: &str) -> Result<(), Refusal> {
             return refuse("bad_config", format!("{member}: every id needs a text"));
         }
         if !ids.insert(id) {
-            return refuse("bad_config", format!("{member}: {id:?} is there twice"));
+            return refuse("bad_config", format!("{member}: {id:?} occurs twice"));
         }
     }
     Ok(())

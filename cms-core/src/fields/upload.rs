@@ -70,7 +70,7 @@ impl Kind for FileUpload {
         for one in list(given)? {
             let id = sent(one, self.max_bytes, is_allowed, context)?;
             if ids.contains(&id) {
-                return refuse("unknown_upload", "a file is an answer once");
+                return refuse("unknown_upload", "each file may be named only once");
             }
             ids.push(id);
         }

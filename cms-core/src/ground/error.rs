@@ -77,7 +77,7 @@ codes! {
     CountMoved = "count_moved",
     /// The funnel was saved since its author saw it.
     RevConflict = "rev_conflict",
-    /// The node is no step that the visit has come to.
+    /// The node is not a step that the visit has reached.
     NotOnPath = "not_on_path",
     /// The visit is completed; its answers no longer change.
     AlreadyCompleted = "already_completed",
@@ -85,7 +85,7 @@ codes! {
     IdempotencyMismatch = "idempotency_mismatch",
     /// The first reply carried a secret and cannot be repeated.
     IdempotencySpent = "idempotency_spent",
-    /// The visit has rested for too long.
+    /// The visit has expired, or its session was changed too often.
     SessionExpired = "session_expired",
     /// `If-Match` names an old state of the record.
     Stale = "stale",

@@ -83,7 +83,7 @@ impl Items {
     ) -> Result<Vec<(String, i64)>> {
         let turn = timeout_at(until, self.0.whole.clone().lock_owned()).await;
         let turn = turn.map_err(|_| {
-            let detail = "Others look through large tables at this moment: try again.";
+            let detail = "Other requests are searching large tables: try again.";
             Error::new(Code::Unavailable, detail).retry_after(AGAIN_S)
         })?;
         let (db, text) = (self.0.base.db().clone(), text.to_owned());

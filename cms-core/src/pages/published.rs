@@ -108,7 +108,7 @@ impl Pages {
         let rows: Vec<sql::Found> = match (wanted.id, wanted.view, wanted.url, wanted.language) {
             (Some(id), _, _, language) => {
                 let id: i64 = id.parse().map_err(|_| {
-                    Error::new(Code::BadQuery, format!("{id:?} is no id of a page: a number is."))
+                    Error::new(Code::BadQuery, format!("{id:?} is no page id: write a number."))
                 })?;
                 match language {
                     None => db.all(sql::BY_ID, args![id]).await?,

@@ -47,7 +47,7 @@ impl Pages {
             }
             _ => Err(Error::new(
                 Code::NotFound,
-                "No file of the sitemap begins there: /sitemap.xml names those there are.",
+                "No file of the sitemap begins there: /sitemap.xml lists the files.",
             )),
         }
     }

@@ -163,7 +163,7 @@ async fn one(
         // The next start makes it.
         Ok(false) | Err(_) if db.is_closed() => None,
         Ok(false) => {
-            tracing::info!(plugin, table, columns, "index {number} of {all} is declared no longer");
+            tracing::info!(plugin, table, columns, "index {number} of {all} is no longer declared");
             None
         }
         Err(error) => {

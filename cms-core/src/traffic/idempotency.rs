@@ -21,8 +21,8 @@ use crate::{
 const TURN: Lock = Lock::new(4);
 /// How long a repetition waits for its turn, in milliseconds.
 const PATIENCE: Millis = 5_000;
-/// A request that has not said for so long that it is under way is worked on by nobody: its process
-/// died.
+/// A request that has not renewed its claim for this long is abandoned: its process died or stood
+/// still.
 const LEASE_MS: Millis = 60_000;
 /// How often a request says that it is under way.
 const RENEWAL: Duration = Duration::from_secs(15);

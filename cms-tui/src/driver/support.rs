@@ -163,7 +163,7 @@ async fn all_that_match_are_meant_and_counted() {
     ana.sees("all that match are marked");
     ana.press("s").await.sees("State of all 7 submissions");
     site.visit(1, &[json!({"name": "Late"}), json!({"bill": 9})], true).await;
-    ana.press("5").await.sees("8 submissions are meant now, not 7");
+    ana.press("5").await.sees("8 submissions match now, not 7");
     assert!(all(&site, "inbox_status").await.iter().all(|state| state == "new"));
     ana.press("s 5").await.sees("✓ 8 submissions are rejected (u takes it back)");
     ana.press("u").await.sees("8 submissions as before");

@@ -78,7 +78,7 @@ pub(crate) enum FunnelsCommand {
         #[arg(long)]
         strict: bool,
     },
-    /// Freeze a funnel as it is drawn: new visits begin with that
+    /// Freeze a funnel as it is drawn, as the version for new visits
     Publish {
         /// Id or slug of the funnel
         funnel: String,
@@ -88,7 +88,7 @@ pub(crate) enum FunnelsCommand {
         #[arg(long)]
         strict: bool,
     },
-    /// Take a funnel off: no visit begins any more, those under way go on
+    /// Take a funnel off: no new visit begins, visits under way go on
     Archive {
         /// Id or slug of the funnel
         funnel: String,

@@ -78,12 +78,12 @@ duration_s first_touched_at expires_at inbox_rev")]
         #[command(flatten)]
         which: Which,
     },
-    /// Say who is to see to submissions
+    /// Assign submissions to a user
     #[command(after_help = "Examples:
   cms inbox assign ana 17 18
   cms inbox assign nobody --where assigned_to=3 --expected 5")]
     Assign {
-        /// Name or id of the user; nobody: takes the assignment away
+        /// Name or id of the user, or nobody to remove the assignment
         user: String,
         #[command(flatten)]
         which: Which,
@@ -95,7 +95,7 @@ duration_s first_touched_at expires_at inbox_rev")]
     Note {
         /// Id of the submission, or the reference that its visitor got
         submission: String,
-        /// The text, in place of the one before; - for standard input
+        /// The text, which replaces the old one; - for standard input
         text: String,
         /// Only if the submission still has this inbox_rev, which cms inbox show prints
         #[arg(long, value_name = "N")]
@@ -106,7 +106,7 @@ duration_s first_touched_at expires_at inbox_rev")]
         #[command(flatten)]
         which: Which,
     },
-    /// Take your last change of many submissions back, where nobody else has changed them since
+    /// Undo your last change of many submissions, except where somebody has changed them since
     Undo,
     /// Erase everything that visitors sent under an address, with a receipt of what is gone
     #[command(after_help = "Examples:
@@ -115,7 +115,7 @@ duration_s first_touched_at expires_at inbox_rev")]
     Erase {
         /// The address of mail
         email: String,
-        /// Remove nothing, show what would go
+        /// Show what would be removed; remove nothing
         #[arg(long)]
         dry_run: bool,
     },

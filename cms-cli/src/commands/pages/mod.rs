@@ -90,7 +90,7 @@ pub(crate) enum PagesCommand {
         #[command(flatten)]
         paging: Paging,
     },
-    /// Make the draft of a page what a revision is
+    /// Restore a revision into the draft of a page
     Restore {
         /// Id, address or view of the page
         page: String,
@@ -111,13 +111,13 @@ pub(crate) enum PagesCommand {
         #[arg(long, value_name = "STATE")]
         to: Option<String>,
     },
-    /// Copy the draft of a page into another page: a translation begins so
+    /// Copy the draft of a page into another page, for example to begin a translation
     Copy {
         /// Id, address or view of the page to copy
         from: String,
         /// Id or address of the page whose draft becomes the copy
         to: String,
-        /// Lose what the other draft holds
+        /// Overwrite the other draft if it is not empty
         #[arg(long)]
         replace: bool,
     },

@@ -93,7 +93,7 @@ pub(crate) struct MoveArgs {
     kind: Kind,
     /// Its id
     id: i64,
-    /// Id of what it shall stand in; without it, what it stands in now
+    /// Id of its new parent; without it, the node stays in its present parent
     #[arg(long = "in", value_name = "ID")]
     within: Option<i64>,
     /// Place there, counted from 0; at the end without it

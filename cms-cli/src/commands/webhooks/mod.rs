@@ -28,7 +28,7 @@ pub(crate) enum WebhooksCommand {
     /// Attempts to deliver
     #[command(subcommand)]
     Deliveries(DeliveriesCommand),
-    /// Tell who would get an event, and with which content; sends nothing
+    /// Show who would get an event, and with which content; sends nothing
     Explain(ExplainArgs),
     /// Receive, check and print deliveries on this machine; needs no site
     Listen(ListenArgs),

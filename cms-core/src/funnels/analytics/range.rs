@@ -38,8 +38,8 @@ impl Range {
         let range = Self { from, to };
         match range.days() {
             1..=MOST => Ok(range),
-            ..=0 => Err(bad(format!("from ({from}) lies behind to ({to})"))),
-            days => Err(bad(format!("at most {MOST} days are told at once, not {days}"))),
+            ..=0 => Err(bad(format!("from ({from}) is later than to ({to})"))),
+            days => Err(bad(format!("a range has at most {MOST} days, not {days}"))),
         }
     }
 

@@ -96,7 +96,7 @@ fn blank(graph: &Graph, trigger: Trigger, name: &str, has_page: bool) -> Option<
     }
     let field = name.strip_prefix("label:").unwrap_or(name).trim();
     let is_blank = !is_known(name) && asked_for(graph, field).is_none();
-    is_blank.then(|| format!("no step asks for {name:?}: nothing stands in its place"))
+    is_blank.then(|| format!("no step asks for {name:?}: it is left blank"))
 }
 
 /// Whether a rule matches whatever the answers are.
@@ -110,7 +110,7 @@ fn recipients(graph: &Graph, at: usize, rule: &Rule, found: &mut Findings) {
     for name in entries(&rule.recipients).filter_map(token) {
         let wrong = match graph.field(name).map(|(_, field)| field.type_name()) {
             Some("email") => continue,
-            Some(kind) => format!("{name:?} is of the type {kind}: only email is written to"),
+            Some(kind) => format!("{name:?} is of the type {kind}: mails go only to type email"),
             None => {
                 format!("no step asks for {name:?}: only fields of the type email are written to")
             }

@@ -119,7 +119,7 @@ statements! {
             cross join cms_formfunnel_submissions s where s.id = f.submission_id \
             order by s.funnel_id desc, s.day desc, s.id desc limit 1";
     HELD = held!("");
-    /// Whoever has changed a visit before this change held it had the first word.
+    /// Skips visits that somebody changed before this change locked them.
     SPARE = concat!(
         "delete from cms_formfunnel_folding where not exists (select 1 from \
          cms_formfunnel_submissions s where s.id = cms_formfunnel_folding.submission_id \

@@ -115,11 +115,11 @@ impl Funnels {
         let found = chosen.await.map_err(in_filter)?;
         let matched = i64::try_from(found).unwrap_or(i64::MAX);
         if let Some(expected) = bulk.expected.filter(|expected| *expected != matched) {
-            let what = format!("{matched} submissions are meant now, not {expected}");
+            let what = format!("{matched} submissions match now, not {expected}");
             return Err(moved(&what).matching(found));
         }
         if named.is_some_and(|named| named != matched) {
-            let detail = "Some of these submissions are not there. Nothing was changed.";
+            let detail = "Some of these submissions do not exist. Nothing was changed.";
             return Err(Error::new(Code::NotFound, detail));
         }
         let changed = match act {

@@ -190,8 +190,7 @@ impl Reading<'_> {
             match token(entry) {
                 Some(_) if takes_tokens => {}
                 Some(_) => {
-                    let message =
-                        format!("{entry}: an answer may be written to, but not copied in");
+                    let message = format!("{entry}: answers are for recipients, not for cc or bcc");
                     self.wrong("bad_recipient", name, message);
                 }
                 None => {

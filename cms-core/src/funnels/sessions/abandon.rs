@@ -90,7 +90,7 @@ impl Funnels {
         Ok(true)
     }
 
-    /// The visitor is away. Told once, whoever comes back and leaves again.
+    /// Marks the visit as abandoned. Event and mail happen once, even if the visitor leaves again.
     async fn leave(&self, change: &mut Change, visit: &Visit, session: &mut Session) -> Result<()> {
         session.status = Status::Abandoned;
         session.abandoned_at = Some(change.now());

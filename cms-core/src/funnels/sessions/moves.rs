@@ -119,7 +119,7 @@ pub(super) fn target<'a>(
     let id = asked.or_else(|| repeated(walk, session, given)).or(session.current);
     let node = id.filter(|id| session.path.contains(id)).and_then(|id| walk.graph.node(id));
     node.filter(|node| node.step().is_some()).ok_or_else(|| {
-        let detail = "The node is no step that this visit has come to.";
+        let detail = "The node is not a step that this visit has reached.";
         Error::new(Code::NotOnPath, detail).at_node(session.current)
     })
 }

@@ -273,7 +273,7 @@ pub(super) fn open(session: &Session, now: Millis) -> Result<()> {
 /// `session_expired`.
 pub(super) fn unexpired(session: &Session, now: Millis) -> Result<()> {
     if session.folded || now >= session.expires_at {
-        let detail = "The session has rested for too long: start a new one.";
+        let detail = "The session has expired: start a new one.";
         return Err(Error::new(Code::SessionExpired, detail));
     }
     Ok(())

@@ -92,7 +92,7 @@ impl Bucket {
     /// The turn to hold a part in memory.
     async fn turn(&self) -> Result<SemaphorePermit<'_>> {
         let turn = tokio::time::timeout(SLOWEST, self.turns.acquire()).await;
-        let late = |_| unreachable("it takes files too slowly for all who send".to_owned());
+        let late = |_| unreachable("it takes files more slowly than they arrive".to_owned());
         turn.map_err(late)?.map_err(Error::internal)
     }
 

@@ -276,13 +276,13 @@ fn above(kind: NodeKind) -> Option<NodeKind> {
 fn fitting(parent: &Parent, kind: NodeKind) -> Result<i64> {
     parent.fitting(kind).ok_or_else(|| {
         let message =
-            format!("{} alone is expected: a {} stands there", kind.parent(), kind.as_str());
+            format!("only {} is expected: the parent of a {}", kind.parent(), kind.as_str());
         Error::invalid_field("parent", "required", message)
     })
 }
 
 fn elsewhere(kind: NodeKind) -> Error {
-    let message = "what is named is not on this page: nodes move within their page";
+    let message = "the parent is not on this page: nodes move within their page";
     Error::invalid_field(format!("parent.{}", kind.parent()), "unknown", message)
 }
 

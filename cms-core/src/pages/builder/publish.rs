@@ -170,7 +170,7 @@ impl Pages {
         }
         let held = self.hold(change, None, to, if_match).await?;
         if !replaces && !self.tree_in(change, to).await?.rows.is_empty() {
-            let detail = "The draft holds something: send replace to lose it.";
+            let detail = "The draft is not empty: send replace to overwrite it.";
             return Err(Error::new(Code::Conflict, detail));
         }
         sql::exists(change, from).await?.then_some(()).ok_or_else(|| no_page(from))?;

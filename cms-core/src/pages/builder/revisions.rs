@@ -48,7 +48,7 @@ impl PageState {
             (_, Ok(number)) => Ok(Self::Revision(number)),
             _ => Err(Error::new(
                 Code::BadQuery,
-                format!("{text:?} is no state of a page: draft or the number of a revision."),
+                format!("{text:?} is no state of a page: write draft or the number of a revision."),
             )),
         }
     }

@@ -154,7 +154,7 @@ fn ahead(now: Millis, field: &str, text: Option<&str>) -> Result<Option<Millis>>
     let wrong = |code, message| Err(Error::invalid_field(field, code, message));
     match parse_rfc3339(text) {
         None => wrong("format", "a time such as 2026-12-24T06:00:00Z is expected"),
-        Some(at) if at <= now => wrong("range", "a time that lies ahead is expected"),
+        Some(at) if at <= now => wrong("range", "a time in the future is expected"),
         at => Ok(at),
     }
 }

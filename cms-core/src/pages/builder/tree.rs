@@ -208,7 +208,7 @@ impl Tree {
     /// `validation_failed`.
     pub(super) fn admit(&self, kind: Option<NodeKind>, parent: i64, more: usize) -> Result<()> {
         let too_many = |most: usize, what: &str| {
-            let message = format!("{most} {what} are the most");
+            let message = format!("at most {most} {what} are allowed");
             Err(Error::invalid_field("kind", "range", message))
         };
         match kind {

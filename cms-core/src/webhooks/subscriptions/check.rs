@@ -37,7 +37,7 @@ impl Webhooks {
             field: format!("custom_headers.{name}"),
             code: "masked",
             message: format!(
-                "{MASK} keeps a present value, and this address has none: give the value"
+                "{MASK} keeps a stored value, but none is stored for this address: send the value"
             ),
         }));
         let mut add = |field: &str, code, message: String| {

@@ -30,7 +30,7 @@ pub(in crate::funnels) fn compose(rule: &Rule, values: &Values<'_>) -> Composed 
             match recipient(entry, takes_tokens, values) {
                 Ok(to) if recipients.iter().any(|(known, _)| *known == to) => {}
                 Ok(_) if recipients.len() == MOST => {
-                    composed.skipped.push(format!("{MOST} recipients are the most"));
+                    composed.skipped.push(format!("a mail rule has at most {MOST} recipients"));
                 }
                 Ok(to) => recipients.push((to, token(entry).is_some())),
                 Err(why) => composed.skipped.push(why),

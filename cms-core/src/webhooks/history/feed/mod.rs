@@ -104,7 +104,7 @@ impl Feed {
             return Ok(Vec::new());
         }
         let (settled, newest) = sql::settled(db).await?;
-        let anew = || Error::new(Code::Unavailable, "The events were numbered anew.");
+        let anew = || Error::new(Code::Unavailable, "The events were renumbered.");
         // SQLite counts from one again when retention has emptied the table, and a VACUUM renumbers
         // it. An empty table has nothing to miss.
         if settled > 0 && settled + 1 < self.after.0 {
