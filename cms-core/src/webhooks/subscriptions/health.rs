@@ -3,24 +3,11 @@
 
 use std::collections::BTreeMap;
 
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
-
-use super::sql::{self, Stored};
+use super::{
+    SubscriptionHealth,
+    sql::{self, Stored},
+};
 use crate::{Change, Result, webhooks::Webhooks};
-
-/// How the deliveries of a subscription fare. Times are RFC 3339 in UTC.
-#[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
-pub struct SubscriptionHealth {
-    /// When the last attempt in the log ended; null when there is none.
-    pub last_attempt_at: Option<String>,
-    /// Its status, as in the log: `delivered`, or the code of the failure.
-    pub last_status: Option<String>,
-    /// Status code of its reply.
-    pub last_response_code: Option<i64>,
-    /// Jobs that wait, held ones included. Counting ends at 1,000, and at 1,000 held ones.
-    pub waiting_jobs: i64,
-}
 
 impl Webhooks {
     /// The health of these subscriptions, by id: one statement for all.
