@@ -5,7 +5,7 @@ DROP INDEX cms_audit_by_time;
 CREATE INDEX cms_audit_by_time ON cms_audit (created_at, id);
 DROP INDEX cms_audit_by_table;
 CREATE INDEX cms_audit_by_table ON cms_audit (table_name, created_at, id);
-CREATE INDEX cms_audit_by_row ON cms_audit (table_name, row_id, created_at, id);
+CREATE INDEX cms_audit_by_row ON cms_audit (row_id, table_name, created_at, id);
 CREATE INDEX cms_audit_by_caller
     ON cms_audit (actor_kind, actor_id, created_at, id) WHERE actor_id IS NOT NULL;
 CREATE INDEX cms_audit_by_others

@@ -58,15 +58,11 @@ statements! {
               (select id from cms_audit where created_at <= $1 order by created_at limit 1000)";
     ALL_TABLES = between!("", "", "", "");
     OF_TABLE = between!("table_name, ", "$6, ", "table_name desc, ", "");
-    /// Few entries are of one row, so that equality finds the index too; and the kept plans of
-    /// PostgreSQL would estimate a range by its first column alone. A plus keeps SQLite from
-    /// choosing the index by table for the sake of the period.
-    OF_ROW = concat!(
-        "select ", audit_columns!(), " from cms_audit where table_name = $6 and row_id = $7 \
-         and (+created_at, +id) < ($1, $2) and (+created_at, +id) > ($3, $4) \
-         and (cast($8 as text) is null or actor_kind = $8) \
-         and (cast($9 as bigint) is null or actor_id = $9) \
-         order by created_at desc, id desc limit $5"
+    // Begins with the row's id: the index by table must not look as good.
+    OF_ROW = between!(
+        "row_id, table_name, ", "$6, $7, ", "row_id desc, table_name desc, ",
+        " and (cast($8 as text) is null or actor_kind = $8) \
+         and (cast($9 as bigint) is null or actor_id = $9)"
     );
     OF_CALLER = between!(
         "actor_kind, actor_id, ", "$6, $7, ", "actor_kind desc, actor_id desc, ",
@@ -93,7 +89,7 @@ fn selected(filter: &AuditFilter, table: Option<&str>, span: Span) -> (Statement
     let (statement, own) = match (&filter.row, filter.actor, table) {
         (Some(row), actor, Some(table)) => {
             let (kind, id) = (actor.map(|actor| actor.kind), actor.and_then(|actor| actor.id));
-            (OF_ROW, args![table, row, kind, id])
+            (OF_ROW, args![row, table, kind, id])
         }
         (_, Some(ActorName { kind, id: Some(id) }), table) => (OF_CALLER, args![kind, id, table]),
         (_, Some(ActorName { kind, id: None }), table) => (OF_OTHERS, args![kind, table]),

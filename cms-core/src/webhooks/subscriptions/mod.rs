@@ -72,6 +72,19 @@ pub struct Subscription {
     pub health: SubscriptionHealth,
 }
 
+/// How the deliveries of a subscription fare. Times are RFC 3339 in UTC.
+#[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
+pub struct SubscriptionHealth {
+    /// When the last attempt in the log ended; null when there is none.
+    pub last_attempt_at: Option<String>,
+    /// Its status, as in the log: `delivered`, or the code of the failure.
+    pub last_status: Option<String>,
+    /// Status code of its reply.
+    pub last_response_code: Option<i64>,
+    /// Jobs that wait, held ones included. Counting ends at 1,000, and at 1,000 held ones.
+    pub waiting_jobs: i64,
+}
+
 /// A subscription to create. No `Debug`, because header values may be secret.
 #[derive(Clone, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -147,19 +160,6 @@ pub struct SubscriptionPatch {
     /// False switches it off and holds its jobs; true does the same as [`Webhooks::activate`] with
     /// `replay`.
     pub active: Option<bool>,
-}
-
-/// How the deliveries of a subscription fare. Times are RFC 3339 in UTC.
-#[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
-pub struct SubscriptionHealth {
-    /// When the last attempt in the log ended; null when there is none.
-    pub last_attempt_at: Option<String>,
-    /// Its status, as in the log: `delivered`, or the code of the failure.
-    pub last_status: Option<String>,
-    /// Status code of its reply.
-    pub last_response_code: Option<i64>,
-    /// Jobs that wait, held ones included. Counting ends at 1,000, and at 1,000 held ones.
-    pub waiting_jobs: i64,
 }
 
 impl Webhooks {
