@@ -57,7 +57,7 @@ async fn a_form_is_about_what_was_looked_at_anew() {
     theirs(json!({"title": "Eve"})).await;
     bob.press("Ctrl-s 1").await.sees("Nothing was written.");
     theirs(json!({"level": "h3"})).await;
-    bob.press("Ctrl-s").await.sees("both edits are kept");
+    bob.resize(200, 60).press("Ctrl-s").await.sees("both edits are kept");
     assert_eq!(headline(&site, "title").await, "Bob");
     assert_eq!(headline(&site, "level").await, "h3");
 }

@@ -135,7 +135,9 @@ impl Pager {
             return false;
         }
         match key.code {
-            KeyCode::Esc => drop(self.back()),
+            KeyCode::Esc => {
+                self.back();
+            }
             KeyCode::Enter => self.is_typing = false,
             _ => {
                 self.sought.key(key);
@@ -183,7 +185,7 @@ impl Pager {
 
     /// How many rows the lines take in so many cells.
     pub(crate) fn lay(&self, lines: &[(Role, String)], cells: usize) -> usize {
-        let bytes = lines.iter().map(|(_, line)| line.len()).sum();
+        let bytes = lines.iter().map(|(_, line)| line.len()).sum::<usize>();
         let of = (cells, self.cuts, lines.len(), bytes);
         let mut rows = self.rows.borrow_mut();
         if rows.of != of {
@@ -222,7 +224,8 @@ impl Pager {
     fn row(&self, row: &Row, of: &(Role, String), cells: usize, theme: Theme) -> Line<'static> {
         let (role, line) = of;
         let from = row.part.start;
-        let text = cut(line.get(row.part.clone()).unwrap_or_default(), inside(cells));
+        let part = line.get(row.part.clone()).unwrap_or_default();
+        let text = if self.cuts { cut(part, inside(cells)) } else { part.into() };
         let indent = if from > 0 { hang(line, inside(cells)) } else { 0 };
         let mut spans = vec![Span::raw(" ".repeat(indent + 1))];
         let mut done = 0;

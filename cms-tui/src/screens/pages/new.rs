@@ -27,7 +27,7 @@ fn form(table: &Json) -> Step {
         Field::one("language_short", "Language", &languages, 0),
     ];
     Form::new("A new page", fields, make)
-        .note("Visitors see it after its first publication. T of its record makes other languages.")
+        .note("Visitors see it after its first publication.")
         .step()
 }
 
