@@ -1,5 +1,5 @@
-//! What users change of their own account. A password or a code is asked for again, because somebody
-//! else may sit at an open screen; wrong ones count as at a login.
+//! What users change of their own account. A password or a code is asked for again, because
+//! somebody else may sit at an open screen; wrong ones count as at a login.
 
 use super::{
     Accounts, Checked, Outcome, Proof, RecoveryCode, SessionUser, Visitor, attempts,

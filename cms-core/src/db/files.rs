@@ -116,6 +116,7 @@ mod tests {
         held.iter().filter(|inode| inodes.contains(inode)).count()
     }
 
+    #[expect(clippy::print_stdout, reason = "a test says what it could not show")]
     #[tokio::test]
     async fn who_reads_the_files_of_a_database_leaves_its_locks() {
         let folder = tempfile::tempdir().expect("a folder");

@@ -25,8 +25,8 @@ impl Round {
     }
 }
 
-/// Tries the providers of the route until one sends the mail, the address is refused, or the postman
-/// `ends`.
+/// Tries the providers of the route until one sends the mail, the address is refused, or the
+/// postman `ends`.
 pub(in crate::mail) async fn round(
     site: &State,
     mail: Outgoing,
