@@ -262,7 +262,7 @@ async fn no_entity_tag_can_be_guessed() {
     };
     for line in ["PATCH", "DELETE"] {
         write(line, &guess).refused(412, "stale").await;
-        let many = vec![guess.as_str(); 9].join(", ");
+        let many = [guess.as_str(); 9].join(", ");
         write(line, &many).refused(400, "bad_query").await;
     }
     let tag = read.header("etag").to_owned();
