@@ -5,7 +5,7 @@ use serde_json::{Value as Json, json};
 
 use crate::{
     forms::{open, submit},
-    support::Site,
+    support::{Site, visits::leads},
 };
 
 /// Of a list these choose nothing.
@@ -91,4 +91,20 @@ async fn a_key_for_one_form_reads_no_answers_of_another() {
     assert_eq!(site.ask(&own).key(&key).expect(200).await.data().as_array().unwrap().len(), 1);
     site.ask(&format!("{own}&id={id}")).key(&key).refused(400, "bad_query").await;
     site.admin(&format!("{list}?id={id}")).expect(200).await;
+}
+
+#[tokio::test]
+async fn a_key_for_one_funnel_names_no_other_by_another_parameter() {
+    let site = Site::open().await;
+    site.funnel(leads()).await;
+    let mut other = leads();
+    other["slug"] = json!("other");
+    site.funnel(other).await;
+    for action in ["preview", "email_routing_save"] {
+        let line = format!("POST /api/backend/formfunnel?action={action}&id=1");
+        let key = site.key(&[&line]).await;
+        let reply = site.ask(&format!("{line}&funnel_id=2")).key(&key).json(json!({}));
+        let refused = reply.refused(400, "bad_query").await.json();
+        assert!(refused["detail"].as_str().unwrap().contains("funnel_id"), "{refused}");
+    }
 }

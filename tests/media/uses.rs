@@ -187,7 +187,7 @@ async fn tables_that_are_read_whole_are_read_one_at_a_time() {
     let again: Vec<_> = told.iter().map(|error| error.retry_after_s()).collect();
     assert_eq!(again, [None, Some(10), Some(10), Some(10)]);
     assert!(told[0].to_string().contains("too large"), "{}", told[0]);
-    assert!(told[1].to_string().contains("Others look"), "{}", told[1]);
+    assert!(told[1].to_string().contains("Other requests"), "{}", told[1]);
     other.close().await.unwrap();
 }
 

@@ -44,7 +44,9 @@ pub(crate) enum QueueCommand {
     /// Try waiting jobs now
     #[command(after_help = "Examples:
   cms queue retry 17 18
-  cms queue list --status failed --all | cms queue retry -")]
+  cms queue list --status retry --all | cms queue retry -
+
+Jobs that have failed for good: cms webhooks deliveries redeliver --status failed --expected N")]
     Retry {
         /// Ids of the jobs; - takes them from standard input
         #[arg(required = true, value_name = "IDS")]

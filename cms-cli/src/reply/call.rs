@@ -19,6 +19,27 @@ pub(crate) async fn call<O: Operation>(
     Ok((answer, reply))
 }
 
+/// As [`call`], with the one thing in the reply. None: the write is done, and the caller may see no
+/// more than the id.
+pub(super) async fn written<O: Operation>(
+    client: &Client,
+    query: &O::Query,
+    body: &O::Body,
+) -> Done<(Answer, Option<<O::Reply as Single>::One>)>
+where
+    O::Reply: Single,
+{
+    let answer = client.send(Ask::of::<O>(query, body)?).await?;
+    match answer.read::<O>() {
+        Err(_) if answer.only_id().is_some() => Ok((answer, None)),
+        read => {
+            let one = read?.one();
+            let one = one.ok_or_else(|| Failure::unexpected("it holds no single record"))?;
+            Ok((answer, Some(one)))
+        }
+    }
+}
+
 /// The one thing in the reply of an operation.
 pub(crate) async fn data<O: Operation>(
     client: &Client,

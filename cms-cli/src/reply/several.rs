@@ -8,13 +8,13 @@ use serde::Serialize;
 use serde_json::Value as Json;
 
 use super::{
-    call::call,
+    call::written,
     cells::{Cell, cells},
     query::by_id,
     shapes::Single,
     single::record_as,
 };
-use crate::output::{Done, Exit, Failure, Output, table};
+use crate::output::{Done, Exit, Output, table};
 
 /// Acts on each. Stops at the first failure; what was done before it is told, and ends with 8.
 pub(crate) async fn several<T>(
@@ -54,10 +54,16 @@ where
         return record_as::<O>(out, client, &by_id(*id), body, cell).await;
     }
     let changed = several(out, ids, async |id| {
-        let (answer, reply) = call::<O>(client, &by_id(id), body).await?;
-        let one = reply.one().ok_or_else(|| Failure::unexpected("it holds no single record"))?;
-        let cells = cells(&one, columns, cell)?.into_iter().map(|(_, text)| text);
-        Ok((answer.json()?["data"].take(), cells.collect::<Vec<String>>()))
+        let (answer, one) = written::<O>(client, &by_id(id), body).await?;
+        let row: Vec<String> = match one {
+            Some(one) => cells(&one, columns, cell)?.into_iter().map(|(_, text)| text).collect(),
+            None => {
+                let known =
+                    |name: &&str| if *name == "id" { id.to_string() } else { String::new() };
+                columns.iter().map(known).collect()
+            }
+        };
+        Ok((answer.json()?["data"].take(), row))
     });
     let (bodies, rows): (Vec<Json>, Vec<Vec<String>>) = changed.await?.into_iter().unzip();
     if out.json {

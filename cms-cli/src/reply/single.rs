@@ -4,11 +4,11 @@ use cms_http::{client::Client, wire::Operation};
 use serde::Serialize;
 
 use super::{
-    call::call,
+    call::written,
     cells::{Cell, cells, plain},
     shapes::Single,
 };
-use crate::output::{Done, Failure, Output, table};
+use crate::output::{Done, Output, table};
 
 /// Calls an operation and prints the record in the reply.
 pub(crate) async fn record<O: Operation>(
@@ -36,12 +36,16 @@ where
     O::Reply: Single,
     <O::Reply as Single>::One: Serialize,
 {
-    let (answer, reply) = call::<O>(client, query, body).await?;
-    let one = reply.one().ok_or_else(|| Failure::unexpected("it holds no single record"))?;
-    if out.json {
-        return Ok(out.line(&answer.body)?);
+    let (answer, one) = written::<O>(client, query, body).await?;
+    match one {
+        _ if out.json => Ok(out.line(&answer.body)?),
+        Some(one) => show_as(out, &one, cell),
+        None => {
+            let id = answer.only_id().unwrap_or_default();
+            out.note("Done. You may see no more of it than its id.");
+            Ok(table::pairs(out, &[("id", id.to_string())])?)
+        }
     }
-    show_as(out, &one, cell)
 }
 
 /// Prints a record: its body with `--json`, else a line for each column.

@@ -5,7 +5,8 @@ use cms_http::{Api, client::Client};
 
 use crate::output::{Done, Exit, Failure};
 
-/// A session that no login began. It ends with the command.
+/// A session that no login began. It ends with the command; after Ctrl-C it idles out, and nobody
+/// has its token.
 pub(crate) struct Acting {
     #[cfg(feature = "tui")]
     pub(super) username: String,

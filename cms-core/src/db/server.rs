@@ -143,10 +143,17 @@ impl Server {
             Ok(Ok(seconds)) => Duration::try_from_secs_f64(seconds).unwrap_or(Duration::MAX),
             // It is there, but is starting, or has no connection to spare.
             Ok(Err(sqlx::Error::Database(_))) => Duration::MAX,
+            // This process cannot ask: it has no descriptors or no memory left.
+            Ok(Err(sqlx::Error::Io(error))) if is_own(&error) => Duration::MAX,
             Ok(Err(_)) | Err(_) => Duration::ZERO,
         };
         Asked { at: Instant::now(), running }
     }
+}
+
+/// Whether this machine failed, not the server: ENOMEM, ENFILE, EMFILE.
+fn is_own(error: &io::Error) -> bool {
+    matches!(error.raw_os_error(), Some(12 | 23 | 24))
 }
 
 /// Whether a connection was closed that nobody had used for a while.

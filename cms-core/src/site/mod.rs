@@ -127,6 +127,15 @@ impl Cms {
         self.0.base.change(actor).await
     }
 
+    /// As [`Cms::change`] by the service itself, while a request waits for it: SQLite's writer is
+    /// waited for 10 s at most.
+    ///
+    /// # Errors
+    /// `unavailable` when the database cannot be reached, or its writer is not free in time.
+    pub async fn change_in_time(&self) -> Result<Change> {
+        self.0.base.change_in_time().await
+    }
+
     /// The steps of the schema; `apply` brings the database up to date.
     ///
     /// # Errors

@@ -69,8 +69,9 @@ impl Answer {
         })
     }
 
-    /// The id in a reply to who may write and not read.
-    fn only_id(&self) -> Option<Json> {
+    /// The id in a reply to a caller who may write but not read: the write is done.
+    #[must_use]
+    pub fn only_id(&self) -> Option<Json> {
         let body: Json = serde_json::from_str(&self.body).ok()?;
         let data = body.get("data")?.as_object().filter(|data| data.len() == 1)?;
         data.get("id").cloned()

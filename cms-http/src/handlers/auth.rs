@@ -1,7 +1,7 @@
 //! `/api/backend/auth/...` and the wrong logins it counts
 
 use cms_core::{
-    Actor, Code, Error, Result,
+    Code, Error, Result,
     accounts::{Attempts, OwnProof, PENDING_S, Proof, Rights, Session, SessionUser, Visitor, qr},
     rfc3339,
 };
@@ -31,7 +31,7 @@ pub(crate) async fn login(
 ) -> Result<Success<Data<Pending>>> {
     let accounts = call.cms.accounts();
     let checked = accounts.check_password(&visitor(call), &sent.username, &sent.password).await?;
-    let mut change = call.cms.change(Actor::System).await?;
+    let mut change = call.cms.change_in_time().await?;
     let pending = accounts.login(&mut change, checked).await?.commit(change).await?;
     let setup = match pending.setup {
         Some(setup) => {
@@ -62,7 +62,7 @@ pub(crate) async fn verify(
         _ => return Err(Error::invalid_field("code", "required", "either code or recovery_code")),
     };
     let (accounts, pending) = (call.cms.accounts(), sent.pending_token.expose());
-    let mut change = call.cms.change(Actor::System).await?;
+    let mut change = call.cms.change_in_time().await?;
     let login = accounts.verify(&mut change, &visitor(call), pending, &proof).await?;
     let login = login.commit(change).await?;
     let data = LoggedIn {

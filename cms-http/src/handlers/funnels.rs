@@ -93,7 +93,7 @@ pub(crate) async fn save_email_routings(
     mut given: Routings,
 ) -> Result<Success<Data<SavedRoutings>>> {
     let body = given.funnel_id.take().or(given.id.take());
-    given.funnel_id = Some(which(body, named.funnel_id.or(named.id))?);
+    given.funnel_id = Some(which(body, in_query(named)?)?);
     let mut change = call.change().await?;
     let data = call.cms.funnels().save_routings(&mut change, given).await?;
     call.commit(change, Data { data }, false).await
@@ -135,7 +135,7 @@ pub(crate) async fn preview(
                       one in funnel_id.";
         return Err(Error::new(Code::PermissionDenied, detail));
     }
-    let query = named.funnel_id.or(named.id);
+    let query = in_query(named)?;
     if asked.definition.is_none() || asked.funnel_id.is_some() || query.is_some() {
         asked.funnel_id = Some(which(asked.funnel_id.take(), query)?);
     }
@@ -165,6 +165,18 @@ pub(crate) async fn delete(
     let mut change = call.change().await?;
     let id = call.cms.funnels().delete(&mut change, which, asked.rev).await?;
     call.commit(change, Data { data: Deleted { id, deleted: true } }, false).await
+}
+
+/// The funnel that the query names. A right may be bound to one of both names, so they must be the
+/// same.
+fn in_query(named: MayNameFunnel) -> Result<Option<String>> {
+    match (named.funnel_id, named.id) {
+        (Some(one), Some(other)) if one != other => {
+            let detail = "id and funnel_id name different funnels: leave one of them out.";
+            Err(Error::new(Code::BadQuery, detail))
+        }
+        (one, other) => Ok(one.or(other)),
+    }
 }
 
 /// The funnel that the body or the query names. Two must be the same.

@@ -195,7 +195,7 @@ pub(crate) static ACTIONS: &[Action] = &[
         .cli("webhooks deliveries redeliver {id}")
         .on(Rows, HOOKS),
     write("deliveries.redeliver_all", "R", "Failed again…: send all that failed once more")
-        .cli("webhooks deliveries redeliver --status failed --expect N")
+        .cli("webhooks deliveries redeliver --status failed --expected N")
         .on(Nothing, HOOKS),
     act("deliveries.diff", "d", "Compare: the two marked attempts, or with the one before")
         .cli("webhooks deliveries show {id}")

@@ -82,7 +82,7 @@ pub(super) enum Hits {
 }
 
 impl Hits {
-    /// By the first that the index found.
+    /// By the first that the index found: of old submissions, with which counting begins.
     fn of(found: &[(i64,)]) -> Self {
         let ids = || found.iter().map(|(id,)| *id);
         let span = ids().max().unwrap_or_default() - ids().min().unwrap_or_default();

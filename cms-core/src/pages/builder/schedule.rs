@@ -52,8 +52,9 @@ impl Pages {
     ) -> Result<(Schedule, i64)> {
         let held = self.hold(change, None, page, if_match).await?;
         let now = change.now();
-        let publish_at = ahead(now, "publish_at", schedule.publish_at.as_deref())?;
-        let take_off_at = ahead(now, "take_off_at", schedule.take_off_at.as_deref())?;
+        let (publish_at, take_off_at) = (&schedule.publish_at, &schedule.take_off_at);
+        let publish_at = ahead(now, "publish_at", publish_at.as_deref(), held.publish_at)?;
+        let take_off_at = ahead(now, "take_off_at", take_off_at.as_deref(), held.take_off_at)?;
         if publish_at.is_some() && publish_at == take_off_at {
             let message = "another time than publish_at is expected";
             return Err(Error::invalid_field("take_off_at", "range", message));
@@ -149,12 +150,20 @@ fn rest(
     (own.filter(|own| other.is_some_and(|other| other < *own)), other)
 }
 
-fn ahead(now: Millis, field: &str, text: Option<&str>) -> Result<Option<Millis>> {
+/// A time in the future, or the one that is planned already: it may be due and wait for its run.
+fn ahead(
+    now: Millis,
+    field: &str,
+    text: Option<&str>,
+    planned: Option<Millis>,
+) -> Result<Option<Millis>> {
     let Some(text) = text else { return Ok(None) };
     let wrong = |code, message| Err(Error::invalid_field(field, code, message));
     match parse_rfc3339(text) {
         None => wrong("format", "a time such as 2026-12-24T06:00:00Z is expected"),
-        Some(at) if at <= now => wrong("range", "a time in the future is expected"),
+        Some(at) if at <= now && planned != Some(at) => {
+            wrong("range", "a time in the future is expected")
+        }
         at => Ok(at),
     }
 }
@@ -183,7 +192,7 @@ mod tests {
     #[test]
     fn times_lie_ahead() {
         let now = parse_rfc3339("2026-11-21T09:30:00Z").expect("a time");
-        let at = |text| ahead(now, "publish_at", text).map(|at| at.map(rfc3339));
+        let at = |text| ahead(now, "publish_at", text, None).map(|at| at.map(rfc3339));
         assert_eq!(at(None).expect("none"), None);
         let later = "2026-11-21T09:30:01Z";
         assert_eq!(at(Some(later)).expect("ahead").as_deref(), Some(later));

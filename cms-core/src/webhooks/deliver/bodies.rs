@@ -1,5 +1,5 @@
 //! Bodies of large events in memory: once they take much, claims leave further ones in the queue.
-//! Small ones never wait for them.
+//! Small ones of other subscriptions do not wait for them.
 
 use std::{
     ptr,

@@ -50,14 +50,14 @@ fn failed(scene: &Scene<'_>) -> Result<Json, Fault> {
         return Err(Fault::new(say));
     }
     // The service would send those of others too.
-    if which.submission.is_some() || which.job.is_some() {
-        let say = "R does not know submission: or job: mark them with * and press r.";
-        return Err(Fault::new(say));
+    if which.job.is_some() {
+        return Err(Fault::new("R does not know job: mark them with * and press r."));
     }
     let mut filter = json!({"status": "failed"});
     let since = which.since.map(|since| json!(since));
     let words = [
         ("subscription", which.subscription.map(Json::from)),
+        ("submission", which.submission.map(Json::from)),
         ("event", which.event.map(Json::from)),
         ("since", since),
     ];
@@ -98,7 +98,12 @@ fn said(filter: &Json) -> String {
         let value = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
         Some(format!(" {label} {}", crate::text::safe(&value)))
     };
-    let words = [("event", "of event"), ("subscription", "of webhook"), ("since", "since")];
+    let words = [
+        ("event", "of event"),
+        ("subscription", "of webhook"),
+        ("submission", "of submission"),
+        ("since", "since"),
+    ];
     words.into_iter().filter_map(word).collect()
 }
 
@@ -157,8 +162,9 @@ mod tests {
         assert_eq!(of_hook["subscription"], 7);
         assert!(filter("status:delivered", Json::Null).is_err());
         assert!(filter("webhook:x", Json::Null).is_err());
-        for narrower in ["submission:9", "job:41 status:failed"] {
-            assert!(filter(narrower, Json::Null).is_err(), "{narrower}");
-        }
+        assert!(filter("job:41 status:failed", Json::Null).is_err());
+        let of_visit = filter("submission:9", Json::Null).expect("a filter");
+        assert_eq!(of_visit["submission"], 9);
+        assert_eq!(said(&of_visit), " of submission 9");
     }
 }
