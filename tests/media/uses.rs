@@ -182,12 +182,13 @@ async fn tables_that_are_read_whole_are_read_one_at_a_time() {
     other.execute(sqlx::raw_sql(lock)).await.unwrap();
     let media = site.cms.media();
     let told = futures_util::future::join_all((0..4).map(|_| media.uses(1))).await;
-    let mut told: Vec<_> = told.into_iter().map(|one| one.unwrap_err()).collect();
-    told.sort_by_key(|error| error.retry_after_s());
-    let again: Vec<_> = told.iter().map(|error| error.retry_after_s()).collect();
-    assert_eq!(again, [None, Some(10), Some(10), Some(10)]);
-    assert!(told[0].to_string().contains("too large"), "{}", told[0]);
-    assert!(told[1].to_string().contains("Other requests"), "{}", told[1]);
+    // One waits for the lock at a time, for 5 s; the time of the others is over before their turn.
+    let waited: Vec<_> = told.into_iter().map(|one| one.unwrap_err()).collect();
+    assert!(waited.iter().all(|error| error.code() == cms_core::Code::Unavailable));
+    let late = |error: &&cms_core::Error| error.to_string().contains("Other requests");
+    let late: Vec<_> = waited.iter().filter(late).collect();
+    assert!((2..4).contains(&late.len()), "{waited:?}");
+    assert!(late.iter().all(|error| error.retry_after_s() == Some(10)));
     other.close().await.unwrap();
 }
 
