@@ -61,7 +61,7 @@ impl Db {
                 tokio::spawn(async move {
                     let mut told = false;
                     loop {
-                        let taken = server.watch(turn.take()).await?;
+                        let taken = turn.take().await?;
                         if server.is_closed() {
                             turn.end().await;
                             return Ok(false);
@@ -78,7 +78,7 @@ impl Db {
                     match &mut turn {
                         #[cfg(feature = "sqlite")]
                         IndexTurn::Sqlite => Ok(false),
-                        IndexTurn::Postgres(connection) => {
+                        IndexTurn::Postgres(connection, _) => {
                             let made = server.watch(concurrently(connection, &index)).await;
                             turn.end().await;
                             made
@@ -101,8 +101,9 @@ impl Db {
             Pool::Postgres(pool) => {
                 let mut connection = pool.acquire().await?.detach();
                 // Making an index waits for all transactions before it, however long they take.
-                sqlx::raw_sql("set lock_timeout = 0").execute(&mut connection).await?;
-                Ok(IndexTurn::Postgres(connection))
+                let wait = sqlx::raw_sql("set lock_timeout = 0").execute(&mut connection);
+                pool.watch(wait).await?;
+                Ok(IndexTurn::Postgres(connection, pool.clone()))
             }
         }
     }
@@ -115,7 +116,7 @@ pub(crate) enum IndexTurn {
     Sqlite,
     /// The lock ends with the connection, whatever happens.
     #[cfg(feature = "postgres")]
-    Postgres(sqlx::PgConnection),
+    Postgres(sqlx::PgConnection, super::server::Server),
 }
 
 impl IndexTurn {
@@ -126,9 +127,10 @@ impl IndexTurn {
             #[cfg(feature = "sqlite")]
             Self::Sqlite => Ok(true),
             #[cfg(feature = "postgres")]
-            Self::Postgres(connection) => {
+            Self::Postgres(connection, server) => {
                 let take = sqlx::query_scalar(super::Dialect::TRY_LOCK);
-                Ok(take.bind(super::Lock::INDEXES.number()).fetch_one(connection).await?)
+                let take = take.bind(super::Lock::INDEXES.number()).fetch_one(connection);
+                Ok(server.watch(take).await?)
             }
         }
     }
@@ -139,7 +141,7 @@ impl IndexTurn {
             #[cfg(feature = "sqlite")]
             Self::Sqlite => {}
             #[cfg(feature = "postgres")]
-            Self::Postgres(connection) => {
+            Self::Postgres(connection, _) => {
                 let _ = sqlx::Connection::close(connection).await;
             }
         }

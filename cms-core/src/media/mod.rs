@@ -63,7 +63,7 @@ use self::{
     store::{Fate, Store},
 };
 use crate::{
-    Actor, Change, Error, Millis, Paging, Result,
+    Actor, Change, Code, Error, Millis, Paging, Result,
     base::Base,
     db::Lock,
     events::{MEDIA_DELETED, MEDIA_UPLOADED, MediaData},
@@ -244,8 +244,8 @@ impl Media {
     /// Removes a file that has no row. One that cannot be removed now is tried again every minute.
     pub async fn discard(&self, name: &Name) {
         // Nobody waits for a store that has just failed: the file is in doubt, `tidy` removes it.
-        if !self.0.store.is_away(self.now()) {
-            self.has_answered(name).await;
+        if !self.0.store.is_away(self.now()) && !self.has_answered(name).await {
+            self.0.store.fail(self.now());
         }
     }
 
@@ -255,10 +255,7 @@ impl Media {
         match &fate {
             // What the store forbids to remove, `sweep` tries and tells once a day.
             Ok(_) => self.settled(name),
-            Err(error) => {
-                self.0.store.fail(self.now());
-                tracing::warn!(%error, "a file without a row was not removed yet");
-            }
+            Err(error) => tracing::warn!(%error, "a file without a row was not removed yet"),
         }
         fate.is_ok()
     }
@@ -271,6 +268,7 @@ impl Media {
             failures += u32::from(!self.has_answered(&name).await);
             // A store that is away would let a change wait for each of them.
             if failures == FAILURES && !self.0.store.is_folder() {
+                self.0.store.fail(self.now());
                 return;
             }
         }
@@ -284,7 +282,12 @@ impl Media {
         let removal = tokio::spawn(async move {
             // On SQLite the row may be gone in a commit that is not on the disk yet: that one ends
             // before this change, and does not share its end.
-            let mut change = media.0.base.change(Actor::System).await?.large().await?;
+            let alone = async || media.0.base.change(Actor::System).await?.large().await;
+            let mut change = match alone().await {
+                // Another process wrote in between, and nothing has been read yet.
+                Err(error) if error.code() == Code::Unavailable => alone().await?,
+                change => change?,
+            };
             change.lock(TURN).await?;
             if sql::by_content(&mut change, name.sha256()).await?.is_some() {
                 return Ok(Fate::Known);
