@@ -100,10 +100,12 @@ async fn a_key_for_one_funnel_names_no_other_by_another_parameter() {
     let mut other = leads();
     other["slug"] = json!("other");
     site.funnel(other).await;
-    for action in ["preview", "email_routing_save"] {
+    for (action, body) in
+        [("preview", json!({})), ("email_routing_save", json!({"email_routings": []}))]
+    {
         let line = format!("POST /api/backend/formfunnel?action={action}&id=1");
         let key = site.key(&[&line]).await;
-        let reply = site.ask(&format!("{line}&funnel_id=2")).key(&key).json(json!({}));
+        let reply = site.ask(&format!("{line}&funnel_id=2")).key(&key).json(body.clone());
         let refused = reply.refused(400, "bad_query").await.json();
         assert!(refused["detail"].as_str().unwrap().contains("funnel_id"), "{refused}");
     }

@@ -52,7 +52,8 @@ const USER: [(&str, &str, &str); 5] = [
 ];
 
 /// The password of those who were made by calls, if there are any.
-const PASSWORD_OF_OTHERS: &str = "coalesce((select max(password) from cms_users), '')";
+const PASSWORD_OF_OTHERS: &str =
+    "coalesce((select password from cms_users order by id limit 1), '')";
 
 /// A key with the row `*`.
 async fn key(site: &Site, (_, revoke, code): (&str, &str, &'static str)) -> Caller {
