@@ -291,7 +291,9 @@ async fn a_submission_shows_what_is_its_own() {
     let mut ana = Operator::sits_down(&site).await;
     ana.press("9 j Enter").await.sees("First · 10");
     ana.press("d").await.sees("Deliveries · submission:10").sees(&format!("1 of {own} "));
-    ana.press("R").await.sees("No delivery has failed.");
+    let asked = format!("Send {own} failed deliveries of submission 10 again?");
+    ana.press("R").await.sees(&asked);
+    ana.press("n").await;
     ana.press("Esc Esc m").await.sees("Mails · id:").sees("Another: First").sees("1 of 1 ");
     ana.sees_no("Second");
     // What one submission was looked at for is no filter to come back to.
