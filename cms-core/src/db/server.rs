@@ -33,7 +33,7 @@ const UPTIME: &str =
 
 /// A pool of connections, and the way to ask beside it. Clones share both.
 #[derive(Clone)]
-pub(super) struct Server(Arc<Parts>);
+pub(crate) struct Server(Arc<Parts>);
 
 struct Parts {
     pool: PgPool,

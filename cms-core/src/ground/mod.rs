@@ -10,7 +10,6 @@ mod network;
 mod outdated;
 pub(crate) mod paging;
 pub mod plain;
-#[cfg(feature = "sqlite")]
 pub(crate) mod private;
 pub(crate) mod random;
 mod secret;

@@ -1,11 +1,7 @@
 //! Files and folders that only their owner may read, from the first moment on and whatever the
 //! umask. Systems without such modes create them as usual.
 
-use std::{
-    fs::{DirBuilder, OpenOptions},
-    io,
-    path::Path,
-};
+use std::{fs::DirBuilder, io, path::Path};
 
 /// Creates a folder (mode 0700) with those above it. One that exists stays as it is.
 pub(crate) fn create_folder(path: &Path) -> io::Result<()> {
@@ -16,8 +12,9 @@ pub(crate) fn create_folder(path: &Path) -> io::Result<()> {
 }
 
 /// Creates an empty file (mode 0600). One that exists stays as it is.
+#[cfg(feature = "sqlite")]
 pub(crate) fn create_file(path: &Path) -> io::Result<()> {
-    let mut options = OpenOptions::new();
+    let mut options = std::fs::OpenOptions::new();
     #[cfg(unix)]
     std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
     match options.write(true).create_new(true).open(path) {
