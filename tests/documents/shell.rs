@@ -120,8 +120,8 @@ impl Drop for Shell {
     }
 }
 
-/// Whether `printed` is what is shown. `…` stands for any characters of a line, and alone on a line
-/// for any lines. Blanks count as one, so that a table may be shown as a terminal does.
+/// Whether `printed` is what is shown. `…` stands for any characters of a line, and alone on a
+/// line for any lines. Blanks count as one, so that a table may be shown as a terminal does.
 pub fn fits(shown: &str, printed: &str) -> bool {
     let plain = |line: &str| line.split_whitespace().collect::<Vec<_>>().join(" ");
     let lines = |text: &str| -> Vec<String> {

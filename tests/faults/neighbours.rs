@@ -40,7 +40,8 @@ pub async fn run(run: Arc<Run>) -> Vec<Finding> {
         ),
         Finding::new(
             format!(
-                "delay of the others, p99 ≤ 1 s and ≤ twice the run without faults (≤ {limit} ms)"
+                "delay of the others, p99 ≤ 1 s and ≤ twice the run without faults \
+                 (≤ {limit} ms)"
             ),
             format!(
                 "{} ms, without faults {} ms (p50 {} and {})",

@@ -125,7 +125,8 @@ async fn sqlite_columns_may_hold_anything() {
                insert into v values \
                (1, 'true', 0.1 + 0.2, 0.1 + 0.2, x'00ff', 'text', '2024-05-06T07:08:09+02:00', \
                '2024-05-06 00:00:00', 1.5, 'tëxt'), \
-               (2, 'f', 12, 5, 'é', 2, '2024-05-06 05:08', '2024-05-06', 9007199254740993, x'01'), \
+               (2, 'f', 12, 5, 'é', 2, '2024-05-06 05:08', '2024-05-06', 9007199254740993, \
+               x'01'), \
                (3, 1, null, null, null, 1.5, '2024-05-06', null, null, null)";
     database.run(sql.to_owned()).await;
     let site = Site::on(database)

@@ -108,7 +108,8 @@ impl Terminal {
         self.until(&format!("{of:?} without {word:?}"), |drawn| {
             let text = drawn.screen.screen().contents();
             // The line of the filter holds what is typed, a frame the row under the cursor.
-            let rows = text.lines().filter(|line| line.contains(of) && !line.contains(['/', '┌']));
+            let is_row = |line: &&str| line.contains(of) && !line.contains(['/', '┌']);
+            let rows = text.lines().filter(is_row);
             let fits: Vec<_> = rows.map(|row| row.contains(word)).collect();
             !fits.is_empty() && fits.iter().all(|fits| *fits)
         })

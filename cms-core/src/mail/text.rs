@@ -105,9 +105,14 @@ mod tests {
 
     #[test]
     fn texts_are_cut_at_characters() {
-        for (text, most, expected) in
-            [("abc", 3, "abc"), ("abcd", 3, "ab…"), ("äöü", 2, "ä…"), ("", 0, ""), ("a", 0, "…")]
-        {
+        for (text, most, expected) in [
+            ("abc", 3, "abc"),
+            ("abcd", 3, "ab…"),
+            // Characters are counted, not bytes.
+            ("äöü", 2, "ä…"),
+            ("", 0, ""),
+            ("a", 0, "…"),
+        ] {
             assert_eq!(shortened(text, most), expected);
         }
     }

@@ -1,4 +1,5 @@
-//! How the engines differ. Everything outside this folder is one SQL text for both.
+//! How the engines differ. Everything outside this folder is one SQL text for both. Long, because
+//! each small difference stands here beside the others; the large ones have files of their own.
 
 mod content;
 mod inbox;
