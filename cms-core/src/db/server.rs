@@ -266,8 +266,18 @@ mod tests {
         let patience = Duration::from_millis(20);
         let server = Server(Arc::new(Parts { pool, options, patience, asked: Mutex::default() }));
         let mut held = server.take().await.expect("a connection");
-        let sleep = sqlx::raw_sql("select pg_sleep(0.3)").execute(&mut *held);
-        server.watch(sleep).await.expect("it ends");
-        assert!(server.0.asked.lock().await.is_some(), "somebody asked");
+        let statement = async {
+            let mut asked = false;
+            for _ in 0..500 {
+                // Once more after the answer: the statement has gone on.
+                sqlx::raw_sql("select pg_sleep(0.03)").execute(&mut *held).await?;
+                if asked {
+                    break;
+                }
+                asked = server.0.asked.lock().await.is_some();
+            }
+            Ok::<_, sqlx::Error>(asked)
+        };
+        assert!(server.watch(statement).await.expect("it ends"), "nobody asked");
     }
 }
