@@ -51,6 +51,17 @@ impl Command {
             _ => false,
         }
     }
+
+    /// Whether it opens the terminal interface.
+    pub(crate) fn is_interface(&self) -> bool {
+        match self {
+            #[cfg(feature = "tui")]
+            Self::Tui(_) => true,
+            #[cfg(feature = "tui")]
+            Self::Inbox(args) => args.is_interface(),
+            _ => false,
+        }
+    }
 }
 
 /// The nouns.

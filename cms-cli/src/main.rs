@@ -54,14 +54,7 @@ use crate::{
 fn main() -> ExitCode {
     let cli = Cli::parse();
     let out = Output::new(&cli.flags.print);
-    // On one core a second worker would only take turns with the first.
-    let one_core = std::thread::available_parallelism().is_ok_and(|cores| cores.get() == 1);
-    let mut builder = if one_core {
-        tokio::runtime::Builder::new_current_thread()
-    } else {
-        tokio::runtime::Builder::new_multi_thread()
-    };
-    let runtime = match builder.enable_all().build() {
+    let runtime = match threads(&cli).enable_all().build() {
         Ok(runtime) => runtime,
         Err(error) => {
             out.failure(&Failure::new(Exit::Failed, format!("no threads can be started: {error}")));
@@ -81,6 +74,21 @@ fn main() -> ExitCode {
     }
 }
 
+/// The threads that a command needs.
+fn threads(cli: &Cli) -> tokio::runtime::Builder {
+    // On one core a second worker would only take turns with the first.
+    if std::thread::available_parallelism().is_ok_and(|cores| cores.get() == 1) {
+        return tokio::runtime::Builder::new_current_thread();
+    }
+    let mut builder = tokio::runtime::Builder::new_multi_thread();
+    // The interface draws in the main thread. A second worker would take 6 MiB, and wake at each
+    // look at the clock.
+    if cli.command.as_ref().is_some_and(Command::is_interface) {
+        builder.worker_threads(1);
+    }
+    builder
+}
+
 /// Runs what was typed.
 async fn run(cli: Cli, out: &Output) -> Done {
     let Cli { flags, command } = cli;
@@ -98,10 +106,7 @@ async fn run(cli: Cli, out: &Output) -> Done {
         }
         // They report by themselves what the log would say.
         Command::Doctor(_) => log::start(out, LogFormat::Text, "off")?,
-        #[cfg(feature = "tui")]
-        Command::Tui(_) => log::start(out, LogFormat::Text, "off")?,
-        #[cfg(feature = "tui")]
-        Command::Inbox(args) if args.is_interface() => log::start(out, LogFormat::Text, "off")?,
+        command if command.is_interface() => log::start(out, LogFormat::Text, "off")?,
         Command::ProcessWebhooks(_) => {
             log::start(out, LogFormat::Text, "warn,cms_http=off")?;
             log::catch_panics(LogFormat::Text);

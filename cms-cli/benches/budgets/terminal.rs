@@ -151,7 +151,7 @@ impl Terminal {
         Duration::from_nanos(ns.sum())
     }
 
-    /// Memory of the process that is neither shared nor files, in MiB.
+    /// Memory of the process in MiB, with the pages of its program that were read.
     pub(crate) fn memory_mib(&self) -> f64 {
         let status = self.process("status");
         let kib = |name: &str| {

@@ -5,8 +5,9 @@ use crate::theme::Role;
 
 /// Screens of what changes without a commit.
 const UNSTORED: [&str; 3] = ["limits", "login", "system"];
-/// Seconds between two looks at what is read when something is committed.
-const WATCHED_S: i64 = 10;
+/// Seconds between two looks at what is read anyway when something happens: time passes too, and
+/// keys expire.
+const FED_S: i64 = 30;
 
 /// Whether the site answers.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -48,9 +49,7 @@ impl Model {
     /// Seconds between two looks. A local site is asked more often: it costs no round trip.
     pub(super) fn poll_s(&self, shown: &Shown) -> i64 {
         match (self.is_fed(shown), self.is_local) {
-            // Time passes for what is stored too: keys expire.
-            (true, _) if self.is_watched => shown.screen.poll_s().max(WATCHED_S),
-            (true, _) => 30,
+            (true, _) => FED_S,
             (_, true) => shown.screen.poll_s().min(1),
             _ => shown.screen.poll_s(),
         }
