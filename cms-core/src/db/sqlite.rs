@@ -92,6 +92,9 @@ pub(super) async fn open(path: &Path, synchronous: Synchronous) -> Result<(Sqlit
     let mut connection = connect(&writing).await.map_err(unreachable)?;
     let alone =
         sqlx::query_scalar(HAS_DEFERRED).fetch_one(&mut connection).await.map_err(unreachable)?;
+    // Half of what SQLite takes by itself: the system keeps the file in memory too. Lists of a
+    // million rows are as fast, and four readers take 4 MiB less.
+    let reading = options.pragma("query_only", "on").pragma("cache_size", "-1000");
     // All of them from the beginning: later no descriptor may be left.
     let readers = SqlitePoolOptions::new()
         .max_connections(READERS)
@@ -100,7 +103,7 @@ pub(super) async fn open(path: &Path, synchronous: Synchronous) -> Result<(Sqlit
         .idle_timeout(None)
         .max_lifetime(None)
         .acquire_timeout(Duration::from_secs(10))
-        .connect_with(options.pragma("query_only", "on"))
+        .connect_with(reading)
         .await
         .map_err(unreachable)?;
     files::note(path).map_err(|e| unreachable(e.into()))?;
