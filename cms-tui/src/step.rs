@@ -254,6 +254,8 @@ pub(crate) struct Place {
     pub(crate) subject: Json,
     /// Its filter at the start.
     pub(crate) filter: String,
+    /// Another screen, or the command line, has chosen the filter.
+    pub(crate) is_given: bool,
     /// The row to put the cursor on.
     pub(crate) row: String,
     /// Columns and order of its list.
@@ -275,8 +277,10 @@ impl Place {
         self
     }
 
+    /// With a filter that the user of this list did not choose.
     pub(crate) fn filtered(mut self, filter: impl Into<String>) -> Self {
         self.filter = filter.into();
+        self.is_given = !self.filter.is_empty();
         self
     }
 }

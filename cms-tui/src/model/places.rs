@@ -46,7 +46,7 @@ impl Model {
             return self.reload();
         }
         let filter = self.remembered.filters.get(noun).cloned().unwrap_or_default();
-        self.open(Place::of(noun).filtered(filter))
+        self.open(Place { filter, ..Place::of(noun) })
     }
 
     /// A screen on top of this one.
@@ -67,13 +67,14 @@ impl Model {
             self.stack.remove(1);
         }
         self.tickets += 1;
+        let is_given = place.is_given;
         let mut screen = screens::open(place);
         screen.tick(self.now);
         if self.is_met {
             screen.meet(&self.who, self.rights.as_deref());
         }
         let id = self.tickets;
-        self.stack.push(Shown { id, screen, asked_at: 0, answered_at: None });
+        self.stack.push(Shown { id, screen, is_given, asked_at: 0, answered_at: None });
         self.reload()
     }
 
@@ -166,7 +167,8 @@ impl Model {
             }
             // A screen about one thing has no filter of its own to come back to, and neither has
             // one that another screen opened with a filter.
-            let is_own = shown.screen.subject().is_null() && self.stack.len() <= 2;
+            let is_own =
+                shown.screen.subject().is_null() && !shown.is_given && self.stack.len() <= 2;
             if let (Some(filter), true) = (shown.screen.filter(), is_own) {
                 self.remembered.filters.insert(noun.to_owned(), filter.to_owned());
                 self.remembered.filters.retain(|_, filter| !filter.is_empty());

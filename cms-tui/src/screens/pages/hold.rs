@@ -90,6 +90,12 @@ impl Seen {
         super::address(&self.page)
     }
 
+    /// What is known of the draft, as it was looked at last.
+    pub(super) fn latest(&self) -> Json {
+        let looked = self.anew.lock().unwrap_or_else(PoisonError::into_inner);
+        looked.as_ref().map_or_else(|| self.state.clone(), |now| now.data.clone())
+    }
+
     /// A change of this draft.
     pub(super) fn change(
         &self,

@@ -72,7 +72,7 @@ fn submit(seen: &Seen, values: &Values) -> Step {
         return Step::Tell("Nothing was changed.".to_owned());
     }
     let (page, name) = (seen.id(), seen.name());
-    let (state, wanted) = (seen.state.clone(), times(&Json::Object(values.all.clone())));
+    let (state, wanted) = (seen.state.clone(), wanted(&seen, values));
     let make = move || send::<SetSchedule>(&MayName::default(), body(page, &wanted));
     let done = move |reply: &Reply, others: &Others| {
         let before = times(others.state(&state));
@@ -81,6 +81,13 @@ fn submit(seen: &Seen, values: &Values) -> Step {
         Step::undoable(format!("{name} has its times{others}"), Some(undo))
     };
     seen.change(make, done).step()
+}
+
+/// A time that was not touched stays as it was looked at last.
+fn wanted(seen: &Seen, values: &Values) -> Map<String, Json> {
+    let mut wanted = times(&seen.latest());
+    wanted.extend(values.changed.clone());
+    wanted
 }
 
 fn times(of: &Json) -> Map<String, Json> {
@@ -108,6 +115,24 @@ fn planned(page: i64, name: String, seen: Map<String, Json>, wanted: Map<String,
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_time_that_somebody_else_planned_stays() {
+        let (tea, noon) = ("2026-12-24T15:00:00Z", "2026-12-24T12:00:00Z");
+        let none = json!({"publish_at": null, "take_off_at": null, "rows": []});
+        let seen = Seen::of(&json!({"id": 7}), &none, None);
+        let changed = json!({"take_off_at": tea});
+        let values = Values {
+            all: times(&json!({"publish_at": null, "take_off_at": tea})),
+            changed: changed.as_object().expect("an object").clone(),
+            ..Values::default()
+        };
+        let sent = |seen: &Seen| Json::Object(super::wanted(seen, &values));
+        assert_eq!(sent(&seen), json!({"publish_at": null, "take_off_at": tea}));
+        let data = json!({"publish_at": noon, "take_off_at": null, "rows": []});
+        *seen.anew.lock().expect("nobody panicked") = Some(Reply { data, ..Reply::default() });
+        assert_eq!(sent(&seen), json!({"publish_at": noon, "take_off_at": tea}));
+    }
 
     #[test]
     fn a_column_is_there_when_any_page_has_such_a_time() {
