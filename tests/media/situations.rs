@@ -178,3 +178,18 @@ async fn new_widths_count_in_the_limiter() {
     let last = site.ask(&format!("GET {}?w=640", paths[33]));
     assert!(!last.refused(429, "rate_limited").await.header("retry-after").is_empty());
 }
+
+#[tokio::test]
+async fn a_picture_that_was_put_right_has_smaller_ones() {
+    let site = Site::open().await;
+    let file = site.uploading(&[], "a.png", &png(700, 1, 1)).expect(201).await.data();
+    let path = file["path"].as_str().unwrap();
+    let place = site.media_folder().join(path.strip_prefix("/media/").unwrap());
+    let whole = std::fs::read(&place).unwrap();
+    let length = async || site.ask(&format!("GET {path}?w=160")).expect(200).await.body.len();
+    std::fs::write(&place, &whole[..whole.len() / 2]).unwrap();
+    assert_eq!(length().await, whole.len() / 2, "what is left of it is served");
+    std::fs::write(&place, &whole).unwrap();
+    assert_ne!(length().await, whole.len());
+    assert_eq!(site.media_files().len(), 2);
+}

@@ -64,6 +64,8 @@ impl Follower {
                 let listening = async {
                     let apart = server.apart();
                     let mut listener = sqlx::postgres::PgListener::connect_with(&apart).await?;
+                    // It would try within each poll, which may be too short.
+                    listener.eager_reconnect(false);
                     listener.listen(sql::CHANNEL).await.map(|()| listener)
                 };
                 let listener = Box::new(server.watch(listening).await?);
@@ -97,13 +99,14 @@ impl Follower {
             },
             #[cfg(feature = "postgres")]
             Self::Postgres { pool, listener } => {
-                match pool
-                    .close_event()
-                    .do_until(tokio::time::timeout(POLL, listener.recv()))
-                    .await?
-                {
+                let heard = tokio::time::timeout(POLL, listener.try_recv());
+                match pool.close_event().do_until(heard).await? {
                     Ok(Err(error)) => Err(error.into()),
-                    _ => Ok(()),
+                    Ok(Ok(None)) => {
+                        let what = "The connection that tells of other processes was lost.";
+                        Err(Error::new(Code::Unavailable, what))
+                    }
+                    Ok(Ok(Some(_))) | Err(_) => Ok(()),
                 }
             }
         }

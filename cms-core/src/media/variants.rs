@@ -1,17 +1,19 @@
 //! Smaller pictures: made once for each width, one at a time, kept where the files lie.
 
 use std::{
-    io::{self, BufReader, BufWriter, Seek as _, Write as _},
+    io::{self, BufReader, BufWriter, Read as _, Seek as _, Write as _},
     path::{Path, PathBuf},
     sync::atomic::Ordering,
     time::Duration,
 };
 
+use data_encoding::HEXLOWER;
 use image::{
     DynamicImage, ImageDecoder, ImageEncoder, ImageFormat, ImageReader, Limits,
     codecs::{jpeg::JpegEncoder, png::PngEncoder, webp::WebPEncoder},
     metadata::Orientation,
 };
+use sha2::{Digest as _, Sha256};
 use tempfile::{NamedTempFile, TempPath};
 use tokio::time::timeout;
 
@@ -127,13 +129,14 @@ impl Media {
         let (source, fetched) = self.at_hand(name).await?;
         let (incoming, named) = (self.folder().join(INCOMING), name.clone());
         let made = blocking(move || {
-            let made = made(&incoming, &source, &named, width);
-            drop(fetched);
-            match made {
+            let _fetched = fetched;
+            match made(&incoming, &source, &named, width) {
                 Ok(Some(made)) => Ok((Some(made), true)),
                 // The picture was refused, or is no larger: that stays so. Without room for an
                 // empty file it is found out again.
-                Ok(None) => Ok((in_folder(&incoming).ok(), false)),
+                Ok(None) if is_whole(&source, &named)? => Ok((in_folder(&incoming).ok(), false)),
+                // Somebody may put it right.
+                Ok(None) => Ok((None, false)),
                 // Deleted meanwhile, as is told when the file is served.
                 Err(error) if error.kind() == io::ErrorKind::NotFound => Ok((None, false)),
                 Err(error) => Err(error),
@@ -205,6 +208,19 @@ fn unless_refused<T>(outcome: image::ImageResult<T>) -> io::Result<Option<T>> {
         Ok(found) => Ok(Some(found)),
         Err(image::ImageError::IoError(error)) if error.raw_os_error().is_some() => Err(error),
         Err(_) => Ok(None),
+    }
+}
+
+/// Whether a file has the content that it was named for.
+fn is_whole(source: &Path, name: &Name) -> io::Result<bool> {
+    let (file, ..) = opened(source)?.ok_or(io::ErrorKind::NotFound)?;
+    let Content::File(mut file) = file else { return Ok(false) };
+    let (mut hash, mut part) = (Sha256::new(), vec![0; 64 << 10]);
+    loop {
+        match file.read(&mut part)? {
+            0 => return Ok(HEXLOWER.encode(&hash.finalize()) == name.sha256()),
+            length => hash.update(&part[..length]),
+        }
     }
 }
 
