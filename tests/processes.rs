@@ -7,13 +7,14 @@ use std::{
         Arc, Mutex,
         atomic::{AtomicUsize, Ordering},
     },
+    time::Duration,
 };
 
 use cms_http::client::{Ask, Client, ClientError};
 use serde_json::json;
 
 use crate::support::{
-    TestDatabase,
+    Site, TestDatabase,
     process::{self, Served},
     search,
 };
@@ -296,4 +297,29 @@ async fn allowed_hosts_refuses_strangers_and_not_the_operator() {
         let reply = served.get_as(host, "/api/settings");
         assert!(reply.starts_with(&format!("HTTP/1.1 {status}")), "{host}: {reply}");
     }
+}
+
+/// On PostgreSQL one connection listens for commits of other processes.
+#[tokio::test]
+async fn a_lost_listener_is_made_anew() {
+    let site = Site::open().await;
+    if !site.database.is_postgres() {
+        return;
+    }
+    let listeners = "from pg_stat_activity where query ilike 'listen %' \
+                     and application_name = current_setting('application_name')";
+    let listener = async |other: i64| {
+        for _ in 0..1000 {
+            let sql = format!("select cast(coalesce(max(pid), 0) as bigint) {listeners}");
+            match site.database.count(&sql).await {
+                pid if pid > 0 && pid != other => return pid,
+                _ => tokio::time::sleep(Duration::from_millis(20)).await,
+            }
+        }
+        panic!("nobody listens");
+    };
+    let first = listener(0).await;
+    let lost = format!("select count(*) from (select pg_terminate_backend(pid) {listeners}) s");
+    site.database.count(&lost).await;
+    assert_ne!(listener(first).await, first);
 }
