@@ -4,12 +4,14 @@
 //! ```text
 //! link      the address, the client and its limits; what a failure is called
 //! parts     a file sent part by part, and parts that an upload has left
+//! sending   what is being sent in parts
 //! removals  removals that failed: what is undecided, and when they are tried again
 //! ```
 
 mod link;
 mod parts;
 mod removals;
+mod sending;
 
 use std::{
     path::{Path, PathBuf},
@@ -25,6 +27,7 @@ use tokio::sync::{Mutex, Semaphore};
 
 use self::link::{answered, unreachable, within};
 pub(super) use self::removals::Removals;
+use self::sending::Sending;
 use super::{
     name::Name,
     serve::{Content, Opened},
@@ -55,6 +58,7 @@ pub(super) struct Bucket {
     prefix: Key,
     /// Who has one may hold a part.
     turns: Semaphore,
+    sending: Sending,
     /// When the bucket was looked for, and whether it was there.
     known: Mutex<Option<(Instant, bool)>>,
     pub(super) removals: Removals,
@@ -79,6 +83,7 @@ impl Bucket {
             name: settings.bucket.clone().unwrap_or_default(),
             prefix: Key::from(settings.prefix.clone().unwrap_or_default()),
             turns: Semaphore::new(AT_ONCE),
+            sending: Sending::default(),
             known: Mutex::default(),
             removals: Removals::default(),
         })

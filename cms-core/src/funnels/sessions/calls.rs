@@ -43,6 +43,24 @@ pub struct StartVisit {
     pub hidden: Map<String, Json>,
 }
 
+impl StartVisit {
+    /// A visit of a funnel, of which nothing else is known.
+    pub fn of(funnel_id: impl Into<WhichFunnel>) -> Self {
+        Self {
+            funnel_id: funnel_id.into(),
+            language: None,
+            source_url: None,
+            referer: None,
+            utm_source: None,
+            utm_medium: None,
+            utm_campaign: None,
+            utm_term: None,
+            utm_content: None,
+            hidden: Map::new(),
+        }
+    }
+}
+
 /// An answered step.
 #[derive(Clone, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]

@@ -79,6 +79,7 @@ impl Bucket {
             same(reading.hash, sha256)?;
             return within(SLOWEST, self.store.put(&key, part)).await.map(drop);
         }
+        let _sending = self.sending.begin(&key);
         let mut upload = within(PATIENCE, self.store.put_multipart(&key)).await?;
         let sent = self.send_parts(reading, length, sha256, &mut *upload).await;
         if sent.is_err()
@@ -122,6 +123,9 @@ impl Bucket {
             let page = self.uploads(&from).await?;
             for upload in &page.uploads {
                 let Some(key) = broken_off(upload, &self.prefix, now) else { continue };
+                if self.sending.has(&key) {
+                    continue;
+                }
                 left += 1;
                 if remove {
                     let given_up = self.store.abort_multipart(&key, &upload.upload_id);
