@@ -23,6 +23,8 @@ OWN = json.loads(os.environ["CMS_OWN"])
 spare = {resource: itertools.cycle(ids) for resource, ids in SEED["spare"].items()}
 second_steps = iter([True])
 states = itertools.cycle(["qualified", "contacted"])
+# Of a caller with a session.
+OWN_PASSWORD = os.environ.get("CMS_OWN_PASSWORD")
 # The header that says who calls; empty for visitors.
 CALLER = os.environ.get("CMS_CALLER", "")
 
@@ -140,6 +142,10 @@ def log_in(case):
         case.body = {"username": SEED["user"], "password": SEED["password"]}
     elif case.path == "/api/backend/auth/verify" and next(second_steps, False):
         case.body = proof.first(URL, SEED["user"], SEED["password"])
+    elif OWN_PASSWORD and case.path == "/api/backend/auth/password":
+        case.body = {"current": OWN_PASSWORD, "new": OWN_PASSWORD}
+    elif OWN_PASSWORD and case.path == "/api/backend/auth/recovery-codes":
+        case.body = {"password": OWN_PASSWORD}
 
 
 def create(case):

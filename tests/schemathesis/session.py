@@ -1,13 +1,14 @@
-"""Logs an administrator in for the first time and prints the session's token."""
+"""Logs an administrator with the password of CMS_OWN_PASSWORD in for the first time and prints the
+session's token."""
 
-import secrets
+import os
 import subprocess
 import sys
 
 import proof
 
 binary, site, url = sys.argv[1:4]
-password = secrets.token_urlsafe(18)
+password = os.environ["CMS_OWN_PASSWORD"]
 subprocess.run(
     [binary, "--dir", site, "init", "-q", "--admin", "ana", "--password-stdin"],
     input=password + "\n",
