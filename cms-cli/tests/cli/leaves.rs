@@ -123,6 +123,7 @@ pub(crate) const ORDINARY: &[Call] = &[
     ("funnels edit", &["good", "-"], r#"{"funnel": {"name": "Better"}}"#),
     ("funnels check", &["good"], ""),
     ("funnels publish", &["good"], ""),
+    ("funnels try", &["good"], ""),
     ("funnels archive", &["good", "--yes"], ""),
     ("funnels duplicate", &["good", "--slug", "copy"], ""),
     ("funnels export", &["good"], ""),

@@ -11,6 +11,7 @@ mod shown;
 mod stats;
 #[cfg(test)]
 mod tests;
+mod trial;
 
 use std::path::PathBuf;
 
@@ -153,6 +154,16 @@ pub(crate) enum FunnelsCommand {
         /// File with the answers of all steps: a JSON object
         #[arg(long, value_name = "FILE")]
         answers: Option<PathBuf>,
+    },
+    /// Begin a visit that is a test, and print the address that goes on with it. No statistics
+    /// count it, and nobody is told of it
+    #[command(after_help = "Example: xdg-open \"$(cms funnels try leads)\"")]
+    Try {
+        /// Id or slug of the funnel, which is published
+        funnel: String,
+        /// As a visitor of this language, such as en
+        #[arg(long, value_name = "LANGUAGE")]
+        language: Option<String>,
     },
     /// Tell how many visited a funnel, and where they left it
     Stats(stats::StatsArgs),
@@ -307,6 +318,7 @@ async fn at(flags: &Flags, out: &Output, client: &Client, command: FunnelsComman
         FunnelsCommand::Test { funnel, answers } => {
             explain::test(out, client, &funnel, answers.as_deref()).await
         }
+        FunnelsCommand::Try { funnel, language } => trial::run(out, client, funnel, language).await,
         FunnelsCommand::Stats(args) => stats::run(out, client, &args).await,
         FunnelsCommand::Routing(command) => routing::run(out, client, command).await,
         FunnelsCommand::FieldTypes => field_types(out, client).await,

@@ -37,6 +37,7 @@ const VERBS_ALONE: &[&str] = &[
     "funnels routing list",
     "funnels routing set",
     "funnels test",
+    "funnels try",
     "init",
     "items export",
     "items import",

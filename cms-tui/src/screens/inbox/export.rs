@@ -32,13 +32,14 @@ pub(super) fn ask(scene: &Scene<'_>) -> Step {
     let sort = scene.sort.map(order);
     let words = if scene.filter.is_empty() { "all submissions" } else { scene.filter };
     let name = format!("inbox-{}.csv", moment::day(scene.now));
+    let funnel = asked.filters.get("filter[funnel_id][eq]").map_or("", String::as_str);
     let fields = vec![
         Field::text("path", "File", &name)
             .hint("~ is your home; a file that is there stays")
             .required(),
         Field::one("format", "As", &FORMATS, 0)
             .hint("csv for spreadsheets; jsonl: a JSON object a line"),
-        Field::text("funnel", "Funnel", "")
+        Field::text("funnel", "Funnel", funnel)
             .hint("id or slug: the table then has a column for each of its answers"),
     ];
     let note = format!("Writes {} as they are while it is read.", safe(words));

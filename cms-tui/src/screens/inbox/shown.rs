@@ -108,6 +108,9 @@ pub(crate) fn head(row: &Json, now: i64) -> Lines {
     lines.extend(known.map(|(label, text)| said(label, &text)));
     let funnel = plain_text(&row["funnel_name"]);
     lines.push(said("Funnel", &format!("{funnel}, version {}", plain_text(&row["version"]))));
+    if let Some(at) = at(&row["kept_until"], now) {
+        lines.push(said("Kept until", &at));
+    }
     lines
 }
 

@@ -2,7 +2,7 @@
 //! where they leave follows from one number and the moment of the start.
 
 use cms_core::funnels::{PastInbox, PastStep, PastVisit, StartVisit, WhichFunnel};
-use serde_json::{Map, Value as Json, json};
+use serde_json::{Value as Json, json};
 
 use super::people::{CITIES, COMPANIES, FIRST, LAST, SOURCES, Source};
 
@@ -103,16 +103,13 @@ fn start(source: &Source) -> StartVisit {
         page.push_str(&format!("?utm_campaign={}", source.campaign));
     }
     StartVisit {
-        funnel_id: WhichFunnel::Slug(FUNNEL.to_owned()),
-        language: None,
         source_url: Some(page),
         referer: text(source.referer),
         utm_source: text(source.source),
         utm_medium: text(source.medium),
         utm_campaign: text(source.campaign),
         utm_term: text(source.term),
-        utm_content: None,
-        hidden: Map::new(),
+        ..StartVisit::of(WhichFunnel::Slug(FUNNEL.to_owned()))
     }
 }
 
