@@ -254,8 +254,8 @@ pub(crate) struct Place {
     pub(crate) subject: Json,
     /// Its filter at the start.
     pub(crate) filter: String,
-    /// Another screen, or the command line, has chosen the filter.
-    pub(crate) is_given: bool,
+    /// The filter that another screen, or how the program was started, has chosen.
+    pub(crate) given: Option<String>,
     /// The row to put the cursor on.
     pub(crate) row: String,
     /// Columns and order of its list.
@@ -280,7 +280,7 @@ impl Place {
     /// With a filter that the user of this list did not choose.
     pub(crate) fn filtered(mut self, filter: impl Into<String>) -> Self {
         self.filter = filter.into();
-        self.is_given = !self.filter.is_empty();
+        self.given = Some(self.filter.clone());
         self
     }
 }

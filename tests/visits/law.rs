@@ -37,6 +37,22 @@ enum State {
     Completed,
 }
 
+/// Both servers remove what is too old. One that waits too long for the other tries again later, as
+/// the task does.
+async fn cleaned(site: &Site, other: &Site) -> u64 {
+    let cleaned = async |cms: &Cms| {
+        for _ in 0..30 {
+            match cms.funnels().cleanup_old_submissions().await {
+                Ok(removed) => return removed,
+                Err(error) => assert_eq!(error.code(), cms_core::Code::Unavailable, "{error}"),
+            }
+        }
+        panic!("the other server never ends");
+    };
+    let (one, two) = tokio::join!(cleaned(&site.cms), cleaned(&other.cms));
+    one + two
+}
+
 /// What the model counts.
 #[derive(Debug, Default, PartialEq)]
 struct Sums {
@@ -206,11 +222,7 @@ async fn no_visit_is_lost_or_counted_twice() {
                 }
                 1 => {
                     site.clock.advance(DAY);
-                    let (one, two) = tokio::join!(
-                        site.cms.funnels().cleanup_old_submissions(),
-                        other.cms.funnels().cleanup_old_submissions(),
-                    );
-                    removed += one.unwrap() + two.unwrap();
+                    removed += cleaned(&site, &other).await;
                     forget(&site, &mut visitors).await;
                     *met.entry("cleaned").or_default() += 1;
                 }
@@ -231,11 +243,7 @@ async fn no_visit_is_lost_or_counted_twice() {
     starts.sort_by_key(|one| one.began);
     let middle = starts[starts.len() / 2].began + 20 * DAY;
     site.clock.advance((middle - site.clock.now()).max(0));
-    let (one, two) = tokio::join!(
-        site.cms.funnels().cleanup_old_submissions(),
-        other.cms.funnels().cleanup_old_submissions(),
-    );
-    removed += one.unwrap() + two.unwrap();
+    removed += cleaned(&site, &other).await;
     forget(&site, &mut visitors).await;
     let after = numbers(&other.cms).await;
     holds(&after);

@@ -129,13 +129,20 @@ impl Media {
         let (source, fetched) = self.at_hand(name).await?;
         let (incoming, named) = (self.folder().join(INCOMING), name.clone());
         let made = blocking(move || {
-            let _fetched = fetched;
-            match made(&incoming, &source, &named, width) {
-                Ok(Some(made)) => Ok((Some(made), true)),
+            // What comes from a bucket was compared already. A damaged file somebody may put right.
+            let is_whole = match fetched {
+                Some(_) => Ok(true),
+                None => is_whole(&source, &named),
+            };
+            let made = is_whole.and_then(|is_whole| match is_whole {
+                true => made(&incoming, &source, &named, width).map(Some),
+                false => Ok(None),
+            });
+            match made {
+                Ok(Some(Some(made))) => Ok((Some(made), true)),
                 // The picture was refused, or is no larger: that stays so. Without room for an
                 // empty file it is found out again.
-                Ok(None) if is_whole(&source, &named)? => Ok((in_folder(&incoming).ok(), false)),
-                // Somebody may put it right.
+                Ok(Some(None)) => Ok((in_folder(&incoming).ok(), false)),
                 Ok(None) => Ok((None, false)),
                 // Deleted meanwhile, as is told when the file is served.
                 Err(error) if error.kind() == io::ErrorKind::NotFound => Ok((None, false)),

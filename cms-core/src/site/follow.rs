@@ -1,11 +1,16 @@
 //! Follows what other processes commit.
 
-use std::{sync::Weak, time::Duration};
+use std::{pin::pin, sync::Weak, time::Duration};
 
-use tokio::sync::watch;
+use tokio::{sync::watch, time::timeout};
 
 use super::{Cms, Rooms};
-use crate::{Code, Error, Result, db::follow::Follower, jobs::Backoff, plugins::installed};
+use crate::{
+    Code, Error, Result,
+    db::{Db, follow::Follower},
+    jobs::Backoff,
+    plugins::installed,
+};
 
 /// Pause after a lost connection.
 const PAUSE: Duration = Duration::from_millis(500);
@@ -35,12 +40,11 @@ impl Cms {
 pub(super) async fn follow(site: Weak<Rooms>) {
     while let Some(db) = site.upgrade().map(|rooms| rooms.base.db().clone()) {
         let outcome = async {
-            let mut follower = Follower::new(&db).await?;
-            loop {
+            let mut follower = connected(&site, &db).await?;
+            while look(&site).await? {
                 follower.news().await?;
-                let Some(rooms) = site.upgrade() else { return Ok(()) };
-                Cms(rooms).catch_up().await?;
             }
+            Ok(())
         };
         match outcome.await {
             Ok(()) => return,
@@ -52,6 +56,25 @@ pub(super) async fn follow(site: Weak<Rooms>) {
             }
         }
     }
+}
+
+/// Connects. What others commit is looked for meanwhile too: the site may work on without a
+/// connection to spare.
+async fn connected(site: &Weak<Rooms>, db: &Db) -> Result<Follower> {
+    let mut connecting = pin!(Follower::new(db));
+    loop {
+        // When the database is away, connecting says so.
+        let _ = look(site).await;
+        if let Ok(follower) = timeout(PAUSE, &mut connecting).await {
+            return follower;
+        }
+    }
+}
+
+/// Learns what others have committed. Returns false when the site is gone.
+async fn look(site: &Weak<Rooms>) -> Result<bool> {
+    let Some(rooms) = site.upgrade() else { return Ok(false) };
+    Cms(rooms).catch_up().await.map(|()| true)
 }
 
 /// Takes the plugins into service again that other processes have applied or removed, until the
@@ -82,7 +105,7 @@ pub(super) async fn refresh(site: Weak<Rooms>, mut reapplied: watch::Receiver<u6
             tries += 1;
             let wait = Duration::from_millis(wait_ms.unsigned_abs());
             // What is news meanwhile is not waited for.
-            if let Ok(Err(_)) = tokio::time::timeout(wait, reapplied.changed()).await {
+            if let Ok(Err(_)) = timeout(wait, reapplied.changed()).await {
                 return;
             }
         }

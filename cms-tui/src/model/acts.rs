@@ -246,7 +246,7 @@ impl Model {
             if noun == "home" {
                 return Some(self.reload());
             }
-            return Some(self.open(Place::of(noun).filtered(rest)));
+            return Some(self.open(Place { filter: rest.to_owned(), ..Place::of(noun) }));
         }
         let here = format!("{}.{first}", self.scene().noun);
         let action = find(first).or_else(|| find(&here))?;

@@ -49,7 +49,7 @@ impl Model {
     /// Seconds between two looks. A local site is asked more often: it costs no round trip.
     pub(super) fn poll_s(&self, shown: &Shown) -> i64 {
         match (self.is_fed(shown), self.is_local) {
-            (true, _) => FED_S,
+            (true, _) => shown.screen.poll_s().max(FED_S),
             (_, true) => shown.screen.poll_s().min(1),
             _ => shown.screen.poll_s(),
         }

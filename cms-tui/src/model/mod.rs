@@ -134,8 +134,8 @@ pub(crate) enum Effect {
 pub(crate) struct Shown {
     pub(crate) id: u64,
     pub(crate) screen: Box<dyn Screen>,
-    /// Its filter is not the user's own.
-    is_given: bool,
+    /// The filter that the user of this list did not choose.
+    given: Option<String>,
     asked_at: i64,
     pub(crate) answered_at: Option<i64>,
 }

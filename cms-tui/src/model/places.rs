@@ -67,14 +67,14 @@ impl Model {
             self.stack.remove(1);
         }
         self.tickets += 1;
-        let is_given = place.is_given;
+        let given = place.given.clone();
         let mut screen = screens::open(place);
         screen.tick(self.now);
         if self.is_met {
             screen.meet(&self.who, self.rights.as_deref());
         }
         let id = self.tickets;
-        self.stack.push(Shown { id, screen, is_given, asked_at: 0, answered_at: None });
+        self.stack.push(Shown { id, screen, given, asked_at: 0, answered_at: None });
         self.reload()
     }
 
@@ -167,9 +167,13 @@ impl Model {
             }
             // A screen about one thing has no filter of its own to come back to, and neither has
             // one that another screen opened with a filter.
-            let is_own =
-                shown.screen.subject().is_null() && !shown.is_given && self.stack.len() <= 2;
-            if let (Some(filter), true) = (shown.screen.filter(), is_own) {
+            let has_own = shown.screen.subject().is_null() && self.stack.len() <= 2;
+            let is_given = |filter: &&str| {
+                let given = shown.given.as_deref();
+                given.is_some_and(|given| filter.is_empty() || given == *filter)
+            };
+            let own = shown.screen.filter().filter(|filter| !is_given(filter));
+            if let (Some(filter), true) = (own, has_own) {
                 self.remembered.filters.insert(noun.to_owned(), filter.to_owned());
                 self.remembered.filters.retain(|_, filter| !filter.is_empty());
             }

@@ -351,6 +351,15 @@ fn a_filter_that_a_screen_chose_is_not_remembered() {
         assert_eq!(model.remember().filters, own);
     }
     assert_eq!(model.screen().and_then(|screen| screen.filter()), Some("submission:9"));
+    // A filter that was given as empty, or was cleared, takes the user's own from nobody.
+    press(&mut model, "/ Ctrl-u Enter");
+    assert_eq!(model.remember().filters, own);
+    press(&mut model, "1");
+    let effects = model.step(Step::Open(Place::of("deliveries").filtered("")));
+    answer(&mut model, effects);
+    assert_eq!(model.remember().filters, own);
+    press(&mut model, "/ e v e n t : a Enter");
+    assert_eq!(model.remember().filters["deliveries"], "event:a", "this one is the user's");
 }
 
 #[test]

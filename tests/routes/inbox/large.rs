@@ -6,7 +6,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use serde_json::json;
+use serde_json::{Value as Json, json};
 
 use super::{ids, list::copies, page, post, sent, site};
 use crate::support::Site;
@@ -18,6 +18,18 @@ fn many() -> usize {
 async fn in_state(site: &Site, status: &str) -> i64 {
     let counts = page(site, "").await.json()["meta"]["counts"].clone();
     counts[status].as_i64().unwrap()
+}
+
+/// Changes a submission. Who waits too long for the bulk change is refused, and tries again.
+async fn taken(site: &Site, body: &Json) {
+    for _ in 0..30 {
+        let reply = post(site, "submission_update", body.clone()).send().await;
+        if reply.status == 200 {
+            return;
+        }
+        assert_eq!((reply.status.as_u16(), &reply.json()["error"]), (503, &json!("unavailable")));
+    }
+    panic!("never taken");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
@@ -64,13 +76,14 @@ async fn many_are_changed_and_taken_back_while_others_write() {
         while !over.load(Ordering::SeqCst) && round < 200 {
             let id = 1 + (round * 37) % many;
             let body = json!({"id": id, "inbox_notes": format!("round {round}")});
-            post(&site, "submission_update", body).expect(200).await;
+            taken(&site, &body).await;
             if round % 5 == 0 {
-                let body = json!({"id": id, "inbox_status": "converted"});
-                post(&site, "submission_update", body).expect(200).await;
+                taken(&site, &json!({"id": id, "inbox_status": "converted"})).await;
             }
             if round % 20 == 0 {
-                site.visit("leads").await;
+                // It waits as they do.
+                let begun = site.visitor("start", json!({"funnel_id": "leads"})).send().await;
+                assert!([201, 503].contains(&begun.status.as_u16()), "{}", begun.text());
             }
             tokio::time::sleep(Duration::from_millis(20)).await;
             round += 1;

@@ -155,8 +155,8 @@ pub(crate) enum FunnelsCommand {
         #[arg(long, value_name = "FILE")]
         answers: Option<PathBuf>,
     },
-    /// Begin a visit that is a test, and print the address that goes on with it. No statistics
-    /// count it, and nobody is told of it
+    /// Begin a visit that is a test, and print the address that goes on with it, or its
+    /// session_uuid when the funnel has no page_url. No statistics count it, and nobody is told
     #[command(after_help = "Example: xdg-open \"$(cms funnels try leads)\"")]
     Try {
         /// Id or slug of the funnel, which is published

@@ -214,10 +214,12 @@ impl Change {
         entries.extend(clashes.iter().chain(&others).map(|line| safe(line).into_owned()));
         let now = now.clone();
         Step::Menu(Menu::new("Somebody changed the page too", entries, move |n| match n {
-            1 => self.step(),
-            0 => {
+            0 | 1 => {
                 *self.anew.lock().unwrap_or_else(PoisonError::into_inner) = Some(now);
-                Step::Several(vec![Step::Look, Step::Fault(unwritten())])
+                match n {
+                    1 => self.step(),
+                    _ => Step::Several(vec![Step::Look, Step::Fault(unwritten())]),
+                }
             }
             _ => Step::Fault(unwritten()),
         }))

@@ -72,8 +72,11 @@ fn submit(seen: &Seen, values: &Values) -> Step {
         return Step::Tell("Nothing was changed.".to_owned());
     }
     let (page, name) = (seen.id(), seen.name());
-    let (state, wanted) = (seen.state.clone(), wanted(&seen, values));
-    let make = move || send::<SetSchedule>(&MayName::default(), body(page, &wanted));
+    let (state, known, values) = (seen.state.clone(), seen.clone(), values.clone());
+    let make = move || {
+        let wanted = wanted(&known, &values);
+        send::<SetSchedule>(&MayName::default(), body(page, &wanted))
+    };
     let done = move |reply: &Reply, others: &Others| {
         let before = times(others.state(&state));
         let back = planned(page, name.clone(), times(&reply.data), before);
