@@ -128,7 +128,6 @@ mod tests {
         let values = Values {
             all: times(&json!({"publish_at": null, "take_off_at": tea})),
             changed: changed.as_object().expect("an object").clone(),
-            ..Values::default()
         };
         let sent = |seen: &Seen| Json::Object(super::wanted(seen, &values));
         assert_eq!(sent(&seen), json!({"publish_at": null, "take_off_at": tea}));
