@@ -19,9 +19,9 @@ use tracing::Instrument as _;
 
 use crate::{
     Body,
-    call::{AsOperator, Cause, FrontendLogin, InProcess, Peer},
+    call::{Cause, Peer},
     caller::Caller,
-    gate::{self, Arrival, Findings},
+    gate::{self, Findings, Visit},
     kept::Kept,
     reply::Reply,
     routes::{self, Declared},
@@ -115,14 +115,18 @@ impl Api {
         &self,
         peer: Option<Peer>,
         request: Request<B>,
-    ) -> impl Future<Output = Response<Body>>
+    ) -> impl Future<Output = Response<Body>> + use<B>
     where
         B: http_body::Body,
         B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
     {
         let id = self.0.ids.next();
         let span = tracing::info_span!("request", id = id.to_str().unwrap_or_default());
-        self.answer(peer, request, id).instrument(span)
+        let (parts, body) = request.into_parts();
+        let Inner { cms, kept, .. } = &*self.0;
+        let visit = span.in_scope(|| Visit::new(cms, kept, parts, peer, self.declared()));
+        // In a box: each future on the way would carry it twice.
+        self.clone().answer(Box::new(visit), body, id).instrument(span)
     }
 
     /// The reply to what never became a request that can be judged.
@@ -150,38 +154,17 @@ impl Api {
         Ok(Reply { body, ..reply })
     }
 
-    async fn answer<B>(
-        &self,
-        peer: Option<Peer>,
-        request: Request<B>,
-        id: HeaderValue,
-    ) -> Response<Body>
+    async fn answer<B>(self, mut visit: Box<Visit>, body: B, id: HeaderValue) -> Response<Body>
     where
         B: http_body::Body,
         B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
     {
         let started = Instant::now();
-        let (parts, body) = request.into_parts();
-        let is_head = parts.method == Method::HEAD;
-        let is_write = !matches!(parts.method, Method::GET | Method::HEAD);
-        let backend = parts.uri.path().starts_with("/api/backend/");
-        // Copied for the log only when it is written.
-        let logged = tracing::enabled!(tracing::Level::INFO)
-            .then(|| (parts.method.clone(), parts.uri.path().to_owned()));
-        let arrival = Arrival {
-            declared: self.declared(),
-            operator: parts.extensions.get::<AsOperator>().is_some(),
-            in_process: parts.extensions.get::<InProcess>().is_some(),
-            logged_in: parts.extensions.get::<FrontendLogin>().is_some(),
-            method: parts.method,
-            uri: parts.uri,
-            headers: parts.headers,
-            peer,
-        };
-        let operator = arrival.operator;
+        let Inner { cms, kept, .. } = &*self.0;
+        let operator = visit.is_by_operator();
         let mut found = Findings::of(operator);
         let mut cause = None;
-        let outcome = gate::pass(&self.0.cms, &self.0.kept, arrival, body, &mut found).await;
+        let outcome = gate::pass(cms, kept, &mut visit, body, &mut found).await;
         let reply = outcome.unwrap_or_else(|error| {
             if matches!(error.code(), Code::Internal | Code::Unavailable) {
                 // The span with the id is left out where requests are not logged.
@@ -193,10 +176,12 @@ impl Api {
             Reply::problem(&error, id.to_str().unwrap_or_default())
         });
         let reply = self
-            .admitted(peer, is_write, reply)
+            .admitted(visit.peer, !visit.is_read(), reply)
             .unwrap_or_else(|error| Reply::problem(&error, id.to_str().unwrap_or_default()));
         let Reply { status, mut headers, body, reads } = found.told(reply);
-        if backend || !matches!(found.caller, Caller::Anonymous) {
+        let request = &visit.request;
+        let is_private = request.path.starts_with("/api/backend/");
+        if is_private || !matches!(found.caller, Caller::Anonymous) {
             headers
                 .entry(header::CACHE_CONTROL)
                 .or_insert(HeaderValue::from_static("private, no-cache"));
@@ -204,10 +189,9 @@ impl Api {
         headers.insert(header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
         headers.insert(REQUEST_ID, id);
         let took = started.elapsed();
-        self.0.kept.metrics.note(status, took);
-        if let Some((method, path)) = logged {
-            log(&found.caller, &method, &path, status, took);
-        }
+        kept.metrics.note(status, took);
+        log(&found.caller, &request.method, &request.path, status, took);
+        let is_head = request.method == Method::HEAD;
         let mut response = Reply { status, headers, body, reads }.into_response(is_head);
         if let Some(cause) = cause {
             response.extensions_mut().insert(cause);

@@ -2,7 +2,7 @@
 
 use std::{
     convert::Infallible,
-    future::poll_fn,
+    future::{poll_fn, ready},
     net::SocketAddr,
     pin::Pin,
     sync::{
@@ -13,8 +13,8 @@ use std::{
 };
 
 use bytes::Bytes;
-
 use cms_core::{Code, Error};
+use futures_util::future::Either;
 use http::{HeaderMap, HeaderValue, Request, Response, StatusCode, Version, header};
 use http_body::{Body as _, Frame, SizeHint};
 use hyper::{body::Incoming, server::conn::http1, service::service_fn};
@@ -42,15 +42,14 @@ impl Connection {
         let Self { api, peer, headway, place, mut stop } = self;
         let (own, asked) = (headway.clone(), api.clone());
         let service = service_fn(move |request: Request<Incoming>| {
-            let (api, own) = (asked.clone(), own.clone());
             own.begin();
-            // In a box, so that a connection does not carry the room of every handler.
-            Box::pin(async move {
-                let mut response = answer(&api, peer, request).await;
+            let (answered, own) = (answer(&asked, peer, request), own.clone());
+            async move {
+                let mut response = answered.await;
                 own.set_answering(false);
                 response.body_mut().map_parts(|parts| headway::made_by(own, parts));
                 Ok::<_, Infallible>(response)
-            })
+            }
         });
         let stream = Lingering::new(stream, api.clone(), headway.clone(), place);
         let mut connection = builder.serve_connection(TokioIo::new(stream), service);
@@ -122,21 +121,30 @@ impl http_body::Body for Watched {
     }
 }
 
-async fn answer(api: &Api, peer: SocketAddr, request: Request<Incoming>) -> Response<Body> {
+fn answer(
+    api: &Api,
+    peer: SocketAddr,
+    request: Request<Incoming>,
+) -> impl Future<Output = Response<Body>> + use<> {
     if let Some(refusal) = without_host(request.version(), request.headers()) {
-        return api.refuse(&refusal);
+        return Either::Left(ready(api.refuse(&refusal)));
     }
     let ended = Arc::new(AtomicBool::new(request.body().is_end_stream()));
     let request = request.map(|body| Watched { body, ended: ended.clone() });
-    let mut response = api.handle_from(Some(Peer(peer)), request).await;
-    let status = response.status();
-    let is_refused = status.is_client_error() || status.is_server_error();
-    // The place of who asks too much is for others. When a body was refused unread, hyper ends the
-    // connection, and nobody must send on it.
-    if status == StatusCode::TOO_MANY_REQUESTS || (is_refused && !ended.load(Ordering::Relaxed)) {
-        response.headers_mut().insert(header::CONNECTION, HeaderValue::from_static("close"));
-    }
-    response
+    // In a box, so that a connection does not carry the room of every handler.
+    let answered = Box::pin(api.handle_from(Some(Peer(peer)), request));
+    Either::Right(async move {
+        let mut response = answered.await;
+        let status = response.status();
+        let is_refused = status.is_client_error() || status.is_server_error();
+        // The place of who asks too much is for others. When a body was refused unread, hyper ends
+        // the connection, and nobody must send on it.
+        if status == StatusCode::TOO_MANY_REQUESTS || (is_refused && !ended.load(Ordering::Relaxed))
+        {
+            response.headers_mut().insert(header::CONNECTION, HeaderValue::from_static("close"));
+        }
+        response
+    })
 }
 
 /// RFC 9112, 3.2: exactly one, except that HTTP/1.0 has no need of it.

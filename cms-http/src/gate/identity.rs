@@ -30,7 +30,8 @@ pub(super) async fn credential(cms: &Cms, visit: &Visit, source: Option<Source<'
     if !visit.shows_credential() {
         return Credential::Good(Caller::Anonymous, None);
     }
-    match look_up(cms, visit, source).await {
+    // In a box, so that visitors do not carry its room.
+    match Box::pin(look_up(cms, visit, source)).await {
         Ok((caller, changes)) => Credential::Good(caller, changes),
         Err(reason) => Credential::Bad(reason),
     }
@@ -49,7 +50,7 @@ async fn look_up(
                 "Logins are for users: no key is taken here.",
             ));
         }
-        let (key, changes) = Box::pin(cms.keys().identify_reader(sent, source)).await?;
+        let (key, changes) = cms.keys().identify_reader(sent, source).await?;
         return Ok((Caller::Key(key), changes));
     }
     let nobody = (Caller::Anonymous, None);
@@ -63,7 +64,7 @@ async fn look_up(
         (None, Some(token)) => (token, true),
         (None, None) => return Ok(nobody),
     };
-    let found = Box::pin(cms.accounts().identify_reader(token, source)).await?;
+    let found = cms.accounts().identify_reader(token, source).await?;
     Ok(found.map_or(nobody, |(user, changes)| (Caller::User { user, by_cookie }, changes)))
 }
 

@@ -30,8 +30,7 @@ use cms_core::{Cms, Code, Error, Result};
 use tokio::sync::OwnedSemaphorePermit;
 
 pub(crate) use findings::Findings;
-pub(crate) use visit::Arrival;
-use visit::Visit;
+pub(crate) use visit::Visit;
 
 use crate::{
     call::{Call, Peer},
@@ -48,7 +47,7 @@ use crate::{
 pub(crate) async fn pass<B>(
     cms: &Cms,
     kept: &Kept,
-    arrival: Arrival,
+    visit: &mut Visit,
     body: B,
     found: &mut Findings,
 ) -> Result<Reply>
@@ -56,36 +55,34 @@ where
     B: http_body::Body,
     B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
 {
-    let mut visit = Visit::new(cms, kept, arrival);
-
     // Nothing is refused before all of this is known: a page that may call reads every refusal.
-    let page = origin::page(cms, &visit).await;
-    found.sharing = origin::Sharing::of(&visit, &page);
-    let source = cache::source(cms, &visit);
-    let credential = identity::credential(cms, &visit, source).await;
+    let page = origin::page(cms, visit).await;
+    found.sharing = origin::Sharing::of(visit, &page);
+    let source = cache::source(cms, visit);
+    let credential = identity::credential(cms, visit, source).await;
 
-    found.quota = limit::take(cms, &visit, &credential).await;
+    found.quota = limit::take(cms, visit, &credential).await;
     limit::admit(found.quota.as_ref())?;
 
     let page = origin::admit(page)?;
     visit.admit(cms)?;
-    origin::admit_referer(cms, &visit, &page).await?;
-    if let Some(reply) = origin::preflight(&visit, &page) {
+    origin::admit_referer(cms, visit, &page).await?;
+    if let Some(reply) = origin::preflight(visit, &page) {
         return Ok(reply);
     }
 
-    let (caller, changes) = identity::admit(&visit, credential, &page)?;
+    let (caller, changes) = identity::admit(visit, credential, &page)?;
     found.caller = caller;
     let caller = &found.caller;
 
-    let asked = cache::asked(cms, &visit, caller, changes).await?;
+    let asked = cache::asked(cms, visit, caller, changes).await?;
     if let Some(asked) = asked.as_ref().filter(|asked| asked.is_by_visitor())
         && let Some(reply) = kept.replies.find(asked)
     {
-        return Ok(conditional::answer(&visit, reply));
+        return Ok(conditional::answer(visit, reply));
     }
     // In a box, so that a kept reply does not carry the room of what follows.
-    Box::pin(act(cms, kept, &visit, asked, body, found)).await
+    Box::pin(act(cms, kept, visit, asked, body, found)).await
 }
 
 /// Judges the rights and runs the handler.

@@ -3,28 +3,17 @@
 use std::{net::IpAddr, str::FromStr as _, sync::Arc};
 
 use cms_core::{Cms, Code, Error, Result, access::Access};
-use http::{HeaderMap, HeaderName, HeaderValue, Method, Uri, header, uri::Authority};
+use http::{
+    HeaderMap, HeaderName, HeaderValue, Method, Uri, header, request::Parts, uri::Authority,
+};
 
 use super::sender;
 use crate::{
-    call::{API_KEY, Client, Peer},
+    call::{API_KEY, AsOperator, Client, FrontendLogin, InProcess, Peer},
     kept::Kept,
     request::Canonical,
     routes::{self, Declared, Method as Operation, Route},
 };
-
-/// A request as it comes in.
-pub(crate) struct Arrival {
-    pub(crate) method: Method,
-    pub(crate) uri: Uri,
-    pub(crate) headers: HeaderMap,
-    pub(crate) peer: Option<Peer>,
-    pub(crate) operator: bool,
-    pub(crate) in_process: bool,
-    pub(crate) logged_in: bool,
-    /// Routes of plugins.
-    pub(crate) declared: Arc<Declared>,
-}
 
 /// How much there is to judge.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -36,15 +25,15 @@ pub(super) enum Way {
     Judged,
 }
 
-pub(super) struct Visit {
-    pub(super) request: Canonical,
+pub(crate) struct Visit {
+    pub(crate) request: Canonical,
     /// Why the address cannot be read. Such a request is counted like any other.
     unreadable: Option<Error>,
     pub(super) route: Option<&'static Route>,
     pub(super) way: Way,
     pub(super) client: Client,
     /// The other end of the connection.
-    pub(super) peer: Option<Peer>,
+    pub(crate) peer: Option<Peer>,
     /// It shows a session, but comes over no network: it has no host, and nobody floods with it.
     in_process: bool,
     /// At the embedding server's front end.
@@ -56,9 +45,18 @@ pub(super) struct Visit {
 }
 
 impl Visit {
-    pub(super) fn new(cms: &Cms, kept: &Kept, arrival: Arrival) -> Self {
-        let Arrival { method, uri, mut headers, peer, operator, in_process, logged_in, declared } =
-            arrival;
+    /// `declared`: routes of plugins.
+    pub(crate) fn new(
+        cms: &Cms,
+        kept: &Kept,
+        parts: Parts,
+        peer: Option<Peer>,
+        declared: Arc<Declared>,
+    ) -> Self {
+        let Parts { method, uri, mut headers, extensions, .. } = parts;
+        let operator = extensions.get::<AsOperator>().is_some();
+        let in_process = extensions.get::<InProcess>().is_some();
+        let logged_in = extensions.get::<FrontendLogin>().is_some();
         asked_host(&uri, &mut headers);
         if peer.is_none() && !operator && !in_process {
             sender::warn_of_strangers();
@@ -88,7 +86,11 @@ impl Visit {
         }
     }
 
-    pub(super) fn is_read(&self) -> bool {
+    pub(crate) fn is_by_operator(&self) -> bool {
+        self.way == Way::Operator
+    }
+
+    pub(crate) fn is_read(&self) -> bool {
         self.request.method == Method::GET || self.request.method == Method::HEAD
     }
 
