@@ -19,7 +19,7 @@
 //! group         rules and nested groups       rule      one rule
 //! operator      the fifteen operators         operand   a value, made ready for its operator
 //! answers       what a rule's field names     check     what may be saved
-//! scalar        equality of two values        listed    the same against many
+//! scalar        equality of two values        membership  the same against many
 //! exact         numbers of any length         moment    dates and times, and their order
 //! needles       texts searched for in texts   affixes   beginnings and ends of texts
 //! pattern       regular expressions
@@ -31,7 +31,7 @@ mod check;
 mod condition;
 mod exact;
 mod group;
-mod listed;
+mod membership;
 mod moment;
 mod needles;
 mod operand;

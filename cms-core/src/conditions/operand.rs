@@ -8,7 +8,7 @@ use super::{
     Operator, Surroundings,
     affixes::{Affixes, Side},
     exact::Exact,
-    listed::Listed,
+    membership::Listed,
     moment::Moment,
     needles::Needles,
     pattern::Pattern,

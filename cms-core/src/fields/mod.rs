@@ -33,8 +33,8 @@ mod number;
 mod options;
 mod page;
 mod phone;
+mod public_field;
 mod scale;
-mod shown;
 mod special;
 mod table;
 #[cfg(test)]
@@ -55,5 +55,5 @@ pub(crate) use email::{address, is_free};
 pub use field::Field;
 pub(crate) use kind::plain;
 pub(crate) use page::is_page;
-pub(crate) use shown::shown;
+pub(crate) use public_field::shown;
 pub use table::{FieldType, Group};

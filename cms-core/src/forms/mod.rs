@@ -10,7 +10,7 @@
 //! submission   a submission as it is shown, and which are asked for
 //! submissions  a list of them, one, its removal
 //! export       the same as a table, row by row
-//! shown        a form as a page shows it
+//! public_form  a form as a page shows it
 //! sql          statements
 //! ```
 
@@ -18,9 +18,9 @@ mod export;
 mod form;
 mod known;
 mod mails;
+mod public_form;
 mod receive;
 mod robots;
-mod shown;
 pub(crate) mod sql;
 mod submission;
 mod submissions;
@@ -29,8 +29,8 @@ use std::sync::Arc;
 
 pub use export::Export;
 pub use form::WhichForm;
+pub use public_form::ShownForm;
 pub use receive::{Answered, Judged, Received};
-pub use shown::ShownForm;
 pub use submission::{Submission, SubmissionDetail, SubmissionFilter};
 
 use crate::{Millis, Result, base::Base, db::args, jobs, mail::Mails};

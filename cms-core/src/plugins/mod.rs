@@ -10,7 +10,7 @@
 //! script_path  the rule of a script's path, and its file; widget_path: those of widgets
 //! handlers  what a plugin written in Rust runs by itself; answers: what it answers
 //! widgets   what a plugin written in Rust shows in widgets
-//! writers   what buttons write; shown: buttons as a user sees them; select: their fixed options
+//! writers   what buttons write; buttons: as a user sees them; select: their fixed options
 //! installed what the database remembers: the last declaration in service
 //! order     who names a table of another plugin comes after it
 //! index     declarations of the plugins in service: tables, events, permission keys
@@ -19,6 +19,7 @@
 mod answers;
 mod begin;
 mod built_in;
+mod buttons;
 mod check;
 mod handlers;
 mod index;
@@ -30,7 +31,6 @@ mod problem;
 mod reading;
 mod script_path;
 mod select;
-mod shown;
 mod widget_columns;
 mod widget_path;
 mod widgets;
@@ -46,6 +46,8 @@ pub use answers::{ContentCall, EndpointCall};
 pub use begin::Begin;
 #[cfg(test)]
 pub(crate) use built_in::BUILT_IN_WIDGETS;
+pub(crate) use buttons::options_of;
+pub use buttons::{Shown, ShownButton, ShownField};
 #[cfg(test)]
 pub(crate) use check::problems_of_widgets;
 pub use handlers::{Handlers, ScriptCall, ScriptInput, ScriptReply, TaskRun};
@@ -59,8 +61,6 @@ pub use problem::Problem;
 pub(crate) use script_path::find_script;
 pub use script_path::is_script_path;
 pub(crate) use select::bound_tables;
-pub(crate) use shown::options_of;
-pub use shown::{Shown, ShownButton, ShownField};
 pub use widget_columns::WIDGET_COLUMNS;
 pub(crate) use widget_columns::{MOST_COLUMNS, check_made, check_rows, rows_of};
 pub(crate) use widget_path::{MAX_ICON_BYTES, find_component, find_icon};

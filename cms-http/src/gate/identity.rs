@@ -4,14 +4,11 @@ use cms_core::{Cms, Code, Error, Result, access::Access, db::Source};
 use http::Method;
 
 use super::{
+    credential::{bearer, session_cookie},
     origin::Page,
     visit::{Visit, Way},
 };
-use crate::{
-    call::API_KEY,
-    caller::Caller,
-    shown::{bearer, session_cookie},
-};
+use crate::{call::API_KEY, caller::Caller};
 
 /// What a request shows of its caller.
 pub(super) enum Credential {

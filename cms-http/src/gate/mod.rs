@@ -16,6 +16,7 @@
 mod cache;
 mod conditional;
 mod content;
+mod credential;
 mod findings;
 mod identity;
 mod limit;

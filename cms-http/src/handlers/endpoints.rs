@@ -14,8 +14,8 @@ use serde_json::Value as Json;
 use super::item::records;
 use crate::{
     call::{Call, DeclaredBy},
+    lasting::Lasting,
     reply::Reply,
-    shown::Lasting,
     success::Success,
     wire::Content,
 };

@@ -10,8 +10,8 @@ use http::header;
 
 use crate::{
     call::Call,
+    lasting::Lasting,
     reply::{csv, save_as::attachment},
-    shown::Lasting,
     success::Success,
     wire::{
         Data, Done, OneOrPage, Text,

@@ -21,8 +21,8 @@ use crate::{
     body::{Body, Parts},
     call::Call,
     caller::Caller,
+    lasting::Lasting,
     reply::{Reply, csv, save_as::attachment},
-    shown::Lasting,
     success::Success,
     wire::{
         Data, Done, Page, ReplyKind, Text,

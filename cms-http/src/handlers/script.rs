@@ -13,9 +13,9 @@ use serde_json::Value as Json;
 use crate::{
     body::{Body, Parts},
     call::Call,
+    lasting::Lasting,
     reply::{JSON, Reply, csv, save_as::attachment},
     request::bad,
-    shown::Lasting,
     success::Success,
     wire::{
         ReplyKind,

@@ -10,8 +10,8 @@ use http::{HeaderName, header};
 use crate::{
     call::Call,
     caller::Caller,
+    lasting::Lasting,
     reply::events::{self, BEGINNING, HEARTBEAT, HEARTBEAT_S},
-    shown::Lasting,
     streams::Place,
     success::Success,
     wire::{Text, stream::Followed},

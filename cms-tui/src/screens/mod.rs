@@ -16,6 +16,7 @@ mod content;
 mod deliveries;
 mod delivery;
 mod events;
+mod filter_words;
 mod forms;
 mod funnels;
 mod groups;
@@ -38,7 +39,6 @@ mod tasks;
 mod users;
 mod webhooks;
 mod widgets;
-mod words;
 
 use ratatui::{
     Frame,

@@ -13,7 +13,7 @@ use cms_http::{
 };
 use serde_json::Value as Json;
 
-use super::{done, shown, warned};
+use super::{done, text, warned};
 use crate::{
     input,
     output::{Done, Failure, Output, counted},
@@ -62,7 +62,7 @@ pub(super) async fn run(out: &Output, client: &Client, command: RoutingCommand) 
                 out.note("No mail rules.");
             }
             for rule in &rules.data {
-                out.line(&shown::rule(rule))?;
+                out.line(&text::rule(rule))?;
             }
             Ok(())
         }

@@ -1,7 +1,7 @@
 //! Funnels as their authors draw them.
 //!
 //! ```text
-//! given      what is sent: a new funnel, a save, mail rules
+//! input      what is sent: a new funnel, a save, mail rules
 //! draft      a funnel as it would be, judged
 //! write      a draft → rows           tidy      what is stored of what was sent
 //! create     new, duplicated         save      saved, mail rules alone
@@ -13,7 +13,7 @@
 mod create;
 pub(in crate::funnels) mod delete;
 mod draft;
-mod given;
+mod input;
 mod list;
 mod preview;
 mod publish;
@@ -24,7 +24,7 @@ pub(super) mod versions;
 mod write;
 
 pub use create::Created;
-pub use given::{Duplicated, NewFunnel, Routings, Saved};
+pub use input::{Duplicated, NewFunnel, Routings, Saved};
 pub use preview::{Preview, Previewed, RefusedAnswer, Taken};
 pub use publish::Published;
 pub use save::{SavedFunnel, SavedRoutings};

@@ -1,19 +1,19 @@
 //! A funnel as a graph: its nodes, the edges between them, and what follows from these. Pure.
 //!
 //! ```text
-//! node      a node and what its settings say
-//! edge      an edge and its branch
-//! read      JSON → graph, with every fault
-//! shown     a node as visitors see it
-//! walk      orders, cycles, longest ways
-//! computed  which computed field follows from which
+//! node         a node and what its settings say
+//! edge         an edge and its branch
+//! read         JSON → graph, with every fault
+//! public_node  a node as visitors see it
+//! walk         orders, cycles, longest ways
+//! computed     which computed field follows from which
 //! ```
 
 mod computed;
 mod edge;
 mod node;
+mod public_node;
 mod read;
-mod shown;
 #[cfg(test)]
 mod tests;
 mod walk;

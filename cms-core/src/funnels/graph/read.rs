@@ -5,7 +5,7 @@ use std::collections::{HashMap, HashSet};
 
 use serde_json::{Map, Value as Json};
 
-use super::{Branch, Edge, End, EndKind, Graph, Node, NodeKind, Step, shown::shown};
+use super::{Branch, Edge, End, EndKind, Graph, Node, NodeKind, Step, public_node::shown};
 use crate::{
     fields::{Fields, is_page},
     funnels::problem::Problem,

@@ -5,7 +5,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value as Json;
 
-use super::{InboxFilter, owner, people, search, sql, told, update::state_fault};
+use super::{InboxFilter, events, owner, people, search, sql, update::state_fault};
 use crate::{
     Change, Code, Error, Result,
     funnels::{
@@ -190,7 +190,7 @@ async fn set_status(change: &mut Change, id: i64, status: &str) -> Result<i64> {
     while let Some(last) = sql::part(change, id, after).await? {
         let touched = sql::set_status(change, id, status, after, last).await?;
         changed += touched.len() as i64;
-        told::updated(change, touched, &["inbox_status"]).await?;
+        events::updated(change, touched, &["inbox_status"]).await?;
         after = last;
     }
     all_of(awaited, changed)
@@ -203,7 +203,7 @@ async fn assign(change: &mut Change, id: i64, user: Option<i64>) -> Result<i64> 
     while let Some(last) = sql::part(change, id, after).await? {
         let touched = sql::assign(change, id, user, after, last).await?;
         changed += touched.len() as i64;
-        told::updated(change, touched, &["assigned_to"]).await?;
+        events::updated(change, touched, &["assigned_to"]).await?;
         after = last;
     }
     all_of(awaited, changed)
@@ -223,7 +223,7 @@ impl Funnels {
                 break;
             }
             changed += touched.len() as i64;
-            told::deleted(change, touched).await?;
+            events::deleted(change, touched).await?;
         }
         all_of(awaited, changed)
     }

@@ -1,6 +1,6 @@
 //! A person's submissions go for good, and what the notes of others say of him.
 
-use super::{sql, told};
+use super::{events, sql};
 use crate::{
     Change, Result,
     db::args,
@@ -26,7 +26,7 @@ impl Funnels {
         for id in ids {
             sql::erase(change, *id).await?;
         }
-        told::deleted(change, touched).await?;
+        events::deleted(change, touched).await?;
         if let Some(indexing) = change.dialect().indexing() {
             let keys = serde_json::json!(ids).to_string();
             let [begin, end] = indexing.overwrite;
@@ -50,6 +50,6 @@ impl Funnels {
         }
         let notes = cut(&sql::notes_in(change, id).await?);
         let touched = sql::update(change, id, None, Some(notes), None).await?;
-        told::updated(change, vec![touched], &["inbox_notes"]).await
+        events::updated(change, vec![touched], &["inbox_notes"]).await
     }
 }

@@ -7,7 +7,7 @@
 //! update   one changed, one deleted                  people   who can be assigned
 //! bulk     many changed or deleted in one change     undo     the last of these taken back
 //! view     a query that a caller keeps              views    those of a caller
-//! export   all as a table, or as lines of JSON        told     what events tell
+//! export   all as a table, or as lines of JSON        events   what events tell
 //! erase    a person's submissions gone for good
 //! search   where a text is searched for              index    what is kept for it and for counts
 //! sql      statements
@@ -17,6 +17,7 @@ mod bulk;
 mod columns;
 mod detail;
 mod erase;
+mod events;
 mod export;
 mod files;
 mod index;
@@ -26,7 +27,6 @@ mod query;
 mod row;
 mod search;
 pub(crate) mod sql;
-mod told;
 mod undo;
 mod update;
 mod view;

@@ -4,7 +4,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{BulkOp, owner, sql, told};
+use super::{BulkOp, events, owner, sql};
 use crate::{
     Change, Code, Error, Result,
     funnels::{
@@ -49,7 +49,7 @@ impl Funnels {
                 false => sql::restore_assigned(change, id, after, last).await?,
             };
             restored += touched.len() as i64;
-            told::updated(change, touched, &[column]).await?;
+            events::updated(change, touched, &[column]).await?;
             after = last;
         }
         sql::drop_bulk(change, id).await?;

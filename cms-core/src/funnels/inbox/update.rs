@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize};
 
-use super::{INBOX_STATUSES, none, people, sql, told};
+use super::{INBOX_STATUSES, events, none, people, sql};
 use crate::{
     Change, Code, Error, FieldError, Result,
     funnels::{
@@ -125,7 +125,7 @@ impl Funnels {
         }
         let touched = sql::update(change, id, status, notes, assigned).await?;
         let inbox_rev = touched.inbox_rev;
-        told::updated(change, vec![touched], &columns).await?;
+        events::updated(change, vec![touched], &columns).await?;
         Ok(Updated { id, inbox_rev })
     }
 
@@ -146,7 +146,7 @@ impl Funnels {
         self.count_leaving(change).await?;
         counters::sql::empty(change).await?;
         sql::delete(change, id).await?;
-        told::deleted(change, vec![found]).await
+        events::deleted(change, vec![found]).await
     }
 }
 

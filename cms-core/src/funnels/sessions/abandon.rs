@@ -1,8 +1,9 @@
 //! Visitors who go away: a page says so when it is closed, or nothing is heard of them.
 
 use super::{
+    events,
     session::{Session, Status},
-    sql, told,
+    sql,
     trail::Trail,
     visit::{Visit, has_changed_often},
 };
@@ -111,7 +112,7 @@ impl Funnels {
         let around = visit.around(session);
         let answers = visit.walk(&around).answers(&session.path, &session.answers);
         let node = visit.current(session);
-        told::emit_audited(change, visit, session, FUNNEL_ABANDONED, node, &answers).await
+        events::emit_audited(change, visit, session, FUNNEL_ABANDONED, node, &answers).await
     }
 
     async fn sweep(&self, now: Millis) -> Result<bool> {

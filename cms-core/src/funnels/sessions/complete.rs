@@ -3,13 +3,13 @@
 use data_encoding::BASE32_NOPAD;
 
 use super::{
-    calls::{CompleteVisit, Completed},
+    events,
     moves::{self, Moved},
     session::{Session, Status},
     sql,
     step::is_filled,
-    told,
     trail::Trail,
+    types::{CompleteVisit, Completed},
     visit::{Visit, files_in, is_spent, unexpired},
     walk::Walk,
 };
@@ -148,7 +148,7 @@ impl Funnels {
         if session.is_silent() {
             return Ok(());
         }
-        told::emit_audited(change, visit, session, FUNNEL_COMPLETED, end, &answers).await
+        events::emit_audited(change, visit, session, FUNNEL_COMPLETED, end, &answers).await
     }
 
     /// `F7K2-9QXM`: 40 random bits without letters that look alike.

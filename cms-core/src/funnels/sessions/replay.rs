@@ -6,11 +6,11 @@ use std::sync::Arc;
 use serde_json::{Map, Value as Json};
 
 use super::{
-    calls::StartVisit,
     moves,
     session::{Session, Status},
     sql,
     trail::Trail,
+    types::StartVisit,
     visit::{Visit, unexpired},
 };
 use crate::{

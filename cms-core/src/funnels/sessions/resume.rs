@@ -1,10 +1,10 @@
 //! A visit that goes on: after its page was loaded again, or by the link of a mail.
 
 use super::{
-    calls::{ResumeVisit, Resumed},
     mails::links,
     session::{Session, Status},
     trail::Trail,
+    types::{ResumeVisit, Resumed},
     visit::{Visit, missing, open},
 };
 use crate::{Change, Error, Result, funnels::Funnels};

@@ -3,11 +3,12 @@
 use serde_json::{Map, Value as Json};
 
 use super::{
-    calls::{Progress, ShownFunnel, StartVisit, Started, StartedTest},
     client::{Salt, Visitor},
+    events,
     session::{Session, Status},
-    sql, told,
+    sql,
     trail::Trail,
+    types::{Progress, ShownFunnel, StartVisit, Started, StartedTest},
     visit::Visit,
 };
 use crate::{
@@ -77,7 +78,7 @@ impl Funnels {
     ) -> Result<Started> {
         let (visit, session) = self.store(change, beginning, visitor, false).await?;
         let first = visit.current(&session);
-        told::emit_audited(change, &visit, &session, FUNNEL_STARTED, first, &[]).await?;
+        events::emit_audited(change, &visit, &session, FUNNEL_STARTED, first, &[]).await?;
         visit.started(&session)
     }
 
@@ -95,7 +96,9 @@ impl Funnels {
         let (visit, session) = self.store(change, beginning, visitor, true).await?;
         let id = session.id.to_string();
         let columns = &["path_json"][..];
-        change.audit(AuditEntry { action: "create", table: told::TABLE, id: &id, columns }).await?;
+        change
+            .audit(AuditEntry { action: "create", table: events::TABLE, id: &id, columns })
+            .await?;
         let url = self.resume_url(&visit, &session);
         let url = Some(url).filter(|url| !url.is_empty());
         Ok(StartedTest { started: visit.started(&session)?, url })

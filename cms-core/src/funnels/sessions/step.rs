@@ -1,11 +1,12 @@
 //! An answered step.
 
 use super::{
-    calls::{AnswerStep, Stepped},
+    events,
     moves::{self, Moved},
     session::Session,
-    sql, told,
+    sql,
     trail::Trail,
+    types::{AnswerStep, Stepped},
     visit::{Visit, files_in, is_file, open},
 };
 use crate::{
@@ -85,7 +86,7 @@ impl Funnels {
         let answers: Vec<_> =
             step.fields.iter().flat_map(|field| field.answered(&session.answers)).collect();
         let event = FUNNEL_STEP_COMPLETED;
-        told::emit(change, visit, session, event, Some(node), &answers).await
+        events::emit(change, visit, session, event, Some(node), &answers).await
     }
 }
 

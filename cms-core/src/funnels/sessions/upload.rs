@@ -9,9 +9,9 @@ use tokio::{
 };
 
 use super::{
-    calls::Uploaded,
     client::{DAY_MS, OF_ADDRESS},
     sql::{self, NewFile},
+    types::Uploaded,
     visit::{Visit, is_file, open},
 };
 use crate::{

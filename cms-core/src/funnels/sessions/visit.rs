@@ -6,11 +6,11 @@ use jiff::tz::TimeZone;
 use serde_json::{Map, Value as Json};
 
 use super::{
-    calls::{Progress, Stepped},
-    listed,
     session::{Session, Status},
     sql::{self, SentFile, Told},
+    summary,
     trail::Trail,
+    types::{Progress, Stepped},
     walk::Walk,
 };
 use crate::{
@@ -182,7 +182,7 @@ impl Visit {
         let told = Told {
             answered: whole(answered),
             percent: whole(100 * answered / (answered + left).max(1)),
-            ..listed::of(&answers)
+            ..summary::of(&answers)
         };
         sql::save(change, session, told, self.abandon_due(session), trail).await
     }

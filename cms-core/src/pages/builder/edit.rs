@@ -8,7 +8,7 @@ use super::{
     hold::note,
     sql,
     tree::{NodeKind, Place, PlacedWidget, Tree, not_found, spot},
-    words::{Edited, Move, NewNode, Parent},
+    types::{Edited, Move, NewNode, Parent},
 };
 use crate::{
     Change, Error, Result,

@@ -5,7 +5,7 @@ use serde_json::{Map, Value as Json};
 use super::{
     sql::{self, Held},
     tree::{NodeKind, PageCol, PageItem, PageRow, PlacedWidget, Tree, not_found},
-    words::Edit,
+    types::Edit,
 };
 use crate::{
     AuditEntry, Change, Code, Error, FieldError, Result,

@@ -3,7 +3,7 @@
 //! ```text
 //! tree       a page as rows, columns, widgets and items (pure)
 //! diff       what two trees differ in (pure)
-//! words      what is said of drafts, edits and revisions
+//! types      what is said of drafts, edits and revisions
 //! hold       a draft that a change holds: If-Match, the tree from its rows
 //! edit       nodes added, changed, removed, moved
 //! publish    frozen, discarded, restored, copied
@@ -22,7 +22,7 @@ mod revisions;
 mod schedule;
 pub(crate) mod sql;
 mod tree;
-mod words;
+mod types;
 
 use std::sync::{Arc, Weak};
 
@@ -38,7 +38,7 @@ pub use tree::{
     MOST_BYTES, MOST_COLS, MOST_ITEMS, MOST_ROWS, MOST_WIDGETS, NodeKind, PageCol, PageItem,
     PageRow, PlacedWidget, Tree,
 };
-pub use words::{
+pub use types::{
     Draft, Edited, LeftOut, Move, NewNode, Parent, Plan, Published, Replaced, Revision,
 };
 

@@ -9,7 +9,7 @@ use super::{
     schedule::keep,
     sql::{self, Held},
     tree::{NodeKind, Tree},
-    words::{LeftOut, Published, Replaced},
+    types::{LeftOut, Published, Replaced},
 };
 use crate::{
     Change, Code, Error, Result,

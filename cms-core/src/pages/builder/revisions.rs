@@ -9,7 +9,7 @@ use super::{
     publish::no_revision,
     sql,
     tree::Tree,
-    words::{Draft, Revision},
+    types::{Draft, Revision},
 };
 use crate::{
     Code, Error, Page, Paging, Result, crypto::sha256_hex, db::Snapshot, ground::ListName,

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use super::{
     hold::note,
     sql::{self, Held},
-    words::Plan,
+    types::Plan,
 };
 use crate::{
     Actor, Change, Error, Millis, Page, Paging, Result, db::args, ground::ListName, items::IfMatch,

@@ -3,7 +3,7 @@
 
 use super::{
     tree::{NodeKind, Place},
-    words::{Edit, Plan, Revision},
+    types::{Edit, Plan, Revision},
 };
 use crate::{
     Change, Millis, Result,

@@ -10,7 +10,7 @@ use ratatui::{
 };
 use serde_json::Value as Json;
 
-use super::told::count;
+use super::wording::count;
 use crate::{
     screens::Look,
     text::number,

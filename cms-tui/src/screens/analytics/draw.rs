@@ -9,7 +9,7 @@ use serde_json::Value as Json;
 
 use super::{
     Analytics, chart,
-    told::{self, Lines},
+    wording::{self, Lines},
 };
 use crate::{
     screens::{Look, Screen as _},
@@ -64,7 +64,7 @@ fn draw_head(of: &Analytics, frame: &mut Frame<'_>, area: Rect, look: Look) {
     let all = match (&of.fault, of.told.is_null()) {
         (Some(fault), _) => vec![(Role::Bad, format!("✗ {}", safe(fault)))],
         (None, true) => vec![(Role::Quiet, "Loading …".to_owned())],
-        _ => told::totals(&of.told),
+        _ => wording::totals(&of.told),
     };
     lines(frame, inner, shown(all, inner, look));
 }
@@ -82,7 +82,7 @@ fn draw_steps(of: &Analytics, frame: &mut Frame<'_>, area: Rect, look: Look) {
     let mut all = Vec::new();
     for at in top..top + height {
         let Some(row) = list.window.get(at) else { break };
-        let (bar, tail) = told::step(&row.json, most, cells);
+        let (bar, tail) = wording::step(&row.json, most, cells);
         let is_here = Some(at) == list.here();
         let sign = if is_here { "▶ " } else { "  " };
         let role = match (row.json["node_type"].as_str(), worst == Some(lost(&row.json))) {
@@ -107,8 +107,8 @@ fn draw_steps(of: &Analytics, frame: &mut Frame<'_>, area: Rect, look: Look) {
 fn draw_more(of: &Analytics, frame: &mut Frame<'_>, area: Rect, look: Look) {
     let inner = framed("Branches and sources", false, frame, area, look);
     let cells = usize::from(inner.width).saturating_sub(2);
-    let mut all = told::branches(&of.told, cells);
-    let sources = told::sources(&of.told, cells);
+    let mut all = wording::branches(&of.told, cells);
+    let sources = wording::sources(&of.told, cells);
     if !sources.is_empty() {
         all.push((Role::Title, "Sources".to_owned()));
         all.extend(sources);
@@ -116,7 +116,7 @@ fn draw_more(of: &Analytics, frame: &mut Frame<'_>, area: Rect, look: Look) {
     let inbox = &of.told["inbox"];
     if inbox.is_object() {
         let states = ["new", "qualified", "contacted", "converted", "rejected"];
-        let said = states.map(|state| format!("{state} {}", told::count(&inbox[state])));
+        let said = states.map(|state| format!("{state} {}", wording::count(&inbox[state])));
         all.push((Role::Title, "In the inbox".to_owned()));
         let said = wrapped(&said.join(" · "), cells).into_iter();
         all.extend(said.map(|line| (Role::Plain, line)));

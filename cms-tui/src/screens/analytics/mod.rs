@@ -2,14 +2,14 @@
 //! came and from where.
 //!
 //! ```text
-//! told   figures in words, bars
-//! chart  visits by day
-//! draw   where all of it stands
+//! wording  figures in words, bars
+//! chart    visits by day
+//! draw     where all of it stands
 //! ```
 
 mod chart;
 mod draw;
-mod told;
+mod wording;
 
 use cms_http::wire::inbox::{FunnelNumbers, Numbers};
 use ratatui::{
@@ -18,7 +18,7 @@ use ratatui::{
 };
 use serde_json::Value as Json;
 
-pub(super) use told::{count, percent};
+pub(super) use wording::{count, percent};
 
 use super::{Clicked, Look, Screen, acts, cells::plain_text};
 use crate::{

@@ -9,7 +9,7 @@ use serde_json::Value as Json;
 use super::{
     browser::{Asked, Spec},
     cells::{Cell, Column, clock, column, plain, plain_text},
-    words::{Word, unknown, words},
+    filter_words::{Word, unknown, words},
 };
 use crate::{
     calls::Fault,

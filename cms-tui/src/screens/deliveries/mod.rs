@@ -13,7 +13,7 @@ use super::{
     browser::{Asked, Spec},
     cells::{Cell, Column, clock, column, plain, plain_text, status},
     delivery,
-    words::{Word, since, unknown, words},
+    filter_words::{Word, since, unknown, words},
 };
 use crate::{
     calls::Fault,

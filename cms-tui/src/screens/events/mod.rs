@@ -9,7 +9,7 @@ use serde_json::{Value as Json, json};
 use super::{
     browser::{Asked, Spec, by_id},
     cells::{Column, clock, column, plain},
-    words::{Word, since, unknown, words},
+    filter_words::{Word, since, unknown, words},
 };
 use crate::{
     actions::Scene,

@@ -13,7 +13,7 @@ use crate::{
         acts::{self, by_id},
         browser::{Asked, Spec},
         cells::{Column, clock, column, members, plain, plain_text, yes},
-        words::{Word, since, unknown, words},
+        filter_words::{Word, since, unknown, words},
     },
     step::{Calling, Confirm, Step, get},
     text::{count, safe},

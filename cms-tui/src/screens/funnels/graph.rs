@@ -14,7 +14,7 @@ use serde_json::Value as Json;
 use super::{
     act,
     lanes::{self, Drawn, What},
-    said,
+    wording,
 };
 use crate::{
     actions::Scene,
@@ -60,7 +60,7 @@ pub(super) fn drawn(funnel: &Json) -> Vec<String> {
     let line = |one: &Drawn| match one.what {
         What::Node(n) => format!("{} {}", one.lanes, plain_text(&funnel["nodes"][n]["name"])),
         What::Edge(n) => {
-            format!("{} {}", one.lanes, said::branch(&funnel["edges"][n])).trim_end().to_owned()
+            format!("{} {}", one.lanes, wording::branch(&funnel["edges"][n])).trim_end().to_owned()
         }
         What::Back(n) => format!("{} ↺ {}", one.lanes, to_name(funnel, n)),
         What::Joint => one.lanes.clone(),
@@ -74,7 +74,7 @@ fn list<'a>(funnel: &'a Json, name: &str) -> &'a [Json] {
 
 fn lay(funnel: &Json) -> Vec<Drawn> {
     let nodes: Vec<_> =
-        list(funnel, "nodes").iter().map(|node| (acts::id(node), said::sign(node))).collect();
+        list(funnel, "nodes").iter().map(|node| (acts::id(node), wording::sign(node))).collect();
     let end = |edge: &Json, name: &str| edge[name].as_i64().unwrap_or_default();
     let edges = list(funnel, "edges").iter();
     let edges: Vec<_> =

@@ -1,16 +1,16 @@
 //! Funnels, and one of them as a drawn graph.
 //!
 //! ```text
-//! graph  the screen of one: nodes to walk through, counts on its edges, what is wrong with it
-//! lanes  how a graph is drawn
-//! said   nodes, edges and conditions in words
-//! act    what can be done with funnels
+//! graph    the screen of one: nodes to walk through, counts on its edges, what is wrong with it
+//! lanes    how a graph is drawn
+//! wording  nodes, edges and conditions in words
+//! act      what can be done with funnels
 //! ```
 
 mod act;
 mod graph;
 mod lanes;
-mod said;
+mod wording;
 
 use cms_http::wire::{
     funnels::{Get, List, OneFunnel, WhichFunnels},
@@ -24,7 +24,7 @@ use super::{
     acts,
     browser::{Asked, Spec},
     cells::{Cell, Column, age, column, members, plain, plain_text},
-    words::{Word, unknown, words},
+    filter_words::{Word, unknown, words},
 };
 use crate::{
     calls::Fault,
@@ -111,7 +111,7 @@ fn preview(row: &Json, detail: Option<&Json>, now: i64) -> Vec<(Role, String)> {
         if at == 0 {
             lines.push((Role::Title, "Mail rules".to_owned()));
         }
-        lines.push((Role::Plain, said::rule(rule)));
+        lines.push((Role::Plain, wording::rule(rule)));
     }
     lines
 }

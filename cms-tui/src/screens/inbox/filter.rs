@@ -6,7 +6,7 @@ use serde_json::{Map, Value as Json, json};
 use crate::{
     calls::Fault,
     moment,
-    screens::words::{Word, quoted, quoted_words, since, unknown},
+    screens::filter_words::{Word, quoted, quoted_words, since, unknown},
 };
 
 /// What the line says while it is typed.

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! filter   the filter line, as conditions of the service and back
-//! shown    a submission in words: answers, the way that it took, files, mails
+//! wording  a submission in words: answers, the way that it took, files, mails
 //! act      what can be done with submissions
 //! target   which are meant: one, the marked ones, all that match
 //! save     one changed, on condition that nobody else did
@@ -21,9 +21,9 @@ mod export;
 mod filter;
 mod notes;
 mod save;
-pub(super) mod shown;
 mod target;
 mod views;
+pub(super) mod wording;
 
 use cms_http::wire::inbox::{InboxAsked, Submission, Submissions};
 use serde_json::Value as Json;
@@ -54,7 +54,7 @@ pub(crate) static SPEC: Spec = Spec {
     count: Some(count),
     parts: Some(&PARTS),
     detail: Some(|row, _| whole(row)),
-    preview: |row, detail, _, now| shown::preview(row, detail, now),
+    preview: |row, detail, _, now| wording::preview(row, detail, now),
     tokens: Some(|_| TOKENS.to_owned()),
     sorts: |_| SORTS.map(str::to_owned).to_vec(),
     marks_all: true,
@@ -107,11 +107,11 @@ pub(super) fn name(row: &Json) -> String {
 
 fn columns(_: &Json) -> Vec<Column> {
     vec![
-        column("STATE", "inbox_status", 11, |row, _, _| shown::state(row)),
+        column("STATE", "inbox_status", 11, |row, _, _| wording::state(row)),
         column("AGE", "started_at", 4, age),
         column("CONTACT", "contact_name", 0, |row, _, _| contact(row)),
-        column("ABOUT", "about", 0, |row, _, _| (shown::about(row), Role::Plain)),
-        column("WAY", "way", 14, |row, _, _| shown::visit(row)).from(80),
+        column("ABOUT", "about", 0, |row, _, _| (wording::about(row), Role::Plain)),
+        column("WAY", "way", 14, |row, _, _| wording::visit(row)).from(80),
         column("FUNNEL", "funnel_id", 12, |row, _, _| {
             (plain_text(&row["funnel_name"]), Role::Plain)
         })

@@ -13,7 +13,7 @@ use super::{
     acts,
     browser::{Asked, Spec, by_id},
     cells::{Cell, Column, age, clock, column, members, plain, plain_text},
-    words::{Word, since, unknown, words},
+    filter_words::{Word, since, unknown, words},
 };
 use crate::{
     calls::Fault,

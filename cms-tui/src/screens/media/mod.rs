@@ -13,7 +13,7 @@ use super::{
     acts::{Kind, by_id, id},
     browser::{Asked, Spec},
     cells::{Cell, Column, age, column, members, plain, plain_text},
-    words::{Word, unknown, words},
+    filter_words::{Word, unknown, words},
 };
 use crate::{
     calls::Fault,

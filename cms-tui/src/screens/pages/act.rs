@@ -6,7 +6,7 @@ use serde_json::{Value as Json, json};
 use super::{
     about, copy, diff,
     hold::{Others, Seen, reading},
-    link, new, page_id, plan, told,
+    link, new, page_id, plan, wording,
 };
 use crate::{
     actions::Scene,
@@ -59,7 +59,7 @@ pub(super) fn compare(page: &Json, from: Option<String>, to: Option<String>) -> 
     let call = diff(page_id(page), from, to).map(|call| {
         // Long texts may differ at their end.
         call.whole::<Diff>().then(move |reply| {
-            Step::View(Viewer::new(title, told::differences(&reply.data, told::WIDE)))
+            Step::View(Viewer::new(title, wording::differences(&reply.data, wording::WIDE)))
         })
     });
     call.into()
@@ -83,7 +83,7 @@ fn publish(seen: Seen) -> Step {
                 ));
             }
             (true, false) => format!("Publish {name}? Visitors see it from then on."),
-            _ => format!("Publish {name}? Visitors see {} from then on.", told::in_short(found)),
+            _ => format!("Publish {name}? Visitors see {} from then on.", wording::in_short(found)),
         };
         Step::Confirm(Confirm::new(text, move || {
             let body = body(&seen);
@@ -128,7 +128,7 @@ fn discard(seen: Seen) -> Step {
         let text = format!(
             "Lose what the draft of {name} has changed? It becomes revision {revision} again, \
              without {}.",
-            told::in_short(found)
+            wording::in_short(found)
         );
         Step::Confirm(Confirm::new(text, move || {
             let body = body(&seen);

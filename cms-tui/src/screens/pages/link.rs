@@ -3,7 +3,7 @@
 use cms_http::wire::pagebuilder::{MakeLink, MayName};
 use serde_json::{Value as Json, json};
 
-use super::{address, page_id, told::WIDE};
+use super::{address, page_id, wording::WIDE};
 use crate::{
     screens::cells::plain_text,
     step::{Form, Step, send},

@@ -3,7 +3,7 @@
 //! ```text
 //! tree       the screen of one: its draft drawn as a tree, edited there
 //! nodes      a draft as the lines of a tree
-//! told       the state of a page, and what two of its states differ in, in words
+//! wording    the state of a page, and what two of its states differ in, in words
 //! texts      where two texts differ
 //! act        what can be done with a page as a whole
 //! hold       changes sent only while the draft is as it was seen
@@ -25,8 +25,8 @@ mod nodes;
 mod plan;
 mod revisions;
 mod texts;
-mod told;
 mod tree;
+mod wording;
 
 use std::collections::BTreeSet;
 
@@ -44,7 +44,7 @@ use super::{
     acts,
     browser::{Asked, Spec},
     cells::{Cell, Column, column, plain, plain_text},
-    words::{Word, unknown, words},
+    filter_words::{Word, unknown, words},
 };
 use crate::{
     calls::Fault,
@@ -162,7 +162,7 @@ fn state(row: &Json, name: &str, _: i64) -> Cell {
 
 fn preview(row: &Json, draft: Option<&Json>) -> Vec<(Role, String)> {
     let Some(draft) = draft else { return vec![(Role::Quiet, "Loading …".to_owned())] };
-    let mut lines = told::state(draft);
+    let mut lines = wording::state(draft);
     lines.push((Role::Title, "Draft".to_owned()));
     let rows = nodes::rows(&about(row), draft, &BTreeSet::new());
     lines.extend(rows.iter().map(|row| (Role::Plain, nodes::line(&row.json))));

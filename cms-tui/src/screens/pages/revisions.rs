@@ -12,7 +12,7 @@ use super::{
     act::compare,
     address, diff,
     hold::{Seen, reading},
-    nodes, page_id, told,
+    nodes, page_id, wording,
 };
 use crate::{
     actions::Scene,
@@ -79,7 +79,7 @@ fn preview(row: &Json, differs: Option<&Json>, now: i64) -> Vec<(Role, String)> 
     let mut lines = members(row, &[("Published", "created_at"), ("Checksum", "checksum")], now);
     lines.push((Role::Title, format!("From revision {} to the draft", count(row))));
     match differs {
-        Some(found) => lines.extend(told::differences(found, 60)),
+        Some(found) => lines.extend(wording::differences(found, 60)),
         None => lines.push((Role::Quiet, "Loading …".to_owned())),
     }
     lines
@@ -132,7 +132,7 @@ fn restore(seen: Seen, number: &str) -> Step {
             if found.is_empty() {
                 return Step::Tell(format!("The draft is as revision {number} was."));
             }
-            Step::Confirm(question(seen, number, &told::in_short(found)))
+            Step::Confirm(question(seen, number, &wording::in_short(found)))
         })
     });
     call.into()

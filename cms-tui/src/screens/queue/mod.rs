@@ -10,7 +10,7 @@ use super::{
     acts::{self, by_id},
     browser::{Asked, Spec},
     cells::{Column, age, column, members, plain, status},
-    words::{Word, unknown, words},
+    filter_words::{Word, unknown, words},
 };
 use crate::{
     actions::Scene,

@@ -22,7 +22,7 @@ use serde_json::Value as Json;
 use super::{
     browser::{Asked, Spec},
     cells::{Cell, Column, column, plain, plain_text},
-    words::{Word, words},
+    filter_words::{Word, words},
 };
 use crate::{
     calls::Fault,

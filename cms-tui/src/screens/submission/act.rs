@@ -18,7 +18,7 @@ use crate::{
     calls::Fault,
     screens::{
         cells::plain_text,
-        inbox::{self, at_home, shown},
+        inbox::{self, at_home, wording},
     },
     step::{Form, Menu, Place, Saving, Step, send},
     text::{safe, wrapped},
@@ -38,7 +38,7 @@ pub(super) fn act(verb: &str, of: &Json, scene: &Scene<'_>) -> Step {
 
 fn files(of: &Json) -> Step {
     let files = of["files"].as_array().cloned().unwrap_or_default();
-    let entries: Vec<_> = shown::files(of).into_iter().map(|(_, line)| line).collect();
+    let entries: Vec<_> = wording::files(of).into_iter().map(|(_, line)| line).collect();
     match files.len() {
         0 => Step::Tell("The visitor sent no file.".to_owned()),
         1 => save(&files[0]),
@@ -87,7 +87,7 @@ fn mails(of: &Json, now: i64) -> Step {
         [] => Step::Tell("It caused no mail.".to_owned()),
         [only] => mail(only),
         _ => {
-            let entries = mails.iter().map(|one| shown::mail(one, now).1).collect();
+            let entries = mails.iter().map(|one| wording::mail(one, now).1).collect();
             let title = format!("Mails of {}", inbox::name(of));
             Step::Menu(Menu::new(title, entries, move |n| {
                 mails.get(n).map(mail).unwrap_or_default()

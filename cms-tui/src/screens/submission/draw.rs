@@ -12,7 +12,7 @@ use super::Submission;
 use crate::{
     screens::{
         Look, Screen as _,
-        inbox::shown::{self, Lines},
+        inbox::wording::{self, Lines},
     },
     text::{cut, safe},
     theme::Role,
@@ -60,14 +60,14 @@ fn about(of: &Submission, area: Rect, look: Look) -> Lines {
             return all;
         }
     }
-    all.extend(shown::head(&of.shown, look.now));
+    all.extend(wording::head(&of.shown, look.now));
     if !of.is_whole {
         part("", vec![(Role::Quiet, "Loading …".to_owned())], &mut all);
         return all;
     }
-    part("Notes", shown::notes(&of.shown, cells(area)), &mut all);
-    part("Answers", shown::answers(&of.shown, cells(area)), &mut all);
-    part("Came from", shown::origin(&of.shown), &mut all);
+    part("Notes", wording::notes(&of.shown, cells(area)), &mut all);
+    part("Answers", wording::answers(&of.shown, cells(area)), &mut all);
+    part("Came from", wording::origin(&of.shown), &mut all);
     all
 }
 
@@ -77,10 +77,10 @@ fn more(of: &Submission, title: &str, area: Rect, look: Look) -> Lines {
     if !of.is_whole {
         return all;
     }
-    part(title, shown::way(&of.shown, cells(area)), &mut all);
-    part("Files", shown::files(&of.shown), &mut all);
-    part("Mails", shown::mails(&of.shown, look.now), &mut all);
-    part("What happened", shown::history(&of.shown, look.now), &mut all);
+    part(title, wording::way(&of.shown, cells(area)), &mut all);
+    part("Files", wording::files(&of.shown), &mut all);
+    part("Mails", wording::mails(&of.shown, look.now), &mut all);
+    part("What happened", wording::history(&of.shown, look.now), &mut all);
     all
 }
 

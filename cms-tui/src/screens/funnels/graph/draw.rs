@@ -15,7 +15,7 @@ use crate::{
         cells::plain_text,
         funnels::{
             lanes::{Drawn, What},
-            said::{self, Lines},
+            wording::{self, Lines},
         },
     },
     text::{cut, fitted, number, safe, width, wrapped},
@@ -110,7 +110,7 @@ impl Graph {
 
     /// Which branch an edge is, and how many took it.
     fn went(&self, edge: &Json) -> String {
-        let branch = said::branch(edge);
+        let branch = wording::branch(edge);
         let Some(taken) = numbered(&self.numbers["branches"], "edge_id", edge) else {
             return branch.to_owned();
         };
@@ -163,11 +163,11 @@ impl Graph {
             );
         }
         all.extend(self.told(node));
-        all.extend(said::about(node, cells));
+        all.extend(wording::about(node, cells));
         let rules = list(&self.funnel, "email_routings");
         if kind == "end" && !rules.is_empty() {
             all.push((Role::Title, "Mail rules of the funnel".to_owned()));
-            all.extend(rules.iter().map(|rule| (Role::Plain, said::rule(rule))));
+            all.extend(rules.iter().map(|rule| (Role::Plain, wording::rule(rule))));
         }
         let whole: Vec<_> = self.found.iter().filter(|one| one.node.is_none()).collect();
         if !whole.is_empty() {

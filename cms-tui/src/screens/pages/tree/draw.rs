@@ -7,7 +7,7 @@ use ratatui::{
 };
 use serde_json::Value as Json;
 
-use super::{PageTree, known, nodes, told};
+use super::{PageTree, known, nodes, wording};
 use crate::{
     screens::{Look, Screen as _, cells::plain_text},
     text::{count, cut, fitted, safe, width, wrapped},
@@ -31,7 +31,7 @@ const MOST: usize = 200;
 #[derive(Default)]
 pub(super) struct Beside {
     of: (String, u64, usize),
-    lines: told::Lines,
+    lines: wording::Lines,
 }
 
 pub(super) fn draw(of: &PageTree, frame: &mut Frame<'_>, area: Rect, look: Look) {
@@ -109,7 +109,7 @@ fn foot(of: &PageTree) -> (Role, String) {
 
 /// The worst that happened to a node since it was published.
 fn mark(of: &PageTree, row: &Row) -> (char, Role) {
-    let signs = of.differences(&row.id).map(told::sign).filter(|(sign, _)| *sign != '-');
+    let signs = of.differences(&row.id).map(wording::sign).filter(|(sign, _)| *sign != '-');
     signs.min_by_key(|(sign, _)| "+>~".find(*sign)).unwrap_or((' ', Role::Plain))
 }
 
@@ -168,10 +168,10 @@ fn keep(of: &PageTree, row: &Row, cells: usize) {
 }
 
 /// What is known of a node: its values, and what was published of them.
-fn about(of: &PageTree, row: &Row, cells: usize) -> told::Lines {
+fn about(of: &PageTree, row: &Row, cells: usize) -> wording::Lines {
     let node = &row.json;
     let mut all = match node["kind"].as_str() {
-        Some("page") => told::state(&of.draft),
+        Some("page") => wording::state(&of.draft),
         Some("row" | "col") => {
             let below = node["below"].as_u64().unwrap_or_default() as usize;
             vec![(Role::Quiet, count(below, nodes::inner(node)))]
@@ -184,12 +184,12 @@ fn about(of: &PageTree, row: &Row, cells: usize) -> told::Lines {
     };
     if !differs.is_empty() {
         all.push((Role::Title, "What publishing would change".to_owned()));
-        all.extend(differs.into_iter().flat_map(|one| told::difference(one, cells)));
+        all.extend(differs.into_iter().flat_map(|one| wording::difference(one, cells)));
     }
     all
 }
 
-fn values(of: &PageTree, node: &Json, cells: usize) -> told::Lines {
+fn values(of: &PageTree, node: &Json, cells: usize) -> wording::Lines {
     let name = plain_text(&node["widget"]);
     let known = of.known.get(&name);
     let text = |member: &str| known.map(|one| plain_text(&one[member])).unwrap_or_default();
@@ -210,7 +210,7 @@ fn values(of: &PageTree, node: &Json, cells: usize) -> told::Lines {
     for (row, value) in data {
         let label = of.known.label(node, row).unwrap_or_else(|| plain_text(&row.as_str().into()));
         all.push((Role::Title, label));
-        let text = told::value(value);
+        let text = wording::value(value);
         let looked = &text[..text.floor_char_boundary(LOOKED)];
         let said = wrapped(looked, cells.saturating_sub(2).max(8));
         let more = said.len().saturating_sub(MOST);
@@ -218,7 +218,7 @@ fn values(of: &PageTree, node: &Json, cells: usize) -> told::Lines {
         all.extend(said.map(|line| (Role::Plain, format!("  {line}"))));
         all.extend(match looked.len() < text.len() {
             true => Some((Role::Quiet, format!("  … {} KB in all", text.len() / 1000))),
-            false => told::left_out(more),
+            false => wording::left_out(more),
         });
     }
     if all.len() == 1 {

@@ -41,7 +41,7 @@ use super::{
     about, act, diff, draft,
     hold::Seen,
     nodes::{self, key},
-    page_id, record, told,
+    page_id, record, wording,
 };
 use crate::{
     actions::Scene,

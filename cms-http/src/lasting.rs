@@ -1,15 +1,15 @@
-//! What a request shows of its caller: a key, else a token, else a cookie.
+//! Callers whose replies last: they are judged again meanwhile.
 
 use std::{sync::Arc, time::Duration};
 
 use cms_core::{Change, Cms, Result, plugins::Begin};
 use futures_util::{StreamExt as _, stream};
-use http::{HeaderMap, header};
+use http::HeaderMap;
 use tokio::time::Instant;
 
 use crate::{
     body::Parts,
-    call::{Call, SESSION_COOKIE},
+    call::Call,
     caller::{Caller, Waits},
     demand::Demand,
     request::Canonical,
@@ -17,30 +17,6 @@ use crate::{
 
 /// How long a reply may go on before its caller is judged again.
 const JUDGED_FOR: Duration = Duration::from_secs(1);
-
-/// `Authorization: Bearer ...` (RFC 6750, 2.1); other schemes are somebody else's.
-pub(crate) fn bearer(request: &Canonical) -> Result<Option<&str>> {
-    let sent = request.header(&header::AUTHORIZATION)?;
-    Ok(sent
-        .and_then(|sent| sent.split_once(' '))
-        .filter(|(scheme, _)| scheme.eq_ignore_ascii_case("bearer"))
-        .map(|(_, token)| token.trim()))
-}
-
-/// The session's cookie. Two of them are nobody's: another website of the domain may have set the
-/// one.
-pub(crate) fn session_cookie(request: &Canonical) -> Option<&str> {
-    let lines = request.headers.get_all(header::COOKIE).iter();
-    // Cookies of others may hold bytes that are no text.
-    let pairs =
-        lines.flat_map(|line| line.as_bytes().split(|byte| *byte == b';')).map(<[u8]>::trim_ascii);
-    let mut sessions =
-        pairs.filter_map(|pair| pair.strip_prefix(SESSION_COOKIE.as_bytes())?.strip_prefix(b"="));
-    match (sessions.next(), sessions.next()) {
-        (Some(token), None) => std::str::from_utf8(token).ok(),
-        _ => None,
-    }
-}
 
 /// A caller whose reply lasts: judged again as long as it does.
 pub(crate) struct Lasting {
