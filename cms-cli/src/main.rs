@@ -30,6 +30,7 @@ mod output;
 mod prompt;
 mod reply;
 mod shop;
+mod signals;
 mod site;
 mod target;
 

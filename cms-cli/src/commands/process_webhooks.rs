@@ -5,15 +5,13 @@ use std::time::Duration;
 use clap::Args;
 use cms_core::{Cms, webhooks::Until};
 use serde_json::json;
-use tokio::{
-    signal::unix::{SignalKind, signal},
-    sync::watch,
-};
+use tokio::sync::watch;
 
 use crate::{
     flags::Flags,
     folder,
     output::{Done, Failure, Output, counted},
+    signals::Signals,
     target::Target,
 };
 
@@ -124,12 +122,9 @@ async fn without_provider(cms: &Cms, out: &Output) -> Until {
 /// Turns true when the process is asked to end.
 fn asked_to_end() -> Done<watch::Receiver<bool>> {
     let (stop, asked) = watch::channel(false);
-    let mut terminate = signal(SignalKind::terminate())?;
+    let mut signals = Signals::open()?;
     tokio::spawn(async move {
-        tokio::select! {
-            _ = terminate.recv() => {}
-            _ = tokio::signal::ctrl_c() => {}
-        }
+        signals.next().await;
         let _ = stop.send(true);
     });
     Ok(asked)

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! supervise  work that starts again after a panic
-//! until      why a worker ended
+//! worker     how many run here, when a stop ends them, why they ended
 //! retention  removal of old rows
 //! lease      a row that one process at a time works on (pure)
 //! schedule   when a task is due (pure)
@@ -14,11 +14,12 @@ mod lease;
 mod retention;
 mod schedule;
 mod supervise;
-mod until;
+mod worker;
 
 pub(crate) use backoff::Backoff;
 pub(crate) use lease::{LEASE_MS, Lease};
 pub(crate) use retention::{days_before, expire, remove, seconds_before};
 pub(crate) use schedule::{is_due, next_due};
 pub(crate) use supervise::{Restarts, Stop};
-pub use until::Until;
+pub use worker::Until;
+pub(crate) use worker::{Running, stopped};

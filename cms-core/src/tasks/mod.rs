@@ -33,8 +33,13 @@ pub(crate) use self::declared::Own;
 use self::{claim::Cause, declared::Whose, outcome::Outcome, run::perform};
 pub use self::{claim::Claimed, scheduler::Scheduler};
 use crate::{
-    AuditActor, AuditEntry, Change, Code, Error, Page, Paging, Result, base::Base,
-    ground::ListName, items::Items, jobs, plugins::Plugins, scripts::Scripts,
+    AuditActor, AuditEntry, Change, Code, Error, Page, Paging, Result,
+    base::Base,
+    ground::ListName,
+    items::Items,
+    jobs::{self, Running},
+    plugins::Plugins,
+    scripts::Scripts,
 };
 
 /// How long a stop waits for runs that it has asked to end.
@@ -110,7 +115,7 @@ struct State {
     closed: watch::Sender<bool>,
     /// Runs of this process, and schedulers that work, at this moment.
     under_way: watch::Sender<usize>,
-    schedulers: AtomicU64,
+    schedulers: Running,
     done: AtomicU64,
     failed: AtomicU64,
     stopped: AtomicU64,
@@ -135,7 +140,7 @@ impl Tasks {
             process: format!("{machine}:{}", std::process::id()),
             closed: watch::Sender::new(false),
             under_way: watch::Sender::new(0),
-            schedulers: AtomicU64::new(0),
+            schedulers: Running::default(),
             done: AtomicU64::new(0),
             failed: AtomicU64::new(0),
             stopped: AtomicU64::new(0),
@@ -253,7 +258,7 @@ impl Tasks {
     /// Whether this process runs tasks on their schedule: `running` or `none`.
     #[must_use]
     pub fn scheduler_state(&self) -> &'static str {
-        if self.0.schedulers.load(Ordering::Relaxed) > 0 { "running" } else { "none" }
+        self.0.schedulers.state()
     }
 
     /// Ends all runs of this process; each is written down as stopped.

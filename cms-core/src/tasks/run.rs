@@ -8,7 +8,7 @@ use super::{State, claim::Claimed, declared::Work, outcome::Outcome, sql};
 use crate::{
     Actor, Code, Error,
     base::Base,
-    jobs::{Lease, Stop},
+    jobs::{self, Lease, Stop},
     plugins::{Begin, TaskRun},
 };
 
@@ -20,7 +20,7 @@ const PATIENCE: Duration = Duration::from_secs(5);
 const TRIES: u32 = 3;
 
 /// Runs a task to its end, or until the stop. Dropping the work undoes what it has not committed.
-pub(super) async fn perform(site: Arc<State>, claimed: Claimed, mut stop: Stop) {
+pub(super) async fn perform(site: Arc<State>, claimed: Claimed, stop: Stop) {
     let _under_way = UnderWay::begin(&site);
     let Claimed { task_id, run_id, plugin, name, lease, .. } = &claimed;
     tracing::debug!(plugin, task = name, run = run_id, "a task begins");
@@ -31,12 +31,7 @@ pub(super) async fn perform(site: Arc<State>, claimed: Claimed, mut stop: Stop) 
             let limit = claimed.timeout_s;
             Outcome::Failed(format!("It took longer than its timeout_s, {limit} s, and was ended."))
         }
-        // A dropped sender never stops a run.
-        () = async {
-            if stop.wait_for(|stop| *stop).await.is_err() {
-                std::future::pending().await
-            }
-        } => Outcome::Stopped,
+        () = jobs::stopped(stop, Duration::ZERO) => Outcome::Stopped,
     };
     let outcome = settle(&site, &claimed, outcome).await;
     match &outcome {

@@ -1,10 +1,7 @@
 //! Claims due tasks and runs them. Every step returns what happened; only [`Scheduler::run`]
 //! sleeps.
 
-use std::{
-    sync::{Arc, atomic::Ordering},
-    time::Duration,
-};
+use std::{sync::Arc, time::Duration};
 
 use tokio::{
     sync::{oneshot, watch},
@@ -18,7 +15,7 @@ use super::{
     run::perform,
     sql,
 };
-use crate::{Actor, Error, Result, db::watched, jobs, jobs::Stop};
+use crate::{Actor, Error, Result, db::watched, jobs};
 
 /// How often due tasks are looked for.
 const LOOK: Duration = Duration::from_secs(1);
@@ -48,30 +45,6 @@ async fn taken(site: &State, task: Declared) -> Result<Option<Claimed>> {
     let (change, claimed) = claimed?;
     change.commit().await?;
     Ok(claimed)
-}
-
-/// Ends this long after the stop. A dropped sender never stops anything.
-async fn stopped(mut stop: Stop, after: Duration) {
-    if stop.wait_for(|stop| *stop).await.is_err() {
-        std::future::pending().await
-    }
-    tokio::time::sleep(after).await;
-}
-
-/// A scheduler that works, for `/readyz`.
-struct Working(Arc<State>);
-
-impl Working {
-    fn begin(site: &Arc<State>) -> Self {
-        site.schedulers.fetch_add(1, Ordering::Relaxed);
-        Self(site.clone())
-    }
-}
-
-impl Drop for Working {
-    fn drop(&mut self) {
-        self.0.schedulers.fetch_sub(1, Ordering::Relaxed);
-    }
 }
 
 impl Scheduler {
@@ -148,11 +121,11 @@ impl Scheduler {
     pub async fn run(mut self, stop: watch::Receiver<bool>) {
         let site = self.site.clone();
         // What `/readyz` shows is whether tasks of plugins run.
-        let _working = (self.whose == Whose::Plugins).then(|| Working::begin(&site));
+        let _working = (self.whose == Whose::Plugins).then(|| site.schedulers.begin());
         loop {
             let claimed = tokio::select! {
                 claimed = self.claim() => claimed,
-                () = stopped(stop.clone(), PATIENCE) => break,
+                () = jobs::stopped(stop.clone(), PATIENCE) => break,
             };
             let pause = match claimed {
                 Ok(_) => LOOK,
@@ -164,7 +137,7 @@ impl Scheduler {
             };
             tokio::select! {
                 () = tokio::time::sleep(pause) => {}
-                () = stopped(stop.clone(), Duration::ZERO) => break,
+                () = jobs::stopped(stop.clone(), Duration::ZERO) => break,
             }
         }
         self.finish().await;

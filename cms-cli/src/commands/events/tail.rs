@@ -10,7 +10,6 @@ use cms_http::{
         parameters::{Limit, Moment},
     },
 };
-use tokio::signal::unix::{SignalKind, signal};
 
 use super::{
     news::{News, PAUSE},
@@ -20,6 +19,7 @@ use crate::{
     input,
     output::{Done, Exit, Failure, Output},
     reply::LARGEST_PAGE,
+    signals::until_told,
 };
 
 /// How many events are printed first, without `--since`.
@@ -50,13 +50,7 @@ pub(crate) struct TailArgs {
 }
 
 pub(super) async fn run(out: &Output, client: &Client, args: TailArgs) -> Done {
-    let (mut terminate, mut interrupt) =
-        (signal(SignalKind::terminate())?, signal(SignalKind::interrupt())?);
-    tokio::select! {
-        _ = terminate.recv() => Ok(()),
-        _ = interrupt.recv() => Ok(()),
-        outcome = tail(out, client, &args) => outcome,
-    }
+    until_told(tail(out, client, &args)).await
 }
 
 async fn tail(out: &Output, client: &Client, args: &TailArgs) -> Done {

@@ -8,10 +8,12 @@ use cms_http::{
     client::Client,
     wire::{NoBody, inbox::Submissions},
 };
-use tokio::signal::unix::{SignalKind, signal};
 
 use super::choose::Choose;
-use crate::output::{Done, Exit, Failure, Output};
+use crate::{
+    output::{Done, Exit, Failure, Output},
+    signals::until_told,
+};
 
 /// Time between two requests.
 const PAUSE: Duration = Duration::from_secs(2);
@@ -33,13 +35,7 @@ pub(crate) struct WatchArgs {
 }
 
 pub(super) async fn run(out: &Output, client: &Client, args: WatchArgs) -> Done {
-    let (mut terminate, mut interrupt) =
-        (signal(SignalKind::terminate())?, signal(SignalKind::interrupt())?);
-    tokio::select! {
-        _ = terminate.recv() => Ok(()),
-        _ = interrupt.recv() => Ok(()),
-        outcome = watch(out, client, &args) => outcome,
-    }
+    until_told(watch(out, client, &args)).await
 }
 
 async fn watch(out: &Output, client: &Client, args: &WatchArgs) -> Done {

@@ -8,12 +8,14 @@ use clap::Args;
 use serde_json::json;
 use tokio::{
     net::TcpListener,
-    signal::unix::{SignalKind, signal},
     sync::{Semaphore, mpsc},
 };
 
 use self::session::{Taken, session};
-use crate::output::{Done, Exit, Failure, Output};
+use crate::{
+    output::{Done, Exit, Failure, Output},
+    signals::Signals,
+};
 
 /// Connections at once, and mails that wait to be shown.
 const PLACES: u32 = 64;
@@ -45,8 +47,7 @@ pub(super) async fn run(out: &Output, args: SinkArgs) -> Done {
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, args.port))
         .await
         .map_err(|error| unbound(args.port, &error))?;
-    let (mut terminate, mut interrupt) =
-        (signal(SignalKind::terminate())?, signal(SignalKind::interrupt())?);
+    let mut signals = Signals::open()?;
     let (sender, mut taken) = mpsc::channel(PLACES as usize);
     let places = Arc::new(Semaphore::new(PLACES as usize));
     out.always(&format!("listening smtp://{}", listener.local_addr()?));
@@ -74,8 +75,7 @@ pub(super) async fn run(out: &Output, args: SinkArgs) -> Done {
                     let _ = mail.told.await;
                 }
             }
-            _ = terminate.recv() => return Ok(()),
-            _ = interrupt.recv() => return Ok(()),
+            () = signals.next() => return Ok(()),
         }
     }
     // Clients say goodbye; one that does not is not waited for.

@@ -8,13 +8,13 @@ use clap::Args;
 use cms_core::{Cms, Descriptors};
 use cms_http::{Api, Server, Stop, client::Client};
 use serde_json::json;
-use tokio::signal::unix::{Signal, SignalKind, signal};
 
 use crate::{
     flags::Flags,
     folder,
     log::{self, LogFormat},
     output::{Done, Exit, Failure, Output},
+    signals::Signals,
     target::Target,
 };
 
@@ -67,7 +67,7 @@ pub(crate) async fn run(flags: &Flags, out: &Output, args: &ServeArgs) -> Done {
     let cms = folder::builder(settings)?.open().await?;
     let api = Api::new(cms.clone())?;
     let server = Server::bind(api.clone(), &listen).await.map_err(|e| unbound(&listen, &e))?;
-    let signals = (signal(SignalKind::terminate())?, signal(SignalKind::interrupt())?);
+    let signals = Signals::open()?;
     if args.demo {
         show_demo(out, &cms, &Client::local(api), server.address(), &dir).await?;
     }
@@ -130,12 +130,9 @@ fn unbound(listen: &str, error: &io::Error) -> Failure {
 
 /// The first signal lets open requests and deliveries finish; the second ends them. Scripts are
 /// processes of their own, which would go on.
-async fn stop_on((mut terminate, mut interrupt): (Signal, Signal), stop: Stop, cms: Cms) {
+async fn stop_on(mut signals: Signals, stop: Stop, cms: Cms) {
     for number in 1.. {
-        tokio::select! {
-            _ = terminate.recv() => {}
-            _ = interrupt.recv() => {}
-        }
+        signals.next().await;
         if number > 1 {
             cms.scripts().close().await;
             std::process::exit(Exit::Interrupted as i32);

@@ -186,27 +186,43 @@ fn in_filter(error: Error) -> Error {
 async fn set_status(change: &mut Change, id: i64, status: &str) -> Result<i64> {
     sql::leave_status(change, id, status).await?;
     let awaited = sql::rows(change, id).await?;
-    let (mut changed, mut after) = (0, 0);
-    while let Some(last) = sql::part(change, id, after).await? {
-        let touched = sql::set_status(change, id, status, after, last).await?;
-        changed += touched.len() as i64;
-        events::updated(change, touched, &["inbox_status"]).await?;
-        after = last;
-    }
-    all_of(awaited, changed)
+    all_of(awaited, by_parts(change, id, Update::Status(status)).await?)
 }
 
 async fn assign(change: &mut Change, id: i64, user: Option<i64>) -> Result<i64> {
     sql::leave_assigned(change, id, user).await?;
     let awaited = sql::rows(change, id).await?;
-    let (mut changed, mut after) = (0, 0);
+    all_of(awaited, by_parts(change, id, Update::Assigned(user)).await?)
+}
+
+/// What the chosen submissions get.
+#[derive(Clone, Copy)]
+pub(super) enum Update<'a> {
+    Status(&'a str),
+    Assigned(Option<i64>),
+    EarlierStatus,
+    EarlierAssigned,
+}
+
+/// Updates the chosen submissions part by part. Returns how many.
+pub(super) async fn by_parts(change: &mut Change, id: i64, update: Update<'_>) -> Result<i64> {
+    let column = match update {
+        Update::Status(_) | Update::EarlierStatus => "inbox_status",
+        Update::Assigned(_) | Update::EarlierAssigned => "assigned_to",
+    };
+    let (mut updated, mut after) = (0, 0);
     while let Some(last) = sql::part(change, id, after).await? {
-        let touched = sql::assign(change, id, user, after, last).await?;
-        changed += touched.len() as i64;
-        events::updated(change, touched, &["assigned_to"]).await?;
+        let touched = match update {
+            Update::Status(status) => sql::set_status(change, id, status, after, last).await?,
+            Update::Assigned(user) => sql::assign(change, id, user, after, last).await?,
+            Update::EarlierStatus => sql::restore_status(change, id, after, last).await?,
+            Update::EarlierAssigned => sql::restore_assigned(change, id, after, last).await?,
+        };
+        updated += touched.len() as i64;
+        events::updated(change, touched, &[column]).await?;
         after = last;
     }
-    all_of(awaited, changed)
+    Ok(updated)
 }
 
 impl Funnels {

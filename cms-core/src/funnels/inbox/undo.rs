@@ -4,7 +4,11 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{BulkOp, events, owner, sql};
+use super::{
+    BulkOp,
+    bulk::{Update, by_parts},
+    owner, sql,
+};
 use crate::{
     Change, Code, Error, Result,
     funnels::{
@@ -40,18 +44,11 @@ impl Funnels {
             Error::new(Code::NotFound, "There is no bulk change of yours to take back.")
         })?;
         let left = sql::rows(change, id).await?;
-        let is_status = op == BulkOp::SetStatus.as_str();
-        let column = if is_status { "inbox_status" } else { "assigned_to" };
-        let (mut restored, mut after) = (0, 0);
-        while let Some(last) = sql::part(change, id, after).await? {
-            let touched = match is_status {
-                true => sql::restore_status(change, id, after, last).await?,
-                false => sql::restore_assigned(change, id, after, last).await?,
-            };
-            restored += touched.len() as i64;
-            events::updated(change, touched, &[column]).await?;
-            after = last;
-        }
+        let earlier = match op == BulkOp::SetStatus.as_str() {
+            true => Update::EarlierStatus,
+            false => Update::EarlierAssigned,
+        };
+        let restored = by_parts(change, id, earlier).await?;
         sql::drop_bulk(change, id).await?;
         Ok(Undone { op, restored, changed_since: left - restored, gone: changed - left })
     }

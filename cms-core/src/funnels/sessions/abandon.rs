@@ -112,7 +112,8 @@ impl Funnels {
         let around = visit.around(session);
         let answers = visit.walk(&around).answers(&session.path, &session.answers);
         let node = visit.current(session);
-        events::emit_audited(change, visit, session, FUNNEL_ABANDONED, node, &answers).await
+        let ended = Some(events::ENDED);
+        events::emit(change, visit, session, FUNNEL_ABANDONED, node, &answers, ended).await
     }
 
     async fn sweep(&self, now: Millis) -> Result<bool> {

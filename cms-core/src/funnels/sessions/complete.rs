@@ -148,7 +148,8 @@ impl Funnels {
         if session.is_silent() {
             return Ok(());
         }
-        events::emit_audited(change, visit, session, FUNNEL_COMPLETED, end, &answers).await
+        let ended = Some(events::ENDED);
+        events::emit(change, visit, session, FUNNEL_COMPLETED, end, &answers, ended).await
     }
 
     /// `F7K2-9QXM`: 40 random bits without letters that look alike.

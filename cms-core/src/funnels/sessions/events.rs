@@ -6,7 +6,7 @@ use super::{
 };
 use crate::{
     AuditEntry, Change, Result,
-    events::{Event, FUNNEL_STARTED, FunnelData, PassedNode, VisitData, VisitSubmission},
+    events::{Event, FunnelData, PassedNode, VisitData, VisitSubmission},
     fields::Answer,
     funnels::{graph::Node, subject},
     rfc3339,
@@ -14,6 +14,12 @@ use crate::{
 
 /// The table's name in the audit log.
 pub(super) const TABLE: &str = "formfunnel_submissions";
+
+/// What a row of the audit log says of a session: the action, and the columns that it wrote.
+pub(super) type Audited = (&'static str, &'static [&'static str]);
+
+pub(super) const BEGUN: Audited = ("create", &["path_json"]);
+pub(super) const ENDED: Audited = ("update", &["status"]);
 
 /// Raises an event of a session. Answers are a list: the filter of payloads removes members by
 /// name, and authors of funnels choose ids such as `keywords`.
@@ -24,29 +30,13 @@ pub(super) async fn emit(
     event: Event<VisitData>,
     node: Option<&Node>,
     answers: &[Answer],
-) -> Result<()> {
-    let data = data(visit, session, node, answers);
-    change.raise_about(subject(session.id), event, &data, None).await.map(drop)
-}
-
-/// As [`emit`], with a row in the audit log.
-pub(super) async fn emit_audited(
-    change: &mut Change,
-    visit: &Visit,
-    session: &Session,
-    event: Event<VisitData>,
-    node: Option<&Node>,
-    answers: &[Answer],
+    audited: Option<Audited>,
 ) -> Result<()> {
     let id = session.id.to_string();
-    let (action, columns) = if event.name == FUNNEL_STARTED.name {
-        ("create", &["path_json"][..])
-    } else {
-        ("update", &["status"][..])
-    };
-    let entry = AuditEntry { action, table: TABLE, id: &id, columns };
+    let entry =
+        audited.map(|(action, columns)| AuditEntry { action, table: TABLE, id: &id, columns });
     let data = data(visit, session, node, answers);
-    change.raise_about(subject(session.id), event, &data, Some(entry)).await.map(drop)
+    change.raise_about(subject(session.id), event, &data, entry).await.map(drop)
 }
 
 fn data(visit: &Visit, session: &Session, at: Option<&Node>, answers: &[Answer]) -> VisitData {

@@ -78,7 +78,8 @@ impl Funnels {
     ) -> Result<Started> {
         let (visit, session) = self.store(change, beginning, visitor, false).await?;
         let first = visit.current(&session);
-        events::emit_audited(change, &visit, &session, FUNNEL_STARTED, first, &[]).await?;
+        let begun = Some(events::BEGUN);
+        events::emit(change, &visit, &session, FUNNEL_STARTED, first, &[], begun).await?;
         visit.started(&session)
     }
 

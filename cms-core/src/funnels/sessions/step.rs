@@ -86,7 +86,7 @@ impl Funnels {
         let answers: Vec<_> =
             step.fields.iter().flat_map(|field| field.answered(&session.answers)).collect();
         let event = FUNNEL_STEP_COMPLETED;
-        events::emit(change, visit, session, event, Some(node), &answers).await
+        events::emit(change, visit, session, event, Some(node), &answers, None).await
     }
 }
 

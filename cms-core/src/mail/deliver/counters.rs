@@ -6,6 +6,7 @@ use tokio::sync::Mutex;
 
 use crate::{
     Result,
+    jobs::Running,
     mail::{Mails, sql::outbox},
 };
 
@@ -24,7 +25,8 @@ pub(in crate::mail) struct Counters {
     failed: AtomicU64,
     put_back: AtomicU64,
     lost: AtomicU64,
-    postmen: AtomicU64,
+    /// Postmen.
+    pub(in crate::mail) running: Running,
     seen: Mutex<Option<Seen>>,
 }
 
@@ -43,15 +45,6 @@ pub struct MailOutcomes {
     pub lost: u64,
 }
 
-/// Counts a running postman until dropped.
-pub(in crate::mail) struct Working<'a>(&'a AtomicU64);
-
-impl Drop for Working<'_> {
-    fn drop(&mut self) {
-        self.0.fetch_sub(1, Ordering::Relaxed);
-    }
-}
-
 impl Counters {
     pub(in crate::mail) fn note(&self, counted: &MailOutcomes) {
         let add = |counter: &AtomicU64, n| counter.fetch_add(n, Ordering::Relaxed);
@@ -60,12 +53,6 @@ impl Counters {
         add(&self.failed, counted.failed);
         add(&self.put_back, counted.put_back);
         add(&self.lost, counted.lost);
-    }
-
-    /// Counts a running postman.
-    pub(in crate::mail) fn work(&self) -> Working<'_> {
-        self.postmen.fetch_add(1, Ordering::Relaxed);
-        Working(&self.postmen)
     }
 }
 
@@ -87,7 +74,7 @@ impl Mails {
     /// `running` when this process sends mails, `none` when other processes do.
     #[must_use]
     pub fn postman_state(&self) -> &'static str {
-        if self.0.counters.postmen.load(Ordering::Relaxed) > 0 { "running" } else { "none" }
+        self.0.counters.running.state()
     }
 
     /// How many mails wait, and the milliseconds by which the first is late. The figures may be one

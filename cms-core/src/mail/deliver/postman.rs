@@ -20,7 +20,7 @@ use super::{
 };
 use crate::{
     Actor, Change, Millis, Result,
-    jobs::Until,
+    jobs::{self, Until},
     mail::{
         CLAIMS, MailOutcomes, Mails, State,
         outgoing::Outgoing,
@@ -93,12 +93,12 @@ impl Postman {
     /// Rounds under way finish and are settled.
     pub async fn run(mut self, mut stop: watch::Receiver<bool>, drain: bool) -> Until {
         let site = self.site.clone();
-        let _working = site.counters.work();
+        let _working = site.counters.running.begin();
         while !*stop.borrow() {
             let turned = tokio::select! {
                 turned = self.turn(true) => turned,
                 // What was claimed meanwhile is sent when its lease ends.
-                () = late(stop.clone()) => break,
+                () = jobs::stopped(stop.clone(), FAREWELL) => break,
             };
             match turned {
                 // What has ended may let a provider work again that rested.
@@ -257,13 +257,4 @@ impl Postman {
             })
         });
     }
-}
-
-/// Ends when the database has had its time after a stop.
-async fn late(mut stop: watch::Receiver<bool>) {
-    // A dropped sender never stops the postman.
-    if stop.wait_for(|stop| *stop).await.is_err() {
-        std::future::pending().await
-    }
-    tokio::time::sleep(FAREWELL).await;
 }

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use tokio::sync::Mutex;
 
 use super::{sql::queue, task::Settled};
-use crate::{Result, webhooks::Webhooks};
+use crate::{Result, jobs::Running, webhooks::Webhooks};
 
 /// Lanes in [`Backlog::late_lanes`] at most.
 const LATE_LANES: i64 = 5;
@@ -21,19 +21,11 @@ pub(crate) struct Counters {
     failed: AtomicU64,
     put_back: AtomicU64,
     lost: AtomicU64,
-    under_way: AtomicU64,
-    workers: AtomicU64,
+    /// Attempts.
+    pub(in crate::webhooks) under_way: Running,
+    pub(in crate::webhooks) workers: Running,
     /// When the queue was read, and since when its oldest job was due.
     oldest: Mutex<Option<(i64, Option<i64>)>>,
-}
-
-/// Counts one running attempt or worker until dropped.
-pub(in crate::webhooks) struct UnderWay<'a>(&'a AtomicU64);
-
-impl Drop for UnderWay<'_> {
-    fn drop(&mut self) {
-        self.0.fetch_sub(1, Ordering::Relaxed);
-    }
 }
 
 /// The state of the queue, for all processes. Settled jobs are not counted: they are no load, and
@@ -67,21 +59,6 @@ impl Counters {
         add(&self.put_back, settled.put_back);
         add(&self.lost, settled.lost);
     }
-
-    /// Counts a running worker.
-    pub(in crate::webhooks) fn work(&self) -> UnderWay<'_> {
-        self.workers.fetch_add(1, Ordering::Relaxed);
-        UnderWay(&self.workers)
-    }
-
-    pub(in crate::webhooks) fn is_working(&self) -> bool {
-        self.workers.load(Ordering::Relaxed) > 0
-    }
-
-    pub(in crate::webhooks) fn begin(&self) -> UnderWay<'_> {
-        self.under_way.fetch_add(1, Ordering::Relaxed);
-        UnderWay(&self.under_way)
-    }
 }
 
 impl Webhooks {
@@ -102,7 +79,7 @@ impl Webhooks {
     /// Attempts under way in this process.
     #[must_use]
     pub fn under_way(&self) -> u64 {
-        self.0.counters.under_way.load(Ordering::Relaxed)
+        self.0.counters.under_way.count()
     }
 
     /// Milliseconds by which the oldest due job is late; 0 when none is due. The figure may be one

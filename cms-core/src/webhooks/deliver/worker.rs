@@ -23,7 +23,7 @@ use super::{
 use crate::{
     Actor, Descriptors, Result,
     db::watched,
-    jobs::Until,
+    jobs::{self, Until},
     outbound::Attempt,
     webhooks::{
         State,
@@ -259,7 +259,7 @@ impl Worker {
     /// finish and are settled.
     pub async fn run(mut self, mut stop: watch::Receiver<bool>, drain: bool) -> Until {
         let site = self.site.clone();
-        let _working = site.counters.work();
+        let _working = site.counters.workers.begin();
         loop {
             if *stop.borrow() {
                 self.finish().await;
@@ -267,7 +267,7 @@ impl Worker {
             }
             let claimed = tokio::select! {
                 claimed = self.claim() => Some(claimed),
-                () = late(stop.clone()) => None,
+                () = jobs::stopped(stop.clone(), FAREWELL) => None,
             };
             let Some(claimed) = claimed else { continue };
             let begun = match claimed {
@@ -339,19 +339,10 @@ impl Worker {
     }
 }
 
-/// Ends when the database has had its time after a stop.
-async fn late(mut stop: watch::Receiver<bool>) {
-    // A dropped sender never stops the worker.
-    if stop.wait_for(|stop| *stop).await.is_err() {
-        std::future::pending().await
-    }
-    tokio::time::sleep(FAREWELL).await;
-}
-
 /// Makes an attempt. Returns its slot too, unless the attempt was slow.
 async fn attempt(site: &State, task: Task, slot: Arc<()>) -> (Attempt, Option<Arc<()>>) {
     let Task { target, job, .. } = task;
-    let _under_way = site.counters.begin();
+    let _under_way = site.counters.under_way.begin();
     let target = match target {
         Ok(_) if job.event.body.is_empty() => {
             let why = "the event is no longer kept: see retention.events_days";

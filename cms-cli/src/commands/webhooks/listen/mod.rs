@@ -15,7 +15,6 @@ use hyper_util::{
 };
 use tokio::{
     net::{TcpListener, TcpStream},
-    signal::unix::{SignalKind, signal},
     sync::{OwnedSemaphorePermit, Semaphore, mpsc},
 };
 
@@ -24,6 +23,7 @@ use super::secrets::SecretArgs;
 use crate::{
     input,
     output::{Done, Exit, Failure, Output},
+    signals::Signals,
 };
 
 /// Connections at once, and deliveries that wait to be printed.
@@ -77,8 +77,7 @@ pub(super) async fn run(out: &Output, args: ListenArgs) -> Done {
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, args.port))
         .await
         .map_err(|e| unbound(args.port, &e))?;
-    let (mut terminate, mut interrupt) =
-        (signal(SignalKind::terminate())?, signal(SignalKind::interrupt())?);
+    let mut signals = Signals::open()?;
     let (sender, mut arrivals) = mpsc::channel(PLACES);
     let receiver = Arc::new(Receiver::new(out.clone(), secrets, args.fail, forward, delay, sender));
     let (places, connections) = (Arc::new(Semaphore::new(PLACES)), GracefulShutdown::new());
@@ -102,15 +101,13 @@ pub(super) async fn run(out: &Output, args: ListenArgs) -> Done {
                 print(out, &arrival, args.body)?;
                 left = left.map(|left| left - 1);
             }
-            _ = terminate.recv() => return Ok(()),
-            _ = interrupt.recv() => return Ok(()),
+            () = signals.next() => return Ok(()),
         }
     }
     // Deliveries that were counted are answered.
     tokio::select! {
         _ = tokio::time::timeout(delay + PATIENCE, connections.shutdown()) => {}
-        _ = terminate.recv() => {}
-        _ = interrupt.recv() => {}
+        () = signals.next() => {}
     }
     Ok(())
 }

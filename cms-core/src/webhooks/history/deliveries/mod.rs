@@ -194,7 +194,7 @@ impl Webhooks {
     /// `running` when a worker of this process delivers, `none` when other processes do.
     #[must_use]
     pub fn worker_state(&self) -> &'static str {
-        if self.0.counters.is_working() { "running" } else { "none" }
+        self.0.counters.workers.state()
     }
 
     /// Cancels a waiting job.
