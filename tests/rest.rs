@@ -86,6 +86,8 @@ async fn records_are_kept_silently_and_for_those_who_may_read_them() {
     let other = site.key(&["GET /api/backend/item?table=pages"]).await;
     site.ask(ONE).key(&other).refused(401, "api_key_forbidden").await;
     site.ask(ONE).refused(401, "login_required").await;
+    let spelled = site.ask(&ONE.replace("backend", "%62ackend")).expect(401).await;
+    assert_eq!(spelled.header("cache-control"), "private, no-cache", "however it is spelled");
     let narrow = site.key(&["GET /api/backend/item?table=settings&fields=name"]).await;
     site.ask(ONE).key(&narrow).refused(401, "api_key_forbidden").await;
     let named = site.ask(&format!("{ONE}&fields=name")).key(&narrow).expect(200).await;

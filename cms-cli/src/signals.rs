@@ -6,7 +6,8 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 
 use crate::output::Done;
 
-/// The signals that tell a command to end. While they are open, they do not end the process.
+/// The signals that tell a command to end. Once opened, they never end the process by
+/// themselves again.
 pub(crate) struct Signals {
     terminate: Signal,
     interrupt: Signal,

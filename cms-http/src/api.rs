@@ -110,7 +110,8 @@ impl Api {
         self.handle_from(peer, request).await
     }
 
-    /// As [`Api::handle`], from whom is known without an extension.
+    /// As [`Api::handle`], from whom is known without an extension. The request is read at once; the
+    /// future only answers it.
     pub(crate) fn handle_from<B>(
         &self,
         peer: Option<Peer>,
@@ -120,13 +121,13 @@ impl Api {
         B: http_body::Body,
         B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
     {
-        let id = self.0.ids.next();
+        let (started, id) = (Instant::now(), self.0.ids.next());
         let span = tracing::info_span!("request", id = id.to_str().unwrap_or_default());
         let (parts, body) = request.into_parts();
         let Inner { cms, kept, .. } = &*self.0;
         let visit = span.in_scope(|| Visit::new(cms, kept, parts, peer, self.declared()));
-        // In a box: each future on the way would carry it twice.
-        self.clone().answer(Box::new(visit), body, id).instrument(span)
+        // In a box: every future that awaits this one would move it.
+        self.clone().answer(started, Box::new(visit), body, id).instrument(span)
     }
 
     /// The reply to what never became a request that can be judged.
@@ -154,12 +155,17 @@ impl Api {
         Ok(Reply { body, ..reply })
     }
 
-    async fn answer<B>(self, mut visit: Box<Visit>, body: B, id: HeaderValue) -> Response<Body>
+    async fn answer<B>(
+        self,
+        started: Instant,
+        mut visit: Box<Visit>,
+        body: B,
+        id: HeaderValue,
+    ) -> Response<Body>
     where
         B: http_body::Body,
         B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
     {
-        let started = Instant::now();
         let Inner { cms, kept, .. } = &*self.0;
         let operator = visit.is_by_operator();
         let mut found = Findings::of(operator);
@@ -190,7 +196,7 @@ impl Api {
         headers.insert(REQUEST_ID, id);
         let took = started.elapsed();
         kept.metrics.note(status, took);
-        log(&found.caller, &request.method, &request.path, status, took);
+        log(&found.caller, &request.method, visit.uri.path(), status, took);
         let is_head = request.method == Method::HEAD;
         let mut response = Reply { status, headers, body, reads }.into_response(is_head);
         if let Some(cause) = cause {

@@ -1,4 +1,5 @@
-//! A client that costs little: requests are bytes, replies are measured by their content-length.
+//! A client that takes little time for each request: requests are bytes, replies are measured by
+//! their content-length.
 
 use std::{
     cell::RefCell,
@@ -190,7 +191,8 @@ pub async fn run_with(
             }
         });
     }
-    // A client that sleeps has to be woken by the server, which costs the slower one more often.
+    // Keeps this core awake. To wake a sleeping client costs the server time, and a slow server
+    // pays it more often.
     local.spawn_local(async move {
         while began.elapsed() < time {
             tokio::task::yield_now().await;

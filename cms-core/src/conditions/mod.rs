@@ -15,13 +15,13 @@
 //! ```
 //!
 //! ```text
-//! condition     read, evaluated               trace     the same, with reasons
-//! group         rules and nested groups       rule      one rule
-//! operator      the fifteen operators         operand   a value, made ready for its operator
-//! answers       what a rule's field names     check     what may be saved
+//! condition     read, evaluated               trace       the same, with reasons
+//! group         rules and nested groups       rule        one rule
+//! operator      the fifteen operators         operand     a value, made ready for its operator
+//! answers       what a rule's field names     check       what may be saved
 //! scalar        equality of two values        membership  the same against many
-//! exact         numbers of any length         moment    dates and times, and their order
-//! needles       texts searched for in texts   affixes   beginnings and ends of texts
+//! exact         numbers of any length         moment      dates and times, and their order
+//! needles       texts searched for in texts   affixes     beginnings and ends of texts
 //! pattern       regular expressions
 //! ```
 

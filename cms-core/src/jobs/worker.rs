@@ -1,4 +1,4 @@
-//! Workers: how many run in this process, when a stop ends them, why they ended.
+//! Workers and what they do: how many run in this process, when a stop ends them, why they ended.
 
 use std::{
     sync::{
@@ -24,6 +24,7 @@ pub enum Until {
 pub(crate) struct Running(Arc<AtomicU64>);
 
 /// Counts as one that runs until it is dropped.
+#[must_use]
 pub(crate) struct Counted(Arc<AtomicU64>);
 
 impl Running {
@@ -53,7 +54,9 @@ pub(crate) async fn stopped(mut stop: Stop, after: Duration) {
     if stop.wait_for(|stop| *stop).await.is_err() {
         std::future::pending().await
     }
-    tokio::time::sleep(after).await;
+    if !after.is_zero() {
+        tokio::time::sleep(after).await;
+    }
 }
 
 #[cfg(test)]

@@ -4,8 +4,8 @@ use cms_core::{Cms, Code, Error, Result, access::Access, db::Source};
 use http::Method;
 
 use super::{
-    credential::{bearer, session_cookie},
     origin::Page,
+    token::{bearer, session_cookie},
     visit::{Visit, Way},
 };
 use crate::{call::API_KEY, caller::Caller};

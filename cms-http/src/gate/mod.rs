@@ -1,11 +1,12 @@
-//! The one order of every request. Each step is a file; it returns what it found, or refuses.
+//! The one order of every request. Each step is a file; it returns what it found, or refuses. The
+//! first two are done before the others begin: see [`Visit`].
 //!
 //! ```text
 //! visit        the request in its one canonical form: all steps see the same
 //! sender       the address that counts, also behind trusted proxies
 //! limit        takes from the buckets; the credential is looked up before, to choose them
 //! origin       which page calls, and whether it may
-//! identity     who calls
+//! identity     who calls; token: by a session's token
 //! cache        replies kept for visitors
 //! rights       what the caller may do
 //! content      the body
@@ -16,13 +17,13 @@
 mod cache;
 mod conditional;
 mod content;
-mod credential;
 mod findings;
 mod identity;
 mod limit;
 mod origin;
 mod rights;
 mod sender;
+mod token;
 mod visit;
 
 use std::sync::OnceLock;

@@ -26,6 +26,8 @@ pub(super) enum Way {
 }
 
 pub(crate) struct Visit {
+    /// As it was sent, for the log.
+    pub(crate) uri: Uri,
     pub(crate) request: Canonical,
     /// Why the address cannot be read. Such a request is counted like any other.
     unreadable: Option<Error>,
@@ -45,7 +47,6 @@ pub(crate) struct Visit {
 }
 
 impl Visit {
-    /// `declared`: routes of plugins.
     pub(crate) fn new(
         cms: &Cms,
         kept: &Kept,
@@ -73,6 +74,7 @@ impl Visit {
         };
         let shows_caller = request.headers.keys().any(can_show_caller);
         Self {
+            uri,
             request,
             unreadable,
             route,

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use cms_core::funnels::FunnelDetail;
 
-use super::text;
+use super::wording;
 
 pub(super) fn dot(funnel: &FunnelDetail) -> String {
     let mut text = format!("digraph {} {{\n", quoted(&funnel.funnel.slug));
@@ -15,7 +15,7 @@ pub(super) fn dot(funnel: &FunnelDetail) -> String {
             "condition" => "diamond",
             _ => "oval",
         };
-        let about = text::about(node);
+        let about = wording::about(node);
         let label =
             if about.is_empty() { node.name.clone() } else { format!("{}\n{about}", node.name) };
         let bold = if funnel.funnel.start_node_id == Some(node.id) { ", style=bold" } else { "" };

@@ -2,7 +2,7 @@
 
 use cms_core::funnels::{FunnelDetail, FunnelNode};
 
-use super::text;
+use super::wording;
 
 /// The nodes in the order of a walk from the start; those that no way leads to come last.
 pub(super) fn drawn(funnel: &FunnelDetail) -> String {
@@ -11,7 +11,7 @@ pub(super) fn drawn(funnel: &FunnelDetail) -> String {
     let mut text = format!("{} ({}), {}{version}\n", head.name, head.slug, head.status);
     for node in walk(funnel) {
         let mark = if head.start_node_id == Some(node.id) { '▶' } else { ' ' };
-        text += &format!("\n{mark} {}\n", text::node(node));
+        text += &format!("\n{mark} {}\n", wording::node(node));
         for edge in funnel.edges.iter().filter(|edge| edge.from_node_id == node.id) {
             let to = funnel.nodes.iter().find(|other| other.id == edge.to_node_id);
             let name = to.map(|to| format!(" {:?}", to.name)).unwrap_or_default();
@@ -24,7 +24,7 @@ pub(super) fn drawn(funnel: &FunnelDetail) -> String {
     }
     for (at, rule) in funnel.email_routings.iter().enumerate() {
         let gap = if at == 0 { "\n" } else { "" };
-        text += &format!("{gap}✉ {}\n", text::rule(rule));
+        text += &format!("{gap}✉ {}\n", wording::rule(rule));
     }
     text
 }

@@ -10,8 +10,8 @@ mod routing;
 mod stats;
 #[cfg(test)]
 mod tests;
-mod text;
 mod trial;
+mod wording;
 
 use std::path::PathBuf;
 
@@ -247,7 +247,7 @@ async fn at(flags: &Flags, out: &Output, client: &Client, command: FunnelsComman
             reply::list::<List>(out, client, &paging, &columns, query).await
         }
         FunnelsCommand::Show { funnel } => {
-            reply::record_as::<Get>(out, client, &one(&funnel), &NoBody, text::cell).await
+            reply::record_as::<Get>(out, client, &one(&funnel), &NoBody, wording::cell).await
         }
         FunnelsCommand::Create(args) => {
             let members =

@@ -13,7 +13,7 @@ use cms_http::{
 };
 use serde_json::Value as Json;
 
-use super::{done, text, warned};
+use super::{done, warned, wording};
 use crate::{
     input,
     output::{Done, Failure, Output, counted},
@@ -62,7 +62,7 @@ pub(super) async fn run(out: &Output, client: &Client, command: RoutingCommand) 
                 out.note("No mail rules.");
             }
             for rule in &rules.data {
-                out.line(&text::rule(rule))?;
+                out.line(&wording::rule(rule))?;
             }
             Ok(())
         }

@@ -4,9 +4,9 @@ mod change;
 mod choose;
 mod erase;
 mod export;
-mod text;
 mod views;
 mod watch;
+mod wording;
 
 use clap::{Args, Subcommand};
 use cms_http::{
@@ -179,7 +179,7 @@ async fn at(flags: &Flags, out: &Output, client: &Client, command: InboxCommand)
         }
         InboxCommand::Show { submission } => {
             let one = reply::by_id(reply::named::submission(client, &submission).await?);
-            reply::record_as::<Submission>(out, client, &one, &NoBody, text::cell).await
+            reply::record_as::<Submission>(out, client, &one, &NoBody, wording::cell).await
         }
         InboxCommand::SetStatus { status, which } => {
             change::set_status(out, client, status, which).await

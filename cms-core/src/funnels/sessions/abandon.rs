@@ -112,8 +112,8 @@ impl Funnels {
         let around = visit.around(session);
         let answers = visit.walk(&around).answers(&session.path, &session.answers);
         let node = visit.current(session);
-        let ended = Some(events::ENDED);
-        events::emit(change, visit, session, FUNNEL_ABANDONED, node, &answers, ended).await
+        let audited = Some(events::AUDIT_STATUS);
+        events::emit(change, visit, session, FUNNEL_ABANDONED, node, &answers, audited).await
     }
 
     async fn sweep(&self, now: Millis) -> Result<bool> {

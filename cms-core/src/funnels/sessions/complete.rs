@@ -148,8 +148,8 @@ impl Funnels {
         if session.is_silent() {
             return Ok(());
         }
-        let ended = Some(events::ENDED);
-        events::emit(change, visit, session, FUNNEL_COMPLETED, end, &answers, ended).await
+        let audited = Some(events::AUDIT_STATUS);
+        events::emit(change, visit, session, FUNNEL_COMPLETED, end, &answers, audited).await
     }
 
     /// `F7K2-9QXM`: 40 random bits without letters that look alike.

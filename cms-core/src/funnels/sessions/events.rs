@@ -13,16 +13,17 @@ use crate::{
 };
 
 /// The table's name in the audit log.
-pub(super) const TABLE: &str = "formfunnel_submissions";
+const TABLE: &str = "formfunnel_submissions";
 
 /// What a row of the audit log says of a session: the action, and the columns that it wrote.
 pub(super) type Audited = (&'static str, &'static [&'static str]);
 
-pub(super) const BEGUN: Audited = ("create", &["path_json"]);
-pub(super) const ENDED: Audited = ("update", &["status"]);
+pub(super) const AUDIT_CREATED: Audited = ("create", &["path_json"]);
+pub(super) const AUDIT_STATUS: Audited = ("update", &["status"]);
 
 /// Raises an event of a session. Answers are a list: the filter of payloads removes members by
-/// name, and authors of funnels choose ids such as `keywords`.
+/// name, and authors of funnels choose ids such as `keywords`. `audited`: the row of the audit log,
+/// if one is written.
 pub(super) async fn emit(
     change: &mut Change,
     visit: &Visit,
@@ -33,10 +34,14 @@ pub(super) async fn emit(
     audited: Option<Audited>,
 ) -> Result<()> {
     let id = session.id.to_string();
-    let entry =
-        audited.map(|(action, columns)| AuditEntry { action, table: TABLE, id: &id, columns });
+    let entry = audited.map(|audited| entry(&id, audited));
     let data = data(visit, session, node, answers);
     change.raise_about(subject(session.id), event, &data, entry).await.map(drop)
+}
+
+/// The row of the audit log for the session with this id.
+pub(super) fn entry(id: &str, (action, columns): Audited) -> AuditEntry<'_> {
+    AuditEntry { action, table: TABLE, id, columns }
 }
 
 fn data(visit: &Visit, session: &Session, at: Option<&Node>, answers: &[Answer]) -> VisitData {

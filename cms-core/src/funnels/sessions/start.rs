@@ -12,7 +12,7 @@ use super::{
     visit::Visit,
 };
 use crate::{
-    AuditEntry, Change, Code, Error, Millis, Result,
+    Change, Code, Error, Millis, Result,
     events::FUNNEL_STARTED,
     fields::{Context, is_blank},
     funnels::{Funnels, WhichFunnel, counters, definitions::versions::Version},
@@ -78,8 +78,8 @@ impl Funnels {
     ) -> Result<Started> {
         let (visit, session) = self.store(change, beginning, visitor, false).await?;
         let first = visit.current(&session);
-        let begun = Some(events::BEGUN);
-        events::emit(change, &visit, &session, FUNNEL_STARTED, first, &[], begun).await?;
+        let created = Some(events::AUDIT_CREATED);
+        events::emit(change, &visit, &session, FUNNEL_STARTED, first, &[], created).await?;
         visit.started(&session)
     }
 
@@ -96,10 +96,7 @@ impl Funnels {
     ) -> Result<StartedTest> {
         let (visit, session) = self.store(change, beginning, visitor, true).await?;
         let id = session.id.to_string();
-        let columns = &["path_json"][..];
-        change
-            .audit(AuditEntry { action: "create", table: events::TABLE, id: &id, columns })
-            .await?;
+        change.audit(events::entry(&id, events::AUDIT_CREATED)).await?;
         let url = self.resume_url(&visit, &session);
         let url = Some(url).filter(|url| !url.is_empty());
         Ok(StartedTest { started: visit.started(&session)?, url })

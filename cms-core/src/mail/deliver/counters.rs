@@ -25,8 +25,7 @@ pub(in crate::mail) struct Counters {
     failed: AtomicU64,
     put_back: AtomicU64,
     lost: AtomicU64,
-    /// Postmen.
-    pub(in crate::mail) running: Running,
+    pub(in crate::mail) postmen: Running,
     seen: Mutex<Option<Seen>>,
 }
 
@@ -74,7 +73,7 @@ impl Mails {
     /// `running` when this process sends mails, `none` when other processes do.
     #[must_use]
     pub fn postman_state(&self) -> &'static str {
-        self.0.counters.running.state()
+        self.0.counters.postmen.state()
     }
 
     /// How many mails wait, and the milliseconds by which the first is late. The figures may be one

@@ -93,7 +93,7 @@ impl Postman {
     /// Rounds under way finish and are settled.
     pub async fn run(mut self, mut stop: watch::Receiver<bool>, drain: bool) -> Until {
         let site = self.site.clone();
-        let _working = site.counters.running.begin();
+        let _working = site.counters.postmen.begin();
         while !*stop.borrow() {
             let turned = tokio::select! {
                 turned = self.turn(true) => turned,

@@ -1,4 +1,4 @@
-//! What a request shows of its caller beside a key: a token, else a cookie.
+//! The token of a session that a request shows: in a header, else in a cookie.
 
 use cms_core::Result;
 use http::header;
