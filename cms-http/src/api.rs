@@ -110,8 +110,8 @@ impl Api {
         self.handle_from(peer, request).await
     }
 
-    /// As [`Api::handle`], from whom is known without an extension. The request is read at once; the
-    /// future only answers it.
+    /// As [`Api::handle`], from whom is known without an extension. The request is read at once;
+    /// the future only answers it.
     pub(crate) fn handle_from<B>(
         &self,
         peer: Option<Peer>,
