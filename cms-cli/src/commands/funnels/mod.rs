@@ -1,4 +1,5 @@
-//! `cms funnels`: through `/api/backend/formfunnel`
+//! `cms funnels`: through `/api/backend/formfunnel`. Long, because clap reads its verbs and their
+//! flags from one list.
 
 mod dot;
 mod drawn;
