@@ -13,18 +13,28 @@ use axum::{
 };
 use cms_core::{Cms, settings::Settings};
 use cms_http::{Api, Peer};
+use tokio::net::TcpListener;
 
 type Failure = Box<dyn std::error::Error + Send + Sync>;
 
 #[tokio::main]
 async fn main() -> Result<(), Failure> {
     let cms = Cms::open(Settings::default()).await?;
+    let listener = TcpListener::bind("127.0.0.1:8080").await?;
+    serve(cms, listener, async { drop(tokio::signal::ctrl_c().await) }).await
+}
+
+/// Serves until `stop` ends, then finishes what is under way.
+pub async fn serve(
+    cms: Cms,
+    listener: TcpListener,
+    stop: impl Future<Output = ()> + Send + 'static,
+) -> Result<(), Failure> {
     // Delivers webhooks, writes counters, removes what is old.
     let background = cms.background();
     let application = application(Api::new(cms.clone())?);
-    let listener = tokio::net::TcpListener::bind("127.0.0.1:8080").await?;
     axum::serve(listener, application.into_make_service_with_connect_info::<SocketAddr>())
-        .with_graceful_shutdown(async { drop(tokio::signal::ctrl_c().await) })
+        .with_graceful_shutdown(stop)
         .await?;
     background.stop().await;
     cms.close().await;
@@ -33,7 +43,7 @@ async fn main() -> Result<(), Failure> {
 
 /// `Api` is a tower service, so it can be the fallback: the CMS answers whatever the application
 /// does not.
-fn application(api: Api) -> Router {
+pub fn application(api: Api) -> Router {
     Router::new()
         .route("/hello", get(async || "from the application"))
         .fallback_service(api)
@@ -49,24 +59,4 @@ async fn pass_address_on(
 ) -> Response {
     request.extensions_mut().insert(Peer(address));
     next.run(request).await
-}
-
-#[tokio::test]
-async fn both_answer() -> Result<(), Failure> {
-    use http_body_util::BodyExt;
-    use tower_service::Service;
-
-    let folder = tempfile::tempdir()?;
-    let mut settings = Settings::default();
-    settings.dirs.data = folder.path().join("data");
-    let mut application = application(Api::new(Cms::open(settings).await?)?);
-    for (path, expected) in
-        [("/hello", "from the application"), ("/api/settings", r#"{"data":{}}"#)]
-    {
-        let address = ConnectInfo(SocketAddr::from(([127, 0, 0, 1], 50_000)));
-        let request = http::Request::get(path).extension(address).body(axum::body::Body::empty())?;
-        let body = application.call(request).await?.into_body().collect().await?.to_bytes();
-        assert_eq!(body, expected);
-    }
-    Ok(())
 }

@@ -1,15 +1,17 @@
 //! Programs that embed a site: their webhooks are delivered, and their visitors are told apart.
 
+#[path = "../examples/axum.rs"]
+#[expect(dead_code, reason = "its main listens to a fixed port")]
+mod axum_program;
+
 use std::{net::SocketAddr, sync::Arc, time::Duration};
 
-use axum::{
-    Router,
-    extract::{ConnectInfo, Request},
-    middleware::{Next, from_fn},
-};
+use axum::extract::ConnectInfo;
 use cms_core::{Actor, Cms, Work, settings::Settings, webhooks::NewSubscription};
-use cms_http::{Api, Peer};
+use cms_http::Api;
+use http_body_util::{BodyExt, Empty};
 use serde_json::json;
+use tower_service::Service as _;
 
 use crate::support::receiver::Receiver;
 
@@ -50,6 +52,11 @@ async fn arrival(receiver: &Receiver) -> serde_json::Value {
     receiver.deliveries()[0].json()
 }
 
+/// Requests that the visitor may still make.
+fn left(headers: &http::HeaderMap) -> Option<u32> {
+    headers.get("x-ratelimit-remaining")?.to_str().ok()?.parse().ok()
+}
+
 #[tokio::test]
 async fn the_core_alone_delivers_webhooks() {
     let (folder, receiver) = (tempfile::tempdir().unwrap(), Receiver::start(200).await);
@@ -81,23 +88,12 @@ async fn an_axum_program_delivers_webhooks() {
     let (folder, receiver) = (tempfile::tempdir().unwrap(), Receiver::start(200).await);
     let cms = site(folder.path()).await;
     subscribe(&cms, &receiver).await;
-    let background = cms.background();
-    let pass_on =
-        async |ConnectInfo(address): ConnectInfo<SocketAddr>, mut request: Request, next: Next| {
-            request.extensions_mut().insert(Peer(address));
-            next.run(request).await
-        };
-    let api = Api::new(cms.clone()).unwrap();
-    let application = Router::new().fallback_service(api).layer(from_fn(pass_on));
     let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap();
     let stop = Arc::new(tokio::sync::Notify::new());
     let stopped = stop.clone();
-    let service = application.into_make_service_with_connect_info::<SocketAddr>();
-    let serving = tokio::spawn(async move {
-        let stopped = async move { stopped.notified().await };
-        axum::serve(listener, service).with_graceful_shutdown(stopped).await
-    });
+    let stopped = async move { stopped.notified().await };
+    let serving = tokio::spawn(axum_program::serve(cms.clone(), listener, stopped));
 
     let key = {
         let mut change = cms.change(Actor::Operator).await.unwrap();
@@ -123,6 +119,51 @@ async fn an_axum_program_delivers_webhooks() {
 
     stop.notify_one();
     serving.await.unwrap().unwrap();
-    background.stop().await;
+    assert_eq!(cms.webhooks().outcomes().delivered, 1, "the end waits for what is under way");
+}
+
+#[tokio::test]
+async fn an_axum_program_has_routes_of_its_own_and_tells_visitors_apart() {
+    let folder = tempfile::tempdir().unwrap();
+    let cms = site(folder.path()).await;
+    let mut application = axum_program::application(Api::new(cms.clone()).unwrap());
+    let mut ask = async |host: u8, path: &str| {
+        let visitor = ConnectInfo(SocketAddr::from(([192, 0, 2, host], 50_000)));
+        let request = http::Request::get(path).extension(visitor).body(axum::body::Body::empty());
+        let reply = application.call(request.unwrap()).await.unwrap();
+        let left = left(reply.headers());
+        (left, reply.into_body().collect().await.unwrap().to_bytes())
+    };
+    assert_eq!(ask(1, "/hello").await, (None, "from the application".into()));
+    for _ in 0..20 {
+        assert_eq!(ask(1, "/api/settings").await.1, r#"{"data":{}}"#);
+    }
+    let (first, other) = (ask(1, "/api/settings").await.0, ask(2, "/api/settings").await.0);
+    assert_eq!(other, Some(99), "of 100 requests a minute");
+    assert!(first < other, "{first:?}");
+    cms.close().await;
+}
+
+#[tokio::test]
+async fn without_addresses_all_visitors_count_as_one_and_the_log_is_told_once() {
+    let folder = tempfile::tempdir().unwrap();
+    let cms = site(folder.path()).await;
+    let api = Api::new(cms.clone()).unwrap();
+    let log = folder.path().join("log");
+    let file = Arc::new(std::fs::File::create(&log).unwrap());
+    let written = tracing::subscriber::set_default(
+        tracing_subscriber::fmt().with_ansi(false).with_writer(file).finish(),
+    );
+    let mut last = None;
+    for _ in 0..20 {
+        let request = http::Request::get("/api/settings").body(Empty::<bytes::Bytes>::new());
+        let reply = api.handle(request.unwrap()).await;
+        assert_eq!(reply.status(), 200);
+        last = left(reply.headers());
+    }
+    drop(written);
+    assert!(last < Some(90), "{last:?}");
+    let log = std::fs::read_to_string(log).unwrap();
+    assert_eq!(log.matches("cms_http::Peer").count(), 1, "{log}");
     cms.close().await;
 }

@@ -49,21 +49,73 @@ fn every_path_of_the_map_exists() {
     let paths = named();
     assert!(paths.len() > 80, "the map was read: {}", paths.len());
     for path in paths {
-        // `wire/<resource>.rs` and `tests/*.rs` stand for many.
-        let fixed = path.split(['<', '*']).next().expect("a beginning");
-        assert!(root().join(fixed).exists(), "{path} is no longer there");
+        assert!(root().join(fixed(&path)).exists(), "{path} is no longer there");
     }
 }
 
+/// `wire/<resource>.rs` and `tests/*.rs` stand for everything in the folder.
+fn fixed(path: &str) -> &str {
+    path.split(['<', '*']).next().expect("a beginning")
+}
+
+/// A file is on the map by its own name or by that of a folder around it.
 #[test]
-fn every_module_has_its_place_on_the_map() {
-    let named: BTreeSet<String> = named().into_iter().collect();
-    for folder in ["cms-core/src", "cms-http/src", "cms-cli/src", "cms-tui/src"] {
-        for entry in fs::read_dir(root().join(folder)).expect("a folder") {
-            let name = entry.expect("an entry").file_name().to_string_lossy().into_owned();
-            let path = format!("{folder}/{name}");
-            let found = named.iter().any(|known| known.starts_with(&path));
-            assert!(found || name == "lib.rs" || name == "main.rs", "{path} is not on the map");
+fn every_file_has_its_place_on_the_map() {
+    let named = named();
+    let named: BTreeSet<&str> = named.iter().map(|path| fixed(path)).collect();
+    let mut files = Vec::new();
+    for (_, folder) in CRATES.iter().filter(|(_, folder)| *folder != ".") {
+        collect(&root().join(folder), &mut files);
+    }
+    assert!(files.len() > 500, "the crates were read: {}", files.len());
+    let missing: Vec<&String> = files.iter().filter(|file| !on_the_map(file, &named)).collect();
+    assert!(missing.is_empty(), "not on the map: {missing:#?}");
+}
+
+fn on_the_map(file: &str, named: &BTreeSet<&str>) -> bool {
+    let path = Path::new(file);
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    let around = |folder: &Path| named.contains(format!("{}/", folder.display()).as_str());
+    let of_its_folder = ["lib.rs", "main.rs", "mod.rs", "sql.rs", "tests.rs"].contains(&&*name)
+        || name.ends_with("_tests.rs")
+        || path.components().any(|part| part.as_os_str() == "tests");
+    of_its_folder || named.contains(file) || path.ancestors().skip(1).any(around)
+}
+
+/// The Rust files below a folder, from the repository's root.
+fn collect(folder: &Path, files: &mut Vec<String>) {
+    for entry in fs::read_dir(folder).expect("a folder") {
+        let path = entry.expect("an entry").path();
+        if path.is_dir() {
+            collect(&path, files);
+        } else if path.extension().is_some_and(|extension| extension == "rs") {
+            let inside = path.strip_prefix(root()).expect("a path of the repository");
+            files.push(inside.display().to_string());
         }
     }
+}
+
+/// The table of floors in ARCHITECTURE has the floors that the test of imports has, in their order.
+#[test]
+fn the_floors_are_those_that_are_tested() {
+    let text = fs::read_to_string(root().join("ARCHITECTURE.md")).expect("the page");
+    let table = text.split("| floor of cms-core |").nth(1).expect("the table");
+    let written: Vec<&str> = table
+        .lines()
+        .skip(2)
+        .take_while(|line| line.starts_with('|'))
+        .flat_map(|line| {
+            let mut cells = line.split('|').skip(1);
+            let (floor, holds) = (cells.next().unwrap_or(""), cells.next().unwrap_or(""));
+            // The rooms stand in one row, named in its second cell.
+            let names = if floor.contains('`') { floor } else { holds };
+            names.split('`').skip(1).step_by(2).map(|name| name.trim_end_matches('/'))
+        })
+        .collect();
+    let source = fs::read_to_string(root().join("tests/floors/table.rs")).expect("the floors");
+    let core = source.split("const CORE: Floors = &[").nth(1).expect("those of the core");
+    let core = core.split("];").next().expect("their end");
+    let tested: Vec<&str> =
+        core.split('"').skip(1).step_by(2).filter(|name| *name != "crate").collect();
+    assert_eq!(written, tested);
 }

@@ -134,7 +134,7 @@ async fn circles_of_references_are_told() {
     Site::builder().await.plugin(line).open().await;
 }
 
-/// What is declared anew of a column that exists is carried out or refused, never only recorded.
+/// What is declared again of a column that exists is carried out or refused, never only recorded.
 #[tokio::test]
 async fn a_column_becomes_unique_or_is_refused() {
     let columns = |more: Json| {

@@ -2,7 +2,7 @@
 //! both engines.
 //!
 //! What the API answers is kept in `third_party/golden`, one file for both engines;
-//! `UPDATE_GOLDEN=1` writes it anew.
+//! `UPDATE_GOLDEN=1` rewrites it.
 
 mod declare;
 mod postgres;

@@ -5,7 +5,7 @@ use cms_http::{
     client::{Client, ClientError},
     wire::{
         self, NoBody, OneOrPage,
-        item::{Asked, Columns, OneOrMany, Rows, Table},
+        item::{Columns, OneOrMany, Rows, Table, WhichItems},
         parameters::{ById, NoQuery, OneOrList},
     },
 };
@@ -55,7 +55,7 @@ async fn records_keep_the_order_of_their_columns() {
     let made = client.call::<wire::item::Create>(&table, &rows).await.unwrap().data;
     let OneOrMany::Many(made) = made else { panic!("{made:?}") };
 
-    let asked = Asked { table: "settings".into(), ..Asked::default() };
+    let asked = WhichItems { table: "settings".into(), ..WhichItems::default() };
     let read = client.call::<wire::item::Read>(&asked, &NoBody).await.unwrap();
     let OneOrPage::Page(page) = read else { panic!("{read:?}") };
     let texts = |records: &[wire::Record]| -> Vec<String> {

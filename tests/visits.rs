@@ -1,6 +1,7 @@
 //! Visits of funnels: what holds across calls, whoever comes twice, late, or from another place.
 
 mod answers;
+mod bounds;
 mod computed;
 mod counters;
 mod crash;
@@ -106,7 +107,7 @@ async fn a_required_answer_cannot_be_skipped() {
     visit.step(Some(who), json!({"name": ""})).refused(422, "validation_failed").await;
     visit.step(Some(who), json!({"name": "Eve"})).expect(200).await;
     let refused = visit.complete(None).refused(422, "incomplete").await.json();
-    assert_eq!(refused["node_id"], budget, "the way begins anew behind the step");
+    assert_eq!(refused["node_id"], budget, "the way begins again behind the step");
     assert_eq!(visit.column(COMPLETED).await, 0);
     assert_eq!(site.raised("formfunnel.completed").await, 0);
 }
@@ -151,7 +152,7 @@ async fn a_visit_keeps_its_version() {
     let funnel = site.funnel(leads()).await;
     let visit = site.visit("leads").await;
     visit.answers(json!({"name": "Ada"})).await;
-    // The budget step asks for something else now, and the funnel is published anew.
+    // The budget step asks for something else now, and the funnel is published again.
     let line = format!("GET /api/backend/formfunnel?action=get&id={}", funnel.id);
     let mut drawn = site.admin(&line).expect(200).await.data();
     let rev = drawn["rev"].clone();

@@ -4,6 +4,5 @@ mod attacks;
 mod content;
 mod elements;
 mod golden;
-mod picker;
 mod placed;
 mod registry;

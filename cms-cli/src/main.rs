@@ -10,6 +10,7 @@
 //! site      the site, opened in this process or connected to
 //! target    which site a command is about: a folder or an address
 //! prompt    questions
+//! loopback  a port of this machine that a command listens on
 //! flags     the flags that every command takes
 //! contexts  names for addresses, and the sessions there
 //! folder    the folder of a site
@@ -26,6 +27,7 @@ mod flags;
 mod folder;
 mod input;
 mod log;
+mod loopback;
 mod output;
 mod prompt;
 mod reply;

@@ -6,6 +6,7 @@
 //! events     what an embedding program tells: orders, registrations, deployments
 //! access     rights as data: endpoints, rights of keys, permissions of users
 //! fields     field types: what forms and funnels ask people for
+//! conditions rules over answers: evaluated, explained, checked
 //! content    content tables: declared, installed, their values checked
 //! items      records of content tables, as JSON written by the database
 //! keys       API keys
@@ -20,14 +21,16 @@
 //! forms      what visitors submit: judged, stored, listed
 //! funnels    forms of several steps: drawn, checked, published
 //! webhooks   subscriptions to events, their deliveries and history
+//! erasure    everything that is held under an address of mail: found, and removed
 //! ```
 //!
 //! Start with [`Cms::open`]; every write is a [`Change`]. The REST API over it is `cms-http`.
 //!
 //! Modules stand on floors and import only from floors below: `ground`, `settings`, `db`, `events`,
-//! `change`, `base`, `access`, `outbound`, `jobs`, `fields`, `content`, `items`, then the rooms
-//! `audit`, `keys`, `accounts`, `traffic`, `plugins`, `scripts`, `pages`, `media`, `tasks`,
-//! `mail`, `forms`, `funnels`, `webhooks`, and `site` on top. A test checks the imports.
+//! `change`, `base`, `access`, `outbound`, `jobs`, `fields`, `conditions`, `content`, `items`, then
+//! the rooms `audit`, `keys`, `accounts`, `traffic`, `plugins`, `scripts`, `pages`, `media`,
+//! `tasks`, `mail`, `forms`, `funnels`, `webhooks`, `erasure`, and `site` on top. A test checks the
+//! imports.
 
 #[cfg(not(any(feature = "sqlite", feature = "postgres")))]
 compile_error!("cms-core needs a database: enable the feature `sqlite`, `postgres` or both");

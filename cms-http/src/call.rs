@@ -13,7 +13,7 @@ use cms_core::{
 };
 use http::HeaderName;
 use serde::Serialize;
-use serde_json::{Map, Value as Json, json};
+use serde_json::{Map, Value as Json};
 use tokio::time::Instant;
 use tracing::Instrument as _;
 
@@ -266,7 +266,7 @@ impl<'a> Call<'a> {
     pub(crate) fn shown<T: Serialize>(&self, path: &str, id: i64, data: T) -> Success<Data<T>> {
         match self.may_read(path, id) {
             true => Data { data }.into(),
-            false => Success::data(&json!({"id": id}).to_string()),
+            false => Success::only_id(id),
         }
     }
 

@@ -1,5 +1,7 @@
 //! What an API keeps in memory between requests.
 
+use std::sync::Once;
+
 use cms_core::{Code, Error, Result, settings::Settings};
 use http::HeaderName;
 
@@ -11,6 +13,8 @@ pub(crate) struct Kept {
     pub(crate) streams: Streams,
     pub(crate) unread: Unread,
     pub(crate) proxy_header: HeaderName,
+    /// Whether the log was told that requests come without an address.
+    pub(crate) told_of_strangers: Once,
 }
 
 impl Kept {
@@ -27,6 +31,7 @@ impl Kept {
                 settings.http.max_streams.min((settings.http.max_connections / 2).max(1)),
             ),
             proxy_header,
+            told_of_strangers: Once::new(),
         })
     }
 }

@@ -4,11 +4,12 @@ use bytes::Bytes;
 use cms_core::{Error, Result, items::etag};
 use http::{HeaderName, HeaderValue, StatusCode, header};
 use serde::Serialize;
+use serde_json::Value as Json;
 
 use crate::{
     body::{Body, Parts},
     reply::{JSON, Reply},
-    wire::{ReplyKind, envelope::Meta},
+    wire::{Data, OnlyId, ReplyKind, envelope::Meta},
 };
 
 /// How an operation answers: the status of a success, and how it is written.
@@ -30,6 +31,8 @@ enum Content<T> {
     Value(T),
     /// The JSON of a `T` that the database has made.
     Json(String),
+    /// Nothing of a `T` but its id.
+    OnlyId(Json),
     Written(Reply),
     Streamed(Parts),
 }
@@ -50,6 +53,11 @@ impl<T: Serialize> Success<T> {
     /// `{"data": ...}` around JSON that the database has made.
     pub(crate) fn data(json: &str) -> Self {
         Self::json(["{\"data\":", json, "}"].concat())
+    }
+
+    /// The id of a row, for a caller who may write but not read it.
+    pub(crate) fn only_id(id: impl Into<Json>) -> Self {
+        Self::of(Content::OnlyId(id.into()))
     }
 
     /// `{"data": [...], "meta": {...}}` around records that the database has joined.
@@ -123,6 +131,9 @@ impl<T: Serialize> Content<T> {
     fn text(self) -> Result<String> {
         match self {
             Self::Value(value) => serde_json::to_string(&value).map_err(Error::internal),
+            Self::OnlyId(id) => {
+                serde_json::to_string(&Data { data: OnlyId { id } }).map_err(Error::internal)
+            }
             Self::Json(text) => Ok(text),
             Self::Written(reply) => match reply.body.whole() {
                 Some(body) => Ok(String::from_utf8_lossy(body).into_owned()),

@@ -2,9 +2,9 @@
 //!
 //! Tokens are filled by `cms-core`, which also applies the steps: `{{id}}` a primary key that
 //! counts up, `{{json}}` a JSON column, `{{bytes}}` bytes, `{{false}}` and `{{true}}` the booleans,
-//! `{{strict}}` the mark of SQLite's STRICT tables, `{{binary}}` the order of lists in an index,
-//! `{{event_order}}` the column `rowid` of events, which SQLite has by itself, `{{inbox_counts}}`
-//! and `{{inbox_search}}` what keeps the counts of the inbox and the index of its searches.
+//! `{{strict}}` the mark of SQLite's STRICT tables, `{{binary}}` the order of lists in an index.
+//! Three more stand for whole statements, which the engines have in words of their own: [`SQLITE`]
+//! and [`POSTGRES`].
 //!
 //! A published step is never edited: a database that has it would refuse to start. New needs are
 //! new steps.
@@ -60,6 +60,24 @@ pub const ALL: &[Step] = &[
     Step { version: 24, name: "page_links", sql: include_str!("../sql/0024_page_links.sql") },
     Step { version: 25, name: "inbox_view", sql: include_str!("../sql/0025_inbox_view.sql") },
     Step { version: 26, name: "audit_orders", sql: include_str!("../sql/0026_audit_orders.sql") },
+];
+
+/// A token and the statements that it stands for.
+pub type Part = (&'static str, &'static str);
+
+/// `{{inbox_counts}}` keeps the counts of the inbox, `{{inbox_search}}` the index of its searches.
+/// `{{event_order}}` is empty: SQLite has a `rowid` by itself.
+pub const SQLITE: [Part; 3] = [
+    ("{{event_order}}", ""),
+    ("{{inbox_counts}}", include_str!("../sql/sqlite/inbox_counts.sql")),
+    ("{{inbox_search}}", include_str!("../sql/sqlite/inbox_search.sql")),
+];
+
+/// As [`SQLITE`]; `{{event_order}}` is the column `rowid` of events.
+pub const POSTGRES: [Part; 3] = [
+    ("{{event_order}}", include_str!("../sql/postgres/event_order.sql")),
+    ("{{inbox_counts}}", include_str!("../sql/postgres/inbox_counts.sql")),
+    ("{{inbox_search}}", include_str!("../sql/postgres/inbox_search.sql")),
 ];
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! The table of types in docs/field-types.md, made from the code. `UPDATE_GOLDEN=1` writes it anew.
+//! The table of types in docs/field-types.md, made from the code. `UPDATE_GOLDEN=1` rewrites it.
 
 use std::{fmt::Write, fs};
 

@@ -1,5 +1,5 @@
-//! The list of keys in docs/settings.md, made from the defaults file. `UPDATE_GOLDEN=1` writes it
-//! anew.
+//! The list of keys in docs/settings.md, made from the defaults file. `UPDATE_GOLDEN=1` rewrites
+//! it.
 
 use std::{fmt::Write, fs};
 

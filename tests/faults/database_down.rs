@@ -1,4 +1,4 @@
-//! 7: PostgreSQL throws its clients out twice a second, and is started anew; SQLite's file is
+//! 7: PostgreSQL throws its clients out twice a second, and is restarted; SQLite's file is
 //! locked by another process for eight seconds.
 
 use std::{
@@ -147,14 +147,14 @@ async fn disturb(lab: &Lab, time: Duration) -> Vec<Finding> {
         ended,
         ended > 0,
     )];
-    // How to start the server anew: only who started it can say.
+    // How to restart the server: only who started it can say.
     if let Ok(restart) = std::env::var("CMS_TEST_DB_RESTART") {
         let status =
             tokio::task::spawn_blocking(move || Command::new("sh").args(["-c", &restart]).status())
                 .await
                 .unwrap();
         findings.push(Finding::new(
-            "the server is stopped at once and started anew",
+            "the server is stopped at once and restarted",
             "restarted",
             status.unwrap().success(),
         ));

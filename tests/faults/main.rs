@@ -82,7 +82,7 @@ const FAULTS: &[(u8, &str, bool, Experiment)] = &[
     (28, "descriptors and the log are exhausted in turn, among idle sockets", true, |run| {
         exhausted::run(run).boxed()
     }),
-    (29, "memory runs out under load; a process that dies of it is started anew", true, |run| {
+    (29, "memory runs out under load; a process that dies of it is started again", true, |run| {
         memory::run(run).boxed()
     }),
     (27, "random steps beside a model of the queue, with a clock that is moved", false, |run| {

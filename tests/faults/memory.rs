@@ -1,4 +1,4 @@
-//! 29: memory runs out under load, again and again. A process that dies of it is started anew, as
+//! 29: memory runs out under load, again and again. A process that dies of it is restarted, as
 //! systemd would; one that lives must recover when there is memory again.
 
 use std::{

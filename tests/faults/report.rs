@@ -74,7 +74,7 @@ pub fn table(outcomes: &[Outcome]) -> String {
     text
 }
 
-/// Writes docs/faults.md anew.
+/// Rewrites docs/faults.md.
 pub fn write(outcomes: &[Outcome]) {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/faults.md");
     std::fs::write(path, document(outcomes)).expect("docs/faults.md can be written");

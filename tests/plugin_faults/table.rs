@@ -1,4 +1,5 @@
-//! Faults, one each: what is replaced in `base.json`, and what is said about it.
+//! Faults, one each: what is replaced in `base.json`, and what is said about it. Long, because it
+//! is one table: what is not in it is not tested.
 
 /// A fault of a manifest.
 pub(super) struct Fault {

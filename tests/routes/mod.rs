@@ -40,6 +40,8 @@ pub(crate) mod pagebuilder;
 mod pages;
 /// Permission keys that groups can hold.
 mod permissions;
+/// Plugins, their buttons and what these show.
+mod plugins;
 /// Public settings.
 mod settings;
 /// `/sitemap.xml`.

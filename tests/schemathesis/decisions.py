@@ -26,6 +26,10 @@ ALLOWED = [
         "the body must name the funnel that the query names",
     ),
     (
+        r"\w+ /api/backend/formfunnel", "bad_query", r"name different funnels",
+        "id and funnel_id are two names of one funnel, so they must agree",
+    ),
+    (
         r"POST /api/backend/formfunnel#action=(create|save|preview)", "validation_failed",
         r"cannot be stored|cannot be shown", "a drawing is judged as a whole",
     ),

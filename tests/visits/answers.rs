@@ -98,7 +98,7 @@ async fn the_last_call_never_goes_back() {
     visit.answers(json!({"name": "Ada"})).await;
     let early = visit.complete(Some(json!({"name": "Eve"}))).refused(422, "incomplete").await;
     assert_eq!(early.json()["node_id"], funnel.node("budget"));
-    assert!(answered(&visit, "Ada").await, "the step before was not answered anew");
+    assert!(answered(&visit, "Ada").await, "the step before was not answered again");
     assert_eq!(visit.happened("rewound").await, 0);
     assert_eq!(visit.resume().expect(200).await.json()["node"]["name"], "budget");
 }

@@ -1,6 +1,7 @@
 //! The conservation law, over random visitors at random moments, two servers, staff who delete, and
 //! retention: started = completed + abandoned + under way, and at each step entered = answered +
 //! exited + waiting, none negative. Some numbers are compared with a plain model.
+//! Long, because what moves the visitors moves the model too.
 //!
 //! `CMS_TEST_VISITORS` is the number of visitors; 600 without it.
 

@@ -30,7 +30,7 @@ async fn a_lost_lease_is_fenced() {
     assert_eq!(site.database.count(&count).await, 0);
 }
 
-/// 5, alone: the worker that stood still claims the row anew itself, and both attempts end at the
+/// 5, alone: the worker that stood still claims the row again itself, and both attempts end at the
 /// same moment.
 #[tokio::test]
 async fn a_row_that_one_worker_holds_twice_is_written_down() {

@@ -1,7 +1,7 @@
 //! `cms audit`: who did what to which row, from `/api/backend/audit`
 
 use clap::Subcommand;
-use cms_http::wire::{audit::Asked, parameters::Moment};
+use cms_http::wire::{audit::WhichAuditRows, parameters::Moment};
 
 use crate::{
     flags::Flags,
@@ -41,6 +41,6 @@ pub(crate) enum AuditCommand {
 
 pub(crate) async fn run(flags: &Flags, out: &Output, command: AuditCommand) -> Done {
     let AuditCommand::List { table, id, actor, since, until, paging } = command;
-    let which = Asked { table, id, actor, since, until, ..Asked::default() };
+    let which = WhichAuditRows { table, id, actor, since, until, ..WhichAuditRows::default() };
     site::with(flags, out, async |site| acts::print(out, &site.client, which, &paging).await).await
 }

@@ -5,7 +5,7 @@ use cms_http::{
     client::{Ask, Client},
     wire::{
         NoBody, OneOrPage,
-        tables::{Asked, Read},
+        tables::{Read, WhichTables},
     },
 };
 
@@ -32,7 +32,7 @@ pub(crate) async fn run(flags: &Flags, out: &Output, command: TablesCommand) -> 
     site::with(flags, out, async |site| match command {
         TablesCommand::List(paging) => {
             let columns = ["name", "plugin", "rows", "adopted", "multilanguage"];
-            let query = |limit, cursor| Asked { name: None, limit, cursor };
+            let query = |limit, cursor| WhichTables { name: None, limit, cursor };
             reply::list::<Read>(out, &site.client, &paging, &columns, query).await
         }
         TablesCommand::Show { name } => show(out, &site.client, name).await,
@@ -41,7 +41,7 @@ pub(crate) async fn run(flags: &Flags, out: &Output, command: TablesCommand) -> 
 }
 
 async fn show(out: &Output, client: &Client, name: String) -> Done {
-    let asked = Asked { name: Some(name), ..Asked::default() };
+    let asked = WhichTables { name: Some(name), ..WhichTables::default() };
     let answer = client.send(Ask::of::<Read>(&asked, &NoBody)?).await?;
     if out.json {
         return Ok(out.line(&answer.body)?);

@@ -3,16 +3,21 @@
 use cms_core::AuditRow;
 use cms_http::{
     client::Client,
-    wire::audit::{Asked, List},
+    wire::audit::{List, WhichAuditRows},
 };
 
 use super::list::{Paging, list_as};
 use crate::output::{Done, Output};
 
 /// Prints the entries that `which` selects, newest first; its page is that of `paging`.
-pub(crate) async fn print(out: &Output, client: &Client, which: Asked, paging: &Paging) -> Done {
+pub(crate) async fn print(
+    out: &Output,
+    client: &Client,
+    which: WhichAuditRows,
+    paging: &Paging,
+) -> Done {
     let columns = ["id", "created_at", "actor", "action", "table", "row_id", "columns"];
-    let query = |limit, cursor| Asked { limit, cursor, ..which.clone() };
+    let query = |limit, cursor| WhichAuditRows { limit, cursor, ..which.clone() };
     list_as::<List>(out, client, paging, (&columns, cell), query).await
 }
 

@@ -13,14 +13,11 @@ use cms_http::{
 };
 use serde_json::{Map, Value as Json};
 
-use super::call::call;
+use super::{call::call, named};
 use crate::{
     input,
     output::{Done, Exit, Failure},
 };
-
-/// Records of pages.
-pub(crate) const ITEMS: &str = "/api/backend/item";
 
 /// The draft of a page with the reply that shows it.
 pub(crate) struct Seen {
@@ -34,13 +31,8 @@ pub(crate) async fn id_of(client: &Client, page: &str) -> Done<i64> {
         return Ok(id);
     }
     let column = if page.starts_with('/') { "url_rewrite" } else { "view" };
-    let ask = Ask::get(ITEMS).query("table", "pages").query("fields", "id");
-    let ask = ask.query(&format!("filter[{column}][eq]"), page).query("limit", 2);
-    let answer = client.send(ask).await?;
-    let body: Json = serde_json::from_str(&answer.body).map_err(Failure::unexpected)?;
-    let found = body["data"].as_array().cloned().unwrap_or_default();
-    match found.as_slice() {
-        [one] => one["id"].as_i64().ok_or_else(|| Failure::unexpected("a page without id")),
+    match named::records(client, "pages", column, page).await?.as_slice() {
+        [id] => Ok(*id),
         [] => Err(Failure::new(Exit::NotFound, format!("there is no page {page}"))
             .hint("name its id, its address or its view: cms pages list")),
         _ => Err(Failure::usage(format!("the view {page} has several languages"))

@@ -4,7 +4,7 @@ use std::ops::ControlFlow;
 
 use cms_http::{
     client::Client,
-    wire::{NoBody, Operation, inbox, keys, parameters::Limit, webhooks},
+    wire::{NoBody, OneOrPage, OnlyId, Operation, inbox, item, keys, parameters::Limit, webhooks},
 };
 
 use super::{query::list_query, search::each, shapes::Paged};
@@ -74,6 +74,31 @@ pub(crate) async fn submission(client: &Client, named: &str) -> Done<i64> {
     let found = client.call::<inbox::Submissions>(&asked, &NoBody).await?.data;
     let ids: Vec<i64> = found.iter().map(|one| one.submission_id).collect();
     only(("submission", "cms inbox list --search TEXT"), &reference, &ids, ids.len())
+}
+
+/// Ids of the records of a table whose column has this value, two at most: one is meant, more are
+/// too many.
+pub(crate) async fn records(
+    client: &Client,
+    table: &str,
+    column: &str,
+    value: &str,
+) -> Done<Vec<i64>> {
+    let asked = item::WhichItems {
+        table: table.to_owned(),
+        fields: Some("id".to_owned()),
+        limit: Some("2".to_owned()),
+        filters: [(format!("filter[{column}][eq]"), value.to_owned())].into(),
+        ..item::WhichItems::default()
+    };
+    let OneOrPage::Page(page) = client.call::<item::Read>(&asked, &NoBody).await? else {
+        return Err(Failure::unexpected("it holds one record instead of a list"));
+    };
+    let ids = page
+        .data
+        .iter()
+        .map(|record| serde_json::from_str(record.json()).map(|OnlyId::<i64> { id }| id));
+    ids.collect::<Result<_, _>>().map_err(Failure::unexpected)
 }
 
 /// A reference as the service writes it. Over the telephone case, dash and blanks get lost.

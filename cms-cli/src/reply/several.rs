@@ -63,6 +63,7 @@ where
                 columns.iter().map(known).collect()
             }
         };
+        // JSON: it is printed as it came, with members that `One` may not know.
         Ok((answer.json()?["data"].take(), row))
     });
     let (bodies, rows): (Vec<Json>, Vec<Vec<String>>) = changed.await?.into_iter().unzip();

@@ -2,7 +2,7 @@
 //! audit rows, the epochs of the tables and the idempotency record together, or nothing. Long,
 //! because the order of these at a commit is one idea.
 
-mod many;
+pub(crate) mod many;
 
 use std::{collections::BTreeSet, sync::Arc};
 

@@ -6,7 +6,7 @@ use serde_json::{Map, Value as Json};
 
 use super::{
     Operator,
-    operand::{Place, elements, list},
+    operand::{Ordered, elements, list},
     pattern,
 };
 use crate::{FieldError, fields::is_blank};
@@ -306,7 +306,7 @@ impl Judge {
             | Operator::LessOrEqual => {
                 if !is_scalar(value) {
                     self.error("value_shape", at, "one value is expected");
-                } else if Place::of_value(value).is_none() {
+                } else if Ordered::of_value(value).is_none() {
                     let message = "a number, a date, a time or @today is expected: nothing else \
                                    has an order";
                     self.warn("value_not_orderable", at, message);

@@ -19,7 +19,7 @@ pub(super) struct Listed<'a> {
     index: Option<HashSet<Key>>,
 }
 
-/// As what a listed value is found.
+/// A form in which a listed value is looked up.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 enum Key {
     Text(String),

@@ -24,7 +24,7 @@ pub(super) enum Operand {
     /// The elements, and whether they are those of a list.
     Same(Listed<'static>, bool),
     /// Which orders fit, and what is compared with.
-    Order(fn(std::cmp::Ordering) -> bool, Place),
+    Order(fn(std::cmp::Ordering) -> bool, Ordered),
     Contain {
         texts: Option<Needles>,
         elements: Listed<'static>,
@@ -38,12 +38,12 @@ pub(super) enum Operand {
 
 /// What has an order.
 #[derive(Clone, Debug)]
-pub(super) enum Place {
+pub(super) enum Ordered {
     Number(Exact<'static>),
     Moment(Moment),
 }
 
-impl Place {
+impl Ordered {
     pub(super) fn of_value(value: &Json) -> Option<Self> {
         match single(value)? {
             Json::Number(number) => Some(Self::Number(Exact::of(number))),
@@ -130,7 +130,7 @@ impl Operand {
         match self {
             Self::Blank | Self::Never => false,
             Self::Same(value, is_list) => is_same(answer, value, *is_list, ci),
-            Self::Order(fits, place) => place.compare(answer, around).is_some_and(fits),
+            Self::Order(fits, own) => own.compare(answer, around).is_some_and(fits),
             Self::Contain { texts, elements: sought } => match answer {
                 Json::Array(items) => holds_all(items, sought, ci),
                 _ => match (texts, Scalar::of(answer, ci).text()) {
@@ -152,7 +152,7 @@ impl Operand {
 }
 
 fn order(fits: fn(std::cmp::Ordering) -> bool, value: &Json) -> Operand {
-    Place::of_value(value).map_or(Operand::Never, |place| Operand::Order(fits, place))
+    Ordered::of_value(value).map_or(Operand::Never, |own| Operand::Order(fits, own))
 }
 
 /// A blank text occurs nowhere.

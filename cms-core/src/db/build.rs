@@ -6,6 +6,11 @@
 
 use std::{sync::Arc, time::Duration};
 
+#[cfg(feature = "postgres")]
+use tracing::Instrument;
+
+#[cfg(feature = "postgres")]
+use super::statements::span;
 use super::{Db, Pool, Statement};
 use crate::{Error, Result};
 
@@ -102,7 +107,7 @@ impl Db {
                 let mut connection = pool.acquire().await?.detach();
                 // Making an index waits for all transactions before it, however long they take.
                 let wait = sqlx::raw_sql("set lock_timeout = 0").execute(&mut connection);
-                pool.watch(wait).await?;
+                pool.watch(wait.instrument(span("set lock_timeout"))).await?;
                 Ok(IndexTurn::Postgres(connection, pool.clone()))
             }
         }
@@ -130,7 +135,7 @@ impl IndexTurn {
             Self::Postgres(connection, server) => {
                 let take = sqlx::query_scalar(super::Dialect::TRY_LOCK);
                 let take = take.bind(super::Lock::INDEXES.number()).fetch_one(connection);
-                Ok(server.watch(take).await?)
+                Ok(server.watch(take.instrument(span("index turn"))).await?)
             }
         }
     }
@@ -162,6 +167,7 @@ async fn concurrently(connection: &mut sqlx::PgConnection, index: &NewIndex) -> 
     let declared: Option<(String, String)> = sqlx::query_as(index.declaration.sql())
         .bind(&index.table)
         .fetch_optional(&mut *connection)
+        .instrument(span(index.declaration.name()))
         .await?;
     if !index.is_in(declared) {
         return Ok(false);
@@ -169,16 +175,19 @@ async fn concurrently(connection: &mut sqlx::PgConnection, index: &NewIndex) -> 
     let found: Vec<(String, bool, bool)> = sqlx::query_as(Dialect::Postgres.index_states())
         .bind(&index.table)
         .fetch_all(&mut *connection)
+        .instrument(span("index states"))
         .await?;
     match found.iter().find(|(found, ..)| *found == index.name) {
         Some((_, _, true)) => {}
         found => {
             if found.is_some() {
                 let drop = format!("drop index concurrently {}", quote(&index.name));
-                sqlx::raw_sql(AssertSqlSafe(drop)).execute(&mut *connection).await?;
+                let drop = sqlx::raw_sql(AssertSqlSafe(drop)).execute(&mut *connection);
+                drop.instrument(span("drop index")).await?;
             }
             let create = AssertSqlSafe(index.create.clone());
-            let made = sqlx::raw_sql(create).execute(&mut *connection).await;
+            let made = sqlx::raw_sql(create).execute(&mut *connection);
+            let made = made.instrument(span("create index")).await;
             if made.is_err() {
                 remains(connection, index).await?;
             }
@@ -197,11 +206,13 @@ async fn remains(connection: &mut sqlx::PgConnection, index: &NewIndex) -> Resul
     let found: Vec<(String, bool, bool)> = sqlx::query_as(Dialect::Postgres.index_states())
         .bind(&index.table)
         .fetch_all(&mut *connection)
+        .instrument(span("index states"))
         .await?;
     // A table of somebody else may have the name.
     if found.iter().any(|(found, _, valid)| *found == index.name && !valid) {
         let drop = format!("drop index concurrently {}", quote(&index.name));
-        sqlx::raw_sql(AssertSqlSafe(drop)).execute(connection).await?;
+        let drop = sqlx::raw_sql(AssertSqlSafe(drop)).execute(connection);
+        drop.instrument(span("drop index")).await?;
     }
     Ok(())
 }

@@ -76,8 +76,8 @@ async fn postgres(url: &str) -> Result<super::server::Server> {
         ])
         // A process that loses its network during a transaction must not hold its locks for hours.
         .options([("idle_in_transaction_session_timeout", "60000")])
-        // Nor may one that another program holds keep the few connections of this pool: shorter
-        // than PATIENCE, so that reads that wait for a connection get one.
+        // A lock that another program holds must not keep the few connections of this pool.
+        // Shorter than PATIENCE: reads that wait for a connection still get one.
         .options([("lock_timeout", "5000")])
         .statement_cache_capacity(200)
         .disable_statement_logging();

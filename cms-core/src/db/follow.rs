@@ -2,6 +2,11 @@
 
 use std::time::Duration;
 
+#[cfg(feature = "sqlite")]
+use tracing::Instrument;
+
+#[cfg(feature = "sqlite")]
+use super::statements::span;
 use super::{Db, Pool};
 use crate::{Code, Error, Result};
 
@@ -91,8 +96,8 @@ impl Follower {
                     continue;
                 }
                 *believed = 0;
-                let present: i64 =
-                    sqlx::query_scalar(sql::DATA_VERSION).fetch_one(&mut **connection).await?;
+                let read = sqlx::query_scalar(sql::DATA_VERSION).fetch_one(&mut **connection);
+                let present: i64 = read.instrument(span(sql::DATA_VERSION)).await?;
                 if std::mem::replace(version, present) != present {
                     return Ok(());
                 }

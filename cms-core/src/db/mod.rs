@@ -33,6 +33,7 @@ use std::sync::{
 use tracing::Instrument;
 
 pub(crate) use build::{NewIndex, TURN};
+pub(crate) use dialect::PerEngine;
 pub use dialect::{Dialect, Kind};
 pub use epochs::Epochs;
 pub(crate) use guard::Hold;
@@ -113,12 +114,12 @@ impl Db {
 
     async fn uncounted<T: FromRow>(&self, sql: impl Into<Sql>, args: Vec<Value>) -> Result<Vec<T>> {
         let Sql { name, text } = sql.into();
-        let span = || tracing::trace_span!("statement", name);
-        let mut rows = self.fetch(text.clone(), args.clone()).instrument(span()).await;
+        let mut rows =
+            self.fetch(text.clone(), args.clone()).instrument(statements::span(name)).await;
         // The server may have closed a pooled connection, which shows only on use: a read gets one
         // more try.
         if matches!(&rows, Err(e) if e.database().is_some_and(server::is_lost)) {
-            rows = self.fetch(text, args).instrument(span()).await;
+            rows = self.fetch(text, args).instrument(statements::span(name)).await;
         }
         rows?.iter().map(T::from_row).collect()
     }
@@ -242,7 +243,7 @@ impl Db {
     }
 
     /// Overwrites what removed rows have left in SQLite's file and moves its log into it, which
-    /// ends there; `compact` writes the file anew. PostgreSQL does neither: then false.
+    /// ends there; `compact` rewrites the file. PostgreSQL does neither: then false.
     pub(crate) async fn scrub(&self, compact: bool) -> Result<bool> {
         match &self.pool {
             #[cfg(feature = "sqlite")]

@@ -5,7 +5,7 @@
 //!     id: "id",
 //!     created_at: "created_at" => read::time,
 //! } }
-//! statements! { GET = concat!("select ", origin_columns!(), " from cms_origins where id = $1"); }
+//! statements! { GET = concat!("select ", origin_columns!(), " from origins where id = $1"); }
 //! ```
 //!
 //! `origin_columns!()` is the list as a literal. The struct is read in the same order, so no field

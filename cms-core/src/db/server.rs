@@ -22,6 +22,9 @@ use tokio::{
     sync::Mutex,
     time::{Instant, timeout},
 };
+use tracing::Instrument;
+
+use super::statements::span;
 
 /// How long a statement runs before somebody asks, and from one question to the next.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -40,16 +43,16 @@ struct Parts {
     options: PgConnectOptions,
     patience: Duration,
     /// What was answered last: all who wait share it.
-    asked: Mutex<Option<Asked>>,
+    asked: Mutex<Option<Uptime>>,
 }
 
 /// When the server was asked, and how long it had been running then: no time if it did not answer.
-struct Asked {
+struct Uptime {
     at: Instant,
     running: Duration,
 }
 
-impl Asked {
+impl Uptime {
     /// Whether the server was running all the time since a moment.
     fn covers(&self, began: Instant) -> bool {
         self.running >= self.at.saturating_duration_since(began)
@@ -121,7 +124,7 @@ impl Server {
         }
     }
 
-    /// Whether the server is there, and has not begun anew since a moment.
+    /// Whether the server is there, and has not restarted since a moment.
     async fn is_there_since(&self, began: Instant) -> bool {
         let mut asked = self.0.asked.lock().await;
         let recent = asked.take().filter(|asked| asked.at.elapsed() < self.0.patience / 2);
@@ -132,10 +135,11 @@ impl Server {
         asked.insert(answer).covers(began)
     }
 
-    async fn ask(&self) -> Asked {
+    async fn ask(&self) -> Uptime {
         let answer = async {
             let mut connection = self.0.options.connect().await?;
-            let seconds: f64 = sqlx::query_scalar(UPTIME).fetch_one(&mut connection).await?;
+            let read = sqlx::query_scalar(UPTIME).fetch_one(&mut connection);
+            let seconds: f64 = read.instrument(span("uptime")).await?;
             connection.close().await.map(|()| seconds)
         };
         let running = match timeout(ANSWER, answer).await {
@@ -147,7 +151,7 @@ impl Server {
             Ok(Err(sqlx::Error::Io(error))) if is_own(&error) => Duration::MAX,
             Ok(Err(_)) | Err(_) => Duration::ZERO,
         };
-        Asked { at: Instant::now(), running }
+        Uptime { at: Instant::now(), running }
     }
 }
 
@@ -195,7 +199,8 @@ impl Held {
 
     async fn send(&mut self, sql: &'static str) -> sqlx::Result<()> {
         let server = self.server();
-        server.watch(sqlx::raw_sql(sql).execute(&mut **self)).await.map(drop)
+        let done = sqlx::raw_sql(sql).execute(&mut **self).instrument(span(sql));
+        server.watch(done).await.map(drop)
     }
 }
 
@@ -230,7 +235,8 @@ impl Drop for Held {
         runtime.spawn(async move {
             let back = async {
                 if open {
-                    sqlx::raw_sql("rollback").execute(&mut *connection).await?;
+                    let undone = sqlx::raw_sql("rollback").execute(&mut *connection);
+                    undone.instrument(span("rollback")).await?;
                 }
                 connection.return_to_pool().await;
                 Ok::<_, sqlx::Error>(())
@@ -251,7 +257,7 @@ mod tests {
     #[test]
     fn a_server_that_began_anew_is_not_the_same() {
         let began = Instant::now();
-        let asked = |running| Asked { at: began + 2 * PATIENCE, running };
+        let asked = |running| Uptime { at: began + 2 * PATIENCE, running };
         assert!(asked(2 * PATIENCE).covers(began) && asked(Duration::MAX).covers(began));
         assert!(!asked(PATIENCE).covers(began) && !asked(Duration::ZERO).covers(began));
     }

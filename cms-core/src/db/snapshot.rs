@@ -4,7 +4,7 @@ use std::sync::{Arc, atomic::AtomicU64, atomic::Ordering};
 
 use tracing::Instrument;
 
-use super::{Db, FromRow, Pool, Row, Sql, Value, guard, on, server, value};
+use super::{Db, FromRow, Pool, Row, Sql, Value, guard, on, server, statements::span, value};
 use crate::{Error, Result};
 
 /// Reads that all see the database as it was at the first of them. They wait for nobody, and nobody
@@ -30,7 +30,9 @@ impl Db {
         guard::reads_pool("snapshot");
         let tx = match &self.pool {
             #[cfg(feature = "sqlite")]
-            Pool::Sqlite(readers, ..) => Reading::Sqlite(readers.begin().await?),
+            Pool::Sqlite(readers, ..) => {
+                Reading::Sqlite(readers.begin().instrument(span("begin")).await?)
+            }
             #[cfg(feature = "postgres")]
             Pool::Postgres(server) => Reading::Postgres(server.begin(BEGIN).await?),
         };
@@ -47,7 +49,6 @@ impl Snapshot {
     ) -> Result<Vec<T>> {
         let Sql { name, text } = sql.into();
         self.count.fetch_add(1, Ordering::Relaxed);
-        let span = tracing::trace_span!("statement", name);
         let server = match &self.tx {
             #[cfg(feature = "sqlite")]
             Reading::Sqlite(_) => None,
@@ -56,7 +57,7 @@ impl Snapshot {
         };
         on!(&mut self.tx, Reading, tx => {
             let query = sqlx::query_with::<Engine, _>(text, value::bind::<Engine>(args)?);
-            let rows = query.fetch_all(&mut **tx).instrument(span);
+            let rows = query.fetch_all(&mut **tx).instrument(span(name));
             let rows = server::watch(server, rows).await?;
             rows.into_iter().map(|row| T::from_row(&ROW(row))).collect()
         })

@@ -19,10 +19,13 @@ use sqlx::{
 };
 use tokio::sync::{Mutex, OwnedMutexGuard, oneshot};
 
+use tracing::Instrument;
+
 use super::{
     build::NewIndex,
     epochs::{self, Raised},
     files,
+    statements::span,
 };
 use crate::{Code, Error, Result, ground::private, settings::Synchronous};
 
@@ -41,6 +44,7 @@ const HAS_DEFERRED: &str =
     "select exists (select 1 from sqlite_schema where sql like '%initially%deferred%')";
 /// How often the log is tried to be moved into the file while others read it.
 const SCRUBS: u32 = 20;
+const VERSION: &str = "PRAGMA data_version";
 const CHECKPOINT: &str = "PRAGMA wal_checkpoint(TRUNCATE)";
 
 /// Creates the file and its folder when missing, and makes it keep a log of writes.
@@ -90,8 +94,8 @@ pub(super) async fn open(path: &Path, synchronous: Synchronous) -> Result<(Sqlit
     // What is removed is overwritten: the file keeps no visitor's answers in its free space.
     let writing = options.clone().pragma("temp_store", "memory").pragma("secure_delete", "on");
     let mut connection = connect(&writing).await.map_err(unreachable)?;
-    let alone =
-        sqlx::query_scalar(HAS_DEFERRED).fetch_one(&mut connection).await.map_err(unreachable)?;
+    let deferred = sqlx::query_scalar(HAS_DEFERRED).fetch_one(&mut connection);
+    let alone = deferred.instrument(span("deferred keys")).await.map_err(unreachable)?;
     // Half of what SQLite takes by itself: the system keeps the file in memory too. Lists of a
     // million rows are as fast, and four readers take 4 MiB less.
     let reading = options.pragma("query_only", "on").pragma("cache_size", "-1000");
@@ -212,7 +216,7 @@ impl Writer {
     }
 
     /// Moves the log into the file, once no reader needs it. What is removed was overwritten there
-    /// already, unless an earlier version removed it: then `compact` writes the file anew. A task,
+    /// already, unless an earlier version removed it: then `compact` rewrites the file. A task,
     /// for the same reason as [`Writer::begin`]: a caller that goes away ends nothing half-way.
     pub(super) async fn scrub(&self, compact: bool) -> Result<()> {
         let writer = self.clone();
@@ -231,8 +235,8 @@ impl Writer {
                 state.send("pragma temp_store = memory").await?;
                 written?;
             }
-            let moved = sqlx::query_as(CHECKPOINT).fetch_one(&mut state.connection).await;
-            let (busy, ..): (i64, i64, i64) = moved?;
+            let moved = sqlx::query_as(CHECKPOINT).fetch_one(&mut state.connection);
+            let (busy, ..): (i64, i64, i64) = moved.instrument(span(CHECKPOINT)).await?;
             drop(state);
             if busy == 0 {
                 break;
@@ -250,7 +254,7 @@ impl Writer {
 
 impl State {
     async fn send(&mut self, sql: &'static str) -> Result<(), sqlx::Error> {
-        sqlx::query(sql).execute(&mut self.connection).await.map(drop)
+        sqlx::query(sql).execute(&mut self.connection).instrument(span(sql)).await.map(drop)
     }
 
     async fn start(&mut self) -> Result<(), sqlx::Error> {
@@ -280,11 +284,13 @@ impl State {
             let declared: Option<(String, String)> = sqlx::query_as(index.declaration.sql())
                 .bind(&index.table)
                 .fetch_optional(&mut self.connection)
+                .instrument(span(index.declaration.name()))
                 .await?;
             let is_declared = index.is_in(declared);
             if is_declared {
                 let create = sqlx::AssertSqlSafe(index.create.clone());
-                sqlx::raw_sql(create).execute(&mut self.connection).await?;
+                let made = sqlx::raw_sql(create).execute(&mut self.connection);
+                made.instrument(span("create index")).await?;
             }
             self.send(COMMIT).await?;
             Ok::<_, sqlx::Error>(is_declared)
@@ -352,7 +358,8 @@ impl State {
     /// Changes with each commit of other connections, and when they restart the log
     /// (sqlite.org/pragma.html#pragma_data_version).
     async fn version(&mut self) -> Result<i64, sqlx::Error> {
-        sqlx::query_scalar("PRAGMA data_version").fetch_one(&mut self.connection).await
+        let version = sqlx::query_scalar(VERSION).fetch_one(&mut self.connection);
+        version.instrument(span(VERSION)).await
     }
 
     async fn commit(
@@ -362,7 +369,8 @@ impl State {
     ) -> Result<(), sqlx::Error> {
         for table in touched {
             let raise = sqlx::query_scalar(epochs::sql::RAISE.sql()).bind(&table);
-            let epoch = raise.fetch_one(&mut self.connection).await?;
+            let raise = raise.fetch_one(&mut self.connection);
+            let epoch = raise.instrument(span(epochs::sql::RAISE.name())).await?;
             raised.push((table, epoch));
         }
         self.send(COMMIT).await

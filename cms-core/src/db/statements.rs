@@ -28,6 +28,11 @@ impl Statement {
     }
 }
 
+/// The span of a statement that goes to the engine. Disabled it costs a comparison.
+pub(super) fn span(name: &'static str) -> tracing::Span {
+    tracing::trace_span!("statement", name)
+}
+
 /// A statement with its values, to be sent with others in one trip.
 pub(crate) struct Step(pub(crate) Statement, pub(crate) Vec<Value>);
 

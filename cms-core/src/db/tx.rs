@@ -8,7 +8,7 @@ use tracing::Instrument;
 use super::sqlite;
 use super::{
     Db, Dialect, FromRow, Lock, Mark, Row, Sql, Step, Value, args, epochs::Raised, on, server,
-    value,
+    statements::span, value,
 };
 use crate::{Millis, Result};
 
@@ -72,10 +72,10 @@ impl Tx {
         args: Vec<Value>,
     ) -> Result<Vec<T>> {
         let Sql { name, text } = sql.into();
-        let (span, server) = (tracing::trace_span!("statement", name), self.server());
+        let server = self.server();
         on!(self, Tx, tx => {
             let query = sqlx::query_with::<Engine, _>(text, value::bind::<Engine>(args)?);
-            let rows = query.fetch_all(&mut **tx).instrument(span);
+            let rows = query.fetch_all(&mut **tx).instrument(span(name));
             let rows = server::watch(server, rows).await?;
             rows.into_iter().map(|row| T::from_row(&ROW(row))).collect()
         })
@@ -83,22 +83,24 @@ impl Tx {
 
     pub(crate) async fn run(&mut self, sql: impl Into<Sql>, args: Vec<Value>) -> Result<u64> {
         let Sql { name, text } = sql.into();
-        let (span, server) = (tracing::trace_span!("statement", name), self.server());
+        let server = self.server();
         on!(self, Tx, tx => {
             let _ = ROW;
             let query = sqlx::query_with::<Engine, _>(text, value::bind::<Engine>(args)?);
-            let done = query.execute(&mut **tx).instrument(span);
+            let done = query.execute(&mut **tx).instrument(span(name));
             Ok(server::watch(server, done).await?.rows_affected())
         })
     }
 
     /// Runs several statements without arguments.
     pub(crate) async fn script(&mut self, sql: impl Into<Sql>) -> Result<()> {
+        let Sql { name, text } = sql.into();
         let server = self.server();
         on!(self, Tx, tx => {
             let _: Option<Engine> = None;
             let _ = ROW;
-            server::watch(server, sqlx::raw_sql(sql.into().text).execute(&mut **tx)).await?;
+            let done = sqlx::raw_sql(text).execute(&mut **tx).instrument(span(name));
+            server::watch(server, done).await?;
             Ok(())
         })
     }
@@ -109,7 +111,7 @@ impl Tx {
     /// before the first.
     pub(crate) async fn steps(&mut self, steps: Vec<Step>) -> Result<u64> {
         let text = self.dialect().steps(&steps);
-        let (span, server) = (tracing::trace_span!("statement", name = "steps"), self.server());
+        let server = self.server();
         let args = steps.into_iter().flat_map(|Step(_, args)| args).collect();
         on!(self, Tx, tx => {
             use futures_util::TryStreamExt;
@@ -119,7 +121,7 @@ impl Tx {
             let done = sqlx::Executor::fetch_many(&mut **tx, query).try_fold(0, async |last, done| {
                 Ok(done.left().map_or(last, |done| done.rows_affected()))
             });
-            Ok(server::watch(server, done.instrument(span)).await?)
+            Ok(server::watch(server, done.instrument(span("steps"))).await?)
         })
     }
 

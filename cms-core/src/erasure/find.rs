@@ -1,4 +1,4 @@
-//! Where an address is found: place by place, a page at a time, read without a lock.
+//! Where an address is found: stage by stage, a page at a time, read without a lock.
 
 use serde_json::Value as Json;
 
@@ -8,7 +8,7 @@ use crate::{
     db::{Statement, Value, args},
 };
 
-/// How often all places are gone through at most: others write meanwhile.
+/// How often all stages are gone through at most: others write meanwhile.
 const PASSES: u8 = 3;
 /// Submissions that go together.
 const TOGETHER: usize = 50;
@@ -16,7 +16,7 @@ const TOGETHER: usize = 50;
 /// Where the eraser looks, in this order. The submissions are the last, because by them everything
 /// else of a person is known.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Place {
+pub(super) enum Stage {
     Visits,
     Forms,
     Events,
@@ -62,7 +62,7 @@ impl Kind {
     }
 }
 
-impl Place {
+impl Stage {
     pub(super) const FIRST: Self = Self::Visits;
 
     const fn next(self) -> Self {
@@ -83,7 +83,7 @@ impl Place {
     }
 }
 
-/// Rows of one place that hold the address.
+/// Rows of one stage that hold the address.
 #[derive(Debug)]
 pub struct Found(pub(super) What);
 
@@ -103,38 +103,38 @@ impl Eraser {
     /// `unavailable` when the database cannot be reached.
     pub async fn find(&mut self) -> Result<Option<Found>> {
         loop {
-            let found = match self.place {
-                Place::Visits => {
+            let found = match self.stage {
+                Stage::Visits => {
                     self.visits = self.all(sql::VISITS).await?;
                     None
                 }
-                Place::Forms => {
+                Stage::Forms => {
                     self.forms = self.all(sql::FORMS).await?;
                     None
                 }
-                Place::Events => self.events().await?.map(What::Events),
-                Place::Rows(kind) => {
+                Stage::Events => self.events().await?.map(What::Events),
+                Stage::Rows(kind) => {
                     let rows = self.rows(kind.statement()).await?;
                     rows.map(|rows| What::Rows(kind, rows))
                 }
-                Place::Rest if self.after.is_empty() => {
+                Stage::Rest if self.after.is_empty() => {
                     self.after = "once".to_owned();
                     Some(What::Rest)
                 }
-                Place::Rest => None,
-                Place::RemoveForms => self.part(false).map(What::Forms),
-                Place::RemoveVisits => self.part(true).map(What::Visits),
-                Place::End if self.hit && !self.only_looks && self.passes < PASSES => {
+                Stage::Rest => None,
+                Stage::RemoveForms => self.part(false).map(What::Forms),
+                Stage::RemoveVisits => self.part(true).map(What::Visits),
+                Stage::End if self.hit && !self.only_looks && self.passes < PASSES => {
                     self.passes += 1;
-                    (self.place, self.hit) = (Place::FIRST, false);
+                    (self.stage, self.hit) = (Stage::FIRST, false);
                     continue;
                 }
-                Place::End => return Ok(None),
+                Stage::End => return Ok(None),
             };
             match found {
                 Some(what) => return Ok(Some(Found(what))),
                 None => {
-                    self.place = self.place.next();
+                    self.stage = self.stage.next();
                     self.after.clear();
                 }
             }

@@ -6,7 +6,7 @@
 //! copies   files that hold it still                  receipt  what was done
 //! ```
 //!
-//! Pages are found without a lock and removed in changes of their own, each judged anew. The
+//! Pages are found without a lock and removed in changes of their own, each judged again. The
 //! submissions go last: whoever is interrupted calls again, finds the person by them, and goes on.
 
 mod copies;
@@ -37,10 +37,10 @@ pub struct Eraser {
     needles: Needles,
     /// Nothing is removed.
     only_looks: bool,
-    place: find::Place,
-    /// The last row that was looked at in this place.
+    stage: find::Stage,
+    /// The last row that was looked at in this stage.
     after: String,
-    /// How often all places were gone through, and whether this time anything was found.
+    /// How often all stages were gone through, and whether this time anything was found.
     passes: u8,
     hit: bool,
     /// The person's submissions, of funnels and of forms.
@@ -57,7 +57,7 @@ impl Eraser {
             address: address.clone(),
             needles: Needles::of(address.as_str()),
             only_looks,
-            place: find::Place::FIRST,
+            stage: find::Stage::FIRST,
             after: String::new(),
             passes: 0,
             hit: false,

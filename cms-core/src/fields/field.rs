@@ -2,12 +2,12 @@
 
 use serde_json::{Map, Value as Json};
 
-use super::{Context, FieldType, asked::Asked, common::Common};
+use super::{Context, FieldType, common::Common, typed_field::TypedField};
 use crate::FieldError;
 
 /// A field that people fill in.
 pub struct Field {
-    asked: Asked,
+    typed: TypedField,
     field_type: &'static FieldType,
 }
 
@@ -26,14 +26,14 @@ impl Field {
     /// `bad_config` for an unknown or wrong setting.
     pub fn read(declared: &Json) -> Result<Self, FieldError> {
         let find = |name: &str| FieldType::find(name).map(|found| (found.read, found));
-        let (asked, field_type) = Asked::read(declared, find)?;
-        Ok(Self { asked, field_type })
+        let (typed, field_type) = TypedField::read(declared, find)?;
+        Ok(Self { typed, field_type })
     }
 
     /// Its id: answers stand under it.
     #[must_use]
     pub fn id(&self) -> &str {
-        &self.asked.id
+        &self.typed.id
     }
 
     /// The name of its type.
@@ -45,7 +45,7 @@ impl Field {
     /// The settings that every field has.
     #[must_use]
     pub fn common(&self) -> &Common {
-        &self.asked.common
+        &self.typed.common
     }
 
     /// Takes its answer out of `given`, in the form in which it is stored, with what is stored
@@ -59,13 +59,13 @@ impl Field {
         given: &Map<String, Json>,
         context: &Context,
     ) -> Result<Vec<(String, Json)>, FieldError> {
-        self.asked.take(given, context)
+        self.typed.take(given, context)
     }
 
     /// The fields that its value is computed from; None for a field that is not computed.
     #[must_use]
     pub fn computed_from(&self) -> Option<Vec<&str>> {
-        self.asked.formula().map(|formula| formula.fields())
+        self.typed.formula().map(|formula| formula.fields())
     }
 
     /// Its value over these answers, by the ids of their fields. Nothing for a field that is not
@@ -73,26 +73,26 @@ impl Field {
     /// missing.
     #[must_use]
     pub fn compute(&self, answers: &Map<String, Json>) -> Option<Json> {
-        self.asked.compute(answers)
+        self.typed.compute(answers)
     }
 
     /// The names under which its answer is stored: its id, then what may stand beside it. None for
     /// what is only read.
     #[must_use]
     pub fn names(&self) -> Vec<String> {
-        self.asked.names()
+        self.typed.names()
     }
 
     /// A stored answer as people read it in a sentence; `, ` stands between several values. Not
     /// escaped.
     #[must_use]
     pub fn text(&self, answer: &Json) -> String {
-        self.asked.text(answer)
+        self.typed.text(answer)
     }
 
     /// The same in a table, where `; ` stands between several values.
     #[must_use]
     pub fn cell(&self, answer: &Json) -> String {
-        self.asked.cell(answer)
+        self.typed.cell(answer)
     }
 }

@@ -7,13 +7,13 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value as Json, json};
 
 use super::{
-    Context,
-    asked::{Asked, Reads, read},
-    choice, contact, date, email, input, is_blank,
+    Context, choice, contact, date, email, input, is_blank,
     kind::{Kind, Refusal, ordered, refuse},
     number,
     options::{self, Choice},
-    phone, time, truth, url,
+    phone, time, truth,
+    typed_field::{Reads, TypedField, read},
+    url,
 };
 
 /// Options in an order of one's own.
@@ -130,7 +130,7 @@ pub(super) struct Repeater {
     max_rows: usize,
     /// The columns, once they are read.
     #[serde(skip)]
-    read: OnceLock<Vec<Asked>>,
+    read: OnceLock<Vec<TypedField>>,
 }
 
 /// The types that fit a cell.
@@ -159,13 +159,13 @@ impl Default for Repeater {
 }
 
 impl Repeater {
-    fn columns(&self) -> Result<&[Asked], Refusal> {
+    fn columns(&self) -> Result<&[TypedField], Refusal> {
         if let Some(read) = self.read.get() {
             return Ok(read);
         }
         let column = |declared: &Json| {
-            Asked::read(declared, |name| Some((cell(name)?, ())))
-                .map(|(asked, ())| asked)
+            TypedField::read(declared, |name| Some((cell(name)?, ())))
+                .map(|(column, ())| column)
                 .or_else(|fault| refuse("bad_config", format!("columns: {}", fault.message)))
         };
         let columns = self.columns.iter().map(column).collect::<Result<_, _>>()?;
@@ -208,7 +208,7 @@ impl Kind for Repeater {
     fn text(&self, answer: &Json) -> String {
         let Ok(columns) = self.columns() else { return String::new() };
         let row = |row: &Json| {
-            let cell = |column: &Asked| row.get(&column.id).map(|cell| column.text(cell));
+            let cell = |column: &TypedField| row.get(&column.id).map(|cell| column.text(cell));
             columns.iter().filter_map(cell).collect::<Vec<_>>().join(", ")
         };
         answer.as_array().into_iter().flatten().map(row).collect::<Vec<_>>().join("; ")

@@ -12,7 +12,6 @@
 //! ```
 
 mod all;
-mod asked;
 mod blank;
 mod choice;
 mod common;
@@ -42,6 +41,7 @@ mod tests;
 mod text;
 mod time;
 mod truth;
+mod typed_field;
 mod upload;
 mod url;
 

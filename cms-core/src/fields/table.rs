@@ -5,12 +5,13 @@ use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use serde_json::{Map, Value as Json, json};
 
 use super::{
-    asked::{Reads, read},
     choice,
     common::Common,
     contact, date, email, grid, input,
     kind::Kind,
-    listed, number, phone, scale, special, time, truth, upload, url,
+    listed, number, phone, scale, special, time, truth,
+    typed_field::{Reads, read},
+    upload, url,
 };
 
 /// Where editors list a type.

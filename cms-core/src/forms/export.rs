@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use futures_util::{StreamExt as _, stream, stream::BoxStream};
 use serde_json::{Map, Value as Json};
 
-use super::{Forms, SubmissionDetail, SubmissionFilter, WhichForm, sql, submission::Place};
+use super::{Forms, SubmissionDetail, SubmissionFilter, WhichForm, sql, submission::Position};
 use crate::{Result, fields::Answer};
 
 /// Rows that are read at once: each may hold the answers of a whole request.
@@ -37,7 +37,7 @@ impl Forms {
         let fields = self.0.known.fields(&form)?;
         let answers: Vec<String> = fields.iter().flat_map(|field| field.names()).collect();
         let names = [&FIRST.map(str::to_owned)[..], &answers, &[LAST.to_owned()]].concat();
-        let begun = (self.0.base.clone(), None::<Place>, VecDeque::new(), false);
+        let begun = (self.0.base.clone(), None::<Position>, VecDeque::new(), false);
         let rows = stream::try_unfold(begun, move |(base, mut before, mut read, mut ended)| {
             let (filter, answers) = (filter.clone(), answers.clone());
             async move {

@@ -1,6 +1,6 @@
 //! Statements of forms and submissions.
 
-use super::{Submission, SubmissionDetail, SubmissionFilter, form::Form, submission::Place};
+use super::{Submission, SubmissionDetail, SubmissionFilter, form::Form, submission::Position};
 use crate::{
     Change, Error, Millis, Result,
     db::{Db, Statement, Value, args, read, record, statements},
@@ -40,7 +40,7 @@ macro_rules! by_id {
     };
 }
 
-/// Submissions that a filter selects, newest first, from before a place.
+/// Submissions that a filter selects, newest first, from before a position.
 macro_rules! newest {
     ($columns:expr, $of:literal) => {
         concat!(
@@ -129,7 +129,7 @@ pub(super) async fn within_hour(change: &mut Change, form: i64, most: i64) -> Re
 }
 
 /// The values of `$1` to `$5`.
-fn selected(filter: &SubmissionFilter, before: Option<Place>, limit: i64) -> Vec<Value> {
+fn selected(filter: &SubmissionFilter, before: Option<Position>, limit: i64) -> Vec<Value> {
     let (at, id) = before.unwrap_or((Millis::MAX, i64::MAX));
     let (since, until) = (filter.since.unwrap_or(Millis::MIN), filter.until.unwrap_or(Millis::MAX));
     args![at, id, since, until, limit]
@@ -139,7 +139,7 @@ pub(super) async fn list(
     db: &Db,
     form: Option<i64>,
     filter: &SubmissionFilter,
-    before: Option<Place>,
+    before: Option<Position>,
     limit: i64,
 ) -> Result<Vec<Submission>> {
     let (statement, more) = match (form, filter.spam) {
@@ -155,7 +155,7 @@ pub(super) async fn details(
     db: &Db,
     form: i64,
     filter: &SubmissionFilter,
-    before: Option<Place>,
+    before: Option<Position>,
     limit: i64,
 ) -> Result<Vec<SubmissionDetail>> {
     let (statement, more) = match filter.spam {

@@ -48,4 +48,4 @@ pub struct SubmissionFilter {
 }
 
 /// Where a submission stands in the list.
-pub(super) type Place = (Millis, i64);
+pub(super) type Position = (Millis, i64);

@@ -1,9 +1,11 @@
 //! What was submitted: a list, one, its removal.
 
-use super::{Forms, Submission, SubmissionDetail, SubmissionFilter, TABLE, sql, submission::Place};
+use super::{
+    Forms, Submission, SubmissionDetail, SubmissionFilter, TABLE, sql, submission::Position,
+};
 use crate::{AuditEntry, Change, Code, Direction, Error, Page, Paging, Result, ground::ListName};
 
-fn place(bytes: &[u8]) -> Option<Place> {
+fn position(bytes: &[u8]) -> Option<Position> {
     let number = |part: &[u8]| part.try_into().ok().map(i64::from_be_bytes);
     bytes.split_at_checked(8).and_then(|(at, id)| Some((number(at)?, number(id)?)))
 }
@@ -30,7 +32,7 @@ impl Forms {
         let list = base.list(ListName::Submissions).of(filter);
         let read = async |before, limit| sql::list(base.db(), form, filter, before, limit).await;
         let key = |row: &Submission| [row.at.to_be_bytes(), row.id.to_be_bytes()].concat();
-        Page::by_key(list, paging, place, read, key).await
+        Page::by_key(list, paging, position, read, key).await
     }
 
     /// One submission with its answers.

@@ -215,6 +215,7 @@ impl Items {
         let key = Key::from_json(&table, &key)?;
         if table.multilanguage && !columns.contains(&"base_id") {
             let Statement { sql, args } = write::own_base(&table, &key);
+            // No row is hit when a default or a trigger of the table has set it already.
             let based = change.run(AssertSqlSafe(sql), args).await;
             based.map_err(|e| write::refused(&table, e, &[]))?;
             json = None;

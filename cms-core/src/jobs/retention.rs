@@ -3,7 +3,7 @@
 use crate::{
     Actor, Millis, Result,
     base::Base,
-    db::{Statement, Value, args},
+    db::{Statement, Value, args, watched},
 };
 
 /// Rows that a statement with `limit 1000` removes at most.
@@ -34,14 +34,19 @@ pub(crate) async fn expire(base: &Base, due: &[Expiring]) -> Result<u64> {
 pub(crate) async fn remove(base: &Base, statement: Statement, args: Vec<Value>) -> Result<u64> {
     let mut removed = 0;
     for _ in 0..MAX_BATCHES {
-        let mut change = base.change(Actor::System).await?;
-        let batch = change.run(statement, args.clone()).await?;
-        change.commit().await?;
+        let batch = watched(remove_batch(base, statement, args.clone())).await?;
         removed += batch;
         if batch < BATCH {
             break;
         }
     }
+    Ok(removed)
+}
+
+async fn remove_batch(base: &Base, statement: Statement, args: Vec<Value>) -> Result<u64> {
+    let mut change = base.change(Actor::System).await?;
+    let removed = change.run(statement, args).await?;
+    change.commit().await?;
     Ok(removed)
 }
 

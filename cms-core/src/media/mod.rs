@@ -65,7 +65,7 @@ use self::{
 use crate::{
     Actor, Change, Code, Error, Millis, Paging, Result,
     base::Base,
-    db::Lock,
+    db::{Lock, watched},
     events::{MEDIA_DELETED, MEDIA_UPLOADED, MediaData},
     items::{Filter, IfMatch, Items, List, Op, Query, Written},
     pages::Pages,
@@ -278,10 +278,11 @@ impl Media {
     async fn remove_unless_known(&self, name: &Name) -> Result<Fate> {
         self.answers(name).await?;
         let (media, name) = (self.clone(), name.clone());
-        // Who stops waiting does not stop it: the lock is held until the store has answered.
-        let removal = tokio::spawn(async move {
-            // On SQLite the row may be gone in a commit that is not on the disk yet: that one ends
-            // before this change, and does not share its end.
+        // A task of its own: a caller that stops waiting does not end it, and the lock is held
+        // until the store has answered.
+        let removal = tokio::spawn(watched(async move {
+            // On SQLite the commit that removed the row may not be on the disk yet. `large` brings
+            // it there first, and begins a transaction of its own.
             let alone = async || media.0.base.change(Actor::System).await?.large().await;
             let mut change = match alone().await {
                 // Another process wrote in between, and nothing has been read yet.
@@ -295,7 +296,7 @@ impl Media {
             let fate = media.remove(&name).await;
             drop(change);
             fate
-        });
+        }));
         removal.await.map_err(Error::internal)?
     }
 

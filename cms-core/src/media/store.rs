@@ -141,7 +141,8 @@ impl Media {
             #[cfg(feature = "s3")]
             Store::Bucket(_) => {
                 let staged = Staged(Some((self.clone(), name.clone())));
-                // Who stops waiting does not stop it: parts are ended, or given up.
+                // A task of its own: a caller that stops waiting does not leave parts of an
+                // upload behind.
                 let sent = tokio::spawn(async move {
                     if let Some((media, name)) = &staged.0
                         && let Store::Bucket(bucket) = &media.0.store

@@ -118,7 +118,7 @@ impl Pages {
         let named = serde_json::to_string(&named).map_err(Error::internal)?;
         let db = self.base().db();
         let args = args![named, language, room as i64, most as i64, page];
-        db.all(sql::parts(db.dialect()), args).await
+        db.all(db.dialect().of(&sql::PARTS), args).await
     }
 }
 

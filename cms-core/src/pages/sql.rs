@@ -1,6 +1,6 @@
 //! The statements of the public reads.
 
-use crate::db::{Dialect, Statement, record, statements};
+use crate::db::{PerEngine, Statement, record, statements};
 
 /// A page, and one of its published versions.
 pub(super) struct Found {
@@ -97,13 +97,7 @@ macro_rules! parts {
         )
     };
 }
-const PARTS_SQLITE: Statement = parts!("PARTS_SQLITE", "json_each($1) e");
-const PARTS_POSTGRES: Statement =
-    parts!("PARTS_POSTGRES", "json_array_elements(cast($1 as json)) e(value)");
-
-pub(crate) const fn parts(dialect: Dialect) -> Statement {
-    match dialect {
-        Dialect::Sqlite => PARTS_SQLITE,
-        Dialect::Postgres => PARTS_POSTGRES,
-    }
-}
+pub(crate) const PARTS: PerEngine<Statement> = PerEngine {
+    sqlite: parts!("PARTS_SQLITE", "json_each($1) e"),
+    postgres: parts!("PARTS_POSTGRES", "json_array_elements(cast($1 as json)) e(value)"),
+};

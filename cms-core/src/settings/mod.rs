@@ -3,7 +3,7 @@
 //! `settings.default.toml` is the one list of keys and defaults. To add a setting, add a line with
 //! a comment there and a field in [`Settings`] or one of its tables. Add a rule in `validate.rs` if
 //! the type does not express it, and a line in [`SECRET_KEYS`] if it is secret. Write
-//! `docs/settings.md` anew: `UPDATE_GOLDEN=1 cargo test -p cms-tests all_keys`. Tests find
+//! `docs/settings.md` again: `UPDATE_GOLDEN=1 cargo test -p cms-tests all_keys`. Tests find
 //! omissions.
 
 mod cidr;

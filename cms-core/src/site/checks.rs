@@ -70,10 +70,7 @@ impl Cms {
     /// # Errors
     /// `unavailable` when the database cannot be reached.
     pub async fn missing_search_index(&self) -> Result<Option<&'static str>> {
-        let dialect = self.db().dialect();
-        let Some(ask) = dialect.has_search_index() else { return Ok(None) };
-        let (there,): (bool,) = self.db().one(ask, args![]).await?;
-        Ok(dialect.search_index().filter(|_| !there))
+        self.funnels().missing_search_index().await
     }
 
     /// Reads the whole file of SQLite. Returns the first damage found.

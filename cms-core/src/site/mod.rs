@@ -128,10 +128,11 @@ impl Cms {
     }
 
     /// As [`Cms::change`] by the service itself, while a request waits for it: SQLite's writer is
-    /// waited for 10 s at most.
+    /// waited for 10 s at most. Only servers need this.
     ///
     /// # Errors
     /// `unavailable` when the database cannot be reached, or its writer is not free in time.
+    #[doc(hidden)]
     pub async fn change_in_time(&self) -> Result<Change> {
         self.0.base.change_in_time().await
     }

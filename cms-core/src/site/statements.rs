@@ -42,8 +42,8 @@ fn all(dialect: Dialect) -> Vec<db::Statement> {
     all.extend(funnels::statements().concat());
     all.extend(mail::statements().concat());
     all.extend(webhooks::statements().concat());
-    all.extend(dialect.many().all());
-    all.push(pages::sql::parts(dialect));
+    all.extend(dialect.of(&change::many::sql::MANY).all());
+    all.push(dialect.of(&pages::sql::PARTS));
     if dialect == Dialect::Postgres {
         all.extend([keys::sql::FIND_LOCKED, accounts::sessions::sql::FIND_LOCKED]);
     }

@@ -18,8 +18,8 @@ pub(crate) use self::subscriptions::{CLAIMS, catalogue::Registered};
 pub use self::{
     deliver::{
         PING, Pinged,
+        claimed::Settled,
         counters::{Backlog, Outcomes},
-        task::Settled,
         worker::Worker,
     },
     history::{
@@ -75,7 +75,7 @@ impl Webhooks {
     /// the number of rows.
     pub(crate) async fn expire(&self) -> Result<u64> {
         let (base, now) = (&self.0.base, self.0.base.clock().now());
-        if let Some(sql) = base.db().dialect().restored_events() {
+        if let Some(sql) = base.db().dialect().of(&history::feed::sql::RESTORED) {
             let mut change = base.change(crate::Actor::System).await?;
             change.run(sql, Vec::new()).await?;
             change.commit().await?;

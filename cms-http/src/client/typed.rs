@@ -7,7 +7,7 @@ use super::{
     Answer, Client, ClientError,
     ask::{Ask, JSON, encoded},
 };
-use crate::wire::{self, Body as _, BodyKind, Operation, ReplyKind};
+use crate::wire::{self, Body as _, BodyKind, Data, OnlyId, Operation, ReplyKind};
 
 impl Ask {
     /// Asks for an operation; parameters in the path are taken from the query.
@@ -72,9 +72,8 @@ impl Answer {
     /// The id in a reply to a caller who may write but not read: the write is done.
     #[must_use]
     pub fn only_id(&self) -> Option<Json> {
-        let body: Json = serde_json::from_str(&self.body).ok()?;
-        let data = body.get("data")?.as_object().filter(|data| data.len() == 1)?;
-        data.get("id").cloned()
+        let body: Data<OnlyId> = serde_json::from_str(&self.body).ok()?;
+        Some(body.data.id)
     }
 }
 

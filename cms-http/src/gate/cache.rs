@@ -7,7 +7,7 @@ use super::visit::Visit;
 use crate::{
     call::{API_KEY, SESSION_COOKIE},
     caller::Caller,
-    replies::{Asked, Key},
+    replies::{Key, Lookup},
 };
 
 /// Where callers read records.
@@ -33,16 +33,16 @@ pub(super) fn source<'v>(cms: &Cms, visit: &'v Visit) -> Option<Source<'v>> {
 
 /// The reply that is asked for, if it may be kept: one for visitors, or one for callers that is
 /// made from what counts its `changes`.
-pub(super) async fn asked<'v>(
+pub(super) async fn lookup<'v>(
     cms: &'v Cms,
     visit: &'v Visit,
     caller: &Caller,
     changes: Option<i64>,
-) -> Result<Option<Asked<'v>>> {
+) -> Result<Option<Lookup<'v>>> {
     let request = &visit.request;
     if let Some(changes) = changes {
         let (key, rules) = (key("", visit), cms.cache().rules().await?);
-        return Ok(key.map(|key| Asked::by_caller(cms, key, &request.path, changes, rules)));
+        return Ok(key.map(|key| Lookup::by_caller(cms, key, &request.path, changes, rules)));
     }
     let tables = visit.route.map_or(&[][..], |route| route.tables);
     let visitor = visit.is_read()
@@ -64,7 +64,7 @@ pub(super) async fn asked<'v>(
     if let (Some(key), Some(_)) = (&mut key, visit.route.and_then(|route| route.endpoint)) {
         key.extend(tables.iter().flat_map(|table| [table.as_bytes(), b"\0"]).flatten());
     }
-    Ok(key.map(|key| Asked::by_visitor(cms, key, &request.path, tables, rules)))
+    Ok(key.map(|key| Lookup::by_visitor(cms, key, &request.path, tables, rules)))
 }
 
 /// Host, path and sorted query: all that a reply depends on.

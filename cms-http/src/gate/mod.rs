@@ -39,7 +39,7 @@ use crate::{
     demand::Named,
     idempotency,
     kept::Kept,
-    replies::Asked,
+    replies::Lookup,
     reply::Reply,
     routes,
     wire::Content,
@@ -77,14 +77,14 @@ where
     found.caller = caller;
     let caller = &found.caller;
 
-    let asked = cache::asked(cms, visit, caller, changes).await?;
-    if let Some(asked) = asked.as_ref().filter(|asked| asked.is_by_visitor())
-        && let Some(reply) = kept.replies.find(asked)
+    let lookup = cache::lookup(cms, visit, caller, changes).await?;
+    if let Some(lookup) = lookup.as_ref().filter(|lookup| lookup.is_by_visitor())
+        && let Some(reply) = kept.replies.find(lookup)
     {
         return Ok(conditional::answer(visit, reply));
     }
     // In a box, so that a kept reply does not carry the room of what follows.
-    Box::pin(act(cms, kept, visit, asked, body, found)).await
+    Box::pin(act(cms, kept, visit, lookup, body, found)).await
 }
 
 /// Judges the rights and runs the handler.
@@ -92,7 +92,7 @@ async fn act<B>(
     cms: &Cms,
     kept: &Kept,
     visit: &Visit,
-    asked: Option<Asked<'_>>,
+    lookup: Option<Lookup<'_>>,
     body: B,
     found: &mut Findings,
 ) -> Result<Reply>
@@ -150,9 +150,9 @@ where
         // The caller may have been revoked meanwhile.
         call.judge_again().await?;
     }
-    let reply = match &asked {
-        Some(asked) => {
-            kept.replies.get(cms, asked, || (operation.handler)(&call, Content::Empty)).await
+    let reply = match &lookup {
+        Some(lookup) => {
+            kept.replies.get(cms, lookup, || (operation.handler)(&call, Content::Empty)).await
         }
         None => {
             let handled = (operation.handler)(&call, sent.content);

@@ -23,9 +23,8 @@ pub(super) fn client(
 }
 
 /// Tells the log, once, that the embedding server does not pass addresses on.
-pub(super) fn warn_of_strangers() {
-    static TOLD: Once = Once::new();
-    TOLD.call_once(|| {
+pub(super) fn warn_of_strangers(told: &Once) {
+    told.call_once(|| {
         tracing::warn!(
             "requests come without the extension cms_http::Peer: all visitors count as one, and \
              the limiter refuses them together"

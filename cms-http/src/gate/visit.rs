@@ -60,7 +60,7 @@ impl Visit {
         let logged_in = extensions.get::<FrontendLogin>().is_some();
         asked_host(&uri, &mut headers);
         if peer.is_none() && !operator && !in_process {
-            sender::warn_of_strangers();
+            sender::warn_of_strangers(&kept.told_of_strangers);
         }
         let client = sender::client(cms, &kept.proxy_header, peer, &headers);
         let (request, unreadable) = Canonical::read(method, &uri, headers);

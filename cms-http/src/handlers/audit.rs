@@ -4,10 +4,10 @@ use cms_core::{ActorName, AuditFilter, AuditRow, Result};
 
 use crate::{
     call::Call,
-    wire::{Page, audit::Asked},
+    wire::{Page, audit::WhichAuditRows},
 };
 
-pub(crate) async fn list(call: &Call<'_>, asked: Asked) -> Result<Page<AuditRow>> {
+pub(crate) async fn list(call: &Call<'_>, asked: WhichAuditRows) -> Result<Page<AuditRow>> {
     let tables = asked.table.iter().flat_map(|names| names.split(','));
     let filter = AuditFilter {
         tables: tables.map(str::to_owned).collect(),

@@ -1,7 +1,7 @@
 //! `/api/formfunnel`
 
 use cms_core::{
-    Code, Error, Result,
+    Change, Code, Error, Result,
     funnels::{
         AnswerStep, CompleteVisit, Completed, ResumeVisit, Resumed, StartVisit, Started, Stepped,
         UploadFor, Uploaded, Visitor,
@@ -10,6 +10,7 @@ use cms_core::{
 };
 use futures_util::StreamExt as _;
 use http::header;
+use serde::Serialize;
 
 use crate::{
     call::Call,
@@ -63,8 +64,18 @@ pub(crate) async fn step(
     let funnels = call.cms.funnels();
     let visit = funnels.visit(&body.session_uuid).await?;
     let mut change = call.change().await?;
-    match funnels.step(&mut change, &visit, &body).await? {
-        Ok(stepped) => call.commit(change, stepped, false).await,
+    let stepped = funnels.step(&mut change, &visit, &body).await?;
+    commit(call, change, stepped).await
+}
+
+/// Ends a change of a visit. What it notes of a refused call stays too.
+async fn commit<T: Serialize>(
+    call: &Call<'_>,
+    change: Change,
+    outcome: Result<T>,
+) -> Result<Success<T>> {
+    match outcome {
+        Ok(reply) => call.commit(change, reply, false).await,
         Err(refused) => {
             change.commit().await?;
             Err(refused)
@@ -80,13 +91,8 @@ pub(crate) async fn complete(
     let funnels = call.cms.funnels();
     let visit = funnels.visit(&body.session_uuid).await?;
     let mut change = call.change().await?;
-    match funnels.complete(&mut change, &visit, &body).await? {
-        Ok(completed) => call.commit(change, completed, false).await,
-        Err(refused) => {
-            change.commit().await?;
-            Err(refused)
-        }
-    }
+    let completed = funnels.complete(&mut change, &visit, &body).await?;
+    commit(call, change, completed).await
 }
 
 /// Beacons learn nothing: their pages are gone.

@@ -119,7 +119,7 @@ pub(crate) async fn undo(call: &Call<'_>, _: NoQuery, _: Nothing) -> Result<Succ
     call.commit(change, Data { data }, false).await
 }
 
-/// Each part is a change of its own, and its caller judged anew: whoever is interrupted calls
+/// Each part is a change of its own, and its caller judged again: whoever is interrupted calls
 /// again.
 pub(crate) async fn erase(
     call: &Call<'_>,

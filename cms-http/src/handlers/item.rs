@@ -7,20 +7,20 @@ use cms_core::{
     items::{IfMatch, Query, Written},
 };
 use http::header;
-use serde_json::{Value as Json, json};
+use serde_json::Value as Json;
 
 use crate::{
     call::Call,
     caller::Caller,
     success::Success,
     wire::{
-        Data, Done, OneOrPage, Record,
+        Data, Done, OneOrPage, OnlyId, Record,
         envelope::Meta,
-        item::{Asked, Columns, OneOrMany, Rows, Table, Which},
+        item::{Columns, OneOrMany, Rows, Table, Which, WhichItems},
     },
 };
 
-pub(crate) async fn read(call: &Call<'_>, asked: Asked) -> Result<Success<OneOrPage<Record>>> {
+pub(crate) async fn read(call: &Call<'_>, asked: WhichItems) -> Result<Success<OneOrPage<Record>>> {
     records(call, &asked.table, asked.id.as_deref()).await
 }
 
@@ -92,7 +92,10 @@ pub(crate) async fn create(
                     .create(&mut change, table, row)
                     .await
                     .map_err(|error| in_row(index, &error))?;
-                records.push(shown(call, table, &written).unwrap_or_else(|| id_of(&written)));
+                records.push(match shown(call, table, &written) {
+                    Some(json) => json,
+                    None => only_id(written)?,
+                });
             }
             let batch = Success::data(&format!("[{}]", records.join(",")));
             call.commit(change, batch, false).await
@@ -161,7 +164,7 @@ pub(super) fn if_match(call: &Call<'_>) -> Result<IfMatch> {
 fn record<T: serde::Serialize>(call: &Call<'_>, table: &str, written: &Written) -> Success<T> {
     match shown(call, table, written) {
         Some(json) => Success::data(&json).with(header::ETAG, call.cms.items().etag(table, &json)),
-        None => Success::data(&id_of(written)),
+        None => Success::only_id(written.key.clone()),
     }
 }
 
@@ -170,8 +173,9 @@ fn shown(call: &Call<'_>, table: &str, written: &Written) -> Option<String> {
     may_read.then(|| written.json.clone())
 }
 
-fn id_of(written: &Written) -> String {
-    json!({"id": written.key}).to_string()
+/// One of a batch, for a caller who may not read it.
+fn only_id(written: Written) -> Result<String> {
+    serde_json::to_string(&OnlyId { id: written.key }).map_err(Error::internal)
 }
 
 /// A right to one record is no right to make another record of it, nor a version of another.

@@ -14,7 +14,7 @@ use crate::{
     success::Success,
     wire::{
         Data, Done, OneOrPage, Page,
-        keys::{Answer, Asked, Grace, Grantable, ShownKey},
+        keys::{Answer, Grace, Grantable, PossibleCall, ShownKey},
         parameters::{ById, Listing, NoQuery, OneOrList},
     },
 };
@@ -91,7 +91,7 @@ pub(crate) async fn endpoints(call: &Call<'_>, asked: Listing) -> Result<Page<Gr
     Ok(Page { data: page.data.into_iter().map(row).collect(), meta: page.meta })
 }
 
-pub(crate) async fn check(call: &Call<'_>, asked: Asked) -> Result<Data<Answer>> {
+pub(crate) async fn check(call: &Call<'_>, asked: PossibleCall) -> Result<Data<Answer>> {
     // Judged in the form in which the gate would see it.
     let uri: Uri = asked.path.parse().map_err(|_| {
         bad("path is a path such as /api/backend/item?table=blog, percent-encoded.")

@@ -10,7 +10,6 @@ use cms_core::{
 };
 use http::{HeaderValue, header};
 use serde::Serialize;
-use serde_json::json;
 
 use super::item::if_match;
 use crate::{
@@ -96,7 +95,7 @@ pub(crate) async fn update(
 fn shown_to<T: Serialize>(call: &Call<'_>, id: i64, json: &str) -> Success<T> {
     match call.may_read("/api/backend/media", id) {
         true => tagged(call, json),
-        false => Success::data(&json!({"id": id}).to_string()),
+        false => Success::only_id(id),
     }
 }
 

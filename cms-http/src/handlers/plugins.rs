@@ -18,11 +18,11 @@ use crate::{
     request::bad,
     wire::{
         Data, OneOrPage, Record,
-        plugins::{Asked, PluginInfo, ShownContent, ShownRow, WhichButtons, WhichContent},
+        plugins::{PluginInfo, ShownContent, ShownRow, WhichButtons, WhichContent, WhichPlugins},
     },
 };
 
-pub(crate) async fn read(call: &Call<'_>, asked: Asked) -> Result<OneOrPage<PluginInfo>> {
+pub(crate) async fn read(call: &Call<'_>, asked: WhichPlugins) -> Result<OneOrPage<PluginInfo>> {
     let states = call.cms.plugins().states();
     let mut seen: Vec<&PluginState> = states.iter().filter(|state| sees(call, &state.id)).collect();
     if let Some(id) = &asked.id {

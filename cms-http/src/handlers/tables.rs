@@ -7,11 +7,11 @@ use crate::{
     call::Call,
     wire::{
         Data, OneOrPage, Page,
-        tables::{Asked, ColumnInfo, TableInfo},
+        tables::{ColumnInfo, TableInfo, WhichTables},
     },
 };
 
-pub(crate) async fn read(call: &Call<'_>, asked: Asked) -> Result<OneOrPage<TableInfo>> {
+pub(crate) async fn read(call: &Call<'_>, asked: WhichTables) -> Result<OneOrPage<TableInfo>> {
     let tables = call.cms.tables();
     let mut known = tables.iter().filter(|table| call.caller().may_read(call.cms, &table.name));
     if let Some(name) = &asked.name {

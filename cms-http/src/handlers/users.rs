@@ -11,13 +11,13 @@ use crate::{
     wire::{
         Data, Done, NoBody, OneOrPage, Page,
         parameters::{ById, NoQuery},
-        users::{Asked, OfUser, RecoveryCodes, Which},
+        users::{OfUser, RecoveryCodes, Which, WhichUsers},
     },
 };
 
 const USERS: &str = "/api/backend/users";
 
-pub(crate) async fn read(call: &Call<'_>, asked: Asked) -> Result<OneOrPage<User>> {
+pub(crate) async fn read(call: &Call<'_>, asked: WhichUsers) -> Result<OneOrPage<User>> {
     let accounts = call.cms.accounts();
     match (asked.id, &asked.username) {
         (Some(id), _) => {

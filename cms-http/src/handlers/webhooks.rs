@@ -7,14 +7,13 @@ use cms_core::{
         Subscription, SubscriptionPatch, WebhookSecret,
     },
 };
-use serde_json::json;
 
 use crate::{
     call::Call,
     request::{bad, moment},
     success::Success,
     wire::{
-        Data, Done, NoBody, Noted, OneOrPage,
+        Data, Done, NoBody, Noted, OneOrPage, OnlyId,
         envelope::Notes,
         keys::Grace,
         parameters::{ById, NoQuery, OneOrList},
@@ -64,7 +63,7 @@ pub(crate) async fn update(
         true => noted(subscription, warning.into_iter().chain(left)).into(),
         false => {
             let left = left.map(|left| FieldError { message: REMOVED.to_owned(), ..left });
-            let told = noted(json!({"id": which.id}), warning.into_iter().chain(left));
+            let told = noted(OnlyId { id: which.id }, warning.into_iter().chain(left));
             Success::json(serde_json::to_string(&told).map_err(Error::internal)?)
         }
     };

@@ -4,7 +4,7 @@ use bytes::Bytes;
 use cms_core::{Code, Error, FieldError, Millis, Result};
 use http::{HeaderMap, HeaderValue, StatusCode, header};
 
-use super::asked::{Asked, Basis};
+use super::lookup::{Basis, Lookup};
 use crate::reply::{self, Reply};
 
 pub(crate) struct Entry {
@@ -24,26 +24,26 @@ pub(super) enum Answer {
 }
 
 impl Entry {
-    /// The answer to what is asked.
-    pub(super) fn new(asked: &Asked<'_>, beside: Vec<(String, i64)>, answer: Answer) -> Self {
-        Self { basis: asked.basis.clone(), beside, answer }
+    /// The answer to a lookup.
+    pub(super) fn new(lookup: &Lookup<'_>, beside: Vec<(String, i64)>, answer: Answer) -> Self {
+        Self { basis: lookup.basis.clone(), beside, answer }
     }
 
     /// Whether a kept reply is still what a handler would answer.
-    pub(super) fn is_good(&self, asked: &Asked<'_>) -> bool {
+    pub(super) fn is_good(&self, lookup: &Lookup<'_>) -> bool {
         let Basis { epochs, last_clear, at } = &self.basis;
         matches!(self.answer, Answer::Reply(..))
-            && asked.basis.at - at < asked.rules.settings.ttl_s * 1000
-            && *epochs == asked.basis.epochs
-            && asked.finds(&self.beside)
+            && lookup.basis.at - at < lookup.rules.settings.ttl_s * 1000
+            && *epochs == lookup.basis.epochs
+            && lookup.finds(&self.beside)
             // From before a backup was restored, perhaps.
-            && *last_clear <= asked.rules.last_clear()
-            && !asked.rules.is_cleared(asked.path, *last_clear)
+            && *last_clear <= lookup.rules.last_clear()
+            && !lookup.rules.is_cleared(lookup.path, *last_clear)
     }
 
     /// Whether the outcome of a fill is for somebody who waited for it.
-    pub(super) fn is_for(&self, asked: &Asked<'_>) -> bool {
-        self.is_good(asked) || (self.basis.covers(&asked.basis) && asked.finds(&self.beside))
+    pub(super) fn is_for(&self, lookup: &Lookup<'_>) -> bool {
+        self.is_good(lookup) || (self.basis.covers(&lookup.basis) && lookup.finds(&self.beside))
     }
 
     pub(super) fn reply(&self) -> Result<Reply> {

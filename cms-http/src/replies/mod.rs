@@ -4,8 +4,8 @@
 //! An entry is judged where it is used: by the epochs of its tables, the requests to forget and its
 //! age. So nobody has to be told to throw one away, and Redis may hold old ones until they expire.
 
-mod asked;
 mod entry;
+mod lookup;
 mod shared;
 #[cfg(test)]
 mod tests;
@@ -25,8 +25,8 @@ use quick_cache::{
 };
 
 use crate::reply::{self, Reply};
-pub(crate) use asked::{Asked, Key};
 use entry::{Answer, Entry};
+pub(crate) use lookup::{Key, Lookup};
 
 const X_CACHE: HeaderName = HeaderName::from_static("x-cache");
 
@@ -68,9 +68,9 @@ impl Replies {
     }
 
     /// The kept reply.
-    pub(crate) fn find(&self, asked: &Asked<'_>) -> Option<Reply> {
-        let entry = self.kept.get(&asked.key).filter(|entry| entry.is_good(asked))?;
-        self.answer(asked, &entry, true).ok()
+    pub(crate) fn find(&self, lookup: &Lookup<'_>) -> Option<Reply> {
+        let entry = self.kept.get(&lookup.key).filter(|entry| entry.is_good(lookup))?;
+        self.answer(lookup, &entry, true).ok()
     }
 
     /// The kept reply, or the one that `fill` makes: once for all who ask the same at the same
@@ -78,40 +78,40 @@ impl Replies {
     pub(crate) async fn get<'f>(
         &self,
         cms: &Cms,
-        asked: &Asked<'_>,
+        lookup: &Lookup<'_>,
         fill: impl Fn() -> BoxFuture<'f, Result<Reply>> + Sync,
     ) -> Result<Reply> {
-        match self.find(asked) {
+        match self.find(lookup) {
             Some(reply) => Ok(reply),
             // In a box, so that hits do not carry the room of a fill.
-            None => Box::pin(self.fill(cms, asked, fill)).await,
+            None => Box::pin(self.fill(cms, lookup, fill)).await,
         }
     }
 
     async fn fill<'f>(
         &self,
         cms: &Cms,
-        asked: &Asked<'_>,
+        lookup: &Lookup<'_>,
         fill: impl Fn() -> BoxFuture<'f, Result<Reply>> + Sync,
     ) -> Result<Reply> {
         loop {
             // What is still found after this was made since the request came.
-            self.kept.remove_if(&asked.key, |entry| !entry.is_good(asked));
-            let guard = match self.kept.get_value_or_guard_async(&asked.key).await {
+            self.kept.remove_if(&lookup.key, |entry| !entry.is_good(lookup));
+            let guard = match self.kept.get_value_or_guard_async(&lookup.key).await {
                 Err(guard) => guard,
                 // Somebody else's fill. One that began before a write that we may know of is not
                 // for us: ask again, that fill is over.
-                Ok(entry) if !entry.is_for(asked) => continue,
+                Ok(entry) if !entry.is_for(lookup) => continue,
                 Ok(entry) if matches!(entry.answer, Answer::Once(..)) => {
                     let answer = Answer::of(fill().await);
-                    return self.answer(asked, &Entry::new(asked, Vec::new(), answer), false);
+                    return self.answer(lookup, &Entry::new(lookup, Vec::new(), answer), false);
                 }
-                Ok(entry) => return self.answer(asked, &entry, true),
+                Ok(entry) => return self.answer(lookup, &entry, true),
             };
-            if let Some(found) = shared::find(cms, asked).await {
+            if let Some(found) = shared::find(cms, lookup).await {
                 let found = Arc::new(found);
                 let _ = guard.insert(found.clone());
-                return self.answer(asked, &found, true);
+                return self.answer(lookup, &found, true);
             }
             // What was known before the handler runs counts: a write meanwhile makes the entry
             // old, not wrong.
@@ -119,29 +119,29 @@ impl Replies {
             let filled = fill().await;
             let reads = filled.as_ref().map_or(&[][..], |reply| reply.reads.as_slice());
             let of = |table: &str| known.get(table).copied().unwrap_or(0);
-            let epoch = |table: &String| (table.clone(), asked.epoch(table, of));
+            let epoch = |table: &String| (table.clone(), lookup.epoch(table, of));
             let beside = reads.iter().map(epoch).collect();
-            let entry = Arc::new(Entry::new(asked, beside, Answer::of(filled)));
-            shared::share(cms, asked, &entry).await;
+            let entry = Arc::new(Entry::new(lookup, beside, Answer::of(filled)));
+            shared::share(cms, lookup, &entry).await;
             let _ = guard.insert(entry.clone());
             if !matches!(entry.answer, Answer::Reply(..)) {
                 // Those who wait have it already.
-                self.kept.remove_if(&asked.key, |kept| Arc::ptr_eq(kept, &entry));
+                self.kept.remove_if(&lookup.key, |kept| Arc::ptr_eq(kept, &entry));
             }
-            return self.answer(asked, &entry, false);
+            return self.answer(lookup, &entry, false);
         }
     }
 
     /// The entry as a reply. Only visitors are told, and counted, whether it was kept.
-    fn answer(&self, asked: &Asked<'_>, entry: &Entry, hit: bool) -> Result<Reply> {
-        if asked.shared_tables().is_none() {
+    fn answer(&self, lookup: &Lookup<'_>, entry: &Entry, hit: bool) -> Result<Reply> {
+        if lookup.shared_tables().is_none() {
             return entry.reply();
         }
         let counter = if hit { &self.hits } else { &self.misses };
         counter.fetch_add(1, Ordering::Relaxed);
         let mut reply = entry.reply()?;
         if hit {
-            reply.headers.insert(header::AGE, reply::number(entry.age_s(asked.basis.at)));
+            reply.headers.insert(header::AGE, reply::number(entry.age_s(lookup.basis.at)));
         }
         reply.headers.insert(X_CACHE, HeaderValue::from_static(if hit { "HIT" } else { "MISS" }));
         Ok(reply)

@@ -6,8 +6,8 @@ use http::{HeaderMap, HeaderName, HeaderValue};
 use serde::{Deserialize, Serialize};
 
 use super::{
-    asked::{Asked, Basis},
     entry::{Answer, Entry},
+    lookup::{Basis, Lookup},
 };
 
 /// The form of an entry. It is part of the name, as the version of the service is: another version
@@ -29,18 +29,18 @@ fn name(key: &[u8]) -> String {
 }
 
 /// The reply that some process has kept, if it is good still.
-pub(super) async fn find(cms: &Cms, asked: &Asked<'_>) -> Option<Entry> {
-    let tables = asked.shared_tables().filter(|_| cms.cache().shares_replies())?;
-    let found = decode(cms.cache().shared_reply(&name(&asked.key)).await?, tables)?;
-    found.is_good(asked).then_some(found)
+pub(super) async fn find(cms: &Cms, lookup: &Lookup<'_>) -> Option<Entry> {
+    let tables = lookup.shared_tables().filter(|_| cms.cache().shares_replies())?;
+    let found = decode(cms.cache().shared_reply(&name(&lookup.key)).await?, tables)?;
+    found.is_good(lookup).then_some(found)
 }
 
 /// Keeps a reply for other processes, if it is one to be kept.
-pub(super) async fn share(cms: &Cms, asked: &Asked<'_>, entry: &Entry) {
-    let tables = asked.shared_tables().filter(|_| cms.cache().shares_replies());
+pub(super) async fn share(cms: &Cms, lookup: &Lookup<'_>, entry: &Entry) {
+    let tables = lookup.shared_tables().filter(|_| cms.cache().shares_replies());
     if let Some(bytes) = tables.and_then(|tables| encode(entry, tables)) {
-        let ttl_s = asked.rules.settings.ttl_s;
-        cms.cache().share_reply(&name(&asked.key), &bytes, ttl_s).await;
+        let ttl_s = lookup.rules.settings.ttl_s;
+        cms.cache().share_reply(&name(&lookup.key), &bytes, ttl_s).await;
     }
 }
 

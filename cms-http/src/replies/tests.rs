@@ -44,8 +44,8 @@ impl Site {
         fill: impl Fn() -> F + Sync,
     ) -> Result<Reply> {
         let rules = self.cms.cache().rules().await.expect("rules");
-        let asked = Asked::by_visitor(&self.cms, b"k".to_vec(), "/api/pages", TABLES, rules);
-        self.replies.get(&self.cms, &asked, || Box::pin(fill())).await
+        let lookup = Lookup::by_visitor(&self.cms, b"k".to_vec(), "/api/pages", TABLES, rules);
+        self.replies.get(&self.cms, &lookup, || Box::pin(fill())).await
     }
 }
 

@@ -8,11 +8,7 @@ use futures_util::{StreamExt as _, stream};
 use http::{HeaderName, HeaderValue, Method, StatusCode, header};
 use tokio::io::{AsyncReadExt as _, AsyncSeekExt as _};
 
-use super::{
-    Reply,
-    range::{Asked, asked},
-    save_as::attachment,
-};
+use super::{Reply, range::ByteRange, save_as::attachment};
 use crate::{
     body::{Body, Parts},
     request::Canonical,
@@ -43,10 +39,10 @@ pub(crate) struct File {
 impl File {
     /// The reply: 200, 206 with a part, or 416 for a part that is not there.
     pub(crate) async fn reply(self, request: &Canonical) -> Result<Reply> {
-        let (status, first, length) = match self.asked(request)? {
-            Asked::Whole => (StatusCode::OK, 0, self.length),
-            Asked::Part(first, last) => (StatusCode::PARTIAL_CONTENT, first, last - first + 1),
-            Asked::Beyond => (StatusCode::RANGE_NOT_SATISFIABLE, 0, 0),
+        let (status, first, length) = match self.range(request)? {
+            ByteRange::Whole => (StatusCode::OK, 0, self.length),
+            ByteRange::Part(first, last) => (StatusCode::PARTIAL_CONTENT, first, last - first + 1),
+            ByteRange::Beyond => (StatusCode::RANGE_NOT_SATISFIABLE, 0, 0),
         };
         let mut reply = Reply::new(status, self.media_type.clone(), Bytes::new())
             .with(header::ACCEPT_RANGES, "bytes")
@@ -80,7 +76,7 @@ impl File {
         Ok(reply)
     }
 
-    fn asked(&self, request: &Canonical) -> Result<Asked> {
+    fn range(&self, request: &Canonical) -> Result<ByteRange> {
         // A condition is judged first (13.2.2), and a part of another state is no use.
         let of_this_state = match request.headers.get(header::IF_RANGE) {
             None => true,
@@ -89,9 +85,9 @@ impl File {
         let conditional = request.headers.contains_key(header::IF_NONE_MATCH);
         match request.header(&header::RANGE)? {
             Some(range) if request.method == Method::GET && of_this_state && !conditional => {
-                Ok(asked(range, self.length))
+                Ok(ByteRange::parse(range, self.length))
             }
-            _ => Ok(Asked::Whole),
+            _ => Ok(ByteRange::Whole),
         }
     }
 

@@ -2,7 +2,7 @@
 
 /// What `Range` asks for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Asked {
+pub(crate) enum ByteRange {
     /// Everything. So are several parts at once, and what cannot be read.
     Whole,
     /// From one byte to another, both included.
@@ -11,32 +11,34 @@ pub(crate) enum Asked {
     Beyond,
 }
 
-/// Reads the value of `Range` for a file of this length.
-pub(crate) fn asked(range: &str, length: u64) -> Asked {
-    let Some((unit, part)) = range.split_once('=') else { return Asked::Whole };
-    if !unit.trim().eq_ignore_ascii_case("bytes") {
-        return Asked::Whole;
-    }
-    let Some((first, last)) = part.trim().split_once('-') else { return Asked::Whole };
-    // A number of more than 64 bits lies beyond every file.
-    let number = |digits: &str| {
-        let all = !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit());
-        all.then(|| digits.parse().unwrap_or(u64::MAX))
-    };
-    match (number(first), number(last)) {
-        (Some(first), Some(last)) if last < first => Asked::Whole,
-        (Some(first), last) if last.is_some() || part.trim().ends_with('-') => {
-            if first >= length {
-                return Asked::Beyond;
-            }
-            Asked::Part(first, last.unwrap_or(u64::MAX).min(length - 1))
+impl ByteRange {
+    /// Reads the value of `Range` for a file of this length.
+    pub(crate) fn parse(range: &str, length: u64) -> Self {
+        let Some((unit, part)) = range.split_once('=') else { return Self::Whole };
+        if !unit.trim().eq_ignore_ascii_case("bytes") {
+            return Self::Whole;
         }
-        // The last so many bytes.
-        (None, Some(count)) if first.is_empty() => match (count, length) {
-            (0, _) | (_, 0) => Asked::Beyond,
-            _ => Asked::Part(length.saturating_sub(count), length - 1),
-        },
-        _ => Asked::Whole,
+        let Some((first, last)) = part.trim().split_once('-') else { return Self::Whole };
+        // A number of more than 64 bits lies beyond every file.
+        let number = |digits: &str| {
+            let all = !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit());
+            all.then(|| digits.parse().unwrap_or(u64::MAX))
+        };
+        match (number(first), number(last)) {
+            (Some(first), Some(last)) if last < first => Self::Whole,
+            (Some(first), last) if last.is_some() || part.trim().ends_with('-') => {
+                if first >= length {
+                    return Self::Beyond;
+                }
+                Self::Part(first, last.unwrap_or(u64::MAX).min(length - 1))
+            }
+            // The last so many bytes.
+            (None, Some(count)) if first.is_empty() => match (count, length) {
+                (0, _) | (_, 0) => Self::Beyond,
+                _ => Self::Part(length.saturating_sub(count), length - 1),
+            },
+            _ => Self::Whole,
+        }
     }
 }
 
@@ -44,7 +46,7 @@ pub(crate) fn asked(range: &str, length: u64) -> Asked {
 mod tests {
     use proptest::prelude::*;
 
-    use super::{Asked::*, *};
+    use super::{ByteRange::*, *};
 
     #[test]
     fn parts_are_read_as_the_standard_says() {
@@ -69,26 +71,27 @@ mod tests {
             ("bytes", Whole),
             ("", Whole),
         ] {
-            assert_eq!(asked(range, 10), expected, "{range}");
+            assert_eq!(ByteRange::parse(range, 10), expected, "{range}");
         }
-        assert_eq!(asked("bytes=0-", 0), Beyond);
-        assert_eq!(asked("bytes=-1", 0), Beyond);
+        assert_eq!(ByteRange::parse("bytes=0-", 0), Beyond);
+        assert_eq!(ByteRange::parse("bytes=-1", 0), Beyond);
     }
 
     proptest! {
         #[test]
         fn a_part_lies_within_the_file(range in "(bytes=)?[0-9a, -]{0,24}", length in 0u64..5000) {
-            if let Part(first, last) = asked(&range, length) {
+            if let Part(first, last) = ByteRange::parse(&range, length) {
                 prop_assert!(first <= last && last < length);
             }
         }
 
         #[test]
         fn every_part_can_be_asked_for(first in 0u64..5000, count in 1u64..5000) {
-            let last = first + count - 1;
-            prop_assert_eq!(asked(&format!("bytes={first}-{last}"), last + 1), Part(first, last));
-            prop_assert_eq!(asked(&format!("bytes=-{count}"), last + 1), Part(first, last));
-            prop_assert_eq!(asked(&format!("bytes={}-", last + 1), last + 1), Beyond);
+            let (last, length) = (first + count - 1, first + count);
+            let read = |range: String| ByteRange::parse(&range, length);
+            prop_assert_eq!(read(format!("bytes={first}-{last}")), Part(first, last));
+            prop_assert_eq!(read(format!("bytes=-{count}")), Part(first, last));
+            prop_assert_eq!(read(format!("bytes={length}-")), Beyond);
         }
     }
 }

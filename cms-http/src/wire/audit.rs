@@ -11,13 +11,13 @@ use super::{
 
 operations! {
     /// A page of the audit log, newest first.
-    List: Asked, NoBody => Page<AuditRow>;
+    List: WhichAuditRows, NoBody => Page<AuditRow>;
 }
 
 /// Which rows of the log.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct Asked {
+pub struct WhichAuditRows {
     /// Only these tables, separated by commas.
     #[schemars(example = &"users,user_groups")]
     pub table: Option<String>,

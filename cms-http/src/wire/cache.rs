@@ -32,7 +32,7 @@ pub struct State {
     pub bytes: u64,
     /// Requests answered from the cache.
     pub hits: u64,
-    /// Requests that had to be answered anew.
+    /// Requests that no kept reply answered.
     pub misses: u64,
 }
 

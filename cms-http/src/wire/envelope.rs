@@ -2,7 +2,7 @@
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize, de::DeserializeOwned, de::Error as _};
-use serde_json::value::RawValue;
+use serde_json::{Value as Json, value::RawValue};
 
 use super::problem::FieldProblem;
 
@@ -85,6 +85,14 @@ pub struct Noted<T> {
 pub struct Notes {
     /// Nothing is wrong yet.
     pub warnings: Vec<FieldProblem>,
+}
+
+/// What a caller who may write but not read sees of the row that was written.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct OnlyId<Id = Json> {
+    /// Its id; of a composite key an array.
+    pub id: Id,
 }
 
 /// One thing when the query names it, else a page. Some lists show less of each row.

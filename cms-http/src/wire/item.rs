@@ -12,7 +12,7 @@ use super::{Body, Data, Done, NoBody, OneOrPage, Record, body::no_object, operat
 operations! {
     /// One record of a content table, or a page of them. Conditions are written as
     /// `filter[column][op]=value`.
-    Read: Asked, NoBody => OneOrPage<Record>;
+    Read: WhichItems, NoBody => OneOrPage<Record>;
     /// Adds one record, or several: all or none.
     Create: Table, Rows => Data<OneOrMany>;
     /// Changes columns of a record.
@@ -23,8 +23,7 @@ operations! {
 
 /// Which records of a table, which of their columns, in which order.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
-#[schemars(rename = "ItemsAsked")]
-pub struct Asked {
+pub struct WhichItems {
     /// The content table.
     pub table: String,
     /// One record by its id; a composite key is a JSON array.

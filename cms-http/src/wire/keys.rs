@@ -25,7 +25,7 @@ operations! {
     /// The endpoints that the rights of a key can name, as rows of rights.
     Endpoints: Listing, NoBody => Page<Grantable>;
     /// Whether a key would be allowed a call.
-    Check: Asked, NoBody => Data<Answer>;
+    Check: PossibleCall, NoBody => Data<Answer>;
     /// The last call that a key was refused for lack of a right; null when there was none.
     LastDenied: ById, NoBody => Data<Option<DeniedCall>>;
 }
@@ -75,7 +75,7 @@ pub struct Grantable {
 /// A call that a key might make.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct Asked {
+pub struct PossibleCall {
     /// The key.
     #[schemars(example = 1)]
     pub id: i64,

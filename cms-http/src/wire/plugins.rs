@@ -9,7 +9,7 @@ use super::{Data, NoBody, OneOrPage, Record, operations, parameters::Limit};
 
 operations! {
     /// One plugin with its manifest, or a page of those whose buttons the caller holds.
-    Read: Asked, NoBody => OneOrPage<PluginInfo>;
+    Read: WhichPlugins, NoBody => OneOrPage<PluginInfo>;
     /// The buttons of a plugin that the caller may see.
     Buttons: WhichButtons, NoBody => Data<Vec<ShownButton>>;
     /// What a button shows: the rows of a module list, or custom content.
@@ -19,7 +19,7 @@ operations! {
 /// One plugin by its id, else a page of the list.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct Asked {
+pub struct WhichPlugins {
     /// The one to show.
     pub id: Option<String>,
     /// Rows of a page.

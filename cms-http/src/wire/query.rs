@@ -150,7 +150,7 @@ mod tests {
 
     #[derive(Debug, Default, PartialEq, Serialize, Deserialize)]
     #[serde(deny_unknown_fields)]
-    struct Asked {
+    struct Parameters {
         id: i64,
         name: Option<String>,
         all: Option<bool>,
@@ -159,8 +159,8 @@ mod tests {
     #[test]
     fn a_query_is_read_and_written() {
         let pairs = [("id", "7"), ("all", "true")];
-        let asked: Asked = read(&pairs).expect("a query");
-        assert_eq!(asked, Asked { id: 7, name: None, all: Some(true) });
+        let asked: Parameters = read(&pairs).expect("a query");
+        assert_eq!(asked, Parameters { id: 7, name: None, all: Some(true) });
         assert_eq!(
             write(&asked),
             [("all".to_owned(), "true".to_owned()), ("id".to_owned(), "7".to_owned())]
@@ -171,7 +171,7 @@ mod tests {
             (&[("id", "1"), ("all", "yes")], "all is true or false."),
             (&[("x", "1")], "There is no parameter \"x\"; there are id, name, all."),
         ] {
-            let refused = read::<Asked>(pairs).expect_err("refused");
+            let refused = read::<Parameters>(pairs).expect_err("refused");
             assert_eq!(refused, detail);
         }
     }

@@ -7,13 +7,13 @@ use super::{NoBody, OneOrPage, operations, parameters::Limit};
 
 operations! {
     /// One content table that the caller may read, or a page of them.
-    Read: Asked, NoBody => OneOrPage<TableInfo>;
+    Read: WhichTables, NoBody => OneOrPage<TableInfo>;
 }
 
 /// One table by its name, else a page of the list.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct Asked {
+pub struct WhichTables {
     /// The one to show.
     pub name: Option<String>,
     /// Rows of a page.

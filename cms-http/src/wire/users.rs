@@ -11,7 +11,7 @@ use super::{
 
 operations! {
     /// One user, or a page of them.
-    Read: Asked, NoBody => OneOrPage<User>;
+    Read: WhichUsers, NoBody => OneOrPage<User>;
     /// Makes a user.
     Create: NoQuery, NewUser => Data<User>;
     /// Changes a user.
@@ -34,8 +34,7 @@ impl Body for UserPatch {}
 /// One user by id or name, else a page of the list.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-#[schemars(rename = "UsersAsked")]
-pub struct Asked {
+pub struct WhichUsers {
     /// The one to show.
     pub id: Option<i64>,
     /// The one to show, by name.

@@ -10,3 +10,5 @@ mod records;
 mod routing;
 /// Saves: all or nothing, every problem at once.
 mod save;
+/// Funnels tried by their authors.
+mod trial;

@@ -9,7 +9,7 @@ use cms_http::{
     client::Client,
     wire::{
         NoBody,
-        audit::Asked,
+        audit::WhichAuditRows,
         auth::{ClearAttempts, ListAttempts, Whose},
     },
 };
@@ -93,7 +93,8 @@ async fn at(flags: &Flags, out: &Output, client: &Client, command: AuthCommand) 
             )
         }
         AuthCommand::Audit(paging) => {
-            let which = Asked { table: Some(SECURITY.to_owned()), ..Asked::default() };
+            let which =
+                WhichAuditRows { table: Some(SECURITY.to_owned()), ..WhichAuditRows::default() };
             acts::print(out, client, which, &paging).await
         }
     }

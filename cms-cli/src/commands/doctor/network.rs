@@ -4,8 +4,8 @@ use std::{error::Error, io::ErrorKind, time::Duration};
 
 use cms_core::{ping_redis, reach_bucket, settings::Settings};
 use cms_http::{
-    client::{Ask, Client, ClientError, Credential},
-    wire::health::Alive,
+    client::{Client, ClientError, Credential},
+    wire::{NoBody, health::Healthz, pages::Anything},
 };
 use tokio::net::TcpListener;
 
@@ -36,14 +36,12 @@ async fn is_cms(listen: &str) -> bool {
     let Ok(client) = Client::remote(&format!("http://{listen}"), &Credential::None) else {
         return false;
     };
-    let asked = client.send(Ask::get("/healthz"));
-    let Ok(answer) = tokio::time::timeout(PATIENCE, asked).await else { return false };
-    match answer {
-        Ok(answer) => answer
-            .json()
-            .is_ok_and(|body| serde_json::from_value::<Alive>(body["data"].clone()).is_ok()),
+    let asked = async { client.call::<Healthz>(&Anything::default(), &NoBody).await };
+    match tokio::time::timeout(PATIENCE, asked).await {
+        Ok(Ok(_)) => true,
         // It refuses this name, as a cms does.
-        Err(error) => matches!(error, ClientError::Problem { .. }),
+        Ok(Err(error)) => matches!(error, ClientError::Problem { .. }),
+        Err(_) => false,
     }
 }
 

@@ -9,7 +9,7 @@ use std::path::PathBuf;
 use clap::Subcommand;
 use cms_http::{
     client::{Ask, Client},
-    wire::item::{Asked, Read},
+    wire::item::{Read, WhichItems},
 };
 use serde_json::json;
 
@@ -72,11 +72,11 @@ async fn at(flags: &Flags, out: &Output, client: &Client, command: FormsCommand)
     match command {
         FormsCommand::List(paging) => {
             let columns = ["id", "name", "title", "active", "min_seconds", "retention_days"];
-            let query = |limit: cms_http::wire::parameters::Limit, cursor| Asked {
+            let query = |limit: cms_http::wire::parameters::Limit, cursor| WhichItems {
                 table: "forms".to_owned(),
                 limit: Some(limit.0.to_string()),
                 cursor,
-                ..Asked::default()
+                ..WhichItems::default()
             };
             reply::list::<Read>(out, client, &paging, &columns, query).await
         }

@@ -1,14 +1,12 @@
 //! A form as it is saved
 
-use cms_http::{
-    client::{Answer, Ask, Client},
-    wire::{Data, Page, Record},
-};
-use serde::Deserialize;
-
 use crate::{
     output::{Done, Exit, Failure, Output},
     reply,
+};
+use cms_http::{
+    client::{Answer, Ask, Client},
+    wire::{Data, Record},
 };
 
 pub(super) const ITEM: &str = "/api/backend/item";
@@ -17,11 +15,6 @@ pub(super) const ITEM: &str = "/api/backend/item";
 pub(super) struct Saved {
     pub(super) id: i64,
     pub(super) answer: Answer,
-}
-
-#[derive(Deserialize)]
-struct Known {
-    id: i64,
 }
 
 impl Saved {
@@ -37,10 +30,8 @@ impl Saved {
 }
 
 async fn named(client: &Client, name: &str) -> Done<i64> {
-    let ask = Ask::get(ITEM).query("table", "forms").query("fields", "id");
-    let answer = client.send(ask.query("filter[name][eq]", name)).await?;
-    let found: Page<Known> = serde_json::from_str(&answer.body).map_err(Failure::unexpected)?;
-    found.data.first().map(|form| form.id).ok_or_else(|| {
+    let found = reply::named::records(client, "forms", "name", name).await?;
+    found.first().copied().ok_or_else(|| {
         Failure::new(Exit::NotFound, format!("there is no form {name}")).hint("cms forms list")
     })
 }

@@ -5,9 +5,14 @@ use std::{io::Write as _, path::Path, process::Command};
 use cms_core::funnels::{FunnelDetail, Saved, WhichFunnel};
 use cms_http::{
     client::{Client, ClientError},
-    wire::funnels::{MayName, Save},
+    wire::{
+        Problem,
+        funnels::{MayName, Save},
+        problem::FieldProblem,
+    },
 };
-use serde_json::{Value as Json, json};
+use serde::Serialize;
+use serde_json::{Map, Value as Json, json};
 
 use super::{export::pretty, get, warned};
 use crate::{
@@ -49,12 +54,11 @@ pub(super) async fn run(
                 Err(ClientError::Problem { code, detail, document, .. })
                     if code == "validation_failed" =>
                 {
-                    let told = document["errors"].as_array().cloned().unwrap_or_default();
-                    let text = |value: &Json| value.as_str().unwrap_or_default().to_owned();
-                    let line = |one: &Json| {
-                        format!("\n  {}: {}", text(&one["field"]), text(&one["message"]))
-                    };
-                    detail + &told.iter().map(line).collect::<String>()
+                    let told = serde_json::from_value(document);
+                    let errors = told.map_or_else(|_| Vec::new(), |told: Problem| told.errors);
+                    let line =
+                        |error: &FieldProblem| format!("\n  {}: {}", error.field, error.message);
+                    detail + &errors.iter().map(line).collect::<String>()
                 }
                 Err(error) => return Err(kept(draft, Failure::from(error))),
             },
@@ -78,25 +82,31 @@ fn kept(draft: tempfile::NamedTempFile, failure: Failure) -> Failure {
     }
 }
 
-/// The funnel as a save takes it.
-pub(super) fn editable(funnel: &FunnelDetail) -> Done<Json> {
-    let Json::Object(mut members) = serde_json::to_value(funnel).map_err(Failure::unexpected)?
-    else {
-        return Err(Failure::unexpected("it holds no funnel"));
-    };
-    let mut part = |name: &str| members.remove(name).unwrap_or_default();
-    let [rev, nodes, edges, rules] = ["rev", "nodes", "edges", "email_routings"].map(&mut part);
-    for name in ["id", "version", "published_at", "created_at", "updated_at"] {
+/// The funnel as a save takes it. JSON: a person edits it, and a save takes the members that are
+/// there.
+pub(super) fn editable(found: &FunnelDetail) -> Done<Json> {
+    let FunnelDetail { funnel, nodes, edges, email_routings } = found;
+    let mut members = object(funnel)?;
+    for name in ["id", "rev", "version", "published_at", "created_at", "updated_at"] {
         members.remove(name);
     }
-    let mut nodes = nodes;
-    for node in nodes.as_array_mut().into_iter().flatten().filter_map(Json::as_object_mut) {
-        let id = node.remove("id").unwrap_or_default();
-        node.insert("client_id".to_owned(), id);
+    let mut drawn = Vec::with_capacity(nodes.len());
+    for node in nodes {
+        let mut members = object(node)?;
+        members.remove("id");
+        members.insert("client_id".to_owned(), node.id.into());
+        drawn.push(members);
     }
     Ok(json!({
-        "rev": rev, "funnel": members, "nodes": nodes, "edges": edges, "email_routings": rules,
+        "rev": funnel.rev, "funnel": members, "nodes": drawn, "edges": edges,
+        "email_routings": email_routings,
     }))
+}
+
+/// Its members by their names.
+fn object(part: &impl Serialize) -> Done<Map<String, Json>> {
+    let json = serde_json::to_value(part).and_then(serde_json::from_value);
+    json.map_err(Failure::unexpected)
 }
 
 /// What was written, as a save of this funnel. Without a `rev` it is of the state that was read.

@@ -47,7 +47,8 @@ pub(super) async fn ensure(
 }
 
 async fn find(client: &Client, name: &str) -> Done<Option<User>> {
-    let asked = users::Asked { username: Some(name.to_owned()), ..users::Asked::default() };
+    let asked =
+        users::WhichUsers { username: Some(name.to_owned()), ..users::WhichUsers::default() };
     let not_found = |failure: &Failure| failure.exit == Exit::NotFound;
     match reply::data::<users::Read>(client, &asked, &NoBody).await {
         Ok(user) => Ok(Some(user)),

@@ -5,7 +5,7 @@ use cms_http::{
     client::Client,
     wire::{
         NoBody,
-        keys::{Asked, Check, Read, Update},
+        keys::{Check, PossibleCall, Read, Update},
     },
 };
 
@@ -60,7 +60,7 @@ pub(super) async fn check(
     method: &str,
     path: String,
 ) -> Done {
-    let asked = Asked { id, method: method.to_uppercase(), path };
+    let asked = PossibleCall { id, method: method.to_uppercase(), path };
     let (answer, judged) = reply::call::<Check>(client, &asked, &NoBody).await?;
     out.line(if out.json { &answer.body } else { &judged.data.reason })?;
     if judged.data.allowed { Ok(()) } else { Err(Failure::silent(Exit::Failed)) }

@@ -2,18 +2,16 @@
 
 mod session;
 
-use std::{io, net::Ipv4Addr, sync::Arc, time::Duration};
+use std::{io, time::Duration};
 
 use clap::Args;
 use serde_json::json;
-use tokio::{
-    net::TcpListener,
-    sync::{Semaphore, mpsc},
-};
+use tokio::sync::mpsc;
 
 use self::session::{Taken, session};
 use crate::{
-    output::{Done, Exit, Failure, Output},
+    loopback::Loopback,
+    output::{Done, Output},
     signals::Signals,
 };
 
@@ -44,30 +42,20 @@ pub(crate) struct SinkArgs {
 }
 
 pub(super) async fn run(out: &Output, args: SinkArgs) -> Done {
-    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, args.port))
-        .await
-        .map_err(|error| unbound(args.port, &error))?;
+    let loopback = Loopback::listen(args.port, PLACES).await?;
     let mut signals = Signals::open()?;
     let (sender, mut taken) = mpsc::channel(PLACES as usize);
-    let places = Arc::new(Semaphore::new(PLACES as usize));
-    out.always(&format!("listening smtp://{}", listener.local_addr()?));
+    out.always(&format!("listening smtp://{}", loopback.address()?));
     let mut left = args.count;
     while left != Some(0) {
         tokio::select! {
-            accepted = listener.accept() => match accepted {
-                Ok((stream, _)) => {
-                    // More than so many connections wait in nobody's memory: they are closed.
-                    if let Ok(place) = places.clone().try_acquire_owned() {
-                        let sender = sender.clone();
-                        tokio::spawn(async move {
-                            let _ = session(stream, sender).await;
-                            drop(place);
-                        });
-                    }
-                }
-                // Such as no free file descriptors: wait instead of spinning.
-                Err(_) => tokio::time::sleep(Duration::from_millis(50)).await,
-            },
+            (place, stream) = loopback.accept() => {
+                let sender = sender.clone();
+                tokio::spawn(async move {
+                    let _ = session(stream, sender).await;
+                    drop(place);
+                });
+            }
             Some(mail) = taken.recv() => {
                 show(out, &mail, args.body)?;
                 left = left.map(|left| left - 1);
@@ -79,7 +67,7 @@ pub(super) async fn run(out: &Output, args: SinkArgs) -> Done {
         }
     }
     // Clients say goodbye; one that does not is not waited for.
-    let _ = tokio::time::timeout(FAREWELL, places.acquire_many(PLACES)).await;
+    let _ = tokio::time::timeout(FAREWELL, loopback.all_gone()).await;
     Ok(())
 }
 
@@ -112,11 +100,6 @@ fn header(message: &str, name: &str) -> Option<String> {
         let (found, value) = line.split_once(':')?;
         found.eq_ignore_ascii_case(name).then(|| value.trim().to_owned())
     })
-}
-
-fn unbound(port: u16, error: &io::Error) -> Failure {
-    Failure::new(Exit::Failed, format!("cannot listen on 127.0.0.1:{port}: {error}"))
-        .hint("add --port 0 for a free port")
 }
 
 #[cfg(test)]

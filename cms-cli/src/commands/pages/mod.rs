@@ -6,11 +6,11 @@ mod schedule;
 mod tree;
 
 use clap::Subcommand;
-use cms_core::pages::builder::Tree;
+use cms_core::pages::builder::{Draft, Tree};
 use cms_http::{
     client::{Ask, Client},
     wire::{
-        NoBody,
+        NoBody, item,
         pagebuilder::{
             Copied, CopyTree, Discard, LinkFor, Links, MakeLink, MayName, OnePage, OneRevision,
             Publish, Restore, Restored, Revisions, TakeOff, Unlink, WhichLinks, WhichRevision,
@@ -19,6 +19,7 @@ use cms_http::{
         parameters::NoQuery,
     },
 };
+use serde::Serialize;
 use serde_json::json;
 
 use self::{
@@ -32,7 +33,7 @@ use crate::{
     prompt,
     reply::{
         self, Paging,
-        draft::{ITEMS, Seen, id_of},
+        draft::{Seen, id_of},
     },
     site,
 };
@@ -158,8 +159,14 @@ async fn at(flags: &Flags, out: &Output, client: &Client, command: PagesCommand)
     match command {
         PagesCommand::List { language, paging } => {
             let fields = "id,language_short,url_rewrite,title,view,published,base_id";
-            let ask = Ask::get(ITEMS).query("table", "pages").query("fields", fields);
-            let ask = ask.maybe("filter[language_short][eq]", language);
+            let filter = language.map(|it| ("filter[language_short][eq]".to_owned(), it));
+            let asked = item::WhichItems {
+                table: "pages".to_owned(),
+                fields: Some(fields.to_owned()),
+                filters: filter.into_iter().collect(),
+                ..item::WhichItems::default()
+            };
+            let ask = Ask::of::<item::Read>(&asked, &NoBody)?;
             reply::records(out, client, &paging, ask).await
         }
         PagesCommand::Show { page } => show(out, client, &page).await,
@@ -231,19 +238,26 @@ async fn at(flags: &Flags, out: &Output, client: &Client, command: PagesCommand)
     }
 }
 
+/// The state of a page as it is shown.
+#[derive(Serialize)]
+struct State {
+    changed: bool,
+    page_id: i64,
+    publish_at: Option<String>,
+    published: bool,
+    rev: i64,
+    revision: Option<i64>,
+    /// Of the draft.
+    size: String,
+    take_off_at: Option<String>,
+}
+
 async fn show(out: &Output, client: &Client, page: &str) -> Done {
     let Seen { draft, answer } = Seen::find(client, page).await?;
-    let shown = json!({
-        "page_id": draft.page_id,
-        "published": draft.published,
-        "revision": draft.revision,
-        "changed": draft.changed,
-        "rev": draft.rev,
-        "publish_at": draft.publish_at,
-        "take_off_at": draft.take_off_at,
-        "size": tree::size(&draft.tree),
-    });
-    reply::show(out, &answer.body, &shown)
+    let size = tree::size(&draft.tree);
+    let Draft { page_id, rev, published, revision, changed, publish_at, take_off_at, .. } = draft;
+    let state = State { changed, page_id, publish_at, published, rev, revision, size, take_off_at };
+    reply::show(out, &answer.body, &state)
 }
 
 async fn draw(out: &Output, client: &Client, page: &str, revision: Option<i64>) -> Done {

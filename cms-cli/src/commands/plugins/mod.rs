@@ -9,7 +9,7 @@ use std::{
 
 use clap::Subcommand;
 use cms_core::plugins::{LoadedPlugin, check_folder, load_folder, schema};
-use cms_http::wire::plugins::{Asked, Read};
+use cms_http::wire::plugins::{Read, WhichPlugins};
 use serde_json::json;
 
 use crate::{
@@ -99,13 +99,13 @@ pub(crate) async fn run(flags: &Flags, out: &Output, command: PluginsCommand) ->
         PluginsCommand::Changes(command) => changes::run(flags, out, command).await,
         PluginsCommand::List(paging) => {
             let columns = ["id", "name", "version", "in_service", "earlier", "tables"];
-            let query = |limit, cursor| Asked { id: None, limit, cursor };
+            let query = |limit, cursor| WhichPlugins { id: None, limit, cursor };
             let site = changes::open(flags, out, false).await?;
             let listed = reply::list::<Read>(out, &site.client, &paging, &columns, query).await;
             listed.and(site.close().await)
         }
         PluginsCommand::Show { id } => {
-            let asked = Asked { id: Some(id), ..Asked::default() };
+            let asked = WhichPlugins { id: Some(id), ..WhichPlugins::default() };
             let site = changes::open(flags, out, false).await?;
             let none = cms_http::wire::NoBody;
             let shown = reply::record::<Read>(out, &site.client, &asked, &none).await;

@@ -20,7 +20,7 @@ use cms_http::{
     wire::{
         NoBody, OneOrPage,
         funnels::{self, MayName, Publication, WhichFunnels},
-        item::{Asked, Read},
+        item::{Read, WhichItems},
         keys::{self, Create},
         origins,
         parameters::NoQuery,
@@ -103,13 +103,13 @@ pub(crate) async fn prepare(loaded: &Loaded, cms: &Cms, client: &Client) -> Done
 async fn first_of_its_own(cms: &Cms, client: &Client) -> Done<Option<String>> {
     for table in cms.tables().iter() {
         let (name, limit) = (table.name.clone(), Some("1".to_owned()));
-        let one = Asked { table: name, limit, ..Asked::default() };
+        let one = WhichItems { table: name, limit, ..WhichItems::default() };
         let rows = client.call::<Read>(&one, &NoBody).await?;
         if matches!(rows, OneOrPage::Page(page) if !page.data.is_empty()) {
             return Ok(Some(format!("rows in {}", table.name)));
         }
     }
-    let user = |limit, cursor| users::Asked { limit, cursor, ..users::Asked::default() };
+    let user = |limit, cursor| users::WhichUsers { limit, cursor, ..users::WhichUsers::default() };
     let list = reply::list_query;
     let every = || Some("*".to_owned());
     let funnels =

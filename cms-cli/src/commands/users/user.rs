@@ -6,20 +6,20 @@ use cms_http::{
     wire::{
         NoBody,
         parameters::Limit,
-        users::{Asked, Read},
+        users::{Read, WhichUsers},
     },
 };
 
 use crate::{output::Done, reply};
 
 /// A page of all users.
-pub(super) fn page(limit: Limit, cursor: Option<String>) -> Asked {
-    Asked { limit, cursor, ..Asked::default() }
+pub(super) fn page(limit: Limit, cursor: Option<String>) -> WhichUsers {
+    WhichUsers { limit, cursor, ..WhichUsers::default() }
 }
 
 /// One user, by name or id.
-pub(super) fn named(user: &str) -> Asked {
-    Asked { username: Some(user.to_owned()), ..Asked::default() }
+pub(super) fn named(user: &str) -> WhichUsers {
+    WhichUsers { username: Some(user.to_owned()), ..WhichUsers::default() }
 }
 
 /// The user with this name or id.

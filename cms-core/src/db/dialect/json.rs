@@ -5,6 +5,16 @@ use std::fmt::Write as _;
 use super::{Col, Dialect, Kind, PADDED, quote};
 
 impl Dialect {
+    /// The keys of the JSON array `$n` as the row `k`, and the expression of one.
+    pub(crate) fn keys(self, n: usize) -> (String, &'static str) {
+        match self {
+            Self::Sqlite => (format!("json_each(${n}) k"), "k.value"),
+            Self::Postgres => (
+                format!("json_array_elements_text(cast(${n} as json)) k (value)"),
+                "cast(k.value as bigint)",
+            ),
+        }
+    }
     /// The JSON object of a row: each member's name with the expression of its value.
     pub fn object(self, members: &[(&str, String)]) -> String {
         match self {

@@ -3,15 +3,6 @@
 use super::{Col, Dialect, Kind, PADDED, quote};
 
 impl Dialect {
-    /// Waits until no change writes pages, and lets none until the transaction ends. None: a
-    /// writing transaction excludes all others anyway.
-    pub(crate) const fn hold_pages(self) -> Option<&'static str> {
-        match self {
-            Self::Sqlite => None,
-            Self::Postgres => Some("lock table cms_pages in share row exclusive mode"),
-        }
-    }
-
     /// Foreign keys of the table `$1`: column, table and column referred to. None: the engine's
     /// errors name the column.
     pub(crate) const fn foreign_keys(self) -> Option<&'static str> {

@@ -13,7 +13,7 @@ use super::{
         AnalyticsMails, AnalyticsSource, AnalyticsStep, AnalyticsTotals, AnalyticsVersion,
     },
     spread::Spread,
-    sql::{Asked, Edge, Node, Tally, Touched, Visits, Way},
+    sql::{Edge, Node, Scope, Tally, Touched, Visits, Way},
 };
 use crate::{
     Millis,
@@ -51,7 +51,7 @@ pub(super) struct Figures {
 impl Figures {
     pub(super) fn analytics(
         &self,
-        asked: &Asked,
+        scope: &Scope,
         range: Range,
         tz: &str,
         retained_from: Option<String>,
@@ -60,8 +60,8 @@ impl Figures {
         let totals = totals(&self.visits, &self.tally);
         let (nodes, edges) = self.places();
         Analytics {
-            funnel_id: asked.funnel,
-            version: asked.version,
+            funnel_id: scope.funnel,
+            version: scope.version,
             range: range.told(tz),
             steps: self.steps(&nodes, totals.started),
             branches: self.branches(&edges),

@@ -22,7 +22,7 @@ pub use self::shape::{
     AnalyticsInbox, AnalyticsMails, AnalyticsRange, AnalyticsSource, AnalyticsStep,
     AnalyticsTotals, AnalyticsValue, AnalyticsVersion,
 };
-use self::{figures::Figures, range::Range, sql::Asked};
+use self::{figures::Figures, range::Range, sql::Scope};
 use super::{
     Funnels, WhichFunnel, counters,
     counters::{answers, sql::Counted},
@@ -67,30 +67,30 @@ impl Funnels {
         let range = Range::read(query.from.as_deref(), query.to.as_deref(), now, &zone)?;
         let of = |range: Range| {
             let (from, to) = range.bounds();
-            Asked { funnel: funnel.id, from, to, version: query.version, now }
+            Scope { funnel: funnel.id, from, to, version: query.version, now }
         };
-        let (asked, before) = (of(range), of(range.before()));
+        let (scope, before) = (of(range), of(range.before()));
         let mut at = base.db().snapshot().await?;
-        let versions = sql::versions(&mut at, &asked).await?;
+        let versions = sql::versions(&mut at, &scope).await?;
         if let (Some(version), true) = (query.version, versions.is_empty()) {
             let detail = format!("The funnel has no version {version}.");
             return Err(Error::new(Code::NotFound, detail));
         }
         let mut read = Figures {
-            visits: sql::visits(&mut at, &asked).await?,
-            ways: sql::ways(&mut at, &asked).await?,
-            tally: sql::tally(&mut at, &asked).await?,
-            touched: sql::touched(&mut at, &asked).await?,
-            nodes: sql::nodes(&mut at, &asked).await?,
-            edges: sql::edges(&mut at, &asked).await?,
+            visits: sql::visits(&mut at, &scope).await?,
+            ways: sql::ways(&mut at, &scope).await?,
+            tally: sql::tally(&mut at, &scope).await?,
+            touched: sql::touched(&mut at, &scope).await?,
+            nodes: sql::nodes(&mut at, &scope).await?,
+            edges: sql::edges(&mut at, &scope).await?,
             versions,
             before: sql::visits(&mut at, &before).await?,
             durations_before: sql::durations(&mut at, &before).await?,
             counted: Counted::default(),
             newest: None,
         };
-        self.add_answers(&mut at, &asked, &mut read).await?;
-        let oldest = sql::oldest(&mut at, &asked).await?;
+        self.add_answers(&mut at, &scope, &mut read).await?;
+        let oldest = sql::oldest(&mut at, &scope).await?;
         at.end().await?;
         if let Some((id, ..)) = read.versions.first() {
             read.newest = Some(self.version(*id).await?);
@@ -99,7 +99,7 @@ impl Funnels {
             Some((day, began)) if day.is_empty() => Some(counters::day(began, &zone)?),
             oldest => oldest.map(|(day, _)| day),
         };
-        Ok(read.analytics(&asked, range, &tz, retained_from))
+        Ok(read.analytics(&scope, range, &tz, retained_from))
     }
 
     /// What is read of submissions, for tests of plans.
@@ -114,10 +114,10 @@ impl Funnels {
     async fn add_answers(
         &self,
         at: &mut Snapshot,
-        asked: &Asked,
+        scope: &Scope,
         read: &mut Figures,
     ) -> Result<()> {
-        let mut page = sql::answers(at, asked, None).await?;
+        let mut page = sql::answers(at, scope, None).await?;
         while !page.is_empty() {
             for visit in &page {
                 match self.version_at(at, visit.0).await {
@@ -126,7 +126,7 @@ impl Funnels {
                     Err(error) => return Err(error),
                 }
             }
-            page = sql::answers(at, asked, page.pop()).await?;
+            page = sql::answers(at, scope, page.pop()).await?;
         }
         Ok(())
     }

@@ -3,7 +3,7 @@
 
 use crate::{
     Millis, Result,
-    db::{FromRow, Row, Snapshot, Statement, Value, args, statements},
+    db::{Snapshot, Statement, Value, args, record, statements},
     funnels::counters::{
         select::{
             answers, bucket, durations, left, mails, number, open, sources, steps, visits, ways,
@@ -12,7 +12,89 @@ use crate::{
     },
 };
 
-/// What counters are read.
+/// Visits of a version that began on a day.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Visits {
+    pub(super) version: i64,
+    pub(super) day: String,
+    pub(super) started: i64,
+    pub(super) engaged: i64,
+    pub(super) completed: i64,
+    pub(super) abandoned: i64,
+    pub(super) spam: i64,
+    pub(super) in_progress: i64,
+}
+
+record! { Visits: visit_columns {
+    version: "c.version",
+    day: "c.day",
+    started: "c.started",
+    engaged: "c.engaged",
+    completed: "c.completed",
+    abandoned: "c.abandoned",
+    spam: "c.spam",
+    in_progress: "c.in_progress",
+} }
+
+/// Visits at a node, or at an edge.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Way {
+    pub(super) node: i64,
+    pub(super) edge: i64,
+    pub(super) entered: i64,
+    pub(super) answered: i64,
+    pub(super) exited: i64,
+    pub(super) rewound: i64,
+    pub(super) invalid: i64,
+    pub(super) dwell_ms: i64,
+    pub(super) dwelt: i64,
+    pub(super) traversed: i64,
+    pub(super) completed: i64,
+    pub(super) scored: i64,
+    pub(super) score: f64,
+    pub(super) waiting: i64,
+}
+
+record! { Way: way_columns {
+    node: "c.node_id",
+    edge: "c.edge_id",
+    entered: "c.entered",
+    answered: "c.answered",
+    exited: "c.exited",
+    rewound: "c.rewound",
+    invalid: "c.invalid",
+    dwell_ms: "c.dwell_ms",
+    dwelt: "c.dwelt",
+    traversed: "c.traversed",
+    completed: "c.completed",
+    scored: "c.scored",
+    score: "c.score",
+    waiting: "c.waiting",
+} }
+
+/// Visits by what they were.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Tally {
+    pub(super) what: String,
+    pub(super) node: i64,
+    pub(super) name: String,
+    pub(super) value: String,
+    pub(super) bucket: i64,
+    pub(super) visits: i64,
+    pub(super) completed: i64,
+}
+
+record! { Tally: tally_columns {
+    what: "c.what",
+    node: "c.node_id",
+    name: "c.name",
+    value: "c.value",
+    bucket: "c.bucket",
+    visits: "c.visits",
+    completed: "c.completed",
+} }
+
+/// The counters that are read.
 macro_rules! counted {
     ($table:literal) => {
         concat!(
@@ -24,14 +106,31 @@ macro_rules! counted {
     };
 }
 
+/// Counters of several days, added up.
+macro_rules! sums {
+    ($($counter:literal),+) => {
+        concat!($("cast(sum(c.", $counter, ") as bigint) as ", $counter, ", "),+)
+    };
+}
+
+/// The columns of a record, of rows whose columns have the names of counters.
+macro_rules! from {
+    ($columns:ident, $rows:expr) => {
+        concat!("select ", $columns!(), " from (", $rows, ") c")
+    };
+}
+
 macro_rules! tallied {
     ($where:literal) => {
-        concat!(
-            "select c.funnel_id, max(c.version), max(c.day), c.what, c.node_id, c.name, c.value, \
-             c.bucket, cast(sum(c.visits) as bigint), cast(sum(c.completed) as bigint) ",
-            counted!("cms_formfunnel_tally"),
-            $where,
-            " group by c.funnel_id, c.what, c.node_id, c.name, c.value, c.bucket"
+        from!(
+            tally_columns,
+            concat!(
+                "select c.what, c.node_id, c.name, c.value, c.bucket, cast(sum(c.visits) as \
+                 bigint) as visits, cast(sum(c.completed) as bigint) as completed ",
+                counted!("cms_formfunnel_tally"),
+                $where,
+                " group by c.funnel_id, c.what, c.node_id, c.name, c.value, c.bucket"
+            )
         )
     };
 }
@@ -49,29 +148,33 @@ macro_rules! onward {
 }
 
 statements! {
-    VISITS = concat!(
-        "select c.funnel_id, c.version, c.day, 0, 0, c.started, c.engaged, c.completed, \
-         c.abandoned, c.spam, cast(0 as bigint) ", counted!("cms_formfunnel_daily"),
-        " and c.node_id = 0 and c.edge_id = 0"
+    VISITS = from!(
+        visit_columns,
+        concat!(
+            "select c.version, c.day, c.started, c.engaged, c.completed, c.abandoned, c.spam, \
+             cast(0 as bigint) as in_progress ", counted!("cms_formfunnel_daily"),
+            " and c.node_id = 0 and c.edge_id = 0"
+        )
     );
-    OPEN_VISITS = visits!(open);
-    WAYS = concat!(
-        "select c.funnel_id, max(c.version), max(c.day), c.node_id, c.edge_id, \
-         cast(sum(c.entered) as bigint), cast(sum(c.answered) as bigint), \
-         cast(sum(c.exited) as bigint), cast(sum(c.rewound) as bigint), \
-         cast(sum(c.invalid) as bigint), cast(sum(c.dwell_ms) as bigint), \
-         cast(sum(c.dwelt) as bigint), cast(sum(c.traversed) as bigint), \
-         cast(sum(c.completed) as bigint), cast(sum(c.scored) as bigint), sum(c.score), \
-         cast(0 as bigint) ", counted!("cms_formfunnel_daily"),
-        " and (c.node_id <> 0 or c.edge_id <> 0) group by c.funnel_id, c.node_id, c.edge_id"
+    OPEN_VISITS = from!(visit_columns, visits!(open));
+    WAYS = from!(
+        way_columns,
+        concat!(
+            "select c.node_id, c.edge_id, ",
+            sums!("entered", "answered", "exited", "rewound", "invalid", "dwell_ms", "dwelt",
+                  "traversed", "completed", "scored"),
+            "sum(c.score) as score, cast(0 as bigint) as waiting ",
+            counted!("cms_formfunnel_daily"),
+            " and (c.node_id <> 0 or c.edge_id <> 0) group by c.funnel_id, c.node_id, c.edge_id"
+        )
     );
-    OPEN_WAYS = ways!(open);
+    OPEN_WAYS = from!(way_columns, ways!(open));
     TALLY = tallied!("");
     TALLIED_DURATIONS = tallied!(" and c.what = 'duration'");
-    OPEN_SOURCES = sources!(open);
-    OPEN_DURATIONS = durations!(open);
-    OPEN_STEPS = steps!(open);
-    OPEN_MAILS = mails!(open);
+    OPEN_SOURCES = from!(tally_columns, sources!(open));
+    OPEN_DURATIONS = from!(tally_columns, durations!(open));
+    OPEN_STEPS = from!(tally_columns, steps!(open));
+    OPEN_MAILS = from!(tally_columns, mails!(open));
     OPEN_ANSWERS = concat!(answers!(onward), " order by s.day, s.id limit 200");
     /// Kept submissions that somebody has looked at.
     TOUCHED = concat!(
@@ -113,100 +216,6 @@ pub(super) const READS: [Statement; 8] = [
     TOUCHED,
 ];
 
-/// Visits of a version that began on a day.
-#[derive(Clone, Debug, Default)]
-pub(super) struct Visits {
-    pub(super) version: i64,
-    pub(super) day: String,
-    pub(super) started: i64,
-    pub(super) engaged: i64,
-    pub(super) completed: i64,
-    pub(super) abandoned: i64,
-    pub(super) spam: i64,
-    pub(super) in_progress: i64,
-}
-
-impl FromRow for Visits {
-    fn from_row(row: &Row) -> Result<Self> {
-        Ok(Self {
-            version: row.get(1)?,
-            day: row.get(2)?,
-            started: row.get(5)?,
-            engaged: row.get(6)?,
-            completed: row.get(7)?,
-            abandoned: row.get(8)?,
-            spam: row.get(9)?,
-            in_progress: row.get(10)?,
-        })
-    }
-}
-
-/// Visits at a node, or at an edge.
-#[derive(Clone, Debug, Default)]
-pub(super) struct Way {
-    pub(super) node: i64,
-    pub(super) edge: i64,
-    pub(super) entered: i64,
-    pub(super) answered: i64,
-    pub(super) exited: i64,
-    pub(super) rewound: i64,
-    pub(super) invalid: i64,
-    pub(super) dwell_ms: i64,
-    pub(super) dwelt: i64,
-    pub(super) traversed: i64,
-    pub(super) completed: i64,
-    pub(super) scored: i64,
-    pub(super) score: f64,
-    pub(super) waiting: i64,
-}
-
-impl FromRow for Way {
-    fn from_row(row: &Row) -> Result<Self> {
-        Ok(Self {
-            node: row.get(3)?,
-            edge: row.get(4)?,
-            entered: row.get(5)?,
-            answered: row.get(6)?,
-            exited: row.get(7)?,
-            rewound: row.get(8)?,
-            invalid: row.get(9)?,
-            dwell_ms: row.get(10)?,
-            dwelt: row.get(11)?,
-            traversed: row.get(12)?,
-            completed: row.get(13)?,
-            scored: row.get(14)?,
-            score: row.get(15)?,
-            waiting: row.get(16)?,
-        })
-    }
-}
-
-/// Visits by what they were.
-#[derive(Clone, Debug, Default)]
-pub(super) struct Tally {
-    pub(super) what: String,
-    pub(super) node: i64,
-    pub(super) name: String,
-    pub(super) value: String,
-    pub(super) bucket: i64,
-    pub(super) visits: i64,
-    pub(super) completed: i64,
-}
-
-impl FromRow for Tally {
-    fn from_row(row: &Row) -> Result<Self> {
-        Ok(Self {
-            what: row.get(3)?,
-            node: row.get(4)?,
-            name: row.get(5)?,
-            value: row.get(6)?,
-            bucket: row.get(7)?,
-            visits: row.get(8)?,
-            completed: row.get(9)?,
-        })
-    }
-}
-
 /// A node: its id, type, name, kind of end, depth, and the version that it is read from.
 pub(super) type Node = (i64, String, String, Option<String>, Option<i64>, i64);
 
@@ -218,7 +227,7 @@ pub(super) type Touched = (String, Option<i64>, i64);
 
 /// Which visits are read.
 #[derive(Clone, Debug)]
-pub(super) struct Asked {
+pub(super) struct Scope {
     pub(super) funnel: i64,
     pub(super) from: String,
     pub(super) to: String,
@@ -226,7 +235,7 @@ pub(super) struct Asked {
     pub(super) now: Millis,
 }
 
-impl Asked {
+impl Scope {
     fn args(&self) -> Vec<Value> {
         args![self.funnel, &self.from, &self.to, self.version]
     }
@@ -236,36 +245,36 @@ impl Asked {
     }
 }
 
-pub(super) async fn visits(at: &mut Snapshot, asked: &Asked) -> Result<Vec<Visits>> {
-    let mut all = at.all(VISITS, asked.args()).await?;
-    all.extend(at.all(OPEN_VISITS, asked.timed()).await?);
+pub(super) async fn visits(at: &mut Snapshot, scope: &Scope) -> Result<Vec<Visits>> {
+    let mut all = at.all(VISITS, scope.args()).await?;
+    all.extend(at.all(OPEN_VISITS, scope.timed()).await?);
     Ok(all)
 }
 
-pub(super) async fn ways(at: &mut Snapshot, asked: &Asked) -> Result<Vec<Way>> {
-    let mut all = at.all(WAYS, asked.args()).await?;
-    all.extend(at.all(OPEN_WAYS, asked.timed()).await?);
+pub(super) async fn ways(at: &mut Snapshot, scope: &Scope) -> Result<Vec<Way>> {
+    let mut all = at.all(WAYS, scope.args()).await?;
+    all.extend(at.all(OPEN_WAYS, scope.timed()).await?);
     Ok(all)
 }
 
 /// How long completed visits took.
-pub(super) async fn durations(at: &mut Snapshot, asked: &Asked) -> Result<Vec<Tally>> {
-    together(at, asked, &[TALLIED_DURATIONS, OPEN_DURATIONS]).await
+pub(super) async fn durations(at: &mut Snapshot, scope: &Scope) -> Result<Vec<Tally>> {
+    together(at, scope, &[TALLIED_DURATIONS, OPEN_DURATIONS]).await
 }
 
-pub(super) async fn tally(at: &mut Snapshot, asked: &Asked) -> Result<Vec<Tally>> {
+pub(super) async fn tally(at: &mut Snapshot, scope: &Scope) -> Result<Vec<Tally>> {
     let all = [TALLY, OPEN_SOURCES, OPEN_DURATIONS, OPEN_STEPS, OPEN_MAILS];
-    together(at, asked, &all).await
+    together(at, scope, &all).await
 }
 
 async fn together(
     at: &mut Snapshot,
-    asked: &Asked,
+    scope: &Scope,
     statements: &[Statement],
 ) -> Result<Vec<Tally>> {
     let mut all = Vec::new();
     for statement in statements {
-        all.extend(at.all::<Tally>(*statement, asked.args()).await?);
+        all.extend(at.all::<Tally>(*statement, scope.args()).await?);
     }
     Ok(all)
 }
@@ -273,31 +282,31 @@ async fn together(
 /// Answers that are in no counter yet, some of them: those after the last of the page before.
 pub(super) async fn answers(
     at: &mut Snapshot,
-    asked: &Asked,
+    scope: &Scope,
     after: Option<Answered>,
 ) -> Result<Vec<Answered>> {
-    let (day, id) = after.map_or((asked.from.clone(), 0), |last| (last.3, last.6));
-    at.all(OPEN_ANSWERS, args![asked.funnel, day, &asked.to, asked.version, id]).await
+    let (day, id) = after.map_or((scope.from.clone(), 0), |last| (last.3, last.6));
+    at.all(OPEN_ANSWERS, args![scope.funnel, day, &scope.to, scope.version, id]).await
 }
 
-pub(super) async fn touched(at: &mut Snapshot, asked: &Asked) -> Result<Vec<Touched>> {
-    at.all(TOUCHED, asked.args()).await
+pub(super) async fn touched(at: &mut Snapshot, scope: &Scope) -> Result<Vec<Touched>> {
+    at.all(TOUCHED, scope.args()).await
 }
 
-pub(super) async fn nodes(at: &mut Snapshot, asked: &Asked) -> Result<Vec<Node>> {
-    at.all(NODES, args![asked.funnel, asked.version]).await
+pub(super) async fn nodes(at: &mut Snapshot, scope: &Scope) -> Result<Vec<Node>> {
+    at.all(NODES, args![scope.funnel, scope.version]).await
 }
 
-pub(super) async fn edges(at: &mut Snapshot, asked: &Asked) -> Result<Vec<Edge>> {
-    at.all(EDGES, args![asked.funnel, asked.version]).await
+pub(super) async fn edges(at: &mut Snapshot, scope: &Scope) -> Result<Vec<Edge>> {
+    at.all(EDGES, args![scope.funnel, scope.version]).await
 }
 
 /// Id, number and time of each version, the newest first.
-pub(super) async fn versions(at: &mut Snapshot, asked: &Asked) -> Result<Vec<(i64, i64, Millis)>> {
-    at.all(VERSIONS, args![asked.funnel, asked.version]).await
+pub(super) async fn versions(at: &mut Snapshot, scope: &Scope) -> Result<Vec<(i64, i64, Millis)>> {
+    at.all(VERSIONS, args![scope.funnel, scope.version]).await
 }
 
 /// The day of the oldest submission, and when it began.
-pub(super) async fn oldest(at: &mut Snapshot, asked: &Asked) -> Result<Option<(String, Millis)>> {
-    at.optional(OLDEST, args![asked.funnel]).await
+pub(super) async fn oldest(at: &mut Snapshot, scope: &Scope) -> Result<Option<(String, Millis)>> {
+    at.optional(OLDEST, args![scope.funnel]).await
 }

@@ -6,7 +6,7 @@ use crate::funnels::{
     problem::Problem,
 };
 
-/// Computed fields of a funnel at most: they are computed anew with each answered step.
+/// Computed fields of a funnel at most: each answered step computes them again.
 const MOST: usize = 100;
 
 pub(super) fn check(graph: &Graph, found: &mut Findings) {

@@ -1,5 +1,5 @@
 //! What is counted of visits: one text for those that a change folds, and for those that are not
-//! folded yet and are counted while somebody reads.
+//! folded yet and are counted while somebody reads. Columns have the names of the counters.
 
 /// Visits that a change folds. Whoever has not completed one is gone.
 macro_rules! folding {
@@ -14,10 +14,10 @@ macro_rules! folding {
         concat!(
             "case when ",
             $crate::funnels::counters::select::folding!(known),
-            " then coalesce(s.utm_source, '') else '' end, \
+            " then coalesce(s.utm_source, '') else '' end as name, \
              case when coalesce(s.utm_source, '') = '' or ",
             $crate::funnels::counters::select::folding!(known),
-            " then '' else 'other' end"
+            " then '' else 'other' end as value"
         )
     };
     (known) => {
@@ -45,7 +45,7 @@ macro_rules! open {
         $waiting
     };
     (source) => {
-        "coalesce(s.utm_source, ''), ''"
+        "coalesce(s.utm_source, '') as name, '' as value"
     };
     ($joined:literal) => {
         concat!(
@@ -70,17 +70,19 @@ macro_rules! visits {
         concat!(
             "select s.funnel_id, s.version, s.day, 0, 0, ",
             number!("not s.is_spam"),
-            ", ",
+            " as started, ",
             number!("not s.is_spam and s.steps_answered > 0"),
-            ", ",
+            " as engaged, ",
             number!("not s.is_spam and s.completed_at is not null"),
-            ", ",
+            " as completed, ",
             number!("not s.is_spam and s.completed_at is null and ", $of!(gone)),
-            ", ",
+            " as abandoned, ",
             number!("s.is_spam"),
+            " as spam",
             $of!(last concat!(
                 ", ",
-                number!("not s.is_spam and s.completed_at is null and not ", $of!(gone))
+                number!("not s.is_spam and s.completed_at is null and not ", $of!(gone)),
+                " as in_progress"
             )),
             " ",
             $of!(""),
@@ -95,33 +97,34 @@ macro_rules! ways {
     ($of:ident) => {
         concat!(
             "select s.funnel_id, s.version, s.day, case when e.kind = 'edge' then 0 else e.node_id \
-             end, coalesce(e.edge_id, 0), ",
+             end as node_id, coalesce(e.edge_id, 0) as edge_id, ",
             number!("e.on_path and e.kind = 'presented'"),
-            ", ",
+            " as entered, ",
             number!(
                 "e.on_path and e.kind = case when s.completed_at is null then 'answered' \
                  else 'presented' end"
             ),
-            ", ",
+            " as answered, ",
             left!($of!(gone)),
-            ", ",
+            " as exited, ",
             number!("e.kind = 'rewound'"),
-            ", ",
+            " as rewound, ",
             number!("e.kind = 'invalid'"),
-            ", cast(coalesce(sum(case when e.kind = 'answered' then e.dwell_ms end), 0) as bigint)\
-             , ",
+            " as invalid, cast(coalesce(sum(case when e.kind = 'answered' then e.dwell_ms end), 0) \
+             as bigint) as dwell_ms, ",
             number!("e.kind = 'answered' and e.dwell_ms is not null"),
-            ", ",
+            " as dwelt, ",
             number!("e.on_path and e.kind = 'edge'"),
-            ", ",
+            " as traversed, ",
             number!(
                 "e.on_path and s.completed_at is not null and (e.kind = 'edge' \
                  or (e.kind = 'presented' and e.node_id = s.end_node_id))"
             ),
-            ", ",
+            " as completed, ",
             number!("e.on_path and e.kind = 'edge' and s.score is not null"),
-            ", coalesce(sum(case when e.on_path and e.kind = 'edge' then s.score end), 0.0)",
-            $of!(last concat!(", ", left!("not ", $of!(gone)))),
+            " as scored, coalesce(sum(case when e.on_path and e.kind = 'edge' then s.score end), \
+             0.0) as score",
+            $of!(last concat!(", ", left!("not ", $of!(gone)), " as waiting")),
             " ",
             $of!(" cross join cms_formfunnel_events e"),
             " and e.submission_id = s.id and not s.is_spam and e.node_id is not null \
@@ -162,11 +165,12 @@ macro_rules! bucket {
 macro_rules! sources {
     ($of:ident) => {
         concat!(
-            "select s.funnel_id, s.version, s.day, 'source', cast(0 as bigint), ",
+            "select s.funnel_id, s.version, s.day, 'source' as what, \
+             cast(0 as bigint) as node_id, ",
             $of!(source),
-            ", cast(0 as bigint), count(*), ",
+            ", cast(0 as bigint) as bucket, count(*) as visits, ",
             number!("s.completed_at is not null"),
-            " ",
+            " as completed ",
             $of!(""),
             " and not s.is_spam group by s.funnel_id, s.version, s.day, 6, 7"
         )
@@ -177,9 +181,10 @@ macro_rules! sources {
 macro_rules! durations {
     ($of:ident) => {
         concat!(
-            "select s.funnel_id, s.version, s.day, 'duration', cast(0 as bigint), '', '', ",
+            "select s.funnel_id, s.version, s.day, 'duration' as what, \
+             cast(0 as bigint) as node_id, '' as name, '' as value, ",
             bucket!("(s.completed_at - s.started_at)"),
-            ", count(*), cast(0 as bigint) ",
+            " as bucket, count(*) as visits, cast(0 as bigint) as completed ",
             $of!(""),
             " and not s.is_spam and s.completed_at is not null \
              group by s.funnel_id, s.version, s.day, 8"
@@ -192,10 +197,11 @@ macro_rules! steps {
     ($of:ident) => {
         concat!(
             "select s.funnel_id, s.version, s.day, case when e.kind = 'invalid' then 'invalid' \
-             else 'dwell' end, e.node_id, coalesce(e.field, ''), '', case when e.kind = 'invalid' \
+             else 'dwell' end as what, e.node_id, coalesce(e.field, '') as name, '' as value, \
+             case when e.kind = 'invalid' \
              then 0 else ",
             bucket!("e.dwell_ms"),
-            " end, count(*), cast(0 as bigint) ",
+            " end as bucket, count(*) as visits, cast(0 as bigint) as completed ",
             $of!(" cross join cms_formfunnel_events e"),
             " and e.submission_id = s.id and not s.is_spam and e.node_id is not null and \
              ((e.kind = 'answered' and e.dwell_ms is not null) or (e.kind = 'invalid' \
@@ -208,8 +214,9 @@ macro_rules! steps {
 macro_rules! mails {
     ($of:ident) => {
         concat!(
-            "select s.funnel_id, s.version, s.day, 'mail', cast(0 as bigint), m.status, '', \
-             cast(0 as bigint), count(*), cast(0 as bigint) ",
+            "select s.funnel_id, s.version, s.day, 'mail' as what, cast(0 as bigint) as node_id, \
+             m.status as name, '' as value, cast(0 as bigint) as bucket, count(*) as visits, \
+             cast(0 as bigint) as completed ",
             $of!(" cross join cms_mails m"),
             " and not s.is_spam and s.mail_rule_id is not null \
              and m.cause = 'funnel submission ' || s.id and m.status in ('sent', 'failed') \

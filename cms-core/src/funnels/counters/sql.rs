@@ -19,8 +19,8 @@ const LABELLED: i64 = 500;
 /// Rows of one trip.
 const TOGETHER: usize = 32;
 
-/// Where the walk through all visits that are not folded stands.
-pub(super) type Place = (i64, String, i64);
+/// Where a visit stands in the walk through all that are not folded.
+pub(super) type Position = (i64, String, i64);
 
 /// A visit whose day is not known: its id, its funnel, when it began.
 pub(super) type Unlabelled = (i64, i64, Millis);
@@ -179,12 +179,12 @@ pub(super) async fn settings(change: &mut Change, funnel: i64) -> Result<Map<Str
     read.transpose().map(Option::unwrap_or_default).map_err(crate::Error::internal)
 }
 
-/// Notes visits that are over, behind a place. Returns the place of the last one.
+/// Notes visits that are over, after a position. Returns the position of the last one.
 pub(super) async fn choose(
     change: &mut Change,
     (now, mailed): (Millis, Millis),
-    (funnel, day, id): Place,
-) -> Result<Option<Place>> {
+    (funnel, day, id): Position,
+) -> Result<Option<Position>> {
     change.run(CHOOSE, args![now, mailed, funnel, day, id, BATCH]).await?;
     change.optional(LAST, args![]).await
 }

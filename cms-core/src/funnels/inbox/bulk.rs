@@ -245,7 +245,7 @@ impl Funnels {
     }
 }
 
-/// Whoever changed a submission after it was chosen had the first word.
+/// Refuses the whole change when somebody changed a submission after it was chosen.
 fn all_of(awaited: i64, changed: i64) -> Result<i64> {
     match awaited == changed {
         true => Ok(changed),

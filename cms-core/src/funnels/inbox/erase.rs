@@ -1,6 +1,6 @@
 //! A person's submissions go for good, and what the notes of others say of him.
 
-use super::{events, sql};
+use super::{engines::INDEXING, events, sql};
 use crate::{
     Change, Result,
     db::args,
@@ -27,7 +27,7 @@ impl Funnels {
             sql::erase(change, *id).await?;
         }
         events::deleted(change, touched).await?;
-        if let Some(indexing) = change.dialect().indexing() {
+        if let Some(indexing) = change.dialect().of(&INDEXING) {
             let keys = serde_json::json!(ids).to_string();
             let [begin, end] = indexing.overwrite;
             change.script(begin).await?;

@@ -1,6 +1,7 @@
 //! What searches and counts of the inbox are read from, kept in the background: visitors do not
 //! wait for it, and until then reads look at what came lately too.
 
+use super::engines::{HAS_INDEX, INDEXING, MAKE_INDEX, SUM_COUNTS};
 use crate::{Actor, Millis, Result, db::args, funnels::Funnels};
 
 /// A submission is taken into the index once its visitor has rested so long: a visit changes its
@@ -18,7 +19,7 @@ impl Funnels {
     /// As every write. What was committed stays.
     pub async fn tend_inbox(&self) -> Result<()> {
         let base = &self.0.base;
-        if let Some(sum) = base.db().dialect().sum_counts() {
+        if let Some(sum) = base.db().dialect().of(&SUM_COUNTS) {
             let mut change = base.change(Actor::System).await?;
             change.run(sum, args![APPENDED]).await?;
             change.commit().await?;
@@ -28,10 +29,18 @@ impl Funnels {
         Ok(())
     }
 
+    /// The statements that make the index of searches; None: it is there.
+    pub(crate) async fn missing_search_index(&self) -> Result<Option<&'static str>> {
+        let (db, dialect) = (self.0.base.db(), self.0.base.db().dialect());
+        let Some(ask) = dialect.of(&HAS_INDEX) else { return Ok(None) };
+        let (there,): (bool,) = db.one(ask, args![]).await?;
+        Ok(dialect.of(&MAKE_INDEX).filter(|_| !there))
+    }
+
     /// Returns how many submissions were seen to.
     async fn index(&self, rested: Millis) -> Result<i64> {
         let base = &self.0.base;
-        let Some(indexing) = base.db().dialect().indexing() else { return Ok(0) };
+        let Some(indexing) = base.db().dialect().of(&INDEXING) else { return Ok(0) };
         let mut change = base.change(Actor::System).await?;
         let late: Vec<(i64,)> = change.all(indexing.late, args![rested, TOGETHER]).await?;
         if late.is_empty() {

@@ -16,6 +16,7 @@
 mod bulk;
 mod columns;
 mod detail;
+mod engines;
 mod erase;
 mod events;
 mod export;

@@ -3,7 +3,10 @@
 //! full, whatever its order. Shorter texts, and all texts where the engine has no index, are sought
 //! among the newest submissions only.
 
-use super::sql;
+use super::{
+    engines::{FOUND_AMONG_NEWEST, FOUND_BY_INDEX, HAS_INDEX, sought},
+    sql,
+};
 use crate::{
     Change, Result,
     db::{Db, Dialect, FromRow, Sql, Value, args},
@@ -53,7 +56,7 @@ impl Reader<'_> {
     }
 
     async fn has_index(&mut self) -> Result<bool> {
-        let Some(ask) = self.dialect().has_search_index() else { return Ok(true) };
+        let Some(ask) = self.dialect().of(&HAS_INDEX) else { return Ok(true) };
         Ok(self.all::<(bool,)>(ask, args![]).await?.contains(&(true,)))
     }
 
@@ -96,7 +99,7 @@ impl Hits {
 /// The statement that finds all submissions that may hold a text by the index, and its values.
 pub(super) fn held(dialect: Dialect, text: &str) -> (&'static str, Vec<Value>) {
     let text = text.to_ascii_lowercase();
-    (dialect.found_by_index(), args![dialect.sought(&text), text, i64::MAX])
+    (dialect.of(&FOUND_BY_INDEX), args![sought(dialect, &text), text, i64::MAX])
 }
 
 /// The query with the submissions among which it looks for its text.
@@ -108,10 +111,10 @@ pub(super) async fn narrowed<'a>(reader: impl Into<Reader<'a>>, query: &Query) -
     let (text, dialect) = (text.to_ascii_lowercase(), reader.dialect());
     let indexed = text.chars().count() >= INDEXED && reader.has_index().await?;
     let found: Vec<(i64,)> = if indexed {
-        let args = args![dialect.sought(&text), text, FEW + 1];
-        reader.all(dialect.found_by_index(), args).await?
+        let args = args![sought(dialect, &text), text, FEW + 1];
+        reader.all(dialect.of(&FOUND_BY_INDEX), args).await?
     } else {
-        reader.all(dialect.found_among_newest(), args![text, NEWEST, FEW + 1]).await?
+        reader.all(dialect.of(&FOUND_AMONG_NEWEST), args![text, NEWEST, FEW + 1]).await?
     };
     let (within, hits) = if found.len() as i64 <= FEW {
         let keys = found.into_iter().map(|(id,)| id).collect();

@@ -8,7 +8,7 @@ use super::{
     counters::{self, TURN},
     settings::{FunnelSettings, INBOX_STATUSES, Retention},
 };
-use crate::{Actor, Code, Millis, Result, jobs};
+use crate::{Actor, Code, Millis, Result, db::watched, jobs};
 
 /// Funnels that are read together.
 const PAGE: i64 = 100;
@@ -59,7 +59,7 @@ impl Funnels {
             // What `kept_until` says of one submission, asked of all.
             let until = jobs::days_before(now, u64::try_from(days).unwrap_or_default());
             let batch = Batch { funnel, status, until, now };
-            while let Some(rows) = self.remove(&batch).await? {
+            while let Some(rows) = watched(self.remove(&batch)).await? {
                 removed += rows;
             }
         }

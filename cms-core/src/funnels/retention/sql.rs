@@ -30,7 +30,8 @@ macro_rules! told {
 statements! {
     KEEPING = "select id, settings_json from cms_formfunnels where id > $1 \
                and status <> 'deleted' order by id limit $2";
-    /// What is still on its way to a webhook arrives first; the next day takes the rest.
+    /// Leaves out submissions with events that are on their way to a webhook: a later run takes
+    /// them.
     CHOOSE = "insert into cms_formfunnel_folding (submission_id) select s.id from \
               cms_formfunnel_submissions s where s.funnel_id = $1 and s.inbox_status = $2 \
               and s.started_at <= $3 and (s.status <> 'in_progress' or s.expires_at <= $4) \
@@ -38,7 +39,7 @@ statements! {
               on q.event_id = e.id where e.subject = 'funnel submission ' || s.id \
               and q.status in ('pending', 'retry', 'sending')) \
               order by s.started_at, s.id limit $5";
-    /// Whoever has changed a submission since had the first word.
+    /// Spares submissions that somebody has changed since they were chosen.
     SPARE = "delete from cms_formfunnel_folding where not exists (select 1 from \
              cms_formfunnel_submissions s where s.id = cms_formfunnel_folding.submission_id \
              and s.inbox_status = $1 and (s.status <> 'in_progress' or s.expires_at <= $2))";

@@ -9,6 +9,7 @@ use super::{
 };
 use crate::{
     Actor, Change, Code, Millis, Result,
+    db::watched,
     events::FUNNEL_ABANDONED,
     funnels::{Funnels, rules::Trigger},
 };
@@ -45,13 +46,13 @@ impl Funnels {
         let mut change = base.change(Actor::System).await?;
         sql::move_window(&mut change, now - WINDOW).await?;
         change.commit().await?;
-        while self.sweep(now).await? {}
+        while watched(self.sweep(now)).await? {}
         let (mut after, mut marked) = ((Millis::MIN, 0), 0);
         loop {
             let page = sql::resting(base.db(), now, after, PAGE).await?;
             for (id, version, due) in &page {
                 after = (*due, *id);
-                match self.mark(*id, *version, *due).await {
+                match watched(self.mark(*id, *version, *due)).await {
                     Ok(is_marked) => marked += u64::from(is_marked),
                     Err(error) if error.code() == Code::Unavailable => return Err(error),
                     // One that cannot be read must not stop the others.
@@ -61,7 +62,7 @@ impl Funnels {
                 }
             }
             if page.len() < usize::try_from(PAGE).unwrap_or_default() {
-                self.fold().await?;
+                watched(self.fold()).await?;
                 return Ok(marked);
             }
         }

@@ -59,7 +59,7 @@ impl Funnels {
 
     /// Takes the answers that come with the call: those of the step that is presented, else of the
     /// last one. What they do not name stays as it was answered before, and no earlier step is
-    /// answered anew. Without any of its own, the step that is presented may be left, if nothing
+    /// answered again. Without any of its own, the step that is presented may be left, if nothing
     /// that it requires is missing and no step comes after it.
     async fn last_answers(
         &self,

@@ -408,8 +408,10 @@ pub(super) async fn held_near(
     db.one(HELD_NEAR, args![true, most, uuid, of_address, since]).await
 }
 
+/// An answer holds this file. On PostgreSQL a file may be swept after this change has read it; then
+/// this fails, and no answer names a file that is gone.
 pub(super) async fn attach(change: &mut Change, session: i64, uid: &str) -> Result<()> {
-    change.run(ATTACH, args![session, uid, true]).await.map(drop)
+    change.hit(ATTACH, args![session, uid, true]).await
 }
 
 /// No answer to this field holds a file any more.
@@ -437,7 +439,7 @@ pub(super) async fn touch(
 
 /// When it is looked whether a session rests; None: never.
 pub(super) async fn watch(change: &mut Change, id: i64, due: Option<Millis>) -> Result<()> {
-    change.run(WATCH, args![id, due]).await.map(drop)
+    change.hit(WATCH, args![id, due]).await
 }
 
 /// The day of the salt that is kept, and the salt.

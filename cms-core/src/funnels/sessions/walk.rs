@@ -14,7 +14,7 @@ use crate::{
 #[derive(Clone, Copy)]
 pub(in crate::funnels) struct Walk<'a> {
     pub(in crate::funnels) graph: &'a Graph,
-    /// Those of nodes that branch.
+    /// By the ids of the nodes that branch.
     pub(in crate::funnels) conditions: &'a HashMap<i64, Condition>,
     pub(in crate::funnels) around: &'a Surroundings,
 }

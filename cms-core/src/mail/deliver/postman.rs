@@ -20,6 +20,7 @@ use super::{
 };
 use crate::{
     Actor, Change, Millis, Result,
+    db::watched,
     jobs::{self, Until},
     mail::{
         CLAIMS, MailOutcomes, Mails, State,
@@ -76,10 +77,10 @@ impl Postman {
     /// # Errors
     /// As every write; rounds that are not settled are kept for the next call.
     pub async fn step(&mut self) -> Result<MailOutcomes> {
-        let (mut all, _) = self.turn(true).await?;
+        let (mut all, _) = watched(self.turn(true)).await?;
         while !self.under_way.is_empty() || !self.ended.is_empty() {
             self.wait().await;
-            let (counted, _) = self.turn(false).await?;
+            let (counted, _) = watched(self.turn(false)).await?;
             all.sent += counted.sent;
             all.retried += counted.retried;
             all.failed += counted.failed;
@@ -96,12 +97,12 @@ impl Postman {
         let _working = site.counters.postmen.begin();
         while !*stop.borrow() {
             let turned = tokio::select! {
-                turned = self.turn(true) => turned,
+                turned = watched(self.turn(true)) => turned,
                 // What was claimed meanwhile is sent when its lease ends.
                 () = jobs::stopped(stop.clone(), FAREWELL) => break,
             };
             match turned {
-                // What has ended may let a provider work again that rested.
+                // The settled rounds may have ended the rest of a provider: look once more.
                 Ok((_, true)) if drain && self.under_way.is_empty() => continue,
                 Ok(_) if drain && self.under_way.is_empty() => return Until::Drained,
                 Ok(_) => {}
@@ -141,7 +142,7 @@ impl Postman {
                 tracing::warn!(mails, "mail servers did not answer before the stop");
                 self.under_way.abort_all();
             }
-            let settled = tokio::time::timeout(FAREWELL, self.turn(false)).await;
+            let settled = tokio::time::timeout(FAREWELL, watched(self.turn(false))).await;
             if !matches!(settled, Ok(Ok(_))) {
                 tracing::warn!(mails = self.ended.len(), "finished mails were not settled");
                 return;

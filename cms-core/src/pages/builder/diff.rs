@@ -64,13 +64,13 @@ pub(super) fn between(from: &Tree, to: &Tree) -> Vec<Difference> {
             continue;
         };
         if !stayed.contains(&key(node)) {
-            let place = |node: &Node<'_>| {
+            let spot = |node: &Node<'_>| {
                 serde_json::json!({
-                    node.kind.parent(): node.place.parent, "position": node.place.at,
+                    node.kind.parent(): node.spot.parent, "position": node.spot.at,
                 })
             };
             let mut moved = told(Happened::Moved, node);
-            (moved.from, moved.to) = (Some(place(was)), Some(place(node)));
+            (moved.from, moved.to) = (Some(spot(was)), Some(spot(node)));
             found.push(moved);
         }
         let empty = Map::new();
@@ -103,12 +103,12 @@ fn told(change: Happened, node: &Node<'_>) -> Difference {
 /// Nodes that stand in the same parent as before, in the order they had: of each parent the longest
 /// such list, so that as few as possible count as moved.
 fn unmoved(old: &[Node<'_>], new: &[Node<'_>]) -> BTreeSet<(NodeKind, i64)> {
-    let before: HashMap<_, _> = old.iter().map(|node| ((node.kind, node.id), node.place)).collect();
+    let before: HashMap<_, _> = old.iter().map(|node| ((node.kind, node.id), node.spot)).collect();
     let mut lists: HashMap<_, Vec<(usize, (NodeKind, i64))>> = HashMap::new();
     for node in new {
         let key = (node.kind, node.id);
         // Of rows the parent is the page, which both trees are of.
-        if let Some(was) = before.get(&key).filter(|was| was.parent == node.place.parent) {
+        if let Some(was) = before.get(&key).filter(|was| was.parent == node.spot.parent) {
             lists.entry((node.kind, was.parent)).or_default().push((was.at, key));
         }
     }
@@ -171,13 +171,13 @@ mod tests {
             .into_iter()
             .map(|one| (one.change, one.id, one.column, one.from, one.to))
             .collect();
-        let place = |at| Some(json!({"col_id": 2, "position": at}));
+        let spot = |at| Some(json!({"col_id": 2, "position": at}));
         assert_eq!(
             found,
             [
                 (Happened::Removed, 4, None, None, None),
                 (Happened::Added, 6, None, None, None),
-                (Happened::Moved, 5, None, place(2), place(1)),
+                (Happened::Moved, 5, None, spot(2), spot(1)),
                 (Happened::Changed, 3, Some("size".into()), Some(json!(null)), Some(json!(2))),
                 (Happened::Changed, 3, Some("text".into()), Some(json!("t")), Some(json!(null))),
                 (Happened::Changed, 3, Some("title".into()), Some(json!("A")), Some(json!("B"))),

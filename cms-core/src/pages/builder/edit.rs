@@ -7,7 +7,7 @@ use serde_json::{Map, Value as Json};
 use super::{
     hold::note,
     sql,
-    tree::{NodeKind, Place, PlacedWidget, Tree, not_found, spot},
+    tree::{NodeKind, PlacedWidget, Spot, Tree, index, not_found},
     types::{Edited, Move, NewNode, Parent},
 };
 use crate::{
@@ -48,7 +48,7 @@ impl Pages {
         let Judged { name, menu, data } = self.judge(&tree, new, parent)?;
         let data = stored(&data.into_iter().filter(|(_, value)| !value.is_null()).collect());
         tree.admit(Some(kind), parent, size(&data))?;
-        let at = spot(new.position, tree.siblings(kind, parent))?;
+        let at = index(new.position, tree.siblings(kind, parent))?;
         let row = NewPlaced {
             id: None,
             parent,
@@ -60,7 +60,7 @@ impl Pages {
         let columns = self.widgets().columns();
         let added = add_rows(change, sql::table(kind), &columns, held.id, &[row]).await?;
         let id = added.first().map(|at| at.id).ok_or_else(|| Error::internal("no row added"))?;
-        let shift = sql::shift(kind, 1, Place { parent, at }, id);
+        let shift = sql::shift(kind, 1, Spot { parent, at }, id);
         let written: Vec<&str> = data.keys().map(String::as_str).collect();
         note(change, &held, "added", Some((kind, id)), &written, vec![shift]).await?;
         Ok(Edited {
@@ -89,7 +89,7 @@ impl Pages {
     ) -> Result<Edited> {
         let held = self.hold(change, Some(kind), id, if_match).await?;
         let tree = self.tree_in(change, held.id).await?;
-        let place = tree.place(kind, id).ok_or_else(|| not_found(kind, id))?;
+        let spot = tree.spot(kind, id).ok_or_else(|| not_found(kind, id))?;
         let (widget, mut values) = match kind {
             NodeKind::Item => tree.item(id).map(|(widget, item)| (widget, item.data.clone())),
             _ => tree.widget(id).map(|widget| (widget, widget.data.clone())),
@@ -110,8 +110,8 @@ impl Pages {
         Ok(Edited {
             kind,
             id,
-            parent: Parent::of(kind, place.parent_of(kind, held.id)),
-            position: place.at as i64,
+            parent: Parent::of(kind, spot.parent_of(kind, held.id)),
+            position: spot.at as i64,
             widget: (kind == NodeKind::Widget).then(|| widget.widget.clone()),
             data: Some(values),
             page_id: held.id,
@@ -132,8 +132,8 @@ impl Pages {
     ) -> Result<(i64, i64)> {
         let held = self.hold(change, Some(kind), id, if_match).await?;
         let tree = self.tree_in(change, held.id).await?;
-        let place = tree.place(kind, id).ok_or_else(|| not_found(kind, id))?;
-        let from = Place { parent: place.parent_of(kind, held.id), at: place.at };
+        let spot = tree.spot(kind, id).ok_or_else(|| not_found(kind, id))?;
+        let from = Spot { parent: spot.parent_of(kind, held.id), at: spot.at };
         let steps = vec![sql::delete(kind, id), sql::shift(kind, -1, from, id)];
         note(change, &held, "removed", Some((kind, id)), &[], steps).await?;
         Ok((held.id, held.rev))
@@ -153,8 +153,8 @@ impl Pages {
         let (kind, id) = (asked.kind, asked.id);
         let held = self.hold(change, Some(kind), id, if_match).await?;
         let tree = self.tree_in(change, held.id).await?;
-        let place = tree.place(kind, id).ok_or_else(|| not_found(kind, id))?;
-        let from = Place { parent: place.parent_of(kind, held.id), at: place.at };
+        let spot = tree.spot(kind, id).ok_or_else(|| not_found(kind, id))?;
+        let from = Spot { parent: spot.parent_of(kind, held.id), at: spot.at };
         let parent = match &asked.parent {
             Some(parent) => fitting(parent, kind)?,
             None => from.parent,
@@ -165,7 +165,7 @@ impl Pages {
         if !same && kind == NodeKind::Col {
             tree.admit(Some(kind), parent, 0)?;
         }
-        let to = Place { parent, at: spot(asked.position, siblings)? };
+        let to = Spot { parent, at: index(asked.position, siblings)? };
         let steps = sql::moved(kind, id, from, to);
         note(change, &held, "moved", Some((kind, id)), &[], steps).await?;
         let nodes = tree.nodes(held.id);
@@ -241,7 +241,7 @@ impl Pages {
                 false => Err(elsewhere(kind)),
             };
         };
-        tree.place(of, parent).ok_or_else(|| elsewhere(kind))?;
+        tree.spot(of, parent).ok_or_else(|| elsewhere(kind))?;
         if kind != NodeKind::Item {
             return Ok(());
         }
@@ -256,7 +256,7 @@ impl Pages {
     }
 }
 
-impl Place {
+impl Spot {
     /// The id of the parent; rows stand in the page.
     pub(super) fn parent_of(self, kind: NodeKind, page: i64) -> i64 {
         if kind == NodeKind::Row { page } else { self.parent }

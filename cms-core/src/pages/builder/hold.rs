@@ -3,7 +3,7 @@
 use serde_json::{Map, Value as Json};
 
 use super::{
-    sql::{self, Held},
+    sql::{self, HeldPage},
     tree::{NodeKind, PageCol, PageItem, PageRow, PlacedWidget, Tree, not_found},
     types::Edit,
 };
@@ -28,7 +28,7 @@ impl Pages {
         kind: Option<NodeKind>,
         id: i64,
         if_match: &IfMatch,
-    ) -> Result<Held> {
+    ) -> Result<HeldPage> {
         let held = sql::hold(change, kind, id).await?;
         let held = held.ok_or_else(|| kind.map_or_else(|| no_page(id), |k| not_found(k, id)))?;
         let IfMatch::Tags(tags) = if_match else { return Ok(held) };
@@ -149,7 +149,7 @@ fn stale(missed: &[Edit]) -> Error {
 /// Notes an edit: for those who are late, and in the audit log.
 pub(super) async fn note(
     change: &mut Change,
-    held: &Held,
+    held: &HeldPage,
     action: &'static str,
     node: Option<(NodeKind, i64)>,
     columns: &[&str],

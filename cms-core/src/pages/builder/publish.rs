@@ -7,7 +7,7 @@ use serde_json::{Map, Value as Json};
 use super::{
     hold::{no_page, note},
     schedule::keep,
-    sql::{self, Held},
+    sql::{self, HeldPage},
     tree::{NodeKind, Tree},
     types::{LeftOut, Published, Replaced},
 };
@@ -37,7 +37,11 @@ impl Pages {
         self.publish_held(change, &held).await
     }
 
-    pub(super) async fn publish_held(&self, change: &mut Change, held: &Held) -> Result<Published> {
+    pub(super) async fn publish_held(
+        &self,
+        change: &mut Change,
+        held: &HeldPage,
+    ) -> Result<Published> {
         if !held.published {
             self.switch(change, held.id, true).await?;
         }
@@ -48,7 +52,7 @@ impl Pages {
     pub(super) async fn freeze(
         &self,
         change: &mut Change,
-        held: &Held,
+        held: &HeldPage,
         was_seen: bool,
     ) -> Result<Published> {
         let frozen = self.tree_in(change, held.id).await?.text()?;
@@ -107,7 +111,7 @@ impl Pages {
         Ok((held.id, held.rev))
     }
 
-    pub(super) async fn take_off_held(&self, change: &mut Change, held: &Held) -> Result<()> {
+    pub(super) async fn take_off_held(&self, change: &mut Change, held: &HeldPage) -> Result<()> {
         self.switch(change, held.id, false).await?;
         taken_off(change, held).await
     }
@@ -206,7 +210,7 @@ impl Pages {
     async fn put_back(
         &self,
         change: &mut Change,
-        held: &Held,
+        held: &HeldPage,
         number: i64,
         action: &'static str,
     ) -> Result<Vec<LeftOut>> {
@@ -242,7 +246,7 @@ impl Pages {
     async fn write(
         &self,
         change: &mut Change,
-        held: &Held,
+        held: &HeldPage,
         tree: &Tree,
         keeps_ids: bool,
     ) -> Result<()> {
@@ -253,13 +257,13 @@ impl Pages {
             let nodes: Vec<_> =
                 tree.nodes(held.id).into_iter().filter(|node| node.kind == kind).collect();
             let row = |node: &super::tree::Node<'_>| {
-                let old = node.place.parent;
+                let old = node.spot.parent;
                 let parent = above.iter().find(|(was, _)| *was == old).map(|(_, is)| *is);
                 let item = tree.item(node.id).filter(|_| kind == NodeKind::Item);
                 NewPlaced {
                     id: keeps_ids.then_some(node.id),
                     parent: parent.unwrap_or(old),
-                    position: node.place.at as i64,
+                    position: node.spot.at as i64,
                     name: match item {
                         Some((_, item)) if keeps_ids => Some(item.language_short.clone()),
                         Some(_) => Some(held.language.clone()),
@@ -283,13 +287,13 @@ impl Pages {
 }
 
 /// Notes that a page was taken off, and what stays planned.
-async fn taken_off(change: &mut Change, held: &Held) -> Result<()> {
+async fn taken_off(change: &mut Change, held: &HeldPage) -> Result<()> {
     keep(change, held, false).await?;
     note(change, held, "taken off", None, &["published"], Vec::new()).await
 }
 
 /// What events tell of a page.
-fn told(held: &Held, revision: i64) -> PageData {
+fn told(held: &HeldPage, revision: i64) -> PageData {
     let page = Page {
         id: held.id,
         base_id: held.base,

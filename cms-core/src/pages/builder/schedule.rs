@@ -5,12 +5,16 @@ use serde::{Deserialize, Serialize};
 
 use super::{
     hold::note,
-    sql::{self, Held},
+    sql::{self, HeldPage},
     types::Plan,
 };
 use crate::{
-    Actor, Change, Error, Millis, Page, Paging, Result, db::args, ground::ListName, items::IfMatch,
-    pages::Pages, parse_rfc3339, rfc3339,
+    Actor, Change, Error, Millis, Page, Paging, Result,
+    db::{args, watched},
+    ground::ListName,
+    items::IfMatch,
+    pages::Pages,
+    parse_rfc3339, rfc3339,
 };
 
 /// When a page is published and taken off by itself. RFC 3339; null: never.
@@ -80,7 +84,7 @@ impl Pages {
             let Some(last) = due.last() else { return Ok(done) };
             after = *last;
             for page in due {
-                match self.run_page(page).await {
+                match watched(self.run_page(page)).await {
                     Ok(()) => done += 1,
                     Err(error) => tracing::warn!(page, %error, "a scheduled page was not changed"),
                 }
@@ -114,7 +118,7 @@ impl Pages {
 /// the times that are over.
 pub(super) async fn keep(
     change: &mut Change,
-    held: &Held,
+    held: &HeldPage,
     is_published: bool,
 ) -> Result<Vec<&'static str>> {
     let (now, times) = (change.now(), (held.publish_at, held.take_off_at));

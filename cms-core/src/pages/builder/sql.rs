@@ -2,7 +2,7 @@
 //! [`hold`], which every change of a draft begins with.
 
 use super::{
-    tree::{NodeKind, Place},
+    tree::{NodeKind, Spot},
     types::{Edit, Plan, Revision},
 };
 use crate::{
@@ -16,7 +16,7 @@ const REMEMBERED: i64 = 200;
 
 /// A page that is held.
 #[derive(Clone, Debug)]
-pub(super) struct Held {
+pub(super) struct HeldPage {
     pub(super) id: i64,
     /// This change's.
     pub(super) rev: i64,
@@ -31,7 +31,7 @@ pub(super) struct Held {
     pub(super) take_off_at: Option<Millis>,
 }
 
-record! { Held: held_columns {
+record! { HeldPage: held_columns {
     id: "id",
     rev: "draft_rev",
     base: "base_id",
@@ -224,7 +224,7 @@ pub(super) async fn hold(
     change: &mut Change,
     kind: Option<NodeKind>,
     id: i64,
-) -> Result<Option<Held>> {
+) -> Result<Option<HeldPage>> {
     let statement = kind.map_or(HOLD, |kind| of_kind!(kind, HOLD));
     change.optional(statement, args![id]).await
 }
@@ -248,12 +248,12 @@ pub(super) fn delete(kind: NodeKind, id: i64) -> Step {
 }
 
 /// The nodes from a place on, but not `id`, go one place on (1) or back (-1).
-pub(super) fn shift(kind: NodeKind, by: i64, from: Place, id: i64) -> Step {
+pub(super) fn shift(kind: NodeKind, by: i64, from: Spot, id: i64) -> Step {
     Step(of_kind!(kind, SHIFT), args![by, from.parent, from.at as i64, id])
 }
 
 /// A node goes from one place to another; those between make room.
-pub(super) fn moved(kind: NodeKind, id: i64, from: Place, to: Place) -> Vec<Step> {
+pub(super) fn moved(kind: NodeKind, id: i64, from: Spot, to: Spot) -> Vec<Step> {
     let (was, is) = (from.at as i64, to.at as i64);
     if from.parent != to.parent {
         let put = Step(of_kind!(kind, MOVE), args![id, to.parent, is]);
@@ -267,7 +267,7 @@ pub(super) fn moved(kind: NodeKind, id: i64, from: Place, to: Place) -> Vec<Step
 /// Notes an edit for those who are late.
 pub(super) fn edited(
     change: &Change,
-    held: &Held,
+    held: &HeldPage,
     action: &str,
     (kind, id): (&str, i64),
     columns: &[&str],

@@ -113,7 +113,7 @@ impl NodeKind {
 
 /// Where a node stands: in what, and at which place there, counted from 0.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Place {
+pub(super) struct Spot {
     pub(super) parent: i64,
     pub(super) at: usize,
 }
@@ -123,7 +123,7 @@ pub(super) struct Place {
 pub(super) struct Node<'t> {
     pub(super) kind: NodeKind,
     pub(super) id: i64,
-    pub(super) place: Place,
+    pub(super) spot: Spot,
     /// Of widgets.
     pub(super) widget: Option<&'t str>,
     /// Of widgets and items.
@@ -135,7 +135,7 @@ impl Tree {
     pub(super) fn nodes(&self, page: i64) -> Vec<Node<'_>> {
         let mut nodes = Vec::new();
         let mut note = |kind, id, parent, at, widget, data| {
-            nodes.push(Node { kind, id, place: Place { parent, at }, widget, data });
+            nodes.push(Node { kind, id, spot: Spot { parent, at }, widget, data });
         };
         for (at, row) in self.rows.iter().enumerate() {
             note(NodeKind::Row, row.id, page, at, None, None);
@@ -175,10 +175,10 @@ impl Tree {
     }
 
     /// Where a node stands.
-    pub(super) fn place(&self, kind: NodeKind, id: i64) -> Option<Place> {
+    pub(super) fn spot(&self, kind: NodeKind, id: i64) -> Option<Spot> {
         let nodes = self.nodes(0);
         let found = nodes.iter().find(|node| node.kind == kind && node.id == id)?;
-        Some(found.place)
+        Some(found.spot)
     }
 
     /// How many nodes of a kind stand in a parent; the page's id is not asked for.
@@ -187,7 +187,7 @@ impl Tree {
             NodeKind::Row => self.rows.len(),
             _ => {
                 let nodes = self.nodes(0);
-                nodes.iter().filter(|n| n.kind == kind && n.place.parent == parent).count()
+                nodes.iter().filter(|n| n.kind == kind && n.spot.parent == parent).count()
             }
         }
     }
@@ -234,11 +234,11 @@ impl Tree {
     }
 }
 
-/// The place for a node among `siblings` others.
+/// The index of a node among `siblings` others.
 ///
 /// # Errors
 /// `validation_failed` behind the end.
-pub(super) fn spot(asked: Option<i64>, siblings: usize) -> Result<usize> {
+pub(super) fn index(asked: Option<i64>, siblings: usize) -> Result<usize> {
     let Some(asked) = asked else { return Ok(siblings) };
     usize::try_from(asked).ok().filter(|at| *at <= siblings).ok_or_else(|| {
         let message = format!("0 to {siblings} is expected: places are counted from 0");
@@ -270,7 +270,7 @@ mod tests {
     #[test]
     fn nodes_know_where_they_stand() {
         let tree = tree();
-        let at = |kind, id| tree.place(kind, id).map(|place| (place.parent, place.at));
+        let at = |kind, id| tree.spot(kind, id).map(|spot| (spot.parent, spot.at));
         assert_eq!(at(NodeKind::Row, 1), Some((0, 1)));
         assert_eq!(at(NodeKind::Item, 5), Some((3, 1)));
         assert_eq!(at(NodeKind::Col, 5), None, "an id counts in its kind");
@@ -281,9 +281,9 @@ mod tests {
 
     #[test]
     fn places_and_sizes_have_bounds() {
-        assert_eq!(spot(None, 2).expect("the end"), 2);
-        assert_eq!(spot(Some(0), 2).expect("the start"), 0);
-        assert!(spot(Some(3), 2).is_err() && spot(Some(-1), 2).is_err());
+        assert_eq!(index(None, 2).expect("the end"), 2);
+        assert_eq!(index(Some(0), 2).expect("the start"), 0);
+        assert!(index(Some(3), 2).is_err() && index(Some(-1), 2).is_err());
         let mut tree = tree();
         assert!(tree.admit(Some(NodeKind::Col), 1, 0).is_ok());
         assert!(tree.admit(None, 0, MOST_BYTES).is_err());

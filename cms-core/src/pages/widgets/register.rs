@@ -13,12 +13,17 @@ use super::{Known, Widget, Widgets, builtin, sql};
 use crate::{
     Actor, AuditEntry, Change, Result,
     content::columns,
-    db::Lock,
+    db::{Lock, PerEngine},
     plugins::{Manifest, installed},
 };
 
 /// The tables whose columns hold what the menus ask for.
 const TABLES: [&str; 2] = ["cms_page_row_col_widget", "cms_page_widget_item"];
+
+/// Waits until no change writes pages, and lets none until the transaction ends. None: a writing
+/// transaction excludes all others anyway.
+const HOLD_PAGES: PerEngine<Option<&str>> =
+    PerEngine { sqlite: None, postgres: Some("lock table cms_pages in share row exclusive mode") };
 
 /// Which widgets a load registers.
 #[derive(Clone, Copy, Debug)]
@@ -200,7 +205,7 @@ async fn register(
     }
     lacking.retain(|(_, names)| !names.is_empty());
     // An edit of a draft takes the row of its page first, then these tables in another order.
-    if let Some(hold) = change.dialect().hold_pages().filter(|_| !lacking.is_empty()) {
+    if let Some(hold) = change.dialect().of(&HOLD_PAGES).filter(|_| !lacking.is_empty()) {
         change.script(hold).await?;
     }
     for (table, names) in lacking {

@@ -60,12 +60,15 @@ pub struct CacheRules {
 
 impl CacheRules {
     /// The number of the last clear. Note it before making a reply, and keep it with the reply.
+    // For cms-http, which keeps replies; so the other hidden calls of this room.
+    #[doc(hidden)]
     #[must_use]
     pub fn last_clear(&self) -> i64 {
         self.clears.last().map_or(0, |(number, _)| *number)
     }
 
     /// Whether a clear newer than `seen` covers a reply for `path`.
+    #[doc(hidden)]
     #[must_use]
     pub fn is_cleared(&self, path: &str, seen: i64) -> bool {
         // A clear that is no longer stored may have covered the path.
@@ -172,6 +175,7 @@ impl Cache {
 
     /// The rules of the response cache, if memory has them; None: they have changed and must be
     /// read.
+    #[doc(hidden)]
     #[must_use]
     pub fn known_rules(&self) -> Option<Arc<CacheRules>> {
         self.0.followed.known(self.0.base.db())

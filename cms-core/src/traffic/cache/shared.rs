@@ -33,6 +33,8 @@ impl Cache {
     }
 
     /// Whether replies are shared. If not, callers need not prepare them.
+    // For cms-http, as above.
+    #[doc(hidden)]
     #[must_use]
     pub fn shares_replies(&self) -> bool {
         self.0.redis.as_ref().is_some_and(|redis| !redis.is_away())

@@ -56,36 +56,15 @@ impl Limiter {
     /// Takes one token from every bucket that applies to a request: the caller's (`identity`) and
     /// the route's. None: the limiter is off.
     pub async fn take(&self, owner: Owner, identity: Bucket, path: &str) -> Option<Quota> {
+        let both = [identity, bucket::of_route(path).unwrap_or(identity)];
         match &self.store {
+            Store::Off => None,
+            Store::Memory(memory) => Some(memory.take(owner, applying(&both), self.clock.now())),
             #[cfg(feature = "redis")]
             Store::Redis(redis) => {
-                let both = [identity, bucket::of_route(path).unwrap_or(identity)];
                 // Boxed, so that requests without Redis do not carry its memory.
                 Some(Box::pin(redis.take(owner, applying(&both), self.clock.now())).await)
             }
-            _ => self.take_at_once(owner, identity, path, self.clock.now()).flatten(),
-        }
-    }
-
-    /// Like [`Limiter::take`], without waiting. Outer `None`: the store is Redis; nothing was
-    /// taken.
-    // For cms-http, whose quick way must not wait. Others call `take`.
-    #[doc(hidden)]
-    pub fn take_at_once(
-        &self,
-        owner: Owner,
-        identity: Bucket,
-        path: &str,
-        now: crate::Millis,
-    ) -> Option<Option<Quota>> {
-        match &self.store {
-            Store::Memory(memory) => {
-                let both = [identity, bucket::of_route(path).unwrap_or(identity)];
-                Some(Some(memory.take(owner, applying(&both), now)))
-            }
-            #[cfg(feature = "redis")]
-            Store::Redis(_) => None,
-            Store::Off => Some(None),
         }
     }
 

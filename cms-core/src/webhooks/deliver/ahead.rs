@@ -5,8 +5,8 @@
 use std::collections::{HashMap, HashSet, VecDeque};
 
 use super::{
+    claimed::{ClaimedJob, Ended, LANE_ATTEMPTS, Moment},
     sql::queue::Lane,
-    task::{Ended, LANE_ATTEMPTS, Moment, Task},
 };
 use crate::Millis;
 
@@ -23,13 +23,13 @@ pub(in crate::webhooks) struct Ahead {
     /// Lanes with a fast success since the last claim.
     fast: HashSet<i64>,
     /// Jobs to return to the queue untried.
-    back: Vec<Task>,
+    back: Vec<ClaimedJob>,
 }
 
 #[derive(Default)]
 struct LaneJobs {
     under_way: i64,
-    waiting: VecDeque<Task>,
+    waiting: VecDeque<ClaimedJob>,
 }
 
 impl Ahead {
@@ -53,27 +53,27 @@ impl Ahead {
     }
 
     /// Takes over claimed jobs. Returns those that begin at once.
-    pub(in crate::webhooks) fn add(&mut self, tasks: Vec<Task>) -> Vec<Task> {
+    pub(in crate::webhooks) fn add(&mut self, jobs: Vec<ClaimedJob>) -> Vec<ClaimedJob> {
         self.fast.clear();
         let mut first = Vec::new();
-        for task in tasks {
-            let held = self.lanes.entry(task.subscription).or_default();
+        for claimed in jobs {
+            let held = self.lanes.entry(claimed.subscription).or_default();
             if held.under_way < LANE_ATTEMPTS {
                 held.under_way += 1;
-                first.push(task);
+                first.push(claimed);
             } else {
-                held.waiting.push_back(task);
+                held.waiting.push_back(claimed);
             }
         }
         first
     }
 
     /// The next job of a lane, if it may begin now.
-    pub(in crate::webhooks) fn next(&mut self, lane: i64, moment: Moment) -> Option<Task> {
+    pub(in crate::webhooks) fn next(&mut self, lane: i64, moment: Moment) -> Option<ClaimedJob> {
         let held = self.lanes.get_mut(&lane).filter(|held| held.under_way < LANE_ATTEMPTS)?;
-        let task = held.waiting.pop_front_if(|task| moment.suits(task))?;
+        let claimed = held.waiting.pop_front_if(|claimed| moment.suits(claimed))?;
         held.under_way += 1;
-        Some(task)
+        Some(claimed)
     }
 
     /// Notes the end of an attempt. A failure sends the waiting jobs of its lane back: none may
@@ -93,7 +93,11 @@ impl Ahead {
     /// the worker stops.
     pub(in crate::webhooks) fn withdraw(&mut self, moment: Option<Moment>) {
         for held in self.lanes.values_mut() {
-            if !held.waiting.iter().all(|task| moment.is_some_and(|moment| moment.suits(task))) {
+            if !held
+                .waiting
+                .iter()
+                .all(|claimed| moment.is_some_and(|moment| moment.suits(claimed)))
+            {
                 self.back.extend(held.waiting.drain(..));
             }
         }
@@ -101,7 +105,7 @@ impl Ahead {
     }
 
     /// The jobs to return, sorted by lane.
-    pub(in crate::webhooks) fn back(&self) -> &[Task] {
+    pub(in crate::webhooks) fn back(&self) -> &[ClaimedJob] {
         &self.back
     }
 

@@ -7,8 +7,8 @@ use std::{
 };
 
 use super::{
+    claimed::ClaimedJob,
     sql::queue::{Event, LARGE},
-    task::Task,
 };
 
 /// Bytes of large bodies after which no further one is read.
@@ -27,8 +27,8 @@ impl Bodies {
     }
 
     /// Notes the events of claimed jobs.
-    pub(super) fn note(&mut self, tasks: &[Task]) {
-        for event in tasks.iter().map(|task| &task.job.event) {
+    pub(super) fn note(&mut self, claimed: &[ClaimedJob]) {
+        for event in claimed.iter().map(|claimed| &claimed.job.event) {
             if event.body.len() > LARGE {
                 self.add(event);
             }

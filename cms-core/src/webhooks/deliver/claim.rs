@@ -5,11 +5,11 @@ use std::sync::Arc;
 use zeroize::Zeroizing;
 
 use super::{
+    claimed::{ClaimedJob, Moment, Target},
     sql::{
         groups,
         queue::{self, LEASE_MS, Lane},
     },
-    task::{Moment, Target, Task},
 };
 use crate::{
     Change, Result, Secret,
@@ -35,8 +35,8 @@ pub(in crate::webhooks) async fn claim(
     epoch: i64,
     most: i64,
     limit: impl Fn(&Lane) -> i64,
-) -> Result<Vec<Task>> {
-    let claimed = Moment { now: change.now(), epoch };
+) -> Result<Vec<ClaimedJob>> {
+    let moment = Moment { now: change.now(), epoch };
     let mut left = i64::try_from(free).unwrap_or(i64::MAX);
     let returned = queue::reclaim(change).await?;
     if returned > 0 {
@@ -53,35 +53,38 @@ pub(in crate::webhooks) async fn claim(
     }
     // Lock order, as everywhere: subscriptions, then their jobs.
     groups::serve(change, &limits).await?;
-    let mut claimed_jobs = groups::claim(change, &limits, claimed.now + LEASE_MS, room).await?;
-    let mut tasks = Vec::new();
+    let mut by_lane = groups::claim(change, &limits, moment.now + LEASE_MS, room).await?;
+    let mut claimed = Vec::new();
     for lane in lanes {
         let subscription = lane.id;
-        let jobs = claimed_jobs.remove(&subscription).unwrap_or_default();
+        let jobs = by_lane.remove(&subscription).unwrap_or_default();
         let target = open(base, lane).map(Arc::new).map_err(|error| Arc::from(error.to_string()));
         let (unread, jobs): (Vec<_>, Vec<_>) = jobs.into_iter().partition(|job| job.event.unread);
         for job in unread {
             queue::give_back(change, &job, true).await?;
         }
-        tasks.extend(jobs.into_iter().map(|job| Task {
+        claimed.extend(jobs.into_iter().map(|job| ClaimedJob {
             target: target.clone(),
             subscription,
             job,
-            claimed,
+            moment,
         }));
     }
-    Ok(tasks)
+    Ok(claimed)
 }
 
 /// Returns jobs that did not begin. They wait as before, or are held if their subscription is off
 /// by now. The caller holds the lock on claims.
-pub(in crate::webhooks) async fn give_back(change: &mut Change, tasks: &[Task]) -> Result<()> {
-    for lane in tasks.chunk_by(|a, b| a.subscription == b.subscription) {
+pub(in crate::webhooks) async fn give_back(
+    change: &mut Change,
+    claimed: &[ClaimedJob],
+) -> Result<()> {
+    for lane in claimed.chunk_by(|a, b| a.subscription == b.subscription) {
         let active = subscriptions::lock(change, lane[0].subscription)
             .await?
             .is_some_and(|subscription| subscription.active);
-        for task in lane {
-            queue::give_back(change, &task.job, active).await?;
+        for claimed in lane {
+            queue::give_back(change, &claimed.job, active).await?;
         }
     }
     Ok(())

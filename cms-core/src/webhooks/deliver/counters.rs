@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use tokio::sync::Mutex;
 
-use super::{sql::queue, task::Settled};
+use super::{claimed::Settled, sql::queue};
 use crate::{Result, jobs::Running, webhooks::Webhooks};
 
 /// Lanes in [`Backlog::late_lanes`] at most.

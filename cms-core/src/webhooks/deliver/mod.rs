@@ -3,13 +3,13 @@
 mod ahead;
 mod bodies;
 mod claim;
+pub(super) mod claimed;
 pub(super) mod counters;
 mod local_faults;
 mod ping;
 pub(super) mod request;
 mod settle;
 pub(super) mod sql;
-pub(super) mod task;
 pub(super) mod worker;
 
 pub use ping::{PING, Pinged};

@@ -2,6 +2,7 @@
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use tracing::Instrument;
 
 use super::{
     claim, request,
@@ -47,7 +48,9 @@ impl Webhooks {
         let event = Event { id: event_id, name: PING.to_owned(), body, unread: false };
         let job = Claimed { id: 0, retry_count: 0, lease_token: 0, event: event.into() };
         let request = request::build(&self.0.base, &target, &job);
-        let attempt = self.0.http.post(&target.url, request.headers, request.body).await;
+        let span = tracing::debug_span!("delivery", job = job.id, subscription = id);
+        let sent = self.0.http.post(&target.url, request.headers, request.body);
+        let attempt = sent.instrument(span).await;
         Ok(Pinged {
             status: attempt.code().to_owned(),
             response_code: attempt.status,

@@ -2,7 +2,7 @@
 
 use bytes::Bytes;
 
-use super::{sql::queue::Claimed, task::Target};
+use super::{claimed::Target, sql::queue::Claimed};
 use crate::{
     base::Base,
     webhooks::rules::sign::{hex_signature, standard_signature},

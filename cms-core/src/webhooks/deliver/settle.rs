@@ -1,11 +1,11 @@
 //! Settles finished attempts: job, breaker and log, in one transaction for many.
 
 use super::{
+    claimed::{Ended, Settled},
     sql::{
         groups::{self, Arrived},
         queue::{self, Claimed, LogRow},
     },
-    task::{Ended, Settled},
 };
 use crate::{
     AuditEntry, Change, Result,

@@ -14,11 +14,11 @@ use super::{
     ahead::Ahead,
     bodies::Bodies,
     claim::{claim, give_back},
+    claimed::{ClaimedJob, Ended, LANE_ATTEMPTS, Moment, Settled},
     local_faults::LocalFaults,
     request,
     settle::settle,
     sql::queue,
-    task::{Ended, LANE_ATTEMPTS, Moment, Settled, Task},
 };
 use crate::{
     Actor, Descriptors, Result,
@@ -91,11 +91,8 @@ impl Worker {
     /// `unavailable` when the database cannot be reached; finished attempts are kept for the next
     /// call.
     pub async fn claim(&mut self) -> Result<usize> {
-        watched(async {
-            self.put_right().await?;
-            Ok(self.turn(true).await?.1)
-        })
-        .await
+        watched(self.put_right()).await?;
+        Ok(watched(self.turn(true)).await?.1)
     }
 
     /// Corrects jobs whose state does not match their subscription: they are held while it is off.
@@ -149,23 +146,23 @@ impl Worker {
         }
         let settled = settle(&mut change, &mut self.ended).await?;
         give_back(&mut change, self.ahead.back()).await?;
-        let mut tasks = Vec::new();
+        let mut claimed = Vec::new();
         if claims {
             let room = (free, self.bodies.room());
-            tasks = claim(&self.site.base, &mut change, room, moment.epoch, most, |lane| {
+            claimed = claim(&self.site.base, &mut change, room, moment.epoch, most, |lane| {
                 self.ahead.limit(lane, most)
             })
             .await?;
         }
         change.commit().await?;
         self.ended.clear();
-        self.is_full = claims && tasks.len() == free;
+        self.is_full = claims && claimed.len() == free;
         self.ahead.given_back();
-        self.bodies.note(&tasks);
+        self.bodies.note(&claimed);
         self.site.counters.note(&settled);
-        let tasks = self.ahead.add(tasks);
-        let begun = tasks.len();
-        tasks.into_iter().for_each(|task| self.begin(task));
+        let first = self.ahead.add(claimed);
+        let begun = first.len();
+        first.into_iter().for_each(|claimed| self.begin(claimed));
         Ok((settled, begun))
     }
 
@@ -186,13 +183,14 @@ impl Worker {
         (free, if all < self.most / 2 { LANE_ATTEMPTS } else { 1 })
     }
 
-    fn begin(&mut self, task: Task) {
+    fn begin(&mut self, claimed: ClaimedJob) {
         let (site, slot) = (self.site.clone(), self.young.clone());
-        let (job, subscription) = (task.job.clone(), task.subscription);
+        let (job, subscription) = (claimed.job.clone(), claimed.subscription);
         let begun = site.base.clock().now();
         let span = tracing::debug_span!("delivery", job = job.id, subscription);
         self.under_way.spawn(async move {
-            let made = AssertUnwindSafe(attempt(&site, task, slot).instrument(span)).catch_unwind();
+            let made =
+                AssertUnwindSafe(attempt(&site, claimed, slot).instrument(span)).catch_unwind();
             // A panic counts as a failed attempt; otherwise the job would come back forever.
             let (attempt, slot) = made.await.unwrap_or_else(|_| {
                 let why = "the service failed during the attempt: see its log";
@@ -208,8 +206,8 @@ impl Worker {
         let moment = self.moment();
         ended.rest = self.local_faults.rest(ended.subscription, &mut ended.attempt, moment.now);
         self.ahead.end(&ended, moment.now);
-        if let Some(task) = self.ahead.next(ended.subscription, moment) {
-            self.begin(task);
+        if let Some(claimed) = self.ahead.next(ended.subscription, moment) {
+            self.begin(claimed);
         }
         self.ended.push(ended);
     }
@@ -241,11 +239,11 @@ impl Worker {
     /// # Errors
     /// As [`Worker::claim`]; unsettled attempts are kept for the next call.
     pub async fn step(&mut self) -> Result<Settled> {
-        self.put_right().await?;
-        let mut all = self.turn(true).await?.0;
+        watched(self.put_right()).await?;
+        let mut all = watched(self.turn(true)).await?.0;
         while !self.is_idle() {
             self.wait().await;
-            let (settled, _) = self.turn(false).await?;
+            let (settled, _) = watched(self.turn(false)).await?;
             all.delivered += settled.delivered;
             all.retried += settled.retried;
             all.failed += settled.failed;
@@ -280,7 +278,7 @@ impl Worker {
                     tracing::warn!(%error, "cannot read or write the webhook queue; trying again");
                     tokio::time::sleep(POLL).await;
                     // Finished attempts are settled even while no job can be claimed.
-                    if let Err(error) = self.turn(false).await {
+                    if let Err(error) = watched(self.turn(false)).await {
                         tracing::debug!(%error, "finished attempts were not settled either");
                     }
                     continue;
@@ -321,7 +319,7 @@ impl Worker {
         self.ahead.withdraw(None);
         let mut tries = 3;
         loop {
-            let why = match tokio::time::timeout(FAREWELL, self.turn(false)).await {
+            let why = match tokio::time::timeout(FAREWELL, watched(self.turn(false))).await {
                 Ok(Ok(_)) => None,
                 Ok(Err(error)) => Some(error.to_string()),
                 Err(_) => Some("the database does not answer".to_owned()),
@@ -340,8 +338,8 @@ impl Worker {
 }
 
 /// Makes an attempt. Returns its slot too, unless the attempt was slow.
-async fn attempt(site: &State, task: Task, slot: Arc<()>) -> (Attempt, Option<Arc<()>>) {
-    let Task { target, job, .. } = task;
+async fn attempt(site: &State, claimed: ClaimedJob, slot: Arc<()>) -> (Attempt, Option<Arc<()>>) {
+    let ClaimedJob { target, job, .. } = claimed;
     let _under_way = site.counters.under_way.begin();
     let target = match target {
         Ok(_) if job.event.body.is_empty() => {

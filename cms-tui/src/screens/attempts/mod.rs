@@ -7,7 +7,7 @@ use cms_http::wire::{
 use serde_json::Value as Json;
 
 use super::{
-    browser::{Asked, Spec, by_id},
+    browser::{ListQuery, Spec, by_id},
     cells::{Cell, Column, age, column, members, plain},
 };
 use crate::{
@@ -27,7 +27,7 @@ pub(crate) static SPEC: Spec = Spec {
     ..Spec::new("attempts", |_| "Wrong logins".to_owned(), columns, list, act)
 };
 
-fn list(asked: &Asked<'_>) -> Result<Calling, Fault> {
+fn list(asked: &ListQuery<'_>) -> Result<Calling, Fault> {
     get::<ListAttempts>(&Listing { limit: Limit(PAGE), cursor: asked.cursor.clone() })
 }
 

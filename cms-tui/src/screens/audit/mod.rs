@@ -1,13 +1,13 @@
 //! The audit log: who did what to which row.
 
 use cms_http::wire::{
-    audit::{Asked as Which, List},
+    audit::{List, WhichAuditRows as Which},
     parameters::Limit,
 };
 use serde_json::Value as Json;
 
 use super::{
-    browser::{Asked, Spec},
+    browser::{ListQuery, Spec},
     cells::{Cell, Column, clock, column, plain, plain_text},
     filter_words::{Word, unknown, words},
 };
@@ -27,7 +27,7 @@ pub(crate) static SPEC: Spec = Spec {
 
 const TOKENS: &str = "table:users,user_groups or just a table's name";
 
-fn list(asked: &Asked<'_>) -> Result<Calling, Fault> {
+fn list(asked: &ListQuery<'_>) -> Result<Calling, Fault> {
     let mut which = Which { limit: Limit(PAGE), cursor: asked.cursor.clone(), ..Which::default() };
     for word in words(asked.filter) {
         match word {

@@ -37,7 +37,7 @@ use serde_json::Value as Json;
 pub(crate) use above::Above;
 pub(crate) use beside::Beside;
 pub(crate) use parts::Parts;
-pub(crate) use spec::{Asked, Spec, by_id};
+pub(crate) use spec::{ListQuery, Spec, by_id};
 
 use preview::Kept;
 use read::{Details, Reading};

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use serde_json::Value as Json;
 
-use super::{Asked, Browser};
+use super::{Browser, ListQuery};
 use crate::{
     calls::{Fault, Reply},
     step::Step,
@@ -82,11 +82,11 @@ impl Browser {
         self.read()
     }
 
-    fn asked(&self, cursor: Option<String>) -> Asked<'_> {
+    fn asked(&self, cursor: Option<String>) -> ListQuery<'_> {
         let order = |(column, down): &(String, bool)| {
             if *down { format!("-{column}") } else { column.clone() }
         };
-        Asked {
+        ListQuery {
             subject: &self.subject,
             cursor,
             filter: if self.spec.tokens.is_some() { &self.applied } else { "" },

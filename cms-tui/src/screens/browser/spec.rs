@@ -12,9 +12,9 @@ use crate::{
     widgets::window::Row,
 };
 
-/// What is asked for.
+/// What is asked of the service for a list.
 #[derive(Debug, Default)]
-pub(crate) struct Asked<'a> {
+pub(crate) struct ListQuery<'a> {
     pub(crate) subject: &'a Json,
     pub(crate) cursor: Option<String>,
     /// The words of the filter.
@@ -26,7 +26,7 @@ pub(crate) struct Asked<'a> {
 }
 
 /// Counts the rows that fit.
-pub(super) type Count = fn(&Asked<'_>) -> Result<Calling, Fault>;
+pub(super) type Count = fn(&ListQuery<'_>) -> Result<Calling, Fault>;
 /// Reads a row whole: the row, the subject.
 pub(super) type Detail = fn(&Json, &Json) -> Result<Calling, Fault>;
 /// Lines about a row: the row, its details once read, the subject, the time.
@@ -37,7 +37,7 @@ pub(crate) struct Spec {
     pub(crate) noun: &'static str,
     pub(crate) title: fn(&Json) -> String,
     pub(crate) columns: fn(&Json) -> Vec<Column>,
-    pub(crate) list: fn(&Asked<'_>) -> Result<Calling, Fault>,
+    pub(crate) list: fn(&ListQuery<'_>) -> Result<Calling, Fault>,
     /// Asks how many rows there are; None: the service does not count them.
     pub(crate) count: Option<Count>,
     /// Parts of it, one of which is seen.
@@ -71,7 +71,7 @@ impl Spec {
         noun: &'static str,
         title: fn(&Json) -> String,
         columns: fn(&Json) -> Vec<Column>,
-        list: fn(&Asked<'_>) -> Result<Calling, Fault>,
+        list: fn(&ListQuery<'_>) -> Result<Calling, Fault>,
         act: fn(&str, &Scene<'_>) -> Step,
     ) -> Self {
         Self {

@@ -17,7 +17,7 @@ fn columns(_: &Json) -> Vec<Column> {
     vec![column("NAME", "name", 0, plain)]
 }
 
-fn list(asked: &Asked<'_>) -> Result<Calling, Fault> {
+fn list(asked: &ListQuery<'_>) -> Result<Calling, Fault> {
     let ask = Ask::get("/rows").maybe("cursor", asked.cursor.clone());
     Ok(Calling { ask, read: |_| Ok(Reply::default()), to: To::Slot(0), look: None })
 }

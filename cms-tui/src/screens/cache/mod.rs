@@ -9,7 +9,7 @@ use cms_http::wire::{
 use serde_json::{Value as Json, json};
 
 use super::{
-    browser::{Asked, Spec},
+    browser::{ListQuery, Spec},
     cells::{Column, active, column, number, plain},
 };
 use crate::{
@@ -31,7 +31,7 @@ pub(crate) static SPEC: Spec = Spec {
     ..Spec::new("cache", |_| "Response cache".to_owned(), columns, list, act)
 };
 
-fn list(_: &Asked<'_>) -> Result<Calling, Fault> {
+fn list(_: &ListQuery<'_>) -> Result<Calling, Fault> {
     get::<Read>(&NoQuery {})
 }
 

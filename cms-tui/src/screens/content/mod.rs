@@ -2,12 +2,12 @@
 
 use cms_http::wire::{
     parameters::Limit,
-    tables::{Asked as Which, Read},
+    tables::{Read, WhichTables as Which},
 };
 use serde_json::Value as Json;
 
 use super::{
-    browser::{Asked, Spec, by_id},
+    browser::{ListQuery, Spec, by_id},
     cells::{Column, column, number, plain, plain_text, yes},
 };
 use crate::{
@@ -27,7 +27,7 @@ pub(crate) static SPEC: Spec = Spec {
     ..Spec::new("content", |_| "Content".to_owned(), columns, list, act)
 };
 
-fn list(asked: &Asked<'_>) -> Result<Calling, Fault> {
+fn list(asked: &ListQuery<'_>) -> Result<Calling, Fault> {
     get::<Read>(&Which { name: None, limit: Limit(PAGE), cursor: asked.cursor.clone() })
 }
 

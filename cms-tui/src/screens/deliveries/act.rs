@@ -6,7 +6,7 @@ use serde_json::{Value as Json, json};
 use crate::{
     actions::Scene,
     calls::Fault,
-    screens::{acts, browser::Asked, delivery},
+    screens::{acts, browser::ListQuery, delivery},
     step::{Confirm, Step, send},
     text::count,
     widgets::viewer::Viewer,
@@ -35,7 +35,7 @@ fn redeliver(scene: &Scene<'_>) -> Step {
 
 /// Those that failed of what the list shows.
 fn failed(scene: &Scene<'_>) -> Result<Json, Fault> {
-    let asked = Asked {
+    let asked = ListQuery {
         subject: &scene.subject,
         cursor: None,
         filter: scene.filter,

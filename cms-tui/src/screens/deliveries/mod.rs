@@ -10,7 +10,7 @@ use serde_json::Value as Json;
 
 use super::{
     acts,
-    browser::{Asked, Spec},
+    browser::{ListQuery, Spec},
     cells::{Cell, Column, clock, column, plain, plain_text, status},
     delivery,
     filter_words::{Word, since, unknown, words},
@@ -42,7 +42,7 @@ fn title(subject: &Json) -> String {
 }
 
 /// What the words of a filter ask for.
-fn which(asked: &Asked<'_>) -> Result<WhichDeliveries, Fault> {
+fn which(asked: &ListQuery<'_>) -> Result<WhichDeliveries, Fault> {
     let mut which = WhichDeliveries {
         subscription: asked.subject["id"].as_i64(),
         limit: Limit(PAGE),
@@ -72,7 +72,7 @@ fn id(value: &str, example: &str) -> Result<i64, Fault> {
     value.parse().map_err(|_| unknown(value, example))
 }
 
-fn list(asked: &Asked<'_>) -> Result<Calling, Fault> {
+fn list(asked: &ListQuery<'_>) -> Result<Calling, Fault> {
     get::<Deliveries>(&which(asked)?)
 }
 
@@ -133,7 +133,7 @@ mod tests {
     #[test]
     fn a_filter_asks_the_service_or_is_refused() {
         let line = |filter: &str| {
-            list(&Asked { subject: &Json::Null, filter, ..Asked::default() })
+            list(&ListQuery { subject: &Json::Null, filter, ..ListQuery::default() })
                 .map(|call| call.ask.line())
         };
         let known = [("submission", "submission"), ("job", "job"), ("webhook", "subscription")];

@@ -7,7 +7,7 @@ use cms_http::wire::{
 use serde_json::{Value as Json, json};
 
 use super::{
-    browser::{Asked, Spec, by_id},
+    browser::{ListQuery, Spec, by_id},
     cells::{Column, clock, column, plain},
     filter_words::{Word, since, unknown, words},
 };
@@ -44,7 +44,7 @@ pub(crate) static HAPPENED: Spec = Spec {
 
 const TOKENS: &str = "event:item.pages.* since:2h";
 
-fn known(asked: &Asked<'_>) -> Result<Calling, Fault> {
+fn known(asked: &ListQuery<'_>) -> Result<Calling, Fault> {
     get::<List>(&Named { name: None, limit: Limit(PAGE), cursor: asked.cursor.clone() })
 }
 
@@ -62,7 +62,7 @@ fn message(row: &Json) -> Result<Calling, Fault> {
     get::<Messages>(&Which { id, ..Which::default() })
 }
 
-fn happened(asked: &Asked<'_>) -> Result<Calling, Fault> {
+fn happened(asked: &ListQuery<'_>) -> Result<Calling, Fault> {
     let mut which = Which { limit: Limit(PAGE), cursor: asked.cursor.clone(), ..Which::default() };
     for word in words(asked.filter) {
         match word {

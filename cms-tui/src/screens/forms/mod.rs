@@ -2,13 +2,13 @@
 
 mod submissions;
 
-use cms_http::wire::item::{Asked as Query, Read};
+use cms_http::wire::item::{Read, WhichItems as Query};
 use serde_json::Value as Json;
 
 pub(crate) use submissions::SPEC as SUBMISSIONS;
 
 use super::{
-    browser::{Asked, Spec},
+    browser::{ListQuery, Spec},
     cells::{Cell, Column, active, column, members, plain, plain_text},
 };
 use crate::{
@@ -27,7 +27,7 @@ pub(crate) static SPEC: Spec = Spec {
     ..Spec::new("forms", |_| "Forms".to_owned(), columns, list, act)
 };
 
-fn list(asked: &Asked<'_>) -> Result<Calling, Fault> {
+fn list(asked: &ListQuery<'_>) -> Result<Calling, Fault> {
     get::<Read>(&Query {
         table: "forms".to_owned(),
         limit: Some(PAGE.to_string()),

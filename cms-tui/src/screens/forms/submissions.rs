@@ -11,7 +11,7 @@ use crate::{
     calls::Fault,
     screens::{
         acts::{self, by_id},
-        browser::{Asked, Spec},
+        browser::{ListQuery, Spec},
         cells::{Column, clock, column, members, plain, plain_text, yes},
         filter_words::{Word, since, unknown, words},
     },
@@ -45,7 +45,7 @@ fn whole(row: &Json) -> Result<Calling, Fault> {
     get::<Read>(&WhichSubmissions { id: Some(acts::id(row)), ..WhichSubmissions::default() })
 }
 
-fn list(asked: &Asked<'_>) -> Result<Calling, Fault> {
+fn list(asked: &ListQuery<'_>) -> Result<Calling, Fault> {
     let mut which = WhichSubmissions {
         form: asked.subject["name"].as_str().map(str::to_owned),
         limit: Limit(PAGE),
@@ -130,7 +130,7 @@ mod tests {
     fn a_filter_asks_the_service_or_is_refused() {
         let form = json!({"name": "contact"});
         let line = |filter: &str| {
-            let asked = Asked { subject: &form, filter, ..Asked::default() };
+            let asked = ListQuery { subject: &form, filter, ..ListQuery::default() };
             list(&asked).map(|call| call.ask.line())
         };
         let asked = line("spam:true").expect("a call");

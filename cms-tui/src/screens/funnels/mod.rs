@@ -22,7 +22,7 @@ pub(super) use graph::Graph;
 
 use super::{
     acts,
-    browser::{Asked, Spec},
+    browser::{ListQuery, Spec},
     cells::{Cell, Column, age, column, members, plain, plain_text},
     filter_words::{Word, unknown, words},
 };
@@ -51,7 +51,7 @@ fn whole(row: &Json) -> Result<Calling, Fault> {
 }
 
 /// Of all languages, unless the filter names one.
-fn list(asked: &Asked<'_>) -> Result<Calling, Fault> {
+fn list(asked: &ListQuery<'_>) -> Result<Calling, Fault> {
     let mut which = WhichFunnels {
         language: Some("*".to_owned()),
         limit: Limit(PAGE),

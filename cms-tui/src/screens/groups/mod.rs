@@ -13,7 +13,7 @@ use serde_json::{Value as Json, json};
 
 use super::{
     acts::{self, Kind, id, name},
-    browser::{Asked, Spec},
+    browser::{ListQuery, Spec},
     cells::{Cell, Column, age, column, plain},
 };
 use crate::{
@@ -41,7 +41,7 @@ static GROUP: Kind = Kind {
     body: |members| members,
 };
 
-fn list(asked: &Asked<'_>) -> Result<Calling, Fault> {
+fn list(asked: &ListQuery<'_>) -> Result<Calling, Fault> {
     get::<Read>(&OneOrList { id: None, limit: Limit(PAGE), cursor: asked.cursor.clone() })
 }
 

@@ -50,7 +50,7 @@ pub(super) static LOOKS: [Need; 10] = [
     },
     Need {
         noun: "plugins",
-        ask: |_| get::<plugins::Read>(&plugins::Asked::default()),
+        ask: |_| get::<plugins::Read>(&plugins::WhichPlugins::default()),
         read: |reply, now| faulty(&reply.data, now),
     },
     Need {

@@ -32,7 +32,7 @@ pub(super) use act::{act, is_shared};
 pub(super) use export::at_home;
 
 use super::{
-    browser::{self, Asked, Parts, Spec},
+    browser::{self, ListQuery, Parts, Spec},
     cells::{Cell, Column, age, column, plain_text},
 };
 use crate::{
@@ -73,18 +73,18 @@ fn rows(_: &Json, data: Json) -> Vec<Row> {
     browser::by_id(data, "submission_id")
 }
 
-fn asked(asked: &Asked<'_>) -> Result<InboxAsked, Fault> {
+fn asked(asked: &ListQuery<'_>) -> Result<InboxAsked, Fault> {
     let conditions = Conditions::read(asked.filter, asked.now, asked.who)?;
     Ok(InboxAsked { sort: asked.sort.clone(), ..conditions.asked() })
 }
 
-fn list(of: &Asked<'_>) -> Result<Calling, Fault> {
+fn list(of: &ListQuery<'_>) -> Result<Calling, Fault> {
     let (limit, cursor) = (Some(PAGE.to_string()), of.cursor.clone());
     get::<Submissions>(&InboxAsked { limit, cursor, ..asked(of)? })
 }
 
 /// How many there are in each state: the first page tells it.
-fn count(of: &Asked<'_>) -> Result<Calling, Fault> {
+fn count(of: &ListQuery<'_>) -> Result<Calling, Fault> {
     get::<Submissions>(&InboxAsked { limit: Some("1".to_owned()), sort: None, ..asked(of)? })
 }
 

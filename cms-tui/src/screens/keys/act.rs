@@ -1,7 +1,7 @@
 //! What can be done with keys.
 
 use cms_http::wire::{
-    keys::{Asked, Check, Create, Delete, Endpoints, Read, Rotate, Update},
+    keys::{Check, Create, Delete, Endpoints, PossibleCall, Read, Rotate, Update},
     parameters::{Limit, Listing, NoQuery, OneOrList},
 };
 use serde_json::{Map, Value as Json, json};
@@ -158,7 +158,7 @@ pub(super) fn check(row: &Json) -> Step {
     ];
     Form::new(format!("May {named} make this call?"), fields, move |values| {
         let (method, path) = (values.text("method"), values.text("path"));
-        let asked = Asked { id: key, method: method.clone(), path: path.clone() };
+        let asked = PossibleCall { id: key, method: method.clone(), path: path.clone() };
         let named = named.clone();
         get::<Check>(&asked)
             .map(|call| {

@@ -15,7 +15,7 @@ pub(crate) use matrix::Matrix;
 
 use super::{
     acts::{Kind, id},
-    browser::{Asked, Spec},
+    browser::{ListQuery, Spec},
     cells::{Cell, Column, age, column, members, number, plain},
 };
 use crate::{
@@ -43,7 +43,7 @@ pub(crate) static KEY: Kind = Kind {
     body: |members| members,
 };
 
-fn list(asked: &Asked<'_>) -> Result<Calling, Fault> {
+fn list(asked: &ListQuery<'_>) -> Result<Calling, Fault> {
     get::<Read>(&OneOrList { id: None, limit: Limit(PAGE), cursor: asked.cursor.clone() })
 }
 

@@ -4,7 +4,7 @@ use cms_http::wire::limits::{Read, Reset, Which, Whose};
 use serde_json::Value as Json;
 
 use super::{
-    browser::{Asked, Spec},
+    browser::{ListQuery, Spec},
     cells::{Cell, Column, column, plain, plain_text},
 };
 use crate::{
@@ -22,7 +22,7 @@ pub(crate) static SPEC: Spec = Spec {
     ..Spec::new("limits", |_| "Limits".to_owned(), columns, list, act)
 };
 
-fn list(_: &Asked<'_>) -> Result<Calling, Fault> {
+fn list(_: &ListQuery<'_>) -> Result<Calling, Fault> {
     get::<Read>(&Which { owner: None })
 }
 

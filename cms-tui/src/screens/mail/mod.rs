@@ -11,7 +11,7 @@ use serde_json::Value as Json;
 
 use super::{
     acts,
-    browser::{Asked, Spec, by_id},
+    browser::{ListQuery, Spec, by_id},
     cells::{Cell, Column, age, clock, column, members, plain, plain_text},
     filter_words::{Word, since, unknown, words},
 };
@@ -44,7 +44,7 @@ fn whole(row: &Json) -> Result<Calling, Fault> {
     get::<Log>(&WhichMails { id: Some(acts::id(row)), ..WhichMails::default() })
 }
 
-fn list(asked: &Asked<'_>) -> Result<Calling, Fault> {
+fn list(asked: &ListQuery<'_>) -> Result<Calling, Fault> {
     let mut which =
         WhichMails { limit: Limit(PAGE), cursor: asked.cursor.clone(), ..WhichMails::default() };
     for word in words(asked.filter) {
@@ -136,7 +136,7 @@ mod tests {
     #[test]
     fn a_filter_asks_the_service_or_is_refused() {
         let line = |filter: &str| {
-            list(&Asked { subject: &Json::Null, filter, ..Asked::default() })
+            list(&ListQuery { subject: &Json::Null, filter, ..ListQuery::default() })
                 .map(|call| call.ask.line())
         };
         let asked = line("failed to:ana@example.org").expect("a call");

@@ -11,7 +11,7 @@ use serde_json::Value as Json;
 
 use super::{
     acts::{Kind, by_id, id},
-    browser::{Asked, Spec},
+    browser::{ListQuery, Spec},
     cells::{Cell, Column, age, column, members, plain, plain_text},
     filter_words::{Word, unknown, words},
 };
@@ -46,7 +46,7 @@ const TOKENS: &str = "type:image/ folder:products TEXT";
 /// Pictures of these types are served smaller, in these widths.
 const SMALLER: [&str; 3] = ["image/png", "image/jpeg", "image/webp"];
 
-fn list(asked: &Asked<'_>) -> Result<Calling, Fault> {
+fn list(asked: &ListQuery<'_>) -> Result<Calling, Fault> {
     let mut which =
         WhichMedia { limit: Limit(PAGE), cursor: asked.cursor.clone(), ..WhichMedia::default() };
     for word in words(asked.filter) {
@@ -176,7 +176,7 @@ mod tests {
     #[test]
     fn a_filter_asks_the_service_or_is_refused() {
         let line = |filter: &str| {
-            list(&Asked { subject: &Json::Null, filter, ..Asked::default() })
+            list(&ListQuery { subject: &Json::Null, filter, ..ListQuery::default() })
                 .map(|call| call.ask.line())
         };
         let asked = line("type:image/ red bicycle folder:a").expect("a call");

@@ -8,7 +8,7 @@ use serde_json::Value as Json;
 
 use super::{
     acts::{self, Kind, id},
-    browser::{Asked, Spec},
+    browser::{ListQuery, Spec},
     cells::{Column, active, age, column, members, plain},
 };
 use crate::{
@@ -35,7 +35,7 @@ static ORIGIN: Kind = Kind {
     body: |members| members,
 };
 
-fn list(asked: &Asked<'_>) -> Result<Calling, Fault> {
+fn list(asked: &ListQuery<'_>) -> Result<Calling, Fault> {
     get::<Read>(&OneOrList { id: None, limit: Limit(PAGE), cursor: asked.cursor.clone() })
 }
 

@@ -44,13 +44,13 @@ fn others(from: Json, versions: Vec<Json>) -> Step {
 /// Pages by address; those that are versions of one.
 fn pages(base: Option<i64>) -> Result<Calling, Fault> {
     let filter = |base: i64| ("filter[base_id][eq]".to_owned(), base.to_string());
-    get::<item::Read>(&item::Asked {
+    get::<item::Read>(&item::WhichItems {
         table: "pages".to_owned(),
         fields: Some(super::FIELDS.to_owned()),
         limit: Some(MOST.to_owned()),
         sort: Some("url_rewrite".to_owned()),
         filters: base.map(filter).into_iter().collect(),
-        ..item::Asked::default()
+        ..item::WhichItems::default()
     })
 }
 

@@ -14,7 +14,7 @@ use crate::{
     moment,
     screens::{
         acts,
-        browser::{Asked, Spec},
+        browser::{ListQuery, Spec},
         cells::{Cell, Column, age, column, members, plain_text},
     },
     step::{Calling, Confirm, Step, get},
@@ -32,7 +32,7 @@ fn title(page: &Json) -> String {
     format!("Links to the draft of {}", address(page))
 }
 
-fn list(asked: &Asked<'_>) -> Result<Calling, Fault> {
+fn list(asked: &ListQuery<'_>) -> Result<Calling, Fault> {
     get::<Links>(&WhichLinks {
         page_id: page_id(asked.subject),
         limit: Limit(PAGE),

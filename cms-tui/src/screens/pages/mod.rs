@@ -42,7 +42,7 @@ pub(super) use tree::PageTree;
 
 use super::{
     acts,
-    browser::{Asked, Spec},
+    browser::{ListQuery, Spec},
     cells::{Cell, Column, column, plain, plain_text},
     filter_words::{Word, unknown, words},
 };
@@ -93,11 +93,11 @@ fn draft(page: i64) -> Result<Calling, Fault> {
 
 /// The record of a page.
 fn record(page: i64) -> Result<Calling, Fault> {
-    get::<item::Read>(&item::Asked {
+    get::<item::Read>(&item::WhichItems {
         table: "pages".to_owned(),
         id: Some(page.to_string()),
         fields: Some(FIELDS.to_owned()),
-        ..item::Asked::default()
+        ..item::WhichItems::default()
     })
 }
 
@@ -106,24 +106,24 @@ fn diff(page: i64, from: Option<String>, to: Option<String>) -> Result<Calling, 
     get::<Diff>(&Compared { page_id: page, from, to })
 }
 
-fn list(asked: &Asked<'_>) -> Result<Calling, Fault> {
+fn list(asked: &ListQuery<'_>) -> Result<Calling, Fault> {
     get::<item::Read>(&query(asked)?)
 }
 
-fn count(asked: &Asked<'_>) -> Result<Calling, Fault> {
+fn count(asked: &ListQuery<'_>) -> Result<Calling, Fault> {
     let (limit, count) = (Some("1".to_owned()), Some("true".to_owned()));
-    let which = item::Asked { limit, count, sort: None, cursor: None, ..query(asked)? };
+    let which = item::WhichItems { limit, count, sort: None, cursor: None, ..query(asked)? };
     get::<item::Read>(&which)
 }
 
-fn query(asked: &Asked<'_>) -> Result<item::Asked, Fault> {
-    let mut which = item::Asked {
+fn query(asked: &ListQuery<'_>) -> Result<item::WhichItems, Fault> {
+    let mut which = item::WhichItems {
         table: "pages".to_owned(),
         fields: Some(FIELDS.to_owned()),
         limit: Some(PAGE.to_string()),
         cursor: asked.cursor.clone(),
         sort: asked.sort.clone().or_else(|| Some(SORTS[0].to_owned())),
-        ..item::Asked::default()
+        ..item::WhichItems::default()
     };
     let mut text = Vec::new();
     for word in words(asked.filter) {

@@ -2,7 +2,7 @@
 
 use cms_http::wire::{
     item::{Create, Table},
-    tables::{Asked, Read},
+    tables::{Read, WhichTables},
 };
 use serde_json::{Value as Json, json};
 
@@ -14,7 +14,8 @@ use crate::{
 
 /// Reads which languages there are, then asks.
 pub(super) fn begin() -> Step {
-    let table = get::<Read>(&Asked { name: Some("pages".to_owned()), ..Asked::default() });
+    let table =
+        get::<Read>(&WhichTables { name: Some("pages".to_owned()), ..WhichTables::default() });
     table.map(|call| call.then(|reply| form(&reply.data))).into()
 }
 

@@ -18,7 +18,7 @@ use crate::{
     actions::Scene,
     calls::Fault,
     screens::{
-        browser::{Asked, Spec, by_id},
+        browser::{ListQuery, Spec, by_id},
         cells::{Cell, Column, age, column, members, number, plain_text},
     },
     step::{Calling, Confirm, Step, get, send},
@@ -41,7 +41,7 @@ fn title(page: &Json) -> String {
     format!("Revisions of {}", address(page))
 }
 
-fn list(asked: &Asked<'_>) -> Result<Calling, Fault> {
+fn list(asked: &ListQuery<'_>) -> Result<Calling, Fault> {
     get::<Revisions>(&WhichRevisions {
         page_id: page_id(asked.subject),
         limit: Limit(PAGE),

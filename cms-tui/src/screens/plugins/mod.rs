@@ -2,12 +2,12 @@
 
 use cms_http::wire::{
     parameters::Limit,
-    plugins::{Asked as Which, Read},
+    plugins::{Read, WhichPlugins as Which},
 };
 use serde_json::Value as Json;
 
 use super::{
-    browser::{Asked, Spec},
+    browser::{ListQuery, Spec},
     cells::{Cell, Column, column, plain, plain_text},
 };
 use crate::{
@@ -26,7 +26,7 @@ pub(crate) static SPEC: Spec = Spec {
     ..Spec::new("plugins", |_| "Plugins".to_owned(), columns, list, act)
 };
 
-fn list(asked: &Asked<'_>) -> Result<Calling, Fault> {
+fn list(asked: &ListQuery<'_>) -> Result<Calling, Fault> {
     get::<Read>(&Which { id: None, limit: Limit(PAGE), cursor: asked.cursor.clone() })
 }
 

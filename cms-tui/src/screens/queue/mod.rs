@@ -8,7 +8,7 @@ use serde_json::Value as Json;
 
 use super::{
     acts::{self, by_id},
-    browser::{Asked, Spec},
+    browser::{ListQuery, Spec},
     cells::{Column, age, column, members, plain, status},
     filter_words::{Word, unknown, words},
 };
@@ -32,7 +32,7 @@ pub(crate) static SPEC: Spec = Spec {
 
 const TOKENS: &str = "status:retry (pending sending retry held failed delivered) webhook:ID";
 
-fn list(asked: &Asked<'_>) -> Result<Calling, Fault> {
+fn list(asked: &ListQuery<'_>) -> Result<Calling, Fault> {
     let mut which =
         WhichJobs { limit: Limit(PAGE), cursor: asked.cursor.clone(), ..WhichJobs::default() };
     for word in words(asked.filter) {

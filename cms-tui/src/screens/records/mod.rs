@@ -16,11 +16,11 @@ mod translate;
 
 use std::collections::BTreeMap;
 
-use cms_http::wire::item::{Asked as Query, Read, Which};
+use cms_http::wire::item::{Read, Which, WhichItems as Query};
 use serde_json::Value as Json;
 
 use super::{
-    browser::{Asked, Spec},
+    browser::{ListQuery, Spec},
     cells::{Cell, Column, column, plain, plain_text},
     filter_words::{Word, words},
 };
@@ -151,19 +151,19 @@ fn sorts(table: &Json) -> Vec<String> {
     sorts
 }
 
-fn list(asked: &Asked<'_>) -> Result<Calling, Fault> {
+fn list(asked: &ListQuery<'_>) -> Result<Calling, Fault> {
     get::<Read>(&query(asked))
 }
 
 /// How many fit. Apart from the rows, because a large table takes its time.
-fn count(asked: &Asked<'_>) -> Result<Calling, Fault> {
+fn count(asked: &ListQuery<'_>) -> Result<Calling, Fault> {
     let table = asked.subject;
     let fields = keys(table).first().map(|key| (*key).to_owned());
     let (limit, count) = (Some("1".to_owned()), Some("true".to_owned()));
     get::<Read>(&Query { limit, count, fields, sort: None, cursor: None, ..query(asked) })
 }
 
-fn query(asked: &Asked<'_>) -> Query {
+fn query(asked: &ListQuery<'_>) -> Query {
     let table = asked.subject;
     let mut which = Query {
         table: name(table),

@@ -1,6 +1,6 @@
 //! A version of a record in a language that it lacks.
 
-use cms_http::wire::item::{Asked as Query, Create, Read, Table};
+use cms_http::wire::item::{Create, Read, Table, WhichItems as Query};
 use serde_json::{Map, Value as Json};
 
 use super::{choices, edit, id_of, name, one};

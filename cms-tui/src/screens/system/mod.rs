@@ -4,7 +4,7 @@ use cms_http::wire::health::Readyz;
 use serde_json::{Value as Json, json};
 
 use super::{
-    browser::{Asked, Spec},
+    browser::{ListQuery, Spec},
     cells::{Cell, Column, column, plain, plain_text},
 };
 use crate::{
@@ -21,7 +21,7 @@ pub(crate) static SPEC: Spec = Spec {
     ..Spec::new("system", |_| "System".to_owned(), columns, list, act)
 };
 
-fn list(_: &Asked<'_>) -> Result<Calling, Fault> {
+fn list(_: &ListQuery<'_>) -> Result<Calling, Fault> {
     get::<Readyz>(&Default::default())
 }
 

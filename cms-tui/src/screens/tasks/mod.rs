@@ -7,7 +7,7 @@ use cms_http::wire::{
 use serde_json::Value as Json;
 
 use super::{
-    browser::{Asked, Spec},
+    browser::{ListQuery, Spec},
     cells::{Cell, Column, age, clock, column, members, plain, plain_text},
 };
 use crate::{
@@ -45,11 +45,11 @@ fn title(task: &Json) -> String {
     format!("Runs of {}", plain_text(&task["name"]))
 }
 
-fn tasks(asked: &Asked<'_>) -> Result<Calling, Fault> {
+fn tasks(asked: &ListQuery<'_>) -> Result<Calling, Fault> {
     get::<Read>(&Listing { limit: Limit(PAGE), cursor: asked.cursor.clone() })
 }
 
-fn runs(asked: &Asked<'_>) -> Result<Calling, Fault> {
+fn runs(asked: &ListQuery<'_>) -> Result<Calling, Fault> {
     let text = |name: &str| asked.subject[name].as_str().map(str::to_owned);
     get::<History>(&WhichRuns {
         id: None,

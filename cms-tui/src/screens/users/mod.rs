@@ -4,13 +4,13 @@ mod act;
 
 use cms_http::wire::{
     parameters::Limit,
-    users::{Asked as Which, Read},
+    users::{Read, WhichUsers as Which},
 };
 use serde_json::Value as Json;
 
 use super::{
     acts::{Kind, id},
-    browser::{Asked, Spec},
+    browser::{ListQuery, Spec},
     cells::{Cell, Column, active, age, column, members, plain, yes},
 };
 use crate::{
@@ -41,7 +41,7 @@ static USER: Kind = Kind {
     },
 };
 
-fn list(asked: &Asked<'_>) -> Result<Calling, Fault> {
+fn list(asked: &ListQuery<'_>) -> Result<Calling, Fault> {
     let limit = Limit(PAGE);
     get::<Read>(&Which { limit, cursor: asked.cursor.clone(), ..Which::default() })
 }

@@ -9,7 +9,7 @@ use serde_json::Value as Json;
 
 use super::{
     acts::{Kind, id},
-    browser::{Asked, Spec},
+    browser::{ListQuery, Spec},
     cells::{Cell, Column, column, members, plain, plain_text},
 };
 use crate::{
@@ -35,7 +35,7 @@ pub(crate) static WEBHOOK: Kind = Kind {
     body: |members| members,
 };
 
-fn list(asked: &Asked<'_>) -> Result<Calling, Fault> {
+fn list(asked: &ListQuery<'_>) -> Result<Calling, Fault> {
     get::<Read>(&OneOrList { id: None, limit: Limit(PAGE), cursor: asked.cursor.clone() })
 }
 

@@ -7,7 +7,7 @@ use cms_http::wire::{
 use serde_json::Value as Json;
 
 use super::{
-    browser::{Asked, Spec, by_id},
+    browser::{ListQuery, Spec, by_id},
     cells::{Cell, Column, column, plain, plain_text},
 };
 use crate::{
@@ -26,7 +26,7 @@ pub(crate) static SPEC: Spec = Spec {
     ..Spec::new("widgets", |_| "Widgets".to_owned(), columns, list, act)
 };
 
-fn list(asked: &Asked<'_>) -> Result<Calling, Fault> {
+fn list(asked: &ListQuery<'_>) -> Result<Calling, Fault> {
     get::<Read>(&WhichWidgets { widget: None, limit: Limit(PAGE), cursor: asked.cursor.clone() })
 }
 

@@ -1,6 +1,6 @@
 //! Rows gathered into bodies for the service.
 
-use super::{broken::Broken, rows::Rows};
+use super::rows::{Broken, Rows};
 
 /// The service accepts 1 MiB; this leaves room.
 const MAX_BYTES: usize = 900_000;

@@ -1,7 +1,6 @@
 //! `cms items import`: writes the rows of a file in batches, each of them whole or not at all
 
 mod batch;
-mod broken;
 mod failed;
 mod rows;
 
@@ -12,7 +11,7 @@ use cms_http::client::Ask;
 use serde_json::json;
 use tokio::sync::mpsc;
 
-use self::broken::Broken;
+use self::rows::Broken;
 use super::format::{Format, JsonColumns};
 use crate::{
     output::{Done, Exit, Failure, Output, Progress},

@@ -12,14 +12,18 @@ use std::{
 
 use serde_json::value::RawValue;
 
-use super::{
-    super::format::{Format, JsonColumns},
-    broken::Broken,
-};
+use super::super::format::{Format, JsonColumns};
 use crate::output::{
     Done, Failure, counted,
     csv_text::{EMPTY_TEXT, MarkEmpty},
 };
+
+/// A row that cannot be sent.
+#[derive(Debug)]
+pub(super) struct Broken {
+    pub(super) line: u64,
+    pub(super) why: String,
+}
 
 type Source = Counted<Box<dyn Read + Send>>;
 

@@ -4,7 +4,7 @@ mod arrival;
 mod forward;
 mod receiver;
 
-use std::{io, net::Ipv4Addr, sync::Arc, time::Duration};
+use std::{sync::Arc, time::Duration};
 
 use clap::Args;
 use http::StatusCode;
@@ -13,21 +13,19 @@ use hyper_util::{
     rt::{TokioIo, TokioTimer},
     server::graceful::GracefulShutdown,
 };
-use tokio::{
-    net::{TcpListener, TcpStream},
-    sync::{OwnedSemaphorePermit, Semaphore, mpsc},
-};
+use tokio::sync::mpsc;
 
 use self::{arrival::print, forward::Forward, receiver::Receiver};
 use super::secrets::SecretArgs;
 use crate::{
     input,
-    output::{Done, Exit, Failure, Output},
+    loopback::Loopback,
+    output::{Done, Output},
     signals::Signals,
 };
 
 /// Connections at once, and deliveries that wait to be printed.
-const PLACES: usize = 64;
+const PLACES: u32 = 64;
 /// Time limit for the head of a request, and for its body.
 const PATIENCE: Duration = Duration::from_secs(10);
 
@@ -74,20 +72,18 @@ fn status(text: &str) -> Result<StatusCode, String> {
 pub(super) async fn run(out: &Output, args: ListenArgs) -> Done {
     let (secrets, forward) = (args.secrets.given()?, args.forward.map(Forward::new).transpose()?);
     let delay = Duration::from_secs(args.delay.unsigned_abs());
-    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, args.port))
-        .await
-        .map_err(|e| unbound(args.port, &e))?;
+    let loopback = Loopback::listen(args.port, PLACES).await?;
     let mut signals = Signals::open()?;
-    let (sender, mut arrivals) = mpsc::channel(PLACES);
+    let (sender, mut arrivals) = mpsc::channel(PLACES as usize);
     let receiver = Arc::new(Receiver::new(out.clone(), secrets, args.fail, forward, delay, sender));
-    let (places, connections) = (Arc::new(Semaphore::new(PLACES)), GracefulShutdown::new());
+    let connections = GracefulShutdown::new();
     let mut server = http1::Builder::new();
     server.timer(TokioTimer::new()).header_read_timeout(PATIENCE);
-    out.always(&format!("listening http://{}", listener.local_addr()?));
+    out.always(&format!("listening http://{}", loopback.address()?));
     let mut left = args.count;
     while left != Some(0) {
         tokio::select! {
-            (place, stream) = accept(&listener, &places) => {
+            (place, stream) = loopback.accept() => {
                 let receiver = receiver.clone();
                 let service = service_fn(move |request| receiver.clone().receive(request));
                 let connection = server.serve_connection(TokioIo::new(stream), service);
@@ -110,24 +106,4 @@ pub(super) async fn run(out: &Output, args: ListenArgs) -> Done {
         () = signals.next() => {}
     }
     Ok(())
-}
-
-/// Waits for a free place, then for the next connection.
-async fn accept(
-    listener: &TcpListener,
-    places: &Arc<Semaphore>,
-) -> (Option<OwnedSemaphorePermit>, TcpStream) {
-    let place = places.clone().acquire_owned().await.ok();
-    loop {
-        match listener.accept().await {
-            Ok((stream, _)) => return (place, stream),
-            // Such as no free file descriptors: wait instead of spinning.
-            Err(_) => tokio::time::sleep(Duration::from_millis(50)).await,
-        }
-    }
-}
-
-fn unbound(port: u16, error: &io::Error) -> Failure {
-    Failure::new(Exit::Failed, format!("cannot listen on 127.0.0.1:{port}: {error}"))
-        .hint("add --port 0 for a free port")
 }

@@ -2,16 +2,16 @@ use jiff::tz::TimeZone;
 
 use super::*;
 
-fn asked() -> (Asked, Range) {
+fn scope() -> (Scope, Range) {
     let range = Range::read(Some("2026-03-28"), Some("2026-03-30"), 0, &TimeZone::UTC);
     let range = range.expect("a range");
     let (from, to) = range.bounds();
-    (Asked { funnel: 1, from, to, version: None, now: 0 }, range)
+    (Scope { funnel: 1, from, to, version: None, now: 0 }, range)
 }
 
 #[test]
 fn without_visits_days_are_zero_and_rates_null() {
-    let (asked, range) = asked();
+    let (scope, range) = scope();
     let nodes = vec![
         (1, "step".to_owned(), "who".to_owned(), None, Some(0), 9),
         (2, "end".to_owned(), "thanks".to_owned(), Some("thank_you".to_owned()), Some(1), 9),
@@ -20,7 +20,7 @@ fn without_visits_days_are_zero_and_rates_null() {
     let edges = vec![(5, 1, 2, "default".to_owned(), 9)];
     let versions = vec![(9, 2, 0), (8, 1, 0)];
     let read = Figures { nodes, edges, versions, ..Figures::default() };
-    let told = read.analytics(&asked, range, "Europe/Berlin", None);
+    let told = read.analytics(&scope, range, "Europe/Berlin", None);
     assert_eq!(told.totals, AnalyticsTotals::default());
     let days: Vec<_> = told.series.iter().map(|day| (&*day.date, day.started)).collect();
     assert_eq!(days, [("2026-03-28", 0), ("2026-03-29", 0), ("2026-03-30", 0)]);
@@ -34,7 +34,7 @@ fn without_visits_days_are_zero_and_rates_null() {
 
 #[test]
 fn counters_and_visits_that_are_not_folded_add_up() {
-    let (asked, range) = asked();
+    let (scope, range) = scope();
     let visits = |day: &str, numbers: [i64; 6]| {
         let [started, engaged, completed, abandoned, spam, in_progress] = numbers;
         let (version, day) = (1, day.to_owned());
@@ -67,7 +67,7 @@ fn counters_and_visits_that_are_not_folded_add_up() {
         touched: vec![("new".to_owned(), Some(10), 1), ("converted".to_owned(), None, 1)],
         ..Figures::default()
     };
-    let told = read.analytics(&asked, range, "UTC", None);
+    let told = read.analytics(&scope, range, "UTC", None);
     let totals = &told.totals;
     assert_eq!((totals.started, totals.spam, totals.in_progress), (8, 1, 1));
     assert_eq!(totals.started, totals.completed + totals.abandoned + totals.in_progress);

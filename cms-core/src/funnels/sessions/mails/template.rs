@@ -27,12 +27,12 @@ pub(super) fn text(template: &str, values: &Values<'_>) -> String {
 
 /// HTML with its tokens replaced by values that are shown as they are.
 pub(super) fn html(template: &str, values: &Values<'_>) -> String {
-    let shown = |value: Value, before: &str, _: &str| match place(before) {
-        Place::Text => markup(value),
-        Place::Attribute => escape_html(&plain(value)).replace("<br>\n", " "),
-        Place::Url => url(&plain(value)),
-        Place::UrlPart => utf8_percent_encode(&plain(value), IN_PART).to_string(),
-        Place::Nowhere => String::new(),
+    let shown = |value: Value, before: &str, _: &str| match context(before) {
+        HtmlContext::Text => markup(value),
+        HtmlContext::Attribute => escape_html(&plain(value)).replace("<br>\n", " "),
+        HtmlContext::Url => url(&plain(value)),
+        HtmlContext::UrlPart => utf8_percent_encode(&plain(value), IN_PART).to_string(),
+        HtmlContext::Nowhere => String::new(),
     };
     render(template, shown, values)
 }
@@ -117,7 +117,7 @@ fn url(text: &str) -> String {
 
 /// Where a token stands in HTML.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Place {
+enum HtmlContext {
     Text,
     Attribute,
     /// The beginning of an address.
@@ -129,22 +129,22 @@ enum Place {
 }
 
 /// Where a token stands that comes after this.
-fn place(before: &str) -> Place {
+fn context(before: &str) -> HtmlContext {
     let lower = before.to_ascii_lowercase();
     for code in ["script", "style"] {
         let opened = lower.rfind(&format!("<{code}"));
         if opened > lower.rfind(&format!("</{code}")) {
-            return Place::Nowhere;
+            return HtmlContext::Nowhere;
         }
     }
-    let Some(tag) = open_tag(&lower) else { return Place::Text };
-    let Some((name, value)) = attribute(tag) else { return Place::Nowhere };
+    let Some(tag) = open_tag(&lower) else { return HtmlContext::Text };
+    let Some((name, value)) = attribute(tag) else { return HtmlContext::Nowhere };
     match name {
-        _ if LINKS.contains(&name) && value.trim().is_empty() => Place::Url,
-        _ if LINKS.contains(&name) => Place::UrlPart,
-        "style" | "srcdoc" | "srcset" => Place::Nowhere,
-        _ if name.starts_with("on") => Place::Nowhere,
-        _ => Place::Attribute,
+        _ if LINKS.contains(&name) && value.trim().is_empty() => HtmlContext::Url,
+        _ if LINKS.contains(&name) => HtmlContext::UrlPart,
+        "style" | "srcdoc" | "srcset" => HtmlContext::Nowhere,
+        _ if name.starts_with("on") => HtmlContext::Nowhere,
+        _ => HtmlContext::Attribute,
     }
 }
 

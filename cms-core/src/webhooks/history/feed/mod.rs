@@ -16,7 +16,7 @@ use crate::{Code, Error, Result, webhooks::Webhooks};
 const STEP: (i64, i64) = (16, 4 << 20);
 
 /// Where an event stands: its row, which events of one transaction share on PostgreSQL, and its id.
-type Place = (i64, String);
+type Position = (i64, String);
 
 /// An event as those who follow events get it.
 #[derive(Clone, Debug)]
@@ -34,11 +34,11 @@ pub struct Happened {
 pub struct Feed {
     webhooks: Webhooks,
     pattern: Pattern,
-    after: Place,
-    /// The last event before that place, on an engine that gives its row to the next event once it
-    /// is removed.
-    stands: Option<Place>,
-    /// Events after that place which are known already.
+    after: Position,
+    /// The last event before that position, on an engine that gives its row to the next event once
+    /// it is removed.
+    stands: Option<Position>,
+    /// Events after that position which are known already.
     known: BTreeSet<String>,
     news: watch::Receiver<()>,
     /// There may be more than was read: not final then, or too many for one step.
@@ -66,8 +66,8 @@ impl Webhooks {
         let (after, stands, known) = match (row, after) {
             (None, Some(_)) => ((i64::MIN, String::new()), None, Vec::new()),
             (Some(row), Some(id)) if row <= settled => {
-                let place = (row, id.to_owned());
-                (place.clone(), stands.map(|_| place), Vec::new())
+                let position = (row, id.to_owned());
+                (position.clone(), stands.map(|_| position), Vec::new())
             }
             _ => {
                 // What is there and not final: a change that is under way may still come before it.
@@ -92,7 +92,7 @@ impl Feed {
     /// The next events; none when there are no new ones. Reads only after a commit of any process.
     ///
     /// # Errors
-    /// `unavailable` when the database cannot be reached, or has numbered its events anew: who
+    /// `unavailable` when the database cannot be reached, or has renumbered its events: who
     /// begins again after the last one misses none.
     pub async fn next(&mut self) -> Result<Vec<Happened>> {
         let db = self.webhooks.0.base.db();
@@ -104,18 +104,18 @@ impl Feed {
             return Ok(Vec::new());
         }
         let (settled, newest) = sql::settled(db).await?;
-        let anew = || Error::new(Code::Unavailable, "The events were renumbered.");
+        let renumbered = || Error::new(Code::Unavailable, "The events were renumbered.");
         // SQLite counts from one again when retention has emptied the table, and a VACUUM renumbers
         // it. An empty table has nothing to miss.
         if settled > 0 && settled + 1 < self.after.0 {
-            return Err(anew());
+            return Err(renumbered());
         }
         let mut found = sql::next(db, &self.pattern, &self.after, settled, STEP).await?;
         // After the read: as long as this event stands in its row, no row before has got another.
         if let (true, Some((row, id))) = (settled > 0, &self.stands)
             && sql::row(db, id).await? != Some(*row)
         {
-            return Err(anew());
+            return Err(renumbered());
         }
         if let Some(last) = found.last() {
             self.after = (last.row, last.id.clone());

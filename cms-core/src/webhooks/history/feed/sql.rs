@@ -1,9 +1,9 @@
 //! Statements that follow events.
 
-use super::{Happened, Pattern, Place, data};
+use super::{Happened, Pattern, Position, data};
 use crate::{
     Result,
-    db::{Db, args, record, statements},
+    db::{Db, PerEngine, args, record, statements},
 };
 
 record! { Happened: happened_columns {
@@ -14,8 +14,8 @@ record! { Happened: happened_columns {
 } }
 
 statements! {
-    /// After the place `$1`, `$2` and not later than the row `$3`: `$4` at most, and no further one
-    /// once those before have `$7` bytes together. A body is read only then.
+    /// After the position `$1`, `$2` and not later than the row `$3`: `$4` at most, and no further
+    /// one once those before have `$7` bytes together. A body is read only then.
     NEXT = concat!(
         "select ", happened_columns!(), " from (select n.id, cast(sum(n.bytes) over (order by \
          n.place, n.id) as bigint) - n.bytes as bytes_before from (select e.id, e.rowid as place, \
@@ -27,22 +27,38 @@ statements! {
          where e.id = s.id and s.bytes_before < $7 order by e.rowid, e.id"
     );
     ROW = "select e.rowid from cms_events e where e.id = $1";
-    /// After the row `$1`, up to the place `$2`, `$3`.
+    /// After the row `$1`, up to the position `$2`, `$3`.
     BETWEEN = "select e.id from cms_events e where e.rowid > $1 and (e.rowid, e.id) <= ($2, $3) \
                order by e.rowid limit 10000";
     BEYOND = "select count(*) from \
               (select 1 as one from cms_events e where e.rowid > $1 limit 1) b";
 }
 
+/// On PostgreSQL a transaction that is under way anywhere on the server holds events back.
+const SETTLED: PerEngine<&str> = PerEngine {
+    sqlite: "select coalesce((select max(rowid) from cms_events), 0), \
+             (select id from cms_events order by rowid desc limit 1)",
+    postgres: "select txid_snapshot_xmin(txid_current_snapshot()) - 1, cast(null as text)",
+};
+
+/// Puts events in order that came from another server, whose transactions had higher numbers.
+pub(in crate::webhooks) const RESTORED: PerEngine<Option<&str>> = PerEngine {
+    sqlite: None,
+    postgres: Some(
+        "update cms_events set rowid = 0 where rowid >= \
+         txid_snapshot_xmax(txid_current_snapshot())",
+    ),
+};
+
 /// The last row up to which no further event can appear, and its event where rows are used again.
 pub(super) async fn settled(db: &Db) -> Result<(i64, Option<String>)> {
-    db.one(db.dialect().settled_events(), args![]).await
+    db.one(db.dialect().of(&SETTLED), args![]).await
 }
 
 pub(super) async fn next(
     db: &Db,
     pattern: &Pattern,
-    (row, id): &Place,
+    (row, id): &Position,
     until: i64,
     (limit, bytes): (i64, i64),
 ) -> Result<Vec<Happened>> {
@@ -56,8 +72,8 @@ pub(super) async fn row(db: &Db, id: &str) -> Result<Option<i64>> {
     Ok(found.map(|(row,)| row))
 }
 
-/// The events after a row, up to a place.
-pub(super) async fn between(db: &Db, after: i64, (row, id): &Place) -> Result<Vec<String>> {
+/// The events after a row, up to a position.
+pub(super) async fn between(db: &Db, after: i64, (row, id): &Position) -> Result<Vec<String>> {
     let found: Vec<(String,)> = db.all(BETWEEN, args![after, *row, id]).await?;
     Ok(found.into_iter().map(|(id,)| id).collect())
 }

@@ -54,7 +54,9 @@ impl Change {
 
 impl Webhooks {
     /// As [`Change::raise`], in a change of its own on behalf of an operator, a visitor or the
-    /// system. Events of keys and users are raised in their changes, which judge them again.
+    /// system: the event is committed alone. What must be written together with its event, or not
+    /// at all, takes [`Change::raise`]. Events of keys and users are raised in their changes, which
+    /// judge them again.
     ///
     /// # Errors
     /// `validation_failed` for a key or a user, field `actor`; as [`Change::raise`] and

@@ -1,4 +1,4 @@
-//! The picker: what an editor sees of widgets, their icons, and the components of templates.
+//! `/api/backend/pagebuilder/widgets`, `icon` and `components`: what an editor sees of widgets.
 
 use std::fs;
 

@@ -1,4 +1,4 @@
-//! What is asked for: where the reply lies, and how old it may be.
+//! A reply that is looked for: where it lies, and how old it may be.
 
 use std::sync::Arc;
 
@@ -7,7 +7,7 @@ use cms_core::{Cms, Millis, plugins::TODAY, traffic::cache::CacheRules};
 /// What a reply depends on, in one text.
 pub(crate) type Key = Vec<u8>;
 
-/// What is known when a reply is asked for: one that is made then is as old as this.
+/// What is known when a reply is looked for: one that is made then is as old as this.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Basis {
     /// Of each table that it is made from.
@@ -18,15 +18,15 @@ pub(super) struct Basis {
 
 impl Basis {
     /// Whether it is no older than another: who asked then may have the reply.
-    pub(super) fn covers(&self, asked: &Self) -> bool {
-        self.last_clear >= asked.last_clear
-            && self.epochs.len() == asked.epochs.len()
-            && self.epochs.iter().zip(&asked.epochs).all(|(mine, asked)| mine >= asked)
+    pub(super) fn covers(&self, other: &Self) -> bool {
+        self.last_clear >= other.last_clear
+            && self.epochs.len() == other.epochs.len()
+            && self.epochs.iter().zip(&other.epochs).all(|(mine, other)| mine >= other)
     }
 }
 
-/// A reply that is asked for.
-pub(crate) struct Asked<'a> {
+/// A reply that is looked for.
+pub(crate) struct Lookup<'a> {
     cms: &'a Cms,
     pub(super) key: Key,
     pub(super) path: &'a str,
@@ -35,7 +35,7 @@ pub(crate) struct Asked<'a> {
     tables: Option<&'static [&'static str]>,
 }
 
-impl<'a> Asked<'a> {
+impl<'a> Lookup<'a> {
     /// By a visitor. Changes that other processes make count within a second.
     pub(crate) fn by_visitor(
         cms: &'a Cms,

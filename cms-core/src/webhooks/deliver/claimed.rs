@@ -21,12 +21,12 @@ pub(in crate::webhooks) struct Target {
 }
 
 /// A claimed job to attempt.
-pub(in crate::webhooks) struct Task {
+pub(in crate::webhooks) struct ClaimedJob {
     /// `Err` when the secret or a header cannot be decrypted, so nothing can be signed.
     pub(in crate::webhooks) target: Result<Arc<Target>, Arc<str>>,
     pub(in crate::webhooks) subscription: i64,
     pub(in crate::webhooks) job: Claimed,
-    pub(in crate::webhooks) claimed: Moment,
+    pub(in crate::webhooks) moment: Moment,
 }
 
 /// A job that waits longer returns to the queue: it takes a slot, and an attempt may need 25 of the
@@ -44,9 +44,9 @@ pub(in crate::webhooks) struct Moment {
 }
 
 impl Moment {
-    pub(super) fn suits(self, task: &Task) -> bool {
-        self.epoch == task.claimed.epoch
-            && (0..=PATIENCE_MS).contains(&(self.now - task.claimed.now))
+    pub(super) fn suits(self, claimed: &ClaimedJob) -> bool {
+        self.epoch == claimed.moment.epoch
+            && (0..=PATIENCE_MS).contains(&(self.now - claimed.moment.now))
     }
 }
 

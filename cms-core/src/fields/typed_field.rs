@@ -28,14 +28,14 @@ fn settings_of<T: DeserializeOwned>(settings: Map<String, Json>) -> Result<T, Re
     serde_json::from_value(settings.into()).or_else(|error| refuse("bad_config", error.to_string()))
 }
 
-/// A field, whichever types there are.
-pub(super) struct Asked {
+/// A field of any type.
+pub(super) struct TypedField {
     pub(super) id: String,
     pub(super) common: Common,
     kind: Box<dyn Kind>,
 }
 
-impl Asked {
+impl TypedField {
     /// Reads a declaration. `find` knows the types: how one reads its settings, and what stands for
     /// it.
     pub(super) fn read<T>(

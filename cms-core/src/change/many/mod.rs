@@ -1,6 +1,8 @@
 //! The same happens to many rows in one change: their events and their rows of the audit log are
 //! written together.
 
+pub(crate) mod sql;
+
 use serde_json::{Value as Json, json};
 
 use super::Change;
@@ -37,7 +39,7 @@ impl Change {
         rows: Vec<(i64, P)>,
     ) -> Result<()> {
         let event = event.name;
-        let (many, columns) = (self.dialect.many(), json!(columns).to_string());
+        let (many, columns) = (self.dialect.of(&sql::MANY), json!(columns).to_string());
         let mut rows = rows.into_iter().peekable();
         while rows.peek().is_some() {
             let mut told = Vec::new();
@@ -69,7 +71,7 @@ impl Change {
     pub(super) async fn move_late_events(&mut self) -> Result<()> {
         let now = self.clock.now();
         if now - self.now >= events::LATE_AFTER {
-            let later = self.dialect.many().later;
+            let later = self.dialect.of(&sql::MANY).later;
             for ids in std::mem::take(&mut self.emitted).chunks(TOGETHER) {
                 let ids: Vec<_> = ids.iter().map(|id| [id]).collect();
                 self.tx.run(later, args![json!(ids).to_string(), now]).await?;

@@ -1,9 +1,11 @@
-//! Events and audit rows of many rows at once, from a JSON array: each engine reads it in its way.
+//! Events and audit rows of many rows at once, from a JSON array, which each engine reads in its
+//! own words.
 
-use super::{Dialect, Statement};
+use crate::db::{PerEngine, Statement};
 
 /// Writes what happened to many rows. `$1` is a JSON array; of each row an array: the id of the
 /// event, its payload, what was removed from it, the row's id.
+#[derive(Clone, Copy)]
 pub(crate) struct Many {
     /// The events: their name, the time.
     pub(crate) events: Statement,
@@ -74,15 +76,7 @@ macro_rules! many {
     };
 }
 
-const SQLITE: Many = many!("json_each($1)");
-const POSTGRES: Many = many!("json_array_elements(cast($1 as json))");
-
-impl Dialect {
-    /// What writes events and audit rows of many rows.
-    pub(crate) const fn many(self) -> &'static Many {
-        match self {
-            Self::Sqlite => &SQLITE,
-            Self::Postgres => &POSTGRES,
-        }
-    }
-}
+pub(crate) const MANY: PerEngine<Many> = PerEngine {
+    sqlite: many!("json_each($1)"),
+    postgres: many!("json_array_elements(cast($1 as json))"),
+};

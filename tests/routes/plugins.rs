@@ -1,0 +1,79 @@
+//! `/api/backend/plugins`: plugins with their problems, their buttons for a row, what these show.
+
+use serde_json::{Value as Json, json};
+
+use crate::{
+    plugin_buttons::{Blog, site},
+    support::{Site, TestDatabase},
+};
+
+#[tokio::test]
+async fn buttons_are_resolved_for_a_row() {
+    let site = site().await;
+    let ids = |reply: Json| -> Vec<String> {
+        let all = reply["data"].as_array().unwrap().iter();
+        all.map(|one| one["button_id"].as_str().unwrap().to_owned()).collect()
+    };
+    let line = "/api/backend/plugins/buttons?plugin=blog";
+    let shown = site.admin(&format!("GET {line}&row=1")).expect(200).await.json();
+    let assign = &shown["data"][1];
+    assert_eq!(
+        assign["editable_rows"][0]["options"],
+        json!([
+            {"value": 1, "title": "Ada"}, {"value": 2, "title": "Bob"},
+        ])
+    );
+    assert_eq!(
+        shown["data"][0]["editable_rows"][1]["options"],
+        json!([
+            {"value": "news", "title": "news"}, {"value": "essay", "title": "essay"},
+        ])
+    );
+    assert_eq!(shown["data"][4]["buttons"][0]["placement"], "buttons");
+    assert_eq!(shown["data"][8]["placement"], "action_button");
+    site.admin("PATCH /api/backend/item?table=posts&id=1")
+        .json(json!({"status": 2}))
+        .expect(200)
+        .await;
+    let found = ids(site.admin(&format!("GET {line}&row=1")).expect(200).await.json());
+    assert!(!found.contains(&"assign".to_owned()) && found.contains(&"insert".to_owned()));
+    let found = ids(site.admin(&format!("GET {line}")).expect(200).await.json());
+    assert_eq!(found.len(), 10);
+    site.admin(&format!("GET {line}&row=77")).refused(404, "not_found").await;
+    site.admin("GET /api/backend/plugins/buttons?plugin=none").refused(404, "not_found").await;
+
+    let line = "GET /api/backend/plugins/content?plugin=blog&row=1&button=";
+    let list = site.admin(&format!("{line}comments")).expect(200).await.data();
+    assert_eq!(list["rows"].as_array().unwrap().len(), 1);
+    assert_eq!(
+        (&list["template"], &list["rows"][0]["item"]["text"]),
+        (&json!("Comment"), &json!("first"))
+    );
+    assert_eq!(list["rows"][0]["buttons"], json!(["approve"]));
+    let stats = site.admin(&format!("{line}stats")).expect(200).await.data();
+    assert_eq!(stats["content"]["row"], "1");
+    site.admin(&format!("{line}link")).refused(400, "bad_query").await;
+    site.admin(&format!("{line}none")).refused(404, "not_found").await;
+}
+
+#[tokio::test]
+async fn plugins_are_listed_with_their_problems() {
+    let database = TestDatabase::new().await;
+    let folder = database.folder.path().join("plugins/broken");
+    std::fs::create_dir_all(&folder).unwrap();
+    std::fs::write(folder.join("plugin.json"), "{\n  \"id\": \"broken\",\n  \"nam\": 1\n}")
+        .unwrap();
+    let site = Site::on(database).program(Blog).open().await;
+    let all = site.admin("GET /api/backend/plugins").expect(200).await.data();
+    assert_eq!((&all[0]["id"], &all[1]["id"]), (&json!("blog"), &json!("broken")));
+    assert_eq!((&all[0]["in_service"], &all[1]["in_service"]), (&json!(true), &json!(false)));
+    let problem = json!({"pointer": "/nam", "line": 3, "column": 3,
+                         "remedy": "\"nam\" is unknown; did you mean \"name\"?"});
+    assert_eq!(all[1]["problems"], json!([problem]));
+    let one = site.admin("GET /api/backend/plugins?id=blog").expect(200).await.data();
+    assert_eq!(one["manifest"]["tables"][0]["name"], "posts");
+    site.admin("GET /api/backend/plugins?id=none").refused(404, "not_found").await;
+    let person = site.person("viewer", json!(["blog_link_view"])).await;
+    let seen = site.ask("GET /api/backend/plugins").bearer(&person.token).send().await.data();
+    assert_eq!((seen.as_array().unwrap().len(), &seen[0]["id"]), (1, &json!("blog")));
+}
