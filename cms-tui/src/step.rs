@@ -49,11 +49,17 @@ pub(crate) fn get<O: Operation<Body = NoBody>>(query: &O::Query) -> Result<Calli
     Ok(Calling { ask, read, to: To::Slot(0), look: None })
 }
 
-/// A call with a body; the JSON is checked against the body's type before it is sent.
-pub(crate) fn send<O: Operation>(query: &O::Query, body: Json) -> Result<Calling, Fault> {
-    let body = <O::Body as Body>::read(Some(body)).map_err(|e| Fault::new(e.to_string()))?;
-    let (ask, read) = made::<O>(query, &body)?;
+/// A call with a body.
+pub(crate) fn send<O: Operation>(query: &O::Query, body: &O::Body) -> Result<Calling, Fault> {
+    let (ask, read) = made::<O>(query, body)?;
     Ok(Calling { ask, read, to: To::Slot(0), look: None })
+}
+
+/// As [`send`] for members that the user chose, or that are sent back as they were read. The body's
+/// type checks them before they are sent.
+pub(crate) fn send_json<O: Operation>(query: &O::Query, body: Json) -> Result<Calling, Fault> {
+    let body = <O::Body as Body>::read(Some(body)).map_err(|e| Fault::new(e.to_string()))?;
+    send::<O>(query, &body)
 }
 
 impl Calling {

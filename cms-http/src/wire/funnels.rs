@@ -1,9 +1,10 @@
 //! `/api/backend/formfunnel`: funnels as their authors draw them
 
 use cms_core::funnels::{
-    Created, Duplicated, EmailRouting, Funnel, FunnelDetail, NewFunnel, Preview, Previewed,
-    Published, Routings, Saved, SavedFunnel, SavedRoutings, StartVisit, StartedTest, WhichFunnel,
+    Created, EmailRouting, Funnel, FunnelDetail, NewFunnel, Preview, Previewed, Published,
+    Routings, Saved, SavedFunnel, SavedRoutings, StartVisit, StartedTest,
 };
+pub use cms_core::funnels::{Duplicated, WhichFunnel};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value as Json;

@@ -2,12 +2,13 @@
 
 use std::collections::BTreeMap;
 
+pub use cms_core::funnels::{Bulk, BulkOp, InboxFilter, NewView, SubmissionDeletion, ViewQuery};
 use cms_core::{
     MAX_LIMIT,
     erasure::EraseReceipt,
     funnels::{
-        Analytics, Assignable, Bulk, FunnelSubmission, FunnelSubmissionDetail, InboxCounts,
-        InboxFilter, InboxView, NewView, SubmissionDeletion, SubmissionUpdate, Undone, WhichFunnel,
+        Analytics, Assignable, FunnelSubmission, FunnelSubmissionDetail, InboxCounts, InboxView,
+        SubmissionUpdate, Undone, WhichFunnel,
     },
 };
 use schemars::JsonSchema;

@@ -8,7 +8,9 @@ use serde_json::{Map, Value as Json};
 use crate::{
     actions::Scene,
     calls::Fault,
-    step::{Act, Again, Bulk, BulkCall, CallOf, Calling, Checked, Menu, Patch, Step, get, send},
+    step::{
+        Act, Again, Bulk, BulkCall, CallOf, Calling, Checked, Menu, Patch, Step, get, send_json,
+    },
     text::count,
     widgets::confirm::Confirm,
 };
@@ -60,7 +62,7 @@ fn patch<O: Operation<Query = ById>>(kind: &Kind, row: &Json, wanted: Map<String
     Patch {
         name: name(row),
         again: kind.again(row),
-        write: Arc::new(move |members| send::<O>(&by, body(members))),
+        write: Arc::new(move |members| send_json::<O>(&by, body(members))),
         seen: members(row, wanted.keys().map(String::as_str)),
         has_undo: !wanted.keys().any(|name| kind.unread.contains(&name.as_str())),
         wanted,

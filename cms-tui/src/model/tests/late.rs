@@ -1,7 +1,7 @@
 //! Replies that come late, forms that are sent twice, and what would be lost by leaving.
 
 use super::*;
-use crate::{step::send, widgets::field::Field};
+use crate::{step::send_json, widgets::field::Field};
 use cms_http::wire::{origins::Create, parameters::NoQuery};
 
 /// A form that creates something.
@@ -9,7 +9,7 @@ fn form() -> Form {
     let fields = vec![Field::text("origin", "Origin", "https://a.example")];
     Form::new("New origin", fields, |values| {
         let body = json!({"origin": values.text("origin"), "active": true});
-        let call = send::<Create>(&NoQuery {}, body);
+        let call = send_json::<Create>(&NoQuery {}, body);
         call.map(|call| call.then(|_| Step::did("made"))).into()
     })
 }

@@ -15,7 +15,7 @@ use super::{
 use crate::{
     actions::Scene,
     calls::Fault,
-    step::{Act, Calling, Confirm, Form, Patch, Step, get, send},
+    step::{Act, Calling, Confirm, Form, Patch, Step, get, send_json},
     text::safe,
     theme::Role,
     widgets::{
@@ -68,7 +68,7 @@ fn change(row: &Json, wanted: Json, done: &str) -> Step {
     let patch = Patch {
         name: "The cache".to_owned(),
         again: Arc::new(|| get::<Read>(&NoQuery {})),
-        write: Arc::new(|members| send::<Update>(&NoQuery {}, members)),
+        write: Arc::new(|members| send_json::<Update>(&NoQuery {}, members)),
         seen: seen.collect(),
         wanted,
         has_undo: true,

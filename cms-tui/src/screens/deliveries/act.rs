@@ -1,6 +1,9 @@
 //! What can be done with deliveries.
 
-use cms_http::wire::{parameters::NoQuery, webhooks::Redeliver};
+use cms_http::wire::{
+    parameters::NoQuery,
+    webhooks::{Redeliver, Redelivery, RedeliveryFilter},
+};
 use serde_json::{Value as Json, json};
 
 use crate::{
@@ -29,12 +32,12 @@ pub(super) fn act(verb: &str, scene: &Scene<'_>) -> Step {
 
 fn redeliver(scene: &Scene<'_>) -> Step {
     let ids: Vec<_> = scene.rows().iter().map(|row| acts::id(row)).collect();
-    let call = send::<Redeliver>(&NoQuery {}, json!({"ids": ids}));
+    let call = send::<Redeliver>(&NoQuery {}, &delivery::named(ids));
     call.map(|call| call.then(delivery::queued)).into()
 }
 
 /// Those that failed of what the list shows.
-fn failed(scene: &Scene<'_>) -> Result<Json, Fault> {
+fn failed(scene: &Scene<'_>) -> Result<RedeliveryFilter, Fault> {
     let asked = ListQuery {
         subject: &scene.subject,
         cursor: None,
@@ -53,26 +56,20 @@ fn failed(scene: &Scene<'_>) -> Result<Json, Fault> {
     if which.job.is_some() {
         return Err(Fault::new("R does not know job: mark them with * and press r."));
     }
-    let mut filter = json!({"status": "failed"});
-    let since = which.since.map(|since| json!(since));
-    let words = [
-        ("subscription", which.subscription.map(Json::from)),
-        ("submission", which.submission.map(Json::from)),
-        ("event", which.event.map(Json::from)),
-        ("since", since),
-    ];
-    for (name, value) in words {
-        if let Some(value) = value {
-            filter[name] = value;
-        }
-    }
-    Ok(filter)
+    Ok(RedeliveryFilter {
+        status: Some("failed".to_owned()),
+        subscription: which.subscription,
+        submission: which.submission,
+        event: which.event,
+        since: which.since.and_then(|since| json!(since).as_str().map(str::to_owned)),
+        ..RedeliveryFilter::default()
+    })
 }
 
 /// The service counts: it refuses when the number differs and says how many there are.
-fn redeliver_all(filter: Json, said: String, expected: u64) -> Step {
-    let body = json!({"filter": filter, "expected": expected});
-    let call = send::<Redeliver>(&NoQuery {}, body);
+fn redeliver_all(filter: RedeliveryFilter, said: String, expected: u64) -> Step {
+    let body = Redelivery { ids: None, filter: Some(filter.clone()), expected: Some(expected) };
+    let call = send::<Redeliver>(&NoQuery {}, &body);
     let call = call.map(|call| {
         call.ending(move |outcome| match outcome {
             Ok(_) if expected == 0 => Step::Tell("No delivery has failed.".to_owned()),
@@ -84,7 +81,7 @@ fn redeliver_all(filter: Json, said: String, expected: u64) -> Step {
     call.into()
 }
 
-fn ask(filter: Json, said: String, matched: u64) -> Step {
+fn ask(filter: RedeliveryFilter, said: String, matched: u64) -> Step {
     let many = count(usize::try_from(matched).unwrap_or(usize::MAX), "failed delivery");
     Step::Confirm(Confirm::new(format!("Send {many}{said} again?"), move || {
         redeliver_all(filter, said, matched)
@@ -92,18 +89,17 @@ fn ask(filter: Json, said: String, matched: u64) -> Step {
 }
 
 /// The filter in words, for the question.
-fn said(filter: &Json) -> String {
-    let word = |(name, label): (&str, &str)| {
-        let value = filter.get(name)?;
-        let value = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
-        Some(format!(" {label} {}", crate::text::safe(&value)))
-    };
+fn said(filter: &RedeliveryFilter) -> String {
+    let number = |number: Option<i64>| number.map(|number| number.to_string());
     let words = [
-        ("event", "of event"),
-        ("subscription", "of webhook"),
-        ("submission", "of submission"),
-        ("since", "since"),
+        ("of event", filter.event.clone()),
+        ("of webhook", number(filter.subscription)),
+        ("of submission", number(filter.submission)),
+        ("since", filter.since.clone()),
     ];
+    let word = |(label, value): (&str, Option<String>)| {
+        Some(format!(" {label} {}", crate::text::safe(&value?)))
+    };
     words.into_iter().filter_map(word).collect()
 }
 
@@ -152,19 +148,20 @@ mod tests {
         let filter = |filter: &str, subject: Json| {
             failed(&Scene { filter, subject, now, ..Scene::default() })
         };
-        assert_eq!(filter("", Json::Null), Ok(json!({"status": "failed"})));
+        let all = filter("", Json::Null).expect("a filter");
+        assert_eq!((all.status.as_deref(), said(&all).as_str()), (Some("failed"), ""));
         let narrow = filter("webhook:3 event:a since:2h", Json::Null).expect("a filter");
-        assert_eq!((&narrow["subscription"], &narrow["event"]), (&json!(3), &json!("a")));
-        let since = narrow["since"].as_str().and_then(crate::moment::millis);
+        assert_eq!((narrow.subscription, narrow.event.as_deref()), (Some(3), Some("a")));
+        let since = narrow.since.as_deref().and_then(crate::moment::millis);
         assert_eq!(since, Some(now - 7_200_000));
         assert!(said(&narrow).starts_with(" of event a of webhook 3 since 2026-11-21"));
         let of_hook = filter("status:failed", json!({"id": 7})).expect("a filter");
-        assert_eq!(of_hook["subscription"], 7);
+        assert_eq!(of_hook.subscription, Some(7));
         assert!(filter("status:delivered", Json::Null).is_err());
         assert!(filter("webhook:x", Json::Null).is_err());
         assert!(filter("job:41 status:failed", Json::Null).is_err());
         let of_visit = filter("submission:9", Json::Null).expect("a filter");
-        assert_eq!(of_visit["submission"], 9);
+        assert_eq!(of_visit.submission, Some(9));
         assert_eq!(said(&of_visit), " of submission 9");
     }
 }

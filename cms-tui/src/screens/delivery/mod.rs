@@ -10,14 +10,14 @@ mod tabs;
 
 use cms_http::wire::{
     parameters::{Limit, NoQuery, OneOrList},
-    webhooks::{Deliveries, Read, Redeliver, WhichDeliveries},
+    webhooks::{Deliveries, Read, Redeliver, Redelivery, WhichDeliveries},
 };
 use ratatui::{
     Frame,
     layout::{Constraint, Layout, Position, Rect},
     text::{Line, Span},
 };
-use serde_json::{Value as Json, json};
+use serde_json::Value as Json;
 
 pub(crate) use compare::compare;
 use tabs::{TABS, Tab};
@@ -65,6 +65,11 @@ pub(crate) fn attempt(id: i64) -> Result<Calling, Fault> {
 /// All attempts of a job, newest first.
 pub(crate) fn attempts(job: Option<i64>) -> Result<Calling, Fault> {
     get::<Deliveries>(&WhichDeliveries { job, limit: Limit(500), ..WhichDeliveries::default() })
+}
+
+/// These, to be sent again.
+pub(crate) fn named(ids: Vec<i64>) -> Redelivery {
+    Redelivery { ids: Some(ids), filter: None, expected: None }
 }
 
 /// Says how many are sent again.
@@ -195,8 +200,8 @@ impl Screen for Delivery {
             }
             "diff" => return self.diff(),
             "redeliver" => {
-                let ids = json!({"ids": [acts::id(&self.attempt)]});
-                return send::<Redeliver>(&NoQuery {}, ids).map(|call| call.then(queued)).into();
+                let body = named(vec![acts::id(&self.attempt)]);
+                return send::<Redeliver>(&NoQuery {}, &body).map(|call| call.then(queued)).into();
             }
             "payload" => {
                 let title = format!("Body of {}", acts::id(&self.attempt));

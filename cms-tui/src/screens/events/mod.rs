@@ -14,7 +14,7 @@ use super::{
 use crate::{
     actions::Scene,
     calls::Fault,
-    step::{Calling, Form, Step, get, send},
+    step::{Calling, Form, Step, get, send_json},
     widgets::{
         field::{Field, Kind},
         input::Input,
@@ -124,7 +124,7 @@ fn emit(event: &Json) -> Step {
     Form::new(format!("Raise {name}"), fields, move |values| {
         let said = format!("{name} is raised");
         let event = json!({"event": name, "data": values.all["data"]});
-        send::<Emit>(&NoQuery {}, event).map(|call| call.then(move |_| Step::did(said))).into()
+        send_json::<Emit>(&NoQuery {}, event).map(|call| call.then(move |_| Step::did(said))).into()
     })
     .step()
 }

@@ -1,7 +1,10 @@
 //! What can be done with funnels.
 
 use cms_http::wire::{
-    funnels::{Create, Delete, Duplicate, MayName, Publish, Save},
+    funnels::{
+        Create, Delete, Deletion, Duplicate, Duplicated, MayName, Publication, Publish, Save,
+        WhichFunnel,
+    },
     parameters::NoQuery,
 };
 use serde_json::{Value as Json, json};
@@ -11,7 +14,7 @@ use crate::{
     actions::Scene,
     calls::{Fault, Reply},
     screens::{acts, cells::plain_text},
-    step::{Calling, Confirm, Form, Place, Step, send},
+    step::{Calling, Confirm, Form, Place, Step, send, send_json},
     text::{count, wrapped},
     theme::Role,
     widgets::{field::Field, form::Values, viewer::Viewer},
@@ -62,7 +65,7 @@ fn make(values: &Values) -> Step {
     if !slug.trim().is_empty() {
         funnel["slug"] = slug.trim().into();
     }
-    let call = send::<Create>(&NoQuery {}, funnel).map(|call| {
+    let call = send_json::<Create>(&NoQuery {}, funnel).map(|call| {
         call.then(|reply| {
             let (name, slug) = (name(&reply.data), plain_text(&reply.data["slug"]));
             Step::did(format!("{name} is made as a draft: cms funnels edit {slug} draws it"))
@@ -71,9 +74,18 @@ fn make(values: &Values) -> Step {
     call.into()
 }
 
+fn which(funnel: &Json) -> Option<WhichFunnel> {
+    Some(WhichFunnel::Id(acts::id(funnel)))
+}
+
+fn publication(funnel: &Json, rev: Option<i64>) -> Publication {
+    Publication { id: which(funnel), rev, strict: false, dry_run: false }
+}
+
 /// Whether it could be published. Nothing is stored.
 pub(super) fn judging(funnel: &Json) -> Result<Calling, Fault> {
-    send::<Publish>(&MayName::default(), json!({"id": acts::id(funnel), "dry_run": true}))
+    let body = Publication { dry_run: true, ..publication(funnel, None) };
+    send::<Publish>(&MayName::default(), &body)
 }
 
 /// Everything that is wrong with it, or worth knowing: whether it refuses, where, what.
@@ -132,8 +144,8 @@ fn publish(funnel: Json) -> Step {
         name(&funnel)
     );
     Step::Confirm(Confirm::new(text, move || {
-        let body = json!({"id": acts::id(&funnel), "rev": funnel["rev"]});
-        let call = send::<Publish>(&MayName::default(), body).map(|call| {
+        let body = publication(&funnel, funnel["rev"].as_i64());
+        let call = send::<Publish>(&MayName::default(), &body).map(|call| {
             call.ending(move |outcome| match outcome {
                 Ok(reply) => {
                     let version = plain_text(&reply.data["version"]);
@@ -167,14 +179,17 @@ fn archive(funnel: Json) -> Step {
     Step::Confirm(Confirm::new(text, move || {
         let funnel_id = acts::id(&funnel);
         let body = json!({"id": funnel_id, "rev": funnel["rev"], "funnel": {"status": "archived"}});
-        ended(send::<Save>(&MayName::default(), body), format!("{} is archived", name(&funnel)))
+        ended(
+            send_json::<Save>(&MayName::default(), body),
+            format!("{} is archived", name(&funnel)),
+        )
     }))
 }
 
 fn duplicate(funnel: &Json) -> Step {
-    let body = json!({"id": acts::id(funnel)});
+    let body = Duplicated { id: which(funnel), ..Duplicated::default() };
     ended(
-        send::<Duplicate>(&MayName::default(), body),
+        send::<Duplicate>(&MayName::default(), &body),
         format!("{} is copied; the copy is a draft", name(funnel)),
     )
 }
@@ -186,8 +201,8 @@ fn delete(funnel: Json) -> Step {
     );
     let typed = plain_text(&funnel["slug"]);
     let ask = Confirm::new(text, move || {
-        let body = json!({"id": acts::id(&funnel), "rev": funnel["rev"]});
-        ended(send::<Delete>(&MayName::default(), body), format!("{} is deleted", name(&funnel)))
+        let body = Deletion { id: which(&funnel), rev: funnel["rev"].as_i64() };
+        ended(send::<Delete>(&MayName::default(), &body), format!("{} is deleted", name(&funnel)))
     });
     Step::Confirm(ask.typing(typed))
 }

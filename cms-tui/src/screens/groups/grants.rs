@@ -12,7 +12,7 @@ use super::GROUP;
 use crate::{
     calls::Fault,
     screens::acts::{self, id, name},
-    step::{Act, BulkCall, Checked, Step, send},
+    step::{Act, BulkCall, Checked, Step, send_json},
 };
 
 const DONE: &str = "has its new rights";
@@ -45,7 +45,7 @@ fn granted(row: Json, add: Vec<Json>, remove: Vec<Json>) -> Checked {
             "table": "user_groups", "column": "rights", "id": id(&known),
             "add": add, "remove": remove,
         });
-        let call = send::<Apply>(&Table::default(), body)?;
+        let call = send_json::<Apply>(&Table::default(), body)?;
         let (mut row, add, remove) = (known.clone(), add.clone(), remove.clone());
         let undo = move |reply: &crate::calls::Reply| {
             row["rights"] = reply.data.clone();

@@ -19,7 +19,7 @@ use super::{
 use crate::{
     actions::Scene,
     calls::{Fault, Reply},
-    step::{Calling, Form, Step, get, send},
+    step::{Calling, Form, Step, get, send_json},
     text::{count, safe},
     theme::Role,
     widgets::{field::Field, form::Values, viewer::Viewer, window::PAGE},
@@ -130,7 +130,9 @@ fn form(row: Option<Json>, known: &Reply) -> Form {
         return Form::new("New group", fields, |values| {
             let body = json!({"name": values.text("name"), "rights": rights_of(values)});
             let said = format!("{} is made", values.text("name"));
-            send::<Create>(&NoQuery {}, body).map(|call| call.then(move |_| Step::did(said))).into()
+            send_json::<Create>(&NoQuery {}, body)
+                .map(|call| call.then(move |_| Step::did(said)))
+                .into()
         });
     };
     Form::new(format!("Rights of {}", name(&row)), fields, move |values| {

@@ -1,5 +1,6 @@
 //! What can be done with submissions, from the list and from the screen of one.
 
+use cms_http::wire::inbox::BulkOp;
 use serde_json::{Map, Value as Json};
 
 use super::{
@@ -56,7 +57,7 @@ fn set_state(target: Target) -> Step {
                 let wanted = Map::from_iter([("inbox_status".to_owned(), Json::from(*state))]);
                 save::write(row, wanted, format!("is {state}"))
             }
-            many => bulk::set(&many, "set_status", Json::from(*state), (*state).to_owned()),
+            many => bulk::set(&many, BulkOp::SetStatus, Json::from(*state), (*state).to_owned()),
         }
     }))
 }

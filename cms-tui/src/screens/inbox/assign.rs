@@ -1,7 +1,7 @@
 //! Whom submissions are for.
 
 use cms_http::wire::{
-    inbox::AssignableUsers,
+    inbox::{AssignableUsers, BulkOp},
     parameters::{Limit, Listing},
 };
 use serde_json::{Map, Value as Json};
@@ -52,7 +52,7 @@ fn offered(target: Target, users: &Json, who: &str) -> Step {
                 let wanted = Map::from_iter([("assigned_to".to_owned(), id)]);
                 save::write(row, wanted, format!("is for {name}"))
             }
-            many => bulk::set(&many, "assign", id, format!("for {name}")),
+            many => bulk::set(&many, BulkOp::Assign, id, format!("for {name}")),
         }
     }))
 }

@@ -3,10 +3,10 @@
 use std::sync::Arc;
 
 use cms_http::wire::{
-    inbox::{ChangeSubmissions, Undo as TakeBack},
+    inbox::{Bulk, BulkOp, ChangeSubmissions, Nothing, Undo as TakeBack},
     parameters::NoQuery,
 };
-use serde_json::{Value as Json, json};
+use serde_json::Value as Json;
 
 use super::target::Target;
 use crate::{
@@ -19,7 +19,7 @@ use crate::{
 /// A change of many.
 #[derive(Clone, Debug)]
 struct Change {
-    body: Json,
+    body: Bulk,
     /// What they are then, such as `qualified`.
     done: String,
     /// Names its submissions, so that it can be made again.
@@ -27,9 +27,8 @@ struct Change {
 }
 
 /// Sets a member of many: `op` is `set_status` or `assign`.
-pub(super) fn set(target: &Target, op: &str, value: Json, done: String) -> Step {
-    let mut body = target.body();
-    (body["op"], body["value"]) = (op.into(), value);
+pub(super) fn set(target: &Target, op: BulkOp, value: Json, done: String) -> Step {
+    let body = target.change(op, Some(value));
     let change = Change { body, done, has_ids: !matches!(target, Target::All(..)) };
     ended(&change, |change, reply| {
         let undo = taking_back(change.clone());
@@ -41,8 +40,8 @@ pub(super) fn set(target: &Target, op: &str, value: Json, done: String) -> Step 
 /// Asks, then deletes.
 pub(super) fn delete(target: &Target) -> Step {
     let many = target.count();
-    let mut body = target.body();
-    (body["op"], body["expected"]) = ("delete".into(), many.into());
+    let expected = i64::try_from(many).ok();
+    let body = Bulk { expected, ..target.change(BulkOp::Delete, None) };
     let change = Change { body, done: "deleted".to_owned(), has_ids: false };
     let text = format!(
         "Delete {} for good, with their files and mails? This cannot be taken back.",
@@ -55,7 +54,7 @@ pub(super) fn delete(target: &Target) -> Step {
 }
 
 fn call(change: &Change) -> Result<Calling, Fault> {
-    send::<ChangeSubmissions>(&NoQuery {}, change.body.clone())
+    send::<ChangeSubmissions>(&NoQuery {}, &change.body)
 }
 
 fn ended(change: &Change, next: impl FnOnce(Change, Reply) -> Step + Send + 'static) -> Step {
@@ -84,7 +83,7 @@ fn said(reply: &Reply, done: &str) -> String {
 fn taking_back(change: Change) -> Undo {
     let whole = move |number| {
         let change = change.clone();
-        let call = send::<TakeBack>(&NoQuery {}, json!({})).map(|call| {
+        let call = send::<TakeBack>(&NoQuery {}, &Nothing {}).map(|call| {
             call.ending(move |outcome| match outcome {
                 Ok(reply) => {
                     let redo = change.has_ids.then(|| making_again(change));

@@ -1,8 +1,11 @@
 //! Everything that was sent under an address, erased wherever it lies: first what would go is told,
 //! then the address is typed once more.
 
-use cms_http::wire::{inbox::Erase, parameters::NoQuery};
-use serde_json::{Value as Json, json};
+use cms_http::wire::{
+    inbox::{AskedErasure, Erase},
+    parameters::NoQuery,
+};
+use serde_json::Value as Json;
 
 use crate::{
     actions::Scene,
@@ -28,7 +31,8 @@ pub(super) fn ask(scene: &Scene<'_>) -> Step {
 }
 
 fn call(email: &str, dry_run: bool) -> Result<Calling, Fault> {
-    let call = send::<Erase>(&NoQuery {}, json!({"email": email, "dry_run": dry_run}));
+    let body = AskedErasure { email: email.to_owned(), dry_run };
+    let call = send::<Erase>(&NoQuery {}, &body);
     call.map(Calling::whole::<Erase>)
 }
 

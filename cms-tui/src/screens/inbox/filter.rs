@@ -1,6 +1,6 @@
 //! The filter line of the inbox: words that people type, as conditions of the service and back.
 
-use cms_http::wire::inbox::InboxAsked;
+use cms_http::wire::inbox::{InboxAsked, InboxFilter};
 use serde_json::{Map, Value as Json, json};
 
 use crate::{
@@ -102,7 +102,7 @@ impl Conditions {
     }
 
     /// As the body of a change, or of a view.
-    pub(super) fn body(&self) -> Json {
+    pub(super) fn body(&self) -> InboxFilter {
         let mut body = Map::new();
         for (column, op, value) in &self.all {
             let ops = body.entry(column.clone()).or_insert_with(|| json!({}));
@@ -114,7 +114,7 @@ impl Conditions {
         if !self.search.is_empty() {
             body.insert("search".to_owned(), self.search.clone().into());
         }
-        Json::Object(body)
+        InboxFilter(body)
     }
 }
 
@@ -355,7 +355,7 @@ mod tests {
             "company:x source:google",
         ] {
             let (first, mut again) = (read(filter).expect(filter), read("").expect("none"));
-            again.clone_from(&read(&words(&first.body())).expect("its own words"));
+            again.clone_from(&read(&words(&json!(first.body()))).expect("its own words"));
             let sorted = |mut one: Conditions| {
                 one.all.sort();
                 one

@@ -3,14 +3,16 @@
 
 use std::sync::Arc;
 
-use cms_http::wire::inbox::{DeleteSubmission, MayNameSubmission, UpdateSubmission};
-use serde_json::{Map, Value as Json, json};
+use cms_http::wire::inbox::{
+    DeleteSubmission, MayNameSubmission, SubmissionDeletion, UpdateSubmission,
+};
+use serde_json::{Map, Value as Json};
 
 use super::{id, name, whole};
 use crate::{
     calls::{Fault, Reply},
     screens::cells::plain_text,
-    step::{Confirm, Menu, Patch, Step, Undo, send},
+    step::{Confirm, Menu, Patch, Step, Undo, send, send_json},
     text::{cut, safe},
 };
 
@@ -26,7 +28,7 @@ fn which(row: &Json) -> MayNameSubmission {
 pub(super) fn write(seen: Json, wanted: Map<String, Json>, done: String) -> Step {
     let mut body = Json::Object(wanted.clone());
     body["rev"] = seen["inbox_rev"].clone();
-    let call = send::<UpdateSubmission>(&which(&seen), body).map(|call| {
+    let call = send_json::<UpdateSubmission>(&which(&seen), body).map(|call| {
         call.ending(move |outcome| match outcome {
             Ok(_) => saved(&seen, wanted, &done),
             Err(fault) if fault.code == "rev_conflict" => ask(seen, wanted, done),
@@ -44,7 +46,7 @@ fn saved(seen: &Json, wanted: Map<String, Json>, done: &str) -> Step {
         let patch = Patch {
             name: name(seen),
             again: Arc::new(move || whole(&row)),
-            write: Arc::new(move |members| send::<UpdateSubmission>(&by, members)),
+            write: Arc::new(move |members| send_json::<UpdateSubmission>(&by, members)),
             seen: wanted,
             wanted: before,
             has_undo: true,
@@ -136,8 +138,8 @@ pub(super) fn delete(row: &Json) -> Step {
 }
 
 fn delete_as_seen(row: Json) -> Step {
-    let body = json!({"rev": row["inbox_rev"]});
-    let call = send::<DeleteSubmission>(&which(&row), body).map(|call| {
+    let body = SubmissionDeletion { id: None, rev: row["inbox_rev"].as_i64() };
+    let call = send::<DeleteSubmission>(&which(&row), &body).map(|call| {
         call.ending(move |outcome| match outcome {
             Ok(_) => Step::did(format!("{} deleted", name(&row))),
             Err(fault) if fault.code == "rev_conflict" => {

@@ -1,8 +1,11 @@
 //! Which submissions an act means: the one under the cursor, those that are marked, or all that
 //! match the filter. Of all, the service says first how many they are.
 
-use cms_http::wire::{inbox::ChangeSubmissions, parameters::NoQuery};
-use serde_json::{Value as Json, json};
+use cms_http::wire::{
+    inbox::{Bulk, BulkOp, ChangeSubmissions, InboxFilter},
+    parameters::NoQuery,
+};
+use serde_json::Value as Json;
 
 use super::{filter::Conditions, id, name};
 use crate::{
@@ -21,7 +24,7 @@ pub(super) enum Target {
     One(Json),
     Many(Vec<i64>),
     /// All that match this filter: so many, as the service counted them.
-    All(Json, u64),
+    All(InboxFilter, u64),
 }
 
 impl Target {
@@ -42,13 +45,16 @@ impl Target {
         }
     }
 
-    /// The members of a bulk change that say which.
-    pub(super) fn body(&self) -> Json {
-        match self {
-            Self::One(row) => json!({"ids": [id(row)]}),
-            Self::Many(ids) => json!({"ids": ids}),
-            Self::All(filter, expected) => json!({"filter": filter, "expected": expected}),
-        }
+    /// A change of these.
+    pub(super) fn change(&self, op: BulkOp, value: Option<Json>) -> Bulk {
+        let (ids, filter, expected) = match self {
+            Self::One(row) => (Some(vec![id(row)]), None, None),
+            Self::Many(ids) => (Some(ids.clone()), None, None),
+            Self::All(filter, expected) => {
+                (None, Some(filter.clone()), i64::try_from(*expected).ok())
+            }
+        };
+        Bulk { op, ids, filter, expected, value }
     }
 }
 
@@ -76,9 +82,9 @@ pub(super) fn chosen(
 }
 
 /// The service counts: it refuses a change of none when some match, and says how many they are.
-fn counted(filter: Json, next: impl FnOnce(Target) -> Step + Send + 'static) -> Step {
-    let body = json!({"op": "set_status", "value": "new", "filter": filter, "expected": 0});
-    let call = send::<ChangeSubmissions>(&NoQuery {}, body).map(|call| {
+fn counted(filter: InboxFilter, next: impl FnOnce(Target) -> Step + Send + 'static) -> Step {
+    let body = Target::All(filter.clone(), 0).change(BulkOp::SetStatus, Some("new".into()));
+    let call = send::<ChangeSubmissions>(&NoQuery {}, &body).map(|call| {
         call.ending(move |outcome| match outcome {
             Ok(_) => Step::Tell("No submission matches.".to_owned()),
             Err(Fault { matched: Some(matched), .. }) => next(Target::All(filter, matched)),

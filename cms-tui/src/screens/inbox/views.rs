@@ -1,10 +1,10 @@
 //! Saved views: filter and order under a name. They are those of the command line too.
 
 use cms_http::wire::{
-    inbox::{DeleteView, SaveView, Views},
+    inbox::{DeleteView, InboxFilter, NewView, SaveView, ViewQuery, Views},
     parameters::{ById, NoQuery},
 };
-use serde_json::{Value as Json, json};
+use serde_json::Value as Json;
 
 use super::filter::{self, Conditions};
 use crate::{
@@ -19,7 +19,7 @@ use crate::{
 #[derive(Clone)]
 struct Shown {
     words: String,
-    filter: Json,
+    filter: InboxFilter,
     sort: Option<String>,
 }
 
@@ -87,11 +87,8 @@ fn save(shown: Shown) -> Step {
     let hint = "one of the same name is replaced";
     Form::new("Save a view", vec![field.hint(hint)], move |values| {
         let name = values.text("name");
-        let mut query = json!({"filter": shown.filter});
-        if let Some(sort) = &shown.sort {
-            query["sort"] = sort.clone().into();
-        }
-        let call = send::<SaveView>(&NoQuery {}, json!({"name": name, "query": query}));
+        let query = ViewQuery { filter: shown.filter.clone(), sort: shown.sort.clone() };
+        let call = send::<SaveView>(&NoQuery {}, &NewView { name: name.clone(), query });
         call.map(|call| call.then(move |_| Step::did(format!("The view {name} is saved")))).into()
     })
     .note(note)

@@ -1,7 +1,7 @@
 //! What can be done with keys.
 
 use cms_http::wire::{
-    keys::{Check, Create, Delete, Endpoints, PossibleCall, Read, Rotate, Update},
+    keys::{Check, Create, Delete, Endpoints, Grace, PossibleCall, Read, Rotate, Update},
     parameters::{Limit, Listing, NoQuery, OneOrList},
 };
 use serde_json::{Map, Value as Json, json};
@@ -11,7 +11,7 @@ use crate::{
     actions::Scene,
     calls::Reply,
     screens::acts::{self, by_id, id, name},
-    step::{Form, Menu, Place, Step, get, send},
+    step::{Form, Menu, Place, Step, get, send, send_json},
     theme::Role,
     widgets::{
         field::{Field, Kind},
@@ -86,7 +86,7 @@ fn new() -> Step {
             Err(why) => return Step::Fault(crate::calls::Fault::new(why)),
         };
         let named = values.text("name");
-        send::<Create>(&NoQuery {}, Json::Object(body))
+        send_json::<Create>(&NoQuery {}, Json::Object(body))
             .map(|call| call.then(move |reply| shown(&named, "is made", &reply)))
             .into()
     })
@@ -118,7 +118,7 @@ fn rotate(row: Json) -> Step {
 
 fn new_value(row: &Json, grace_s: i64) -> Step {
     let named = name(row);
-    send::<Rotate>(&by_id(row), json!({"grace_s": grace_s}))
+    send::<Rotate>(&by_id(row), &Grace { grace_s })
         .map(|call| call.then(move |reply| shown(&named, "has a new value", &reply)))
         .into()
 }

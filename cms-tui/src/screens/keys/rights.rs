@@ -12,7 +12,7 @@ use super::KEY;
 use crate::{
     calls::Reply,
     screens::acts::{by_id, name},
-    step::{BulkCall, Checked, send},
+    step::{BulkCall, Checked, send_json},
 };
 
 pub(super) type Methods = BTreeSet<String>;
@@ -74,7 +74,7 @@ pub(super) fn changed(key: Json, seen: Granted, wanted: Granted) -> Checked {
     let call = Arc::new(move |now: &Reply| {
         let rights = merged(&seen, &wanted, &granted(&now.data));
         let rights: Vec<_> = rights.iter().map(|(call, methods)| as_right(call, methods)).collect();
-        let call = send::<Update>(&by_id(&known), json!({"rights": rights}))?;
+        let call = send_json::<Update>(&by_id(&known), json!({"rights": rights}))?;
         let (mut key, seen, wanted) = (known.clone(), seen.clone(), wanted.clone());
         let undo = move |reply: &Reply| {
             key["rights"] = reply.data["rights"].clone();

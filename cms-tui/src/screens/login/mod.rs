@@ -15,7 +15,7 @@ use super::{Look, Screen};
 use crate::{
     actions::Scene,
     calls::{Fault, Reply},
-    step::{Form, Step, send},
+    step::{Form, Step, send_json},
     text::safe,
     theme::Role,
     widgets::{
@@ -42,7 +42,7 @@ pub(crate) fn password() -> Step {
     Form::new("Log in", fields, |values| {
         let body =
             json!({"username": values.text("username"), "password": values.text("password")});
-        send::<Login>(&NoQuery {}, body).map(|call| call.then(begun)).into()
+        send_json::<Login>(&NoQuery {}, body).map(|call| call.then(begun)).into()
     })
     .step()
 }
@@ -68,7 +68,7 @@ fn code(pending: String, is_first: bool) -> Step {
         let code: String = values.text("code").split_whitespace().collect();
         let name = if code.chars().all(|c| c.is_ascii_digit()) { "code" } else { "recovery_code" };
         let body = json!({"pending_token": pending, name: code});
-        send::<Verify>(&NoQuery {}, body).map(|call| call.then(done)).into()
+        send_json::<Verify>(&NoQuery {}, body).map(|call| call.then(done)).into()
     });
     form.low().step()
 }

@@ -1,10 +1,10 @@
 //! What can be done with mails.
 
 use cms_http::wire::{
-    mail::{Retry, Test},
+    mail::{MailIds, Retry, Test, TestMail},
     parameters::NoQuery,
 };
-use serde_json::{Value as Json, json};
+use serde_json::Value as Json;
 
 use crate::{
     actions::Scene,
@@ -32,7 +32,7 @@ pub(super) fn show(row: &Json) -> Step {
 /// All or none, as the service does it.
 fn retry(scene: &Scene<'_>) -> Step {
     let ids: Vec<_> = scene.rows().iter().map(|row| acts::id(row)).collect();
-    let call = send::<Retry>(&NoQuery {}, json!({"ids": ids}));
+    let call = send::<Retry>(&NoQuery {}, &MailIds { ids });
     let call = call.map(|call| {
         call.then(|reply| {
             let queued = reply.data["queued"].as_u64().unwrap_or(0);
@@ -50,12 +50,9 @@ fn test() -> Step {
         Field::one("provider", "Through", &providers, 0).hint("Space: the next one"),
     ];
     Form::new("Send a test mail".to_owned(), fields, move |values| {
-        let mut mail = json!({"to": values.text("to")});
-        let provider = values.text("provider");
-        if provider != providers[0] {
-            mail["provider"] = provider.into();
-        }
-        let call = send::<Test>(&NoQuery {}, mail);
+        let provider = Some(values.text("provider")).filter(|name| name != providers[0]);
+        let mail = TestMail { to: values.text("to"), provider };
+        let call = send::<Test>(&NoQuery {}, &mail);
         let call = call.map(|call| {
             call.then(|reply| {
                 let status = plain_text(&reply.data["status"]);

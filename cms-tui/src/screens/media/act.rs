@@ -3,10 +3,10 @@
 use std::sync::Arc;
 
 use cms_http::wire::{
-    media::{Check, Delete, Removal},
+    media::{Check, Checking, Delete, Removal},
     parameters::NoQuery,
 };
-use serde_json::{Map, Value as Json, json};
+use serde_json::{Map, Value as Json};
 
 use super::{FILE, edit, place, told, uses};
 use crate::{
@@ -61,7 +61,7 @@ fn upload() -> Step {
 
 /// Compares files with their records.
 fn check() -> Step {
-    let call = send::<Check>(&NoQuery {}, json!({"remove": false}));
+    let call = send::<Check>(&NoQuery {}, &Checking { remove: false });
     call.map(|call| {
         call.then(|reply| Step::View(Viewer::new("Files and records", found(&reply.data))))
     })
@@ -141,6 +141,8 @@ fn removed(row: &Json, force: bool) -> Act {
 
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::*;
 
     #[test]

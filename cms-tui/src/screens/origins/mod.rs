@@ -14,7 +14,7 @@ use super::{
 use crate::{
     actions::Scene,
     calls::Fault,
-    step::{Calling, Form, Step, get, send},
+    step::{Calling, Form, Step, get, send_json},
     widgets::{field::Field, window::PAGE},
 };
 
@@ -57,7 +57,7 @@ fn act(verb: &str, scene: &Scene<'_>) -> Step {
             ];
             Form::new("New origin", fields, |values| {
                 let said = format!("{} may call", values.text("origin"));
-                send::<Create>(&NoQuery {}, Json::Object(values.all.clone()))
+                send_json::<Create>(&NoQuery {}, Json::Object(values.all.clone()))
                     .map(|call| call.then(move |_| Step::did(said)))
                     .into()
             })

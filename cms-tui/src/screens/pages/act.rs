@@ -1,7 +1,7 @@
 //! What can be done with a page as a whole, in the list and on the screen of one.
 
-use cms_http::wire::pagebuilder::{Diff, Discard, MayName, Publish, TakeOff};
-use serde_json::{Value as Json, json};
+use cms_http::wire::pagebuilder::{Diff, Discard, MayName, OnePage, Publish, TakeOff};
+use serde_json::Value as Json;
 
 use super::{
     about, copy, diff,
@@ -92,13 +92,13 @@ fn publish(seen: Seen) -> Step {
                 let revision = plain_text(&reply.data["revision"]);
                 Step::did(format!("{said} is published as revision {revision}{others}"))
             };
-            seen.change(move || send::<Publish>(&MayName::default(), body.clone()), done).step()
+            seen.change(move || send::<Publish>(&MayName::default(), &body), done).step()
         }))
     })
 }
 
-fn body(seen: &Seen) -> Json {
-    json!({"page_id": seen.id()})
+fn body(seen: &Seen) -> OnePage {
+    OnePage { page_id: Some(seen.id()) }
 }
 
 fn take_off(seen: &Seen) -> Step {
@@ -110,7 +110,7 @@ fn take_off(seen: &Seen) -> Step {
     let seen = seen.clone();
     Step::Confirm(Confirm::new(text, move || {
         let body = body(&seen);
-        let make = move || send::<TakeOff>(&MayName::default(), body.clone());
+        let make = move || send::<TakeOff>(&MayName::default(), &body);
         seen.change(make, move |_, others| Step::did(format!("{name} is taken off{others}"))).step()
     }))
 }
@@ -132,7 +132,7 @@ fn discard(seen: Seen) -> Step {
         );
         Step::Confirm(Confirm::new(text, move || {
             let body = body(&seen);
-            let make = move || send::<Discard>(&MayName::default(), body.clone());
+            let make = move || send::<Discard>(&MayName::default(), &body);
             let say = format!("the draft of {name} is revision {revision} again");
             seen.change(make, move |_, others| Step::did(format!("{say}{others}"))).step()
         }))

@@ -1,7 +1,11 @@
 //! The draft of a page made that of another: a translation begins so.
 
-use cms_http::wire::{item, pagebuilder::CopyTree, parameters::NoQuery};
-use serde_json::{Value as Json, json};
+use cms_http::wire::{
+    item,
+    pagebuilder::{Copied, CopyTree},
+    parameters::NoQuery,
+};
+use serde_json::Value as Json;
 
 use super::{
     about, address,
@@ -99,8 +103,8 @@ fn copied(seen: &Seen, source: i64, said: &str, replace: bool) -> Step {
         let why = format!("The draft of {} holds something: set Replace to lose it.", seen.name());
         return Step::Fault(Fault::new(why));
     }
-    let body = json!({"from_page_id": source, "page_id": seen.id(), "replace": replace});
+    let body = Copied { from_page_id: source, page_id: seen.id(), replace };
     let say = format!("the draft of {} is that of {said} now", seen.name());
-    let make = move || send::<CopyTree>(&NoQuery {}, body.clone());
+    let make = move || send::<CopyTree>(&NoQuery {}, &body);
     seen.change(make, move |_: &Reply, others| Step::did(format!("{say}{others}"))).step()
 }

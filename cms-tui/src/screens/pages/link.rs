@@ -1,7 +1,7 @@
 //! A link that shows a draft without a login, for a while.
 
-use cms_http::wire::pagebuilder::{MakeLink, MayName};
-use serde_json::{Value as Json, json};
+use cms_http::wire::pagebuilder::{LinkFor, MakeLink, MayName};
+use serde_json::Value as Json;
 
 use super::{address, page_id, wording::WIDE};
 use crate::{
@@ -32,9 +32,9 @@ fn make(page: &Json, values: &Values) -> Step {
     let chosen = values.text("ttl_s");
     let ttl_s = TTLS.iter().find(|(label, _)| *label == chosen).map(|(_, seconds)| *seconds);
     let note = Some(values.text("note")).filter(|note| !note.trim().is_empty());
-    let body = json!({"page_id": page_id(page), "ttl_s": ttl_s, "note": note});
+    let body = LinkFor { page_id: Some(page_id(page)), ttl_s, note };
     let title = format!("The draft of {}", address(page));
-    let call = send::<MakeLink>(&MayName::default(), body);
+    let call = send::<MakeLink>(&MayName::default(), &body);
     // The list of links has one more.
     call.map(|call| {
         call.then(move |reply| {

@@ -8,7 +8,7 @@ use serde_json::{Value as Json, json};
 
 use super::{about, address};
 use crate::{
-    step::{Form, Place, Step, get, send},
+    step::{Form, Place, Step, get, send_json},
     widgets::{field::Field, form::Values},
 };
 
@@ -39,7 +39,7 @@ fn make(values: &Values) -> Step {
         "title": text("title"),
         "language_short": text("language_short"),
     });
-    let call = send::<Create>(&Table { table: "pages".to_owned(), no_events: None }, page);
+    let call = send_json::<Create>(&Table { table: "pages".to_owned(), no_events: None }, page);
     let call = call.map(|call| {
         call.then(|reply| {
             let page = about(&reply.data);

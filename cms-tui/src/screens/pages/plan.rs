@@ -3,10 +3,10 @@
 use std::sync::Arc;
 
 use cms_http::wire::{
-    pagebuilder::{MayName, Plans, SetSchedule},
+    pagebuilder::{MayName, Planned, Plans, SetSchedule},
     parameters::{Limit, Listing},
 };
-use serde_json::{Map, Value as Json, json};
+use serde_json::{Map, Value as Json};
 
 use super::{
     draft,
@@ -75,7 +75,7 @@ fn submit(seen: &Seen, values: &Values) -> Step {
     let (state, known, values) = (seen.state.clone(), seen.clone(), values.clone());
     let make = move || {
         let wanted = wanted(&known, &values);
-        send::<SetSchedule>(&MayName::default(), body(page, &wanted))
+        send::<SetSchedule>(&MayName::default(), &body(page, &wanted))
     };
     let done = move |reply: &Reply, others: &Others| {
         let before = times(others.state(&state));
@@ -97,15 +97,17 @@ fn times(of: &Json) -> Map<String, Json> {
     TIMES.iter().map(|(name, _)| ((*name).to_owned(), of[*name].clone())).collect()
 }
 
-fn body(page: i64, times: &Map<String, Json>) -> Json {
-    json!({"page_id": page, "publish_at": times["publish_at"], "take_off_at": times["take_off_at"]})
+fn body(page: i64, times: &Map<String, Json>) -> Planned {
+    let time = |name: &str| times[name].as_str().map(str::to_owned);
+    let [publish_at, take_off_at] = ["publish_at", "take_off_at"].map(time);
+    Planned { page_id: Some(page), publish_at, take_off_at }
 }
 
 /// Sets these times over those that were seen, and back.
 fn planned(page: i64, name: String, seen: Map<String, Json>, wanted: Map<String, Json>) -> Checked {
     let (said, times, before) = (name.clone(), wanted.clone(), seen.clone());
     let call = Arc::new(move |now: &Reply| {
-        let call = send::<SetSchedule>(&MayName::default(), body(page, &times))?;
+        let call = send::<SetSchedule>(&MayName::default(), &body(page, &times))?;
         let (said, times, before) = (said.clone(), times.clone(), before.clone());
         let (name, call) = (said.clone(), call.if_match(now.etag.clone()));
         let undo = move |_: &Reply| Some(planned(page, said, times, before));
@@ -117,6 +119,8 @@ fn planned(page: i64, name: String, seen: Map<String, Json>, wanted: Map<String,
 
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::*;
 
     #[test]

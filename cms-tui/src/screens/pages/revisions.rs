@@ -3,10 +3,12 @@
 use std::collections::BTreeSet;
 
 use cms_http::wire::{
-    pagebuilder::{MayName, OneRevision, Restore, Revisions, WhichRevision, WhichRevisions},
+    pagebuilder::{
+        MayName, OneRevision, Restore, Restored, Revisions, WhichRevision, WhichRevisions,
+    },
     parameters::Limit,
 };
-use serde_json::{Value as Json, json};
+use serde_json::Value as Json;
 
 use super::{
     act::compare,
@@ -70,9 +72,13 @@ fn checksum(row: &Json, name: &str, _: i64) -> Cell {
     (plain_text(&row[name]).chars().take(12).collect(), Role::Quiet)
 }
 
+fn number_of(row: &Json) -> i64 {
+    row["number"].as_i64().unwrap_or_default()
+}
+
 /// Its number, as text.
 fn count(row: &Json) -> String {
-    row["number"].as_i64().unwrap_or_default().to_string()
+    number_of(row).to_string()
 }
 
 fn preview(row: &Json, differs: Option<&Json>, now: i64) -> Vec<(Role, String)> {
@@ -91,7 +97,7 @@ fn act(verb: &str, scene: &Scene<'_>) -> Step {
         "compare" => match &scene.marks[..] {
             [] => compare(&page, Some(count(&row)), Some(DRAFT.to_owned())),
             [one, other] => {
-                let mut both = [one, other].map(|row| row["number"].as_i64().unwrap_or_default());
+                let mut both = [one, other].map(|row| number_of(row));
                 both.sort_unstable();
                 let [from, to] = both.map(|number| Some(number.to_string()));
                 compare(&page, from, to)
@@ -99,17 +105,14 @@ fn act(verb: &str, scene: &Scene<'_>) -> Step {
             _ => Step::Tell("Mark two to compare them, or none: then with the draft.".to_owned()),
         },
         "tree" => drawn(&page, &row),
-        "restore" => reading(&page, move |seen| restore(seen, &count(&row))),
+        "restore" => reading(&page, move |seen| restore(seen, number_of(&row))),
         _ => Step::None,
     }
 }
 
 /// The revision as a tree.
 fn drawn(page: &Json, row: &Json) -> Step {
-    let which = WhichRevision {
-        page_id: page_id(page),
-        number: row["number"].as_i64().unwrap_or_default(),
-    };
+    let which = WhichRevision { page_id: page_id(page), number: number_of(row) };
     let title = format!("{} · revision {}", address(page), count(row));
     let page = page.clone();
     let call = get::<OneRevision>(&which).map(|call| {
@@ -123,9 +126,8 @@ fn drawn(page: &Json, row: &Json) -> Step {
 }
 
 /// Asks with what the draft would lose.
-fn restore(seen: Seen, number: &str) -> Step {
-    let (from, to) = (Some(DRAFT.to_owned()), Some(number.to_owned()));
-    let number = number.to_owned();
+fn restore(seen: Seen, number: i64) -> Step {
+    let (from, to) = (Some(DRAFT.to_owned()), Some(number.to_string()));
     let call = diff(seen.id(), from, to).map(|call| {
         call.then(move |reply| {
             let found = reply.data.as_array().map_or(&[][..], Vec::as_slice);
@@ -138,7 +140,7 @@ fn restore(seen: Seen, number: &str) -> Step {
     call.into()
 }
 
-fn question(seen: Seen, number: String, changes: &str) -> Confirm {
+fn question(seen: Seen, number: i64, changes: &str) -> Confirm {
     let name = seen.name();
     let unpublished = if seen.state["changed"] == true {
         " What the draft has changed since its last publication is lost."
@@ -150,8 +152,8 @@ fn question(seen: Seen, number: String, changes: &str) -> Confirm {
          Visitors see it after the next publication."
     );
     Confirm::new(text, move || {
-        let body = json!({"page_id": seen.id(), "revision": number.parse::<i64>().ok()});
-        let make = move || send::<Restore>(&MayName::default(), body.clone());
+        let body = Restored { page_id: Some(seen.id()), revision: number };
+        let make = move || send::<Restore>(&MayName::default(), &body);
         let say = format!("the draft of {name} is as revision {number} was");
         seen.change(make, move |_, others| Step::did(format!("{say}{others}"))).step()
     })

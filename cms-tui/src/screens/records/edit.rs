@@ -9,7 +9,7 @@ use super::{
 };
 use crate::{
     calls::{LONGEST, Reply},
-    step::{Form, Step, send},
+    step::{Form, Step, send_json},
     widgets::{
         field::{Field, Kind},
         form::Values,
@@ -108,7 +108,7 @@ fn new_form(table: Json, choices: &Choices) -> Form {
             values.all.iter().filter(|(_, value)| !value.is_null()).map(cloned).collect();
         let query = Table { table: name(&table), no_events: None };
         let table = table.clone();
-        send::<Create>(&query, Json::Object(body))
+        send_json::<Create>(&query, Json::Object(body))
             .map(|call| {
                 call.then(move |reply| {
                     Step::did(format!("{} {} is made", name(&table), id_of(&table, &reply.data)))

@@ -10,7 +10,7 @@ use super::{id_of, name, one, which};
 use crate::{
     calls::{Fault, Reply},
     screens::cells::plain_text,
-    step::{Again, Menu, Patch, Step, Undo, send},
+    step::{Again, Menu, Patch, Step, Undo, send_json},
     text::cut,
 };
 
@@ -25,7 +25,7 @@ fn write_over(table: &Json, read: &Reply, changed: Map<String, Json>, done: &'st
     let query = which(table, id.clone());
     let (table, read) = (table.clone(), read.clone());
     let sent = changed.clone();
-    let call = send::<Update>(&query, Json::Object(changed)).map(|call| {
+    let call = send_json::<Update>(&query, Json::Object(changed)).map(|call| {
         call.if_match(read.etag.clone()).ending(move |outcome| match outcome {
             Ok(reply) => saved(&table, &read, &sent, &reply, done),
             Err(fault) if fault.code == "stale" || fault.code == "rev_conflict" => {
@@ -51,7 +51,7 @@ pub(super) fn patch(table: &Json, row: &Json, seen: &Json, wanted: Map<String, J
     Patch {
         name: format!("{id} of {}", name(table)),
         again: again(table, row),
-        write: Arc::new(move |columns| send::<Update>(&which, columns)),
+        write: Arc::new(move |columns| send_json::<Update>(&which, columns)),
         seen: seen.collect(),
         wanted,
         has_undo: true,

@@ -6,7 +6,7 @@ use serde_json::{Map, Value as Json};
 use super::{choices, edit, id_of, name, one};
 use crate::{
     calls::{Fault, Reply},
-    step::{Calling, Form, Menu, Step, get, send},
+    step::{Calling, Form, Menu, Step, get, send_json},
     text::safe,
     widgets::field::Kind,
 };
@@ -88,7 +88,7 @@ fn form(table: &Json, record: &Json, language: String, choices: &choices::Choice
         body.insert("language_short".to_owned(), language.clone().into());
         body.insert("base_id".to_owned(), base.clone());
         let said = format!("{} {} is made in {language}", name(&table), base);
-        send::<Create>(&Table { table: name(&table), no_events: None }, Json::Object(body))
+        send_json::<Create>(&Table { table: name(&table), no_events: None }, Json::Object(body))
             .map(|call| call.then(move |_| Step::did(said)))
             .into()
     })

@@ -6,12 +6,13 @@ use cms_http::{
     client::Ask,
     wire::{
         NoBody,
-        funnel_logic::RoutingTest,
+        funnel_logic::{RoutingTest, RoutingTrial},
+        funnels::WhichFunnel,
         inbox::{StoredFile, WhichStoredFile},
         parameters::NoQuery,
     },
 };
-use serde_json::{Map, Value as Json, json};
+use serde_json::{Map, Value as Json};
 
 use crate::{
     actions::Scene,
@@ -113,9 +114,13 @@ fn why(of: &Json) -> Step {
     let answers: Map<String, Json> =
         of["answers"].as_array().into_iter().flatten().filter_map(answer).collect();
     let trigger = if of["status"] == "abandoned" { "abandoned" } else { "completed" };
-    let body = json!({"funnel_id": of["funnel_id"], "trigger": trigger, "answers": answers});
+    let body = RoutingTrial {
+        funnel_id: WhichFunnel::Id(of["funnel_id"].as_i64().unwrap_or_default()),
+        trigger: trigger.to_owned(),
+        answers,
+    };
     let (title, was) = (format!("Mail rules for {}", inbox::name(of)), of["mail_rule_id"].as_i64());
-    let call = send::<RoutingTest>(&NoQuery {}, body).map(|call| {
+    let call = send::<RoutingTest>(&NoQuery {}, &body).map(|call| {
         call.then(move |reply| Step::View(Viewer::new(title, tried(&reply.data, was))))
     });
     call.into()
@@ -168,6 +173,8 @@ fn ruled(rule: &Json) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::*;
 
     #[test]

@@ -18,7 +18,7 @@ use crate::{
     calls::Reply,
     moment,
     screens::acts::{self, by_id, id, name},
-    step::{Confirm, Form, Step, get, send},
+    step::{Confirm, Form, Step, get, send_json},
     theme::Role,
     widgets::{field::Field, viewer::Viewer},
 };
@@ -76,7 +76,7 @@ fn form(row: Option<Json>, groups: &Reply) -> Form {
         let note = "The first login sets up the authenticator.";
         return Form::new("New user", fields, |values| {
             let said = format!("{} is made", values.text("username"));
-            send::<Create>(&NoQuery {}, Json::Object(values.all.clone()))
+            send_json::<Create>(&NoQuery {}, Json::Object(values.all.clone()))
                 .map(|call| call.then(move |_| Step::did(said)))
                 .into()
         })
@@ -95,7 +95,7 @@ fn passwd(row: Json) -> Step {
     let note = "All sessions of the user end.";
     Form::new(format!("New password for {}", name(&row)), fields, move |values| {
         let say = format!("{} has a new password", name(&row));
-        send::<Update>(&by_id(&row), Json::Object(values.all.clone()))
+        send_json::<Update>(&by_id(&row), Json::Object(values.all.clone()))
             .map(|call| call.then(move |_| Step::did(say)))
             .into()
     })

@@ -1,7 +1,10 @@
 //! What can be done with webhooks.
 
-use cms_http::wire::webhooks::{Activate, Delete, Ping, Read, Rotate, Update};
-use serde_json::{Value as Json, json};
+use cms_http::wire::{
+    keys::Grace,
+    webhooks::{Activate, Activation, Delete, Held, Ping, Read, Rotate, Update},
+};
+use serde_json::Value as Json;
 
 use super::{WEBHOOK, edit, secret::shown, tripped};
 use crate::{
@@ -68,7 +71,7 @@ fn rotate(row: Json) -> Step {
     let title = format!("New secret for {}", name(&row));
     Step::Menu(Menu::new(title, acts::graces(), move |n| {
         let grace_s = acts::GRACES[n].1;
-        let call = send::<Rotate>(&by_id(&row), json!({"grace_s": grace_s}));
+        let call = send::<Rotate>(&by_id(&row), &Grace { grace_s });
         call.map(|call| call.then(move |reply| shown(&name(&row), "has a new secret", &reply)))
             .into()
     }))
@@ -93,9 +96,8 @@ fn activate(row: Json) -> Step {
     let entries = ["send the held jobs now", "drop the held jobs"].map(str::to_owned).to_vec();
     let title = format!("Switch {} on and", name(&row));
     Step::Menu(Menu::new(title, entries, move |n| {
-        let held = if n == 0 { "replay" } else { "drop" };
-        let call = send::<Activate>(&by_id(&row), json!({"held": held}));
-        let said = if n == 0 { "sent" } else { "dropped" };
+        let (held, said) = if n == 0 { (Held::Replay, "sent") } else { (Held::Drop, "dropped") };
+        let call = send::<Activate>(&by_id(&row), &Activation { held });
         call.map(|call| {
             call.then(move |reply| {
                 let held = reply.data["held"].as_i64().unwrap_or(0);
@@ -109,6 +111,8 @@ fn activate(row: Json) -> Step {
 
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::*;
 
     #[test]

@@ -13,7 +13,7 @@ use super::{WEBHOOK, secret::shown};
 use crate::{
     calls::Reply,
     screens::acts::{self, name},
-    step::{Form, Step, get, send},
+    step::{Form, Step, get, send_json},
     theme::Role,
     widgets::{
         field::{Field, Kind},
@@ -91,7 +91,7 @@ fn body(values: &Map<String, Json>) -> Json {
 fn submit(row: Option<&Json>, values: &Values) -> Step {
     let said = values.text("name");
     match row {
-        None => send::<Create>(&NoQuery {}, body(&values.all))
+        None => send_json::<Create>(&NoQuery {}, body(&values.all))
             .map(|call| call.then(move |reply| shown(&said, "is made", &reply)))
             .into(),
         Some(row) if values.changed.is_empty() => Step::Tell(format!("{}: no change", name(row))),
@@ -108,7 +108,7 @@ pub(super) fn explain() -> Step {
     Form::new("Who would get an event?", fields, |values| {
         let event = json!({"event": values.all["event"], "data": values.all["data"]});
         let listing = Listing { limit: Limit(200), cursor: None };
-        send::<Explain>(&listing, event).map(|call| call.then(explained)).into()
+        send_json::<Explain>(&listing, event).map(|call| call.then(explained)).into()
     })
     .step()
 }

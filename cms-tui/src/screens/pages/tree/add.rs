@@ -16,7 +16,7 @@ use super::{
 };
 use crate::{
     calls::{Fault, Reply},
-    step::{Calling, Form, Menu, Step, send},
+    step::{Calling, Form, Menu, Step, send_json},
     widgets::field::Field,
 };
 
@@ -160,7 +160,7 @@ fn call(kind: &str, parent: i64, room: &Room, data: &Map<String, Json>) -> Resul
             body["data"] = Json::Object(data.clone());
         }
     }
-    send::<Add>(&NoQuery {}, body)
+    send_json::<Add>(&NoQuery {}, body)
 }
 
 fn added(seen: &Seen, room: Room, data: Map<String, Json>, own: OwnRow) -> Step {

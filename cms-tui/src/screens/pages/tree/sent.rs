@@ -1,7 +1,7 @@
 //! Calls that change one node of a draft.
 
 use cms_http::wire::{
-    pagebuilder::{MoveNode, Remove, Set, WhichNode},
+    pagebuilder::{MoveNode, Remove, Set, Values, WhichNode},
     parameters::NoQuery,
 };
 use serde_json::{Map, Value as Json, json};
@@ -9,7 +9,7 @@ use serde_json::{Map, Value as Json, json};
 use super::super::nodes;
 use crate::{
     calls::Fault,
-    step::{Calling, get, send},
+    step::{Calling, get, send, send_json},
 };
 
 /// Where a node stands: in what, at which place.
@@ -27,7 +27,7 @@ pub(super) fn setting(node: &Json, data: &Map<String, Json>) -> Result<Calling, 
         true => WhichNode { widget_id: None, item_id: id },
         false => WhichNode { widget_id: id, item_id: None },
     };
-    send::<Set>(&which, json!({"data": data}))
+    send::<Set>(&which, &Values { data: data.clone() })
 }
 
 /// Moves a node to a place.
@@ -35,7 +35,7 @@ pub(super) fn moving(node: &Json, (parent, position): Spot) -> Result<Calling, F
     let kind = node["kind"].as_str().unwrap_or_default();
     let parent = nodes::parent(kind, parent);
     let body = json!({"kind": kind, "id": node["id"], "parent": parent, "position": position});
-    send::<MoveNode>(&NoQuery {}, body)
+    send_json::<MoveNode>(&NoQuery {}, body)
 }
 
 /// Removes a node with all that stands in it.
