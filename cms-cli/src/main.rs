@@ -47,8 +47,8 @@ use crate::{
     commands::{
         api, audit, auth, cache, completions, config, context, doctor, events, exit_codes, forms,
         funnels, groups, inbox, init, items, keys, limits, login, logout, mail, media, migrate,
-        origins, pages, plugins, process_webhooks, queue, serve, start, tables, tasks, users,
-        version, webhooks, whoami, widgets,
+        origins, pages, plugins, process_webhooks, queue, serve, start, tables, tasks, theme,
+        users, version, webhooks, whoami, widgets,
     },
     log::LogFormat,
     output::{Done, Exit, Failure, Output},
@@ -148,6 +148,7 @@ async fn run(cli: Cli, out: &Output) -> Done {
         Command::Audit(command) => audit::run(flags, out, command).await,
         Command::Cache(command) => cache::run(flags, out, command).await,
         Command::Tables(command) => tables::run(flags, out, command).await,
+        Command::Theme(command) => theme::run(flags, out, command).await,
         Command::Limits(command) => limits::run(flags, out, command).await,
         Command::Config(command) => config::run(flags, out, &command),
         Command::Migrate(command) => migrate::run(flags, out, &command).await,

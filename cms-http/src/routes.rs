@@ -251,6 +251,8 @@ routes! {
         GET Read read 200, POST Create create 201, PATCH Update update 200, DELETE Delete delete 204
     };
     "/api/backend/tables" User tables { GET Read read 200 };
+    "/api/backend/theme" Area("settings_settings") theme { GET Read read 200 };
+    "/api/backend/theme/key" Area("keys_keys") theme { POST RotateKey rotate_key 200 };
     "/api/backend/plugins" Buttons plugins { GET Read read 200 };
     "/api/backend/plugins/buttons" Buttons plugins { GET Buttons buttons 200 };
     "/api/backend/plugins/content" Buttons plugins { GET Content content 200 };

@@ -32,6 +32,7 @@ pub(crate) mod serve;
 pub(crate) mod start;
 pub(crate) mod tables;
 pub(crate) mod tasks;
+pub(crate) mod theme;
 #[cfg(feature = "tui")]
 pub(crate) mod tui;
 pub(crate) mod users;

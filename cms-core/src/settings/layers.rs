@@ -118,7 +118,7 @@ impl Layers {
         // A default is refused only when another setting is missing. A leading "default:" would
         // mislead.
         let given = |key: &str| origin(key).filter(|origin| *origin != Origin::Default);
-        if let Some(url) = &mut settings.site_url {
+        for url in [&mut settings.site_url, &mut settings.api_url].into_iter().flatten() {
             url.truncate(url.trim_end_matches('/').len());
         }
         settings.validate().map_err(|error| error.at(given))?;

@@ -38,7 +38,7 @@ impl Settings {
     }
 
     /// Each key with whether its rule holds, and the rule's text.
-    fn rules(&self) -> [(&'static str, bool, &'static str); 35] {
+    fn rules(&self) -> [(&'static str, bool, &'static str); 36] {
         let redis = self.redis_url.is_some();
         let need_redis = "must not be \"redis\" unless redis_url is set";
         let folder = "must name a folder";
@@ -57,6 +57,11 @@ impl Settings {
                 "site_url",
                 none_or(&self.site_url, is_site),
                 "must be an address without path or slash at the end, such as https://example.org",
+            ),
+            (
+                "api_url",
+                none_or(&self.api_url, |url| is_web(url) && !url.contains(['?', '#'])),
+                "must be an address such as https://api.example.org, without a query",
             ),
             (
                 "product",

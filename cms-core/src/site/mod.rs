@@ -42,6 +42,7 @@ use crate::{
     scripts::Scripts,
     settings::Settings,
     tasks::Tasks,
+    theme::Theme,
     traffic::{cache::Cache, idempotency::Idempotency, limiter::Limiter, origins::Origins},
     webhooks::Webhooks,
 };
@@ -101,6 +102,7 @@ struct Rooms {
     forms: Forms,
     funnels: Funnels,
     webhooks: Webhooks,
+    theme: Theme,
     restarts: Restarts,
 }
 
@@ -161,6 +163,12 @@ impl Cms {
     #[must_use]
     pub fn webhooks(&self) -> &Webhooks {
         &self.0.webhooks
+    }
+
+    /// What the build of a theme reads: variables, and the key of its server.
+    #[must_use]
+    pub fn theme(&self) -> &Theme {
+        &self.0.theme
     }
 
     /// Origins: websites whose pages may call.

@@ -70,8 +70,8 @@ pub(crate) async fn rotate(
     call.commit(change, shown_once(key, &value), true).await
 }
 
-/// The only replies that hold the value of a key.
-fn shown_once(record: ApiKey, value: &PlainKey) -> Data<ShownKey> {
+/// The body of every reply that holds the value of a key.
+pub(super) fn shown_once(record: ApiKey, value: &PlainKey) -> Data<ShownKey> {
     Data { data: ShownKey { record, key: value.expose().to_owned() } }
 }
 

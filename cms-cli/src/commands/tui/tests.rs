@@ -50,6 +50,8 @@ const VERBS_ALONE: &[&str] = &[
     "plugins remove",
     "plugins schema",
     "serve",
+    "theme env",
+    "theme safelist",
     "version",
     "webhooks listen",
     "webhooks verify",
