@@ -32,9 +32,11 @@ mod number;
 mod options;
 mod page;
 mod phone;
+mod postal_code;
 mod public_field;
 mod scale;
 mod special;
+mod spelling;
 mod table;
 #[cfg(test)]
 mod tests;

@@ -188,7 +188,7 @@ impl Settings {
     }
 
     /// Each numeric key with its value, minimum and maximum.
-    fn ranges(&self) -> [(&'static str, u64, u64, u64); 31] {
+    fn ranges(&self) -> [(&'static str, u64, u64, u64); 32] {
         let (http, scripts, keep) = (&self.http, &self.scripts, &self.retention);
         [
             ("http.body_limit_bytes", http.body_limit_bytes as u64, 1, GIB),
@@ -227,6 +227,8 @@ impl Settings {
             ("retention.task_runs_days", keep.task_runs_days, 1, CENTURY_D),
             ("retention.submissions_days", keep.submissions_days, 1, CENTURY_D),
             ("retention.page_revisions", keep.page_revisions, 1, 10_000),
+            // A visit may begin with a version that was replaced in the same instant.
+            ("retention.funnel_versions", keep.funnel_versions, 10, 10_000),
         ]
     }
 }

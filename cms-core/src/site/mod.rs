@@ -28,7 +28,7 @@ use crate::{
     accounts::Accounts,
     base::Base,
     content::{Registry, Tables},
-    db::{Db, Migration},
+    db::{Db, Migration, watched},
     forms::Forms,
     funnels::Funnels,
     ground::Cursors,
@@ -319,16 +319,20 @@ impl Cms {
     /// # Errors
     /// As every write. Unwritten counters are kept.
     pub async fn flush(&self) -> Result<()> {
-        self.0.keys.flush().await
+        watched(self.0.keys.flush()).await
     }
 
     /// Removes rows older than `retention` says: replies, audit rows, runs of tasks, mails,
-    /// submissions of forms, links to drafts, events, deliveries, ended sessions. Returns the
+    /// submissions of forms, links to drafts, revisions of pages, versions of funnels, events, deliveries, ended sessions. Returns the
     /// number of rows. [`Cms::background`] calls this once a minute.
     ///
     /// # Errors
     /// As every write: the first of them. What the other rooms have to remove is gone all the same.
     pub async fn expire(&self) -> Result<u64> {
+        watched(self.remove_expired()).await
+    }
+
+    async fn remove_expired(&self) -> Result<u64> {
         let rooms = &*self.0;
         let (mut removed, mut first) = (0, None);
         // A room that cannot be cleared keeps no other from it.
@@ -345,7 +349,7 @@ impl Cms {
         note("mail", rooms.mail.expire().await);
         note("forms", rooms.forms.expire().await);
         note("pages", rooms.pages.expire().await);
-        note("funnels", rooms.funnels.sweep_deleted().await);
+        note("funnels", rooms.funnels.expire().await);
         note("webhooks", rooms.webhooks.expire().await);
         note("cache", rooms.cache.expire().await);
         note("accounts", rooms.accounts.expire().await);
