@@ -50,6 +50,7 @@ const VERBS_ALONE: &[&str] = &[
     "plugins remove",
     "plugins schema",
     "serve",
+    "status",
     "version",
     "webhooks listen",
     "webhooks verify",
