@@ -75,7 +75,10 @@ pub use ground::{
     Paging, Random, Result, Secret, Vault, crypto, parse_rfc3339, plain, rfc3339,
 };
 pub use media::reach_bucket;
-pub use site::{Background, Builder, Cms, Difference, SealedValues, Work, ping_redis};
+pub use site::{
+    Background, Builder, CHECKS, Check, Cms, Difference, Door, Finding, Level, Place, SealedValues,
+    Work, examine, worst,
+};
 
 /// The version of the system: plugins, the update server and the webhook User-Agent see it.
 pub const VERSION: &str = "3.0.0";

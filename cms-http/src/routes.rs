@@ -271,6 +271,7 @@ routes! {
     "/api/backend/origins" Admin origins {
         GET Read read 200, POST Create create 201, PATCH Update update 200, DELETE Delete delete 204
     };
+    "/api/backend/status" Admin health { GET Status status 200 };
     "/api/backend/tasks" Admin tasks { GET Read read 200 };
     "/api/backend/tasks/history" Admin tasks { GET History history 200 };
     "/api/backend/tasks/run" Admin tasks { POST Start start 200 };

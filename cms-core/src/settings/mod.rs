@@ -19,7 +19,7 @@ mod origin;
 mod tables;
 mod validate;
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Deserializer};
 
@@ -155,6 +155,9 @@ pub struct Settings {
     pub encryption_key: Option<Secret>,
     /// Earlier encryption keys; they still decrypt.
     pub old_encryption_keys: Vec<Secret>,
+    /// The folder that they were read from; none for settings built in code.
+    #[serde(skip)]
+    pub folder: Option<PathBuf>,
 }
 
 impl Settings {

@@ -9,6 +9,7 @@ use super::{
     Cms, Rooms,
     background::own_tasks,
     building::Building,
+    checks::kept::Kept,
     follow::{follow, refresh},
     plugins::Opening,
 };
@@ -182,6 +183,7 @@ impl Builder {
             building: Building::default(),
             reapplied,
             restarts: Restarts::default(),
+            kept: Kept::default(),
             registry,
             base,
         };

@@ -19,7 +19,7 @@ use tokio::sync::watch;
 
 pub use background::{Background, Work};
 pub use builder::Builder;
-pub use checks::{SealedValues, ping_redis};
+pub use checks::{CHECKS, Check, Door, Finding, Level, Place, SealedValues, examine, worst};
 pub use reload::Difference;
 
 use crate::{
@@ -104,6 +104,7 @@ struct Rooms {
     webhooks: Webhooks,
     theme: Theme,
     restarts: Restarts,
+    kept: checks::kept::Kept,
 }
 
 impl Cms {

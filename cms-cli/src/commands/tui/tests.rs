@@ -50,6 +50,7 @@ const VERBS_ALONE: &[&str] = &[
     "plugins remove",
     "plugins schema",
     "serve",
+    "status",
     "theme env",
     "theme safelist",
     "version",
