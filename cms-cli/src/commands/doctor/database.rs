@@ -141,8 +141,13 @@ fn apart(ahead_ms: i64) -> Option<String> {
 
 fn plugins(checks: &mut Checks, cms: &Cms) {
     for plugin in cms.plugins().states().iter() {
-        if plugin.problems.is_empty() {
+        let left = cms.plugins().left_tables(&plugin.id);
+        if plugin.problems.is_empty() && left.is_empty() {
             checks.ok("plugin", plugin.id.clone());
+        }
+        for problem in left {
+            let found = format!("{}: {problem}", plugin.id);
+            checks.warn("plugin", found, "do what the message says");
         }
         for problem in &plugin.problems {
             let remedy = if plugin.is_earlier() {
