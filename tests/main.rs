@@ -70,6 +70,8 @@ mod plugin_endpoints;
 mod plugin_examples;
 /// Manifests of plugins, one fault each.
 mod plugin_faults;
+/// Names of plugins: they belong to the first, and no rights move to a stranger's table.
+mod plugin_names;
 /// Plugins that use each other's tables; those of the program; processes that follow.
 mod plugin_neighbours;
 /// What plugins show of tables.

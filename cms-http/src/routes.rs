@@ -259,6 +259,7 @@ routes! {
     "/api/backend/plugins/diff" Admin plugin_changes { GET Diff diff 200 };
     "/api/backend/plugins/apply" Admin plugin_changes { POST Apply apply 200 };
     "/api/backend/plugins/remove" Admin plugin_changes { POST Remove remove 204 };
+    "/api/backend/plugins/release" Admin plugin_changes { POST Release release 200 };
     "/api/backend/actions/checklist" Checklist checklist { POST Apply apply 200 };
     "/api/backend/actions/script" Button script { POST Run run 200 as Any };
     "/api/backend/keys" Area("keys_keys") keys {

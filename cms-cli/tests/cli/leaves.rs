@@ -234,6 +234,7 @@ pub(crate) const ORDINARY: &[Call] = &[
     ("plugins show", &["notes"], ""),
     ("plugins diff", &[], ""),
     ("plugins apply", &["notes"], ""),
+    ("plugins release", &["notes", "--yes"], ""),
     ("plugins remove", &["notes", "--yes"], ""),
 ];
 

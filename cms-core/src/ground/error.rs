@@ -288,6 +288,12 @@ impl Error {
         matches!(self.database(), Some(sqlx::Error::Database(e)) if e.is_foreign_key_violation())
     }
 
+    /// Whether the database's own error is behind this one, or behind its cause.
+    pub(crate) fn is_by_database(&self) -> bool {
+        let cause = self.0.cause.as_ref().and_then(|cause| cause.downcast_ref::<Self>());
+        self.database().is_some() || cause.is_some_and(Self::is_by_database)
+    }
+
     /// The database's own error behind this one.
     pub(crate) fn database(&self) -> Option<&sqlx::Error> {
         self.0.cause.as_ref()?.downcast_ref()

@@ -108,9 +108,8 @@ impl Items {
     /// # Errors
     /// `unknown_table`.
     pub fn table(&self, name: &str) -> Result<Arc<Table>> {
-        self.0.registry.tables().find(name).ok_or_else(|| {
-            Error::new(Code::UnknownTable, format!("There is no content table {name:?}."))
-        })
+        let tables = self.0.registry.tables();
+        tables.find(name).ok_or_else(|| tables.unknown(name))
     }
 
     /// All content tables.

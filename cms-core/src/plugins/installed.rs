@@ -5,18 +5,24 @@ use std::collections::BTreeMap;
 
 use super::Manifest;
 use crate::{
-    Change, Error, Result,
+    Change, Error, Millis, Result,
     db::{Db, args},
+    ground::crypto::sha256_hex,
 };
 
 pub(crate) mod sql {
     crate::db::statements! {
-        INSTALLED = "select id, manifest, removed from cms_plugins";
+        INSTALLED = "select id, manifest, removed, applied_at from cms_plugins";
         RECORD = "insert into cms_plugins (id, manifest, removed, applied_at) \
                   values ($1, $2, $3, $4) on conflict (id) do update set manifest = \
                   excluded.manifest, applied_at = excluded.applied_at \
                   where not cms_plugins.removed";
         REMOVE = "update cms_plugins set removed = $2 where id = $1";
+        COMES_BACK = "select removed from cms_plugins where id = $1 and not removed";
+        REFUSALS = "select plugin_id, digest, reason from cms_plugin_refusals";
+        REFUSE = "insert into cms_plugin_refusals (plugin_id, digest, reason, refused_at) \
+                  values ($1, $2, $3, $4) on conflict (plugin_id) do update set digest = \
+                  excluded.digest, reason = excluded.reason, refused_at = excluded.refused_at";
     }
 }
 
@@ -27,6 +33,7 @@ pub(crate) const TABLE: &str = "cms_plugins";
 pub(crate) struct Installed {
     text: String,
     pub(crate) removed: bool,
+    pub(crate) applied_at: Millis,
 }
 
 impl Installed {
@@ -47,8 +54,8 @@ fn text(manifest: &Manifest) -> Result<String> {
 
 /// Every plugin that was ever taken into service from the folder, by id.
 pub(crate) async fn all(db: &Db) -> Result<BTreeMap<String, Installed>> {
-    let rows: Vec<(String, String, bool)> = db.all(sql::INSTALLED, args![]).await?;
-    let installed = |(id, text, removed)| (id, Installed { text, removed });
+    let rows: Vec<(String, String, bool, Millis)> = db.all(sql::INSTALLED, args![]).await?;
+    let installed = |(id, text, removed, applied_at)| (id, Installed { text, removed, applied_at });
     Ok(rows.into_iter().map(installed).collect())
 }
 
@@ -64,4 +71,37 @@ pub(crate) async fn record(change: &mut Change, manifest: &Manifest) -> Result<b
 pub(crate) async fn remove(change: &mut Change, id: &str, removed: bool) -> Result<bool> {
     change.announce(TABLE);
     Ok(change.run(sql::REMOVE, args![id, removed]).await? > 0)
+}
+
+/// Whether a plugin was in service and was not removed.
+pub(crate) async fn comes_back(change: &mut Change, id: &str) -> Result<bool> {
+    Ok(change.optional::<(bool,)>(sql::COMES_BACK, args![id]).await?.is_some())
+}
+
+/// Why the database refused the tables of plugins, when they were tried last.
+#[derive(Default)]
+pub(crate) struct Refusals(BTreeMap<String, (String, String)>);
+
+impl Refusals {
+    pub(crate) async fn load(db: &Db) -> Result<Self> {
+        let rows: Vec<(String, String, String)> = db.all(sql::REFUSALS, args![]).await?;
+        Ok(Self(rows.into_iter().map(|(id, digest, why)| (id, (digest, why))).collect()))
+    }
+
+    /// Why the tables of this declaration cannot be made; None: nobody has tried.
+    pub(crate) fn of(&self, manifest: &Manifest) -> Result<Option<&str>> {
+        let Some((before, why)) = self.0.get(&manifest.id) else { return Ok(None) };
+        Ok((*before == digest(manifest)?).then_some(why.as_str()))
+    }
+}
+
+/// Notes that the database refused the tables of a plugin.
+pub(crate) async fn refuse(change: &mut Change, manifest: &Manifest, why: &str) -> Result<()> {
+    let args = args![&manifest.id, digest(manifest)?, why, change.now()];
+    change.run(sql::REFUSE, args).await.map(drop)
+}
+
+fn digest(manifest: &Manifest) -> Result<String> {
+    let tables = serde_json::to_string(&manifest.tables).map_err(Error::internal)?;
+    Ok(sha256_hex(tables.as_bytes()))
 }

@@ -30,7 +30,7 @@ use crate::{
     mail::Mails,
     media::Media,
     pages::Pages,
-    plugins::{Plugin, Plugins},
+    plugins::{Names, Plugin, Plugins},
     scripts::Scripts,
     settings::{Settings, SettingsError},
     tasks::Tasks,
@@ -87,6 +87,18 @@ impl Builder {
         let steps = db.migrate(&self.clock, apply).await;
         db.close().await;
         steps
+    }
+
+    /// The names of plugins with their owners, without opening the site.
+    ///
+    /// # Errors
+    /// `validation_failed` for settings; `unavailable` when there is no database to look at, or one
+    /// of another version.
+    pub async fn plugin_names(self) -> Result<Names> {
+        let db = Db::existing(&self.settings.database().map_err(invalid)?).await?;
+        let names = Names::load(&db).await;
+        db.close().await;
+        names
     }
 
     /// Connects, applies pending migrations and loads the plugins, making their tables. Indexes of

@@ -34,6 +34,7 @@ fn all(dialect: Dialect) -> Vec<db::Statement> {
         pages::builder::link::sql::ALL,
         media::sql::ALL,
         plugins::installed::sql::ALL,
+        plugins::names::sql::ALL,
         tasks::sql::ALL,
         forms::sql::ALL,
         erasure::sql::ALL,

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use bytes::Bytes;
-use cms_core::{Cms, Code, Error, Result};
+use cms_core::{Cms, Code, Error, Result, access::CORE};
 use http::{Method, header};
 use serde_json::Value as Json;
 
@@ -37,8 +37,8 @@ impl<B> Sent<B> {
             table: text("table").map(str::to_owned),
             button: button.map(|(plugin, button)| match is_inbox_export(plugin, button) {
                 // Who may see the inbox may take it along.
-                true => "formfunnel_inbox_view".to_owned(),
-                false => format!("{plugin}_{button}_edit"),
+                true => (CORE.to_owned(), "formfunnel_inbox_view".to_owned()),
+                false => (plugin.to_owned(), format!("{plugin}_{button}_edit")),
             }),
         }
     }

@@ -1,4 +1,4 @@
-//! `/api/backend/plugins/diff`, `apply` and `remove`
+//! `/api/backend/plugins/diff`, `apply`, `remove` and `release`
 
 use cms_core::{AuditEntry, Difference, Error, Result};
 
@@ -8,7 +8,7 @@ use crate::{
     wire::{
         Data, Done,
         pages::Anything,
-        plugin_changes::{Applied, ChangeState, PluginChanges, Removed, Which},
+        plugin_changes::{Applied, ChangeState, FreeName, PluginChanges, Released, Removed, Which},
     },
 };
 
@@ -45,6 +45,21 @@ pub(crate) async fn remove(call: &Call<'_>, _: Anything, asked: Removed) -> Resu
     let id = &asked.plugin;
     change.audit(AuditEntry { action: "remove", table: "plugins", id, columns: &[] }).await?;
     let done = call.commit(change, Done, false).await?;
+    call.cms.refresh_plugins().await?;
+    Ok(done)
+}
+
+pub(crate) async fn release(
+    call: &Call<'_>,
+    _: Anything,
+    asked: Released,
+) -> Result<Success<Data<Vec<FreeName>>>> {
+    let mut change = call.change().await?;
+    let id = &asked.plugin;
+    let free = call.cms.release_names(&mut change, id).await?;
+    change.audit(AuditEntry { action: "release", table: "plugins", id, columns: &[] }).await?;
+    let free = free.into_iter().map(|(kind, name)| FreeName { kind: kind.to_owned(), name });
+    let done = call.commit(change, Data { data: free.collect() }, false).await?;
     call.cms.refresh_plugins().await?;
     Ok(done)
 }

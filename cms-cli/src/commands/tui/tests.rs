@@ -47,6 +47,7 @@ const VERBS_ALONE: &[&str] = &[
     "plugins apply",
     "plugins check",
     "plugins new",
+    "plugins release",
     "plugins remove",
     "plugins schema",
     "serve",

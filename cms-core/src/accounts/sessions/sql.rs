@@ -26,7 +26,7 @@ record! { Found: found_columns {
     last_seen_at: "s.last_seen_at",
     user: "u.id",
     username: "u.username",
-    rights: "g.rights" => read::json,
+    rights: "g.rights" => Rights::from_stored,
     epoch: "coalesce((select epoch from cms_table_epochs where name = $4), 0)",
 } }
 

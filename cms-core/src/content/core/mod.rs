@@ -20,7 +20,7 @@ const SOURCES: &[(&str, &str)] = &[
 ];
 
 /// Names reserved for the core, including those of future tables.
-pub(super) const RESERVED: &[&str] =
+pub(crate) const RESERVED: &[&str] =
     &["pages", "menu_items", "settings", "forms", "media", "user_groups"];
 
 /// The name of a core table in the database.

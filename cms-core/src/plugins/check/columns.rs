@@ -8,6 +8,9 @@ use crate::{
     db::{Dialect, Kind},
 };
 
+/// Columns that every table of PostgreSQL has.
+const SYSTEM: [&str; 6] = ["tableoid", "xmin", "cmin", "xmax", "cmax", "ctid"];
+
 impl Check<'_> {
     pub(super) fn column(
         &mut self,
@@ -20,6 +23,11 @@ impl Check<'_> {
         }
         if !table.adopt && ["id", "base_id", "language_short"].contains(&column.name.as_str()) {
             let remedy = format!("{} is made by the service: leave it out", column.name);
+            self.fault(format!("{at}/name"), remedy);
+        }
+        if !table.adopt && SYSTEM.contains(&column.name.as_str()) {
+            let remedy =
+                format!("{} is a column of PostgreSQL itself: choose another", column.name);
             self.fault(format!("{at}/name"), remedy);
         }
         let types = || {
@@ -42,8 +50,11 @@ impl Check<'_> {
         }
         self.default(column, at);
         self.allowed(column, at);
-        if let Some(target) = &column.references {
-            self.table_exists(&format!("{at}/references"), target);
+        if let Some(target) = &column.references
+            && self.table_exists(&format!("{at}/references"), target)
+            && !table.adopt
+        {
+            self.key_type(column, target, at);
         }
         if let Some(before) = &column.renamed_from {
             let at = format!("{at}/renamed_from");
@@ -58,6 +69,21 @@ impl Check<'_> {
             if table.adopt {
                 self.fault(&at, "an adopted table is never altered: leave \"renamed_from\" out");
             }
+        }
+    }
+
+    /// A reference holds values of the type of the target's key.
+    fn key_type(&mut self, column: &ColumnDeclaration, target: &str, at: &str) {
+        let Some(Some(columns)) = self.known.table(target, self.manifest) else { return };
+        let key = columns.iter().find(|known| known.name == "id").and_then(|known| known.kind);
+        if let (Some(key), Some(kind)) = (key, column.kind())
+            && key != kind
+        {
+            let fitting = ColumnDeclaration::TYPES.iter().find(|(_, kind)| *kind == key);
+            let fitting = fitting.map_or("integer", |(name, _)| *name);
+            let remedy =
+                format!("it refers to {target:?}, whose id is of another type: write {fitting:?}");
+            self.fault(format!("{at}/type"), remedy);
         }
     }
 
