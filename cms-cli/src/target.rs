@@ -7,10 +7,11 @@
 
 use std::{fmt, path::PathBuf};
 
-use cms_core::settings::{Settings, environment};
+use cms_core::settings::Settings;
 
 use crate::{
     contexts::Contexts,
+    environment,
     flags::Flags,
     folder,
     output::{Done, Exit, Failure},
@@ -50,7 +51,7 @@ impl Target {
         let folder = Self::Folder(flags.dir().to_owned());
         // A folder with unreadable settings is a site too.
         let holds_site = || {
-            Settings::load(flags.dir(), environment(), &[])
+            Settings::load(flags.dir(), environment::variables(), &[])
                 .map_or(true, |loaded| folder::is_site(&loaded))
         };
         if flags.names_dir() || holds_site() {

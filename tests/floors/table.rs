@@ -74,7 +74,7 @@ const HTTP: Floors = &[
 ];
 
 const CLI: Floors = &[
-    &["output", "shop"],
+    &["environment", "output", "shop"],
     &["input", "log", "folder", "contexts"],
     &["flags"],
     &["loopback", "prompt", "signals", "target"],

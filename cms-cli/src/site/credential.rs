@@ -5,6 +5,7 @@ use cms_http::client::{Client, Credential};
 
 use crate::{
     contexts::Sessions,
+    environment,
     flags::Flags,
     output::{Done, Exit, Failure},
     target::Target,
@@ -36,9 +37,9 @@ pub(super) fn credential(flags: &Flags, target: &Target, url: &str) -> Done<Cred
 /// The API key, from a file or the environment. Other users can see the command line, so no flag
 /// takes a key.
 pub(crate) fn api_key(flags: &Flags) -> Done<Option<Secret>> {
-    let text = match (&flags.key_file, std::env::var("CMS_API_KEY")) {
+    let text = match (&flags.key_file, environment::variable("CMS_API_KEY")) {
         (Some(path), _) => std::fs::read_to_string(path).map_err(|e| Failure::file(path, &e))?,
-        (None, Ok(key)) if !key.trim().is_empty() => key,
+        (None, Some(key)) if !key.trim().is_empty() => key,
         _ => return Ok(None),
     };
     Ok(Some(Secret::new(text.trim())))

@@ -27,13 +27,14 @@ pub use crate::ground::Secret;
 pub use cidr::{Cidr, NotACidr};
 pub use database::Database;
 pub use defaults::{starter_file, starter_local_file};
-pub use env::environment;
+pub use env::{environment, variable};
 pub use error::SettingsError;
 pub use layers::Loaded;
 pub use origin::{Origin, Origins, Setting};
 pub use tables::{
-    Cache, CacheStore, Commits, Dirs, Http, Limiter, LimiterStore, MAIL_KINDS, MEDIA_TYPES, Mail,
-    MailProvider, Media, Retention, Scripts, Session, SmtpTls, Synchronous, Webhooks,
+    Cache, CacheStore, Commits, Confine, Dirs, Http, Limiter, LimiterStore, MAIL_KINDS,
+    MEDIA_TYPES, Mail, MailProvider, Media, Retention, Scripts, Session, SmtpTls, Synchronous,
+    Webhooks,
 };
 
 /// Keys that belong in `cms.local.toml` and whose values are masked wherever they are shown.

@@ -4,7 +4,8 @@ use std::path::{Path, PathBuf};
 
 use cms_core::{
     Clock, Descriptors, rfc3339,
-    settings::{Database, Settings},
+    scripts::Confinement,
+    settings::{Confine, Database, Settings},
 };
 use rustix::fs::statvfs;
 
@@ -50,6 +51,27 @@ pub(super) fn descriptors(checks: &mut Checks, settings: &Settings) {
         "raise the hard limit to {wanted}: LimitNOFILE={wanted} for systemd, ulimit -Hn in a shell"
     );
     checks.warn("open files", found, remedy);
+}
+
+/// Whether the kernel keeps the scripts of plugins from the secrets of the site.
+pub(super) fn scripts(checks: &mut Checks, settings: &Settings) {
+    const NAME: &str = "scripts";
+    let can = match Confinement::of_kernel() {
+        Confinement::None => "this kernel has no Landlock: scripts read whatever the service can",
+        Confinement::Files => "scripts see their plugin's folder only, but can send signals",
+        Confinement::FilesAndSignals => "scripts see their plugin's folder only",
+    };
+    let remedy = "Linux 5.13 has Landlock, if it is among lsm= of the kernel's command line; \
+                  docs/scripts.md has the rest";
+    match (settings.scripts.confine, Confinement::of_kernel()) {
+        (Confine::Off, _) => {
+            let found = "scripts read whatever the service can: scripts.confine is \"off\"";
+            checks.warn(NAME, found, "set scripts.confine to \"auto\"");
+        }
+        (Confine::Auto, Confinement::None) => checks.warn(NAME, can, remedy),
+        (Confine::Require, Confinement::None) => checks.fail(NAME, can, remedy),
+        _ => checks.ok(NAME, can),
+    }
 }
 
 /// Whether there is room where the site writes.

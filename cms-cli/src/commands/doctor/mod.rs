@@ -7,10 +7,11 @@ mod machine;
 mod network;
 
 use clap::Args;
-use cms_core::settings::{Settings, environment};
+use cms_core::settings::Settings;
 
 use self::checks::Checks;
 use crate::{
+    environment,
     flags::Flags,
     folder,
     output::{Done, Exit, Failure, Output},
@@ -24,7 +25,7 @@ pub(crate) async fn run(flags: &Flags, out: &Output) -> Done {
     let dir = Target::folder_only(flags, "cms doctor")?;
     let mut checks = Checks::default();
     machine::clock(&mut checks);
-    match Settings::load(&dir, environment(), &[]) {
+    match Settings::load(&dir, environment::variables(), &[]) {
         Err(error) => {
             checks.fail("settings", error.to_string(), "correct the setting at the named place")
         }
@@ -44,6 +45,7 @@ pub(crate) async fn run(flags: &Flags, out: &Output) -> Done {
             files::plugins(&mut checks, &settings.dirs.plugins);
             machine::space(&mut checks, settings);
             machine::descriptors(&mut checks, settings);
+            machine::scripts(&mut checks, settings);
             network::listen(&mut checks, &settings.listen).await;
             network::redis(&mut checks, settings).await;
             network::bucket(&mut checks, settings).await;
