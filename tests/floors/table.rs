@@ -56,7 +56,7 @@ const HTTP: Floors = &[
     &["reply"],
     &["success"],
     &["describe"],
-    &["replies", "streams", "unread"],
+    &["refusals", "replies", "streams", "unread"],
     &["kept"],
     &["idempotency"],
     &["call"],
