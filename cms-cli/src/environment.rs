@@ -35,6 +35,12 @@ pub(crate) fn variables() -> impl Iterator<Item = (String, String)> {
     settings::environment().chain(taken().cloned())
 }
 
+/// The secrets that were taken out, for a program that needs them too.
+#[cfg(feature = "tui")]
+pub(crate) fn secrets() -> Vec<(String, settings::Secret)> {
+    taken().map(|(name, value)| (name.clone(), settings::Secret::new(value.as_str()))).collect()
+}
+
 fn taken() -> impl Iterator<Item = &'static (String, String)> {
     TAKEN.get().into_iter().flatten()
 }
