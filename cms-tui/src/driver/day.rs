@@ -89,7 +89,8 @@ async fn a_denied_call_is_explained_and_granted() {
     ana.types("SAVED").await.sees_no("cms_k1_AA");
     // Nothing stops at once without a question.
     let prefix = read(&site, "/api/backend/keys", 1).await["prefix"].clone();
-    ana.press("S 5").await.sees("End the old value of partner at once?").press("n").await;
+    ana.press("F5 S 5").await.sees("End the old value of partner");
+    ana.press("n").await;
     assert_eq!(read(&site, "/api/backend/keys", 1).await["prefix"], prefix);
     ana.press("S 5 y").await.sees("It is shown once");
     assert_ne!(read(&site, "/api/backend/keys", 1).await["prefix"], prefix);
