@@ -83,6 +83,8 @@ mod plugins;
 mod processes;
 /// The limiter in a real Redis: shared, stopped, hanging.
 mod redis;
+/// Refused logins and keys in the log, as programs read it.
+mod refusals;
 /// Repeated requests.
 mod repetition;
 /// Reads while tables rest cost no query, and never show an old value.

@@ -18,11 +18,13 @@
 //! input     files, standard input, durations
 //! output    what is printed, and how a command ends
 //! shop      a plugin in Rust, part of the sites of the demo
+//! environment  secrets taken out of the environment
 //! ```
 
 mod args;
 mod commands;
 mod contexts;
+mod environment;
 mod flags;
 mod folder;
 mod input;
@@ -55,6 +57,11 @@ use crate::{
 };
 
 fn main() -> ExitCode {
+    let mut args = std::env::args_os().skip(1);
+    if args.next().is_some_and(|first| first == folder::SCRIPT) {
+        return cms_core::scripts::launch(args);
+    }
+    environment::clean();
     let cli = Cli::parse();
     let out = Output::new(&cli.flags.print);
     let runtime = match threads(&cli).enable_all().build() {

@@ -179,6 +179,9 @@ impl Api {
                 let why = std::error::Error::source(&error).filter(|_| operator);
                 cause = why.map(|why| Cause(why.to_string()));
             }
+            if let Some(client) = visit.known_client() {
+                kept.refusals.note(client, error.code(), cms.clock().now());
+            }
             Reply::problem(&error, id.to_str().unwrap_or_default())
         });
         let reply = self

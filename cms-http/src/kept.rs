@@ -5,10 +5,13 @@ use std::sync::Once;
 use cms_core::{Code, Error, Result, settings::Settings};
 use http::HeaderName;
 
-use crate::{metrics::Metrics, replies::Replies, streams::Streams, unread::Unread};
+use crate::{
+    metrics::Metrics, refusals::Refusals, replies::Replies, streams::Streams, unread::Unread,
+};
 
 pub(crate) struct Kept {
     pub(crate) metrics: Metrics,
+    pub(crate) refusals: Refusals,
     pub(crate) replies: Replies,
     pub(crate) streams: Streams,
     pub(crate) unread: Unread,
@@ -24,6 +27,7 @@ impl Kept {
             .map_err(|e| Error::new(Code::ValidationFailed, format!("proxy_header: {e}")))?;
         Ok(Self {
             metrics: Metrics::default(),
+            refusals: Refusals::default(),
             replies: Replies::new(settings)?,
             unread: Unread::new(settings),
             // They are never idle, so they leave half of the places to others.

@@ -1,10 +1,7 @@
 //! `cms theme`: what the build of a theme reads, from `/api/backend/theme`
 
 use clap::{Subcommand, ValueEnum};
-use cms_core::{
-    settings,
-    theme::{Environment, Safelist},
-};
+use cms_core::theme::{Environment, Safelist};
 use cms_http::{
     client::Client,
     wire::{
@@ -17,6 +14,7 @@ use cms_http::{
 use serde_json::{Map, Value as Json};
 
 use crate::{
+    environment,
     flags::Flags,
     input,
     output::{Done, Failure, Output},
@@ -133,9 +131,7 @@ fn quoted(value: &str) -> String {
 }
 
 fn safelist(out: &Output, format: ListFormat) -> Done {
-    let list = Safelist::from_variables(|wanted| {
-        settings::environment().find(|(name, _)| name == wanted).map(|(_, value)| value)
-    });
+    let list = Safelist::from_variables(|wanted| environment::variable(wanted));
     let text = match format {
         ListFormat::Js if !out.json => list.to_js().trim_end().to_owned(),
         _ => serde_json::to_string_pretty(&list).map_err(Failure::unexpected)?,

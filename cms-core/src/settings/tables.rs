@@ -3,7 +3,7 @@
 
 use std::path::PathBuf;
 
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 
 use super::{Cidr, unless_empty};
 use crate::ground::Secret;
@@ -302,6 +302,26 @@ pub struct Scripts {
     pub max_running: usize,
     /// Most output of one run in bytes, 1 to 1 GiB.
     pub max_output_bytes: usize,
+    /// Whether a script sees its plugin's folder only.
+    pub confine: Confine,
+    /// Further paths that confined scripts may read.
+    pub read: Vec<PathBuf>,
+    /// Most bytes of address space of each process; 0: no limit.
+    pub max_memory_bytes: u64,
+    /// Most processes and threads beside those that the user has; 0: no limit.
+    pub max_processes: u64,
+}
+
+/// Whether scripts are confined by the kernel.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Confine {
+    /// As far as the kernel can.
+    Auto,
+    /// Not at all.
+    Off,
+    /// Or they do not run.
+    Require,
 }
 
 /// Logins to the backend.

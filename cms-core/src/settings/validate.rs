@@ -168,6 +168,11 @@ impl Settings {
                 "must name a program, such as php",
             ),
             (
+                "scripts.read",
+                self.scripts.read.iter().all(|path| path.is_absolute()),
+                "must be absolute paths, such as /opt/php",
+            ),
+            (
                 "session.idle_s",
                 self.session.idle_s <= self.session.absolute_s,
                 "must not be more than session.absolute_s",
@@ -188,7 +193,7 @@ impl Settings {
     }
 
     /// Each numeric key with its value, minimum and maximum.
-    fn ranges(&self) -> [(&'static str, u64, u64, u64); 32] {
+    fn ranges(&self) -> [(&'static str, u64, u64, u64); 34] {
         let (http, scripts, keep) = (&self.http, &self.scripts, &self.retention);
         [
             ("http.body_limit_bytes", http.body_limit_bytes as u64, 1, GIB),
@@ -216,6 +221,8 @@ impl Settings {
             ("scripts.timeout_s", scripts.timeout_s, 1, 3600),
             ("scripts.max_running", scripts.max_running as u64, 1, 256),
             ("scripts.max_output_bytes", scripts.max_output_bytes as u64, 1, GIB),
+            ("scripts.max_memory_bytes", scripts.max_memory_bytes, 0, GIB << 10),
+            ("scripts.max_processes", scripts.max_processes, 0, 1_000_000),
             ("session.idle_s", self.session.idle_s, 1, YEAR_S),
             ("session.absolute_s", self.session.absolute_s, 1, YEAR_S),
             ("retention.audit_days", keep.audit_days, 1, CENTURY_D),

@@ -31,7 +31,7 @@ use crate::{
     media::Media,
     pages::Pages,
     plugins::{Names, Plugin, Plugins},
-    scripts::Scripts,
+    scripts::{ScriptLauncher, Scripts},
     settings::{Settings, SettingsError},
     tasks::Tasks,
     theme::Theme,
@@ -47,11 +47,18 @@ pub struct Builder {
     clock: Clock,
     random: Random,
     plugins: Vec<Arc<dyn Plugin>>,
+    launcher: Option<ScriptLauncher>,
 }
 
 impl Builder {
     pub(super) fn new(settings: Settings) -> Self {
-        Self { settings, clock: Clock::system(), random: Random::system(), plugins: Vec::new() }
+        Self {
+            settings,
+            clock: Clock::system(),
+            random: Random::system(),
+            plugins: Vec::new(),
+            launcher: None,
+        }
     }
 
     /// Sets the clock. Tests set a fixed one.
@@ -72,6 +79,14 @@ impl Builder {
     #[must_use]
     pub fn plugin(mut self, plugin: impl Plugin) -> Self {
         self.plugins.push(Arc::new(plugin));
+        self
+    }
+
+    /// Sets the program that stands between the service and the scripts of plugins. Without it they
+    /// run with all rights of this process.
+    #[must_use]
+    pub fn script_launcher(mut self, launcher: ScriptLauncher) -> Self {
+        self.launcher = Some(launcher);
         self
     }
 
@@ -123,7 +138,7 @@ impl Builder {
     }
 
     async fn open_for(self, opening: Opening) -> Result<Cms> {
-        let Self { settings, clock, random, plugins } = self;
+        let Self { settings, clock, random, plugins, launcher } = self;
         settings.validate().map_err(invalid)?;
         let zone = TimeZone::get(&settings.timezone)
             .map_err(|e| Error::invalid_field("timezone", "unknown", e.to_string()))?;
@@ -163,7 +178,7 @@ impl Builder {
         let (endpoints, registry) = (Endpoints::default(), Registry::default());
         let (items, known) = (Items::new(&base, &registry), Plugins::default());
         let (reapplied, news) = watch::channel(0);
-        let scripts = Scripts::new(&base, &items, &known);
+        let scripts = Scripts::new(&base, &items, &known, launcher);
         let mail = Mails::new(&base)?;
         let funnels = Funnels::new(&base, &mail);
         let pages = Pages::new(&base, &items, &known);

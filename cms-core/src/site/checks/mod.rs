@@ -199,6 +199,8 @@ checks! {
     plugin_folders: Site Waiting plugins::vanished;
     /// the interpreter is there, where plugins have scripts
     interpreter: Site Blocking plugins::interpreter;
+    /// scripts of plugins see their plugin's folder only
+    scripts: Folder Quick machine::scripts;
     /// `encryption_key` is the one that the content was sealed with
     encryption_key: Site Waiting secrets::encryption_key;
     /// `password_salt` is the one that passwords were hashed with
