@@ -5,7 +5,7 @@ use crate::{Actor, Millis, Result, db::args, settings::Settings, traffic::redis:
 
 pub(crate) mod sql {
     crate::db::statements! {
-        TRY = "insert into cms_table_epochs (name, epoch) values ('doctor', 0)";
+        TRY = "insert into cms_table_epochs (name, backend, epoch) values ('doctor', 0, 0)";
         NEWEST = "select max(created_at) from cms_audit";
     }
 }
