@@ -33,6 +33,8 @@ mod forms;
 mod funnels;
 /// SQLite's shared commits: refused means not written.
 mod group_commit;
+/// A change that stands still keeps nobody else from writing.
+mod held_writes;
 /// Columns and records that a right hides: no parameter tells of them.
 mod hidden_columns;
 /// Indexes made while the site is in use: held up, failing, broken off, undeclared.
@@ -81,6 +83,8 @@ mod plugins;
 /// Real processes: killed in the middle of writes, keys revoked from another process, secrets on
 /// disk and in logs.
 mod processes;
+/// `/readyz`: whether a session can write.
+mod readiness;
 /// The limiter in a real Redis: shared, stopped, hanging.
 mod redis;
 /// Refused logins and keys in the log, as programs read it.

@@ -94,6 +94,12 @@ impl Api {
         &self.0.cms
     }
 
+    /// Makes `/readyz` answer 503 from now on, so that load balancers send no new requests. A server
+    /// that is about to shut down calls this; requests that come all the same are answered.
+    pub fn stop_soon(&self) {
+        self.0.kept.stopping.store(true, Ordering::Relaxed);
+    }
+
     /// Ends all event streams, also those that are opened later. A server that shuts down calls
     /// this: it would wait for them otherwise. Their clients connect again and go on elsewhere.
     pub fn end_streams(&self) {

@@ -2,7 +2,7 @@
 
 use std::{
     net::{IpAddr, SocketAddr},
-    sync::OnceLock,
+    sync::{OnceLock, atomic::AtomicBool},
     time::Duration,
 };
 
@@ -91,6 +91,8 @@ pub(crate) struct Call<'a> {
     pub(crate) metrics: &'a Metrics,
     pub(crate) replies: &'a Replies,
     pub(crate) streams: &'a Streams,
+    /// Whether the service is about to stop.
+    pub(crate) stopping: &'a AtomicBool,
     pub(crate) client: Client,
     pub(crate) request: &'a Canonical,
     /// The caller as the gate found it.

@@ -1,6 +1,6 @@
 //! What an API keeps in memory between requests.
 
-use std::sync::Once;
+use std::sync::{Once, atomic::AtomicBool};
 
 use cms_core::{Code, Error, Result, settings::Settings};
 use http::HeaderName;
@@ -18,6 +18,8 @@ pub(crate) struct Kept {
     pub(crate) proxy_header: HeaderName,
     /// Whether the log was told that requests come without an address.
     pub(crate) told_of_strangers: Once,
+    /// Whether the service is about to stop.
+    pub(crate) stopping: AtomicBool,
 }
 
 impl Kept {
@@ -36,6 +38,7 @@ impl Kept {
             ),
             proxy_header,
             told_of_strangers: Once::new(),
+            stopping: AtomicBool::new(false),
         })
     }
 }

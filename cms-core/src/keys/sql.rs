@@ -3,7 +3,8 @@
 use super::{ApiKey, DeniedCall, Right};
 use crate::{
     Change, Error, Millis, Result,
-    db::{Db, Lock, Statement, args, read, record, statements},
+    base::Base,
+    db::{Db, Lock, Statement, args, epoch_of, read, record, statements},
 };
 
 /// A key with the columns that the gate needs.
@@ -29,7 +30,7 @@ record! { Found: found_columns {
     active: "k.active",
     rights: "k.rights" => read::json,
     valid_until: "v.valid_until",
-    epoch: "coalesce((select epoch from cms_table_epochs where name = $2), 0)",
+    epoch: [epoch_of!("$2")],
 } }
 
 macro_rules! find {
@@ -178,7 +179,7 @@ pub(super) async fn delete(change: &mut Change, id: i64) -> Result<()> {
 }
 
 pub(super) async fn count_use(
-    change: &mut Change,
+    base: &Base,
     id: i64,
     (requests, denied): (i64, i64),
     last: i64,
@@ -186,7 +187,7 @@ pub(super) async fn count_use(
 ) -> Result<()> {
     let last_denied = last_denied.map(serde_json::to_string).transpose();
     let last_denied = last_denied.map_err(Error::internal)?;
-    change.run(COUNT_USE, args![id, requests, denied, last, last_denied]).await.map(drop)
+    base.count(COUNT_USE, args![id, requests, denied, last, last_denied]).await
 }
 
 /// The last denied call of a key; None: there is no such key.

@@ -33,8 +33,8 @@ pub use layers::Loaded;
 pub use origin::{Origin, Origins, Setting};
 pub use tables::{
     Cache, CacheStore, Commits, Confine, Dirs, Http, Limiter, LimiterStore, MAIL_KINDS,
-    MEDIA_TYPES, Mail, MailProvider, Media, Retention, Scripts, Session, SmtpTls, Synchronous,
-    Webhooks,
+    MEDIA_TYPES, Mail, MailProvider, Media, Retention, Scripts, Session, Shutdown, SmtpTls,
+    Synchronous, Webhooks,
 };
 
 /// Keys that belong in `cms.local.toml` and whose values are masked wherever they are shown.
@@ -102,8 +102,10 @@ pub struct Settings {
     pub dirs: Dirs,
     /// Limits of every request.
     pub http: Http,
-    /// How commits are written.
+    /// How changes are committed, and how long one may take.
     pub database: Commits,
+    /// The end of the process.
+    pub shutdown: Shutdown,
     /// The rate limiter.
     pub limiter: Limiter,
     /// The cache of replies.

@@ -29,6 +29,7 @@ defaults!(
     Media = media,
     Scripts = scripts,
     Session = session,
+    Shutdown = shutdown,
     Retention = retention
 );
 
@@ -44,12 +45,22 @@ pub enum Synchronous {
     Normal,
 }
 
-/// How commits are written.
+/// How changes are committed, and how long one may take.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Commits {
     /// When SQLite reports a commit.
     pub synchronous: Synchronous,
+    /// Seconds after which PostgreSQL ends a transaction of a process that stands still, 1 to 3600.
+    pub idle_in_transaction_s: u64,
+}
+
+/// The end of the process.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Shutdown {
+    /// Seconds for which requests are served on after SIGTERM, while `/readyz` is 503; 0 to 3600.
+    pub drain_s: u64,
 }
 
 /// Folders. [`Settings::load`](super::Settings::load) joins relative ones to the site's folder.

@@ -193,7 +193,7 @@ impl Settings {
     }
 
     /// Each numeric key with its value, minimum and maximum.
-    fn ranges(&self) -> [(&'static str, u64, u64, u64); 34] {
+    fn ranges(&self) -> [(&'static str, u64, u64, u64); 36] {
         let (http, scripts, keep) = (&self.http, &self.scripts, &self.retention);
         [
             ("http.body_limit_bytes", http.body_limit_bytes as u64, 1, GIB),
@@ -210,6 +210,8 @@ impl Settings {
                 1_000_000,
             ),
             ("http.max_streams", http.max_streams as u64, 1, 100_000),
+            ("database.idle_in_transaction_s", self.database.idle_in_transaction_s, 1, 3600),
+            ("shutdown.drain_s", self.shutdown.drain_s, 0, 3600),
             ("cache.ttl_s", self.cache.ttl_s, 1, YEAR_S),
             ("cache.max_bytes", self.cache.max_bytes, 1, GIB << 10),
             ("webhooks.timeout_s", self.webhooks.timeout_s, 1, 25),

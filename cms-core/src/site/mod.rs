@@ -23,7 +23,7 @@ pub use checks::{CHECKS, Check, Door, Finding, Level, Place, SealedValues, exami
 pub use reload::Difference;
 
 use crate::{
-    Actor, AuditLog, Change, Clock, Code, Error, Millis, Random, Result,
+    Actor, AuditLog, Change, Clock, Millis, Random, Result,
     access::Endpoints,
     accounts::Accounts,
     base::Base,
@@ -355,6 +355,7 @@ impl Cms {
         note("cache", rooms.cache.expire().await);
         note("accounts", rooms.accounts.expire().await);
         note("keys", rooms.keys.expire().await);
+        note("epochs", watched(rooms.base.db().fold_epochs()).await);
         // Removes nothing, and takes longest.
         note("inbox", rooms.funnels.tend_inbox().await.map(|()| 0));
         match first {
@@ -363,16 +364,13 @@ impl Cms {
         }
     }
 
-    /// Whether the database answers and has every migration.
+    /// Whether the database serves this site: a session can be had that may write, and every
+    /// migration is applied. `/readyz`, `cms status` and `cms doctor` ask this.
     ///
     /// # Errors
-    /// `unavailable` with the reason.
+    /// `unavailable` with the reason, within seconds.
     pub async fn ready(&self) -> Result<()> {
-        if self.db().migrations_applied().await? >= cms_migrations::ALL.len() as i64 {
-            return Ok(());
-        }
-        let why = "The database lacks migrations: run `cms migrate up`.";
-        Err(Error::new(Code::Unavailable, why))
+        self.db().ready().await
     }
 
     /// Ends runs of tasks and scripts, writes the counters and closes the database, within seconds
@@ -380,14 +378,25 @@ impl Cms {
     pub async fn close(&self) {
         self.tasks().close().await;
         self.scripts().close().await;
-        // Whoever stops the process may kill it before the mails have ended.
-        self.write_counters().await;
-        self.mail().close().await;
-        self.idempotency().close().await;
-        self.write_counters().await;
+        // Asked once, so that not each of those who want to write waits for it in vain.
+        if self.answers().await {
+            // Whoever stops the process may kill it before the mails have ended.
+            self.write_counters().await;
+            self.mail().close().await;
+            self.idempotency().close().await;
+            self.write_counters().await;
+        } else {
+            tracing::error!("counters were not written: the database does not answer");
+        }
         if tokio::time::timeout(FAREWELL, self.db().close()).await.is_err() {
             tracing::warn!("the database was not closed in time");
         }
+    }
+
+    /// Whether the database can be written at this moment.
+    #[doc(hidden)]
+    pub async fn answers(&self) -> bool {
+        matches!(tokio::time::timeout(FAREWELL, self.ready()).await, Ok(Ok(())))
     }
 
     async fn write_counters(&self) {

@@ -12,7 +12,6 @@ use crate::{
 fn all(dialect: Dialect) -> Vec<db::Statement> {
     let mut all = [
         db::migrate::sql::ALL,
-        db::follow::sql::ALL,
         db::epochs::sql::ALL,
         change::sql::ALL,
         events::sql::ALL,
@@ -47,8 +46,10 @@ fn all(dialect: Dialect) -> Vec<db::Statement> {
     all.extend(webhooks::statements().concat());
     all.extend(dialect.of(&change::many::sql::MANY).all());
     all.push(dialect.of(&pages::sql::PARTS));
+    all.extend([dialect.of(&db::epochs::sql::RAISE), dialect.of(&db::ready::sql::READY)]);
     if dialect == Dialect::Postgres {
         all.extend([keys::sql::FIND_LOCKED, accounts::sessions::sql::FIND_LOCKED]);
+        all.push(db::epochs::sql::FOLD);
     }
     all
 }

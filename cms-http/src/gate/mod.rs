@@ -123,6 +123,7 @@ where
         metrics: &kept.metrics,
         replies: &kept.replies,
         streams: &kept.streams,
+        stopping: &kept.stopping,
         client: visit.client,
         request: &visit.request,
         found: caller,

@@ -1,5 +1,7 @@
 //! `/healthz`, `/readyz`, `/metrics`, `/api/backend/status`
 
+use std::sync::atomic::Ordering;
+
 use cms_core::{Code, Error, Result};
 
 use crate::{
@@ -17,6 +19,9 @@ pub(crate) async fn alive(_: &Call<'_>, _: Anything) -> Result<Data<Alive>> {
 }
 
 pub(crate) async fn ready(call: &Call<'_>, _: Anything) -> Result<Data<Ready>> {
+    if call.stopping.load(Ordering::Relaxed) {
+        return Err(Error::new(Code::Unavailable, "The service is stopping."));
+    }
     call.cms.ready().await?;
     let webhooks = call.cms.webhooks();
     let waiting = call.cms.mail().waiting().await.ok();

@@ -3,7 +3,7 @@
 use crate::{
     Change, Result,
     accounts::{Rights, Session},
-    db::{Db, Statement, args, read, record, statements},
+    db::{Db, Statement, args, epoch_of, read, record, statements},
 };
 
 /// A session joined with one group of its user.
@@ -27,7 +27,7 @@ record! { Found: found_columns {
     user: "u.id",
     username: "u.username",
     rights: "g.rights" => Rights::from_stored,
-    epoch: "coalesce((select epoch from cms_table_epochs where name = $4), 0)",
+    epoch: [epoch_of!("$4")],
 } }
 
 macro_rules! find {

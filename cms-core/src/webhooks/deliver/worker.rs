@@ -314,19 +314,25 @@ impl Worker {
     }
 
     /// Returns jobs that did not begin, and waits for attempts under way. After three failed writes
-    /// it gives up: unsettled jobs are sent again when their lease ends.
+    /// or one without an answer it gives up: unsettled jobs are sent again when their lease ends.
     async fn finish(&mut self) {
         self.ahead.withdraw(None);
         let mut tries = 3;
         loop {
             let why = match tokio::time::timeout(FAREWELL, watched(self.turn(false))).await {
                 Ok(Ok(_)) => None,
-                Ok(Err(error)) => Some(error.to_string()),
-                Err(_) => Some("the database does not answer".to_owned()),
+                Ok(Err(error)) => {
+                    tries -= 1;
+                    Some(error.to_string())
+                }
+                // It was waited for already.
+                Err(_) => {
+                    tries = 0;
+                    Some("the database does not answer".to_owned())
+                }
             };
             if let Some(why) = why {
                 tracing::warn!(why, "finished attempts were not settled");
-                tries -= 1;
                 tokio::time::sleep(POLL).await;
             }
             if self.is_idle() || tries == 0 {
