@@ -18,7 +18,8 @@ use tokio::{task::AbortHandle, time::Instant};
 
 use crate::{
     body::Parts,
-    places::{Network, Place},
+    budget::Network,
+    places::Place,
 };
 
 /// What a connection tells of itself, and what it is told.

@@ -47,7 +47,7 @@ const CORE: Floors = &[
 
 const HTTP: Floors = &[
     &["crate"],
-    &["metrics"],
+    &["metrics", "budget"],
     &["body"],
     &["wire"],
     &["request"],

@@ -183,13 +183,14 @@ impl Settings {
     }
 
     /// Each numeric key with its value, minimum and maximum.
-    fn ranges(&self) -> [(&'static str, u64, u64, u64); 31] {
+    fn ranges(&self) -> [(&'static str, u64, u64, u64); 32] {
         let (http, scripts, keep) = (&self.http, &self.scripts, &self.retention);
         [
             ("http.body_limit_bytes", http.body_limit_bytes as u64, 1, GIB),
             ("slow_ms", self.slow_ms, 0, 3_600_000),
             ("http.page_limit_bytes", http.page_limit_bytes, 1, GIB / 2),
             ("http.unread_limit_bytes", http.unread_limit_bytes, 1 << 20, GIB << 10),
+            ("http.parsed_limit_bytes", http.parsed_limit_bytes, 1 << 20, GIB << 10),
             ("http.header_limit_bytes", http.header_limit_bytes as u64, 8192, 1 << 20),
             ("http.request_timeout_s", http.request_timeout_s, 1, 3600),
             ("http.max_connections", http.max_connections as u64, 1, 1_000_000),

@@ -6,7 +6,9 @@ use cms_core::funnels::{
 };
 
 use super::{
-    Body, Deferred, Done, Octets, operations,
+    Body, Deferred, Done, Octets,
+    body::MOST_ANSWERS,
+    operations,
     parameters::{AnyQuery, NoQuery},
 };
 
@@ -31,7 +33,16 @@ operations! {
     Upload: NoQuery, Deferred<UploadFor> => Uploaded;
 }
 
-impl Body for StartVisit {}
-impl Body for AnswerStep {}
-impl Body for CompleteVisit {}
+impl Body for StartVisit {
+    const MOST_VALUES: usize = MOST_ANSWERS;
+}
+
+impl Body for AnswerStep {
+    const MOST_VALUES: usize = MOST_ANSWERS;
+}
+
+impl Body for CompleteVisit {
+    const MOST_VALUES: usize = MOST_ANSWERS;
+}
+
 impl Body for ResumeVisit {}

@@ -5,7 +5,9 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{
-    Body, Data, Done, NoBody, OneOrPage, Text, operations,
+    Body, Data, Done, NoBody, OneOrPage, Text,
+    body::MOST_ANSWERS,
+    operations,
     parameters::{ById, Limit, Moment, NoQuery},
 };
 
@@ -20,7 +22,9 @@ operations! {
     Export: Exported, NoBody => Text;
 }
 
-impl Body for Answered {}
+impl Body for Answered {
+    const MOST_VALUES: usize = MOST_ANSWERS;
+}
 
 /// Which submissions.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
