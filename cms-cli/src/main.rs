@@ -54,6 +54,11 @@ use crate::{
     output::{Done, Exit, Failure, Output},
 };
 
+/// Gives memory back after a burst, which the C library keeps in the arenas of its threads. SQLite,
+/// being C, stays with the C library.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 fn main() -> ExitCode {
     let cli = Cli::parse();
     let out = Output::new(&cli.flags.print);

@@ -74,12 +74,7 @@ fn kind(visit: &Visit) -> Option<(BodyKind, usize)> {
 }
 
 /// The body, where one is expected. Actions without arguments may leave it out.
-pub(super) async fn read<B>(
-    cms: &Cms,
-    kept: &Kept,
-    visit: &Visit,
-    body: B,
-) -> Result<Sent<B>>
+pub(super) async fn read<B>(cms: &Cms, kept: &Kept, visit: &Visit, body: B) -> Result<Sent<B>>
 where
     B: http_body::Body,
     B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,

@@ -45,7 +45,10 @@ fn a_number_keeps_its_digits_or_is_refused() {
         ("1.2345678901234567e300", true),
     ] {
         assert_eq!(super::is_kept(number.as_bytes()), is_kept, "{number}");
-        assert_eq!(measured(&format!("[\"99999999999999999999\",{number}]")).rounded.is_none(), is_kept);
+        assert_eq!(
+            measured(&format!("[\"99999999999999999999\",{number}]")).rounded.is_none(),
+            is_kept
+        );
     }
 }
 

@@ -1,6 +1,7 @@
 //! The body of a request ↔ a body type.
 
 mod deferred;
+mod early;
 mod form;
 mod multipart;
 mod stream;
@@ -14,6 +15,7 @@ use serde::{Deserialize, Deserializer, Serialize, de::DeserializeOwned, de::Igno
 use serde_json::{Map, Value as Json};
 
 pub use deferred::{Arriving, Deferred};
+pub use early::Early;
 pub use form::Form;
 pub use multipart::{File, Multipart};
 pub use stream::Octets;
