@@ -56,6 +56,11 @@ use crate::{
     output::{Done, Exit, Failure, Output},
 };
 
+/// Gives memory back after a burst, which the C library keeps in the arenas of its threads. SQLite,
+/// being C, stays with the C library.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 fn main() -> ExitCode {
     let mut args = std::env::args_os().skip(1);
     if args.next().is_some_and(|first| first == folder::SCRIPT) {

@@ -18,6 +18,7 @@ use tokio::time::Instant;
 use tracing::Instrument as _;
 
 use crate::{
+    body::Memory,
     caller::{Caller, Kind, Waits},
     demand::Demand,
     describe::Described,
@@ -112,6 +113,8 @@ pub(crate) struct Call<'a> {
     /// What another request would demand.
     pub(crate) demand_of: fn(&Canonical) -> Demand,
     pub(crate) repetition: Option<idempotency::Ticket>,
+    /// What its body takes, for work that outlives the call.
+    pub(crate) memory: Memory,
     /// The plugin's declaration that the request was judged by.
     pub(crate) endpoint: Option<DeclaredBy>,
 }
@@ -181,8 +184,9 @@ impl<'a> Call<'a> {
     ) -> Result<Reply> {
         let Some(ticket) = &self.repetition else { return work.await };
         let claim = self.turn(ticket).await?;
-        let ticket = ticket.clone();
+        let (ticket, memory) = (ticket.clone(), self.memory.clone());
         let worked = async move {
+            let _memory = memory;
             // Only failed work is released to the next request.
             let reply = claim.during(work).await?;
             let whole = reply.body.whole().filter(|body| body.len() <= MOST_KEPT);

@@ -1,12 +1,13 @@
 //! What an API keeps in memory between requests.
 
-use std::sync::{Once, atomic::AtomicBool};
+use std::sync::{Arc, Once, atomic::AtomicBool};
 
 use cms_core::{Code, Error, Result, settings::Settings};
 use http::HeaderName;
 
 use crate::{
-    metrics::Metrics, refusals::Refusals, replies::Replies, streams::Streams, unread::Unread,
+    budget::Budget, metrics::Metrics, refusals::Refusals, replies::Replies, streams::Streams,
+    unread::Unread,
 };
 
 pub(crate) struct Kept {
@@ -15,6 +16,8 @@ pub(crate) struct Kept {
     pub(crate) replies: Replies,
     pub(crate) streams: Streams,
     pub(crate) unread: Unread,
+    /// Memory of the bodies that are being worked on.
+    pub(crate) bodies: Arc<Budget>,
     pub(crate) proxy_header: HeaderName,
     /// Whether the log was told that requests come without an address.
     pub(crate) told_of_strangers: Once,
@@ -32,6 +35,7 @@ impl Kept {
             refusals: Refusals::default(),
             replies: Replies::new(settings)?,
             unread: Unread::new(settings),
+            bodies: Budget::new(settings.http.parsed_limit_bytes),
             // They are never idle, so they leave half of the places to others.
             streams: Streams::new(
                 settings.http.max_streams.min((settings.http.max_connections / 2).max(1)),

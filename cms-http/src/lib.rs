@@ -12,6 +12,7 @@
 
 mod api;
 mod body;
+mod budget;
 mod call;
 mod caller;
 pub mod client;
@@ -40,7 +41,7 @@ mod unread;
 pub mod wire;
 
 pub use api::Api;
-pub use body::{Body, Upload};
+pub use body::{Body, Unparsed, Upload};
 pub use call::{FrontendLogin, Peer};
 pub use cms_core::{Secret, plain};
 pub use reply::status_of;

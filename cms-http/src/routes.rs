@@ -455,6 +455,11 @@ impl Method {
     pub(crate) fn body(&self) -> BodyKind {
         self.types.body
     }
+
+    /// How many values its JSON may hold.
+    pub(crate) fn most_values(&self) -> usize {
+        self.types.most_values
+    }
 }
 
 impl Route {

@@ -48,7 +48,7 @@ const CORE: Floors = &[
 
 const HTTP: Floors = &[
     &["crate"],
-    &["metrics"],
+    &["metrics", "budget"],
     &["body"],
     &["wire"],
     &["request"],

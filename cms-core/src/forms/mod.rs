@@ -30,7 +30,7 @@ use std::sync::Arc;
 pub use export::Export;
 pub use form::WhichForm;
 pub use public_form::ShownForm;
-pub use receive::{Answered, Judged, Received};
+pub use receive::{ActiveForm, Answered, Judged, Received};
 pub use submission::{Submission, SubmissionDetail, SubmissionFilter};
 
 use crate::{Millis, Result, base::Base, db::args, jobs, mail::Mails};

@@ -85,6 +85,8 @@ pub struct Http {
     pub page_limit_bytes: u64,
     /// Most bytes of large replies that wait for their readers, 1 MiB to 1 TiB.
     pub unread_limit_bytes: u64,
+    /// Most bytes that the bodies of requests under way take, parsed ones included, 1 MiB to 1 TiB.
+    pub parsed_limit_bytes: u64,
     /// Largest block of headers in bytes, 8 KiB to 1 MiB.
     pub header_limit_bytes: usize,
     /// Seconds within which a request must arrive, 1 to 3600.

@@ -38,7 +38,7 @@ impl Settings {
     }
 
     /// Each key with whether its rule holds, and the rule's text.
-    fn rules(&self) -> [(&'static str, bool, &'static str); 36] {
+    fn rules(&self) -> [(&'static str, bool, &'static str); 37] {
         let redis = self.redis_url.is_some();
         let need_redis = "must not be \"redis\" unless redis_url is set";
         let folder = "must name a folder";
@@ -193,13 +193,14 @@ impl Settings {
     }
 
     /// Each numeric key with its value, minimum and maximum.
-    fn ranges(&self) -> [(&'static str, u64, u64, u64); 36] {
+    fn ranges(&self) -> [(&'static str, u64, u64, u64); 37] {
         let (http, scripts, keep) = (&self.http, &self.scripts, &self.retention);
         [
             ("http.body_limit_bytes", http.body_limit_bytes as u64, 1, GIB),
             ("slow_ms", self.slow_ms, 0, 3_600_000),
             ("http.page_limit_bytes", http.page_limit_bytes, 1, GIB / 2),
             ("http.unread_limit_bytes", http.unread_limit_bytes, 1 << 20, GIB << 10),
+            ("http.parsed_limit_bytes", http.parsed_limit_bytes, 1 << 20, GIB << 10),
             ("http.header_limit_bytes", http.header_limit_bytes as u64, 8192, 1 << 20),
             ("http.request_timeout_s", http.request_timeout_s, 1, 3600),
             ("http.max_connections", http.max_connections as u64, 1, 1_000_000),

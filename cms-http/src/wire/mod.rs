@@ -53,7 +53,7 @@ pub mod users;
 pub mod webhooks;
 pub mod widgets;
 
-pub use body::{Body, BodyKind, Content, Deferred, Form, Multipart, NoBody, Octets};
+pub use body::{Body, BodyKind, Content, Deferred, Early, Form, Multipart, NoBody, Octets};
 pub use envelope::{Data, Done, Noted, OneOrPage, OnlyId, Page, ReplyKind, Text};
 pub use problem::Problem;
 pub use record::Record;
