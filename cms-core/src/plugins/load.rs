@@ -41,6 +41,13 @@ impl LoadedPlugin {
     }
 }
 
+impl LoadedPlugin {
+    /// The problems with their lines in the file.
+    pub(crate) fn placed(&self, problems: Vec<Problem>) -> Vec<Problem> {
+        locate(&self.places, problems)
+    }
+}
+
 /// Largest manifest in bytes. Manifests are small; a larger file is a mistake.
 const MAX_MANIFEST_BYTES: u64 = 1 << 20;
 

@@ -216,7 +216,12 @@ impl Cms {
         if installed.is_some_and(|installed| installed.removed) {
             return Ok(removed(&found.id));
         }
+        let exposed = match (&found.outcome, installed) {
+            (Ok(manifest), Some(before)) => found.placed(before.exposed(manifest)),
+            _ => Vec::new(),
+        };
         let problems = match &found.outcome {
+            Ok(_) if !exposed.is_empty() => exposed,
             Ok(manifest) => match self.take_in(taken, manifest, Some(found), opening).await {
                 Ok(problems) if problems.is_empty() => {
                     let recorded = installed.map(|i| i.is(manifest)).transpose()?;

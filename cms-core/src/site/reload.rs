@@ -74,6 +74,8 @@ impl Cms {
                 Err(problems) => difference.problems.clone_from(problems),
                 Ok(manifest) => {
                     self.compare(manifest, &registered, &mut difference).await?;
+                    let exposed = installed.get(&found.id).map(|before| before.exposed(manifest));
+                    difference.problems.extend(found.placed(exposed.unwrap_or_default()));
                     let checked = self.check_rows(&beside, manifest, (false, true)).await;
                     difference.problems.extend(checked.err().map(Problem::from));
                 }
