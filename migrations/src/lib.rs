@@ -60,6 +60,7 @@ pub const ALL: &[Step] = &[
     Step { version: 24, name: "page_links", sql: include_str!("../sql/0024_page_links.sql") },
     Step { version: 25, name: "inbox_view", sql: include_str!("../sql/0025_inbox_view.sql") },
     Step { version: 26, name: "audit_orders", sql: include_str!("../sql/0026_audit_orders.sql") },
+    Step { version: 27, name: "ways", sql: include_str!("../sql/0027_ways.sql") },
 ];
 
 /// A token and the statements that it stands for.

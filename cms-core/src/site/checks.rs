@@ -1,7 +1,10 @@
 //! Tells whether a site is sound. Nothing here changes anything.
 
 use super::Cms;
-use crate::{Actor, Millis, Result, db::args, settings::Settings, traffic::redis::Redis};
+use crate::{
+    Actor, Millis, Result, db::args, items::BrokenAddress, settings::Settings,
+    traffic::redis::Redis,
+};
 
 pub(crate) mod sql {
     crate::db::statements! {
@@ -19,7 +22,23 @@ pub struct SealedValues {
     pub lost: usize,
 }
 
+/// Broken addresses that are listed at most.
+const MAX_BROKEN: usize = 100;
+
 impl Cms {
+    /// Values that are no addresses, where one belongs: in records, on pages, in forms and funnels.
+    /// 100 of each at most. They are read as they are; only who writes them again must mend them.
+    ///
+    /// # Errors
+    /// `unavailable` when the database cannot be read.
+    pub async fn broken_addresses(&self) -> Result<Vec<BrokenAddress>> {
+        let mut found = self.items().broken_addresses(MAX_BROKEN).await?;
+        found.extend(self.pages().broken_addresses(MAX_BROKEN).await?);
+        found.extend(self.forms().broken_addresses(MAX_BROKEN).await?);
+        found.extend(self.funnels().broken_addresses(MAX_BROKEN).await?);
+        Ok(found)
+    }
+
     /// Writes a row and takes it back: whether writing is allowed and nobody keeps the database
     /// locked. A full disk may not show, because SQLite writes rows at the commit.
     ///

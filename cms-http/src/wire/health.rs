@@ -5,15 +5,15 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{Data, NoBody, Text, operations, pages::Anything};
+use super::{Data, NoBody, Text, operations, parameters::AnyQuery};
 
 operations! {
     /// Whether the process is up.
-    Healthz: Anything, NoBody => Data<Alive>;
+    Healthz: AnyQuery, NoBody => Data<Alive>;
     /// Whether the database answers and has every migration.
-    Readyz: Anything, NoBody => Data<Ready>;
+    Readyz: AnyQuery, NoBody => Data<Ready>;
     /// Figures for Prometheus.
-    Metrics: Anything, NoBody => Text;
+    Metrics: AnyQuery, NoBody => Text;
 }
 
 /// The process is up.

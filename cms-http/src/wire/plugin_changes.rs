@@ -4,15 +4,15 @@ use cms_core::{content::Changes, pages::widgets::WidgetChange, plugins::Problem}
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{Body, Data, Done, NoBody, operations, pages::Anything};
+use super::{Body, Data, Done, NoBody, operations, parameters::NoQuery};
 
 operations! {
     /// What applying the plugins of the folder would change.
     Diff: Which, NoBody => Data<Vec<PluginChanges>>;
     /// Reads the plugins of the folder again and gives their tables the declared form.
-    Apply: Anything, Applied => Data<Vec<PluginChanges>>;
+    Apply: NoQuery, Applied => Data<Vec<PluginChanges>>;
     /// Takes a plugin out of service until it is applied by name; tables and rows stay.
-    Remove: Anything, Removed => Done;
+    Remove: NoQuery, Removed => Done;
 }
 
 /// One plugin, or all.

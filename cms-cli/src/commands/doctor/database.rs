@@ -50,6 +50,7 @@ pub(super) async fn check(checks: &mut Checks, settings: Settings) {
             clocks(checks, &cms).await;
             searches(checks, &cms).await;
             plugins(checks, &cms);
+            addresses(checks, &cms).await;
             secrets(checks, &cms).await;
             administrators(checks, &cms).await;
             mail(checks, &cms).await;
@@ -152,6 +153,21 @@ fn plugins(checks: &mut Checks, cms: &Cms) {
             };
             checks.fail("plugin", format!("{}: {problem}", plugin.id), remedy);
         }
+    }
+}
+
+/// Whether columns and fields of addresses hold addresses.
+async fn addresses(checks: &mut Checks, cms: &Cms) {
+    let found = match cms.broken_addresses().await {
+        Ok(found) => found,
+        Err(error) => return checks.fail("addresses", told(&error), mending(&error)),
+    };
+    if found.is_empty() {
+        checks.ok("addresses", "all lead to pages, files or other sites");
+    }
+    for one in found {
+        let place = format!("{} {}, {}", one.table, one.id, one.column);
+        checks.warn("address", place, one.problem);
     }
 }
 

@@ -5,7 +5,7 @@ use std::{error::Error, io::ErrorKind, time::Duration};
 use cms_core::{ping_redis, reach_bucket, settings::Settings};
 use cms_http::{
     client::{Client, ClientError, Credential},
-    wire::{NoBody, health::Healthz, pages::Anything},
+    wire::{NoBody, health::Healthz, parameters::AnyQuery},
 };
 use tokio::net::TcpListener;
 
@@ -36,7 +36,7 @@ async fn is_cms(listen: &str) -> bool {
     let Ok(client) = Client::remote(&format!("http://{listen}"), &Credential::None) else {
         return false;
     };
-    let asked = async { client.call::<Healthz>(&Anything::default(), &NoBody).await };
+    let asked = async { client.call::<Healthz>(&AnyQuery::default(), &NoBody).await };
     match tokio::time::timeout(PATIENCE, asked).await {
         Ok(Ok(_)) => true,
         // It refuses this name, as a cms does.
