@@ -2,6 +2,7 @@
 //! why it cannot (`<!-- not run: REASON -->`).
 
 mod blocks;
+mod checks;
 mod events;
 mod fields;
 mod members;

@@ -55,6 +55,7 @@ const DOCUMENTED: &[(&str, Access)] = &[
     ("/api/backend/cache", Access::Admin),
     ("/api/backend/limits", Access::Admin),
     ("/api/backend/audit", Access::Admin),
+    ("/api/backend/status", Access::Admin),
     ("/api/backend/tasks", Access::Admin),
     ("/api/backend/mail", Access::Admin),
     ("/api/backend/auth/login", Access::Login),

@@ -6,7 +6,8 @@ use crate::{
     commands::{
         api, audit, auth, cache, completions, config, context, doctor, events, exit_codes, forms,
         funnels, groups, inbox, init, items, keys, limits, login, mail, media, migrate, origins,
-        pages, plugins, process_webhooks, queue, serve, tables, tasks, users, webhooks, widgets,
+        pages, plugins, process_webhooks, queue, serve, status, tables, tasks, theme, users,
+        webhooks, widgets,
     },
     flags::Flags,
 };
@@ -48,6 +49,7 @@ impl Command {
                 webhooks::WebhooksCommand::Listen(_) | webhooks::WebhooksCommand::Verify(_),
             ) => true,
             Self::Plugins(command) => command.is_by_nobody(),
+            Self::Theme(command) => command.is_by_nobody(),
             _ => false,
         }
     }
@@ -92,6 +94,9 @@ pub(crate) enum Command {
     /// Widgets that pages are made of
     #[command(subcommand)]
     Widgets(widgets::WidgetsCommand),
+    /// What the build of a theme reads: variables, class names to keep
+    #[command(subcommand)]
+    Theme(theme::ThemeCommand),
     /// Uploaded files: pictures, sound, film, documents
     #[command(subcommand)]
     Media(media::MediaCommand),
@@ -156,7 +161,9 @@ pub(crate) enum Command {
     /// The schema of the database
     #[command(subcommand)]
     Migrate(migrate::MigrateCommand),
-    /// Check a site, and say how to mend it
+    /// Tell whether all is well, as a running site finds too: 0 well, 1 something is wrong
+    Status(status::StatusArgs),
+    /// Check a site from outside, and say how to mend it
     Doctor(doctor::DoctorArgs),
     /// Do all of this in the terminal: webhooks, queue, keys, content, users
     #[cfg(feature = "tui")]

@@ -47,8 +47,8 @@ use crate::{
     commands::{
         api, audit, auth, cache, completions, config, context, doctor, events, exit_codes, forms,
         funnels, groups, inbox, init, items, keys, limits, login, logout, mail, media, migrate,
-        origins, pages, plugins, process_webhooks, queue, serve, start, tables, tasks, users,
-        version, webhooks, whoami, widgets,
+        origins, pages, plugins, process_webhooks, queue, serve, start, status, tables, tasks,
+        theme, users, version, webhooks, whoami, widgets,
     },
     log::LogFormat,
     output::{Done, Exit, Failure, Output},
@@ -108,7 +108,7 @@ async fn run(cli: Cli, out: &Output) -> Done {
             log::catch_panics(args.log_format);
         }
         // They report by themselves what the log would say.
-        Command::Doctor(_) => log::start(out, LogFormat::Text, "off")?,
+        Command::Doctor(_) | Command::Status(_) => log::start(out, LogFormat::Text, "off")?,
         command if command.is_interface() => log::start(out, LogFormat::Text, "off")?,
         Command::ProcessWebhooks(_) => {
             log::start(out, LogFormat::Text, "warn,cms_http=off")?;
@@ -148,9 +148,11 @@ async fn run(cli: Cli, out: &Output) -> Done {
         Command::Audit(command) => audit::run(flags, out, command).await,
         Command::Cache(command) => cache::run(flags, out, command).await,
         Command::Tables(command) => tables::run(flags, out, command).await,
+        Command::Theme(command) => theme::run(flags, out, command).await,
         Command::Limits(command) => limits::run(flags, out, command).await,
         Command::Config(command) => config::run(flags, out, &command),
         Command::Migrate(command) => migrate::run(flags, out, &command).await,
+        Command::Status(_) => status::run(flags, out).await,
         Command::Doctor(_) => doctor::run(flags, out).await,
         #[cfg(feature = "tui")]
         Command::Tui(args) => tui::run(flags, out, args).await,

@@ -12,7 +12,6 @@ use cms_core::settings::{Settings, environment};
 use crate::{
     contexts::Contexts,
     flags::Flags,
-    folder,
     output::{Done, Exit, Failure},
 };
 
@@ -50,8 +49,7 @@ impl Target {
         let folder = Self::Folder(flags.dir().to_owned());
         // A folder with unreadable settings is a site too.
         let holds_site = || {
-            Settings::load(flags.dir(), environment(), &[])
-                .map_or(true, |loaded| folder::is_site(&loaded))
+            Settings::load(flags.dir(), environment(), &[]).map_or(true, |loaded| loaded.is_site())
         };
         if flags.names_dir() || holds_site() {
             return Ok(folder);

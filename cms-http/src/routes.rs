@@ -251,6 +251,8 @@ routes! {
         GET Read read 200, POST Create create 201, PATCH Update update 200, DELETE Delete delete 204
     };
     "/api/backend/tables" User tables { GET Read read 200 };
+    "/api/backend/theme" Area("settings_settings") theme { GET Read read 200 };
+    "/api/backend/theme/key" Area("keys_keys") theme { POST RotateKey rotate_key 200 };
     "/api/backend/plugins" Buttons plugins { GET Read read 200 };
     "/api/backend/plugins/buttons" Buttons plugins { GET Buttons buttons 200 };
     "/api/backend/plugins/content" Buttons plugins { GET Content content 200 };
@@ -269,6 +271,7 @@ routes! {
     "/api/backend/origins" Admin origins {
         GET Read read 200, POST Create create 201, PATCH Update update 200, DELETE Delete delete 204
     };
+    "/api/backend/status" Admin health { GET Status status 200 };
     "/api/backend/tasks" Admin tasks { GET Read read 200 };
     "/api/backend/tasks/history" Admin tasks { GET History history 200 };
     "/api/backend/tasks/run" Admin tasks { POST Start start 200 };

@@ -42,6 +42,7 @@ const CORE: Floors = &[
     &["funnels"],
     &["webhooks"],
     &["erasure"],
+    &["theme"],
     &["site"],
 ];
 

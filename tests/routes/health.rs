@@ -55,3 +55,52 @@ async fn readiness_reads_the_backlog_once_a_second() {
     site.clock.advance(500);
     assert_eq!(age().await, 0);
 }
+
+/// What is wrong, with its remedy for administrators and as a word for everybody.
+#[tokio::test]
+async fn one_registry_tells_what_is_wrong() {
+    let (site, receiver) = (webhooks::site().await, Receiver::start(500).await);
+    let id = site.webhook(&receiver.url, &["*"]).await["id"].clone();
+    let found = async || {
+        let data = site.admin("GET /api/backend/status").expect(200).await.data();
+        let findings = data["findings"].as_array().unwrap().clone();
+        let of = findings.into_iter().find(|finding| finding["check"] == "webhooks");
+        (data["level"].clone(), of.expect("a finding of webhooks"))
+    };
+    assert_eq!(found().await.1["level"], "ok");
+    let ready = async || site.ask("GET /readyz").expect(200).await.data()["checks"].take();
+    assert!(ready().await.get("webhooks").is_none());
+    let off =
+        "update cms_webhook_subscriptions set active = false, disabled_reason = '10 failures'";
+    site.database.run(off.to_owned()).await;
+    assert_eq!(found().await.1["level"], "ok", "what was found a moment ago");
+    site.clock.advance(1_000);
+    let (level, finding) = found().await;
+    assert_eq!((level, &finding["level"]), ("error".into(), &"error".into()));
+    assert!(finding["found"].as_str().unwrap().contains("switched off: 10 failures"), "{finding}");
+    let remedy = finding["remedy"].as_str().unwrap();
+    assert!(remedy.contains(&format!("`cms webhooks activate {id}`")), "{finding}");
+    assert_eq!(ready().await["webhooks"], "error", "who asked has found it for everybody");
+    site.ask("GET /api/backend/status").refused(401, "api_key_missing").await;
+}
+
+/// Anybody may ask whether the site is ready; the checks run once in ten seconds at most.
+#[tokio::test]
+async fn readiness_asks_the_checks_seldom() {
+    let site = webhooks::site().await;
+    let ready = async || site.ask("GET /readyz").expect(200).await.data()["checks"].take();
+    let troubles = async || loop {
+        // The first answer does not wait for slow checks.
+        let found = ready().await;
+        if !found.is_null() {
+            break found;
+        }
+    };
+    let before = troubles().await;
+    assert!(before.get("tasks").is_none(), "{before}");
+    let statements = site.cms.db().statements_sent();
+    site.clock.advance(9_999);
+    assert_eq!(ready().await, before);
+    let asked = site.cms.db().statements_sent() - statements;
+    assert!(asked < 10, "no check was asked: {asked} statements");
+}

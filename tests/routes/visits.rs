@@ -219,6 +219,8 @@ async fn abandon_marks_only_where_the_funnel_says_so() {
         ask.body(body).expect(204).await;
     }
     assert_eq!(visit.column(abandoned).await, 1);
+    site.clock.advance(3_600_000);
+    site.cms.funnels().process_abandoned().await.unwrap();
     assert_eq!(site.raised("formfunnel.abandoned").await, 1);
     // Who comes back goes on; leaving again is told to nobody.
     let next = visit.answers(json!({"name": "Ada"})).await;
@@ -227,6 +229,8 @@ async fn abandon_marks_only_where_the_funnel_says_so() {
     assert_eq!(visit.column("case when abandoned_at is null then 0 else 1 end").await, 1);
     visit.abandon().await;
     assert_eq!(visit.column(abandoned).await, 1);
+    site.clock.advance(3_600_000);
+    site.cms.funnels().process_abandoned().await.unwrap();
     assert_eq!(
         (site.raised("formfunnel.abandoned").await, visit.happened("abandoned").await),
         (1, 2)

@@ -30,8 +30,10 @@ pub(crate) mod process_webhooks;
 pub(crate) mod queue;
 pub(crate) mod serve;
 pub(crate) mod start;
+pub(crate) mod status;
 pub(crate) mod tables;
 pub(crate) mod tasks;
+pub(crate) mod theme;
 #[cfg(feature = "tui")]
 pub(crate) mod tui;
 pub(crate) mod users;

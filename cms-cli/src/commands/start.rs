@@ -10,8 +10,7 @@ use crate::{
 };
 
 pub(crate) fn run(flags: &Flags, out: &Output) -> Done {
-    let found =
-        folder::settings(flags.dir(), &[], out).is_ok_and(|loaded| folder::is_site(&loaded));
+    let found = folder::settings(flags.dir(), &[], out).is_ok_and(|loaded| loaded.is_site());
     let (state, next) = match Target::of(flags)? {
         Target::Folder(dir) if found => (format!("The site in {}", dir.display()), "cms serve"),
         Target::Folder(dir) => (

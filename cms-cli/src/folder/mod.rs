@@ -21,5 +21,5 @@ mod turn;
 pub(crate) use make::make;
 pub(crate) use open::{add_shop, as_is, bring_up_to_date, builder};
 pub(crate) use report::Report;
-pub(crate) use settings::{existing, is_site, settings};
+pub(crate) use settings::{existing, settings};
 pub(crate) use turn::take_turn;

@@ -57,7 +57,8 @@ pub(super) async fn complete(local: &Path, loaded: &Loaded, report: &mut Report)
     Ok(())
 }
 
-/// Fails when the database has users: then the secrets existed and are lost.
+/// Fails when the database needs a secret that is missing: passwords of users need the salt, sealed
+/// values the key. Then it existed and is lost.
 async fn refuse_if_used(loaded: &Loaded, missing: &[&str]) -> Done {
     if matches!(loaded.settings.database()?, Database::Sqlite { path, .. } if !path.exists()) {
         return Ok(());
@@ -65,17 +66,18 @@ async fn refuse_if_used(loaded: &Loaded, missing: &[&str]) -> Done {
     bring_up_to_date(loaded.settings.clone()).await?;
     let cms = as_is(loaded.settings.clone()).await?;
     let users = cms.accounts().users(&Paging::first(1)).await;
+    let sealed = cms.sealed_values().await;
     cms.close().await;
-    if users?.data.is_empty() {
-        return Ok(());
-    }
-    let what = format!(
-        "{} is missing, and users in the database depend on the lost value",
-        missing.join(" and ")
-    );
+    let needs = [
+        ("password_salt", !users?.data.is_empty(), "users in the database depend on"),
+        ("encryption_key", sealed?.lost > 0, "sealed values in the database depend on"),
+    ];
+    let lost = needs.iter().find(|(name, is_used, _)| *is_used && missing.contains(name));
+    let Some((name, _, depend)) = lost else { return Ok(()) };
+    let what = format!("{name} is missing, and {depend} the lost value");
     Err(Failure::new(Exit::Refused, what).hint(
-        "put cms.local.toml back from a backup; \
-             if you set a new password_salt by hand, every user needs a new password",
+        "put cms.local.toml back from a backup; with a new secret, cms doctor tells what is to be \
+         made anew",
     ))
 }
 

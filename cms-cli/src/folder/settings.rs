@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use cms_core::settings::{Loaded, Origin, Settings, environment};
+use cms_core::settings::{Loaded, Settings, environment};
 
 use crate::output::{Done, Exit, Failure, Output};
 
@@ -19,22 +19,10 @@ pub(crate) fn settings(dir: &Path, overrides: &[(&str, String)], out: &Output) -
 /// would create a database there.
 pub(crate) fn existing(dir: &Path, overrides: &[(&str, String)], out: &Output) -> Done<Loaded> {
     let loaded = settings(dir, overrides, out)?;
-    if is_site(&loaded) {
+    if loaded.is_site() {
         return Ok(loaded);
     }
     let shown = dir.display();
     Err(Failure::new(Exit::NotFound, format!("there is no site in {shown}: it has no cms.toml"))
         .hint(format!("cms init --dir {shown}, or name another site: --dir FOLDER or --url URL")))
-}
-
-/// Whether the folder holds a site, or the environment names its database.
-pub(crate) fn is_site(loaded: &Loaded) -> bool {
-    let file = |name| loaded.dir.join(name).is_file();
-    let named = |key| {
-        loaded
-            .origins
-            .get(key)
-            .is_some_and(|entry| entry.origin != Origin::Default && !entry.value.is_empty())
-    };
-    file("cms.toml") || file("cms.local.toml") || named("database_url") || named("db_host")
 }

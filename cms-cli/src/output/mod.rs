@@ -4,6 +4,7 @@
 //! printer      the only place that prints: data to standard output, the rest to standard error
 //! style        colours by meaning
 //! exit         exit codes
+//! findings     what the checks of a site found
 //! failure      why a command ended with another code than 0
 //! table        records as tables, or tab-separated in a pipe
 //! record       records as the API sent them, column by column
@@ -19,6 +20,7 @@ mod count;
 pub(crate) mod csv_text;
 mod exit;
 mod failure;
+pub(crate) mod findings;
 mod printer;
 mod progress;
 pub(crate) mod record;

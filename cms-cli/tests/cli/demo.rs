@@ -129,6 +129,11 @@ fn both_plugins_are_in_service(dir: &std::path::Path) {
     assert_eq!(products["meta"]["total"], 8);
     let ran = cms(dir, &["tasks", "run", "cancel", "--json"]).json();
     assert_eq!(ran["data"]["outcome"], "done", "{ran}");
+    // One of them is part of the program, so its folder needs no plugin.json.
+    let doctor = cms(dir, &["doctor", "--quiet"]).ok();
+    let others = |line: &&str| !line.starts_with("warning\tadministrators\t");
+    assert_eq!(doctor.lines().filter(others).collect::<Vec<_>>(), [""; 0], "{doctor}");
+    cms(dir, &["status"]).ok();
     let server = Served::start(dir, &[]);
     for (path, name) in [("blog_categories", "title"), ("bikeshop_products", "name")] {
         let call = format!("curl -gsS '{}/api/{path}'", server.url);

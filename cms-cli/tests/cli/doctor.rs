@@ -17,7 +17,7 @@ use crate::{
 
 /// What must stay while `cms doctor` runs: variables, a limit on open files, a lock, a listener.
 #[derive(Default)]
-struct Held {
+pub(crate) struct Held {
     variables: Vec<(&'static str, String)>,
     open_files: Option<u32>,
     _kept: Option<Box<dyn Any>>,
@@ -43,7 +43,7 @@ impl Held {
 struct Broken {
     how: &'static str,
     by: fn(&Path) -> Held,
-    /// State and name of the check that says so; all others are good.
+    /// Level and name of the check that says so; all others are good.
     says: (&'static str, &'static str),
     /// Words of what is found.
     found: &'static str,
@@ -68,30 +68,30 @@ macro_rules! broken {
     };
 }
 
-fn write(path: &Path, text: &str) -> Held {
+pub(crate) fn write(path: &Path, text: &str) -> Held {
     fs::create_dir_all(path.parent().expect("a folder")).expect("a folder");
     fs::write(path, text).expect("written");
     Held::default()
 }
 
-fn change(path: &Path, old: &str, new: &str) -> Held {
+pub(crate) fn change(path: &Path, old: &str, new: &str) -> Held {
     let text = fs::read_to_string(path).expect("text");
     assert!(text.contains(old), "{old} is not in {text}");
     write(path, &text.replace(old, new))
 }
 
-fn mode(path: &Path, mode: u32) -> Held {
+pub(crate) fn mode(path: &Path, mode: u32) -> Held {
     fs::set_permissions(path, fs::Permissions::from_mode(mode)).expect("a mode");
     Held::default()
 }
 
-fn statement(dir: &Path, statement: &'static str) -> Held {
+pub(crate) fn statement(dir: &Path, statement: &'static str) -> Held {
     sql(dir, statement);
     Held::default()
 }
 
 /// Gives the local file another value for a secret.
-fn secret(dir: &Path, name: &str, value: &str) -> Held {
+pub(crate) fn secret(dir: &Path, name: &str, value: &str) -> Held {
     let path = dir.join("cms.local.toml");
     let text = fs::read_to_string(&path).expect("text");
     let line = text.lines().find(|line| line.starts_with(name)).expect("the secret").to_owned();
@@ -99,7 +99,7 @@ fn secret(dir: &Path, name: &str, value: &str) -> Held {
     change(&path, &line, &new)
 }
 
-fn plugin(dir: &Path, manifest: &str) -> Held {
+pub(crate) fn plugin(dir: &Path, manifest: &str) -> Held {
     write(&dir.join("plugins/shop/plugin.json"), manifest)
 }
 
@@ -112,7 +112,7 @@ fn bytes(dir: &Path, change: impl Fn(&mut Vec<u8>)) -> Held {
 }
 
 /// A port that somebody listens at, who answers nothing.
-fn taken() -> (TcpListener, String) {
+pub(crate) fn taken() -> (TcpListener, String) {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
     let address = listener.local_addr().expect("an address").to_string();
     (listener, address)
@@ -125,93 +125,93 @@ const SITES: &[Broken] = &[
             fs::remove_file(dir.join(name)).expect("removed");
         }
         Held::default()
-    }, fail "settings", "there is no cms.toml in", "cms init"),
+    }, error "settings", "there is no cms.toml in", "cms init"),
     broken!("a mistyped key", |dir| write(&dir.join("cms.toml"), "lisen = \"x\"\n"),
-        fail "settings", "did you mean `listen`", "correct the setting"),
+        error "settings", "did you mean `listen`", "correct the setting"),
     broken!("no TOML", |dir| write(&dir.join("cms.toml"), "listen = \n"),
-        fail "settings", "cms.toml:1", "correct the setting"),
+        error "settings", "cms.toml:1", "correct the setting"),
     broken!("a time zone that is none", |_dir| Held::variable("CMS_TIMEZONE", "Europe/Nowhere"),
-        fail "settings", "timezone", "correct the setting"),
+        error "settings", "timezone", "correct the setting"),
     broken!("two databases", |_dir| Held::variable("CMS_DATABASE_URL", "sqlite://data/cms.db")
         .and("CMS_DB_HOST", "db").and("CMS_DB_USER", "u").and("CMS_DB_DB", "d"),
-        fail "settings", "must not be set together", "correct the setting"),
+        error "settings", "must not be set together", "correct the setting"),
     broken!("a mistyped variable", |_dir| Held::variable("CMS_LISEN", "x"),
-        warn "settings", "CMS_LISEN", "correct or remove the variable"),
+        warning "variables", "CMS_LISEN", "correct or remove the variable"),
     broken!("no salt", |dir| secret(dir, "password_salt", ""),
-        fail "password_salt", "missing", "cms init"),
+        error "password_salt", "missing, and users", "from a backup"),
     broken!("another salt", |dir| secret(dir, "password_salt", "another"),
-        fail "password_salt", "changed: 1 of 1 users cannot log in",
+        error "password_salt", "changed: 1 of 1 users cannot log in",
         "put the old password_salt back"),
     broken!("no encryption key", |dir| secret(dir, "encryption_key", ""),
-        fail "encryption_key", "missing", "cms init"),
+        error "encryption_key", "missing, and 1 sealed values", "from a backup"),
     broken!("another encryption key",
         |dir| secret(dir, "encryption_key", "AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8="),
-        fail "encryption_key", "does not open 1 of 1 sealed values",
+        error "encryption_key", "does not open 1 of 1 sealed values",
         "put the old encryption_key back"),
     broken!("an encryption key that is none", |dir| secret(dir, "encryption_key", "c2hvcnQ="),
-        fail "settings", "base64 of 32 bytes", "correct the setting"),
+        error "settings", "base64 of 32 bytes", "correct the setting"),
     // files
     broken!("secrets that others can read", |dir| mode(&dir.join("cms.local.toml"), 0o644),
-        fail "cms.local.toml", "mode 0644", "chmod 600"),
+        error "settings_files", "mode 0644", "chmod 600"),
     broken!("a data folder that others can read", |dir| mode(&dir.join("data"), 0o755),
-        warn "files", "data has mode 0755", "chmod go="),
+        warning "files", "data has mode 0755", "chmod go="),
     broken!("a database that others can read", |dir| mode(&dir.join("data/cms.db"), 0o640),
-        warn "files", "cms.db has mode 0640", "chmod go="),
+        warning "files", "cms.db has mode 0640", "chmod go="),
     broken!("a data folder that is none", |dir| {
         let url = format!("sqlite://{}/data/cms.db", dir.display());
         let database = Held::variable("CMS_DATABASE_URL", url);
         database.and("CMS_DIRS__DATA", "cms.toml")
-    }, fail "data folder", "it is no folder", "create it"),
+    }, error "data_folder", "it is no folder", "let dirs.data name a folder"),
     broken!("no data folder", |dir| {
         let url = format!("sqlite://{}/data/cms.db", dir.display());
         let database = Held::variable("CMS_DATABASE_URL", url);
         database.and("CMS_DIRS__DATA", "elsewhere")
-    }, fail "data folder", "No such file", "create it"),
+    }, error "data_folder", "No such file", "mkdir -p -m 700"),
     broken!("no room", |_dir| Held::variable("CMS_DIRS__MEDIA", "/proc"),
-        fail "disk space", "0 MiB are free in /proc", "make room"),
+        error "disk_space", "0 MiB are free in /proc", "make room"),
     // the machine
     broken!("few open files", |_dir| Held { open_files: Some(64), ..Held::default() },
-        warn "open files", "the limit of 64 leaves 16 connections", "LimitNOFILE=4128"),
+        warning "open_files", "the limit of 64 leaves 16 connections", "LimitNOFILE=4128"),
     broken!("a port that another program has", |_dir| {
         let (listener, address) = taken();
         Held::variable("CMS_LISTEN", address).keeping(listener)
-    }, fail "listen", "in use", "end the other program"),
+    }, error "listen", "in use", "end the other program"),
     broken!("an address of another machine", |_dir| Held::variable("CMS_LISTEN", "192.0.2.1:8080"),
-        fail "listen", "192.0.2.1:8080", "an address of this machine"),
+        error "listen", "192.0.2.1:8080", "an address of this machine"),
     broken!("Redis away", |_dir| Held::variable("CMS_REDIS_URL", "redis://127.0.0.1:1/")
         .and("CMS_LIMITER__STORE", "redis"),
-        fail "redis", "refused", "start Redis"),
+        error "redis", "refused", "start Redis"),
     broken!("a Redis that answers nothing", |_dir| {
         let (listener, address) = taken();
         Held::variable("CMS_REDIS_URL", format!("redis://{address}/"))
             .and("CMS_CACHE__STORE", "redis").keeping(listener)
-    }, fail "redis", "cannot be reached", "start Redis"),
+    }, error "redis", "cannot be reached", "start Redis"),
     // the database
     broken!("no database file", |dir| {
         fs::remove_file(dir.join("data/cms.db")).expect("removed");
         Held::default()
-    }, fail "database", "There is no database file", "cms migrate up makes a new one"),
+    }, error "database", "There is no database file", "put the file back"),
     broken!("a file that is no database",
         |dir| write(&dir.join("data/cms.db"), &"text ".repeat(9_999)),
-        fail "database", "file is not a database", RESTORE),
+        error "database", "file is not a database", RESTORE),
     broken!("half a database", |dir| bytes(dir, |file| file.truncate(file.len() / 2)),
-        fail "database", "malformed", RESTORE),
+        error "database", "malformed", RESTORE),
     broken!("a damaged page", |dir| bytes(dir, |file| {
         let last = file.len() - 4096;
         file[last..].fill(0xa5);
-    }), fail "database intact", "", RESTORE),
+    }), error "database_intact", "", RESTORE),
     broken!("a server that is away",
         |_dir| Held::variable("CMS_DATABASE_URL", "postgres://127.0.0.1:1/d"),
-        fail "database", "onnection refused", "check database_url"),
+        error "database", "onnection refused", "nothing listens at 127.0.0.1:1: start PostgreSQL"),
     broken!("an old schema", |dir| statement(dir,
         "delete from cms_migrations where version = (select max(version) from cms_migrations)"),
-        fail "migrations", "1 pending", "cms migrate up"),
+        error "migrations", "1 pending", "cms migrate up"),
     broken!("a newer schema", |dir| statement(dir,
         "insert into cms_migrations values (99, 'future', 'x', 0)"),
-        fail "database", "step 99", "or a newer one"),
+        error "database", "step 99", "or a newer one"),
     broken!("a migration that was edited", |dir| statement(dir,
         "update cms_migrations set checksum = 'x' where version = 1"),
-        fail "database", "was edited", "the version of cms that made this schema"),
+        error "database", "was edited", "the version of cms that made this schema"),
     broken!("a database that another program locks", |dir| {
         let runtime = tokio::runtime::Runtime::new().expect("a runtime");
         let path = dir.join("data/cms.db");
@@ -223,51 +223,51 @@ const SITES: &[Broken] = &[
             connection
         });
         Held::default().keeping((locked, runtime))
-    }, fail "database writable", "locked", "end programs that keep it locked"),
+    }, error "database_writable", "locked", "end the program that keeps it locked"),
     broken!("a clock that was set back", |dir| statement(dir,
         "update cms_audit set created_at = created_at + 90000000 where id = 1"),
-        fail "database clock", "younger than this clock", "set the clocks"),
+        error "database_clock", "younger than this clock", "set the clocks"),
     // plugins
     broken!("a manifest that is no JSON", |dir| plugin(dir, "{"),
-        fail "plugin", "shop: line 1", "do what the message says"),
+        error "plugin", "shop: line 1", "do what the message says"),
     broken!("a type that is none", |dir| plugin(dir,
         r#"{"id": "shop", "tables": [{"name": "t",
             "columns": [{"name": "x", "type": "string"}]}]}"#),
-        fail "plugin", "/tables/0/columns/0/type", "do what the message says"),
+        error "plugin", "/tables/0/columns/0/type", "do what the message says"),
     broken!("a plugin in a folder of another name", |dir| plugin(dir, r#"{"id": "store"}"#),
-        fail "plugin", "the folder is named", "do what the message says"),
+        error "plugin", "the folder is named", "do what the message says"),
     broken!("tables that are not made", |dir| plugin(dir,
         r#"{"id": "shop", "tables": [{"name": "t", "columns": [{"name": "x", "type": "text"}]}]}"#),
-        fail "plugin", "cms migrate up", "do what the message says"),
+        error "plugin", "cms migrate up", "`cms migrate up`"),
     broken!("a plugin that would lose data", |dir| change(&dir.join("plugins/notes/plugin.json"),
         r#"{"name": "text", "type": "text"}, "#, ""),
-        fail "plugin", "data would be lost", "do what the message says"),
+        error "plugin", "data would be lost", "do what the message says"),
     broken!("an adopted table that is not there", |dir| plugin(dir,
         r#"{"id": "shop", "tables": [{"name": "t", "adopt": true}]}"#),
-        fail "plugin", "no table \"t\" to adopt", "do what the message says"),
+        error "plugin", "no table \"t\" to adopt", "do what the message says"),
     broken!("a manifest that is a folder", |dir| {
         fs::create_dir_all(dir.join("plugins/shop/plugin.json")).expect("a folder");
         Held::default()
-    }, fail "plugin", "shop: plugin.json is no file", "do what the message says"),
+    }, error "plugin", "shop: plugin.json is no file", "do what the message says"),
     broken!("a manifest that leads nowhere", |dir| {
         fs::create_dir_all(dir.join("plugins/shop")).expect("a folder");
         symlink("nowhere", dir.join("plugins/shop/plugin.json")).expect("a link");
         Held::default()
-    }, fail "plugin", "shop: plugin.json: No such file", "do what the message says"),
+    }, error "plugin", "shop: plugin.json: No such file", "do what the message says"),
     broken!("plugins that are no folder", |_dir| Held::variable("CMS_DIRS__PLUGINS", "cms.toml"),
-        fail "plugin", "the folder cannot be read", "do what the message says"),
+        error "plugin", "the folder cannot be read", "do what the message says"),
     broken!("a plugin without a manifest", |dir| {
         fs::create_dir_all(dir.join("plugins/shop")).expect("a folder");
         Held::default()
-    }, warn "plugins", "shop has no plugin.json", "add one"),
+    }, warning "plugin", "shop has no plugin.json", "add one"),
     // people
     broken!("nobody who may administer",
         |dir| statement(dir, "update cms_users set active = false"),
-        warn "administrators", "nobody can log in", "cms init --admin"),
+        warning "administrators", "nobody can log in", "cms init --admin"),
 ];
 
 /// A site with an administrator, a webhook and a plugin, and nothing wrong.
-fn sound() -> tempfile::TempDir {
+pub(crate) fn sound() -> tempfile::TempDir {
     let dir = site();
     let at = dir.path();
     cms_with(at, &["init", "--admin", "ana", "--password-stdin"], PASSWORD).ok();
@@ -279,7 +279,7 @@ fn sound() -> tempfile::TempDir {
     dir
 }
 
-fn doctor(dir: &Path, held: &Held) -> Run {
+pub(crate) fn doctor(dir: &Path, held: &Held) -> Run {
     let mut plain = command(dir);
     plain.arg("doctor").envs(held.variables.iter().cloned());
     let Some(limit) = held.open_files else { return finish(plain, None) };
@@ -297,7 +297,7 @@ fn doctor(dir: &Path, held: &Held) -> Run {
 }
 
 /// State, name, finding and remedy of each check.
-fn checks(run: &Run) -> Vec<[&str; 4]> {
+pub(crate) fn checks(run: &Run) -> Vec<[&str; 4]> {
     run.out
         .lines()
         .map(|line| {
@@ -348,7 +348,7 @@ fn judged(sound: &Path, broken: &Broken) -> Option<String> {
     };
     let what = if content(dir.path()) != before {
         "the site was changed"
-    } else if run.code != i32::from(broken.says.0 == "fail") {
+    } else if run.code != i32::from(broken.says.0 == "error") {
         "the exit code is wrong"
     } else if names != BTreeSet::from([broken.says]) {
         "another check says so"

@@ -222,6 +222,7 @@ pub(crate) const ORDINARY: &[Call] = &[
     ("migrate status", &[], ""),
     ("migrate up", &[], ""),
     ("doctor", &[], ""),
+    ("status", &[], ""),
     ("version", &[], ""),
     ("completions", &["bash"], ""),
     ("exit-codes", &[], ""),

@@ -11,13 +11,13 @@ use serde_json::Value as Json;
 use crate::support::{command, finish, site};
 
 /// `cms mail sink`, killed when dropped.
-struct Sink {
+pub(crate) struct Sink {
     child: Child,
-    url: String,
+    pub(crate) url: String,
 }
 
 impl Sink {
-    fn start(dir: &Path, args: &[&str]) -> Self {
+    pub(crate) fn start(dir: &Path, args: &[&str]) -> Self {
         let mut command = command(dir);
         command.args(["mail", "sink", "--port", "0"]).args(args);
         let mut child = command.spawn().expect("cms starts");

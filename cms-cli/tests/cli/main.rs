@@ -16,6 +16,7 @@ mod leaves;
 mod login;
 mod mail;
 mod media;
+mod mended;
 mod origins;
 mod pages;
 mod plugins;

@@ -101,11 +101,12 @@ fn doctor_finds_what_is_wrong_and_says_how_to_mend_it() {
     .expect("written");
     let run = cms(dir.path(), &["doctor"]).fails(1);
     assert!(
-        run.out.contains("fail\tcms.local.toml\tmode 0644") && run.out.contains("chmod 600"),
+        run.out.contains("error\tsettings_files\tcms.local.toml has mode 0644")
+            && run.out.contains("chmod 600"),
         "{run:?}"
     );
     assert!(
-        run.out.contains("fail\tplugin\tbroken: ") && run.out.contains("ok\tplugin\tnotes"),
+        run.out.contains("error\tplugin\tbroken: ") && run.out.contains("ok\tplugin\tnotes"),
         "{run:?}"
     );
     fs::write(dir.path().join("cms.toml"), "lisen = \"x\"\n").expect("written");

@@ -204,24 +204,28 @@ impl Served {
 
     /// At this address.
     pub(crate) fn start_at(dir: &Path, listen: &str, args: &[&str]) -> Self {
-        let mut child = command(dir)
-            .args(["serve", "--listen", listen])
-            .args(args)
-            .spawn()
-            .expect("cms starts");
+        let mut serve = command(dir);
+        serve.args(["serve", "--listen", listen]).args(args);
+        Self::started(serve).unwrap_or_else(|said| panic!("no ready line, only {said:?}"))
+    }
+
+    /// Any command that serves; what it said when it ended before it was ready.
+    pub(crate) fn started(mut serve: Command) -> Result<Self, Vec<String>> {
+        let mut child = serve.spawn().expect("cms starts");
         let mut lines = BufReader::new(child.stderr.take().expect("stderr")).lines();
         let mut before_ready = Vec::new();
         let url = loop {
-            let line = lines
-                .next()
-                .unwrap_or_else(|| panic!("no ready line, only {before_ready:?}"))
-                .expect("a line");
+            let Some(line) = lines.next() else {
+                let _ = child.wait();
+                return Err(before_ready);
+            };
+            let line = line.expect("a line");
             match line.strip_prefix("ready ") {
                 Some(url) => break url.to_owned(),
                 None => before_ready.push(line),
             }
         };
-        Self { child, url, before_ready }
+        Ok(Self { child, url, before_ready })
     }
 
     /// Sends SIGTERM; returns the exit code and the standard output.

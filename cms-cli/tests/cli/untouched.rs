@@ -38,6 +38,7 @@ const OPEN_NOTHING: &[&str] = &[
     "mail sink",
     "plugins check",
     "plugins schema",
+    "status",
     "tui",
     "version",
     "webhooks listen",

@@ -1,6 +1,6 @@
 //! `cms users`, `groups`, `auth`, `init --admin`, and what `doctor` finds about them.
 
-use std::{fs, path::Path};
+use std::{fs, os::unix::fs::PermissionsExt, path::Path};
 
 use serde_json::Value as Json;
 
@@ -210,7 +210,7 @@ fn a_changed_salt_is_named_and_a_used_one_not_replaced() {
     let at = dir.path();
     let warned = cms(at, &["doctor"]).ok();
     assert!(
-        warned.contains("warn\tadministrators\t") && warned.contains("cms init --admin"),
+        warned.contains("warning\tadministrators\t") && warned.contains("cms init --admin"),
         "{warned}"
     );
     cms_with(at, &["init", "--admin", "ana", "--password-stdin"], PASSWORD).ok();
@@ -225,7 +225,7 @@ fn a_changed_salt_is_named_and_a_used_one_not_replaced() {
     write(&good.replace("password_salt = \"", "password_salt = \"x"));
     let run = cms(at, &["doctor"]).fails(1);
     assert!(
-        run.out.contains("fail\tpassword_salt\tchanged: 1 of 1 users cannot log in"),
+        run.out.contains("error\tpassword_salt\tchanged: 1 of 1 users cannot log in"),
         "{run:?}"
     );
 
@@ -245,6 +245,10 @@ fn a_changed_salt_is_named_and_a_used_one_not_replaced() {
     let salt = good.lines().find(|line| line.starts_with("password_salt")).expect("a salt");
     let key = good.lines().find(|line| line.starts_with("encryption_key")).expect("a key");
     fs::write(at.join("cms.toml"), format!("{salt}\n{key}\n")).expect("written");
+    // It holds secrets now.
+    let run = cms(at, &["doctor"]).fails(1);
+    assert!(run.out.contains("error\tsettings_files\tcms.toml has mode 0644"), "{run:?}");
+    fs::set_permissions(at.join("cms.toml"), fs::Permissions::from_mode(0o600)).expect("a mode");
     cms(at, &["init"]).ok();
     assert!(!local(at).contains("\npassword_salt"), "{}", local(at));
     assert!(cms(at, &["doctor"]).ok().contains("ok\tpassword_salt\t"));

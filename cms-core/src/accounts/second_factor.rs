@@ -58,7 +58,7 @@ impl Accounts {
 }
 
 impl Accounts {
-    /// Whether the secret of each authenticator opens.
+    /// Whether the secrets of the first authenticators open.
     pub(crate) async fn totp_open(&self) -> Result<Vec<bool>> {
         let sealed = logins::all_totp(self.0.base.db()).await?;
         Ok(sealed.iter().map(|(user, sealed)| self.open_totp(*user, sealed).is_ok()).collect())

@@ -14,6 +14,7 @@ mod lock;
 #[cfg_attr(not(all(feature = "sqlite", target_os = "linux")), path = "no_mark.rs")]
 mod mark;
 pub(crate) mod migrate;
+mod reach;
 mod record;
 mod schema;
 #[cfg_attr(not(feature = "postgres"), path = "no_server.rs")]
@@ -43,6 +44,7 @@ pub use known::Source;
 pub(crate) use known::{Known, Seen};
 pub(crate) use lock::Lock;
 pub use migrate::Migration;
+pub(crate) use reach::{Fault, place, remedy, writing};
 pub(crate) use record::{Record, field, read, record};
 pub use schema::{DbColumn, DbTable};
 pub(crate) use snapshot::Snapshot;

@@ -31,9 +31,11 @@ mod listed;
 mod number;
 mod options;
 mod phone;
+mod postal_code;
 mod public_field;
 mod scale;
 mod special;
+mod spelling;
 mod table;
 #[cfg(test)]
 mod tests;

@@ -138,7 +138,7 @@ pub(crate) async fn holding(
 ) -> Result<Vec<i64>> {
     let value = |name: &String| format!("coalesce(t.{}, '')", quote(name));
     let values: Vec<_> = columns.iter().map(value).collect();
-    let all = values.join(" || ' ' || ");
+    let all = joined(&values);
     let part = |table: &Placed| {
         format!("select t.page_id as page from {} t where {all} like $1", table.source)
     };
@@ -166,6 +166,19 @@ pub(crate) async fn after(
          where t.id > $1 order by t.id limit {most}"
     );
     db.all(AssertSqlSafe(sql), vec![after.into()]).await
+}
+
+/// The texts of expressions with blanks between, as a tree: SQLite takes no expression that is
+/// deeper than 1,000.
+fn joined(values: &[String]) -> String {
+    match values {
+        [] => "''".to_owned(),
+        [one] => one.clone(),
+        values => {
+            let (left, right) = values.split_at(values.len() / 2);
+            format!("({} || ' ' || {})", joined(left), joined(right))
+        }
+    }
 }
 
 fn selected(dialect: Dialect, tables: &[Placed], columns: &[String]) -> String {

@@ -83,6 +83,7 @@ statements! {
         "update cms_api_keys set active = active where id = $1 returning ", key_columns!()
     );
     GET = concat!("select ", key_columns!(), " from cms_api_keys where id = $1");
+    NAMED = "select id from cms_api_keys where name = $1 order by id limit 1";
     UPDATE = "update cms_api_keys set name = $2, expires_on = $3, active = $4, rights = $5 \
               where id = $1";
     DELETE = "delete from cms_api_keys where id = $1";
@@ -121,6 +122,12 @@ pub(super) async fn list(db: &Db, after: i64, limit: i64) -> Result<Vec<ApiKey>>
 
 pub(super) async fn get(db: &Db, id: i64) -> Result<Option<ApiKey>> {
     db.optional(GET, args![id]).await
+}
+
+/// The oldest key with this name.
+pub(super) async fn named(change: &mut Change, name: &str) -> Result<Option<i64>> {
+    let found: Option<(i64,)> = change.optional(NAMED, args![name]).await?;
+    Ok(found.map(|(id,)| id))
 }
 
 /// Reads and locks the key until this change ends.

@@ -170,6 +170,20 @@ impl Plugins {
         self.0.load().handlers.get(plugin)?.of_script(path)
     }
 
+    /// The ids of plugins in service with buttons or tasks that run a file.
+    pub(crate) fn with_scripts(&self) -> Vec<String> {
+        let has_files = |manifest: &Manifest| {
+            let buttons = manifest.buttons().into_iter();
+            let scripts = buttons.filter_map(|(_, button)| button.script.as_deref());
+            let mut files =
+                scripts.filter(|path| self.script_handler(&manifest.id, path).is_none());
+            files.next().is_some() || manifest.tasks.iter().any(|task| task.script.is_some())
+        };
+        let states = self.states();
+        let manifests = states.iter().filter_map(|state| state.manifest.as_deref());
+        manifests.filter(|one| has_files(one)).map(|one| one.id.clone()).collect()
+    }
+
     /// The code of a plugin in service that makes the content of a widget.
     pub(crate) fn widget_content(&self, widget: &str) -> Option<Arc<dyn WidgetContent>> {
         self.0.load().handlers.values().find_map(|own| own.widgets.get(widget).cloned())

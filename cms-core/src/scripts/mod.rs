@@ -136,6 +136,11 @@ impl Scripts {
         self.execute(place, (plugin, path, &file), input).await.map(drop)
     }
 
+    /// The program that runs scripts; None: it is not there.
+    pub(crate) fn interpreter(&self) -> Option<PathBuf> {
+        program::find(&self.0.base.settings().scripts.interpreter)
+    }
+
     /// Kills all scripts, and lets none begin. [`Cms::close`](crate::Cms::close) does this too.
     pub async fn close(&self) {
         self.0.closed.send_replace(true);
@@ -180,7 +185,7 @@ impl Scripts {
         input: Vec<u8>,
     ) -> Result<Vec<u8>> {
         let settings = self.0.base.settings();
-        let Some(program) = program::find(&settings.scripts.interpreter) else {
+        let Some(program) = self.interpreter() else {
             let interpreter = &settings.scripts.interpreter;
             let why = format!("cannot run: {interpreter} is not there, see scripts.interpreter");
             return Err(failed(plugin, path, &why, ""));

@@ -9,7 +9,7 @@ use std::{
 use toml::{Table, Value};
 
 use super::{
-    Origin, Origins, Settings, SettingsError, database,
+    Origin, Origins, Setting, Settings, SettingsError, database,
     defaults::{defaults, typed_settings},
     env::{self, NOT_SETTINGS},
     file::lines,
@@ -27,6 +27,20 @@ pub struct Loaded {
     pub warnings: Vec<String>,
     /// The site's folder, as given.
     pub dir: PathBuf,
+}
+
+impl Loaded {
+    /// Whether the folder holds a site, or the environment names its database.
+    #[must_use]
+    pub fn is_site(&self) -> bool {
+        let file = |name| self.dir.join(name).is_file();
+        let named = |key| {
+            let is_given =
+                |entry: &Setting| entry.origin != Origin::Default && !entry.value.is_empty();
+            self.origins.get(key).is_some_and(is_given)
+        };
+        file("cms.toml") || file("cms.local.toml") || named("database_url") || named("db_host")
+    }
 }
 
 struct Layered {
@@ -118,7 +132,7 @@ impl Layers {
         // A default is refused only when another setting is missing. A leading "default:" would
         // mislead.
         let given = |key: &str| origin(key).filter(|origin| *origin != Origin::Default);
-        if let Some(url) = &mut settings.site_url {
+        for url in [&mut settings.site_url, &mut settings.api_url].into_iter().flatten() {
             url.truncate(url.trim_end_matches('/').len());
         }
         settings.validate().map_err(|error| error.at(given))?;
@@ -132,6 +146,7 @@ impl Layers {
         if let Some(url) = &mut settings.database_url {
             *url = database::rooted(url, dir).map_err(|error| error.at(given))?;
         }
+        settings.folder = Some(dir.to_owned());
         let entries = self
             .values
             .into_iter()

@@ -19,7 +19,7 @@ mod origin;
 mod tables;
 mod validate;
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Deserializer};
 
@@ -71,6 +71,10 @@ pub struct Settings {
     /// the request's host.
     #[serde(deserialize_with = "unless_empty")]
     pub site_url: Option<String>,
+    /// Address of the service for themes and clients, without a trailing slash; a path is what a
+    /// proxy takes off. Default: [`Settings::site_url`].
+    #[serde(deserialize_with = "unless_empty")]
+    pub api_url: Option<String>,
     /// Name of the product as people read it, 1 to 64 bytes.
     pub product: String,
     /// Languages of the content, at least one; the first is the default.
@@ -151,6 +155,9 @@ pub struct Settings {
     pub encryption_key: Option<Secret>,
     /// Earlier encryption keys; they still decrypt.
     pub old_encryption_keys: Vec<Secret>,
+    /// The folder that they were read from; none for settings built in code.
+    #[serde(skip)]
+    pub folder: Option<PathBuf>,
 }
 
 impl Settings {

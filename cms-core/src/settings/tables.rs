@@ -336,4 +336,6 @@ pub struct Retention {
     pub submissions_days: u64,
     /// Revisions of a page, 1 to 10 000.
     pub page_revisions: u64,
+    /// Versions of a funnel, 10 to 10 000.
+    pub funnel_versions: u64,
 }

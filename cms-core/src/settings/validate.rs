@@ -38,7 +38,7 @@ impl Settings {
     }
 
     /// Each key with whether its rule holds, and the rule's text.
-    fn rules(&self) -> [(&'static str, bool, &'static str); 35] {
+    fn rules(&self) -> [(&'static str, bool, &'static str); 36] {
         let redis = self.redis_url.is_some();
         let need_redis = "must not be \"redis\" unless redis_url is set";
         let folder = "must name a folder";
@@ -57,6 +57,11 @@ impl Settings {
                 "site_url",
                 none_or(&self.site_url, is_site),
                 "must be an address without path or slash at the end, such as https://example.org",
+            ),
+            (
+                "api_url",
+                none_or(&self.api_url, |url| is_web(url) && !url.contains(['?', '#'])),
+                "must be an address such as https://api.example.org, without a query",
             ),
             (
                 "product",
@@ -183,7 +188,7 @@ impl Settings {
     }
 
     /// Each numeric key with its value, minimum and maximum.
-    fn ranges(&self) -> [(&'static str, u64, u64, u64); 31] {
+    fn ranges(&self) -> [(&'static str, u64, u64, u64); 32] {
         let (http, scripts, keep) = (&self.http, &self.scripts, &self.retention);
         [
             ("http.body_limit_bytes", http.body_limit_bytes as u64, 1, GIB),
@@ -222,6 +227,8 @@ impl Settings {
             ("retention.task_runs_days", keep.task_runs_days, 1, CENTURY_D),
             ("retention.submissions_days", keep.submissions_days, 1, CENTURY_D),
             ("retention.page_revisions", keep.page_revisions, 1, 10_000),
+            // A visit may begin with a version that was replaced in the same instant.
+            ("retention.funnel_versions", keep.funnel_versions, 10, 10_000),
         ]
     }
 }

@@ -9,6 +9,7 @@ use super::{
     Cms, Rooms,
     background::own_tasks,
     building::Building,
+    checks::kept::Kept,
     follow::{follow, refresh},
     plugins::Opening,
 };
@@ -33,6 +34,7 @@ use crate::{
     scripts::Scripts,
     settings::{Settings, SettingsError},
     tasks::Tasks,
+    theme::Theme,
     traffic::{
         cache::Cache, idempotency::Idempotency, limiter::Limiter, origins::Origins, redis::Redis,
     },
@@ -154,10 +156,12 @@ impl Builder {
         let funnels = Funnels::new(&base, &mail);
         let pages = Pages::new(&base, &items, &known);
         let media = Media::new(&base, &items, &pages)?;
+        let keys = Keys::new(&base, &endpoints);
         let own = own_tasks(&funnels, &media, &pages);
         let rooms = Rooms {
             audit: AuditLog::new(&base),
-            keys: Keys::new(&base, &endpoints),
+            theme: Theme::new(&base, &endpoints, &keys),
+            keys,
             accounts: Accounts::new(&base),
             limiter: Limiter::new(settings, redis.as_ref(), base.clock().clone()),
             origins: Origins::new(&base),
@@ -179,6 +183,7 @@ impl Builder {
             building: Building::default(),
             reapplied,
             restarts: Restarts::default(),
+            kept: Kept::default(),
             registry,
             base,
         };

@@ -19,7 +19,7 @@ use tokio::sync::watch;
 
 pub use background::{Background, Work};
 pub use builder::Builder;
-pub use checks::{SealedValues, ping_redis};
+pub use checks::{CHECKS, Check, Door, Finding, Level, Place, SealedValues, examine, worst};
 pub use reload::Difference;
 
 use crate::{
@@ -28,7 +28,7 @@ use crate::{
     accounts::Accounts,
     base::Base,
     content::{Registry, Tables},
-    db::{Db, Migration},
+    db::{Db, Migration, watched},
     forms::Forms,
     funnels::Funnels,
     ground::Cursors,
@@ -42,6 +42,7 @@ use crate::{
     scripts::Scripts,
     settings::Settings,
     tasks::Tasks,
+    theme::Theme,
     traffic::{cache::Cache, idempotency::Idempotency, limiter::Limiter, origins::Origins},
     webhooks::Webhooks,
 };
@@ -101,7 +102,9 @@ struct Rooms {
     forms: Forms,
     funnels: Funnels,
     webhooks: Webhooks,
+    theme: Theme,
     restarts: Restarts,
+    kept: checks::kept::Kept,
 }
 
 impl Cms {
@@ -161,6 +164,12 @@ impl Cms {
     #[must_use]
     pub fn webhooks(&self) -> &Webhooks {
         &self.0.webhooks
+    }
+
+    /// What the build of a theme reads: variables, and the key of its server.
+    #[must_use]
+    pub fn theme(&self) -> &Theme {
+        &self.0.theme
     }
 
     /// Origins: websites whose pages may call.
@@ -311,16 +320,20 @@ impl Cms {
     /// # Errors
     /// As every write. Unwritten counters are kept.
     pub async fn flush(&self) -> Result<()> {
-        self.0.keys.flush().await
+        watched(self.0.keys.flush()).await
     }
 
     /// Removes rows older than `retention` says: replies, audit rows, runs of tasks, mails,
-    /// submissions of forms, links to drafts, events, deliveries, ended sessions. Returns the
+    /// submissions of forms, links to drafts, revisions of pages, versions of funnels, events, deliveries, ended sessions. Returns the
     /// number of rows. [`Cms::background`] calls this once a minute.
     ///
     /// # Errors
     /// As every write: the first of them. What the other rooms have to remove is gone all the same.
     pub async fn expire(&self) -> Result<u64> {
+        watched(self.remove_expired()).await
+    }
+
+    async fn remove_expired(&self) -> Result<u64> {
         let rooms = &*self.0;
         let (mut removed, mut first) = (0, None);
         // A room that cannot be cleared keeps no other from it.
@@ -337,7 +350,7 @@ impl Cms {
         note("mail", rooms.mail.expire().await);
         note("forms", rooms.forms.expire().await);
         note("pages", rooms.pages.expire().await);
-        note("funnels", rooms.funnels.sweep_deleted().await);
+        note("funnels", rooms.funnels.expire().await);
         note("webhooks", rooms.webhooks.expire().await);
         note("cache", rooms.cache.expire().await);
         note("accounts", rooms.accounts.expire().await);

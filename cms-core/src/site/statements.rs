@@ -4,7 +4,8 @@ use super::{Cms, checks};
 use crate::{
     Result, accounts, audit, change, content,
     db::{self, Dialect},
-    erasure, events, forms, funnels, keys, mail, media, pages, plugins, tasks, traffic, webhooks,
+    erasure, events, forms, funnels, keys, mail, media, pages, plugins, tasks, theme, traffic,
+    webhooks,
 };
 
 /// The statements of all modules.
@@ -36,6 +37,7 @@ fn all(dialect: Dialect) -> Vec<db::Statement> {
         tasks::sql::ALL,
         forms::sql::ALL,
         erasure::sql::ALL,
+        theme::sql::ALL,
         checks::sql::ALL,
     ]
     .concat();

@@ -13,7 +13,7 @@ use crate::{
     Actor, Change, Code, Error, Millis, Result,
     base::Base,
     crypto,
-    db::{Lock, args},
+    db::{Lock, args, watched},
     jobs,
 };
 
@@ -134,11 +134,11 @@ impl Claim {
     pub async fn keep(mut self, reply: Remember) {
         self.is_over = true;
         // A task of its own, which goes on when nobody waits.
-        let kept = tokio::spawn(async move {
+        let kept = tokio::spawn(watched(async move {
             if let Err(error) = self.persist(reply).await {
                 tracing::warn!(%error, "a reply is not kept: a repetition may do its work again");
             }
-        });
+        }));
         let _ = tokio::time::timeout(COURTESY, kept).await;
     }
 
@@ -176,8 +176,8 @@ impl Claim {
         // Side by side: the work may hold the one writer.
         tokio::select! {
             biased;
-            done = work => done,
-            never = self.renew() => match never {},
+            done = watched(work) => done,
+            never = watched(self.renew()) => match never {},
         }
     }
 
@@ -214,7 +214,7 @@ impl Drop for Claim {
         }
         let (base, (caller, key, token)) = (self.base.clone(), std::mem::take(&mut self.of));
         let Ok(runtime) = tokio::runtime::Handle::try_current() else { return };
-        runtime.spawn(async move {
+        runtime.spawn(watched(async move {
             let released = async {
                 let mut change = base.change(Actor::System).await?;
                 change.run(sql::RELEASE, args![caller, key, token]).await?;
@@ -223,7 +223,7 @@ impl Drop for Claim {
             if let Err(error) = released.await {
                 tracing::debug!(%error, "a request that ended without a reply is not released");
             }
-        });
+        }));
     }
 }
 

@@ -1,4 +1,4 @@
-//! `/healthz`, `/readyz`, `/metrics`
+//! `/healthz`, `/readyz`, `/metrics`, `/api/backend/status`
 
 use cms_core::{Code, Error, Result};
 
@@ -6,8 +6,8 @@ use crate::{
     call::Call,
     wire::{
         Data, Text,
-        health::{Alive, Ready},
-        parameters::AnyQuery,
+        health::{Alive, Findings, Ready},
+        parameters::{AnyQuery, NoQuery},
     },
 };
 
@@ -31,9 +31,16 @@ pub(crate) async fn ready(call: &Call<'_>, _: AnyQuery) -> Result<Data<Ready>> {
         mail: call.cms.mail().postman_state().to_owned(),
         scheduler: call.cms.tasks().scheduler_state().to_owned(),
         indexes: call.cms.indexes_state().to_owned(),
+        checks: call.cms.known_troubles().await,
         restarts: call.cms.restarts().into_iter().map(|(task, n)| (task.to_owned(), n)).collect(),
     };
     Ok(Data { data })
+}
+
+/// What the checks find: at most a second old.
+pub(crate) async fn status(call: &Call<'_>, _: NoQuery) -> Result<Data<Findings>> {
+    let findings = call.cms.status().await;
+    Ok(Data { data: Findings { level: cms_core::worst(&findings), findings } })
 }
 
 /// For loopback and `metrics_allow` only: how much a site is used is nobody else's business.

@@ -1,17 +1,23 @@
-//! `/healthz`, `/readyz`, `/metrics`
+//! `/healthz`, `/readyz`, `/metrics`, `/api/backend/status`
 
 use std::collections::BTreeMap;
 
+use cms_core::{Finding, Level};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{Data, NoBody, Text, operations, parameters::AnyQuery};
+use super::{
+    Data, NoBody, Text, operations,
+    parameters::{AnyQuery, NoQuery},
+};
 
 operations! {
     /// Whether the process is up.
     Healthz: AnyQuery, NoBody => Data<Alive>;
     /// Whether the database answers and has every migration.
     Readyz: AnyQuery, NoBody => Data<Ready>;
+    /// What the checks of the site find, each with its remedy.
+    Status: NoQuery, NoBody => Data<Findings>;
     /// Figures for Prometheus.
     Metrics: AnyQuery, NoBody => Text;
 }
@@ -53,4 +59,17 @@ pub struct Ready {
     pub indexes: String,
     /// Background tasks that failed and were started again, with how often. Empty when all is well.
     pub restarts: BTreeMap<String, u64>,
+    /// Checks that found something, with the worst level of each, as they were ten seconds ago at
+    /// most when this is asked all the time; null while nothing is known.
+    /// `GET /api/backend/status` tells more.
+    pub checks: Option<BTreeMap<String, Level>>,
+}
+
+/// What the checks of a site found.
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+pub struct Findings {
+    /// The worst level.
+    pub level: Level,
+    /// What each check found, in the order of docs/doctor.md.
+    pub findings: Vec<Finding>,
 }

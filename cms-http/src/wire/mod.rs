@@ -47,6 +47,7 @@ pub mod script;
 pub mod stream;
 pub mod tables;
 pub mod tasks;
+pub mod theme;
 pub mod user_groups;
 pub mod users;
 pub mod webhooks;

@@ -71,14 +71,20 @@ async fn home_says_what_there_is_to_do() {
     ana.press("1 j Enter").await.sees("Inbox · state:new @nobody").sees("1 of 7");
     // Mails and tasks are the operator's.
     let mut operator = Operator::sits_down(&site).await;
-    let failed = json!([{"id": 7, "to": "a@example.org", "subject": "x", "status": "failed"}]);
-    let run = json!({"outcome": "failed", "error": "exit status 1"});
-    let task = json!([{"plugin": "shop", "name": "sync", "last_run": run}]);
-    operator.canned.extend([("/mail/log", Ok(failed)), ("/backend/tasks", Ok(task))]);
-    operator.press("F5").await.sees("✗ 1 mail was given up within 7 days");
+    let finding = |check: &str, level: &str, found: &str, about: &str| {
+        json!({
+            "check": check, "level": level, "found": found, "remedy": "", "about": about,
+        })
+    };
+    let findings = json!({"level": "error", "findings": [
+        finding("mail", "warning", "1 mail was given up within 7 days", "failed"),
+        finding("tasks", "error", "Task sync of shop failed: exit status 1", "shop/sync"),
+    ]});
+    operator.canned.extend([("/backend/status", Ok(findings))]);
+    operator.press("F5").await.sees("◐ 1 mail was given up within 7 days");
     operator.sees("✗ Task sync of shop failed: exit status 1");
-    operator.press("g Enter").await.sees("Mails · status:failed since:7d");
-    operator.press("1 g j Enter").await.sees("┌ Tasks ").sees("▶ ");
+    operator.press("g j Enter").await.sees("Mails · status:failed since:7d");
+    operator.press("1 g Enter").await.sees("┌ Tasks ").sees("▶ ");
 }
 
 /// Filters, marks three, sets their state, takes it back, notes, assigns, reads the way, exports.

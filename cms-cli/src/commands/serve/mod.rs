@@ -52,7 +52,7 @@ pub(crate) async fn run(flags: &Flags, out: &Output, args: &ServeArgs) -> Done {
         // Reads the settings first, so that a mistyped flag leaves no half-made site behind.
         let loaded = folder::settings(&dir, &overrides, out)?;
         turn = Some(folder::take_turn(&dir, out)?);
-        if !folder::is_site(&loaded) {
+        if !loaded.is_site() {
             folder::make(&dir, &demo::LANGUAGES, out).await?;
         }
         let loaded = folder::settings(&dir, &[], out)?;

@@ -100,6 +100,14 @@ impl Dialect {
         }
     }
 
+    /// Whether the server is a standby, which only reads. `None`: there is no other server.
+    pub(crate) const fn standby(self) -> Option<&'static str> {
+        match self {
+            Self::Sqlite => None,
+            Self::Postgres => Some("select pg_is_in_recovery()"),
+        }
+    }
+
     /// Searches the whole database for damage; `ok` when there is none. `None`: the server does
     /// that by itself.
     pub(crate) const fn damage(self) -> Option<&'static str> {

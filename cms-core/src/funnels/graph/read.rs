@@ -192,16 +192,12 @@ fn step(config: &Map<String, Json>, faults: &mut Faults) -> Step {
             *one = Json::Null;
         }
     }
-    let read = Fields::read(&list.into()).or_else(|wrong| {
-        for fault in wrong {
-            if !twice.contains(&fault.field) {
-                let path = format!(".config_json.fields{}", fault.field);
-                faults.add(fault.code, &path, fault.message);
-            }
-        }
-        Fields::read(&Json::Array(Vec::new()))
-    });
-    Step { fields: read.unwrap_or_default() }
+    let (fields, wrong) = Fields::read_good(&list.into());
+    for fault in wrong.into_iter().filter(|fault| !twice.contains(&fault.field)) {
+        let path = format!(".config_json.fields{}", fault.field);
+        faults.add(fault.code, &path, fault.message);
+    }
+    Step { fields }
 }
 
 fn end(config: &Map<String, Json>, faults: &mut Faults) -> End {

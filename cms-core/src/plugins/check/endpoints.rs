@@ -5,7 +5,7 @@ use crate::plugins::manifest::{EndpointDeclaration, Method};
 
 /// Paths under `/api/` that the service itself answers, or will; with all that lies below. A test
 /// compares them with what is served.
-const CORE: [&str; 28] = [
+const CORE: [&str; 29] = [
     "pages",
     "menu",
     "settings",
@@ -29,6 +29,7 @@ const CORE: [&str; 28] = [
     "backend/pagebuilder",
     "backend/permissions",
     "backend/plugins",
+    "backend/status",
     "backend/tables",
     "backend/tasks",
     "backend/users",

@@ -188,7 +188,7 @@ impl Worker {
         let (job, subscription) = (claimed.job.clone(), claimed.subscription);
         let begun = site.base.clock().now();
         let span = tracing::debug_span!("delivery", job = job.id, subscription);
-        self.under_way.spawn(async move {
+        self.under_way.spawn(watched(async move {
             let made =
                 AssertUnwindSafe(attempt(&site, claimed, slot).instrument(span)).catch_unwind();
             // A panic counts as a failed attempt; otherwise the job would come back forever.
@@ -197,7 +197,7 @@ impl Worker {
                 (Attempt::failed("internal", why.to_owned()), None)
             });
             Ended { subscription, job, attempt, begun, slot, rest: None }
-        });
+        }));
     }
 
     /// Notes a finished attempt and begins the next job of its lane.

@@ -78,6 +78,10 @@ statements! {
     );
     OLD_SECRETS = "select id, old_secret from cms_webhook_subscriptions \
                    where old_secret is not null order by id limit 1000";
+    IN_TROUBLE = "select id, name, failure_count, active, disabled_reason \
+                  from cms_webhook_subscriptions where (active and failure_count > 0) \
+                  or (not active and disabled_reason is not null and disabled_reason <> $1) \
+                  order by active, id limit 20";
     LOCK = concat!(
         "update cms_webhook_subscriptions set active = active where id = $1 returning ",
         subscription_columns!()
@@ -142,6 +146,15 @@ pub(in crate::webhooks) async fn health_in(
 /// How the engine reads the health of a page: the lines of its plan.
 pub(in crate::webhooks) async fn health_plan(db: &Db) -> Result<Vec<String>> {
     db.plan(HEALTH.sql(), args![1_i64, 500_i64]).await
+}
+
+/// Subscriptions that fail, or are off for another reason than this: id, name, failures in a row,
+/// whether it is on, the reason.
+pub(in crate::webhooks) async fn in_trouble(
+    db: &Db,
+    besides: &str,
+) -> Result<Vec<(i64, String, i64, bool, Option<String>)>> {
+    db.all(IN_TROUBLE, args![besides]).await
 }
 
 /// Secrets whose grace lasts, each with its subscription.

@@ -1,6 +1,6 @@
 //! The looks that find what needs a hand, each a pure reading of one reply.
 
-use cms_http::wire::{auth, health, inbox, keys, mail, parameters, plugins, tasks, webhooks};
+use cms_http::wire::{auth, health, inbox, keys, parameters, plugins, webhooks};
 use serde_json::{Value as Json, json};
 
 use crate::{
@@ -13,58 +13,92 @@ use crate::{
     widgets::window::Row,
 };
 
+/// Who is asked for.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Whom {
+    /// Whoever may open the screen.
+    Everybody,
+    /// Administrators: the site's own checks find it.
+    Admins,
+    /// Whoever may open the screen and is no administrator, to whom the checks tell it.
+    Others,
+}
+
 /// One look.
 pub(super) struct Need {
     /// The screen that it is about: whoever may not open that is not asked for.
     noun: &'static str,
+    whom: Whom,
     pub(super) ask: fn(i64) -> Result<Calling, Fault>,
     pub(super) read: fn(&Reply, i64) -> Vec<Row>,
 }
 
 impl Need {
+    /// `rights` are None for an administrator.
     pub(super) fn may_be_asked(&self, rights: Option<&[String]>) -> bool {
-        find(&format!("go.{}", self.noun)).is_some_and(|go| go.right.is_held(rights))
+        let is_meant = match self.whom {
+            Whom::Everybody => true,
+            Whom::Admins => rights.is_none(),
+            Whom::Others => rights.is_some(),
+        };
+        is_meant && find(&format!("go.{}", self.noun)).is_some_and(|go| go.right.is_held(rights))
     }
 }
 
-pub(super) static LOOKS: [Need; 10] = [
+pub(super) static LOOKS: [Need; 9] = [
+    Need {
+        noun: "system",
+        whom: Whom::Admins,
+        ask: |_| get::<health::Status>(&parameters::NoQuery {}),
+        read: |reply, _| found(&reply.data),
+    },
     Need {
         noun: "webhooks",
+        whom: Whom::Others,
         ask: |_| get::<webhooks::Read>(&list()),
         read: |reply, now| hooks(&reply.data, now),
     },
     Need {
         noun: "queue",
+        whom: Whom::Others,
         ask: |_| get::<webhooks::Stats>(&parameters::NoQuery {}),
         read: |reply, now| depth(&reply.data, now),
     },
     Need {
         noun: "keys",
+        whom: Whom::Everybody,
         ask: |_| get::<keys::Read>(&list()),
         read: |reply, now| ending(&reply.data, now),
     },
     Need {
         noun: "attempts",
+        whom: Whom::Everybody,
         ask: |_| get::<auth::ListAttempts>(&parameters::Listing::default()),
         read: |reply, now| locked(&reply.data, now),
     },
     Need {
         noun: "plugins",
+        whom: Whom::Others,
         ask: |_| get::<plugins::Read>(&plugins::WhichPlugins::default()),
         read: |reply, now| faulty(&reply.data, now),
     },
     Need {
         noun: "system",
+        whom: Whom::Others,
         ask: |_| get::<health::Readyz>(&Default::default()),
-        read: |reply, now| ready(&reply.data, now),
+        read: |reply, _| ready(&reply.data),
     },
-    Need { noun: "inbox", ask: |_| get::<inbox::Submissions>(&one()), read: |reply, _| new(reply) },
-    Need { noun: "inbox", ask: |_| unassigned(), read: |reply, _| for_nobody(reply) },
-    Need { noun: "mail", ask: given_up, read: |reply, _| unsent(reply) },
     Need {
-        noun: "tasks",
-        ask: |_| get::<tasks::Read>(&parameters::Listing::default()),
-        read: |reply, _| ended_badly(&reply.data),
+        noun: "inbox",
+        whom: Whom::Everybody,
+        ask: |_| get::<inbox::Submissions>(&one()),
+        read: |reply, _| new(reply),
+    },
+    Need {
+        noun: "inbox",
+        whom: Whom::Everybody,
+        ask: |_| unassigned(),
+        read: |reply, _| for_nobody(reply),
     },
 ];
 
@@ -77,20 +111,6 @@ fn unassigned() -> Result<Calling, Fault> {
     let filters = [("filter[inbox_status][eq]", "new"), ("filter[assigned_to][null]", "true")];
     let filters = filters.map(|(name, value)| (name.to_owned(), value.to_owned()));
     get::<inbox::Submissions>(&inbox::InboxAsked { filters: filters.into(), ..one() })
-}
-
-/// Mails that were given up longer ago are history.
-const MAIL_DAYS: i64 = 7;
-/// More of them are not counted.
-const MOST_MAILS: u32 = 50;
-
-fn given_up(now: i64) -> Result<Calling, Fault> {
-    get::<mail::Log>(&mail::WhichMails {
-        status: Some(mail::MailStatus::Failed),
-        since: Some(parameters::Moment(now - MAIL_DAYS * 86_400_000)),
-        limit: parameters::Limit(MOST_MAILS),
-        ..Default::default()
-    })
 }
 
 fn list() -> parameters::OneOrList {
@@ -212,52 +232,55 @@ fn for_nobody(reply: &Reply) -> Vec<Row> {
     told.into_iter().collect()
 }
 
-fn unsent(reply: &Reply) -> Vec<Row> {
-    let found = rows(&reply.data).count();
-    if found == 0 {
-        return Vec::new();
-    }
-    let (more, were) = match (&reply.next, found) {
-        (Some(_), _) => ("more than ", "were"),
-        (None, 1) => ("", "was"),
-        _ => ("", "were"),
-    };
-    let say = format!("{more}{} {were} given up within {MAIL_DAYS} days", count(found, "mail"));
-    let filter = format!("status:failed since:{MAIL_DAYS}d");
-    vec![row("mails".into(), 2, "bad", &say, "mail", &filter)]
-}
-
-/// Tasks whose last run failed.
-fn ended_badly(data: &Json) -> Vec<Row> {
-    let told = rows(data).filter_map(|task| {
-        let run = &task["last_run"];
-        let failed = run["outcome"].as_str().filter(|one| matches!(*one, "failed" | "lost"))?;
-        let text = |of: &Json| of.as_str().unwrap_or_default().to_owned();
-        let (plugin, task) = (text(&task["plugin"]), text(&task["name"]));
-        let why = run["error"].as_str().map(|why| format!(": {why}")).unwrap_or_default();
-        let say = match failed {
-            "lost" => format!("Task {task} of {plugin} was broken off{why}"),
-            _ => format!("Task {task} of {plugin} failed{why}"),
+/// What the site's own checks found.
+fn found(data: &Json) -> Vec<Row> {
+    let told = rows(&data["findings"]).enumerate().filter_map(|(at, finding)| {
+        let text = |name: &str| finding[name].as_str().unwrap_or_default();
+        let (rank, role) = match text("level") {
+            "error" => (0, "bad"),
+            "warning" => (1, "warn"),
+            _ => return None,
         };
-        Some(row(format!("run {plugin}/{task}"), 2, "bad", &say, "tasks", ""))
+        let (check, about) = (text("check"), text("about"));
+        let (go, filter) = match (check, about) {
+            ("webhooks", _) => ("webhooks", ""),
+            ("queue", "late") => ("queue", "status:pending"),
+            ("queue", "held") => ("queue", "status:held"),
+            ("queue", _) => ("queue", "status:failed"),
+            ("mail", "failed") => ("mail", "status:failed since:7d"),
+            ("mail", _) => ("mail", ""),
+            ("tasks", _) => ("tasks", ""),
+            ("plugin" | "plugin_folders", _) => ("plugins", ""),
+            _ => ("system", ""),
+        };
+        // Some name what is wrong, others only what was found.
+        let say = match go {
+            "system" => format!("{}: {}", check.replace('_', " "), text("found")),
+            _ => text("found").to_owned(),
+        };
+        let mut row = row(format!("check {at}"), rank, role, &say, go, filter);
+        // The row to go to.
+        let named = matches!(go, "webhooks" | "tasks" | "plugins");
+        row.json["at"] = if named { about.into() } else { "".into() };
+        row.json["remedy"] = safe(text("remedy")).into();
+        Some(row)
     });
     told.collect()
 }
 
-fn ready(data: &Json, _: i64) -> Vec<Row> {
-    let mut found = Vec::new();
-    for (what, name) in [("limiter", "The limiter"), ("cache", "The cache")] {
-        if data[what] == "redis_away" {
-            let say = format!("{name} has lost Redis and works from memory");
-            found.push(row(what.into(), 1, "warn", &say, "system", ""));
-        }
-    }
-    let restarts = data["restarts"].as_object().into_iter().flatten();
-    found.extend(restarts.map(|(task, times)| {
-        let say = format!("Background task {task} failed and was started again {times} times");
-        row(format!("task {task}"), 1, "bad", &say, "system", "")
-    }));
-    found
+/// Checks that concern whoever works with the site.
+const FOR_ALL: [&str; 4] = ["database_writable", "disk_space", "redis", "restarts"];
+
+/// For those whom the checks tell nothing more.
+fn ready(data: &Json) -> Vec<Row> {
+    let checks = data["checks"].as_object().into_iter().flatten();
+    let errors =
+        checks.filter(|(check, level)| **level == "error" && FOR_ALL.contains(&check.as_str()));
+    let told = errors.map(|(check, _)| {
+        let say = format!("{} needs an administrator", check.replace('_', " "));
+        row(format!("check {check}"), 1, "warn", &say, "system", "")
+    });
+    told.collect()
 }
 
 #[cfg(test)]
@@ -320,29 +343,34 @@ mod tests {
         for none in [json!(0), Json::Null] {
             assert!(new(&counts(none.clone())).is_empty() && for_nobody(&counts(none)).is_empty());
         }
-        let mails = |data: Json, next: Option<&str>| {
-            told(unsent(&Reply { data, next: next.map(str::to_owned), ..Reply::default() }))
+        let finding = |check: &str, level: &str, about: Json| {
+            json!({
+                "check": check, "level": level, "found": "it fails", "remedy": "`cms x`",
+                "about": about,
+            })
         };
-        let list = " | mail | status:failed since:7d | ";
-        let one = mails(json!([{"id": 1}]), None);
-        assert_eq!(one, [format!("1 mail was given up within 7 days{list}")]);
-        let many = mails(json!([{"id": 2}, {"id": 1}]), Some("next"));
-        assert_eq!(many, [format!("more than 2 mails were given up within 7 days{list}")]);
-        assert!(mails(json!([]), None).is_empty());
-        let run = |outcome: &str| json!({"outcome": outcome, "error": "exit status 1"});
-        let tasks = json!([
-            {"plugin": "shop", "name": "sync", "last_run": run("failed")},
-            {"plugin": "shop", "name": "stock", "last_run": {"outcome": "lost", "error": null}},
-            {"plugin": "shop", "name": "prices", "last_run": run("done")},
-            {"plugin": "shop", "name": "new", "last_run": null},
-        ]);
+        let findings = json!({"level": "error", "findings": [
+            finding("webhooks", "error", json!("3")),
+            finding("queue", "warning", json!("held")),
+            finding("mail", "warning", json!("failed")),
+            finding("tasks", "error", json!("shop/sync")),
+            finding("plugin", "ok", json!(null)),
+            finding("database_writable", "error", json!(null)),
+        ]});
         assert_eq!(
-            told(ended_badly(&tasks)),
+            told(found(&findings)),
             [
-                "Task sync of shop failed: exit status 1 | tasks |  | shop/sync",
-                "Task stock of shop was broken off | tasks |  | shop/stock",
+                "it fails | webhooks |  | 3",
+                "it fails | queue | status:held | ",
+                "it fails | mail | status:failed since:7d | ",
+                "it fails | tasks |  | shop/sync",
+                "database writable: it fails | system |  | ",
             ]
         );
+        let checks =
+            json!({"checks": {"disk_space": "error", "queue": "error", "redis": "warning"}});
+        assert_eq!(told(ready(&checks)), ["disk space needs an administrator | system |  | "]);
+        assert!(ready(&json!({"checks": null})).is_empty());
     }
 
     #[test]
@@ -350,7 +378,7 @@ mod tests {
         let asked = |rights: Option<&[String]>| -> Vec<&str> {
             LOOKS.iter().filter(|one| one.may_be_asked(rights)).map(|one| one.noun).collect()
         };
-        assert_eq!(asked(None).len(), LOOKS.len());
+        assert_eq!(asked(None), ["system", "keys", "attempts", "inbox", "inbox"]);
         let held = ["formfunnel_inbox_view".to_owned()];
         assert_eq!(asked(Some(&held)), ["plugins", "system", "inbox", "inbox"]);
     }

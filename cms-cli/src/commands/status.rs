@@ -1,0 +1,58 @@
+//! `cms status`: whether all is well, as the site itself finds, through `/api/backend/status`
+
+use clap::Args;
+use cms_core::{Door, Finding, Level};
+use cms_http::{
+    client::ClientError,
+    wire::{NoBody, health::Status, parameters::NoQuery},
+};
+
+use crate::{
+    flags::Flags,
+    folder,
+    output::{Done, Output, findings},
+    site::Site,
+    target::Target,
+};
+
+#[derive(Args, Debug)]
+pub(crate) struct StatusArgs {}
+
+pub(crate) async fn run(flags: &Flags, out: &Output) -> Done {
+    let target = Target::of(flags)?;
+    let site = match (Site::open(flags, &target, out).await, &target) {
+        (Ok(site), _) => site,
+        // Why it cannot be opened is what is asked for.
+        (Err(_), Target::Folder(dir)) if flags.acts_as.is_none() => {
+            return findings::print(
+                out,
+                &cms_core::examine(dir, Door::Status, folder::builder).await,
+            );
+        }
+        (Err(failure), _) => return Err(failure),
+    };
+    let asked = site.client.call::<Status>(&NoQuery {}, &NoBody).await;
+    site.close().await?;
+    match asked {
+        Ok(status) => findings::print(out, &status.data.findings),
+        Err(error) => match unwell(&error) {
+            Some(finding) => findings::print(out, &[finding]),
+            None => Err(error.into()),
+        },
+    }
+}
+
+/// What a site that cannot tell tells all the same; None: it refused the caller.
+fn unwell(error: &ClientError) -> Option<Finding> {
+    let (check, found, remedy) = match error {
+        ClientError::Unreachable(why) => {
+            ("listen", why.clone(), "check --url, and that `cms serve` runs there")
+        }
+        ClientError::Problem { status, detail, .. } if status.is_server_error() => {
+            ("database", detail.clone(), "on the site's machine: `cms doctor`")
+        }
+        _ => return None,
+    };
+    let (level, check, remedy) = (Level::Error, check.to_owned(), remedy.to_owned());
+    Some(Finding { check, level, found, remedy, about: None })
+}

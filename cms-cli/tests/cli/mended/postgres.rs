@@ -1,0 +1,240 @@
+//! PostgreSQL that is down, only reads or has no such database. Needs `CMS_TEST_DB`.
+
+use std::{
+    collections::BTreeSet,
+    net::{TcpListener, TcpStream},
+    path::{Path, PathBuf},
+    process::Command,
+    thread,
+};
+
+use sqlx::{AssertSqlSafe, Connection, Executor, PgConnection};
+
+use super::{Ready, World, commands, readiness, unwell};
+use crate::{
+    doctor::checks,
+    support::{PASSWORD, finish},
+};
+
+/// A site on a schema of its own, with an administrator.
+struct Site {
+    dir: tempfile::TempDir,
+    world: World,
+    /// Its address on the server.
+    url: String,
+    /// What is not well on this server whatever happens, such as a missing extension.
+    always: BTreeSet<(String, String)>,
+}
+
+/// The site, or none without a server.
+fn site(schema: &str) -> Option<Site> {
+    let Some(server) = std::env::var("CMS_TEST_DB").ok().filter(|url| !url.is_empty()) else {
+        eprintln!("NOT SHOWN: CMS_TEST_DB names no server");
+        return None;
+    };
+    let schema = format!("{schema}_{}", std::process::id());
+    run(&server, &format!("drop schema if exists {schema} cascade; create schema {schema}"));
+    let joint = if server.contains('?') { '&' } else { '?' };
+    let url = format!("{server}{joint}options[search_path]={schema}");
+    let dir = tempfile::tempdir().expect("a folder");
+    let mut world = World::default();
+    world.set("CMS_DATABASE_URL", &url);
+    let init = world.command(dir.path(), &["init", "--admin", "ana", "--password-stdin"]);
+    finish(init, Some(PASSWORD)).ok();
+    let always = unwell(&world.run(dir.path(), &["doctor"]));
+    assert!(always.iter().all(|(check, _)| check == "search"), "{always:?}");
+    Some(Site { dir, world, url, always })
+}
+
+fn run(url: &str, statements: &str) {
+    let runtime = tokio::runtime::Runtime::new().expect("a runtime");
+    runtime.block_on(async {
+        let mut connection = PgConnection::connect(url).await.expect("a server");
+        let statements = sqlx::raw_sql(AssertSqlSafe(statements.to_owned()));
+        connection.execute(statements).await.expect("done");
+        connection.close().await.expect("closed");
+    });
+}
+
+impl Site {
+    fn at(&self) -> &Path {
+        self.dir.path()
+    }
+
+    /// All three doors tell of `check`; returns the remedy.
+    fn is_told(&self, check: &str, found: &str) -> String {
+        let doctor = self.world.run(self.at(), &["doctor"]).fails(1);
+        for run in [&doctor, &self.world.run(self.at(), &["status"]).fails(1)] {
+            let told = unwell(run);
+            let others: Vec<_> = told.difference(&self.always).collect();
+            assert_eq!(others, [&(check.to_owned(), "error".to_owned())], "{run:?}");
+            assert!(run.out.contains(found), "{run:?}");
+        }
+        match readiness(self.at(), &self.world) {
+            Err(Ready::Not | Ready::Ends) => {}
+            told => {
+                let named = told.expect("checks");
+                assert!(named.contains(&(check.to_owned(), "error".to_owned())), "{named:?}");
+            }
+        }
+        let bad =
+            checks(&doctor).into_iter().find(|[level, id, ..]| *level == "error" && *id == check);
+        bad.expect("a finding")[3].to_owned()
+    }
+
+    fn is_well(&self) {
+        for door in ["doctor", "status"] {
+            let run = self.world.run(self.at(), &[door]);
+            assert_eq!((unwell(&run), run.code), (self.always.clone(), 0), "{run:?}");
+        }
+        assert_eq!(readiness(self.at(), &self.world), Ok(self.always.clone()));
+    }
+}
+
+/// Passes connections on to the server, as the server itself would listen.
+fn starts(listen: &str, server: String) {
+    let listener = TcpListener::bind(listen).expect("a port");
+    thread::spawn(move || {
+        for client in listener.incoming() {
+            let (Ok(client), Ok(server)) = (client, TcpStream::connect(&server)) else { return };
+            let both = [(&client, &server), (&server, &client)];
+            for (from, to) in both.map(|(a, b)| (a.try_clone(), b.try_clone())) {
+                let (Ok(mut from), Ok(mut to)) = (from, to) else { return };
+                thread::spawn(move || {
+                    let _ = std::io::copy(&mut from, &mut to);
+                    let _ = to.shutdown(std::net::Shutdown::Both);
+                });
+            }
+        }
+    });
+}
+
+/// `host:port` of an address.
+fn authority(url: &str) -> &str {
+    let rest = url.split_once("://").expect("an address").1;
+    let rest = rest.split(['/', '?']).next().expect("a host");
+    rest.rsplit_once('@').map_or(rest, |(_, host)| host)
+}
+
+#[test]
+fn a_server_that_is_down_is_named_and_started() {
+    let Some(mut site) = site("down") else { return };
+    let free = TcpListener::bind("127.0.0.1:0").expect("a port");
+    let down = free.local_addr().expect("an address").to_string();
+    drop(free);
+    let server = authority(&site.url).to_owned();
+    site.world.set("CMS_DATABASE_URL", site.url.replace(&server, &down));
+    let remedy = site.is_told("database", &format!("PostgreSQL at {down}"));
+    let words = format!("nothing listens at {down}: start PostgreSQL there");
+    assert!(remedy.contains(&words) && remedy.contains("database_url"), "{remedy}");
+    starts(&down, server);
+    site.is_well();
+}
+
+#[test]
+fn a_database_that_does_not_exist_is_made() {
+    let Some(mut site) = site("missing") else { return };
+    let name = format!("cms_missing_{}", std::process::id());
+    let (place, _) = site.url.rsplit_once('/').expect("a database");
+    let server = place.to_owned();
+    site.world.set("CMS_DATABASE_URL", format!("{server}/{name}"));
+    let remedy = site.is_told("database", &format!("database {name}"));
+    assert_eq!(commands(&remedy), [format!("createdb {name}").as_str(), "cms migrate up"]);
+    // As createdb does it.
+    run(&std::env::var("CMS_TEST_DB").expect("a server"), &format!("create database {name}"));
+    site.world.types(site.at(), "cms migrate up", None).ok();
+    let init = "cms init --admin ana --password-stdin";
+    site.world.types(site.at(), init, Some(PASSWORD)).ok();
+    // Its extensions are its own.
+    site.always = unwell(&site.world.run(site.at(), &["doctor"]));
+    site.always.retain(|(check, _)| check == "search");
+    site.is_well();
+    run(&std::env::var("CMS_TEST_DB").expect("a server"), &format!("drop database {name}"));
+}
+
+#[test]
+fn a_session_that_only_reads_is_told() {
+    let Some(mut site) = site("reads") else { return };
+    let url = format!("{}&options[default_transaction_read_only]=on", site.url);
+    site.world.set("CMS_DATABASE_URL", url);
+    let remedy = site.is_told("database_writable", "read-only");
+    assert!(remedy.contains("options in database_url count too"), "{remedy}");
+    let url = site.url.clone();
+    site.world.set("CMS_DATABASE_URL", url);
+    site.is_well();
+}
+
+/// The programs of the server, and the user that may run them.
+struct Programs {
+    folder: PathBuf,
+    is_root: bool,
+}
+
+impl Programs {
+    fn find() -> Option<Self> {
+        let versions = std::fs::read_dir("/usr/lib/postgresql").ok()?;
+        let folders = versions.flatten().map(|version| version.path().join("bin"));
+        let folder = folders.filter(|bin| bin.join("pg_basebackup").is_file()).max()?;
+        let id = Command::new("id").arg("-u").output().ok()?;
+        Some(Self { folder, is_root: id.stdout == b"0\n" })
+    }
+
+    fn run(&self, program: &str, args: &[&str]) {
+        let program = self.folder.join(program);
+        let mut command = match self.is_root {
+            true => {
+                let mut command = Command::new("runuser");
+                command.args(["-u", "postgres", "--"]).arg(program);
+                command
+            }
+            false => Command::new(program),
+        };
+        // The server would keep a pipe open.
+        let quiet = std::process::Stdio::null;
+        let status = command.args(args).stdout(quiet()).stderr(quiet()).status();
+        assert!(status.expect("it starts").success(), "{command:?}");
+    }
+}
+
+/// A standby in a folder, stopped when it is dropped.
+struct Standby<'p> {
+    programs: &'p Programs,
+    data: String,
+}
+
+impl Drop for Standby<'_> {
+    fn drop(&mut self) {
+        self.programs.run("pg_ctl", &["-D", &self.data, "-m", "immediate", "stop"]);
+    }
+}
+
+#[test]
+fn a_standby_is_told_and_promoted() {
+    let Some(mut site) = site("standby") else { return };
+    let Some(programs) = Programs::find() else {
+        return eprintln!("NOT SHOWN: pg_basebackup is not installed");
+    };
+    let server = authority(&site.url).to_owned();
+    let (host, port) = server.rsplit_once(':').expect("a port");
+    let folder = tempfile::tempdir().expect("a folder");
+    if programs.is_root {
+        let owner = Command::new("chown").arg("postgres").arg(folder.path()).status();
+        assert!(owner.expect("chown").success());
+    }
+    let data = folder.path().join("data").display().to_string();
+    let backup = ["-h", host, "-p", port, "-U", "postgres", "-D", &data, "-R", "-c", "fast"];
+    programs.run("pg_basebackup", &backup);
+    let free = TcpListener::bind("127.0.0.1:0").expect("a port");
+    let own = free.local_addr().expect("an address");
+    drop(free);
+    let options = format!("-p {} -k {}", own.port(), folder.path().display());
+    programs.run("pg_ctl", &["-D", &data, "-w", "-o", &options, "start"]);
+    let standby = Standby { programs: &programs, data };
+    let url = site.url.replace(&server, &own.to_string());
+    site.world.set("CMS_DATABASE_URL", &url);
+    let remedy = site.is_told("database_writable", "the server is a standby");
+    assert!(remedy.contains("name the primary"), "{remedy}");
+    run(&url, commands(&remedy)[0]);
+    site.is_well();
+    drop(standby);
+}

@@ -1,0 +1,209 @@
+//! Checks of the database: whether it answers, is whole and can be written.
+
+use super::{
+    Asked, Opening,
+    finding::{Found, RESTORE, told},
+};
+use crate::{
+    Clock, Cms, Millis, Result,
+    db::{Fault, args},
+    settings::Database,
+};
+
+pub(crate) mod sql {
+    crate::db::statements! {
+        TRY = "insert into cms_table_epochs (name, epoch) values ('doctor', 0)";
+        NEWEST = "select max(created_at) from cms_audit";
+    }
+}
+
+/// Codes of authenticators are accepted for 30 seconds before and after.
+const CLOCKS_APART_MS: i64 = 15_000;
+
+pub(super) async fn answers(asked: &Asked, found: &mut Found) -> Result<()> {
+    let place = match asked.settings.database() {
+        Ok(Database::Sqlite { path, .. }) => format!("SQLite in {}", path.display()),
+        Ok(Database::Postgres { url }) => format!("PostgreSQL at {}", crate::db::place(&url)),
+        Err(error) => return Ok(found.error(error.to_string(), "correct the setting")),
+    };
+    let error = match &asked.opening {
+        Opening::Untried => return Ok(()),
+        Opening::Behind(_) => return Ok(found.ok(place)),
+        Opening::Open(cms) => match cms.db().migrations_applied().await {
+            Ok(_) => return Ok(found.ok(place)),
+            Err(error) => return Ok(away(asked, found, &place, &error)),
+        },
+        Opening::Away(error) => return Ok(away(asked, found, &place, error)),
+        Opening::Refused(error) => error,
+    };
+    let remedy = match error.is_damaged() {
+        true => RESTORE,
+        false => "correct what the message names, then `cms doctor`",
+    };
+    found.error(format!("{place}: {}", told(error)), remedy);
+    Ok(())
+}
+
+fn away(asked: &Asked, found: &mut Found, place: &str, error: &crate::Error) {
+    let remedy = if error.is_damaged() {
+        RESTORE.to_owned()
+    } else if error.is_outdated() {
+        "run the version of cms that made this schema, or a newer one".to_owned()
+    } else {
+        crate::db::remedy(&asked.settings, error)
+    };
+    found.error(format!("{place}: {}", told(error)), remedy);
+}
+
+pub(super) async fn migrations(asked: &Asked, found: &mut Found) -> Result<()> {
+    let open = match &asked.opening {
+        Opening::Behind(open) => *open,
+        Opening::Open(cms) => match cms.db().expect_migrated().await {
+            Ok(()) => 0,
+            Err(error) if error.is_outdated() => {
+                return Ok(found.error(told(&error), "`cms migrate up`"));
+            }
+            // The check before this one tells it.
+            Err(_) => return Ok(()),
+        },
+        Opening::Untried | Opening::Away(_) | Opening::Refused(_) => return Ok(()),
+    };
+    match open {
+        0 => found.ok(format!("all {} applied", cms_migrations::ALL.len())),
+        open => found.error(format!("{open} pending"), "`cms migrate up`"),
+    }
+    Ok(())
+}
+
+pub(super) async fn damage(asked: &Asked, found: &mut Found) -> Result<()> {
+    let Some(cms) = asked.cms() else { return Ok(()) };
+    match cms.damage().await? {
+        None => found.ok("yes"),
+        Some(what) => found.error(what, RESTORE),
+    }
+    Ok(())
+}
+
+pub(super) async fn writable(asked: &Asked, found: &mut Found) -> Result<()> {
+    let Some(cms) = asked.cms() else { return Ok(()) };
+    let error = match cms.try_write().await {
+        Ok(()) => return Ok(found.ok("yes")),
+        Err(error) if error.is_damaged() => return Ok(found.error(told(&error), RESTORE)),
+        Err(error) => error,
+    };
+    let (what, remedy) = match error.fault() {
+        Some(Fault::ReadOnly) if is_standby(cms).await => (
+            "the server is a standby, which only reads".to_owned(),
+            "let database_url or db_host name the primary, or promote this server: `select \
+             pg_promote()` in psql, as a superuser"
+                .to_owned(),
+        ),
+        Some(Fault::ReadOnly) => (told(&error), crate::db::writing(&asked.settings)),
+        Some(Fault::Locked) => {
+            (told(&error), "end the program that keeps it locked, then ask again".to_owned())
+        }
+        Some(Fault::Full) => (told(&error), "make room on the database's disk".to_owned()),
+        _ => (told(&error), crate::db::remedy(&asked.settings, &error)),
+    };
+    found.error(what, remedy);
+    Ok(())
+}
+
+/// Whether the server repeats what another one writes.
+async fn is_standby(cms: &Cms) -> bool {
+    let Some(ask) = cms.db().dialect().standby() else { return false };
+    cms.db().one::<(bool,)>(ask, args![]).await.is_ok_and(|(standby,)| standby)
+}
+
+/// Whether the inbox is searched by an index.
+pub(super) async fn search(asked: &Asked, found: &mut Found) -> Result<()> {
+    let Some(cms) = asked.cms() else { return Ok(()) };
+    match cms.funnels().missing_search_index().await? {
+        None => found.ok("the inbox has an index"),
+        Some(statements) => found.warning(
+            "the extension pg_trgm is missing: the inbox is searched among its newest 50,000 \
+             submissions only",
+            format!("run as a superuser: {statements}"),
+        ),
+    }
+    Ok(())
+}
+
+/// The clock of the database, and the rows that were written by it.
+pub(super) async fn clocks(asked: &Asked, found: &mut Found) -> Result<()> {
+    let Some(cms) = asked.cms() else { return Ok(()) };
+    let remedy = "set the clocks of both machines: codes, sessions and deliveries depend on them";
+    let machine = Clock::system().now();
+    if let Some(what) = cms.database_clock().await?.and_then(|there| apart(there - machine)) {
+        return Ok(found.error(what, remedy));
+    }
+    let now = cms.clock().now();
+    match cms.last_written().await? {
+        Some(newest) if newest - now > CLOCKS_APART_MS => {
+            let younger = (newest - now) / 1000;
+            found.error(format!("the newest row is {younger} s younger than this clock"), remedy);
+        }
+        _ => found.ok("agrees with this one"),
+    }
+    Ok(())
+}
+
+/// Says so when the database's clock is too far ahead of this one, or behind it.
+fn apart(ahead_ms: Millis) -> Option<String> {
+    let which = if ahead_ms > 0 { "ahead of" } else { "behind" };
+    let seconds = ahead_ms.abs() / 1000;
+    (ahead_ms.abs() > CLOCKS_APART_MS)
+        .then(|| format!("the database's clock is {seconds} s {which} this one"))
+}
+
+impl Cms {
+    /// Writes a row and takes it back: whether writing is allowed and nobody keeps the database
+    /// locked. A full disk may not show, because SQLite writes rows at the commit.
+    ///
+    /// # Errors
+    /// As every write.
+    pub async fn try_write(&self) -> Result<()> {
+        let mut change = self.change_in_time().await?;
+        // Dropped without a commit.
+        change.run(sql::TRY, args![]).await.map(drop)
+    }
+
+    /// The clock of the database's machine; None when that is this machine.
+    async fn database_clock(&self) -> Result<Option<Millis>> {
+        let Some(clock) = self.db().dialect().clock() else { return Ok(None) };
+        let (now,): (i64,) = self.db().one(clock, args![]).await?;
+        Ok(Some(now))
+    }
+
+    /// When the audit log was written last.
+    async fn last_written(&self) -> Result<Option<Millis>> {
+        let (newest,): (Option<i64>,) = self.db().one(sql::NEWEST, args![]).await?;
+        Ok(newest)
+    }
+
+    /// Reads the whole file of SQLite. Returns the first damage found.
+    ///
+    /// # Errors
+    /// As every read; [`Error::is_damaged`](crate::Error::is_damaged) for damage that stops the
+    /// search.
+    async fn damage(&self) -> Result<Option<String>> {
+        let Some(search) = self.db().dialect().damage() else { return Ok(None) };
+        let (found,): (String,) = self.db().one(search, args![]).await?;
+        Ok((found != "ok").then_some(found))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn a_clock_is_ahead_or_behind() {
+        for (ahead_ms, found) in [
+            (15_000, None),
+            (-15_000, None),
+            (60_000, Some("the database's clock is 60 s ahead of this one")),
+            (-60_000, Some("the database's clock is 60 s behind this one")),
+        ] {
+            assert_eq!(super::apart(ahead_ms).as_deref(), found);
+        }
+    }
+}

@@ -1,0 +1,116 @@
+//! Checks of the machine: clock, disk space, open files, the port.
+
+use std::{
+    io::{self, ErrorKind},
+    path::{Path, PathBuf},
+    time::Duration,
+};
+
+use rustix::fs::statvfs;
+use tokio::{
+    io::{AsyncReadExt as _, AsyncWriteExt as _},
+    net::{TcpListener, TcpStream},
+};
+
+use super::{
+    Asked,
+    finding::{Found, word},
+};
+use crate::{Clock, Descriptors, Result, rfc3339, settings::Database};
+
+/// 2026-01-01. An earlier clock is wrong: this program is younger.
+const WRITTEN_MS: i64 = 1_767_225_600_000;
+const CENTURY_MS: i64 = 100 * 365 * 86_400_000;
+const MIB: u64 = 1 << 20;
+/// With less, writes fail soon.
+const LITTLE: u64 = 100 * MIB;
+/// With less, it is time to look for more.
+const ENOUGH: u64 = 1024 * MIB;
+/// How long a program that listens there may take to say what it is.
+const ANSWER: Duration = Duration::from_secs(2);
+
+pub(super) fn clock(_: &Asked, found: &mut Found) {
+    let now = Clock::system().now();
+    if (WRITTEN_MS..WRITTEN_MS + CENTURY_MS).contains(&now) {
+        return found.ok(rfc3339(now));
+    }
+    found.error(rfc3339(now), "set the clock: expiry of keys and login codes depend on it");
+}
+
+/// Whether there is room where the site writes.
+pub(super) fn space(asked: &Asked, found: &mut Found) {
+    let dirs = &asked.settings.dirs;
+    let mut folders = vec![dirs.data.clone(), dirs.media.clone()];
+    if let Ok(Database::Sqlite { path, .. }) = asked.settings.database() {
+        folders.extend(path.parent().map(Path::to_owned));
+    }
+    let free = |folder: &PathBuf| {
+        let found = statvfs(folder).ok()?;
+        Some((found.f_bavail.saturating_mul(found.f_frsize), folder.clone()))
+    };
+    // A folder that does not exist has its own check.
+    let Some((free, folder)) = folders.iter().filter_map(free).min() else { return };
+    let what = format!("{} MiB are free in {}", free / MIB, folder.display());
+    let remedy = format!(
+        "make room there, or let dirs.data and dirs.media name a larger disk; `du -xh {} | sort -h \
+         | tail` shows what is large",
+        word(&folder)
+    );
+    match free {
+        ..LITTLE => found.error(what, remedy),
+        LITTLE..ENOUGH => found.warning(what, remedy),
+        _ => found.ok(what),
+    }
+}
+
+/// Whether `cms serve` gets as many open files as its settings need.
+pub(super) fn descriptors(asked: &Asked, found: &mut Found) {
+    let connections = asked.settings.http.max_connections;
+    let deliveries = asked.settings.webhooks.most_attempts();
+    Descriptors::raise(connections, deliveries);
+    let shares = Descriptors::shares();
+    let wanted = Descriptors::wanted(connections, deliveries);
+    if shares.limit >= wanted {
+        return found.ok(format!("{wanted} of {} are needed", shares.limit));
+    }
+    let what = format!(
+        "the limit of {} leaves {} connections, http.max_connections is {connections}",
+        shares.limit, shares.connections
+    );
+    let remedy = format!(
+        "raise the hard limit to {wanted}: LimitNOFILE={wanted} for systemd, ulimit -Hn in a shell"
+    );
+    found.warning(what, remedy);
+}
+
+/// Whether `cms serve` could listen, or does so already.
+pub(super) async fn listen(asked: &Asked, found: &mut Found) -> Result<()> {
+    let listen = &asked.settings.listen;
+    let error = match TcpListener::bind(listen).await {
+        Ok(_) => return Ok(found.ok(format!("{listen} is free"))),
+        Err(error) => error,
+    };
+    let answer = tokio::time::timeout(ANSWER, is_cms(listen));
+    if error.kind() == ErrorKind::AddrInUse && matches!(answer.await, Ok(Ok(true))) {
+        return Ok(found.ok(format!("a cms serves at {listen}")));
+    }
+    let remedy = match error.kind() {
+        ErrorKind::AddrInUse => "end the other program, or set listen to another port",
+        ErrorKind::PermissionDenied => "set listen to a port from 1024 on, behind a proxy",
+        _ => "set listen to HOST:PORT with an address of this machine",
+    };
+    found.error(format!("{listen}: {error}"), remedy);
+    Ok(())
+}
+
+/// Whether a cms answers there. A name that it does not answer for is refused as a cms does.
+async fn is_cms(address: &str) -> io::Result<bool> {
+    let mut stream = TcpStream::connect(address).await?;
+    let ask = format!("GET /healthz HTTP/1.1\r\nhost: {address}\r\nconnection: close\r\n\r\n");
+    stream.write_all(ask.as_bytes()).await?;
+    let mut reply = Vec::new();
+    stream.take(16 << 10).read_to_end(&mut reply).await?;
+    let reply = String::from_utf8_lossy(&reply);
+    let is_alive = reply.contains(r#""status":"ok""#) && reply.contains(r#""version":"#);
+    Ok(is_alive || reply.contains("urn:cms:error:"))
+}

@@ -1,0 +1,102 @@
+//! Checks of plugins: in service as declared, their folders there, an interpreter for their
+//! scripts.
+
+use std::fs;
+
+use super::{
+    Asked,
+    finding::{Found, word},
+};
+use crate::{Result, plugins::installed};
+
+pub(super) async fn refused(asked: &Asked, found: &mut Found) -> Result<()> {
+    let Some(cms) = asked.cms() else { return Ok(()) };
+    let folder = &cms.settings().dirs.plugins;
+    let installed = installed::all(cms.db()).await?;
+    let states = cms.plugins().states();
+    for plugin in states.iter() {
+        let id = &plugin.id;
+        if installed.get(id).is_some_and(|before| before.removed) {
+            found.ok(format!("{id} is removed; `cms plugins apply {id}` takes it back"));
+            continue;
+        }
+        if plugin.problems.is_empty() {
+            found.ok(id.clone());
+        }
+        let until = match plugin.is_earlier() {
+            true => "; until then the earlier declaration stays in service",
+            false => "",
+        };
+        for problem in &plugin.problems {
+            let remedy = if problem.remedy.contains("cms migrate up") {
+                format!("`cms migrate up`{until}")
+            } else if folder.join(id).is_dir() {
+                let file = folder.join(id).join("plugin.json");
+                format!(
+                    "do what the message says in {}, then `cms plugins apply {id}`{until}",
+                    word(&file)
+                )
+            } else {
+                format!("do what the message says{until}")
+            };
+            found.error(format!("{id}: {problem}"), remedy);
+            found.about(id);
+        }
+    }
+    // Plugins in Rust need no manifest; what else is there may be one that lacks it.
+    for path in fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path()) {
+        let name = path.file_name().unwrap_or_default().to_string_lossy();
+        let is_known = states.iter().any(|plugin| plugin.id == name);
+        let manifest = path.join("plugin.json");
+        if path.is_dir() && !is_known && fs::symlink_metadata(&manifest).is_err() {
+            let what = format!("{} has no plugin.json", path.display());
+            found.warning(what, "add one, or move the folder elsewhere");
+        }
+    }
+    Ok(())
+}
+
+/// Plugins of the folder that were in service, whose folder is not there.
+pub(super) async fn vanished(asked: &Asked, found: &mut Found) -> Result<()> {
+    let Some(cms) = asked.cms() else { return Ok(()) };
+    let folder = &cms.settings().dirs.plugins;
+    if folder.exists() && !folder.is_dir() {
+        // The check before this one tells it.
+        return Ok(());
+    }
+    let given: Vec<_> = cms.0.given.iter().map(|plugin| plugin.manifest().id).collect();
+    for (id, before) in installed::all(cms.db()).await? {
+        let folder = folder.join(&id);
+        let is_there = fs::symlink_metadata(folder.join("plugin.json")).is_ok();
+        if before.removed || is_there || given.contains(&id) {
+            continue;
+        }
+        let what = format!("the plugin {id} was in service, and {} is gone", folder.display());
+        let remedy = format!(
+            "put the folder back, then `cms plugins apply {id}`; if it is to go: `cms plugins \
+             remove {id} --yes`"
+        );
+        found.error(what, remedy);
+        found.about(id);
+    }
+    if found.findings.is_empty() {
+        found.ok("all are there");
+    }
+    Ok(())
+}
+
+pub(super) fn interpreter(asked: &Asked, found: &mut Found) {
+    let Some(cms) = asked.cms() else { return };
+    let plugins = cms.plugins().with_scripts();
+    if plugins.is_empty() {
+        return;
+    }
+    let name = &cms.settings().scripts.interpreter;
+    match cms.scripts().interpreter() {
+        Some(path) => found.ok(path.display().to_string()),
+        None => found.error(
+            format!("{name} is not there, and these plugins have scripts: {}", plugins.join(", ")),
+            format!("install {name}, or set scripts.interpreter to the path of one"),
+        ),
+    }
+}
