@@ -327,3 +327,39 @@ async fn hidden_characters_are_refused_in_names_and_addresses() {
     let title = json!({"title": "שלום\u{200f}", "url_rewrite": "/a"});
     site.admin("POST /api/backend/item?table=pages").json(title).expect(201).await;
 }
+
+/// Public reads as well: a misspelt parameter is no other question.
+#[tokio::test]
+async fn no_read_passes_over_a_parameter_that_it_does_not_know() {
+    let site = Site::open().await;
+    let document = site.admin("GET /api/openapi.json").expect(200).await.json();
+    let mut tried = 0;
+    for (path, operations) in document["paths"].as_object().unwrap() {
+        // Probes of load balancers and of monitors may carry anything.
+        let is_probe = ["/healthz", "/readyz", "/metrics"].contains(&path.as_str());
+        if operations["get"].is_null() || is_probe {
+            continue;
+        }
+        let path = filled(path).replace('#', "?");
+        let line = format!("GET {path}{}nonsense=1", if path.contains('?') { '&' } else { '?' });
+        let refused = site.admin(&line).refused(400, "bad_query").await.json();
+        assert!(refused["detail"].to_string().contains("nonsense"), "{line}: {refused}");
+        tried += 1;
+    }
+    assert!(tried > 50, "{tried}");
+    for line in [
+        "/api/pages?titel=x",
+        "/api/pages/draft?tokn=x",
+        "/api/menu?nme=main",
+        "/api/settings?utm_source=x",
+        "/sitemap.xml?utm_source=x",
+    ] {
+        site.ask(&format!("GET {line}")).refused(400, "bad_query").await;
+    }
+}
+
+/// A path with `1` in place of its parameters.
+fn filled(path: &str) -> String {
+    let parts = path.split('/').map(|part| if part.starts_with('{') { "1" } else { part });
+    parts.collect::<Vec<_>>().join("/")
+}

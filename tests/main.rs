@@ -5,6 +5,8 @@
 
 mod support;
 
+/// Addresses: each place that is declared to hold one, with all of them.
+mod addresses;
 /// Codes and pictures of the second factor, judged by oathtool and zbarimg.
 mod authenticator;
 /// Bodies, parameters and paths that are wrong: the documented error, nothing written.

@@ -71,8 +71,8 @@ pub use change::{Actor, AuditEntry, Change, Emitted};
 #[doc(hidden)]
 pub use ground::Cursors;
 pub use ground::{
-    Clock, Code, DEFAULT_LIMIT, Descriptors, Direction, Error, FieldError, MAX_LIMIT, Millis, Page,
-    Paging, Random, Result, Secret, Vault, crypto, parse_rfc3339, plain, rfc3339,
+    Address, Clock, Code, DEFAULT_LIMIT, Descriptors, Direction, Error, FieldError, MAX_LIMIT,
+    Millis, Page, Paging, Random, Result, Secret, Vault, crypto, parse_rfc3339, plain, rfc3339,
 };
 pub use media::reach_bucket;
 pub use site::{

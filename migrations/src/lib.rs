@@ -67,6 +67,7 @@ pub const ALL: &[Step] = &[
         name: "epochs_by_backend",
         sql: include_str!("../sql/0028_epochs_by_backend.sql"),
     },
+    Step { version: 29, name: "ways", sql: include_str!("../sql/0029_ways.sql") },
 ];
 
 /// A token and the statements that it stands for.

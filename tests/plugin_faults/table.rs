@@ -234,6 +234,12 @@ pub(super) const FAULTS: &[Fault] = &[
         "cannot be compared",
     ),
     by_check(
+        r#""name": "pin", "type": "password""#,
+        r#""name": "pin", "type": "password", "default": "0000""#,
+        "/tables/0/columns/6/default",
+        "stored unencrypted",
+    ),
+    by_check(
         r#""name": "email", "type": "text", "unique": true"#,
         r#""name": "email", "type": "password", "unique": true"#,
         "/tables/1/columns/1/unique",
@@ -565,7 +571,7 @@ pub(super) const FAULTS: &[Fault] = &[
         "/content_button/3/url",
         "https:",
     ),
-    by_check(r#""url": "/blog"}"#, r#""url": "/a b"}"#, "/content_button/3/url", "no spaces"),
+    by_check(r#""url": "/blog"}"#, r#""url": "/a b"}"#, "/content_button/3/url", "write /a%20b"),
     by_schema(
         r#""url": "/blog"}"#,
         r#""url": "/blog", "script": "a.php"}"#,

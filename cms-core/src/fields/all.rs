@@ -6,8 +6,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value as Json, json};
 
-use super::{Context, Field, kind::plain};
-use crate::{FieldError, events::AnswerData};
+use super::{Context, Field, FieldType, kind::plain};
+use crate::{Address, FieldError, events::AnswerData};
 
 /// Fields at most.
 const MOST: usize = 200;
@@ -36,6 +36,24 @@ pub struct Answer {
     /// The same in tables, where `; ` stands between several values, if it reads otherwise there.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cell: Option<String>,
+}
+
+/// Settings of declared fields that hold no address where one is expected. Reading a declaration
+/// passes over them, so that what was stored before is still asked. `field` is the place in the
+/// list, such as `[2]`.
+pub(crate) fn broken_links(declared: &Json) -> Vec<FieldError> {
+    let mut faults = Vec::new();
+    for (at, one) in declared.as_array().into_iter().flatten().enumerate() {
+        let field_type = one["type"].as_str().and_then(FieldType::find);
+        for member in field_type.into_iter().flat_map(FieldType::links) {
+            let text = one[member].as_str().filter(|text| !text.is_empty());
+            if let Some(problem) = text.and_then(|text| Address::Link.problem(text)) {
+                let message = format!("{member}: {problem}");
+                faults.push(FieldError { field: format!("[{at}]"), code: "bad_config", message });
+            }
+        }
+    }
+    faults
 }
 
 impl Fields {

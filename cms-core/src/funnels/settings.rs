@@ -6,12 +6,10 @@ use jiff::tz::TimeZone;
 use serde_json::{Map, Value as Json};
 
 use super::problem::Problem;
-use crate::{Millis, ground::nearest, parse_rfc3339};
+use crate::{Address, Millis, ground::nearest, parse_rfc3339};
 
 /// Hours that a visit may rest.
 const TTL_H: i64 = 24;
-/// Bytes of the address of a page at most.
-const MOST_PAGE: usize = 2048;
 /// Bytes of all settings at most.
 const MOST_BYTES: usize = 64 * 1024;
 
@@ -124,11 +122,9 @@ impl FunnelSettings {
 
 /// The address of a page that a token can be added to.
 fn page(value: &Json) -> Option<String> {
-    let text = value.as_str().filter(|text| text.len() <= MOST_PAGE)?;
+    let text = value.as_str().filter(|text| Address::Redirect.accepts(text))?;
     let url = url::Url::parse(text).ok()?;
-    let is_web = matches!(url.scheme(), "http" | "https") && url.has_host();
-    let is_plain = url.username().is_empty() && url.password().is_none();
-    (is_web && is_plain && url.fragment().is_none()).then(|| url.into())
+    url.fragment().is_none().then(|| url.into())
 }
 
 const PATH: &str = "funnel.settings_json";

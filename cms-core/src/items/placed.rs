@@ -148,6 +148,26 @@ pub(crate) async fn holding(
     Ok(rows.into_iter().map(|(page,)| page).collect())
 }
 
+/// Values of the rows of a table after an id, as a JSON object of these columns: the id of each row,
+/// its page, and its widget as the expression `widget` says.
+pub(crate) async fn after(
+    db: &Db,
+    table: &Placed,
+    widget: &'static str,
+    columns: &[&str],
+    after: i64,
+    most: usize,
+) -> Result<Vec<(i64, i64, Option<String>, String)>> {
+    let members: Vec<_> =
+        columns.iter().map(|name| (*name, format!("t.{}", quote(name)))).collect();
+    let (source, data) = (table.source, db.dialect().object(&members));
+    let sql = format!(
+        "select t.id, t.page_id, cast({widget} as text), cast({data} as text) from {source} t \
+         where t.id > $1 order by t.id limit {most}"
+    );
+    db.all(AssertSqlSafe(sql), vec![after.into()]).await
+}
+
 /// The texts of expressions with blanks between, as a tree: SQLite takes no expression that is
 /// deeper than 1,000.
 fn joined(values: &[String]) -> String {

@@ -3,10 +3,14 @@
 
 use std::collections::BTreeMap;
 
-use super::Manifest;
+use super::{
+    Manifest, Problem,
+    manifest::{FieldType, List, MenuEntry},
+};
 use crate::{
     Change, Error, Millis, Result,
-    db::{Db, args},
+    content::TableDeclaration,
+    db::{Db, Kind, args},
     ground::crypto::sha256_hex,
 };
 
@@ -42,10 +46,71 @@ impl Installed {
         serde_json::from_str(&self.text).ok()
     }
 
+    /// Passwords that a newer declaration would show: their columns and fields have another type
+    /// there, and what is stored is the sealed text.
+    pub(crate) fn exposed(&self, now: &Manifest) -> Vec<Problem> {
+        let Some(before) = self.manifest() else { return Vec::new() };
+        let mut problems = Vec::new();
+        for (t, table) in now.tables.iter().enumerate() {
+            let was = before.tables.iter().find(|one| source(one) == source(table));
+            for old in was.iter().flat_map(|was| &was.columns) {
+                let place = table.columns.iter().position(|one| one.name == old.name);
+                let is_served = place.is_some() || (table.adopt && table.columns.is_empty());
+                let kind = place.and_then(|place| table.columns[place].kind());
+                if old.kind() != Some(Kind::Password) || kind == old.kind() || !is_served {
+                    continue;
+                }
+                let at = place.map_or(String::new(), |c| format!("/{c}/type"));
+                let (name, column) = (&table.name, &old.name);
+                let remedy = format!(
+                    "{column} holds passwords, and another type would show their sealed text: \
+                     write \"password\"; or drop the column with `cms plugins apply --accept-loss \
+                     {name}.{column}` and add it again"
+                );
+                problems.push(Problem::new(format!("/tables/{t}/columns{at}"), remedy));
+            }
+        }
+        for (w, widget) in now.pagebuilder_widgets.iter().enumerate() {
+            let name = &widget.widget_template;
+            let was = before.pagebuilder_widgets.iter().find(|one| one.widget_template == *name);
+            let Some(was) = was else { continue };
+            for (list, before, now) in [
+                ("widget_menu", &was.widget_menu, &widget.widget_menu),
+                ("widget_item_menu", &was.widget_item_menu, &widget.widget_item_menu),
+            ] {
+                if let Some(place) = exposed_entry(before, now) {
+                    let at = format!("/pagebuilder_widgets/{w}/{list}/{place}/type");
+                    problems.push(Problem::new(at, exposure(&now[place].row)));
+                }
+            }
+        }
+        problems
+    }
+
     /// Whether the declaration is this one, and in service.
     pub(crate) fn is(&self, manifest: &Manifest) -> Result<bool> {
         Ok(!self.removed && self.text == text(manifest)?)
     }
+}
+
+/// The table in the database.
+fn source(table: &TableDeclaration) -> &str {
+    table.source.as_ref().unwrap_or(&table.name)
+}
+
+/// The place of a field that held passwords before and has another type now.
+pub(crate) fn exposed_entry(before: &List<MenuEntry>, now: &List<MenuEntry>) -> Option<usize> {
+    let is_secret = |entry: &MenuEntry| entry.field_type == FieldType::Password;
+    let was_secret = |row: &str| before.iter().any(|one| one.row == row && is_secret(one));
+    now.iter().position(|entry| !is_secret(entry) && was_secret(&entry.row))
+}
+
+/// How to mend that.
+pub(crate) fn exposure(row: &str) -> String {
+    format!(
+        "{row} holds passwords, and another type would show their sealed text: write \"password\", \
+         or give the new field another row"
+    )
 }
 
 fn text(manifest: &Manifest) -> Result<String> {

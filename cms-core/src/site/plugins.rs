@@ -307,7 +307,12 @@ impl Cms {
         if installed.is_some_and(|installed| installed.removed) {
             return Ok(removed(&found.id));
         }
+        let exposed = match (&found.outcome, installed) {
+            (Ok(manifest), Some(before)) => found.located(before.exposed(manifest)),
+            _ => Vec::new(),
+        };
         let problems = match &found.outcome {
+            Ok(_) if !exposed.is_empty() => exposed,
             Ok(manifest) => match self.take_in(taken, manifest, Some(found), opening).await {
                 // Whoever takes it into service claims its names, and that needs a change.
                 Ok(problems) if problems.is_empty() && !opening.writes() && installed.is_none() => {

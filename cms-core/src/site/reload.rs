@@ -84,9 +84,11 @@ impl Cms {
                 Err(problems) => difference.problems.clone_from(problems),
                 Ok(manifest) => {
                     self.compare(manifest, (&registered, &beside.names), &mut difference).await?;
-                    difference.problems = found.located(difference.problems);
+                    let exposed = installed.get(&found.id).map(|before| before.exposed(manifest));
+                    difference.problems.extend(exposed.unwrap_or_default());
                     let problems = ambiguous.get(&found.id).cloned().unwrap_or_default();
-                    difference.problems.extend(found.located(problems));
+                    difference.problems.extend(problems);
+                    difference.problems = found.located(difference.problems);
                     let checked = self.check_rows(&beside, manifest, (false, true)).await;
                     difference.problems.extend(checked.err().map(Problem::from));
                 }

@@ -143,11 +143,9 @@ where
         endpoint: route.endpoint,
     };
     if let Some(ticket) = &call.repetition
-        && let Some(reply) = Box::pin(ticket.earlier_reply(cms)).await?
+        && let Some(earlier) = Box::pin(ticket.earlier_reply(cms)).await?
     {
-        // The body may have taken its time.
-        call.judge_again().await?;
-        return Ok(reply);
+        return call.again_shown(earlier).await;
     }
     // Before a fill that others may wait for.
     let turn = turn(kept, visit).await?;
@@ -173,8 +171,7 @@ where
         && let Some(ticket) = &call.repetition
         && let Some(first) = Box::pin(ticket.earlier_reply(cms)).await?
     {
-        call.judge_again().await?;
-        return Ok(first);
+        return call.again_shown(first).await;
     }
     if refused_as == Some(Code::MethodNotAllowed) {
         found.allow = Some("GET, HEAD".to_owned());

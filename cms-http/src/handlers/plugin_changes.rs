@@ -7,7 +7,7 @@ use crate::{
     success::Success,
     wire::{
         Data, Done,
-        pages::Anything,
+        parameters::NoQuery,
         plugin_changes::{Applied, ChangeState, FreeName, PluginChanges, Released, Removed, Which},
     },
 };
@@ -19,7 +19,7 @@ pub(crate) async fn diff(call: &Call<'_>, which: Which) -> Result<Data<Vec<Plugi
 
 pub(crate) async fn apply(
     call: &Call<'_>,
-    _: Anything,
+    _: NoQuery,
     asked: Applied,
 ) -> Result<Success<Data<Vec<PluginChanges>>>> {
     if !asked.accept_loss.is_empty() {
@@ -39,7 +39,7 @@ pub(crate) async fn apply(
     call.commit(call.change().await?, Data { data: done }, false).await
 }
 
-pub(crate) async fn remove(call: &Call<'_>, _: Anything, asked: Removed) -> Result<Success<Done>> {
+pub(crate) async fn remove(call: &Call<'_>, _: NoQuery, asked: Removed) -> Result<Success<Done>> {
     let mut change = call.change().await?;
     call.cms.remove_plugin(&mut change, &asked.plugin).await?;
     let id = &asked.plugin;
@@ -51,7 +51,7 @@ pub(crate) async fn remove(call: &Call<'_>, _: Anything, asked: Removed) -> Resu
 
 pub(crate) async fn release(
     call: &Call<'_>,
-    _: Anything,
+    _: NoQuery,
     asked: Released,
 ) -> Result<Success<Data<Vec<FreeName>>>> {
     let mut change = call.change().await?;

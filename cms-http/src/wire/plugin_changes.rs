@@ -4,19 +4,19 @@ use cms_core::{content::Changes, pages::widgets::WidgetChange, plugins::Problem}
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{Body, Data, Done, NoBody, operations, pages::Anything};
+use super::{Body, Data, Done, NoBody, operations, parameters::NoQuery};
 
 operations! {
     /// What applying the plugins of the folder would change.
     Diff: Which, NoBody => Data<Vec<PluginChanges>>;
     /// Reads the plugins of the folder again and gives their tables the declared form.
-    Apply: Anything, Applied => Data<Vec<PluginChanges>>;
+    Apply: NoQuery, Applied => Data<Vec<PluginChanges>>;
     /// Takes a plugin out of service until it is applied by name; tables and rows stay, its other
     /// names are free.
-    Remove: Anything, Removed => Done;
+    Remove: NoQuery, Removed => Done;
     /// Gives up the names that a plugin owns and does not declare; all of them when it is not in
     /// service. The next plugin that declares such a table gets it with its rows.
-    Release: Anything, Released => Data<Vec<FreeName>>;
+    Release: NoQuery, Released => Data<Vec<FreeName>>;
 }
 
 /// One plugin, or all.

@@ -6,7 +6,7 @@ use cms_http::{
     client::{Ask, Client},
     wire::{
         Data, NoBody,
-        pages::Anything,
+        parameters::NoQuery,
         plugin_changes::{
             Applied, Apply, ChangeState, Diff, PluginChanges, Release, Released, Remove, Removed,
             Which,
@@ -99,7 +99,7 @@ async fn act(out: &Output, client: &Client, command: ChangesCommand) -> Done {
         }
         ChangesCommand::Apply { plugin, accept_loss } => {
             let body = Applied { plugin, accept_loss };
-            let answer = client.send(Ask::of::<Apply>(&Anything::default(), &body)?).await?;
+            let answer = client.send(Ask::of::<Apply>(&NoQuery::default(), &body)?).await?;
             let Data { data } = answer.read::<Apply>()?;
             print(out, &answer.body, &data)?;
             let refused = data.iter().filter(|one| one.state == ChangeState::Refused).count();
@@ -111,13 +111,13 @@ async fn act(out: &Output, client: &Client, command: ChangesCommand) -> Done {
         }
         ChangesCommand::Remove { plugin } => {
             let body = Removed { plugin };
-            client.send(Ask::of::<Remove>(&Anything::default(), &body)?).await?;
+            client.send(Ask::of::<Remove>(&NoQuery::default(), &body)?).await?;
             let told = format!("The plugin {} is out of service; its tables stay.", body.plugin);
             out.done(&serde_json::json!({"removed": body.plugin}), &told)
         }
         ChangesCommand::Release { plugin } => {
             let body = Released { plugin };
-            let answer = client.send(Ask::of::<Release>(&Anything::default(), &body)?).await?;
+            let answer = client.send(Ask::of::<Release>(&NoQuery {}, &body)?).await?;
             let Data { data } = answer.read::<Release>()?;
             if out.json {
                 return Ok(out.line(&answer.body)?);

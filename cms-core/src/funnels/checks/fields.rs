@@ -1,11 +1,13 @@
-//! Fields that are asked twice: an answer would overwrite another.
+//! Fields that are asked twice, where an answer would overwrite another; addresses in settings.
 
 use std::collections::BTreeMap;
+
+use serde_json::Value as Json;
 
 use super::Findings;
 use crate::{
     events,
-    fields::Field,
+    fields::{Field, broken_links},
     funnels::{
         graph::{Graph, Node},
         problem::Problem,
@@ -49,6 +51,12 @@ pub(super) fn check(graph: &Graph, found: &mut Findings) {
             let path = format!("{}.id", node.path_of(field));
             let problem = Problem::new("field_id_stripped_by_webhook_filter", path, message);
             found.warnings.push(problem.of(node.id));
+        }
+    }
+    for node in graph.nodes().iter().filter(|node| node.step().is_some()) {
+        for fault in broken_links(node.config.get("fields").unwrap_or(&Json::Null)) {
+            let path = format!("{}.config_json.fields{}", node.path(), fault.field);
+            found.errors.push(Problem::new(fault.code, path, fault.message).of(node.id));
         }
     }
 }

@@ -3,7 +3,7 @@
 //! ```text
 //! structure   what no funnel may be stored with
 //! publish     what visitors would be stranded by
-//! fields      fields that are asked twice
+//! fields      fields that are asked twice, and addresses in their settings
 //! computed    what fields are computed from
 //! conditions  conditions, as JSON
 //! reads       what conditions read, and when that is asked

@@ -29,6 +29,7 @@ use std::sync::{Arc, Weak};
 use futures_util::future::BoxFuture;
 use serde_json::Value as Json;
 
+pub(super) use self::sql::TABLES as NODE_TABLES;
 pub use diff::{Difference, Happened};
 pub use hold::draft_tag;
 pub use link::{Link, MadeLink};

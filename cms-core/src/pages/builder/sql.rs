@@ -193,7 +193,7 @@ pub(crate) fn statements() -> Vec<Statement> {
 }
 
 /// The tables of the nodes, from the top.
-pub(super) const TABLES: [Placed; 4] = [
+pub(in crate::pages) const TABLES: [Placed; 4] = [
     Placed { source: "cms_page_rows", parent: "page_id", name: None, base: None, has_data: false },
     Placed { source: "cms_page_cols", parent: "row_id", name: None, base: None, has_data: false },
     Placed {

@@ -4,6 +4,7 @@ use serde_json::Value;
 
 use super::{Check, names};
 use crate::{
+    Address,
     content::{Column, ColumnDeclaration, TableDeclaration, check},
     db::{Dialect, Kind},
 };
@@ -90,12 +91,18 @@ impl Check<'_> {
     fn default(&mut self, column: &ColumnDeclaration, at: &str) {
         let Some(default) = &column.default else { return };
         let at = format!("{at}/default");
+        if column.kind() == Some(Kind::Password) {
+            self.fault(&at, "a default would be stored unencrypted: leave it out");
+            return;
+        }
         let is_compound = default.is_array() || default.is_object();
         if is_compound && column.kind() != Some(Kind::Json) {
             self.fault(&at, "a single value is expected");
         } else if !fits(column.kind(), default) {
             let wanted = column.field_type.as_deref().unwrap_or_default();
             self.fault(&at, format!("{default} is no value of the type {wanted}"));
+        } else if let Some(remedy) = address_problem(column, default) {
+            self.fault(&at, remedy);
         }
         if is_outside(column, default) {
             self.fault(&at, format!("{default} is not among the values of enum"));
@@ -121,6 +128,8 @@ impl Check<'_> {
             if value.is_null() || !fits(column.kind(), value) {
                 let wanted = column.field_type.as_deref().unwrap_or_default();
                 self.fault(&at, format!("{value} is no value of the type {wanted}"));
+            } else if let Some(remedy) = address_problem(column, value) {
+                self.fault(&at, remedy);
             }
         }
     }
@@ -138,6 +147,12 @@ fn is_outside(column: &ColumnDeclaration, given: &Value) -> bool {
     checked.is_ok_and(|value| {
         check::permitted(&like, given, &value).is_err_and(|fault| fault.code == "enum")
     })
+}
+
+/// How to mend a declared value that is no address, of a column that holds addresses.
+fn address_problem(column: &ColumnDeclaration, value: &Value) -> Option<String> {
+    let text = value.as_str().filter(|text| !text.is_empty())?;
+    Address::of_type(column.field_type.as_deref()?)?.problem(text)
 }
 
 /// Whether a value has the JSON type of a kind. The engine judges the rest.
