@@ -379,7 +379,8 @@ impl Cms {
         self.tasks().close().await;
         self.scripts().close().await;
         // Asked once, so that not each of those who want to write waits for it in vain.
-        if self.answers().await {
+        let answers = self.answers().await;
+        if answers {
             // Whoever stops the process may kill it before the mails have ended.
             self.write_counters().await;
             self.mail().close().await;
@@ -388,7 +389,8 @@ impl Cms {
         } else {
             tracing::error!("counters were not written: the database does not answer");
         }
-        if tokio::time::timeout(FAREWELL, self.db().close()).await.is_err() {
+        let patience = if answers { FAREWELL } else { FAREWELL / 10 };
+        if tokio::time::timeout(patience, self.db().close()).await.is_err() {
             tracing::warn!("the database was not closed in time");
         }
     }
