@@ -133,7 +133,7 @@ mod tests {
             }
         });
         let work = tokio::spawn(work);
-        while cms.restarts().get("test").is_none() {
+        while !cms.restarts().contains_key("test") {
             tokio::task::yield_now().await;
         }
         stop.send_replace(true);
