@@ -52,7 +52,8 @@ fn memory(limiter: Limiter, names: &[&'static str]) -> bool {
         (name, before, server.peak_kib(), replies, Instant::now(), server)
     };
     let mut good = true;
-    for (name, before, peak, replies, ended, server) in names.iter().copied().map(burst).collect::<Vec<_>>()
+    for (name, before, peak, replies, ended, server) in
+        names.iter().copied().map(burst).collect::<Vec<_>>()
     {
         std::thread::sleep(Duration::from_secs(rest).saturating_sub(ended.elapsed()));
         let [peak, rest] =
