@@ -19,7 +19,7 @@ use crate::{
     reply::Reply,
     request::bad,
     success::{Answers, Success},
-    wire::{self, Body as _, BodyKind, Content, Operation, ReplyKind, Shape},
+    wire::{self, Body as _, Content, Operation, ReplyKind, Shape},
 };
 
 pub(crate) type Handler = for<'a> fn(&'a Call<'a>, Content) -> BoxFuture<'a, Result<Reply>>;
@@ -44,7 +44,7 @@ pub(crate) struct Method {
     name: &'static str,
     pub(crate) answers: Answers,
     pub(crate) handler: Handler,
-    types: Types,
+    pub(crate) types: Types,
 }
 
 /// How a method calls its handler: those with a body pass it on.
@@ -445,20 +445,10 @@ pub(crate) fn find(path: &str, action: Option<&str>) -> Option<&'static Route> {
     selected.or_else(|| routes.iter().find(|route| route.action.is_none())).copied()
 }
 
+#[cfg(test)]
 impl Method {
-    #[cfg(test)]
     fn streams(&self) -> bool {
         matches!(self.answers.kind, ReplyKind::Events | ReplyKind::Csv | ReplyKind::File)
-    }
-
-    /// The kind of body that it takes.
-    pub(crate) fn body(&self) -> BodyKind {
-        self.types.body
-    }
-
-    /// How many values its JSON may hold.
-    pub(crate) fn most_values(&self) -> usize {
-        self.types.most_values
     }
 }
 

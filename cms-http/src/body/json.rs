@@ -52,6 +52,9 @@ impl Unparsed {
     /// The members that `K` has, before the rest is parsed. None: they cannot be told so, and the
     /// whole says why.
     pub(crate) fn first<K: DeserializeOwned>(&self) -> Option<K> {
+        if self.may_hold_nul {
+            return None;
+        }
         serde_json::from_slice(&self.raw).ok()
     }
 

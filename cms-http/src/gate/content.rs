@@ -12,6 +12,7 @@ use crate::{
     body::{self, Limits, Memory, Source, Unparsed, Upload},
     budget,
     demand::Named,
+    describe::Types,
     kept::Kept,
     request,
     wire::{BodyKind, Content, script::is_inbox_export},
@@ -59,18 +60,16 @@ pub(super) fn names_target(visit: &Visit) -> bool {
 }
 
 fn takes_body(visit: &Visit) -> bool {
-    kind(visit).is_some()
+    types(visit).is_some()
 }
 
-/// The kind of body that the operation takes, if its method takes one, and how many values it may
-/// hold.
-fn kind(visit: &Visit) -> Option<(BodyKind, usize)> {
+/// The types of the operation, if its method takes a body.
+fn types(visit: &Visit) -> Option<&'static Types> {
     let method = &visit.request.method;
     if method != Method::POST && method != Method::PATCH {
         return None;
     }
-    let operation = visit.route?.method(method.as_str())?;
-    Some((operation.body(), operation.most_values()))
+    Some(&visit.route?.method(method.as_str())?.types)
 }
 
 /// The body, where one is expected. Actions without arguments may leave it out.
@@ -80,9 +79,10 @@ where
     B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
 {
     let memory = memory(cms, kept, visit);
-    let Some((kind, most)) = kind(visit) else {
+    let Some(types) = types(visit) else {
         return Ok(Sent::whole(Bytes::new(), Content::Empty, memory));
     };
+    let kind = types.body;
     let limits = &cms.settings().http;
     let time = Duration::from_secs(limits.request_timeout_s);
     if matches!(kind, BodyKind::Multipart | BodyKind::Octets) {
@@ -117,11 +117,11 @@ where
             Content::Text(text)
         }
         _ => {
-            let json = Unparsed::new(raw.clone(), most)?;
+            let json = Unparsed::new(raw.clone(), types.most_values)?;
             memory.take(json.memory())?;
-            match names_target(visit) {
-                true => Content::Json(json.parse()?),
-                false => Content::Unparsed(json),
+            match types.body_is_early {
+                true => Content::Unparsed(json),
+                false => Content::Json(json.parse()?),
             }
         }
     };

@@ -43,6 +43,7 @@ where
     T: Body,
 {
     const MOST_VALUES: usize = T::MOST_VALUES;
+    const IS_EARLY: bool = true;
 
     async fn receive(content: Content) -> Result<Self> {
         if let Content::Unparsed(rest) = content {

@@ -113,6 +113,8 @@ pub trait Body: Serialize + DeserializeOwned + JsonSchema + Send {
     const KIND: BodyKind = BodyKind::Json;
     /// How many values its JSON may hold. Whoever takes more than others says so here.
     const MOST_VALUES: usize = 20_000;
+    /// Whether it parses its JSON itself, after it has looked at a part of it.
+    const IS_EARLY: bool = false;
     /// Whether a request without a body means an empty object.
     const OPTIONAL: bool = false;
 
