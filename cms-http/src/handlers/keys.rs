@@ -71,7 +71,7 @@ pub(crate) async fn rotate(
 }
 
 /// The only replies that hold the value of a key.
-fn shown_once(
+pub(super) fn shown_once(
     call: &Call<'_>,
     record: ApiKey,
     value: &PlainKey,

@@ -31,5 +31,5 @@ pub(crate) async fn rotate_key(
     let mut change = call.change_of_keys().await?;
     let held = call.caller().rights(call.cms);
     let (key, value) = call.cms.theme().rotate_key(&mut change, &held, grace.grace_s).await?;
-    call.commit(change, shown_once(key, &value), true).await
+    call.commit(change, shown_once(call, key, &value)?, true).await
 }
