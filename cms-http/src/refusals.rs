@@ -78,9 +78,9 @@ mod tests {
 
     #[test]
     fn a_flood_leaves_a_bounded_number_of_lines() {
-        let refusals = Refusals::default();
+        let refusals = &Refusals::default();
         let address = |n: u32| IpAddr::from(n.to_be_bytes());
-        let one = |n, times| (0..times).filter(|_| refusals.admit(address(n), 1000).is_some());
+        let one = |n, times| (0..times).filter(move |_| refusals.admit(address(n), 1000).is_some());
         assert_eq!(one(1, 1000).count(), 20);
         assert_eq!(one(2, 1).count(), 1, "another address has lines of its own");
         let many = (3..10_000).filter(|n| refusals.admit(address(*n), 1000).is_some());
