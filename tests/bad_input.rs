@@ -75,11 +75,11 @@ async fn bodies() {
 #[tokio::test]
 async fn bodies_hold_so_many_values() {
     let site = Site::open().await;
-    let made = site.admin(CREATE).json(json!({"name": "x"})).expect(201).await.data();
+    site.admin(CREATE).json(json!({"name": "x"})).expect(201).await;
     let list = |values: usize| format!("[{}1]", "1,".repeat(values - 2));
     let nested = |levels: usize| format!("{}{}", "[".repeat(levels), "]".repeat(levels));
-    let patch = &*format!("PATCH /api/backend/item?table=settings&id={}", made["id"]);
-    let step = "POST /api/formfunnel/step";
+    let (patch, step) =
+        ("PATCH /api/backend/item?table=settings&id=x", "POST /api/formfunnel/step");
     let session = "0191d0a4-7c9e-4b6f-8a2d-1f5e3c7b9a10";
     let value = |value: &str| format!("{{\"value\":{value}}}");
     let answers =

@@ -102,8 +102,12 @@ impl Case {
                 post("/api/backend/item?table=settings", json_bodies(begin, "]}]", 200_000))
             }
             "change-item" => {
+                let head = [("content-type", "application/json"), ("x-api-key", &server.key)];
+                let made = b"{\"name\":\"load\"}";
+                // It is there already at the server that all routes share.
+                server.send("POST", "/api/backend/item?table=settings", &head, made);
                 let mut case = post(
-                    "/api/backend/item?table=settings&id=1",
+                    "/api/backend/item?table=settings&id=load",
                     json_bodies("{\"value\":[", "]}", VALUES),
                 );
                 case.verb = "PATCH";

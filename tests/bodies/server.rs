@@ -168,7 +168,8 @@ impl Server {
     /// peak counts.
     pub fn settled(&self, case: &Case) -> u64 {
         let head: Vec<_> = case.head.iter().map(|(name, value)| (*name, value.as_str())).collect();
-        for (target, body) in &case.requests {
+        // The first alone: pictures are made once.
+        if let Some((target, body)) = case.requests.first() {
             self.send(case.verb, target, &head, body);
         }
         let _ = std::fs::write(format!("/proc/{}/clear_refs", self.child.id()), "5");

@@ -122,7 +122,7 @@ fn bodies() -> Vec<(Vec<u8>, Outcome)> {
         (with("trap", json!({"a": 1})), Refused(422, INVALID, &[])),
         (body(json!({"answers": {}})), Refused(422, INVALID, &[])),
         (body(json!([{"form": "contact", "answers": {}}])), Refused(400, "bad_json", &[])),
-        (deep.into_bytes(), Refused(400, "bad_json", &[])),
+        (deep.into_bytes(), Refused(422, INVALID, &["range"])),
         (
             b"{\"form\":\"contact\",\"answers\":{\"name\":\"\xff\"}}".to_vec(),
             Refused(400, "bad_json", &[]),
