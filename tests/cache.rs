@@ -262,7 +262,7 @@ async fn what_differs_is_kept_apart() {
         .expect(201)
         .await;
     site.ask("GET /api/pages?view=nothing").expect(200).await;
-    let long = format!("GET /api/pages?view=home&x={}", "a".repeat(3000));
+    let long = format!("GET /api/menu?name={}", "a".repeat(3000));
     assert_eq!(asked(site.ask(&long)).await, "-");
 }
 
@@ -292,7 +292,7 @@ async fn the_store_is_bounded() {
     };
     let site = Site::builder().await.settings(change).open().await;
     for n in 0..2000 {
-        site.ask(&format!("GET /api/settings?n={n}")).expect(200).await;
+        site.ask(&format!("GET /api/menu?name={n}")).expect(200).await;
     }
     let shown = site.admin("GET /api/backend/cache").expect(200).await.data();
     assert!(shown["bytes"].as_u64().unwrap() <= 100_000, "{shown}");

@@ -1,7 +1,8 @@
-//! A served site that lacks something: descriptors, a reader of its log. Work goes on by itself,
+//! A served site that lacks something: descriptors, memory, a reader of its log. Work goes on by itself,
 //! nothing acknowledged is lost, no receiver is switched off.
 
 mod away;
+mod bodies;
 mod held;
 mod silent;
 mod starved;

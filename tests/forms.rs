@@ -114,8 +114,9 @@ async fn a_form_counts_as_it_is_when_its_submission_is_stored() {
         (json!({"fields": needed}), Err(Code::ValidationFailed)),
         (json!({"active": false, "fields": form}), Err(Code::NotFound)),
     ] {
-        let judged = site.cms.forms().judge(serde_json::from_value(answered.clone()).unwrap());
-        let judged = judged.await.unwrap();
+        let active = site.cms.forms().active(&"contact".to_owned().into()).await.unwrap();
+        let read = serde_json::from_value(answered.clone()).unwrap();
+        let judged = site.cms.forms().judge(active, read).unwrap();
         let line = "PATCH /api/backend/item?table=forms&id=1";
         site.admin(line).json(patch.clone()).expect(200).await;
         let before = site.database.count(SUBMISSIONS).await;
@@ -152,8 +153,9 @@ async fn a_dropped_change_leaves_nothing() {
     let before = site.database.count(counts).await;
     let answered = json!({"form": "contact", "answers": {"name": "Ada"}});
     for kept in [false, true] {
-        let judged = site.cms.forms().judge(serde_json::from_value(answered.clone()).unwrap());
-        let judged = judged.await.unwrap();
+        let active = site.cms.forms().active(&"contact".to_owned().into()).await.unwrap();
+        let read = serde_json::from_value(answered.clone()).unwrap();
+        let judged = site.cms.forms().judge(active, read).unwrap();
         let mut change = site.cms.change(Actor::System).await.unwrap();
         site.cms.forms().receive(&mut change, judged).await.unwrap();
         if kept {

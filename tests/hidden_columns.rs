@@ -216,6 +216,25 @@ async fn a_right_to_one_record_does_not_reach_another() {
 }
 
 #[tokio::test]
+async fn a_right_to_one_record_does_not_tell_which_others_there_are() {
+    let site = site().await;
+    let key = site.key(&["PATCH /api/backend/item?table=goods&id=2"]).await;
+    let patch =
+        |body: Json| site.ask("PATCH /api/backend/item?table=goods&id=2").key(&key).json(body);
+    for column in ["id", "base_id"] {
+        let mut told = Vec::new();
+        // One that is there, with its own language; one that is not; no number.
+        for value in [json!(1), json!(3), json!(99), json!("99"), json!("x"), Json::Null] {
+            let refused = patch(json!({column: value})).refused(401, "api_key_forbidden").await;
+            told.push(refused.json()["detail"].clone());
+        }
+        assert!(told.iter().all(|one| *one == told[0]), "{column}: {told:?}");
+    }
+    patch(json!({"id": 2, "base_id": 4, "title": "mine"})).expect(200).await;
+    patch(json!({"id": "2", "title": "mine too"})).expect(200).await;
+}
+
+#[tokio::test]
 async fn a_write_shows_the_record_only_to_who_may_read_it() {
     let site = site().await;
     let (post, patch) = (format!("POST {ITEM}?table=goods"), format!("PATCH {ITEM}?table=goods"));

@@ -5,6 +5,8 @@
 
 mod support;
 
+/// Addresses: each place that is declared to hold one, with all of them.
+mod addresses;
 /// Codes and pictures of the second factor, judged by oathtool and zbarimg.
 mod authenticator;
 /// Bodies, parameters and paths that are wrong: the documented error, nothing written.
@@ -33,6 +35,8 @@ mod forms;
 mod funnels;
 /// SQLite's shared commits: refused means not written.
 mod group_commit;
+/// A change that stands still keeps nobody else from writing.
+mod held_writes;
 /// Columns and records that a right hides: no parameter tells of them.
 mod hidden_columns;
 /// Indexes made while the site is in use: held up, failing, broken off, undeclared.
@@ -70,6 +74,8 @@ mod plugin_endpoints;
 mod plugin_examples;
 /// Manifests of plugins, one fault each.
 mod plugin_faults;
+/// Names of plugins: they belong to the first, and no rights move to a stranger's table.
+mod plugin_names;
 /// Plugins that use each other's tables; those of the program; processes that follow.
 mod plugin_neighbours;
 /// What plugins show of tables.
@@ -79,8 +85,12 @@ mod plugins;
 /// Real processes: killed in the middle of writes, keys revoked from another process, secrets on
 /// disk and in logs.
 mod processes;
+/// `/readyz`: whether a session can write.
+mod readiness;
 /// The limiter in a real Redis: shared, stopped, hanging.
 mod redis;
+/// Refused logins and keys in the log, as programs read it.
+mod refusals;
 /// Repeated requests.
 mod repetition;
 /// Reads while tables rest cost no query, and never show an old value.

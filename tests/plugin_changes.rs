@@ -146,6 +146,62 @@ async fn what_would_lose_data_is_told_and_cannot_be_accepted_yet() {
 }
 
 #[tokio::test]
+async fn no_declaration_turns_a_password_into_text() {
+    let database = TestDatabase::new().await;
+    database.run("create table legacy (id integer primary key, pin text)".to_owned()).await;
+    let password = |kind: &str| {
+        let icon = "a.svg";
+        let field = json!([{"row": "token", "type": kind}, {"row": "title", "type": "text"}]);
+        let legacy = json!({"name": "legacy", "adopt": true, "columns": [
+            {"name": "id"}, {"name": "pin", "type": kind}]});
+        json!({
+            "id": "shop", "version": kind,
+            "tables": [{"name": "orders", "columns": [text("a"), {"name": "code", "type": kind}]},
+                       legacy],
+            "pagebuilder_widgets": [{"widget_title": "A", "widget_icon": icon,
+                "widget_template": "shopA", "widget_menu": field, "widget_item_menu": field}],
+        })
+    };
+    write(&database, "shop", password("password"));
+    let icons = database.folder.path().join("plugins/shop/widgets/shopA");
+    std::fs::create_dir_all(&icons).unwrap();
+    std::fs::write(icons.join("a.svg"), "<svg/>").unwrap();
+    let mut site = Site::on(database).open().await;
+    assert_eq!(state(&site).problems, []);
+    post(&site, json!({"code": "hunter2"}), 201).await;
+    let pin = json!({"id": 1, "pin": "4711"});
+    site.admin("POST /api/backend/item?table=legacy").json(pin).expect(201).await;
+
+    // A column that is left out of an adopted table of all columns is served as text.
+    let mut whole = password("password");
+    whole["tables"][1]["columns"] = json!([]);
+    let places = [
+        "/tables/0/columns/1/type",
+        "/tables/1/columns/1/type",
+        "/pagebuilder_widgets/0/widget_menu/0/type",
+        "/pagebuilder_widgets/0/widget_item_menu/0/type",
+    ];
+    for (refused, places) in [(password("text"), &places[..]), (whole, &["/tables/1/columns"])] {
+        write(&site.database, "shop", &refused);
+        site = reopen(site).await;
+        let found = state(&site);
+        assert!(found.is_earlier(), "{refused}");
+        let told: Vec<_> = found.problems.iter().map(|one| one.pointer.as_str()).collect();
+        assert_eq!(told, places, "{:?}", found.problems);
+        assert!(found.problems.iter().all(|one| one.remedy.contains("sealed text")));
+        assert!(found.problems[0].remedy.contains("--accept-loss"));
+        let diff = site.admin(DIFF).expect(200).await.data();
+        assert_eq!(diff[0]["state"], "refused", "{diff}");
+        site.admin(APPLY).json(json!({"plugin": "shop"})).expect(200).await;
+        for table in ["orders", "legacy"] {
+            let rows =
+                site.admin(&format!("GET /api/backend/item?table={table}")).expect(200).await;
+            assert!(!rows.text().contains("v1."), "{}", rows.text());
+        }
+    }
+}
+
+#[tokio::test]
 async fn a_removed_plugin_comes_back_by_name_with_its_rows() {
     let database = TestDatabase::new().await;
     write(&database, "shop", shop(json!([text("a")]), json!({})));

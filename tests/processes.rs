@@ -45,7 +45,7 @@ async fn a_key_revoked_by_another_process_is_refused_at_once() {
     let served = Served::start(&database, "warn");
     for (revoke, expected) in [
         (vec!["keys", "delete", "ID", "--yes"], "api_key_invalid"),
-        (vec!["keys", "rotate", "ID"], "api_key_invalid"),
+        (vec!["keys", "rotate", "ID", "--yes"], "api_key_invalid"),
         (vec!["keys", "disable", "ID"], "api_key_disabled"),
         (vec!["keys", "expire", "ID", "--on", "2020-01-01"], "api_key_expired"),
     ] {

@@ -80,6 +80,52 @@ async fn a_reply_with_a_secret_is_not_kept() {
 }
 
 #[tokio::test]
+async fn a_repetition_shows_no_more_than_its_caller_may_see_now() {
+    let site = Site::open().await;
+    let both =
+        ["GET /api/backend/item?table=menu_items", "POST /api/backend/item?table=menu_items"];
+    let (id, key) = site.key_with(|_| {}, &both).await;
+    let may = async |rights: &[&str]| {
+        let row = |line: &&str| {
+            let (method, rest) = line.split_once(' ').unwrap();
+            let (endpoint, table) = rest.split_once("?table=").unwrap();
+            json!({"endpoint": endpoint, "query": {"table": table}, "methods": [method]})
+        };
+        let rights: Vec<_> = rights.iter().map(row).collect();
+        let line = format!("PATCH /api/backend/keys?id={id}");
+        site.admin(&line).json(json!({"rights": rights})).expect(200).await;
+    };
+    let one = json!({"menu": "main", "title": "Secret", "url": "/a", "language_short": "en"});
+    let send = |name: &str, body: &Json| {
+        let ask = site.ask("POST /api/backend/item?table=menu_items").key(&key);
+        ask.header("idempotency-key", name).json(body.clone())
+    };
+    let (many, scalar) = (
+        json!([one, one]),
+        json!({"menu": "main", "title": "B", "url": "/b",
+                                                    "language_short": "en"}),
+    );
+    let whole = send("one", &one).expect(201).await;
+    assert_eq!(whole.data()["title"], "Secret");
+    send("many", &many).expect(201).await;
+
+    may(&both[1..]).await;
+    let only = send("one", &one).expect(201).await;
+    assert_eq!(only.json(), json!({"data": {"id": 1}}));
+    assert_eq!(only.header("idempotency-replayed"), "true");
+    assert!(!only.headers.contains_key("etag"));
+    let only = send("many", &many).expect(201).await;
+    assert_eq!(only.json(), json!({"data": [{"id": 2}, {"id": 3}]}));
+    // What it sends now it gets again as it was: the id.
+    for _ in 0..2 {
+        assert_eq!(send("b", &scalar).expect(201).await.json(), json!({"data": {"id": 4}}));
+    }
+
+    may(&both).await;
+    assert_eq!(send("one", &one).expect(201).await.body, whole.body);
+}
+
+#[tokio::test]
 async fn a_refused_request_may_be_mended() {
     let site = Site::open().await;
     site.admin(CREATE)

@@ -4,7 +4,7 @@
 /// The same calls by who may only write: what the replies show.
 mod blind;
 /// A valid request for each call.
-mod requests;
+pub mod requests;
 /// Callers who stay, with fewer rights.
 mod rights;
 

@@ -6,8 +6,8 @@ use crate::{
     commands::{
         api, audit, auth, cache, completions, config, context, doctor, events, exit_codes, forms,
         funnels, groups, inbox, init, items, keys, limits, login, mail, media, migrate, origins,
-        pages, plugins, process_webhooks, queue, serve, status, tables, tasks, users, webhooks,
-        widgets,
+        pages, plugins, process_webhooks, queue, serve, status, tables, tasks, theme, users,
+        webhooks, widgets,
     },
     flags::Flags,
 };
@@ -49,6 +49,7 @@ impl Command {
                 webhooks::WebhooksCommand::Listen(_) | webhooks::WebhooksCommand::Verify(_),
             ) => true,
             Self::Plugins(command) => command.is_by_nobody(),
+            Self::Theme(command) => command.is_by_nobody(),
             _ => false,
         }
     }
@@ -93,6 +94,9 @@ pub(crate) enum Command {
     /// Widgets that pages are made of
     #[command(subcommand)]
     Widgets(widgets::WidgetsCommand),
+    /// What the build of a theme reads: variables, class names to keep
+    #[command(subcommand)]
+    Theme(theme::ThemeCommand),
     /// Uploaded files: pictures, sound, film, documents
     #[command(subcommand)]
     Media(media::MediaCommand),

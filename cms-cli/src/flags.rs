@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 
-use crate::output::PrintFlags;
+use crate::{input, output::PrintFlags};
 
 /// The flags that every command takes.
 #[derive(Args, Clone, Debug)]
@@ -31,9 +31,20 @@ pub(crate) struct Flags {
     /// Answer yes to every question
     #[arg(short, long, global = true)]
     pub(crate) yes: bool,
+    /// Longest wait for a reply of a running site, such as 10s or 2m [default: 60s]
+    #[arg(long, global = true, value_name = "TIME", value_parser = waiting)]
+    pub(crate) timeout: Option<i64>,
     /// Ask nothing; fail where an answer is needed
     #[arg(long, global = true)]
     pub(crate) no_input: bool,
+}
+
+/// A time of at least a second.
+fn waiting(text: &str) -> Result<i64, String> {
+    match input::seconds(text)? {
+        ..1 => Err("at least 1s".to_owned()),
+        seconds => Ok(seconds),
+    }
 }
 
 impl Flags {

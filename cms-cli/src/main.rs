@@ -18,11 +18,13 @@
 //! input     files, standard input, durations
 //! output    what is printed, and how a command ends
 //! shop      a plugin in Rust, part of the sites of the demo
+//! environment  secrets taken out of the environment
 //! ```
 
 mod args;
 mod commands;
 mod contexts;
+mod environment;
 mod flags;
 mod folder;
 mod input;
@@ -48,13 +50,23 @@ use crate::{
         api, audit, auth, cache, completions, config, context, doctor, events, exit_codes, forms,
         funnels, groups, inbox, init, items, keys, limits, login, logout, mail, media, migrate,
         origins, pages, plugins, process_webhooks, queue, serve, start, status, tables, tasks,
-        users, version, webhooks, whoami, widgets,
+        theme, users, version, webhooks, whoami, widgets,
     },
     log::LogFormat,
     output::{Done, Exit, Failure, Output},
 };
 
+/// Gives memory back after a burst, which the C library keeps in the arenas of its threads. SQLite,
+/// being C, stays with the C library.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 fn main() -> ExitCode {
+    let mut args = std::env::args_os().skip(1);
+    if args.next().is_some_and(|first| first == folder::SCRIPT) {
+        return cms_core::scripts::launch(args);
+    }
+    environment::clean();
     let cli = Cli::parse();
     let out = Output::new(&cli.flags.print);
     let runtime = match threads(&cli).enable_all().build() {
@@ -148,6 +160,7 @@ async fn run(cli: Cli, out: &Output) -> Done {
         Command::Audit(command) => audit::run(flags, out, command).await,
         Command::Cache(command) => cache::run(flags, out, command).await,
         Command::Tables(command) => tables::run(flags, out, command).await,
+        Command::Theme(command) => theme::run(flags, out, command).await,
         Command::Limits(command) => limits::run(flags, out, command).await,
         Command::Config(command) => config::run(flags, out, &command),
         Command::Migrate(command) => migrate::run(flags, out, &command).await,

@@ -28,11 +28,6 @@ pub(crate) fn confirm(flags: &Flags, question: &str) -> Done {
     }
 }
 
-/// As [`confirm`], but only on a terminal: scripts go on without `--yes`.
-pub(crate) fn confirm_on_terminal(flags: &Flags, question: &str) -> Done {
-    if can_ask(flags) { confirm(flags, question) } else { Ok(()) }
-}
-
 /// Whether questions can be asked.
 pub(crate) fn can_ask(flags: &Flags) -> bool {
     !flags.no_input && io::stdin().is_terminal() && io::stderr().is_terminal()

@@ -7,10 +7,11 @@
 
 use std::{fmt, path::PathBuf};
 
-use cms_core::settings::{Settings, environment};
+use cms_core::settings::Settings;
 
 use crate::{
     contexts::Contexts,
+    environment,
     flags::Flags,
     output::{Done, Exit, Failure},
 };
@@ -49,7 +50,8 @@ impl Target {
         let folder = Self::Folder(flags.dir().to_owned());
         // A folder with unreadable settings is a site too.
         let holds_site = || {
-            Settings::load(flags.dir(), environment(), &[]).map_or(true, |loaded| loaded.is_site())
+            Settings::load(flags.dir(), environment::variables(), &[])
+                .map_or(true, |loaded| loaded.is_site())
         };
         if flags.names_dir() || holds_site() {
             return Ok(folder);

@@ -22,6 +22,7 @@
 //! funnels    forms of several steps: drawn, checked, published
 //! webhooks   subscriptions to events, their deliveries and history
 //! erasure    everything that is held under an address of mail: found, and removed
+//! theme      what the build of a front end reads: variables, and class names to keep
 //! ```
 //!
 //! Start with [`Cms::open`]; every write is a [`Change`]. The REST API over it is `cms-http`.
@@ -29,7 +30,7 @@
 //! Modules stand on floors and import only from floors below: `ground`, `settings`, `db`, `events`,
 //! `change`, `base`, `access`, `outbound`, `jobs`, `fields`, `conditions`, `content`, `items`, then
 //! the rooms `audit`, `keys`, `accounts`, `traffic`, `plugins`, `scripts`, `pages`, `media`,
-//! `tasks`, `mail`, `forms`, `funnels`, `webhooks`, `erasure`, and `site` on top. A test checks the
+//! `tasks`, `mail`, `forms`, `funnels`, `webhooks`, `erasure`, `theme`, and `site` on top. A test checks the
 //! imports.
 
 #[cfg(not(any(feature = "sqlite", feature = "postgres")))]
@@ -61,6 +62,7 @@ pub mod scripts;
 pub mod settings;
 mod site;
 pub mod tasks;
+pub mod theme;
 pub mod traffic;
 pub mod webhooks;
 
@@ -69,8 +71,8 @@ pub use change::{Actor, AuditEntry, Change, Emitted};
 #[doc(hidden)]
 pub use ground::Cursors;
 pub use ground::{
-    Clock, Code, DEFAULT_LIMIT, Descriptors, Direction, Error, FieldError, MAX_LIMIT, Millis, Page,
-    Paging, Random, Result, Secret, Vault, crypto, parse_rfc3339, plain, rfc3339,
+    Address, Clock, Code, DEFAULT_LIMIT, Descriptors, Direction, Error, FieldError, MAX_LIMIT,
+    Millis, Page, Paging, Random, Result, Secret, Vault, crypto, parse_rfc3339, plain, rfc3339,
 };
 pub use media::reach_bucket;
 pub use site::{

@@ -94,6 +94,12 @@ impl Api {
         &self.0.cms
     }
 
+    /// Makes `/readyz` answer 503 from now on, so that load balancers send no new requests. A server
+    /// that is about to shut down calls this; requests that come all the same are answered.
+    pub fn stop_soon(&self) {
+        self.0.kept.stopping.store(true, Ordering::Relaxed);
+    }
+
     /// Ends all event streams, also those that are opened later. A server that shuts down calls
     /// this: it would wait for them otherwise. Their clients connect again and go on elsewhere.
     pub fn end_streams(&self) {
@@ -178,6 +184,9 @@ impl Api {
                 tracing::error!(id, error = ?error, "request failed");
                 let why = std::error::Error::source(&error).filter(|_| operator);
                 cause = why.map(|why| Cause(why.to_string()));
+            }
+            if let Some(client) = visit.known_client() {
+                kept.refusals.note(client, error.code(), cms.clock().now());
             }
             Reply::problem(&error, id.to_str().unwrap_or_default())
         });

@@ -2,7 +2,7 @@
 
 use std::{
     net::{IpAddr, SocketAddr},
-    sync::OnceLock,
+    sync::{OnceLock, atomic::AtomicBool},
     time::Duration,
 };
 
@@ -13,11 +13,12 @@ use cms_core::{
 };
 use http::HeaderName;
 use serde::Serialize;
-use serde_json::{Map, Value as Json};
+use serde_json::{Map, Value as Json, json};
 use tokio::time::Instant;
 use tracing::Instrument as _;
 
 use crate::{
+    body::Memory,
     caller::{Caller, Kind, Waits},
     demand::Demand,
     describe::Described,
@@ -91,6 +92,8 @@ pub(crate) struct Call<'a> {
     pub(crate) metrics: &'a Metrics,
     pub(crate) replies: &'a Replies,
     pub(crate) streams: &'a Streams,
+    /// Whether the service is about to stop.
+    pub(crate) stopping: &'a AtomicBool,
     pub(crate) client: Client,
     pub(crate) request: &'a Canonical,
     /// The caller as the gate found it.
@@ -110,6 +113,8 @@ pub(crate) struct Call<'a> {
     /// What another request would demand.
     pub(crate) demand_of: fn(&Canonical) -> Demand,
     pub(crate) repetition: Option<idempotency::Ticket>,
+    /// What its body takes, for work that outlives the call.
+    pub(crate) memory: Memory,
     /// The plugin's declaration that the request was judged by.
     pub(crate) endpoint: Option<DeclaredBy>,
 }
@@ -179,13 +184,15 @@ impl<'a> Call<'a> {
     ) -> Result<Reply> {
         let Some(ticket) = &self.repetition else { return work.await };
         let claim = self.turn(ticket).await?;
-        let ticket = ticket.clone();
+        let (ticket, memory) = (ticket.clone(), self.memory.clone());
+        let rights = self.caller().digest(self.cms);
         let worked = async move {
+            let _memory = memory;
             // Only failed work is released to the next request.
             let reply = claim.during(work).await?;
             let whole = reply.body.whole().filter(|body| body.len() <= MOST_KEPT);
             if whole.is_some() {
-                claim.keep(ticket.remember(&reply, false)).await;
+                claim.keep(ticket.remember(&reply, rights, false)).await;
             }
             Ok(reply)
         };
@@ -210,6 +217,13 @@ impl<'a> Call<'a> {
                 tokio::time::sleep(LOOK).await;
             }
         }
+    }
+
+    /// A kept reply, as far as the caller may see it now.
+    pub(crate) async fn again_shown(&self, earlier: idempotency::Earlier) -> Result<Reply> {
+        // The body may have taken its time.
+        self.judge_again().await?;
+        earlier.shown(&self.caller().digest(self.cms))
     }
 
     /// Judges the caller again. Whoever acts on a body without a change begins with this.
@@ -270,6 +284,22 @@ impl<'a> Call<'a> {
         }
     }
 
+    /// As [`Call::shown`], with a secret that only this reply holds: callers who may not read the
+    /// row get its id and the secret.
+    pub(crate) fn shown_once<T: Serialize>(
+        &self,
+        path: &str,
+        id: i64,
+        data: T,
+        (name, secret): (&str, &str),
+    ) -> Result<Success<T>> {
+        if self.may_read(path, id) {
+            return Ok(data.into());
+        }
+        let only = json!({"data": {"id": id, name: secret}});
+        Ok(Success::json(only.to_string()))
+    }
+
     /// Keeps a reply for a repetition.
     pub(crate) async fn keep<T: Serialize>(
         &self,
@@ -278,7 +308,8 @@ impl<'a> Call<'a> {
     ) -> Result<()> {
         let Some(ticket) = &self.repetition else { return Ok(()) };
         let reply = success.into().reply(self.answers)?;
-        self.cms.idempotency().remember(change, ticket.remember(&reply, false)).await
+        let kept = ticket.remember(&reply, self.caller().digest(self.cms), false);
+        self.cms.idempotency().remember(change, kept).await
     }
 
     /// Ends a change, keeping the reply for a repetition. `secret`: the reply must not be kept.
@@ -291,7 +322,8 @@ impl<'a> Call<'a> {
         let mut success = success.into();
         if let Some(ticket) = &self.repetition {
             let reply = success.reply(self.answers)?;
-            self.cms.idempotency().remember(&mut change, ticket.remember(&reply, secret)).await?;
+            let kept = ticket.remember(&reply, self.caller().digest(self.cms), secret);
+            self.cms.idempotency().remember(&mut change, kept).await?;
             success = Success::written(reply);
         }
         change.commit().await?;

@@ -209,6 +209,16 @@ impl Caller {
         }
     }
 
+    /// A digest of the caller's rights: what a kept reply shows depends on them.
+    pub(crate) fn digest(&self, cms: &Cms) -> String {
+        let rights = match self {
+            Self::Key(key) => serde_json::to_vec(&key.rights),
+            Self::User { user, .. } => serde_json::to_vec(&user.rights),
+            Self::Anonymous | Self::Operator => Ok(Vec::new()),
+        };
+        cms.idempotency().fingerprint(&rights.unwrap_or_default())
+    }
+
     /// Whose repetitions of a request are the same request; None: nobody is known.
     pub(crate) fn repeats_as(&self) -> Option<String> {
         match self {

@@ -14,8 +14,8 @@ use crate::{caller::Caller, request::Canonical};
 pub(crate) struct Named {
     /// `table`.
     pub(crate) table: Option<String>,
-    /// The permission to use the button: `{plugin}_{button_id}_edit`.
-    pub(crate) button: Option<String>,
+    /// The permission to use the button, `{plugin}_{button_id}_edit`, with its owner.
+    pub(crate) button: Option<(String, String)>,
 }
 
 /// The part of a request, besides its address, that rights are compared with.
@@ -80,7 +80,9 @@ impl Demand {
                     (asked, body) => body.or(asked),
                 };
                 let allowed = match &self.body.button {
-                    Some(permission) if access == Access::Button => user.rights.may(permission),
+                    Some((plugin, permission)) if access == Access::Button => {
+                        user.rights.may_use(plugin, permission)
+                    }
                     _ => cms.allows(&user.rights, access, method, table),
                 };
                 if allowed {

@@ -27,6 +27,8 @@ pub(crate) struct Described {
 pub(crate) struct Types {
     pub(crate) summary: &'static str,
     pub(crate) body: BodyKind,
+    pub(crate) most_values: usize,
+    pub(crate) body_is_early: bool,
     pub(crate) body_is_optional: bool,
     pub(crate) schemas: fn(&mut Schemas) -> Schemata,
 }
@@ -78,6 +80,8 @@ impl Types {
         Self {
             summary: S::SUMMARY,
             body: S::Body::KIND,
+            most_values: S::Body::MOST_VALUES,
+            body_is_early: S::Body::IS_EARLY,
             body_is_optional: S::Body::OPTIONAL,
             schemas: |schemas| Schemata {
                 query: schemas.requests.subschema_for::<S::Query>(),

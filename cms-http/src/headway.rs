@@ -16,10 +16,7 @@ use std::{
 use futures_util::{StreamExt as _, stream, task::AtomicWaker};
 use tokio::{task::AbortHandle, time::Instant};
 
-use crate::{
-    body::Parts,
-    places::{Network, Place},
-};
+use crate::{body::Parts, budget::Network, places::Place};
 
 /// What a connection tells of itself, and what it is told.
 #[derive(Debug, Default)]

@@ -6,6 +6,7 @@ use cms_core::{
     traffic::idempotency::{Claim, Remember},
 };
 use http::{HeaderName, Method, StatusCode, header};
+use serde_json::{Value as Json, json};
 
 use crate::{
     reply::Reply,
@@ -18,6 +19,51 @@ pub(crate) struct Ticket {
     caller: String,
     key: String,
     fingerprint: String,
+}
+
+/// A kept reply.
+pub(crate) struct Earlier {
+    status: u16,
+    body: String,
+    etag: Option<String>,
+    /// A digest of the rights that its caller had.
+    rights: Option<String>,
+}
+
+impl Earlier {
+    /// The reply to a caller whose rights have this digest. Rights decided what it shows: after
+    /// they have changed it shows no more than ids.
+    pub(crate) fn shown(self, rights: &str) -> Result<Reply> {
+        let is_same = self.rights.as_deref() == Some(rights);
+        let body = if is_same { Some(self.body) } else { only_ids(&self.body) };
+        let Some(body) = body else {
+            let detail = "The request was carried out; your rights have changed since, so its \
+                          reply is not shown again. Read the record.";
+            return Err(Error::new(Code::IdempotencySpent, detail));
+        };
+        let status = StatusCode::from_u16(self.status).unwrap_or(StatusCode::OK);
+        let reply = Reply::new(status, http::HeaderValue::from_static("application/json"), body);
+        let reply = reply.with(REPLAYED, "true");
+        Ok(match self.etag.filter(|_| is_same) {
+            Some(etag) => reply.with(header::ETAG, &etag),
+            None => reply,
+        })
+    }
+}
+
+/// A body with nothing of its record, or of each of its records, but the id. None: it has none. A
+/// body without content says nothing anyway.
+fn only_ids(body: &str) -> Option<String> {
+    if body.is_empty() {
+        return Some(String::new());
+    }
+    let data = serde_json::from_str::<Json>(body).ok()?["data"].take();
+    let only = |record: &Json| Some(json!({"id": record.get("id")?}));
+    let shown = match &data {
+        Json::Array(records) => records.iter().map(only).collect::<Option<Vec<_>>>()?.into(),
+        record => only(record)?,
+    };
+    Some(json!({"data": shown}).to_string())
 }
 
 /// The status of a request that is being worked on.
@@ -52,7 +98,7 @@ pub(crate) fn ticket(
 
 impl Ticket {
     /// The reply that this request got before.
-    pub(crate) async fn earlier_reply(&self, cms: &Cms) -> Result<Option<Reply>> {
+    pub(crate) async fn earlier_reply(&self, cms: &Cms) -> Result<Option<Earlier>> {
         let Some(earlier) = cms.idempotency().remembered(&self.caller, &self.key).await? else {
             return Ok(None);
         };
@@ -70,14 +116,8 @@ impl Ticket {
                           Read the record, or make a new one.";
             return Err(Error::new(Code::IdempotencySpent, detail));
         };
-        let status = StatusCode::from_u16(earlier.status).unwrap_or(StatusCode::OK);
-        let mut reply =
-            Reply::new(status, http::HeaderValue::from_static("application/json"), body)
-                .with(REPLAYED, "true");
-        if let Some(etag) = earlier.etag {
-            reply = reply.with(header::ETAG, &etag);
-        }
-        Ok(Some(reply))
+        let (status, rights) = (earlier.status, earlier.rights);
+        Ok(Some(Earlier { status, body, etag: earlier.etag, rights }))
     }
 
     /// Caller and key: requests with the same ones pass one at a time.
@@ -102,7 +142,7 @@ impl Ticket {
     }
 
     /// What to keep of the first reply.
-    pub(crate) fn remember(&self, reply: &Reply, secret: bool) -> Remember {
+    pub(crate) fn remember(&self, reply: &Reply, rights: String, secret: bool) -> Remember {
         Remember {
             caller: self.caller.clone(),
             key: self.key.clone(),
@@ -118,6 +158,31 @@ impl Ticket {
                 .get(header::ETAG)
                 .and_then(|tag| tag.to_str().ok())
                 .map(str::to_owned),
+            rights,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nothing_but_ids_is_left_of_a_body() {
+        for (body, left) in [
+            (r#"{"data":{"id":7,"title":"secret"},"meta":{}}"#, Some(r#"{"data":{"id":7}}"#)),
+            (
+                r#"{"data":[{"id":1,"a":2},{"id":[3,"b"]}]}"#,
+                Some(r#"{"data":[{"id":1},{"id":[3,"b"]}]}"#),
+            ),
+            (r#"{"data":[]}"#, Some(r#"{"data":[]}"#)),
+            ("", Some("")),
+            (r#"{"data":{"removed":3}}"#, None),
+            (r#"{"data":["a"]}"#, None),
+            (r#"{"node":{"id":1}}"#, None),
+            ("a,b", None),
+        ] {
+            assert_eq!(only_ids(body).as_deref(), left, "{body}");
         }
     }
 }

@@ -1,20 +1,28 @@
 //! What an API keeps in memory between requests.
 
-use std::sync::Once;
+use std::sync::{Arc, Once, atomic::AtomicBool};
 
 use cms_core::{Code, Error, Result, settings::Settings};
 use http::HeaderName;
 
-use crate::{metrics::Metrics, replies::Replies, streams::Streams, unread::Unread};
+use crate::{
+    budget::Budget, metrics::Metrics, refusals::Refusals, replies::Replies, streams::Streams,
+    unread::Unread,
+};
 
 pub(crate) struct Kept {
     pub(crate) metrics: Metrics,
+    pub(crate) refusals: Refusals,
     pub(crate) replies: Replies,
     pub(crate) streams: Streams,
     pub(crate) unread: Unread,
+    /// Memory of the bodies that are being worked on.
+    pub(crate) bodies: Arc<Budget>,
     pub(crate) proxy_header: HeaderName,
     /// Whether the log was told that requests come without an address.
     pub(crate) told_of_strangers: Once,
+    /// Whether the service is about to stop.
+    pub(crate) stopping: AtomicBool,
 }
 
 impl Kept {
@@ -24,14 +32,17 @@ impl Kept {
             .map_err(|e| Error::new(Code::ValidationFailed, format!("proxy_header: {e}")))?;
         Ok(Self {
             metrics: Metrics::default(),
+            refusals: Refusals::default(),
             replies: Replies::new(settings)?,
             unread: Unread::new(settings),
+            bodies: Budget::new(settings.http.parsed_limit_bytes),
             // They are never idle, so they leave half of the places to others.
             streams: Streams::new(
                 settings.http.max_streams.min((settings.http.max_connections / 2).max(1)),
             ),
             proxy_header,
             told_of_strangers: Once::new(),
+            stopping: AtomicBool::new(false),
         })
     }
 }

@@ -12,6 +12,7 @@
 
 mod api;
 mod body;
+mod budget;
 mod call;
 mod caller;
 pub mod client;
@@ -28,6 +29,7 @@ mod lingering;
 mod metrics;
 mod openapi;
 mod places;
+mod refusals;
 mod replies;
 mod reply;
 mod request;
@@ -39,8 +41,8 @@ mod unread;
 pub mod wire;
 
 pub use api::Api;
-pub use body::{Body, Upload};
+pub use body::{Body, Unparsed, Upload};
 pub use call::{FrontendLogin, Peer};
-pub use cms_core::plain;
+pub use cms_core::{Secret, plain};
 pub use reply::status_of;
 pub use server::{Server, Stop};

@@ -6,14 +6,10 @@ use std::{
     sync::{Arc, Mutex, PoisonError},
 };
 
-use cms_core::{
-    settings::{Cidr, Http},
-    traffic::address,
-};
+use cms_core::settings::{Cidr, Http};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
-/// What counts as one client; `None`: a trusted proxy, whose number is not limited.
-pub(crate) type Network = Option<u128>;
+use crate::budget::{self, Network};
 
 /// The places of one server.
 pub(crate) struct Places {
@@ -50,8 +46,7 @@ impl Places {
     }
 
     pub(crate) fn network(&self, peer: SocketAddr) -> Network {
-        let is_proxy = self.proxies.iter().any(|network| network.contains(peer.ip()));
-        (!is_proxy).then(|| address::network(peer.ip()))
+        budget::network(peer.ip(), &self.proxies)
     }
 
     /// Whether the network has all the places that one network may have.

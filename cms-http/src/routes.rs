@@ -19,7 +19,7 @@ use crate::{
     reply::Reply,
     request::bad,
     success::{Answers, Success},
-    wire::{self, Body as _, BodyKind, Content, Operation, ReplyKind, Shape},
+    wire::{self, Body as _, Content, Operation, ReplyKind, Shape},
 };
 
 pub(crate) type Handler = for<'a> fn(&'a Call<'a>, Content) -> BoxFuture<'a, Result<Reply>>;
@@ -44,7 +44,7 @@ pub(crate) struct Method {
     name: &'static str,
     pub(crate) answers: Answers,
     pub(crate) handler: Handler,
-    types: Types,
+    pub(crate) types: Types,
 }
 
 /// How a method calls its handler: those with a body pass it on.
@@ -251,12 +251,15 @@ routes! {
         GET Read read 200, POST Create create 201, PATCH Update update 200, DELETE Delete delete 204
     };
     "/api/backend/tables" User tables { GET Read read 200 };
+    "/api/backend/theme" Area("settings_settings") theme { GET Read read 200 };
+    "/api/backend/theme/key" Area("keys_keys") theme { POST RotateKey rotate_key 200 };
     "/api/backend/plugins" Buttons plugins { GET Read read 200 };
     "/api/backend/plugins/buttons" Buttons plugins { GET Buttons buttons 200 };
     "/api/backend/plugins/content" Buttons plugins { GET Content content 200 };
     "/api/backend/plugins/diff" Admin plugin_changes { GET Diff diff 200 };
     "/api/backend/plugins/apply" Admin plugin_changes { POST Apply apply 200 };
     "/api/backend/plugins/remove" Admin plugin_changes { POST Remove remove 204 };
+    "/api/backend/plugins/release" Admin plugin_changes { POST Release release 200 };
     "/api/backend/actions/checklist" Checklist checklist { POST Apply apply 200 };
     "/api/backend/actions/script" Button script { POST Run run 200 as Any };
     "/api/backend/keys" Area("keys_keys") keys {
@@ -442,15 +445,10 @@ pub(crate) fn find(path: &str, action: Option<&str>) -> Option<&'static Route> {
     selected.or_else(|| routes.iter().find(|route| route.action.is_none())).copied()
 }
 
+#[cfg(test)]
 impl Method {
-    #[cfg(test)]
     fn streams(&self) -> bool {
         matches!(self.answers.kind, ReplyKind::Events | ReplyKind::Csv | ReplyKind::File)
-    }
-
-    /// The kind of body that it takes.
-    pub(crate) fn body(&self) -> BodyKind {
-        self.types.body
     }
 }
 

@@ -1,6 +1,6 @@
 //! The listener: plain HTTP/1.1 on hyper, with limits on headers, time and connections.
 
-use std::{net::SocketAddr, sync::Arc, time::Duration};
+use std::{future::pending, net::SocketAddr, sync::Arc, time::Duration};
 
 use cms_core::{Code, Descriptors, Error, Work};
 use hyper::server::conn::http1;
@@ -49,7 +49,8 @@ pub struct Server {
     scheduler: bool,
 }
 
-/// Stops a server: no new connections, open requests may finish.
+/// Stops a server: `/readyz` is 503 at once; after `shutdown.drain_s` there are no new connections,
+/// and open requests may finish.
 #[derive(Clone)]
 pub struct Stop(watch::Sender<bool>);
 
@@ -140,14 +141,22 @@ impl Server {
         tracing::debug!(?work, "background work begins");
         let background = api.cms().background_of(&work);
         let mut door = Door { listener, places, watch, api: api.clone(), complained: None };
+        // Has not seen the close, so that nobody who begins beside it misses it.
+        let (close, untold) = watch::channel(false);
+        let drain = Duration::from_secs(api.cms().settings().shutdown.drain_s);
         let mut stopped = stop.subscribe();
-        // Has not seen the stop, so that nobody who begins beside it misses it.
-        let untold = stop.subscribe();
+        let drained = async {
+            // A sender is held here, so this ends by a stop only.
+            let _ = stopped.wait_for(|stop| *stop).await;
+            api.stop_soon();
+            tokio::time::sleep(drain).await;
+        };
+        let mut drained = std::pin::pin!(drained);
         loop {
             // A full house must not keep a stop waiting.
             let (place, stream, peer) = tokio::select! {
                 accepted = door.accept() => accepted,
-                _ = stopped.wait_for(|stop| *stop) => break,
+                () = &mut drained => break,
             };
             let _ = stream.set_nodelay(true);
             leave_unsent_to_us(&stream);
@@ -164,11 +173,21 @@ impl Server {
         }
         let Door { listener, places, .. } = door;
         drop(listener);
+        close.send_replace(true);
         api.end_streams();
         let answered = async {
-            let answered = tokio::time::timeout(GRACE, places.all_free()).await;
-            if answered.is_err() {
-                tracing::warn!("some requests did not finish in time");
+            // Requests that wait for a database that is away would take all of it for nothing.
+            let grace = async {
+                let away = async {
+                    if api.cms().answers().await {
+                        pending().await
+                    }
+                };
+                let _ = tokio::time::timeout(GRACE, away).await;
+            };
+            tokio::select! {
+                () = places.all_free() => {}
+                () = grace => tracing::warn!("some requests did not finish in time"),
             }
         };
         tokio::join!(answered, background.stop());

@@ -5,7 +5,7 @@
 use std::{
     collections::HashMap,
     net::SocketAddr,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    sync::{Arc, Mutex, PoisonError, Weak},
     time::Duration,
 };
 
@@ -13,59 +13,40 @@ use bytes::Bytes;
 use cms_core::{
     Code, Error, Result,
     settings::{Cidr, Settings},
-    traffic::address,
 };
 use futures_util::StreamExt as _;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
-use crate::body::Body;
+use crate::{
+    body::Body,
+    budget::{self, Budget, Network, Share},
+};
 
 /// Smaller replies are not counted: connections are bounded, and sockets hold as much.
 const SMALL: usize = 64 << 10;
-/// Of the budget, one network gets this part.
-const SHARES: u64 = 4;
 /// Seconds after which a refused reader may find room.
 const RETRY_AFTER_S: u64 = 1;
 /// How long a request waits for the reader's turn.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// The budget of one API.
-pub(crate) struct Unread(Arc<Budget>);
-
-struct Budget {
-    most: u64,
+/// What the readers of one API have not taken.
+pub(crate) struct Unread {
+    budget: Arc<Budget>,
     proxies: Vec<Cidr>,
-    held: Mutex<Held>,
+    /// One permit for each network: who has it makes a reply for this network.
+    turns: Mutex<HashMap<u128, Weak<Semaphore>>>,
 }
-
-/// Bytes that are held: all of them, and those of each network.
-#[derive(Default)]
-struct Held {
-    all: u64,
-    of: HashMap<u128, Own>,
-}
-
-/// What a network holds.
-struct Own {
-    bytes: u64,
-    /// One permit: who has it makes a reply for this network.
-    turn: Arc<Semaphore>,
-}
-
-/// A reader: a network, or a proxy, which reads for many and may have everything.
-type Reader = Option<u128>;
 
 /// Bytes that count until the last copy of them is dropped.
 struct Counted {
     bytes: Bytes,
-    reader: Reader,
-    budget: Arc<Budget>,
+    _share: Share,
 }
 
 impl Unread {
     pub(crate) fn new(settings: &Settings) -> Self {
-        let (most, proxies) = (settings.http.unread_limit_bytes, settings.trusted_proxies.clone());
-        Self(Arc::new(Budget { most, proxies, held: Mutex::default() }))
+        let budget = Budget::new(settings.http.unread_limit_bytes);
+        Self { budget, proxies: settings.trusted_proxies.clone(), turns: Mutex::default() }
     }
 
     /// The turn to make a reply. None, at once, for a reader who has taken most replies: all of
@@ -74,7 +55,7 @@ impl Unread {
     /// # Errors
     /// `unavailable` when the replies before it take too long.
     pub(crate) async fn turn(&self, peer: SocketAddr) -> Result<Option<OwnedSemaphorePermit>> {
-        let Some(turn) = self.0.reader(peer).and_then(|reader| self.0.queue(reader)) else {
+        let Some(turn) = self.network(peer).and_then(|network| self.queue(network)) else {
             return Ok(None);
         };
         let turn = tokio::time::timeout(PATIENCE, turn.acquire_owned()).await;
@@ -87,69 +68,57 @@ impl Unread {
     /// # Errors
     /// `unavailable` when too much waits for its readers already.
     pub(crate) fn admit(&self, peer: SocketAddr, body: Body, must: bool) -> Result<Body> {
-        let reader = || self.0.reader(peer);
+        let network = || self.network(peer);
         match body.whole() {
             Some(bytes) if bytes.len() <= SMALL => Ok(body),
-            Some(bytes) => self.0.count(reader(), bytes.clone(), must).map(Body::from),
-            None => Ok(self.streamed(reader(), body)),
+            Some(bytes) => count(&self.budget, network(), bytes.clone(), must).map(Body::from),
+            None => Ok(self.streamed(network(), body)),
         }
     }
 
     /// A part that does not fit ends the stream: its client comes again and goes on.
-    fn streamed(&self, reader: Reader, mut body: Body) -> Body {
-        let budget = self.0.clone();
+    fn streamed(&self, network: Network, mut body: Body) -> Body {
+        let budget = self.budget.clone();
         body.map_parts(|parts| {
             parts
                 .map(move |part| match part {
-                    Ok(bytes) if bytes.len() > SMALL => budget.count(reader, bytes, false),
+                    Ok(bytes) if bytes.len() > SMALL => count(&budget, network, bytes, false),
                     other => other,
                 })
                 .boxed()
         });
         body
     }
-}
 
-impl Budget {
-    fn reader(&self, peer: SocketAddr) -> Reader {
-        let is_proxy = self.proxies.iter().any(|network| network.contains(peer.ip()));
-        (!is_proxy).then(|| address::network(peer.ip()))
-    }
-
-    fn held(&self) -> MutexGuard<'_, Held> {
-        self.held.lock().unwrap_or_else(PoisonError::into_inner)
+    fn network(&self, peer: SocketAddr) -> Network {
+        budget::network(peer.ip(), &self.proxies)
     }
 
     /// Where a reader waits whose share is more than half taken.
-    fn queue(&self, reader: u128) -> Option<Arc<Semaphore>> {
-        let held = self.held();
-        let own = held.of.get(&reader).filter(|own| own.bytes > self.most / SHARES / 2)?;
-        Some(own.turn.clone())
-    }
-
-    /// Something fits always where nothing is held, however large it is.
-    fn count(self: &Arc<Self>, reader: Reader, bytes: Bytes, must: bool) -> Result<Bytes> {
-        let size = bytes.len() as u64;
-        let fits = |held: u64, most: u64| held == 0 || held + size <= most;
-        let mut held = self.held();
-        let own = reader.and_then(|reader| held.of.get(&reader)).map_or(0, |own| own.bytes);
-        let has_share = reader.is_none() || fits(own, self.most / SHARES);
-        let fits = has_share && fits(held.all, self.most);
-        if !(must || fits) {
-            return Err(too_much());
+    fn queue(&self, network: u128) -> Option<Arc<Semaphore>> {
+        if !self.budget.is_half_taken(network) {
+            return None;
         }
-        held.all += size;
-        if let Some(reader) = reader {
-            held.of.entry(reader).or_insert_with(Own::none).bytes += size;
+        let mut turns = self.turns.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(turn) = turns.get(&network).and_then(Weak::upgrade) {
+            return Some(turn);
         }
-        Ok(Bytes::from_owner(Counted { bytes, reader, budget: self.clone() }))
+        // Nobody waits at the others any longer.
+        turns.retain(|_, turn| turn.strong_count() > 0);
+        let turn = Arc::new(Semaphore::new(1));
+        turns.insert(network, Arc::downgrade(&turn));
+        Some(turn)
     }
 }
 
-impl Own {
-    fn none() -> Self {
-        Self { bytes: 0, turn: Arc::new(Semaphore::new(1)) }
+fn count(budget: &Arc<Budget>, network: Network, bytes: Bytes, must: bool) -> Result<Bytes> {
+    let (mut share, size) = (budget.share(network), bytes.len() as u64);
+    match must {
+        true => share.force(size),
+        false if share.grow(size) => {}
+        false => return Err(too_much()),
     }
+    Ok(Bytes::from_owner(Counted { bytes, _share: share }))
 }
 
 fn too_much() -> Error {
@@ -161,22 +130,6 @@ fn too_much() -> Error {
 impl AsRef<[u8]> for Counted {
     fn as_ref(&self) -> &[u8] {
         &self.bytes
-    }
-}
-
-impl Drop for Counted {
-    fn drop(&mut self) {
-        let size = self.bytes.len() as u64;
-        let mut held = self.budget.held();
-        held.all -= size;
-        if let Some(reader) = self.reader
-            && let Some(own) = held.of.get_mut(&reader)
-        {
-            own.bytes -= size;
-            if own.bytes == 0 {
-                held.of.remove(&reader);
-            }
-        }
     }
 }
 
@@ -220,8 +173,7 @@ mod tests {
         let proxy: Vec<_> = (0..8).map(|_| ask("10.1.1.1:9", 100).expect("for many")).collect();
         assert!(ask("10.1.1.1:9", 100).is_err() && ask(one, 100).is_err());
         drop(proxy);
-        let held = unread.0.held();
-        assert!(held.all == 0 && held.of.is_empty());
+        assert!(unread.budget.is_unused());
     }
 
     #[tokio::test(start_paused = true)]

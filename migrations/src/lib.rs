@@ -2,7 +2,8 @@
 //!
 //! Tokens are filled by `cms-core`, which also applies the steps: `{{id}}` a primary key that
 //! counts up, `{{json}}` a JSON column, `{{bytes}}` bytes, `{{false}}` and `{{true}}` the booleans,
-//! `{{strict}}` the mark of SQLite's STRICT tables, `{{binary}}` the order of lists in an index.
+//! `{{strict}}` the mark of SQLite's STRICT tables, `{{binary}}` the order of lists in an index,
+//! `{{half_full}}` room on each page of PostgreSQL for rows that are updated all the time.
 //! Three more stand for whole statements, which the engines have in words of their own: [`SQLITE`]
 //! and [`POSTGRES`].
 //!
@@ -60,6 +61,13 @@ pub const ALL: &[Step] = &[
     Step { version: 24, name: "page_links", sql: include_str!("../sql/0024_page_links.sql") },
     Step { version: 25, name: "inbox_view", sql: include_str!("../sql/0025_inbox_view.sql") },
     Step { version: 26, name: "audit_orders", sql: include_str!("../sql/0026_audit_orders.sql") },
+    Step { version: 27, name: "plugin_names", sql: include_str!("../sql/0027_plugin_names.sql") },
+    Step {
+        version: 28,
+        name: "epochs_by_backend",
+        sql: include_str!("../sql/0028_epochs_by_backend.sql"),
+    },
+    Step { version: 29, name: "ways", sql: include_str!("../sql/0029_ways.sql") },
 ];
 
 /// A token and the statements that it stands for.

@@ -167,7 +167,8 @@ fn column_types(root: &Json, page: &str, schema: &Json) {
     let of_fields = names(of_fields);
     let sentence = "The types of columns are the types of fields below, and ";
     let (_, rest) = page.split_once(sentence).expect("the sentence");
-    let more = rest.split_once('.').unwrap().0.split(", ").map(|one| one.trim_matches('`'));
+    let more = rest.split_once('.').unwrap().0.split(',');
+    let more = more.map(|one| one.trim().trim_matches('`'));
     let told: BTreeSet<_> = of_fields.into_iter().chain(more.map(str::to_owned)).collect();
     let (_, schema) = definition(root, schema);
     assert_eq!(told, names(values(schema).unwrap()));

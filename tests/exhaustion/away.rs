@@ -77,7 +77,7 @@ async fn a_stop_does_not_wait_for_a_database_that_is_away() {
     tokio::time::sleep(Duration::from_secs(1)).await;
     let (began, pid) = (Instant::now(), story.served.child.id().to_string());
     assert!(Command::new("kill").args(["-TERM", &pid]).status().unwrap().success());
-    // Several waits end one after the other, each after seconds: far from without end.
+    // Each wait for the database has an end, and few stand in line.
     let ended = loop {
         match story.served.child.try_wait().unwrap() {
             None if began.elapsed() < Duration::from_secs(60) => {
@@ -86,7 +86,10 @@ async fn a_stop_does_not_wait_for_a_database_that_is_away() {
             ended => break ended,
         }
     };
-    assert_eq!(ended.map(|status| status.code()), Some(Some(0)), "after {:?}", began.elapsed());
+    let took = began.elapsed();
+    assert_eq!(ended.map(|status| status.code()), Some(Some(0)), "after {took:?}");
+    // Docker kills after ten seconds. No limit here: machines that test are busy.
+    println!("the stop took {took:?}");
 }
 
 /// Its machine vanishes: nothing is reset, and what was sent before is never answered.

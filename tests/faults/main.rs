@@ -13,6 +13,7 @@ mod database_down;
 mod disk_full;
 mod exhausted;
 mod fan_out;
+mod frozen_node;
 mod hostile;
 mod in_process;
 mod kill_server;
@@ -84,6 +85,9 @@ const FAULTS: &[(u8, &str, bool, Experiment)] = &[
     }),
     (29, "memory runs out under load; a process that dies of it is started again", true, |run| {
         memory::run(run).boxed()
+    }),
+    (30, "a node stands still in the middle of writes (SIGSTOP), two others go on", true, |run| {
+        frozen_node::run(run).boxed()
     }),
     (27, "random steps beside a model of the queue, with a clock that is moved", false, |run| {
         model::run(run).boxed()

@@ -5,7 +5,7 @@
 use std::{fs, path::Path};
 
 /// The files that open others, and why these are never the database's.
-const OPENS: [(&str, &str); 8] = [
+const OPENS: [(&str, &str); 10] = [
     ("db/files.rs", "keeps the database's own open"),
     ("ground/private.rs", "a file that did not exist"),
     ("media/disk.rs", "folders"),
@@ -13,6 +13,8 @@ const OPENS: [(&str, &str); 8] = [
     ("outbound/local.rs", "/dev/null"),
     ("pages/widgets/icons.rs", "icons of plugins"),
     ("plugins/load.rs", "plugin.json"),
+    ("scripts/confine.rs", "/proc, in a process of its own"),
+    ("scripts/supervise.rs", "/proc, in a process of its own"),
     ("settings/layers.rs", "files of settings, before the database is known"),
 ];
 /// What opens a file.

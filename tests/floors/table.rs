@@ -42,12 +42,13 @@ const CORE: Floors = &[
     &["funnels"],
     &["webhooks"],
     &["erasure"],
+    &["theme"],
     &["site"],
 ];
 
 const HTTP: Floors = &[
     &["crate"],
-    &["metrics"],
+    &["metrics", "budget"],
     &["body"],
     &["wire"],
     &["request"],
@@ -56,7 +57,7 @@ const HTTP: Floors = &[
     &["reply"],
     &["success"],
     &["describe"],
-    &["replies", "streams", "unread"],
+    &["refusals", "replies", "streams", "unread"],
     &["kept"],
     &["idempotency"],
     &["call"],
@@ -74,7 +75,7 @@ const HTTP: Floors = &[
 ];
 
 const CLI: Floors = &[
-    &["output", "shop"],
+    &["environment", "output", "shop"],
     &["input", "log", "folder", "contexts"],
     &["flags"],
     &["loopback", "prompt", "signals", "target"],

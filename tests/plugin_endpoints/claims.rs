@@ -144,6 +144,7 @@ async fn a_change_does_not_answer_for_work_under_way() {
         status: 200,
         body: Some(body.to_owned()),
         etag: None,
+        rights: String::new(),
     };
     let held = claim().await.expect("free");
     assert!(claim().await.is_none(), "it is held");
@@ -175,6 +176,7 @@ async fn a_reply_that_cannot_be_kept_yet_holds_its_caller_up_for_seconds_only() 
             status: 200,
             body: Some("work".to_owned()),
             etag: None,
+            rights: String::new(),
         };
         let kept = tokio::time::timeout(Duration::from_secs(100), claim.keep(reply)).await;
         kept.expect("it does not wait for the database");

@@ -170,6 +170,46 @@ pub(super) const FAULTS: &[Fault] = &[
         "a single value",
     ),
     by_check(
+        r#"{"name": "email", "type": "text", "unique": true}"#,
+        r#"{"name": "ctid", "type": "text"}"#,
+        "/tables/1/columns/1/name",
+        "of PostgreSQL itself",
+    ),
+    lines(
+        -12,
+        by_check(
+            r#"{"name": "email", "type": "text", "unique": true}"#,
+            r#"{"name": "post_id", "type": "integer", "references": "posts"}"#,
+            "/tables/0/columns/4/references",
+            "posts, authors refer to each other in a circle",
+        ),
+    ),
+    by_check(
+        r#""type": "integer", "references": "authors""#,
+        r#""type": "text", "references": "authors""#,
+        "/tables/0/columns/4/type",
+        "whose id is of another type: write \"integer\"",
+    ),
+    by_check(
+        "\"name\": \"authors\",\n",
+        "\"name\": \"media\",\n",
+        "/tables/1/name",
+        "already belongs to core",
+    ),
+    by_check(r#""name": "Blog""#, r#""name": "Bl\u0000og""#, "/name", "it holds U+0000"),
+    by_check(
+        r#""title": "Edit""#,
+        r#""title": "Edit\u202e""#,
+        "/content_button/0/title",
+        "it holds U+202E",
+    ),
+    by_check(
+        r#"{"table": "authors", "value": "id", "title": "name"}},"#,
+        r#"{"table": "posts", "value": "id", "title": "pin"}},"#,
+        "/content_button/0/editable_rows/3/select_value/title",
+        "is a password",
+    ),
+    by_check(
         r#""references": "authors""#,
         r#""references": "author""#,
         "/tables/0/columns/4/references",
@@ -192,6 +232,12 @@ pub(super) const FAULTS: &[Fault] = &[
         r#""unique": [["kind", "tags"]]"#,
         "/tables/0/unique/0/1",
         "cannot be compared",
+    ),
+    by_check(
+        r#""name": "pin", "type": "password""#,
+        r#""name": "pin", "type": "password", "default": "0000""#,
+        "/tables/0/columns/6/default",
+        "stored unencrypted",
     ),
     by_check(
         r#""name": "email", "type": "text", "unique": true"#,
@@ -525,7 +571,7 @@ pub(super) const FAULTS: &[Fault] = &[
         "/content_button/3/url",
         "https:",
     ),
-    by_check(r#""url": "/blog"}"#, r#""url": "/a b"}"#, "/content_button/3/url", "no spaces"),
+    by_check(r#""url": "/blog"}"#, r#""url": "/a b"}"#, "/content_button/3/url", "write /a%20b"),
     by_schema(
         r#""url": "/blog"}"#,
         r#""url": "/blog", "script": "a.php"}"#,

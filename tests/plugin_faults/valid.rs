@@ -86,7 +86,7 @@ pub(super) fn all() -> Vec<Json> {
         row(json!({"button_id": "d-1", "type": "delete", "editable_rows": []})),
         row(json!({"button_id": "s", "type": "script", "script": "posts/export.php"})),
         row(json!({"button_id": "l", "type": "link", "url": "mailto:a@example.org"})),
-        row(json!({"button_id": "l", "type": "link", "url": "posts?x=1#a:b"})),
+        row(json!({"button_id": "l", "type": "link", "url": "/posts?x=1#a:b"})),
         row(json!({"button_id": "c", "type": "show_checklist",
                    "values": {"table": "user_groups", "column": "rights"}})),
         row(json!({"button_id": "c", "type": "show_module_list",

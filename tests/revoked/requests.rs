@@ -256,7 +256,7 @@ impl Targets {
             ("POST", "/webhooks/queue/cancel") => (id(&self.job), json!({})),
             ("POST", "/webhooks/redeliver") => (none, json!({"ids": [self.delivery]})),
             ("POST", "/plugins/apply") => (none, json!({})),
-            ("POST", "/plugins/remove") => (none, json!({"plugin": "old"})),
+            ("POST", "/plugins/remove" | "/plugins/release") => (none, json!({"plugin": "old"})),
             ("POST", "/tasks/run") => ("?name=nightly".to_owned(), json!({})),
             ("POST", "/mail/test") => (none, json!({"to": "ana@example.org"})),
             ("POST", "/mail/retry") => (none, json!({"ids": [self.mail]})),

@@ -52,6 +52,8 @@ mod stream;
 mod tables;
 /// Tasks of plugins, asked for and listed.
 mod tasks;
+/// What the build of a theme reads.
+mod theme;
 /// Users, their groups and their sessions.
 mod users;
 /// What visitors do in funnels.

@@ -15,10 +15,13 @@ pub(super) async fn filled() -> Site {
     let pages = json!([
         page(1, 1, "en", "/", "home", true),
         page(2, 1, "de", "/de", "home", true),
-        page(3, 3, "en", "/about us & more", "about", true),
+        page(3, 3, "en", "/about", "about", true),
         page(4, 4, "en", "/draft", "draft", false),
     ]);
     site.admin("POST /api/backend/item?table=pages").json(pages).expect(201).await;
+    // As it may have been written before addresses had a rule.
+    let old = "update cms_pages set url_rewrite = '/about us & more' where id = 3";
+    site.database.run(old.to_owned()).await;
     let item = |id: i64, parent: Option<i64>, title: &str, sort: i64| {
         json!({
             "id": id, "menu": "main", "parent_id": parent, "title": title, "url": "/x",
@@ -130,4 +133,27 @@ async fn a_page_without_a_base_is_found_in_its_languages() {
         assert_eq!(page["id"], json!(id), "{query}");
     }
     site.ask("GET /api/pages?url=/y&language=de").refused(404, "not_found").await;
+}
+
+#[tokio::test]
+async fn an_address_is_unique_among_the_pages_of_a_language() {
+    let site = Site::builder()
+        .await
+        .settings(|settings| settings.languages = ["de", "en"].map(str::to_owned).to_vec())
+        .open()
+        .await;
+    let create = "POST /api/backend/item?table=pages";
+    let page = |id: i64, language: &str| {
+        json!({"id": id, "language_short": language, "url_rewrite": "/same",
+               "title": language, "published": true})
+    };
+    for (id, language) in [(1, "en"), (2, "de"), (3, "fr")] {
+        site.admin(create).json(page(id, language)).expect(201).await;
+    }
+    site.admin(create).json(page(4, "en")).refused(409, "conflict").await;
+    for (query, id) in [("", 2), ("&language=en", 1), ("&language=de", 2), ("&language=fr", 3)] {
+        let found = site.ask(&format!("GET /api/pages?url=/same{query}")).expect(200).await;
+        assert_eq!(found.data()["id"], id, "{query}");
+    }
+    site.ask("GET /api/pages?url=/same&language=it").refused(404, "not_found").await;
 }

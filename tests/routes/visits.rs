@@ -38,6 +38,38 @@ async fn start_shows_the_first_step() {
     site.visitor("start", json!({})).refused(422, "validation_failed").await;
 }
 
+/// What a body is about is looked for before the rest of it is read.
+#[tokio::test]
+async fn a_session_comes_before_the_answers() {
+    let site = Site::open().await;
+    site.funnel(leads()).await;
+    let visit = site.visit("leads").await;
+    let other = "0191d0a4-7c9e-4b6f-8a2d-1f5e3c7b9a10";
+    for action in ["step", "complete"] {
+        let wrong = |session: &str| json!({"session_uuid": session, "answers": 7, "x": 1});
+        site.visitor(action, wrong(other)).refused(404, "not_found").await;
+        site.visitor(action, wrong(&visit.session)).refused(422, "validation_failed").await;
+        for body in [json!({}), json!({"session_uuid": 7}), json!([visit.session])] {
+            let status =
+                if body.is_array() { (400, "bad_json") } else { (422, "validation_failed") };
+            site.visitor(action, body).refused(status.0, status.1).await;
+        }
+        let line = format!("POST /api/formfunnel/{action}");
+        for (first, last, status) in [(&*visit.session, other, 404), (other, &*visit.session, 422)]
+        {
+            let names = format!("\"session_uuid\":\"{first}\",\"session_uuid\":\"{last}\"");
+            let body = format!("{{{names},\"answers\":{{\"name\":7}}}}");
+            site.ask(&line)
+                .header("content-type", "application/json")
+                .body(body)
+                .expect(status)
+                .await;
+        }
+    }
+    let form = |form: Json| json!({"form": form, "answers": 7});
+    site.ask("POST /api/form/submit").json(form(json!("none"))).refused(404, "not_found").await;
+}
+
 #[tokio::test]
 async fn start_takes_where_the_visitor_comes_from() {
     let site = Site::open().await;
@@ -219,6 +251,8 @@ async fn abandon_marks_only_where_the_funnel_says_so() {
         ask.body(body).expect(204).await;
     }
     assert_eq!(visit.column(abandoned).await, 1);
+    site.clock.advance(3_600_000);
+    site.cms.funnels().process_abandoned().await.unwrap();
     assert_eq!(site.raised("formfunnel.abandoned").await, 1);
     // Who comes back goes on; leaving again is told to nobody.
     let next = visit.answers(json!({"name": "Ada"})).await;
@@ -227,6 +261,8 @@ async fn abandon_marks_only_where_the_funnel_says_so() {
     assert_eq!(visit.column("case when abandoned_at is null then 0 else 1 end").await, 1);
     visit.abandon().await;
     assert_eq!(visit.column(abandoned).await, 1);
+    site.clock.advance(3_600_000);
+    site.cms.funnels().process_abandoned().await.unwrap();
     assert_eq!(
         (site.raised("formfunnel.abandoned").await, visit.happened("abandoned").await),
         (1, 2)

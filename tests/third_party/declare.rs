@@ -121,7 +121,7 @@ async fn a_database_may_have_pages_and_users_of_its_own() {
         r#"{"data":{"id":1,"name":"Ann","page":{"id":1,"headline":"theirs"}}}"#
     );
     site.admin("POST /api/backend/item?table=pages")
-        .json(json!({"url_rewrite": "x", "title": "ours"}))
+        .json(json!({"url_rewrite": "/x", "title": "ours"}))
         .expect(201)
         .await;
     assert_eq!(

@@ -44,6 +44,68 @@ async fn a_payment_that_nobody_can_make_is_not_published() {
     assert_eq!(told["field"], "nodes[0].config_json.fields[0]");
 }
 
+/// Numbers and days as its visitors write them; what is stored is the same in every language.
+#[tokio::test]
+async fn a_german_funnel_takes_german_numbers_and_days() {
+    let site = Site::open().await;
+    let mut german = colours();
+    german["language_short"] = "de".into();
+    german["settings_json"] = json!({"timezone": "Europe/Berlin"});
+    german["nodes"][0]["config_json"]["fields"] = json!([
+        {"id": "size", "type": "number"}, {"id": "day", "type": "date"},
+        {"id": "at", "type": "datetime"}, {"id": "to", "type": "address", "required_parts": []},
+    ]);
+    site.funnel(german).await;
+    let visit = site.visit("colours").await;
+    for (answers, code) in [
+        (json!({"size": "1.500"}), "ambiguous"),
+        (json!({"day": "11.24.2026"}), "format"),
+        (json!({"at": "2027-03-28T02:30"}), "no_such_time"),
+        (json!({"to": {"postal_code": "1011", "country": "DE"}}), "postal_code"),
+    ] {
+        let refused = visit.step(None, answers).refused(422, "validation_failed").await.json();
+        assert_eq!(refused["errors"][0]["code"], code);
+    }
+    let given = json!({"size": "1.500,5", "day": "24.11.2026", "at": "24.11.2026 14:30",
+                       "to": {"postal_code": "D-10115", "country": "de"}});
+    visit.answers(given).await;
+    let stored = [
+        "\"size\":1500.5",
+        "\"day\":\"2026-11-24\"",
+        "\"at\":\"2026-11-24T14:30:00+01:00\"",
+        "\"postal_code\":\"10115\"",
+    ];
+    for part in stored {
+        assert!(answered(&visit, part).await, "{part}");
+    }
+    visit.complete(None).expect(200).await;
+}
+
+#[tokio::test]
+async fn what_nobody_can_answer_and_what_nobody_reads_is_told_at_publish() {
+    let site = Site::open().await;
+    let mut closed = colours();
+    closed["settings_json"] = json!({"retention_day": 3, "theme": {}});
+    closed["nodes"][0]["config_json"]["fields"][1] =
+        json!({"id": "colour", "type": "single_choice", "required": true});
+    let line = "POST /api/backend/formfunnel?action=create";
+    let created = site.admin(line).json(closed).expect(201).await.data();
+    let warning = &created["warnings"][0];
+    assert_eq!(
+        (&warning["code"], &warning["path"]),
+        (&json!("unknown_setting"), &json!("funnel.settings_json.retention_day"))
+    );
+    assert_eq!(created["warnings"].as_array().unwrap().len(), 1);
+    let line = "POST /api/backend/formfunnel?action=publish";
+    let body = json!({"id": created["id"]});
+    let refused = site.admin(line).json(body).refused(422, "not_publishable").await.json();
+    let told = &refused["errors"][0];
+    assert_eq!(
+        (&told["code"], &told["field"]),
+        (&json!("bad_config"), &json!("nodes[0].config_json.fields[1]"))
+    );
+}
+
 #[tokio::test]
 async fn the_last_call_changes_only_what_it_names() {
     let site = Site::open().await;

@@ -73,6 +73,46 @@ async fn a_file_that_was_replaced_is_removed() {
     visit.complete(None).expect(200).await;
 }
 
+/// As on PostgreSQL, where the sweep may remove a file that a step has read already.
+#[tokio::test]
+async fn a_file_that_goes_in_the_same_instant_is_asked_for_again() {
+    let site = Site::open().await;
+    let funnel = site.funnel(leads()).await;
+    let visit = at_files(&site).await;
+    let file = visit.upload("paper", PDF).await.json()["file"].clone();
+    let lose = match site.database.is_postgres() {
+        true => {
+            "create function lost() returns trigger language plpgsql as \
+             'begin return null; end'; \
+             create trigger lost before update on cms_formfunnel_uploads for each row \
+             when (new.attached) execute function lost()"
+        }
+        false => {
+            "create trigger lost before update on cms_formfunnel_uploads \
+             when new.attached begin select raise(ignore); end"
+        }
+    };
+    let find = match site.database.is_postgres() {
+        true => "drop trigger lost on cms_formfunnel_uploads; drop function lost()",
+        false => "drop trigger lost",
+    };
+    site.database.run(lose.to_owned()).await;
+    let lost = visit.step(None, json!({"paper": [file]})).refused(422, "validation_failed").await;
+    let lost = lost.json();
+    assert_eq!(
+        (&lost["errors"][0]["field"], &lost["errors"][0]["code"], &lost["node_id"]),
+        (&json!("paper"), &json!("unknown_upload"), &json!(funnel.node("call")))
+    );
+    assert_eq!(visit.happened("answered").await, 2, "nothing of the answer is kept");
+    site.database.run(find.to_owned()).await;
+    visit.answers(json!({"paper": [file]})).await;
+    site.database.run(lose.to_owned()).await;
+    let lost = visit.complete(None).refused(422, "incomplete").await.json();
+    assert_eq!(lost["errors"][0]["code"], "unknown_upload");
+    site.database.run(find.to_owned()).await;
+    visit.complete(None).expect(200).await;
+}
+
 #[tokio::test]
 async fn files_that_wait_for_answers_have_a_bound() {
     let site = Site::open().await;

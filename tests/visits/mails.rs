@@ -67,6 +67,10 @@ async fn the_first_rule_that_matches_writes() {
     let away = site.visit("leads").await;
     away.abandon().await;
     away.abandon().await;
+    assert_eq!(site.mails().await, 5);
+    site.clock.advance(3_600_000);
+    site.cms.funnels().process_abandoned().await.unwrap();
+    site.cms.funnels().process_abandoned().await.unwrap();
     assert_eq!(site.database.count(&to("away@example.org")).await, 1);
     assert_eq!(site.mails().await, 6);
     assert_eq!(away.happened("mail").await, 1);
@@ -170,6 +174,8 @@ async fn every_token_of_the_docs_stands_for_something() {
     let visit = Visit { site: &site, session };
     visit.answers(json!({"name": "Ada", "mail": "ada@example.com"})).await;
     visit.abandon().await;
+    site.clock.advance(3_600_000);
+    site.cms.funnels().process_abandoned().await.unwrap();
     let mail = async |id: i64| {
         site.admin(&format!("GET /api/backend/mail/log?id={id}")).expect(200).await.data()
     };

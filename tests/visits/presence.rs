@@ -46,8 +46,85 @@ async fn every_call_of_who_was_away_brings_the_visit_back() {
     visit.abandon().await;
     assert_eq!(visit.upload("paper", b"%PDF-1.7 x").await.status, 201);
     assert!(!is_away(&visit).await, "by a file");
-    assert_eq!(site.raised("formfunnel.abandoned").await, 1);
     assert_eq!(visit.happened("answered").await, 2);
+}
+
+/// A reload is a beacon and a return.
+#[tokio::test]
+async fn event_and_mail_wait_after_a_beacon_and_are_dropped_by_a_return() {
+    let site = Site::open().await;
+    let mut funnel = saving("leads");
+    funnel["abandon_after_min"] = 30.into();
+    funnel["email_routings"] = json!([
+        {"recipients": "away@example.org", "subject": "Away", "trigger_event": "abandoned"},
+    ]);
+    site.funnel(funnel).await;
+    let told = async || {
+        let mails = site.database.count("select count(*) from cms_mails").await;
+        (site.raised("formfunnel.abandoned").await, mails)
+    };
+    let after = async |minutes: i64| {
+        site.clock.advance(minutes * 60_000);
+        // Two processes at once; one of them was started after the beacon.
+        let other = another(&site).await;
+        let (one, two) = tokio::join!(
+            site.cms.funnels().process_abandoned(),
+            other.funnels().process_abandoned()
+        );
+        other.close().await;
+        one.unwrap() + two.unwrap()
+    };
+    let visit = site.visit("leads").await;
+    for _ in 0..3 {
+        visit.abandon().await;
+        assert_eq!((after(29).await, is_away(&visit).await, told().await), (0, true, (0, 0)));
+        visit.resume().expect(200).await;
+        assert_eq!((after(1).await, is_away(&visit).await, told().await), (0, false, (0, 0)));
+    }
+    let left = site.clock.now();
+    visit.abandon().await;
+    // Only the first beacon counts: the page is closed already.
+    assert_eq!(after(20).await, 0);
+    visit.abandon().await;
+    assert_eq!((after(9).await, told().await), (0, (0, 0)));
+    assert_eq!((after(1).await, told().await), (1, (1, 1)));
+    assert_eq!(visit.column("abandoned_at").await, left, "the time of the beacon");
+    assert_eq!((visit.happened("mail").await, visit.happened("abandoned").await), (1, 4));
+    // A second time is told to nobody, and neither is who comes back to the end.
+    visit.resume().expect(200).await;
+    visit.abandon().await;
+    assert_eq!((after(31).await, told().await), (0, (1, 1)));
+    let other = site.visit("leads").await;
+    other.answers(json!({"name": "Ada"})).await;
+    other.abandon().await;
+    other.answers(json!({"budget": 1})).await;
+    other.abandon().await;
+    other.complete(None).expect(200).await;
+    assert_eq!((after(31).await, told().await), (0, (1, 1)));
+    // A program is marked, and nobody is told.
+    let spam = site.visit("leads").await;
+    let body = json!({"session_uuid": spam.session, "answers": {"name": "x"}, "trap": "x"});
+    site.visitor("step", body).expect(200).await;
+    spam.abandon().await;
+    assert_eq!((after(31).await, is_away(&spam).await, told().await), (0, true, (1, 1)));
+}
+
+/// The wait may be longer than a session lives.
+#[tokio::test]
+async fn who_stays_away_is_told_of_also_after_the_session_has_expired() {
+    let site = Site::open().await;
+    let mut funnel = saving("leads");
+    funnel["abandon_after_min"] = 180.into();
+    funnel["settings_json"] = json!({"session_ttl_h": 1});
+    site.funnel(funnel).await;
+    let visit = site.visit("leads").await;
+    visit.abandon().await;
+    for (minutes, raised, folded) in [(120, 0, 0), (60, 1, 1)] {
+        site.clock.advance(minutes * 60_000);
+        site.cms.funnels().process_abandoned().await.unwrap();
+        let counted = visit.column("case when folded then 1 else 0 end").await;
+        assert_eq!((site.raised("formfunnel.abandoned").await, counted), (raised, folded));
+    }
 }
 
 #[tokio::test]
@@ -107,6 +184,9 @@ async fn only_visits_that_are_due_are_looked_at() {
     watched.answers(json!({"name": "Ada"})).await;
     assert_eq!(watched.column(due).await, 3_600_000);
     watched.abandon().await;
+    assert_eq!(watched.column(due).await, 3_600_000, "then event and mails go out");
+    site.clock.advance(3_600_000);
+    site.cms.funnels().process_abandoned().await.unwrap();
     assert_eq!(watched.column(due).await, 0);
     watched.answers(json!({"budget": 1})).await;
     watched.complete(None).expect(200).await;

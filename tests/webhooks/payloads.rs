@@ -37,6 +37,7 @@ async fn observed(site: &Site) {
     site.act("publish", json!({"page_id": 1})).await;
     site.title(col, "two").await;
     site.act("discard", json!({"page_id": 1})).await;
+    site.act("take_off", json!({"page_id": 1})).await;
     site.upload("a.png", &png(8, 5, 1)).await;
     let texts = json!({"alt": {"en": "A bicycle"}, "focal_x": 0.25});
     site.admin("PATCH /api/backend/media?id=1").json(texts).expect(200).await;
@@ -65,6 +66,8 @@ async fn visited(site: &Site) {
     let other = site.visit(funnel.id).await;
     other.answers(json!({"name": "Bob"})).await;
     other.abandon().await;
+    site.clock.advance(3_600_000);
+    site.cms.funnels().process_abandoned().await.unwrap();
     let inbox = "/api/backend/formfunnel?action=submission";
     let sorted = json!({"id": 1, "inbox_status": "qualified"});
     site.admin(&format!("POST {inbox}_update")).json(sorted).expect(200).await;
@@ -136,7 +139,7 @@ async fn each_event_of_the_service_reaches_its_receiver_as_its_schema_promises()
     let list = site.admin("GET /api/backend/webhooks/events?limit=500").expect(200).await.data();
     let own = |row: &&Json| row["plugin_id"] == "core" && row["event_type"] == "manual";
     let own: Vec<_> = list.as_array().unwrap().iter().filter(own).collect();
-    assert_eq!(own.len(), 11);
+    assert_eq!(own.len(), 12);
     for row in own {
         let name = row["event_name"].as_str().unwrap();
         assert_eq!(arrived.get(name), Some(&1), "{name}: {arrived:?}");

@@ -155,12 +155,17 @@ fn wide(name: &str, rows: std::ops::Range<usize>) -> Json {
            "widget_menu": menu, "widget_item_menu": item_menu})
 }
 
+/// Widgets with as many columns as those of plugins may have.
+fn shop() -> [Json; 3] {
+    [wide("teaser", 0..200), wide("basket", 200..400), wide("rack", 400..500)]
+}
+
 #[tokio::test]
 async fn widgets_of_plugins_have_so_many_columns() {
     let database = TestDatabase::new().await;
-    write(&database, "shop", json!([wide("teaser", 0..200), wide("basket", 200..400)]));
+    write(&database, "shop", json!(shop()));
     let site = with_pages(Site::on(database).open().await).await;
-    assert_eq!(site.cms.pages().widgets().columns().len(), 69 + 400);
+    assert_eq!(site.cms.pages().widgets().columns().len(), 69 + 500);
     // All that reads and writes them goes on.
     let (_, col) = site.row(1).await;
     let file = site.upload("a.png", &crate::support::media::png(8, 5, 1)).await.data();
@@ -179,19 +184,19 @@ async fn widgets_of_plugins_have_so_many_columns() {
     site.admin(&line).refused(409, "conflict").await;
 
     // One more is refused, of whichever plugin; columns that are there already are none.
-    write(&site.database, "a_tour", json!([wide("tour", 399..401)]));
+    write(&site.database, "a_tour", json!([wide("tour", 499..501)]));
     write(&site.database, "tours", json!([wide("journey", 0..50)]));
     site.admin("POST /api/backend/plugins/apply")
         .json(json!({"plugin": "tours"}))
         .expect(200)
         .await;
     let site = reopen(site).await;
-    assert_eq!(of_plugins(&site), ["teaser", "basket", "journey"]);
+    assert_eq!(of_plugins(&site), ["teaser", "basket", "rack", "journey"]);
     let states = site.cms.plugins().states();
     let refused = states.iter().find(|state| state.id == "a_tour").unwrap();
     let told = &refused.problems[0].remedy;
-    assert!(told.contains("401 columns") && told.contains("400 are the most"), "{told}");
-    assert_eq!(site.cms.pages().widgets().columns().len(), 69 + 400);
+    assert!(told.contains("501 columns") && told.contains("500 are the most"), "{told}");
+    assert_eq!(site.cms.pages().widgets().columns().len(), 69 + 500);
     // Alone, too.
     let rows: Vec<_> = (0..3).map(|n| wide(&format!("w{n}"), n * 200..n * 200 + 200)).collect();
     let folder = write(&site.database, "wide", json!(rows));
@@ -205,18 +210,20 @@ async fn widgets_of_plugins_have_so_many_columns() {
 #[tokio::test]
 async fn what_a_changed_plugin_has_registered_counts_until_it_is_applied() {
     let database = TestDatabase::new().await;
-    write(&database, "a_shop", json!([wide("teaser", 0..200), wide("basket", 200..400)]));
+    write(&database, "a_shop", json!(shop()));
     let site = with_pages(Site::on(database).open().await).await;
     let columns = |site: &Site| site.cms.pages().widgets().columns().len() - 69;
-    assert_eq!(columns(&site), 400);
+    assert_eq!(columns(&site), 500);
     write(&site.database, "a_shop", json!([wide("teaser", 0..1)]));
-    write(&site.database, "b_tour", json!([wide("tour", 400..600), wide("trip", 600..799)]));
+    let tours = [wide("tour", 500..700), wide("trip", 700..900), wide("walk", 900..999)];
+    write(&site.database, "b_tour", json!(tours));
     // Who asks is told before anything is applied.
     let asked = site.cms.plugin_differences(Some("b_tour")).await.unwrap();
     let told = &asked[0].problems[0].remedy;
-    assert!(told.contains("799 columns") && told.contains("cms plugins remove"), "{told}");
+    assert!(told.contains("999 columns") && told.contains("cms plugins remove"), "{told}");
     let site = reopen(site).await;
-    assert_eq!((of_plugins(&site), columns(&site)), (vec!["teaser".into(), "basket".into()], 400));
+    let all = ["teaser", "basket", "rack"].map(str::to_owned).to_vec();
+    assert_eq!((of_plugins(&site), columns(&site)), (all, 500));
     let (_, col) = site.row(1).await;
     site.title(col, "drafts can be read").await;
     site.act("publish", json!({"page_id": 1})).await;
@@ -224,7 +231,7 @@ async fn what_a_changed_plugin_has_registered_counts_until_it_is_applied() {
         let body = json!({"plugin": plugin});
         site.admin("POST /api/backend/plugins/apply").json(body).expect(200).await;
     }
-    assert_eq!((of_plugins(&site).len(), columns(&site)), (3, 400));
+    assert_eq!((of_plugins(&site).len(), columns(&site)), (4, 500));
     site.draft(1).await;
 }
 
@@ -247,8 +254,7 @@ impl Plugin for OfProgram {
 #[tokio::test]
 async fn columns_of_the_program_come_before_those_of_the_folder() {
     let database = TestDatabase::new().await;
-    let shop = json!([wide("teaser", 0..200), wide("basket", 200..400)]);
-    write(&database, "a_shop", shop);
+    write(&database, "a_shop", json!(shop()));
     let site = with_pages(Site::on(database).open().await).await;
     let (_, col) = site.row(1).await;
     let node = json!({"kind": "widget", "parent": {"col_id": col}, "widget": "teaser",
@@ -260,10 +266,10 @@ async fn columns_of_the_program_come_before_those_of_the_folder() {
     };
     let columns = |site: &Site| site.cms.pages().widgets().columns().len() - 69;
     let site = again(site).await;
-    assert_eq!((of_plugins(&site), columns(&site)), (vec!["banner".to_owned()], 400));
+    assert_eq!((of_plugins(&site), columns(&site)), (vec!["banner".to_owned()], 500));
     let states = site.cms.plugins().states();
     let shop = states.iter().find(|state| state.id == "a_shop").unwrap();
-    assert!(shop.problems[0].remedy.contains("410 columns"), "{:?}", shop.problems);
+    assert!(shop.problems[0].remedy.contains("510 columns"), "{:?}", shop.problems);
     assert_eq!(shop.problems.len(), 1, "{:?}", shop.problems);
     let draft = site.draft(1).await.data();
     assert_eq!(draft["rows"][0]["cols"][0]["widgets"][0]["data"]["row_7"], "seven");
@@ -272,7 +278,7 @@ async fn columns_of_the_program_come_before_those_of_the_folder() {
     site.admin("POST /api/backend/plugins/remove").json(body.clone()).expect(204).await;
     write(&site.database, "b_tour", json!([wide("tour", 400..600)]));
     let site = again(site).await;
-    assert_eq!((of_plugins(&site), columns(&site)), (vec!["tour".into(), "banner".into()], 400));
+    assert_eq!((of_plugins(&site), columns(&site)), (vec!["tour".into(), "banner".into()], 500));
     // It takes no room from those that are in service.
     let applied = site.admin("POST /api/backend/plugins/apply").json(body).expect(200).await;
     assert!(applied.text().contains("610 columns"), "{}", applied.text());

@@ -4,6 +4,7 @@ use clap::Args;
 use cms_core::Door;
 
 use crate::{
+    environment,
     flags::Flags,
     folder,
     output::{Done, Output, findings},
@@ -15,5 +16,8 @@ pub(crate) struct DoctorArgs {}
 
 pub(crate) async fn run(flags: &Flags, out: &Output) -> Done {
     let dir = Target::folder_only(flags, "cms doctor")?;
-    findings::print(out, &cms_core::examine(&dir, Door::Doctor, folder::builder).await)
+    findings::print(
+        out,
+        &cms_core::examine(&dir, environment::variables(), Door::Doctor, folder::builder).await,
+    )
 }

@@ -19,7 +19,11 @@ pub(crate) async fn run(flags: &Flags, out: &Output) -> Done {
     let session = Sessions::at(&url)?;
     let ended = match &session {
         Some(session) => {
-            let client = site::client(&url, &Credential::Session(session.token.clone()))?;
+            let client = site::client(
+                &url,
+                &Credential::Session(session.token.clone()),
+                site::wait(flags, Some(out)),
+            )?;
             match client.call::<Logout>(&NoQuery {}, &NoBody).await {
                 Ok(_) => true,
                 // The session ended earlier.

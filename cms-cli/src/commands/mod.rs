@@ -33,6 +33,7 @@ pub(crate) mod start;
 pub(crate) mod status;
 pub(crate) mod tables;
 pub(crate) mod tasks;
+pub(crate) mod theme;
 #[cfg(feature = "tui")]
 pub(crate) mod tui;
 pub(crate) mod users;

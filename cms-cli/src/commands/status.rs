@@ -8,6 +8,7 @@ use cms_http::{
 };
 
 use crate::{
+    environment,
     flags::Flags,
     folder,
     output::{Done, Output, findings},
@@ -26,7 +27,8 @@ pub(crate) async fn run(flags: &Flags, out: &Output) -> Done {
         (Err(_), Target::Folder(dir)) if flags.acts_as.is_none() => {
             return findings::print(
                 out,
-                &cms_core::examine(dir, Door::Status, folder::builder).await,
+                &cms_core::examine(dir, environment::variables(), Door::Status, folder::builder)
+                    .await,
             );
         }
         (Err(failure), _) => return Err(failure),

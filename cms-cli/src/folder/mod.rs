@@ -19,7 +19,7 @@ mod settings;
 mod turn;
 
 pub(crate) use make::make;
-pub(crate) use open::{add_shop, as_is, bring_up_to_date, builder};
+pub(crate) use open::{SCRIPT, add_shop, as_is, bring_up_to_date, builder};
 pub(crate) use report::Report;
 pub(crate) use settings::{existing, settings};
 pub(crate) use turn::take_turn;

@@ -3,13 +3,15 @@
 
 use std::{fs, path::PathBuf};
 
-use cms_core::{Builder, Cms, Result, db::Migration, settings::Settings};
+use cms_core::{Builder, Cms, Result, db::Migration, scripts::ScriptLauncher, settings::Settings};
 
 use crate::{
     output::{Done, Failure},
     shop::Shop,
 };
 
+/// The argument by which this program becomes the launcher of a script.
+pub(crate) const SCRIPT: &str = "__script";
 /// The file that makes a site contain the shop.
 const SHOP: &str = "bikeshop/demo.txt";
 const ABOUT_SHOP: &str = "\
@@ -33,6 +35,12 @@ fn shop_of(settings: &Settings) -> PathBuf {
 pub(crate) fn builder(settings: Settings) -> Result<Builder> {
     let has_shop = shop_of(&settings).is_file();
     let builder = Cms::builder(settings);
+    // Also when the file has been replaced meanwhile.
+    #[cfg(target_os = "linux")]
+    let builder = builder.script_launcher(ScriptLauncher {
+        program: "/proc/self/exe".into(),
+        args: vec![SCRIPT.to_owned()],
+    });
     Ok(if has_shop { builder.plugin(Shop::new()?) } else { builder })
 }
 

@@ -2,13 +2,16 @@
 
 use std::path::Path;
 
-use cms_core::settings::{Loaded, Settings, environment};
+use cms_core::settings::{Loaded, Settings};
 
-use crate::output::{Done, Exit, Failure, Output};
+use crate::{
+    environment,
+    output::{Done, Exit, Failure, Output},
+};
 
 /// The settings of a folder. Prints their warnings.
 pub(crate) fn settings(dir: &Path, overrides: &[(&str, String)], out: &Output) -> Done<Loaded> {
-    let loaded = Settings::load(dir, environment(), overrides)?;
+    let loaded = Settings::load(dir, environment::variables(), overrides)?;
     for warning in &loaded.warnings {
         out.note(&format!("warning: {warning}"));
     }

@@ -4,6 +4,7 @@ use cms_http::{
     client::{Answer, Ask, Client},
     wire::Operation,
 };
+use serde_json::Value as Json;
 
 use super::shapes::Single;
 use crate::output::{Done, Failure};
@@ -16,6 +17,24 @@ pub(crate) async fn call<O: Operation>(
 ) -> Done<(Answer, O::Reply)> {
     let answer = client.send(Ask::of::<O>(query, body)?).await?;
     let reply = answer.read::<O>()?;
+    Ok((answer, reply))
+}
+
+/// What a reply holds, or no more than the id of a row and the secret that is shown once.
+type Once<R> = Result<R, (Json, String)>;
+
+/// As [`call`], for a reply with a secret that only this reply holds.
+pub(crate) async fn call_once<O: Operation>(
+    client: &Client,
+    query: &O::Query,
+    body: &O::Body,
+) -> Done<(Answer, Once<O::Reply>)> {
+    let answer = client.send(Ask::of::<O>(query, body)?).await?;
+    let reply = match (answer.read::<O>(), answer.only_secret()) {
+        (Ok(reply), _) => Ok(reply),
+        (Err(_), Some(only)) => Err(only),
+        (Err(error), None) => return Err(error.into()),
+    };
     Ok((answer, reply))
 }
 

@@ -35,8 +35,8 @@ pub(crate) async fn id_of(client: &Client, page: &str) -> Done<i64> {
         [id] => Ok(*id),
         [] => Err(Failure::new(Exit::NotFound, format!("there is no page {page}"))
             .hint("name its id, its address or its view: cms pages list")),
-        _ => Err(Failure::usage(format!("the view {page} has several languages"))
-            .hint("name the page's id or its address")),
+        _ => Err(Failure::usage(format!("{page} is a page in several languages"))
+            .hint("name the page's id: cms pages list")),
     }
 }
 

@@ -30,7 +30,7 @@ mod shapes;
 mod single;
 pub(crate) mod streamed;
 
-pub(crate) use call::{call, data};
+pub(crate) use call::{call, call_once, data};
 pub(crate) use cells::plain;
 pub(crate) use list::{LARGEST_PAGE, Paging, list, list_as, records};
 pub(crate) use query::{by_id, list_query, listing, one};

@@ -7,7 +7,7 @@ use cms_core::Cms;
 use cms_http::{Api, client::Client};
 
 use self::{acting::Acting, credential::credential};
-pub(crate) use credential::{api_key, client};
+pub(crate) use credential::{api_key, client, wait};
 
 use crate::{
     flags::Flags,
@@ -31,7 +31,7 @@ impl Site {
         out.detail(&format!("site: {target}"));
         match target {
             Target::Address { url, .. } => {
-                let client = client(url, &credential(flags, target, url)?)?;
+                let client = client(url, &credential(flags, target, url)?, wait(flags, Some(out)))?;
                 Ok(Self { client, cms: None, acting: None })
             }
             Target::Folder(dir) => {

@@ -172,6 +172,18 @@ fn a_broken_row_is_named_by_its_line() {
         "{run:?}"
     );
     assert_eq!(count(), 2);
+    // The message says how to go on, and so it goes on.
+    assert!(run.err.contains("--from-line 4"), "{run:?}");
+    let mended = "text,n\na,1\nb,2\nc,3\nd,4\n";
+    import(mended, &["csv", "--batch", "2", "--from-line", "4"]).ok();
+    assert_eq!(count(), 4);
+    // A broken row is skipped by going on behind it.
+    import("text,n\na\nb,x,y\ne,5\n", &["csv", "--from-line", "4"]).ok();
+    assert_eq!(count(), 5);
+    // Rows before a broken one in its batch are not written: it goes on with the first of them.
+    let run = import("{\"n\":1}\n{\"n\":2}\n{\"n\":3}\n{\n", &["jsonl", "--batch", "2"]).fails(8);
+    assert!(run.err.contains(":4: ") && run.err.contains("--from-line 3"), "{run:?}");
+    assert_eq!(count(), 7);
     for (text, line) in [
         ("text,n\na\n", ":2: 1 cell, but"),
         ("text,\na,b\n", ":1: the first line"),
@@ -185,7 +197,7 @@ fn a_broken_row_is_named_by_its_line() {
     assert_eq!((&document["line"], &document["written"]), (&3.into(), &0.into()));
     assert!(import("[1]\n", &["jsonl"]).fails(1).err.contains(":1: each line must hold"));
     cms_with(dir.path(), &["items", "import", "notes", "-"], "").fails(2);
-    assert_eq!(count(), 2);
+    assert_eq!(count(), 7);
 }
 
 #[test]

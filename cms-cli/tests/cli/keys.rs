@@ -32,7 +32,7 @@ fn the_value_goes_into_a_new_file_of_its_owner() {
     assert_eq!(fs::metadata(&file).expect("file").permissions().mode() & 0o777, 0o600);
     let value = fs::read_to_string(&file).expect("a value");
     assert!(value.starts_with("cms_k1_"));
-    cms(dir.path(), &["keys", "rotate", "1", "--out", name]).fails(1);
+    cms(dir.path(), &["keys", "rotate", "1", "--yes", "--out", name]).fails(1);
     assert_eq!(fs::read_to_string(&file).expect("a value"), value, "an existing file stays");
     cms(dir.path(), &["keys", "create", "--name", "", "--out", "unmade.key"]).fails(1);
     assert!(!dir.path().join("unmade.key").exists());
@@ -102,11 +102,32 @@ fn a_rotation_that_ends_the_old_value_is_asked_about_at_a_terminal() {
         at_terminal(dir.path(), &[&["keys", "rotate", "1"], args].concat(), &[], answers)
     };
     let left = rotate(&[], "n\n").fails(3);
-    assert!(left.out.contains("stops at once. [y/N]") && !left.out.contains("_k1_"), "{left:?}");
+    assert!(
+        left.out.contains("stops at once; --grace 1h") && !left.out.contains("_k1_"),
+        "{left:?}"
+    );
     assert!(rotate(&[], "y\n").ok().contains("_k1_"));
     assert!(rotate(&["--grace", "1h"], "").ok().contains("_k1_"));
-    // Scripts run it without --yes.
-    assert!(cms(dir.path(), &["keys", "rotate", "1"]).ok().contains("_k1_"));
+    // Without a terminal nothing is ended without --yes.
+    let refused = cms(dir.path(), &["keys", "rotate", "1"]).fails(2);
+    assert!(refused.err.contains("--yes") && refused.err.contains("--grace"), "{refused:?}");
+    assert!(cms(dir.path(), &["keys", "rotate", "1", "--yes"]).ok().contains("_k1_"));
+}
+
+#[test]
+fn a_doubtful_key_is_made_with_a_warning() {
+    let dir = site();
+    let made = |name: &str, args: &[&str]| {
+        let run = cms(dir.path(), &[&["keys", "create", "--name", name], args].concat());
+        assert!(run.code == 0 && run.out.contains("_k1_"), "{run:?}");
+        run.err
+    };
+    assert!(!made("ci", &["--right", BLOG]).contains("warning"));
+    assert!(made("bare", &[]).contains("warning: the key has no right"));
+    let past = made("past", &["--right", BLOG, "--expires", "2020-01-01"]);
+    assert!(past.contains("warning: the key has expired already"), "{past}");
+    let twin = made("ci", &["--right", BLOG]);
+    assert!(twin.contains("warning: the key 1 is named \"ci\" too"), "{twin}");
 }
 
 #[test]

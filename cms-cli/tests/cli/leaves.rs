@@ -76,7 +76,7 @@ pub(crate) const ORDINARY: &[Call] = &[
     ("keys create", &["--name", "k", "--right", "GET /api/pages"], ""),
     ("keys list", &[], ""),
     ("keys show", &["1"], ""),
-    ("keys rotate", &["1"], ""),
+    ("keys rotate", &["1", "--yes"], ""),
     ("keys enable", &["1"], ""),
     ("keys expire", &["1", "--never"], ""),
     ("keys rights", &["1", "--grant", "GET /api/menu"], ""),
@@ -234,6 +234,7 @@ pub(crate) const ORDINARY: &[Call] = &[
     ("plugins show", &["notes"], ""),
     ("plugins diff", &[], ""),
     ("plugins apply", &["notes"], ""),
+    ("plugins release", &["notes", "--yes"], ""),
     ("plugins remove", &["notes", "--yes"], ""),
 ];
 

@@ -136,3 +136,28 @@ fn a_slow_list_is_logged_with_the_index_to_declare() {
         assert_eq!(run.err.contains(line), told, "{slow_ms}: {run:?}");
     }
 }
+
+/// `check` asks the site that it is run in: a name of a plugin in service is not free.
+#[test]
+fn names_of_plugins_in_service_are_found_by_check() {
+    let dir = site();
+    let dir = dir.path();
+    cms(dir, &["plugins", "new", "shop"]).ok();
+    cms(dir, &["plugins", "apply", "shop"]).ok();
+    let folder = dir.join("elsewhere/aaa");
+    fs::create_dir_all(&folder).expect("a folder");
+    let columns = json!([{"name": "title", "type": "text"}]);
+    let text = json!({"id": "aaa", "tables": [{"name": "shop_items", "columns": columns}]});
+    fs::write(folder.join("plugin.json"), format!("{text:#}")).expect("written");
+    let folder = folder.to_str().expect("a path");
+    let told = cms(dir, &["plugins", "check", folder]).fails(1);
+    let both = "shop_items already belongs to shop, so aaa is refused";
+    assert!(told.out.contains("/tables/0/name: ") && told.out.contains(both), "{told:?}");
+    cms(dir, &["plugins", "release", "shop"]).fails(2);
+    cms(dir, &["plugins", "release", "shop", "--yes"]).ok();
+    cms(dir, &["plugins", "check", folder]).fails(1);
+    cms(dir, &["plugins", "remove", "shop", "--yes"]).ok();
+    let free = cms(dir, &["plugins", "release", "shop", "--yes"]).ok();
+    assert!(free.contains("table") && free.contains("shop_items"), "{free}");
+    cms(dir, &["plugins", "check", folder]).ok();
+}

@@ -2,7 +2,7 @@
 
 use std::{io::Read, net::TcpListener, time::Duration};
 
-use crate::support::{Run, Served, cms, command, finish, site};
+use crate::support::{Run, Served, at_terminal, cms, command, finish, site};
 
 fn remote(dir: &std::path::Path, url: &str, key: &str, args: &[&str]) -> Run {
     let mut command = command(dir);
@@ -60,6 +60,20 @@ fn a_key_can_come_from_a_file() {
         cms(dir.path(), &["keys", "list", "--json", "--url", &server.url, "--key-file", name])
             .json();
     assert_eq!(list["data"][0]["name"], "admin");
+}
+
+/// A server that accepts and says nothing: the wait has a sign on a terminal, and an end.
+#[test]
+fn a_silent_server_is_waited_for_as_long_as_told() {
+    let dir = site();
+    let silent = TcpListener::bind("127.0.0.1:0").expect("a port");
+    let url = format!("http://{}", silent.local_addr().expect("an address"));
+    let args = ["keys", "list", "--url", &url, "--timeout", "2s"];
+    let run = at_terminal(dir.path(), &args, &[("CMS_API_KEY", "cms_k1_x")], "").fails(7);
+    assert!(run.out.contains(&format!("waiting for {url}")), "{run:?}");
+    let run = remote(dir.path(), &url, "cms_k1_x", &["keys", "list", "--timeout", "1s"]).fails(7);
+    assert!(!run.err.contains("waiting for") && run.err.contains("timed out"), "{run:?}");
+    cms(dir.path(), &["keys", "list", "--timeout", "0"]).fails(2);
 }
 
 #[test]

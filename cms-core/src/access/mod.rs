@@ -27,5 +27,5 @@ pub use endpoints::Endpoints;
 pub(crate) use key_right::problems;
 pub use key_right::{KeyCall, Right, holds};
 pub use owner::{Act, Owner, Writer};
-pub use permissions::{AREAS, Rights, area_of, keys_of};
+pub use permissions::{AREAS, CORE, Permissions, Rights, area_of, keys_of};
 pub use rules::{allows, allows_columns, rows};

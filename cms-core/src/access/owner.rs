@@ -45,6 +45,8 @@ impl Act {
 /// A button that writes records of a table.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Writer {
+    /// The plugin whose button it is; the table may be another's.
+    pub plugin: String,
     /// The permission to use it.
     pub permission: String,
     /// What it does.
@@ -58,7 +60,7 @@ pub struct Writer {
 impl Owner<'_> {
     fn held<'o>(&'o self, rights: &'o Rights, act: Act) -> impl Iterator<Item = &'o Writer> {
         let of_act = self.writers.iter().filter(move |writer| writer.act == act);
-        of_act.filter(|writer| rights.may(&writer.permission))
+        of_act.filter(|writer| rights.may_use(&writer.plugin, &writer.permission))
     }
 
     /// Whether these rights allow the act on some columns at least.
@@ -93,6 +95,7 @@ impl Owner<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::access::Permissions;
 
     #[test]
     fn methods_are_acts() {
@@ -110,6 +113,7 @@ mod tests {
     #[test]
     fn columns_are_those_of_the_buttons_held() {
         let writer = |name: &str, act, columns: &[&str], version| Writer {
+            plugin: "p".to_owned(),
             permission: format!("p_{name}_edit"),
             act,
             columns: columns.iter().map(|column| (*column).to_owned()).collect(),
@@ -124,6 +128,10 @@ mod tests {
         ];
         let permissions = BTreeSet::new();
         let owner = Owner { table: "t", plugin: "p", permissions: &permissions, writers: &writers };
+        let rights = |held: &[&str]| {
+            let keys: Permissions = held.iter().map(|name| format!("p_{name}_edit")).collect();
+            Rights::Only(keys.owned_by(|_, _| Some("p".to_owned())))
+        };
         for (held, act, named, allowed) in [
             (&["a"][..], Act::Update, &["x", "y"][..], true),
             (&["a"], Act::Update, &["z"], false),
@@ -138,8 +146,7 @@ mod tests {
             (&["a"], Act::Delete, &[], false),
             (&[], Act::Update, &[], false),
         ] {
-            let keys = held.iter().map(|name| format!("p_{name}_edit")).collect();
-            let rights = Rights::Only(keys);
+            let rights = rights(held);
             let found =
                 owner.may_write(&rights, act) && owner.refuses(&rights, act, named).is_none();
             assert_eq!(found, allowed, "{held:?} {act:?} {named:?}");
@@ -149,8 +156,7 @@ mod tests {
             (&["i", "v"], &["x"], false),
             (&["i", "v"], &["x", "y"], true),
         ] {
-            let keys = held.iter().map(|name| format!("p_{name}_edit")).collect();
-            let found = owner.makes_versions_only(&Rights::Only(keys), named);
+            let found = owner.makes_versions_only(&rights(held), named);
             assert_eq!(found, versions_only, "{held:?} {named:?}");
         }
     }

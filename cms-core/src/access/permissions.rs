@@ -1,6 +1,6 @@
 //! What a backend user may do: a set of permission keys, or everything. Pure.
 
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
 
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error as _};
@@ -19,6 +19,9 @@ pub const AREAS: [&str; 8] = [
     "settings_settings",
 ];
 
+/// The owner of the permission keys of built-in areas.
+pub const CORE: &str = "core";
+
 /// The permission keys of an area, or of a button named `{plugin}_{button}`.
 #[must_use]
 pub fn keys_of(area: &str) -> [String; 2] {
@@ -34,6 +37,54 @@ pub fn area_of(table: &str) -> Option<&'static str> {
         "forms" => Some("forms_forms"),
         "media" => Some("media_media"),
         _ => None,
+    }
+}
+
+/// Permission keys, each with the plugin whose button it is; [`CORE`] for built-in areas. A key of
+/// nobody allows nothing until a plugin takes it. As JSON: the keys.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Permissions(BTreeMap<String, String>);
+
+/// The owner of keys that belong to nobody.
+const NOBODY: &str = "";
+
+impl Permissions {
+    /// The keys.
+    pub fn iter(&self) -> impl Iterator<Item = &String> {
+        self.0.keys()
+    }
+
+    /// Whether this key of this plugin is among them.
+    #[must_use]
+    pub fn holds(&self, plugin: &str, key: &str) -> bool {
+        plugin != NOBODY && self.owner_of(key) == plugin
+    }
+
+    /// The plugin that a held key belongs to; empty for nobody, and for a key that is not held.
+    pub(crate) fn owner_of(&self, key: &str) -> &str {
+        self.0.get(key).map_or(NOBODY, String::as_str)
+    }
+
+    /// Whether every key of these is among them, each of the same plugin.
+    fn covers(&self, asked: &Self) -> bool {
+        asked.0.iter().all(|(key, plugin)| self.0.get(key) == Some(plugin))
+    }
+
+    /// Gives each key the owner that `owner` names; keys for which it names none go.
+    pub(crate) fn owned_by(&self, owner: impl Fn(&str, &str) -> Option<String>) -> Self {
+        let named = |(key, held): (&String, &String)| Some((key.clone(), owner(key, held)?));
+        Self(self.0.iter().filter_map(named).collect())
+    }
+}
+
+impl FromIterator<String> for Permissions {
+    fn from_iter<I: IntoIterator<Item = String>>(keys: I) -> Self {
+        let owned = |key: String| {
+            let area = key.strip_suffix("_view").or_else(|| key.strip_suffix("_edit"));
+            let is_area = area.is_some_and(|area| AREAS.contains(&area));
+            (key, if is_area { CORE } else { NOBODY }.to_owned())
+        };
+        Self(keys.into_iter().map(owned).collect())
     }
 }
 
@@ -54,22 +105,30 @@ pub enum Rights {
     /// Everything.
     Admin,
     /// What these permission keys allow.
-    Only(BTreeSet<String>),
+    Only(Permissions),
 }
 
 impl Default for Rights {
     fn default() -> Self {
-        Self::Only(BTreeSet::new())
+        Self::Only(Permissions::default())
     }
 }
 
 impl Rights {
-    /// Whether these rights include a permission key such as `pages_pages_view`.
+    /// Whether these rights include a permission key of a built-in area, such as
+    /// `pages_pages_view`.
     #[must_use]
     pub fn may(&self, permission: &str) -> bool {
+        self.may_use(CORE, permission)
+    }
+
+    /// Whether these rights include a permission key of a plugin. The same key of another plugin
+    /// does not count.
+    #[must_use]
+    pub fn may_use(&self, plugin: &str, permission: &str) -> bool {
         match self {
             Self::Admin => true,
-            Self::Only(keys) => keys.contains(permission),
+            Self::Only(keys) => keys.holds(plugin, permission),
         }
     }
 
@@ -79,7 +138,7 @@ impl Rights {
         match (self, other) {
             (Self::Admin, _) => true,
             (Self::Only(_), Self::Admin) => false,
-            (Self::Only(held), Self::Only(asked)) => asked.is_subset(held),
+            (Self::Only(held), Self::Only(asked)) => held.covers(asked),
         }
     }
 
@@ -88,11 +147,35 @@ impl Rights {
     pub fn and(self, other: Self) -> Self {
         match (self, other) {
             (Self::Only(mut a), Self::Only(b)) => {
-                a.extend(b);
+                // A key of nobody in one group does not hide the same key in another.
+                for (key, plugin) in b.0 {
+                    let held = a.0.entry(key).or_default();
+                    if held == NOBODY {
+                        *held = plugin;
+                    }
+                }
                 Self::Only(a)
             }
             _ => Self::Admin,
         }
+    }
+
+    /// As groups are stored: `{"key": "plugin"}`, or `"0"`.
+    pub(crate) fn to_stored(&self) -> crate::Result<String> {
+        match self {
+            Self::Admin => serde_json::to_string(self),
+            Self::Only(Permissions(keys)) => serde_json::to_string(keys),
+        }
+        .map_err(crate::Error::internal)
+    }
+
+    /// Reads what is stored. A list of keys was stored by earlier versions.
+    pub(crate) fn from_stored(text: String) -> crate::Result<Self> {
+        match text.starts_with('{') {
+            true => serde_json::from_str(&text).map(|keys| Self::Only(Permissions(keys))),
+            false => serde_json::from_str(&text),
+        }
+        .map_err(crate::Error::internal)
     }
 
     /// Faults of rights that are about to be saved.
@@ -129,7 +212,7 @@ impl Serialize for Rights {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         match self {
             Self::Admin => serializer.serialize_str("0"),
-            Self::Only(keys) => keys.serialize(serializer),
+            Self::Only(keys) => serializer.collect_seq(keys.iter()),
         }
     }
 }
@@ -156,7 +239,7 @@ impl<'de> Deserialize<'de> for Rights {
         #[serde(untagged)]
         enum Form {
             Text(String),
-            List(BTreeSet<String>),
+            List(Vec<String>),
         }
         let wrong = || {
             D::Error::custom(
@@ -166,7 +249,7 @@ impl<'de> Deserialize<'de> for Rights {
         match Form::deserialize(deserializer).map_err(|_| wrong())? {
             Form::Text(text) if text == "0" => Ok(Self::Admin),
             Form::Text(_) => Err(wrong()),
-            Form::List(keys) => Ok(Self::Only(keys)),
+            Form::List(keys) => Ok(Self::Only(keys.into_iter().collect())),
         }
     }
 }
@@ -226,7 +309,27 @@ mod tests {
             assert_eq!(held.covers(asked), covers, "{held:?} {asked:?}");
         }
         assert_eq!(a.clone().and(b), both);
-        assert!(a.may("a") && !a.may("b") && Rights::Admin.may("b"));
+        assert!(!a.may("a"), "a key of nobody allows nothing");
+        assert!(Rights::Admin.may("b"));
+    }
+
+    #[test]
+    fn a_key_belongs_to_one_plugin() {
+        let stored = |text: &str| Rights::from_stored(text.to_owned()).expect("rights");
+        let held = stored(r#"{"a_b_c_edit": "a_b", "keys_keys_view": "core"}"#);
+        assert!(held.may_use("a_b", "a_b_c_edit") && held.may("keys_keys_view"));
+        assert!(!held.may_use("a", "a_b_c_edit") && !held.may("a_b_c_edit"));
+        assert!(!held.covers(&stored(r#"{"a_b_c_edit": "a"}"#)));
+        assert_eq!(stored(&held.to_stored().expect("text")), held);
+        assert_eq!(
+            serde_json::to_value(&held).expect("JSON"),
+            serde_json::json!(["a_b_c_edit", "keys_keys_view"])
+        );
+        // As earlier versions stored them.
+        let old = stored(r#"["a_b_c_edit", "keys_keys_view"]"#);
+        assert!(old.may("keys_keys_view") && !old.may_use("", "a_b_c_edit"));
+        assert!(old.and(held).may_use("a_b", "a_b_c_edit"));
+        assert_eq!(stored("\"0\""), Rights::Admin);
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::{Access, Act, Endpoint, Owner, Right, Rights, area_of};
+use super::{Access, Act, CORE, Endpoint, Owner, Right, Rights, area_of};
 
 /// Whether a user with these rights may call an endpoint. `owner` is the table named in the query
 /// or the body; None when the call names no existing table.
@@ -57,12 +57,14 @@ fn allows_table(rights: &Rights, method: &str, owner: Owner) -> bool {
 /// Whether all columns are open. Access to the core's tables follows their areas. Any `_view`
 /// permission of a plugin allows reading that plugin's tables.
 pub(super) fn allows_all(rights: &Rights, method: &str, owner: Owner) -> bool {
-    let Rights::Only(keys) = rights else { return true };
-    if owner.plugin == "core" {
+    if *rights == Rights::Admin {
+        return true;
+    }
+    if owner.plugin == CORE {
         return area_of(owner.table).is_some_and(|area| rights.may(&permission(area, method)));
     }
-    is_read(method)
-        && keys.iter().any(|key| key.ends_with("_view") && owner.permissions.contains(key))
+    let mut views = owner.permissions.iter().filter(|key| key.ends_with("_view"));
+    is_read(method) && views.any(|key| rights.may_use(owner.plugin, key))
 }
 
 /// Rows cannot say which columns a button writes, so they grant only what is open as a whole.
@@ -109,10 +111,18 @@ mod tests {
     use std::collections::BTreeSet;
 
     use super::*;
-    use crate::access::Writer;
+    use crate::access::{Permissions, Writer};
 
+    /// Each key belongs to the first of these plugins that it begins with.
     fn rights(keys: &[&str]) -> Rights {
-        Rights::Only(keys.iter().map(|key| (*key).to_owned()).collect())
+        let keys: Permissions = keys.iter().map(|key| (*key).to_owned()).collect();
+        let owner = |key: &str, held: &str| {
+            let plugins = ["shop_orders", "shop"].into_iter();
+            let plugin = plugins.clone().find(|plugin| key.starts_with(&format!("{plugin}_list")));
+            let plugin = plugin.or_else(|| plugins.clone().find(|id| key.starts_with(*id)));
+            Some(plugin.unwrap_or(held).to_owned())
+        };
+        Rights::Only(keys.owned_by(owner))
     }
 
     fn endpoint(path: &str, methods: &[&'static str], access: Access) -> Endpoint {
@@ -131,6 +141,9 @@ mod tests {
         let orders =
             Owner { table: "orders", plugin: "shop_orders", permissions: &of_orders, writers: &[] };
         let shop = Owner { table: "goods", plugin: "shop", permissions: &of_shop, writers: &[] };
+        // A button `orders_list` of shop: the same key, of another plugin.
+        let stranger =
+            Owner { table: "goods", plugin: "shop", permissions: &of_orders, writers: &[] };
         for (keys, access, method, owner, expected) in [
             (&["keys_keys_view"][..], Access::Area("keys_keys"), "HEAD", None, true),
             (&["keys_keys_view"], Access::Area("keys_keys"), "POST", None, false),
@@ -145,6 +158,7 @@ mod tests {
             (&["shop_list_edit"], Access::Table, "POST", Some(shop), false),
             (&["shop_orders_list_view"], Access::Table, "GET", Some(orders), true),
             (&["shop_orders_list_view"], Access::Table, "GET", Some(shop), false),
+            (&["shop_orders_list_view"], Access::Table, "GET", Some(stranger), false),
             (&["shop_orders_view"], Access::Table, "GET", Some(shop), false),
             (&[], Access::Operator, "GET", None, false),
             (&[], Access::Session, "POST", None, true),
@@ -159,6 +173,7 @@ mod tests {
     fn buttons_and_checklists_open_what_they_write() {
         let permissions = BTreeSet::from(["shop_list_view".to_owned()]);
         let writer = |name: &str, act| Writer {
+            plugin: "shop".to_owned(),
             permission: format!("shop_{name}_edit"),
             act,
             columns: BTreeSet::from(["title".to_owned()]),
@@ -214,6 +229,7 @@ mod tests {
         ];
         let permissions = BTreeSet::from(["shop_list_view".to_owned()]);
         let writers = [Act::Update, Act::Check].map(|act| Writer {
+            plugin: "shop".to_owned(),
             permission: "shop_edit_edit".to_owned(),
             act,
             columns: BTreeSet::from(["title".to_owned()]),

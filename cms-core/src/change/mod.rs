@@ -184,6 +184,15 @@ impl Change {
         }
     }
 
+    /// Lets this change wait for something that is not the database, such as a bucket, for longer
+    /// than `database.idle_in_transaction_s`. Nobody may need the rows that it holds meanwhile.
+    pub(crate) async fn wait_outside(&mut self) -> Result<()> {
+        match self.dialect.wait_outside() {
+            Some(setting) => self.script(setting).await,
+            None => Ok(()),
+        }
+    }
+
     /// On whose behalf the change is made.
     pub(crate) fn actor(&self) -> &Actor {
         &self.actor
@@ -426,9 +435,7 @@ impl Change {
             self.script(notify).await?;
         }
         let raised = self.tx.commit(self.touched).await.map_err(deferred)?;
-        for (table, epoch) in &*raised {
-            self.epochs.raise(table, *epoch);
-        }
+        self.epochs.committed(&raised);
         if self.queued {
             self.outbox.ring();
         }

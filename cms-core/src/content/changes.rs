@@ -51,6 +51,8 @@ pub enum Action {
     DropIndex,
     /// Records the declaration; the table stays as it is.
     Record,
+    /// Serves a table no longer; its rows stay in the database.
+    LeaveTable,
 }
 
 impl Action {
@@ -65,6 +67,7 @@ impl Action {
             Self::CreateUnique => "create_unique",
             Self::DropIndex => "drop_index",
             Self::Record => "record",
+            Self::LeaveTable => "leave_table",
         }
     }
 }

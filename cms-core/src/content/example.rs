@@ -25,6 +25,7 @@ impl Column {
                 "code_editor" => json!("h1 { color: #336699; }"),
                 "color" => json!("#336699"),
                 "image" => json!("/media/example.png"),
+                "path" | "link" | "redirect" => json!("/example"),
                 _ if self.name == "language_short" => json!("en"),
                 _ => json!("Text"),
             },

@@ -199,13 +199,13 @@ async fn planned<'a>(
     tables: &Tables,
     declared: Declared<'_>,
 ) -> Result<Plan<'a>> {
-    match in_order_of_reference(declared) {
+    match in_order_of_reference(declared.tables) {
         Ok(ordered) => {
             for table in ordered {
                 fill(&mut plan, tables, declared, table).await?;
             }
         }
-        Err(circle) => plan.refuse(circle),
+        Err(circle) => plan.refuse(in_a_circle(&circle)),
     }
     Ok(plan)
 }
@@ -233,23 +233,24 @@ async fn fill(
             return Ok(());
         }
         None => create(plan, tables, declared, table).await?,
-        Some((owner, _)) if owner != declared.plugin => {
+        Some((owner, _)) if owner != declared.plugin && !owner.is_empty() => {
             plan.refuse(format!(
                 "{}: the table {} belongs to the plugin {owner}.",
                 declared.plugin, table.name
             ));
             return Ok(());
         }
-        Some((_, before)) if before == text => {
+        Some((owner, before)) if before == text && owner == declared.plugin => {
             let at = format!("{}: {}", declared.plugin, table.name);
             return extend::indexes(plan, &at, table, None).await;
         }
-        Some((_, before)) => {
+        Some((owner, before)) => {
             extend::extend(plan, tables, declared, table, &before).await?;
             if !plan.exactly {
                 text = self::text(&kept(table, &before)?)?;
             }
-            if before == text {
+            // A plugin that gave it up left it to whoever declares it.
+            if before == text && owner == declared.plugin {
                 return Ok(());
             }
         }
@@ -261,11 +262,21 @@ async fn fill(
     Ok(())
 }
 
-/// Sorts referenced tables first, because a foreign key needs them.
-fn in_order_of_reference(
-    declared: Declared<'_>,
-) -> std::result::Result<Vec<&TableDeclaration>, String> {
-    let mut waiting: Vec<_> = declared.tables.iter().filter(|table| !table.adopt).collect();
+/// What is wrong with tables that refer to each other in a circle.
+pub(crate) fn in_a_circle(tables: &[&TableDeclaration]) -> String {
+    let names: Vec<_> = tables.iter().map(|table| table.name.as_str()).collect();
+    format!(
+        "The tables {} refer to each other in a circle: leave one `references` out.",
+        names.join(", ")
+    )
+}
+
+/// Sorts referenced tables first, because a foreign key needs them. Otherwise returns the tables
+/// that wait for each other.
+pub(crate) fn in_order_of_reference(
+    tables: &[TableDeclaration],
+) -> std::result::Result<Vec<&TableDeclaration>, Vec<&TableDeclaration>> {
+    let mut waiting: Vec<_> = tables.iter().filter(|table| !table.adopt).collect();
     let mut ordered = Vec::new();
     while !waiting.is_empty() {
         let blocked = |table: &TableDeclaration| {
@@ -273,11 +284,7 @@ fn in_order_of_reference(
             targets.any(|target| target != table.name && waiting.iter().any(|w| w.name == target))
         };
         let Some(free) = waiting.iter().position(|table| !blocked(table)) else {
-            let names: Vec<_> = waiting.iter().map(|t| t.name.as_str()).collect();
-            return Err(format!(
-                "The tables {} refer to each other in a circle: leave one `references` out.",
-                names.join(", ")
-            ));
+            return Err(waiting);
         };
         ordered.push(waiting.remove(free));
     }

@@ -11,24 +11,42 @@ use crate::{Code, Error, Result, db::Kind};
 
 /// All content tables by name.
 #[derive(Clone, Debug, Default)]
-pub struct Tables(BTreeMap<String, Arc<Table>>);
+pub struct Tables {
+    by_name: BTreeMap<String, Arc<Table>>,
+    /// Why tables that plugins own are not served.
+    absent: Arc<BTreeMap<String, String>>,
+}
 
 impl Tables {
     /// The table of this name.
     #[must_use]
     pub fn find(&self, name: &str) -> Option<Arc<Table>> {
-        self.0.get(name).cloned()
+        self.by_name.get(name).cloned()
     }
 
     /// All tables, by name.
     pub fn iter(&self) -> impl Iterator<Item = &Arc<Table>> {
-        self.0.values()
+        self.by_name.values()
+    }
+
+    /// What is said of a name that no table in service has. Only for callers whose rights cover it.
+    #[must_use]
+    pub fn unknown(&self, name: &str) -> Error {
+        let detail = match self.absent.get(name) {
+            Some(why) => format!("The content table {name:?} is not served: {why}."),
+            None => format!("There is no content table {name:?}."),
+        };
+        Error::new(Code::UnknownTable, detail)
+    }
+
+    pub(crate) fn note_absent(&mut self, absent: BTreeMap<String, String>) {
+        self.absent = absent.into();
     }
 
     /// Checks that the names of a plugin's tables are free, before anything is created.
     pub(crate) fn check_names(&self, declared: Declared<'_>) -> Result<()> {
         for name in declared.tables.iter().map(|table| table.name.as_str()) {
-            let owner = self.0.get(name).map(|table| table.plugin.as_str());
+            let owner = self.by_name.get(name).map(|table| table.plugin.as_str());
             if let Some(owner) = owner.or_else(|| RESERVED.contains(&name).then_some(ID)) {
                 return Err(Error::new(
                     Code::ValidationFailed,
@@ -44,7 +62,7 @@ impl Tables {
 
     /// Adds the tables of one plugin. Their names were checked before.
     pub(crate) fn add(&mut self, tables: Vec<Table>) {
-        self.0.extend(tables.into_iter().map(|table| (table.name.clone(), Arc::new(table))));
+        self.by_name.extend(tables.into_iter().map(|table| (table.name.clone(), Arc::new(table))));
     }
 
     /// The tables of all plugins but one.
@@ -56,7 +74,7 @@ impl Tables {
 
     /// Removes the tables of one plugin.
     pub(crate) fn remove(&mut self, plugin: &str) {
-        self.0.retain(|_, table| table.plugin != plugin);
+        self.by_name.retain(|_, table| table.plugin != plugin);
     }
 
     /// Removes white space from the engine's JSON of a record. PostgreSQL keeps white space inside

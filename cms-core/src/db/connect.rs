@@ -24,6 +24,7 @@ impl Db {
     /// # Errors
     /// As [`Db::open`], and `unavailable` when SQLite's file does not exist.
     pub async fn existing(database: &Database) -> Result<Self> {
+        let epochs = Arc::default();
         let (pool, index) = match database {
             #[cfg(feature = "sqlite")]
             Database::Sqlite { path, synchronous } => {
@@ -31,7 +32,10 @@ impl Db {
                 (Pool::Sqlite(readers, writer), super::mark::Index::of(path))
             }
             #[cfg(feature = "postgres")]
-            Database::Postgres { url } => (Pool::Postgres(postgres(url.expose()).await?), None),
+            Database::Postgres { url, idle_in_transaction_s } => {
+                let server = postgres(url.expose(), *idle_in_transaction_s, &epochs).await?;
+                (Pool::Postgres(server), None)
+            }
             #[cfg(not(all(feature = "sqlite", feature = "postgres")))]
             _ => {
                 return Err(Error::new(
@@ -41,8 +45,8 @@ impl Db {
                 ));
             }
         };
-        let (count, epochs, counted) = (Arc::default(), Arc::default(), Arc::default());
-        Ok(Self { pool, count, epochs, index, counted })
+        let (count, reading, counted) = (Arc::default(), Arc::default(), Arc::default());
+        Ok(Self { pool, count, epochs, reading, index, counted })
     }
 }
 
@@ -51,13 +55,14 @@ impl Db {
 const PATIENCE: std::time::Duration = std::time::Duration::from_secs(10);
 
 #[cfg(feature = "postgres")]
-async fn postgres(url: &str) -> Result<super::server::Server> {
+async fn postgres(
+    url: &str,
+    idle_in_transaction_s: u64,
+    epochs: &Arc<super::Epochs>,
+) -> Result<super::server::Server> {
     use std::{io, str::FromStr};
 
-    use sqlx::{
-        ConnectOptions, Connection,
-        postgres::{PgConnectOptions, PgPoolOptions},
-    };
+    use sqlx::{ConnectOptions, Connection, postgres::PgConnectOptions};
     let unreachable = |cause: sqlx::Error| {
         Error::new(
             crate::Code::Unavailable,
@@ -74,8 +79,8 @@ async fn postgres(url: &str) -> Result<super::server::Server> {
             ("intervalstyle", "iso_8601"),
             ("extra_float_digits", "1"),
         ])
-        // A process that loses its network during a transaction must not hold its locks for hours.
-        .options([("idle_in_transaction_session_timeout", "60000")])
+        // A process that stands still, or loses its network, must not hold its locks for long.
+        .options([("idle_in_transaction_session_timeout", format!("{idle_in_transaction_s}s"))])
         // A lock that another program holds must not keep the few connections of this pool.
         // Shorter than PATIENCE: reads that wait for a connection still get one.
         .options([("lock_timeout", "5000")])
@@ -90,11 +95,6 @@ async fn postgres(url: &str) -> Result<super::server::Server> {
     let first = tokio::time::timeout(PATIENCE, options.connect()).await;
     let late = |_| io::Error::new(io::ErrorKind::TimedOut, "no answer within 10 s");
     let first = first.map_err(late).map_err(|e| unreachable(e.into()))?.map_err(unreachable)?;
-    let pool = PgPoolOptions::new()
-        .max_connections(16)
-        .test_before_acquire(false)
-        .acquire_timeout(PATIENCE)
-        .connect_lazy_with(options.clone());
     first.close().await.map_err(unreachable)?;
-    Ok(super::server::Server::new(pool, options))
+    Ok(super::server::Server::new(options, PATIENCE, epochs))
 }

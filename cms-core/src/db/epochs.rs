@@ -1,69 +1,352 @@
-//! How often each table has changed, as far as this process knows. Caches compare these counts.
+//! How often each table has changed, as far as this process knows. Caches compare these counts for
+//! equality.
 //!
-//! Each commit raises the epochs of its tables in the database and here. Commits of other processes
-//! arrive through [`super::follow`], within a second.
+//! A commit raises the count in a row of its own connection (`backend`), so that no change waits
+//! for another. The count of a table is the sum of its rows. Rows and counts belong to one
+//! snapshot: one that holds a commit has another sum than any that does not. So a reader reads the
+//! sum in the same statement as the rows that it keeps, or before them.
+//!
+//! On SQLite a commit learns the new sum, as there is one writer. On PostgreSQL it does not, because
+//! others commit beside it; the process then knows only that its old count is over, and reads the
+//! sum when somebody needs it. Commits of other processes arrive through [`super::follow`], within
+//! a second.
 
 use std::{
-    collections::BTreeMap,
-    sync::{PoisonError, RwLock},
+    collections::{BTreeMap, BTreeSet},
+    sync::{PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard},
+    time::Duration,
 };
 
+use super::{Db, args};
+use crate::{Code, Error, Result};
+
+/// How long [`Db::read_epochs`] may take: without the counts of others a request is answered too.
+const READ_TIMEOUT: Duration = Duration::from_millis(300);
+
+/// The count of the table that a parameter names, as a part of a statement.
+macro_rules! epoch_of {
+    ($name:literal) => {
+        concat!(
+            "(select cast(coalesce(sum(epoch), 0) as bigint) from cms_table_epochs where name = ",
+            $name,
+            ")"
+        )
+    };
+}
+pub(crate) use epoch_of;
+
 pub(crate) mod sql {
+    use crate::db::{PerEngine, Statement};
+
     crate::db::statements! {
-        RAISE = "insert into cms_table_epochs (name, epoch) values ($1, 1) on conflict (name) \
-                 do update set epoch = cms_table_epochs.epoch + 1 returning epoch";
+        SUMS = "select name, cast(sum(epoch) as bigint) from cms_table_epochs group by name";
     }
+
+    /// Raises the count of the table `$1`, or on PostgreSQL of the tables in this JSON array.
+    pub(crate) const RAISE: PerEngine<Statement> = PerEngine {
+        sqlite: Statement::new(
+            concat!(module_path!(), "::RAISE"),
+            "insert into cms_table_epochs (name, backend, epoch) values ($1, 0, 1) \
+             on conflict (name, backend) do update set epoch = cms_table_epochs.epoch + 1 \
+             returning epoch",
+        ),
+        postgres: Statement::new(
+            concat!(module_path!(), "::RAISE"),
+            "insert into cms_table_epochs (name, backend, epoch) select t.name, pg_backend_pid(), \
+             1 from json_array_elements_text(cast($1 as json)) as t (name) \
+             on conflict (name, backend) do update set epoch = cms_table_epochs.epoch + 1",
+        ),
+    };
+
+    /// Adds up what connections have counted that are gone. One statement: every snapshot has the
+    /// rows or their sum. Rows that somebody holds wait for the next time, because PostgreSQL may
+    /// give the number of a connection again.
+    pub(crate) const FOLD: Statement = Statement::new(
+        concat!(module_path!(), "::FOLD"),
+        "with gone as (delete from cms_table_epochs t using ( \
+         select e.name, e.backend from cms_table_epochs e where e.backend <> 0 and not exists \
+         (select 1 from pg_stat_activity a where a.pid = e.backend) for update of e skip locked) g \
+         where t.name = g.name and t.backend = g.backend returning t.name, t.epoch) \
+         insert into cms_table_epochs (name, backend, epoch) \
+         select name, 0, cast(sum(epoch) as bigint) from gone group by name \
+         on conflict (name, backend) do update set epoch = cms_table_epochs.epoch + excluded.epoch \
+         returning epoch",
+    );
 }
 
-/// Tables that a commit changed, with their new epochs.
-pub(crate) type Raised = Vec<(String, i64)>;
+/// Tables that a commit changed, with their new counts where the commit learns them.
+pub(crate) type Raised = Vec<(String, Option<i64>)>;
 
-/// The known epochs by table; 0 for a table that never changed. A tree, because with few tables it
-/// is faster than a hash map.
+/// The known counts by table; 0 for a table that never changed.
 #[derive(Debug, Default)]
-pub struct Epochs(RwLock<BTreeMap<String, i64>>);
+pub struct Epochs(RwLock<Counts>);
 
-impl Epochs {
-    /// The epoch of a table.
-    #[must_use]
-    pub fn of(&self, table: &str) -> i64 {
-        self.0.read().unwrap_or_else(PoisonError::into_inner).get(table).copied().unwrap_or(0)
+#[derive(Debug, Default)]
+struct Counts {
+    /// A tree, because with few tables it is faster than a hash map.
+    by_table: BTreeMap<String, Count>,
+    /// Rises with every change that this process learns of.
+    turns: i64,
+    /// Tables whose changes by others were noticed since they were last asked for.
+    news: BTreeSet<String>,
+    /// When the server began that the sums are from; 0 on SQLite. It is added to every number:
+    /// after a failover that lost commits a sum may come again with other rows.
+    server: i64,
+}
+
+#[derive(Clone, Copy, Debug, Default)]
+struct Count {
+    /// The sum that was read last.
+    sum: i64,
+    /// Commits of this process that the sum may lack.
+    ahead: i64,
+    /// The turn of the last of them.
+    turn: i64,
+}
+
+impl Counts {
+    /// A number that was never given before the last change that this process knows of.
+    fn number(&self, count: Count) -> i64 {
+        if count.ahead == 0 { self.server.wrapping_add(count.sum) } else { -count.turn }
     }
 
-    /// Those of all tables at this moment.
-    #[must_use]
-    pub fn all(&self) -> BTreeMap<String, i64> {
-        self.0.read().unwrap_or_else(PoisonError::into_inner).clone()
-    }
-
-    /// Raises a table's epoch; never lowers it. True: the epoch was new.
-    pub(crate) fn raise(&self, table: &str, epoch: i64) -> bool {
-        let mut known = self.0.write().unwrap_or_else(PoisonError::into_inner);
-        match known.get_mut(table) {
-            Some(present) if *present >= epoch => false,
-            Some(present) => {
-                *present = epoch;
-                true
-            }
-            None => {
-                known.insert(table.to_owned(), epoch);
-                true
+    /// Notes sums that were read after `turn`.
+    fn note(&mut self, turn: i64, sums: Vec<(String, i64)>) {
+        for (table, sum) in sums {
+            let count = self.by_table.entry(table.clone()).or_default();
+            let is_new = if count.turn <= turn {
+                // A sum may be lower than before, when a backup was restored.
+                let expected = count.sum + count.ahead;
+                (count.sum, count.ahead) = (sum, 0);
+                sum != expected
+            } else if count.ahead == 0 {
+                // Both know the sum, and the higher one is newer.
+                let is_new = sum > count.sum;
+                count.sum = sum.max(count.sum);
+                is_new
+            } else {
+                // The sum may lack the commit that came in between.
+                false
+            };
+            if is_new {
+                self.turns += 1;
+                self.news.insert(table);
             }
         }
     }
 }
 
+impl Epochs {
+    fn known(&self) -> RwLockReadGuard<'_, Counts> {
+        self.0.read().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn change(&self) -> RwLockWriteGuard<'_, Counts> {
+        self.0.write().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The number of a table's present state. Equal numbers mean equal rows. It is the same in all
+    /// processes, unless it is below 0: then it is this process's own.
+    #[must_use]
+    pub fn of(&self, table: &str) -> i64 {
+        let known = self.known();
+        known.number(known.by_table.get(table).copied().unwrap_or_default())
+    }
+
+    /// Those at this moment of all tables that were ever changed.
+    #[must_use]
+    pub fn all(&self) -> BTreeMap<String, i64> {
+        let known = self.known();
+        let number = |(table, count): (&String, &Count)| (table.clone(), known.number(*count));
+        known.by_table.iter().map(number).collect()
+    }
+
+    /// Those of some tables, and a number that rises with every change that this process learns of.
+    #[must_use]
+    pub fn at_present(&self, tables: &[&str]) -> (Vec<i64>, i64) {
+        let known = self.known();
+        let of = |table: &&str| known.by_table.get(*table).copied().unwrap_or_default();
+        (tables.iter().map(|table| known.number(of(table))).collect(), known.turns)
+    }
+
+    /// The number of a sum that was just read.
+    pub(super) fn number(&self, sum: i64) -> i64 {
+        self.known().number(Count { sum, ..Count::default() })
+    }
+
+    /// Whether the numbers of these tables, or of all, are known to be those of all processes.
+    fn are_read(&self, tables: Option<&[&str]>) -> bool {
+        let known = self.known();
+        let is_read =
+            |table: &&str| known.by_table.get(*table).is_none_or(|count| count.ahead == 0);
+        match tables {
+            Some(tables) => tables.iter().all(is_read),
+            None => known.by_table.values().all(|count| count.ahead == 0),
+        }
+    }
+
+    /// Notes a commit of this process.
+    pub(crate) fn committed(&self, raised: &Raised) {
+        let mut known = self.change();
+        for (table, sum) in raised {
+            known.turns += 1;
+            let turn = known.turns;
+            let count = known.by_table.entry(table.clone()).or_default();
+            count.turn = turn;
+            match sum {
+                Some(sum) => count.sum = count.sum.max(*sum),
+                None => count.ahead += 1,
+            }
+        }
+    }
+
+    /// Notes the server of a new connection.
+    #[cfg(feature = "postgres")]
+    pub(super) fn met(&self, server: i64) {
+        let mut known = self.change();
+        let before = std::mem::replace(&mut known.server, server);
+        if [0, server].contains(&before) {
+            return;
+        }
+        tracing::warn!("PostgreSQL was started again, or is another server: caches are dropped");
+        known.turns += 1;
+        let turn = known.turns;
+        for count in known.by_table.values_mut() {
+            // More than nothing, and other than any real number: whatever is read next is news.
+            (count.ahead, count.turn) = (i64::from(u32::MAX), turn);
+        }
+    }
+
+    /// Returns, once, the tables that others have changed.
+    fn news(&self) -> Vec<String> {
+        std::mem::take(&mut self.change().news).into_iter().collect()
+    }
+}
+
+impl Db {
+    /// Makes the numbers of `tables` those of all processes, if commits of this process have
+    /// outdated them. Costs no query otherwise. None: all tables.
+    ///
+    /// # Errors
+    /// `unavailable` when the database cannot be reached; then the numbers are this process's own.
+    pub async fn read_epochs(&self, tables: Option<&[&str]>) -> Result<()> {
+        if self.epochs.are_read(tables) {
+            return Ok(());
+        }
+        // In a box: it is seldom, and would make the future of each request larger.
+        let read = Box::pin(async {
+            let _reading = self.reading.lock().await;
+            // Somebody else may have read them meanwhile.
+            if self.epochs.are_read(tables) { Ok(()) } else { self.read_sums().await }
+        });
+        tokio::time::timeout(READ_TIMEOUT, read).await.map_err(|_| {
+            let what = "The database does not answer: which tables have changed is unknown.";
+            Error::new(Code::Unavailable, what)
+        })?
+    }
+
+    /// Reads all counts. Returns the tables that others have changed since the last time.
+    pub(super) async fn changed_by_others(&self) -> Result<Vec<String>> {
+        let reading = self.reading.lock().await;
+        self.read_sums().await?;
+        drop(reading);
+        Ok(self.epochs.news())
+    }
+
+    /// One at a time, so that sums are noted in the order in which they were read.
+    async fn read_sums(&self) -> Result<()> {
+        let turn = self.epochs.known().turns;
+        let sums = self.uncounted(sql::SUMS, args![]).await?;
+        self.epochs.change().note(turn, sums);
+        Ok(())
+    }
+
+    /// Adds up the counts of connections that are gone. Returns for how many tables.
+    ///
+    /// Without a [`crate::Change`]: it changes no count, and a statement that commits by itself
+    /// holds no row while this process stands still.
+    ///
+    /// # Errors
+    /// `unavailable` when the database cannot be reached.
+    pub(crate) async fn fold_epochs(&self) -> Result<u64> {
+        if !self.dialect().writes_alone() {
+            return Ok(0);
+        }
+        Ok(self.all::<(i64,)>(sql::FOLD, args![]).await?.len() as u64)
+    }
+}
+
 #[cfg(test)]
 mod tests {
+    use super::*;
+
+    fn sums(sum: i64) -> Vec<(String, i64)> {
+        vec![("a".to_owned(), sum)]
+    }
+
+    fn raised(sum: Option<i64>) -> Raised {
+        vec![("a".to_owned(), sum)]
+    }
+
+    impl Epochs {
+        fn noted(&self, turn: i64, sum: i64) -> bool {
+            self.change().note(turn, sums(sum));
+            !self.news().is_empty()
+        }
+
+        fn turn(&self) -> i64 {
+            self.known().turns
+        }
+    }
+
     #[test]
-    fn epochs_only_rise() {
-        let epochs = super::Epochs::default();
-        assert!(
-            epochs.raise("a", 2)
-                && !epochs.raise("a", 1)
-                && !epochs.raise("a", 2)
-                && epochs.raise("a", 3)
-        );
-        assert_eq!((epochs.of("a"), epochs.of("b")), (3, 0));
+    fn a_commit_that_knows_its_count_only_raises_it() {
+        let epochs = Epochs::default();
+        epochs.committed(&raised(Some(2)));
+        assert_eq!((epochs.of("a"), epochs.of("b")), (2, 0));
+        let turn = epochs.turn();
+        epochs.committed(&raised(Some(3)));
+        assert!(!epochs.noted(turn, 2), "from before the commit");
+        assert_eq!(epochs.of("a"), 3);
+        assert!(epochs.noted(turn, 5), "another process has committed too");
+        epochs.committed(&raised(Some(4)));
+        assert_eq!(epochs.of("a"), 5, "the commit was told late");
+        assert!(epochs.noted(epochs.turn(), 1), "a backup was restored");
+        assert_eq!(epochs.of("a"), 1);
+    }
+
+    #[test]
+    fn a_commit_that_does_not_know_its_count_gives_a_number_of_its_own() {
+        let epochs = Epochs::default();
+        assert!(epochs.noted(0, 7));
+        let mut given = vec![epochs.of("a")];
+        for _ in 0..3 {
+            epochs.committed(&raised(None));
+            assert!(epochs.of("a") < 0 && !given.contains(&epochs.of("a")));
+            assert!(!epochs.are_read(Some(&["a"])) && !epochs.are_read(None));
+            assert!(epochs.are_read(Some(&["b"])));
+            given.push(epochs.of("a"));
+        }
+        // Read before the third commit: it may be in it, or not.
+        assert!(!epochs.noted(epochs.turn() - 1, 9));
+        assert_eq!(epochs.of("a"), given[3]);
+        assert!(!epochs.noted(epochs.turn(), 10), "7 and the three of this process");
+        assert_eq!((epochs.of("a"), epochs.all()["a"]), (10, 10));
+        epochs.committed(&raised(None));
+        assert!(epochs.noted(epochs.turn(), 12), "one of them is of another process");
+    }
+
+    #[cfg(feature = "postgres")]
+    #[test]
+    fn another_server_outdates_all_counts() {
+        let epochs = Epochs::default();
+        epochs.met(1);
+        epochs.noted(0, 7);
+        epochs.met(1);
+        assert_eq!((epochs.of("a"), epochs.number(7)), (8, 8));
+        epochs.met(1000);
+        assert!(epochs.of("a") < 0);
+        assert!(epochs.noted(epochs.turn(), 7), "the same sum, perhaps of other rows");
+        assert_eq!((epochs.of("a"), epochs.number(7)), (1007, 1007));
     }
 }

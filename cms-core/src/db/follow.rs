@@ -11,9 +11,6 @@ use super::{Db, Pool};
 use crate::{Code, Error, Result};
 
 pub(crate) mod sql {
-    crate::db::statements! {
-        EPOCHS = "select name, epoch from cms_table_epochs";
-    }
     /// Changes whenever another connection has committed; reads only the file's header.
     #[cfg(feature = "sqlite")]
     pub(super) const DATA_VERSION: &str = "pragma data_version";
@@ -119,24 +116,12 @@ impl Follower {
 }
 
 impl Db {
-    /// Reads all epochs. Returns the tables whose epoch was new here.
+    /// Reads all epochs. Returns the tables that others have changed since the last time.
     pub(crate) async fn catch_up(&self) -> Result<Vec<String>> {
-        let rows = tokio::time::timeout(
-            PATIENCE,
-            self.uncounted::<(String, i64)>(sql::EPOCHS, Vec::new()),
-        )
-        .await;
-        let rows = rows.map_err(|_| {
-            Error::new(
-                Code::Unavailable,
-                "The database does not answer: which tables have \
-                changed is unknown.",
-            )
-        })??;
-        Ok(rows
-            .into_iter()
-            .filter(|(table, epoch)| self.epochs.raise(table, *epoch))
-            .map(|(table, _)| table)
-            .collect())
+        let read = tokio::time::timeout(PATIENCE, self.changed_by_others()).await;
+        read.map_err(|_| {
+            let what = "The database does not answer: which tables have changed is unknown.";
+            Error::new(Code::Unavailable, what)
+        })?
     }
 }

@@ -3,33 +3,72 @@
 //! Such a read misses what the change has written. On PostgreSQL it also waits for a second
 //! connection, so such changes can wait for each other forever.
 
-use std::{cell::Cell, future::Future};
+use std::{
+    future::Future,
+    sync::{
+        Arc,
+        atomic::{AtomicU32, Ordering},
+    },
+};
 
 tokio::task_local! {
-    /// Changes that this request holds.
-    static HELD: Cell<u32>;
+    static WATCH: Arc<Watch>;
 }
 
-/// Runs one request, or one step of a worker. In debug builds a read through the pool panics while
-/// `future` holds a change. Release builds only run `future`.
+/// The changes that a watched future holds.
+#[derive(Default)]
+struct Watch {
+    held: AtomicU32,
+    /// The watch that this one stands in: its changes are held meanwhile too.
+    outer: Option<Arc<Watch>>,
+}
+
+impl Watch {
+    fn holds_nothing(&self) -> bool {
+        let mut watch = Some(self);
+        while let Some(one) = watch {
+            if one.held.load(Ordering::Relaxed) > 0 {
+                return false;
+            }
+            watch = one.outer.as_deref();
+        }
+        true
+    }
+}
+
+/// Runs a request, a run of a task, or background work. In debug builds a read through the pool
+/// panics while `future` holds a change, or whatever `future` runs in does. Futures that run beside
+/// each other in one task are watched each, and do not see each other's changes. Release builds
+/// only run `future`.
+///
+/// Whoever spawns a task that writes watches it: [`supervise`](crate::Cms::supervised) does so for
+/// the background work.
 pub async fn watched<F: Future>(future: F) -> F::Output {
-    if cfg!(debug_assertions) { HELD.scope(Cell::new(0), future).await } else { future.await }
+    if !cfg!(debug_assertions) {
+        return future.await;
+    }
+    let outer = WATCH.try_with(Arc::clone).ok();
+    let watch = Watch { outer, ..Watch::default() };
+    WATCH.scope(Arc::new(watch), future).await
 }
 
-/// Counts a change of this request until dropped.
-pub(crate) struct Hold(bool);
+/// Counts a change until dropped, wherever that is.
+pub(crate) struct Hold(Option<Arc<Watch>>);
 
 impl Hold {
     pub(crate) fn begin() -> Self {
-        Self(HELD.try_with(|held| held.set(held.get() + 1)).is_ok())
+        let watch = WATCH.try_with(Arc::clone).ok();
+        if let Some(watch) = &watch {
+            watch.held.fetch_add(1, Ordering::Relaxed);
+        }
+        Self(watch)
     }
 }
 
 impl Drop for Hold {
     fn drop(&mut self) {
-        if self.0 {
-            // A change may outlive its request; then the count is gone.
-            let _ = HELD.try_with(|held| held.set(held.get().saturating_sub(1)));
+        if let Some(watch) = &self.0 {
+            watch.held.fetch_sub(1, Ordering::Relaxed);
         }
     }
 }
@@ -37,7 +76,7 @@ impl Drop for Hold {
 /// Checks a read through the pool.
 pub(super) fn reads_pool(statement: &str) {
     debug_assert!(
-        HELD.try_with(|held| held.get() == 0).unwrap_or(true),
+        WATCH.try_with(|watch| watch.holds_nothing()).unwrap_or(true),
         "{statement} is read through the pool while this request holds a change: read it through \
          the change, or before the change begins"
     );
@@ -45,15 +84,66 @@ pub(super) fn reads_pool(statement: &str) {
 
 #[cfg(all(test, feature = "sqlite"))]
 mod tests {
+    use tempfile::TempDir;
+
     use crate::{Actor, Cms, settings::Settings};
+
+    async fn site() -> (TempDir, Cms) {
+        let folder = tempfile::tempdir().expect("a folder");
+        let mut settings = Settings::default();
+        settings.dirs.data = folder.path().to_owned();
+        (folder, Cms::builder(settings).open().await.expect("opened"))
+    }
+
+    #[tokio::test]
+    #[should_panic = "while this request holds a change"]
+    async fn a_read_within_another_watch_is_noticed() {
+        let (_folder, cms) = site().await;
+        super::watched(async {
+            let _change = cms.change(Actor::System).await.expect("a change");
+            super::watched(cms.origins().get(1)).await
+        })
+        .await
+        .expect_err("there is none");
+    }
+
+    #[tokio::test]
+    async fn a_change_counts_where_it_began() {
+        let (_folder, cms) = site().await;
+        super::watched(async {
+            // What runs beside is another one's business.
+            let change = super::watched(cms.change(Actor::System)).await.expect("a change");
+            super::watched(cms.origins().get(1)).await.expect_err("there is none");
+            drop(change);
+            cms.origins().get(1).await.expect_err("there is none");
+        })
+        .await;
+    }
+
+    #[tokio::test]
+    async fn background_work_is_watched() {
+        let (_folder, cms) = site().await;
+        let (stop, stopped) = tokio::sync::watch::channel(false);
+        let site = cms.clone();
+        let work = cms.supervised("test", stopped, move |_| {
+            let cms = site.clone();
+            async move {
+                let _change = cms.change(Actor::System).await.expect("a change");
+                let _ = cms.origins().get(1).await;
+            }
+        });
+        let work = tokio::spawn(work);
+        while !cms.restarts().contains_key("test") {
+            tokio::task::yield_now().await;
+        }
+        stop.send_replace(true);
+        work.await.expect("stopped");
+    }
 
     #[tokio::test]
     #[should_panic = "while this request holds a change"]
     async fn a_read_beside_a_change_is_noticed() {
-        let folder = tempfile::tempdir().expect("a folder");
-        let mut settings = Settings::default();
-        settings.dirs.data = folder.path().to_owned();
-        let cms = Cms::builder(settings).open().await.expect("opened");
+        let (_folder, cms) = site().await;
         super::watched(async {
             cms.origins().get(1).await.expect_err("there is none");
             let change = cms.change(Actor::System).await.expect("a change");

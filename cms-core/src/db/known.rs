@@ -136,7 +136,8 @@ impl<T: Clone> Known<T> {
             return Ok(Some(found));
         }
         let table = if let Some(Source::Counted(table)) = source { table } else { "" };
-        let Some((epoch, record)) = read(table).await? else { return Ok(None) };
+        let Some((sum, record)) = read(table).await? else { return Ok(None) };
+        let epoch = db.epochs.number(sum);
         if let Some(mark) = mark {
             self.keep(mark, name, record.clone());
         }

@@ -13,7 +13,6 @@ use crate::{Clock, Error, Result, db::args, ground::crypto};
 pub(crate) mod sql {
     crate::db::statements! {
         APPLIED = "select version, name, checksum from cms_migrations order by version";
-        COUNT = "select count(*) from cms_migrations";
         RECORD = "insert into cms_migrations (version, name, checksum, applied_at) values ($1, \
                   $2, $3, $4)";
     }
@@ -39,10 +38,6 @@ fn checksum(sql: &str) -> String {
 }
 
 impl Db {
-    pub(crate) async fn migrations_applied(&self) -> Result<i64> {
-        Ok(self.one::<(i64,)>(sql::COUNT, Vec::new()).await?.0)
-    }
-
     /// Fails unless every step is applied.
     pub(crate) async fn expect_migrated(&self) -> Result<()> {
         let steps = compared(&self.steps_applied().await?)?;

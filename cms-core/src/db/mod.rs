@@ -5,6 +5,7 @@ mod build;
 mod connect;
 pub(crate) mod dialect;
 pub(crate) mod epochs;
+mod fault;
 pub(crate) mod files;
 pub(crate) mod follow;
 mod guard;
@@ -15,6 +16,7 @@ mod lock;
 mod mark;
 pub(crate) mod migrate;
 mod reach;
+pub(crate) mod ready;
 mod record;
 mod schema;
 #[cfg_attr(not(feature = "postgres"), path = "no_server.rs")]
@@ -37,6 +39,7 @@ pub(crate) use build::{NewIndex, TURN};
 pub(crate) use dialect::PerEngine;
 pub use dialect::{Dialect, Kind};
 pub use epochs::Epochs;
+pub(crate) use epochs::epoch_of;
 pub(crate) use guard::Hold;
 pub use guard::watched;
 pub(crate) use indexes::{IndexColumn, IndexState};
@@ -67,6 +70,8 @@ pub struct Db {
     pool: Pool,
     count: Arc<AtomicU64>,
     epochs: Arc<Epochs>,
+    /// Held while the epochs are read.
+    reading: Arc<tokio::sync::Mutex<()>>,
     index: Option<mark::Index>,
     /// Epochs, by the mark at which they were read.
     counted: Arc<Known<i64>>,
@@ -116,14 +121,8 @@ impl Db {
 
     async fn uncounted<T: FromRow>(&self, sql: impl Into<Sql>, args: Vec<Value>) -> Result<Vec<T>> {
         let Sql { name, text } = sql.into();
-        let mut rows =
-            self.fetch(text.clone(), args.clone()).instrument(statements::span(name)).await;
-        // The server may have closed a pooled connection, which shows only on use: a read gets one
-        // more try.
-        if matches!(&rows, Err(e) if e.database().is_some_and(server::is_lost)) {
-            rows = self.fetch(text, args).instrument(statements::span(name)).await;
-        }
-        rows?.iter().map(T::from_row).collect()
+        let rows = self.fetch(text, args).instrument(statements::span(name)).await?;
+        rows.iter().map(T::from_row).collect()
     }
 
     async fn fetch(&self, sql: sqlx::SqlStr, args: Vec<Value>) -> Result<Vec<Row>> {
@@ -137,9 +136,17 @@ impl Db {
             #[cfg(feature = "postgres")]
             Pool::Postgres(server) => {
                 let args = value::bind::<sqlx::Postgres>(args)?;
-                let query = sqlx::query_with::<sqlx::Postgres, _>(sql, args);
-                let mut held = server.take().await?;
-                let rows = server.watch(query.fetch_all(&mut *held)).await?;
+                let mut tries = server::LOST_TRIES;
+                let rows = loop {
+                    let query = sqlx::query_with::<sqlx::Postgres, _>(sql.clone(), args.clone());
+                    let mut held = server.take().await?;
+                    tries -= 1;
+                    match server.watch(query.fetch_all(&mut *held)).await {
+                        // The server may have closed those of the pool, which shows only on use.
+                        Err(error) if tries > 0 && fault::is_lost(&error) => {}
+                        read => break read?,
+                    }
+                };
                 Ok(rows.into_iter().map(Row::Postgres).collect())
             }
         }

@@ -3,11 +3,6 @@
 /// There is none.
 pub(super) enum Server {}
 
-/// Whether a connection was closed that nobody had used for a while.
-pub(super) fn is_lost(_: &sqlx::Error) -> bool {
-    false
-}
-
 /// Waits for a statement.
 pub(super) async fn watch<T>(
     _: Option<Server>,

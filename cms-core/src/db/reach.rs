@@ -113,7 +113,7 @@ pub(crate) fn place(url: &Secret) -> String {
 pub(crate) fn remedy(settings: &Settings, error: &Error) -> String {
     let fault = error.fault();
     let url = match settings.database() {
-        Ok(Database::Postgres { url }) => url,
+        Ok(Database::Postgres { url, .. }) => url,
         Ok(Database::Sqlite { path, .. }) => {
             return match fault {
                 Some(Fault::Locked) => "end the program that keeps it locked".to_owned(),

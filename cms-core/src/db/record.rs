@@ -11,7 +11,8 @@
 //! `origin_columns!()` is the list as a literal. The struct is read in the same order, so no field
 //! can read another field's column. A field takes one column, several columns joined by `+`, or the
 //! whole list of another record in parentheses. `=>` names the function that turns the values into
-//! the field. Fields after `;` come from no column and may use the fields before them.
+//! the field. A column in brackets is an expression that makes its text. Fields after `;` come from
+//! no column and may use the fields before them.
 
 use super::{Columns, Row};
 use crate::{Error, Result};
@@ -42,6 +43,7 @@ macro_rules! record {
     // The text of one column, or of the columns of another record.
     (@text ($list:ident)) => { $list!() };
     (@text $column:literal) => { $column };
+    (@text [$text:expr]) => { $text };
     (@list $first:tt $($rest:tt)*) => {
         concat!(
             $crate::db::record!(@text $first)
@@ -51,6 +53,7 @@ macro_rules! record {
     // The value of one field.
     (@read $columns:ident ($list:ident)) => { $crate::db::Record::read($columns)? };
     (@read $columns:ident $column:literal) => { $columns.next()? };
+    (@read $columns:ident [$text:expr]) => { $columns.next()? };
     (@read $columns:ident $column:literal => $read:expr) => {
         $crate::db::field($columns.next()?, $read)?
     };

@@ -24,12 +24,24 @@ use tokio::{
 };
 use tracing::Instrument;
 
-use super::statements::span;
+use super::{
+    Statement,
+    epochs::Epochs,
+    fault::{is_lost, no_session},
+    statements::span,
+};
 
+/// Connections of the pool at most.
+const POOL: u32 = 16;
+/// How often a connection is taken that turns out to have ended: all of the pool, and a new one.
+pub(super) const LOST_TRIES: u32 = POOL + 1;
 /// How long a statement runs before somebody asks, and from one question to the next.
 const PATIENCE: Duration = Duration::from_secs(10);
 /// How long the answer may take.
 const ANSWER: Duration = Duration::from_secs(10);
+/// When the server began, in microseconds: no two servers are the same in that.
+const BEGAN: &str =
+    "select cast(extract(epoch from pg_postmaster_start_time()) * 1000000 as bigint)";
 /// For how many seconds the server has been running. Its own clock measures it.
 const UPTIME: &str =
     "select cast(extract(epoch from clock_timestamp() - pg_postmaster_start_time()) as float8)";
@@ -67,28 +79,54 @@ impl Deref for Server {
 }
 
 impl Server {
-    pub(super) fn new(pool: PgPool, options: PgConnectOptions) -> Self {
+    /// Each new connection tells `epochs` of its server.
+    pub(super) fn new(options: PgConnectOptions, timeout: Duration, epochs: &Arc<Epochs>) -> Self {
+        let epochs = epochs.clone();
+        let pool = PgPoolOptions::new()
+            .max_connections(POOL)
+            .test_before_acquire(false)
+            .acquire_timeout(timeout)
+            .after_connect(move |connection, _| {
+                let epochs = epochs.clone();
+                Box::pin(async move {
+                    let read = sqlx::raw_sql(BEGAN).fetch_one(connection);
+                    let began = read.instrument(span("server")).await?;
+                    epochs.met(sqlx::Row::try_get(&began, 0)?);
+                    Ok(())
+                })
+            })
+            .connect_lazy_with(options.clone());
         Self(Arc::new(Parts { pool, options, patience: PATIENCE, asked: Mutex::default() }))
     }
 
     /// A connection.
     pub(super) async fn take(&self) -> sqlx::Result<Held> {
-        let connection = Some(self.acquire().await?);
+        let connection = Some(self.acquire().await.map_err(no_session)?);
         Ok(Held { connection, server: self.clone(), open: false })
     }
 
-    /// A connection in a transaction, which this statement begins.
+    /// A connection in a transaction, which this statement begins. The server may have closed all
+    /// connections of the pool, which shows only on use.
     pub(super) async fn begin(&self, begin: &'static str) -> sqlx::Result<Held> {
-        let tried = async || {
+        let mut tries = LOST_TRIES;
+        loop {
             let mut held = self.take().await?;
             held.open = true;
-            held.send(begin).await.map(|()| held)
-        };
-        match tried().await {
-            // The server may have closed a pooled connection, which shows only on use.
-            Err(error) if is_lost(&error) => tried().await,
-            begun => begun,
+            tries -= 1;
+            match held.send(begin).await {
+                Err(error) if tries > 0 && is_lost(&error) => {}
+                begun => return begun.map(|()| held),
+            }
         }
+    }
+
+    /// Asks two numbers over a connection of its own.
+    pub(super) async fn ask_apart(&self, statement: Statement) -> sqlx::Result<(i64, i64)> {
+        let mut connection = self.0.options.connect().await.map_err(no_session)?;
+        let read = sqlx::query_as(statement.sql()).fetch_one(&mut connection);
+        let answer = read.instrument(span(statement.name())).await?;
+        let _ = connection.close().await;
+        Ok(answer)
     }
 
     /// A pool for one connection that is kept for long. Those of this pool would wait for it.
@@ -158,11 +196,6 @@ impl Server {
 /// Whether this machine failed, not the server: ENOMEM, ENFILE, EMFILE.
 fn is_own(error: &io::Error) -> bool {
     matches!(error.raw_os_error(), Some(12 | 23 | 24))
-}
-
-/// Whether a connection was closed that nobody had used for a while.
-pub(super) fn is_lost(error: &sqlx::Error) -> bool {
-    matches!(error, sqlx::Error::Io(cause) if cause.kind() != io::ErrorKind::TimedOut)
 }
 
 /// Waits for a statement of either engine.

@@ -21,8 +21,10 @@ enum Reading {
     Postgres(server::Held),
 }
 
+/// It holds no row, so it may wait for its reader.
 #[cfg(feature = "postgres")]
-const BEGIN: &str = "begin isolation level repeatable read read only";
+const BEGIN: &str = "begin isolation level repeatable read read only; \
+                     set local idle_in_transaction_session_timeout = '60s'";
 
 impl Db {
     /// Begins to read one state.

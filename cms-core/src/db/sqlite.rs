@@ -22,6 +22,7 @@ use tokio::sync::{Mutex, OwnedMutexGuard, oneshot};
 use tracing::Instrument;
 
 use super::{
+    Dialect,
     build::NewIndex,
     epochs::{self, Raised},
     files,
@@ -367,11 +368,12 @@ impl State {
         touched: BTreeSet<String>,
         raised: &mut Raised,
     ) -> Result<(), sqlx::Error> {
+        let statement = Dialect::Sqlite.of(&epochs::sql::RAISE);
         for table in touched {
-            let raise = sqlx::query_scalar(epochs::sql::RAISE.sql()).bind(&table);
+            let raise = sqlx::query_scalar(statement.sql()).bind(&table);
             let raise = raise.fetch_one(&mut self.connection);
-            let epoch = raise.instrument(span(epochs::sql::RAISE.name())).await?;
-            raised.push((table, epoch));
+            let epoch = raise.instrument(span(statement.name())).await?;
+            raised.push((table, Some(epoch)));
         }
         self.send(COMMIT).await
     }

@@ -132,19 +132,17 @@ impl Tx {
             Self::Sqlite(tx) => tx.commit(touched).await,
             #[cfg(feature = "postgres")]
             Self::Postgres(tx) => {
-                let (mut tx, mut raised) = (Self::Postgres(tx), Raised::new());
-                // Sorted, so that two changes lock the epochs in the same order.
-                for table in touched {
-                    let epochs: Vec<(i64,)> =
-                        tx.all(super::epochs::sql::RAISE, args![&table]).await?;
-                    raised.extend(epochs.into_iter().map(|(epoch,)| (table.clone(), epoch)));
+                let mut tx = Self::Postgres(tx);
+                if !touched.is_empty() {
+                    let raise = Dialect::Postgres.of(&super::epochs::sql::RAISE);
+                    tx.run(raise, args![serde_json::json!(touched).to_string()]).await?;
                 }
                 match tx {
                     Self::Postgres(tx) => tx.end("commit").await?,
                     #[cfg(feature = "sqlite")]
                     Self::Sqlite(_) => {}
                 }
-                Ok(Arc::new(raised))
+                Ok(Arc::new(touched.into_iter().map(|table| (table, None)).collect()))
             }
         }
     }

@@ -39,14 +39,14 @@ pub(crate) use self::{
     outside::judge,
     payloads::{
         AnswerData, AnsweredForm, FormData, FormSubmission, FunnelData, InboxSubmission, ItemData,
-        LoginData, MediaData, Page, PageData, PassedNode, SubmissionDeleted, SubmissionUpdated,
-        VisitData, VisitSubmission,
+        LoginData, MediaData, Page, PageData, PageTakenOff, PassedNode, SubmissionDeleted,
+        SubmissionUpdated, VisitData, VisitSubmission,
     },
     system::{
         AUTH_LOGIN, AUTH_LOGOUT, FORM_SUBMITTED, FUNNEL_ABANDONED, FUNNEL_COMPLETED,
         FUNNEL_STARTED, FUNNEL_STEP_COMPLETED, FUNNELS, MEDIA_DELETED, MEDIA_UPLOADED, OWN,
-        PAGE_DRAFT_DISCARDED, PAGE_PUBLISHED, SUBMISSION_DELETED, SUBMISSION_UPDATED, SYSTEM,
-        is_reserved, known,
+        PAGE_DRAFT_DISCARDED, PAGE_PUBLISHED, PAGE_TAKEN_OFF, SUBMISSION_DELETED,
+        SUBMISSION_UPDATED, SYSTEM, is_reserved, known,
     },
 };
 use crate::ground::{Millis, clock};

@@ -5,7 +5,8 @@ use super::{
     event::{Event, Known},
     payloads::{
         DeploymentCompleted, EmailmarketingSubscribed, FormData, LoginData, MediaData,
-        OrderCreated, PageData, SubmissionDeleted, SubmissionUpdated, UserRegistered, VisitData,
+        OrderCreated, PageData, PageTakenOff, SubmissionDeleted, SubmissionUpdated, UserRegistered,
+        VisitData,
     },
 };
 
@@ -19,10 +20,12 @@ macro_rules! events {
 }
 
 events! {
-    SYSTEM: 11 {
+    SYSTEM: 12 {
         PAGE_PUBLISHED: PageData = "page.published", "A page was published.";
         PAGE_DRAFT_DISCARDED: PageData =
             "page.draft_discarded", "The draft of a page was discarded.";
+        PAGE_TAKEN_OFF: PageTakenOff = "page.taken_off",
+            "A page was taken off, or deleted while it was published.";
         MEDIA_UPLOADED: MediaData = "media.uploaded", "A file was uploaded.";
         MEDIA_DELETED: MediaData = "media.deleted", "A file was deleted.";
         AUTH_LOGIN: LoginData = "auth.login", "A backend user logged in.";
@@ -78,6 +81,7 @@ mod tests {
     fn only_the_service_raises_what_it_observes() {
         for (name, reserved) in [
             ("page.published", true),
+            ("page.taken_off", true),
             ("auth.login", true),
             ("auth.x", true),
             ("item.blog.created", true),

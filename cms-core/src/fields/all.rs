@@ -6,8 +6,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value as Json, json};
 
-use super::{Context, Field, kind::plain};
-use crate::{FieldError, events::AnswerData};
+use super::{Context, Field, FieldType, kind::plain};
+use crate::{Address, FieldError, events::AnswerData};
 
 /// Fields at most.
 const MOST: usize = 200;
@@ -38,6 +38,24 @@ pub struct Answer {
     pub cell: Option<String>,
 }
 
+/// Settings of declared fields that hold no address where one is expected. Reading a declaration
+/// passes over them, so that what was stored before is still asked. `field` is the place in the
+/// list, such as `[2]`.
+pub(crate) fn broken_links(declared: &Json) -> Vec<FieldError> {
+    let mut faults = Vec::new();
+    for (at, one) in declared.as_array().into_iter().flatten().enumerate() {
+        let field_type = one["type"].as_str().and_then(FieldType::find);
+        for member in field_type.into_iter().flat_map(FieldType::links) {
+            let text = one[member].as_str().filter(|text| !text.is_empty());
+            if let Some(problem) = text.and_then(|text| Address::Link.problem(text)) {
+                let message = format!("{member}: {problem}");
+                faults.push(FieldError { field: format!("[{at}]"), code: "bad_config", message });
+            }
+        }
+    }
+    faults
+}
+
 impl Fields {
     /// Reads a list of declarations.
     ///
@@ -45,27 +63,46 @@ impl Fields {
     /// One fault for each wrong declaration, as [`Field::read`], and for an id that is there twice.
     /// `field` is the place in the list, such as `[2]`; empty for a fault of the list itself.
     pub fn read(declared: &Json) -> Result<Self, Vec<FieldError>> {
+        let (fields, faults) = Self::read_good(declared);
+        if faults.is_empty() { Ok(fields) } else { Err(faults) }
+    }
+
+    /// As [`Fields::read`], with all that can be read beside the faults. A field whose settings are
+    /// wrong has those of its type, so that its id and type are known.
+    pub(crate) fn read_good(declared: &Json) -> (Self, Vec<FieldError>) {
         let fault =
             |place: String, code, message: String| FieldError { field: place, code, message };
-        let whole = |message: String| vec![fault(String::new(), "bad_config", message)];
+        let whole =
+            |message: String| (Self::default(), vec![fault(String::new(), "bad_config", message)]);
         let Some(list) = declared.as_array() else {
-            return Err(whole("a list of fields is expected".to_owned()));
+            return whole("a list of fields is expected".to_owned());
         };
         if list.len() > MOST {
-            return Err(whole(format!("at most {MOST} fields are expected")));
+            return whole(format!("at most {MOST} fields are expected"));
         }
         let (mut fields, mut ids, mut faults) = (Vec::new(), BTreeSet::new(), Vec::new());
-        for (at, one) in list.iter().enumerate() {
-            match Field::read(one) {
+        for (listed, one) in list.iter().enumerate() {
+            let read = Field::read(one).or_else(|wrong| {
+                let bare = json!({"id": one.get("id"), "type": one.get("type")});
+                faults.push(FieldError { field: format!("[{listed}]"), ..wrong });
+                Field::read(&bare).map(|mut field| {
+                    field.is_broken = true;
+                    field
+                })
+            });
+            match read {
                 Ok(field) if !ids.insert(field.id().to_owned()) => {
                     let message = format!("{:?} is the id of an earlier field", field.id());
-                    faults.push(fault(format!("[{at}]"), "bad_id", message));
+                    faults.push(fault(format!("[{listed}]"), "bad_id", message));
                 }
-                Ok(field) => fields.push(field),
-                Err(wrong) => faults.push(FieldError { field: format!("[{at}]"), ..wrong }),
+                Ok(mut field) => {
+                    field.listed = listed;
+                    fields.push(field);
+                }
+                Err(_) => {}
             }
         }
-        if faults.is_empty() { Ok(Self(fields)) } else { Err(faults) }
+        (Self(fields), faults)
     }
 
     /// The fields, in their order.

@@ -98,6 +98,15 @@ impl Kind for SingleChoice {
         options::labels(&self.options, answer)
     }
 
+    fn lacks(&self) -> Option<&'static str> {
+        options::lack(self.options.len() + usize::from(self.allow_other), 1)
+    }
+
+    fn options(&self, row: Option<&str>) -> Option<Vec<&str>> {
+        let own = self.allow_other.then_some(OTHER);
+        row.is_none().then(|| options::ids(&self.options).into_iter().chain(own).collect())
+    }
+
     fn check(&self) -> Result<(), Refusal> {
         options::check(&self.options, "options")
     }
@@ -157,6 +166,15 @@ impl Kind for MultipleChoice {
 
     fn cell(&self, answer: &Json) -> String {
         options::cell(&self.options, answer)
+    }
+
+    fn lacks(&self) -> Option<&'static str> {
+        options::lack(self.options.len() + usize::from(self.allow_other), self.min)
+    }
+
+    fn options(&self, row: Option<&str>) -> Option<Vec<&str>> {
+        let own = self.allow_other.then_some(OTHER);
+        row.is_none().then(|| options::ids(&self.options).into_iter().chain(own).collect())
     }
 
     fn check(&self) -> Result<(), Refusal> {

@@ -8,6 +8,7 @@ use super::{
     Context,
     countries::{country, declared},
     kind::{Kind, Refusal, refuse, text_of},
+    postal_code::postal_code,
     text,
 };
 
@@ -118,7 +119,7 @@ pub(super) struct Address {
     /// Of `street`, `street2`, `postal_code`, `city`, `state`, `country`.
     parts: Vec<String>,
     required_parts: Vec<String>,
-    /// ISO 3166-1 codes; all when empty.
+    /// ISO 3166-1 codes; all when empty. The only one is that of addresses without a country.
     allowed_countries: Vec<String>,
 }
 
@@ -139,14 +140,25 @@ impl Default for Address {
 impl Kind for Address {
     fn take(&self, given: &Json, _: &Context) -> Result<Json, Refusal> {
         let parts = Parts { allowed: &self.parts, required: &self.required_parts };
-        parts.take(given, |name, given| {
+        let mut answer = parts.take(given, |name, given| {
             if name == "country" {
                 return country_of(given, &self.allowed_countries);
             }
             let line = text::line(text_of(given)?)?;
             text::length(&line, 0, ADDRESS_LENGTH)?;
             Ok(line.into())
-        })
+        })?;
+        // The country of the answer, else the only one that there may be.
+        let country = match (answer["country"].as_str(), &self.allowed_countries[..]) {
+            (Some(code), _) => country(code),
+            (None, [only]) => country(only),
+            _ => None,
+        };
+        if let (Some(code), Some(country)) = (answer["postal_code"].as_str(), country) {
+            let code = postal_code(code, country.code)?;
+            answer["postal_code"] = code.into();
+        }
+        Ok(answer)
     }
 
     fn text(&self, answer: &Json) -> String {

@@ -4,6 +4,7 @@ use std::collections::HashMap;
 
 use jiff::{Timestamp, Zoned, civil::Date, tz::TimeZone};
 
+use super::spelling::Spelling;
 use crate::Millis;
 
 /// A file that the visitor of this session sent for a field.
@@ -15,12 +16,13 @@ pub struct Upload {
     pub bytes: u64,
 }
 
-/// Time and files of the session that answers.
+/// Time, language and files of the session that answers.
 #[derive(Clone, Debug)]
 pub struct Context {
     /// When the answer came, in milliseconds.
     now: Millis,
     timezone: TimeZone,
+    spelling: Spelling,
     /// Whether this is the visitor's first call.
     arriving: bool,
     uploads: HashMap<String, Upload>,
@@ -30,7 +32,13 @@ impl Context {
     /// An answer at this time, in milliseconds. Days begin as in UTC; no file was sent.
     #[must_use]
     pub fn at(now: Millis) -> Self {
-        Self { now, timezone: TimeZone::UTC, arriving: false, uploads: HashMap::new() }
+        Self {
+            now,
+            timezone: TimeZone::UTC,
+            spelling: Spelling::default(),
+            arriving: false,
+            uploads: HashMap::new(),
+        }
     }
 
     /// Days begin as in this zone; times without an offset are of this zone.
@@ -38,6 +46,12 @@ impl Context {
     pub fn zone(mut self, timezone: TimeZone) -> Self {
         self.timezone = timezone;
         self
+    }
+
+    /// Numbers and days may be written as in this language, such as `de` or `pt-BR`.
+    #[must_use]
+    pub fn language(self, language: &str) -> Self {
+        Self { spelling: Spelling::of(language), ..self }
     }
 
     /// It is the visitor's first call: what the visitor comes with is an answer.
@@ -59,6 +73,10 @@ impl Context {
 
     pub(super) fn sent(&self, id: &str) -> Option<&Upload> {
         self.uploads.get(id)
+    }
+
+    pub(super) fn spelling(&self) -> Spelling {
+        self.spelling
     }
 
     pub(super) fn timezone(&self) -> &TimeZone {

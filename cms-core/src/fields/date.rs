@@ -27,6 +27,14 @@ pub(super) fn day(text: &str) -> Result<Day, Refusal> {
     }
 }
 
+/// A day as a visitor gives it: in the stored form, or as the visitor's language writes it.
+fn given(text: &str, context: &Context) -> Result<Day, Refusal> {
+    match context.spelling().day(text.trim())? {
+        Some(spelled) => day(&spelled.to_string()),
+        None => day(text),
+    }
+}
+
 /// A limit of a day: the day itself, or `@today`, with years, months, weeks or days added or taken
 /// away: `@today-18y`.
 pub(super) fn limit(text: &str, context: &Context) -> Result<Day, Refusal> {
@@ -104,7 +112,7 @@ pub(super) struct Date {
 
 impl Kind for Date {
     fn take(&self, given: &Json, context: &Context) -> Result<Json, Refusal> {
-        let day = day(text_of(given)?)?;
+        let day = self::given(text_of(given)?, context)?;
         within(day, self.min.as_ref(), self.max.as_ref(), context)?;
         if self.disabled_weekdays.contains(&day.weekday().to_monday_one_offset()) {
             return refuse("weekday", "another day of the week is expected");
@@ -144,6 +152,7 @@ impl Kind for DateRange {
         let (Some(start), Some(end)) = (given.get("start"), given.get("end")) else {
             return expected();
         };
+        let day = |text| self::given(text, context);
         let (start, end) = (day(text_of(start)?)?, day(text_of(end)?)?);
         if start > end {
             return refuse("order", "the end must not be before the start");

@@ -9,6 +9,10 @@ use crate::FieldError;
 pub struct Field {
     typed: TypedField,
     field_type: &'static FieldType,
+    /// Its place in the list that it was read from.
+    pub(super) listed: usize,
+    /// Whether its settings could not be read, so that it has those of its type.
+    pub(super) is_broken: bool,
 }
 
 impl std::fmt::Debug for Field {
@@ -27,7 +31,7 @@ impl Field {
     pub fn read(declared: &Json) -> Result<Self, FieldError> {
         let find = |name: &str| FieldType::find(name).map(|found| (found.read, found));
         let (typed, field_type) = TypedField::read(declared, find)?;
-        Ok(Self { typed, field_type })
+        Ok(Self { typed, field_type, listed: 0, is_broken: false })
     }
 
     /// Its id: answers stand under it.
@@ -40,6 +44,22 @@ impl Field {
     #[must_use]
     pub fn type_name(&self) -> &'static str {
         self.field_type.name
+    }
+
+    /// Its place in the list that it was read from.
+    pub(crate) fn listed(&self) -> usize {
+        self.listed
+    }
+
+    /// Why nobody can give the answer that it requires, if so.
+    pub(crate) fn unanswerable(&self) -> Option<&'static str> {
+        let lacks = self.typed.is_required().then(|| self.typed.lacks());
+        lacks.flatten().filter(|_| !self.is_broken)
+    }
+
+    /// The only texts that its answer may have, or that of a row of it; None: others too.
+    pub(crate) fn options(&self, row: Option<&str>) -> Option<Vec<&str>> {
+        self.typed.options(row).filter(|_| !self.is_broken)
     }
 
     /// The settings that every field has.

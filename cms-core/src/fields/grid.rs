@@ -60,6 +60,14 @@ impl Kind for Ranking {
         self.places(answer).join(options::CELL)
     }
 
+    fn lacks(&self) -> Option<&'static str> {
+        options::lack(self.options.len(), 1)
+    }
+
+    fn options(&self, row: Option<&str>) -> Option<Vec<&str>> {
+        row.is_none().then(|| options::ids(&self.options))
+    }
+
     fn check(&self) -> Result<(), Refusal> {
         options::check(&self.options, "options")?;
         ordered(self.top_n.unwrap_or(0), self.options.len(), "top_n", "the number of options")
@@ -112,6 +120,16 @@ impl Kind for Matrix {
             Some(format!("{row}: {}", options::labels(&self.columns, column)))
         };
         self.rows.iter().filter_map(line).collect::<Vec<_>>().join("; ")
+    }
+
+    fn lacks(&self) -> Option<&'static str> {
+        let is_whole = !self.rows.is_empty() && !self.columns.is_empty();
+        (!is_whole).then_some("rows, columns: at least one of each is expected")
+    }
+
+    fn options(&self, row: Option<&str>) -> Option<Vec<&str>> {
+        let is_row = self.rows.iter().any(|one| row == Some(one.id.as_str()));
+        is_row.then(|| options::ids(&self.columns))
     }
 
     fn check(&self) -> Result<(), Refusal> {

@@ -2,13 +2,19 @@
 
 use serde_json::{Map, Value as Json};
 
-use super::{Context, formula::Formula};
+use super::{Context, formula::Formula, spelling::Ambiguous};
 
 /// Why an answer or a setting is refused: a stable code, and how to mend it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Refusal {
     pub(super) code: &'static str,
     pub(super) message: String,
+}
+
+impl From<Ambiguous> for Refusal {
+    fn from(Ambiguous(message): Ambiguous) -> Self {
+        Self { code: "ambiguous", message }
+    }
 }
 
 pub(super) fn refuse<T>(code: &'static str, message: impl Into<String>) -> Result<T, Refusal> {
@@ -73,6 +79,16 @@ pub(super) trait Kind: Send + Sync {
     /// The same in a cell of a table.
     fn cell(&self, answer: &Json) -> String {
         self.text(answer)
+    }
+
+    /// What the settings lack so that there could be an answer.
+    fn lacks(&self) -> Option<&'static str> {
+        None
+    }
+
+    /// The only texts that an answer may have, or that of a row of it; None: others too.
+    fn options(&self, _row: Option<&str>) -> Option<Vec<&str>> {
+        None
     }
 
     /// A fault of the settings, such as a least value above the greatest.

@@ -85,6 +85,14 @@ impl Kind for Dropdown {
         options::cell(&self.options, answer)
     }
 
+    fn lacks(&self) -> Option<&'static str> {
+        options::lack(self.options.len() + usize::from(self.allow_create), 1)
+    }
+
+    fn options(&self, row: Option<&str>) -> Option<Vec<&str>> {
+        (row.is_none() && !self.allow_create).then(|| options::ids(&self.options))
+    }
+
     fn check(&self) -> Result<(), Refusal> {
         options::check(&self.options, "options")
     }
@@ -128,6 +136,14 @@ impl Kind for PictureChoice {
 
     fn cell(&self, answer: &Json) -> String {
         options::cell(&self.options, answer)
+    }
+
+    fn lacks(&self) -> Option<&'static str> {
+        options::lack(self.options.len(), if self.multiple { self.min } else { 1 })
+    }
+
+    fn options(&self, row: Option<&str>) -> Option<Vec<&str>> {
+        row.is_none().then(|| options::ids(&self.options))
     }
 
     fn check(&self) -> Result<(), Refusal> {

@@ -34,7 +34,8 @@ pub(super) struct Number {
     format: NumberFormat,
     /// What follows it, such as `kWh`.
     unit: Option<String>,
-    /// `.` or `,`, in numbers that are sent as text.
+    /// `,`: the only decimal separator of numbers that are sent as text. `.`: the point, and what
+    /// the visitor's language has.
     decimal_separator: char,
 }
 
@@ -60,16 +61,17 @@ pub(super) fn setting(number: &JsonNumber) -> Result<Decimal, Refusal> {
     }
 }
 
-/// Reads a number, or a text that is one.
-pub(super) fn number(given: &Json, separator: char) -> Result<Decimal, Refusal> {
-    let number = match given {
+/// Reads a number, or a text that is one: in the stored form, or as the visitor's language writes
+/// it.
+pub(super) fn number(given: &Json, context: &Context) -> Result<Decimal, Refusal> {
+    expected(match given {
         Json::Number(number) => Decimal::of(number),
-        Json::String(text) if separator == '.' => Decimal::parse(text.trim()),
-        Json::String(text) if !text.contains('.') => {
-            Decimal::parse(&text.trim().replace(separator, "."))
-        }
+        Json::String(text) => context.spelling().number(text.trim())?,
         _ => None,
-    };
+    })
+}
+
+fn expected(number: Option<Decimal>) -> Result<Decimal, Refusal> {
     match number {
         Some(number) => Ok(number),
         None => refuse("type", "a number of at most 15 digits is expected, without exponent"),
@@ -108,8 +110,14 @@ impl Number {
 }
 
 impl Kind for Number {
-    fn take(&self, given: &Json, _: &Context) -> Result<Json, Refusal> {
-        let number = number(given, self.decimal_separator)?;
+    fn take(&self, given: &Json, context: &Context) -> Result<Json, Refusal> {
+        let number = match given {
+            Json::String(text) if self.decimal_separator == ',' => {
+                let text = Some(text.trim()).filter(|text| !text.contains('.'));
+                expected(text.and_then(|text| Decimal::parse(&text.replace(',', "."))))?
+            }
+            _ => number(given, context)?,
+        };
         let [min, max, step] = [&self.min, &self.max, &self.step].map(Option::as_ref).map(optional);
         within(number, min?, max?, step?)?;
         match self.most_decimals() {

@@ -43,6 +43,19 @@ pub(super) fn check(options: &[Choice], member: &str) -> Result<(), Refusal> {
     Ok(())
 }
 
+/// What is missing when fewer can be chosen than must be.
+pub(super) fn lack(options: usize, least: usize) -> Option<&'static str> {
+    match options {
+        0 => Some("options: at least one is expected"),
+        few if few < least => Some("min: there are fewer options"),
+        _ => None,
+    }
+}
+
+pub(super) fn ids(options: &[Choice]) -> Vec<&str> {
+    options.iter().map(|option| option.id.as_str()).collect()
+}
+
 /// The option of this id.
 pub(super) fn find<'a>(options: &'a [Choice], given: &Json) -> Result<&'a Choice, Refusal> {
     let id = text_of(given)?;

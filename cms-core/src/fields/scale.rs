@@ -11,8 +11,8 @@ use super::{
 };
 
 /// A whole number between two others.
-fn whole(given: &Json, min: i64, max: i64) -> Result<Json, Refusal> {
-    let taken = number(given, '.')?;
+fn whole(given: &Json, context: &Context, min: i64, max: i64) -> Result<Json, Refusal> {
+    let taken = number(given, context)?;
     if taken.decimals() > 0 {
         return refuse("type", "a whole number is expected");
     }
@@ -47,8 +47,8 @@ impl Default for Rating {
 }
 
 impl Kind for Rating {
-    fn take(&self, given: &Json, _: &Context) -> Result<Json, Refusal> {
-        whole(given, 1, self.max)
+    fn take(&self, given: &Json, context: &Context) -> Result<Json, Refusal> {
+        whole(given, context, 1, self.max)
     }
 
     fn text(&self, answer: &Json) -> String {
@@ -72,8 +72,8 @@ pub(super) struct Nps {
 }
 
 impl Kind for Nps {
-    fn take(&self, given: &Json, _: &Context) -> Result<Json, Refusal> {
-        whole(given, 0, 10)
+    fn take(&self, given: &Json, context: &Context) -> Result<Json, Refusal> {
+        whole(given, context, 0, 10)
     }
 }
 
@@ -97,8 +97,8 @@ impl Default for OpinionScale {
 }
 
 impl Kind for OpinionScale {
-    fn take(&self, given: &Json, _: &Context) -> Result<Json, Refusal> {
-        whole(given, self.min, self.max)
+    fn take(&self, given: &Json, context: &Context) -> Result<Json, Refusal> {
+        whole(given, context, self.min, self.max)
     }
 
     fn check(&self) -> Result<(), Refusal> {
@@ -128,8 +128,8 @@ impl Default for Slider {
 }
 
 impl Kind for Slider {
-    fn take(&self, given: &Json, _: &Context) -> Result<Json, Refusal> {
-        let taken = number(given, '.')?;
+    fn take(&self, given: &Json, context: &Context) -> Result<Json, Refusal> {
+        let taken = number(given, context)?;
         let [min, max, step] = [&self.min, &self.max, &self.step].map(|n| optional(Some(n)));
         within(taken, min?, max?, step?)?;
         Ok(taken.json())

@@ -173,6 +173,8 @@ impl Kind for Calculated {
 #[serde(default, deny_unknown_fields)]
 pub(super) struct Consent {
     text: String,
+    /// The address of the text, as links have it.
+    #[schemars(extend("format" = "uri-reference"))]
     document_url: Option<String>,
     /// Raised with each new wording.
     text_version: i64,

@@ -1,5 +1,7 @@
 //! The table of the 33 field types.
 
+use std::sync::OnceLock;
+
 use schemars::{JsonSchema, generate::SchemaSettings};
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use serde_json::{Map, Value as Json, json};
@@ -82,6 +84,23 @@ impl FieldType {
     #[must_use]
     pub fn config_schema(&self) -> Json {
         (self.schema)()
+    }
+
+    /// The settings of this type that hold the address of a link: their schema says so.
+    pub(super) fn links(&self) -> impl Iterator<Item = &'static str> {
+        static ALL: OnceLock<Vec<(&'static str, String)>> = OnceLock::new();
+        let all = ALL.get_or_init(|| {
+            let of_type = |one: &'static Self| {
+                let schema = one.config_schema();
+                let members = schema["properties"].as_object().cloned().unwrap_or_default();
+                members.into_iter().filter_map(|(name, member)| {
+                    (member["format"] == "uri-reference").then_some((one.name, name))
+                })
+            };
+            Self::ALL.iter().flat_map(of_type).collect()
+        });
+        let name = self.name;
+        all.iter().filter(move |(of, _)| *of == name).map(|(_, member)| member.as_str())
     }
 
     /// A declaration of a field of this type, as JSON Schema without references.

@@ -1,6 +1,11 @@
 //! Times of a day, and moments.
 
-use jiff::{Timestamp, civil::Time as Clock, fmt::temporal::Pieces, tz::TimeZone};
+use jiff::{
+    Timestamp,
+    civil::Time as Clock,
+    fmt::temporal::Pieces,
+    tz::{AmbiguousOffset, TimeZone},
+};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value as Json;
@@ -80,9 +85,21 @@ pub(super) struct DateTime {
     max: Option<String>,
 }
 
+/// The moment that a visitor gives: its day may be written as in the visitor's language.
+fn given(text: &str, context: &Context) -> Result<(String, Timestamp), Refusal> {
+    let text = text.trim();
+    if let Some((day, time)) = text.rsplit_once([' ', 'T'])
+        && let Some(day) = context.spelling().day(day.trim())?
+    {
+        return moment(&format!("{day}T{time}"), context, true);
+    }
+    moment(text, context, true)
+}
+
 /// The moment as it is stored, and as it is compared. Without an offset it is of the context's
-/// zone.
-fn moment(text: &str, context: &Context) -> Result<(String, Timestamp), Refusal> {
+/// zone: the first of two when the clocks are set back. `exists`: refuses what is left out when
+/// they are set forward; else it counts as an hour later.
+fn moment(text: &str, context: &Context, exists: bool) -> Result<(String, Timestamp), Refusal> {
     let wrong = || refuse("format", "a moment such as 2026-05-31T09:30:00+02:00 is expected");
     let Ok(pieces) = Pieces::parse(text.trim()) else { return wrong() };
     super::date::day(&pieces.date().to_string())?;
@@ -95,15 +112,21 @@ fn moment(text: &str, context: &Context) -> Result<(String, Timestamp), Refusal>
     let Ok(time) = Clock::new(time.hour(), time.minute(), time.second(), 0) else {
         return wrong();
     };
-    let Ok(zoned) = pieces.date().to_datetime(time).to_zoned(zone) else { return wrong() };
+    let ambiguous = zone.into_ambiguous_zoned(pieces.date().to_datetime(time));
+    if exists && matches!(ambiguous.offset(), AmbiguousOffset::Gap { .. }) {
+        let message = "there is no such time on this day, because the clocks are set forward: an \
+                       hour later is expected, or an offset";
+        return refuse("no_such_time", message);
+    }
+    let Ok(zoned) = ambiguous.compatible() else { return wrong() };
     Ok((zoned.strftime("%Y-%m-%dT%H:%M:%S%:z").to_string(), zoned.timestamp()))
 }
 
 impl Kind for DateTime {
     fn take(&self, given: &Json, context: &Context) -> Result<Json, Refusal> {
-        let (shown, taken) = moment(text_of(given)?, context)?;
+        let (shown, taken) = self::given(text_of(given)?, context)?;
         let limit = |text: &Option<String>| {
-            text.as_ref().map(|text| moment(text, context).map(|(_, at)| at)).transpose()
+            text.as_ref().map(|text| moment(text, context, false).map(|(_, at)| at)).transpose()
         };
         if limit(&self.min)?.is_some_and(|min| taken < min) {
             let min = self.min.as_deref().unwrap_or_default();
@@ -119,7 +142,7 @@ impl Kind for DateTime {
     fn check(&self) -> Result<(), Refusal> {
         let context = Context::at(0);
         let read = |text: &Option<String>| {
-            let read = text.as_ref().map(|text| moment(text, &context)).transpose();
+            let read = text.as_ref().map(|text| moment(text, &context, false)).transpose();
             read.map_err(|refusal| Refusal { code: "bad_config", ..refusal })
         };
         match (read(&self.min)?, read(&self.max)?) {

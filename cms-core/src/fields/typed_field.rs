@@ -124,8 +124,16 @@ impl TypedField {
         Ok([(self.id.clone(), answer)].into_iter().chain(beside).collect())
     }
 
-    fn is_required(&self) -> bool {
+    pub(super) fn is_required(&self) -> bool {
         self.common.required || self.kind.is_required()
+    }
+
+    pub(super) fn lacks(&self) -> Option<&'static str> {
+        self.kind.lacks()
+    }
+
+    pub(super) fn options(&self, row: Option<&str>) -> Option<Vec<&str>> {
+        self.kind.options(row)
     }
 
     pub(super) fn text(&self, answer: &Json) -> String {

@@ -30,13 +30,18 @@ use std::sync::Arc;
 pub use export::Export;
 pub use form::WhichForm;
 pub use public_form::ShownForm;
-pub use receive::{Answered, Judged, Received};
+pub use receive::{ActiveForm, Answered, Judged, Received};
 pub use submission::{Submission, SubmissionDetail, SubmissionFilter};
 
-use crate::{Millis, Result, base::Base, db::args, jobs, mail::Mails};
+use crate::{
+    Error, Millis, Result, base::Base, db::args, fields::broken_links, items::BrokenAddress, jobs,
+    mail::Mails,
+};
 
 /// The table's name in the audit log.
 const TABLE: &str = "form_submissions";
+/// Forms that are read at once.
+const FORMS_READ: i64 = 100;
 
 /// The forms of a site: `cms.forms()`.
 #[derive(Clone)]
@@ -61,6 +66,28 @@ impl Forms {
     /// `unavailable` when the database cannot be reached.
     pub async fn expiry_plan(&self, form: i64, horizon: Millis) -> Result<Vec<String>> {
         self.0.base.db().plan(sql::EXPIRE.sql(), args![form, horizon]).await
+    }
+
+    /// Links of fields that are no addresses, `most` at most.
+    pub(crate) async fn broken_addresses(&self, most: usize) -> Result<Vec<BrokenAddress>> {
+        let (mut found, mut after) = (Vec::new(), i64::MIN);
+        while found.len() < most {
+            let args = args![after, FORMS_READ];
+            let rows: Vec<(i64, String)> = self.0.base.db().all(sql::FIELDS_AFTER, args).await?;
+            let Some((last, _)) = rows.last() else { break };
+            after = *last;
+            for (id, fields) in &rows {
+                let fields = serde_json::from_str(fields).map_err(Error::internal)?;
+                found.extend(broken_links(&fields).into_iter().map(|fault| BrokenAddress {
+                    table: "forms".to_owned(),
+                    id: id.to_string(),
+                    column: format!("fields{}", fault.field),
+                    problem: fault.message,
+                }));
+            }
+        }
+        found.truncate(most);
+        Ok(found)
     }
 
     /// Removes submissions that are older than their form keeps them.

@@ -39,6 +39,10 @@ pub struct Answered {
     pub seconds: Option<f64>,
 }
 
+/// A form that takes answers.
+#[derive(Debug)]
+pub struct ActiveForm(Form);
+
 /// An answered form whose answers are good: [`Forms::receive`] stores it.
 #[derive(Debug)]
 pub struct Judged {
@@ -61,16 +65,24 @@ pub struct Received {
 }
 
 impl Forms {
+    /// The form that answers are for.
+    ///
+    /// # Errors
+    /// `not_found` for a form that is missing or switched off.
+    pub async fn active(&self, which: &WhichForm) -> Result<ActiveForm> {
+        let form = self.form(which).await?;
+        if !form.active {
+            return Err(missing(which));
+        }
+        Ok(ActiveForm(form))
+    }
+
     /// Judges the answers.
     ///
     /// # Errors
-    /// `not_found` for a form that is missing or switched off; `validation_failed` with all answers
-    /// that are refused.
-    pub async fn judge(&self, answered: Answered) -> Result<Judged> {
-        let form = self.form(&answered.form).await?;
-        if !form.active {
-            return Err(missing(&answered.form));
-        }
+    /// `validation_failed` with all answers that are refused.
+    pub fn judge(&self, form: ActiveForm, answered: Answered) -> Result<Judged> {
+        let ActiveForm(form) = form;
         let answers = self.answers(&form, &answered)?;
         Ok(Judged { form, answered, answers })
     }

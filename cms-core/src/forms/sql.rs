@@ -60,6 +60,8 @@ const BY_ID_LOCKED: Statement =
     Statement::new(concat!(module_path!(), "::BY_ID_LOCKED"), concat!(by_id!(), " for share"));
 
 statements! {
+    FIELDS_AFTER = "select id, cast(fields as text) from cms_forms where id > $1 order by id \
+                    limit $2";
     BY_ID = by_id!();
     BY_NAME = concat!("select ", form_columns!(), " from cms_forms where name = $1");
     INSERT = "insert into cms_form_submissions (form_id, created_at, spam, summary, answers) \

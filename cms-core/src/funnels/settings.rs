@@ -6,12 +6,10 @@ use jiff::tz::TimeZone;
 use serde_json::{Map, Value as Json};
 
 use super::problem::Problem;
-use crate::{Millis, parse_rfc3339};
+use crate::{Address, Millis, ground::nearest, parse_rfc3339};
 
 /// Hours that a visit may rest.
 const TTL_H: i64 = 24;
-/// Bytes of the address of a page at most.
-const MOST_PAGE: usize = 2048;
 /// Bytes of all settings at most.
 const MOST_BYTES: usize = 64 * 1024;
 
@@ -92,13 +90,41 @@ impl FunnelSettings {
     }
 }
 
+/// The members that the service reads.
+const KNOWN: [&str; 8] = [
+    "retention_days",
+    "session_ttl_h",
+    "timezone",
+    "strict",
+    "closes_at",
+    "max_submissions",
+    "min_seconds",
+    "page_url",
+];
+
+impl FunnelSettings {
+    /// Members that look like one that the service reads. A front end may have keys of its own, so
+    /// these only warn.
+    pub(super) fn misspelt(&self) -> Vec<Problem> {
+        let strange = self.all.keys().filter(|name| !KNOWN.contains(&name.as_str()));
+        let problem = |name: &String| {
+            let bare = |name: &str| name.replace(['_', '-'], "").to_lowercase();
+            let same = KNOWN.into_iter().find(|known| bare(known) == bare(name));
+            let near = || nearest(name, KNOWN.into_iter());
+            // `page` and `time` are words of front ends.
+            let meant = same.or_else(near).filter(|known| 2 * name.len() > known.len())?;
+            let message = format!("the service does not read {name:?}: {meant:?} may be meant");
+            Some(Problem::new("unknown_setting", format!("{PATH}.{name}"), message))
+        };
+        strange.filter_map(problem).collect()
+    }
+}
+
 /// The address of a page that a token can be added to.
 fn page(value: &Json) -> Option<String> {
-    let text = value.as_str().filter(|text| text.len() <= MOST_PAGE)?;
+    let text = value.as_str().filter(|text| Address::Redirect.accepts(text))?;
     let url = url::Url::parse(text).ok()?;
-    let is_web = matches!(url.scheme(), "http" | "https") && url.has_host();
-    let is_plain = url.username().is_empty() && url.password().is_none();
-    (is_web && is_plain && url.fragment().is_none()).then(|| url.into())
+    url.fragment().is_none().then(|| url.into())
 }
 
 const PATH: &str = "funnel.settings_json";
@@ -190,6 +216,36 @@ mod tests {
         let (read, problems) = FunnelSettings::read(&Map::new());
         assert_eq!((problems, read.session_ttl_h, read.strict), (Vec::new(), TTL_H, false));
         assert_eq!(read.retention, Retention::Site);
+    }
+
+    #[test]
+    fn misspelt_settings_are_told_and_keys_of_front_ends_are_not() {
+        let told = |name: &str| {
+            let (read, problems) = read(&json!({name: 1}));
+            assert_eq!(problems, [], "{name}");
+            read.misspelt().pop().map(|one| (one.code, one.message))
+        };
+        for (name, meant) in [
+            ("retention_day", "retention_days"),
+            ("retention", "retention_days"),
+            ("sessionTtlH", "session_ttl_h"),
+            ("session-ttl-h", "session_ttl_h"),
+            ("session_ttl", "session_ttl_h"),
+            ("time_zone", "timezone"),
+            ("Strict", "strict"),
+            ("max_submission", "max_submissions"),
+            ("min_second", "min_seconds"),
+            ("pageurl", "page_url"),
+            ("close_at", "closes_at"),
+        ] {
+            let message = format!("the service does not read {name:?}: {meant:?} may be meant");
+            assert_eq!(told(name), Some(("unknown_setting", message)), "{name}");
+        }
+        let own = ["theme", "page", "time", "texts", "colour", "progress", "steps", "logo", "x"];
+        for name in own.into_iter().chain(KNOWN) {
+            let (read, _) = read(&json!({name: 1}));
+            assert_eq!(read.misspelt(), [], "{name}");
+        }
     }
 
     #[test]

@@ -288,6 +288,12 @@ impl Error {
         matches!(self.database(), Some(sqlx::Error::Database(e)) if e.is_foreign_key_violation())
     }
 
+    /// Whether the database's own error is behind this one, or behind its cause.
+    pub(crate) fn is_by_database(&self) -> bool {
+        let cause = self.0.cause.as_ref().and_then(|cause| cause.downcast_ref::<Self>());
+        self.database().is_some() || cause.is_some_and(Self::is_by_database)
+    }
+
     /// The database's own error behind this one.
     pub(crate) fn database(&self) -> Option<&sqlx::Error> {
         self.0.cause.as_ref()?.downcast_ref()
@@ -314,54 +320,4 @@ impl error::Error for Error {
     fn source(&self) -> Option<&(dyn error::Error + 'static)> {
         self.0.cause.as_ref().map(|cause| &**cause as &(dyn error::Error + 'static))
     }
-}
-
-impl From<sqlx::Error> for Error {
-    fn from(cause: sqlx::Error) -> Self {
-        let away = match &cause {
-            sqlx::Error::PoolTimedOut
-            | sqlx::Error::PoolClosed
-            | sqlx::Error::Io(_)
-            | sqlx::Error::WorkerCrashed => true,
-            sqlx::Error::Database(e) => e.code().is_some_and(|code| is_temporary(&code)),
-            _ => false,
-        };
-        if away {
-            return Error::new(
-                Code::Unavailable,
-                "The database cannot be reached, is busy or full; nothing was changed. Try again.",
-            )
-            .caused_by(cause);
-        }
-        Error::internal(cause)
-    }
-}
-
-impl Error {
-    /// Whether the database itself is damaged. PostgreSQL: XX001 data, XX002 an index. SQLite:
-    /// corrupt 11, not a database 26.
-    #[must_use]
-    pub fn is_damaged(&self) -> bool {
-        let code = match self.database() {
-            Some(sqlx::Error::Database(e)) => e.code(),
-            _ => None,
-        };
-        code.is_some_and(|code| match code.parse::<u32>() {
-            Ok(code) => [11, 26].contains(&(code & 0xff)),
-            Err(_) => ["XX001", "XX002"].contains(&&*code),
-        })
-    }
-}
-
-/// Whether a database error is temporary. PostgreSQL: connection (08), resources (53), shutdown
-/// (57), deadlock and serialization (40), a lock that others held for too long (55P03), read-only,
-/// as a standby is (25006). SQLite: busy 5, locked 6, out of memory 7, read-only 8, input/output
-/// 10, full 13, a file that cannot be opened 14, in the low byte of its extended codes.
-fn is_temporary(code: &str) -> bool {
-    if code.len() == 5 {
-        return ["08", "53", "57", "40", "55P03", "25006"]
-            .iter()
-            .any(|class| code.starts_with(class));
-    }
-    code.parse::<u32>().is_ok_and(|code| [5, 6, 7, 8, 10, 13, 14].contains(&(code & 0xff)))
 }

@@ -4,7 +4,7 @@
 use std::fmt::Write as _;
 
 /// Elements that only lay out.
-const TAGS: [&str; 55] = [
+pub(crate) const TAGS: [&str; 55] = [
     "a",
     "abbr",
     "b",

@@ -1,5 +1,6 @@
 //! The ground floor: clock, randomness, cryptography, errors, secrets, pages of lists.
 
+pub(crate) mod address;
 pub(crate) mod clock;
 pub mod crypto;
 pub(crate) mod cursor;
@@ -16,6 +17,7 @@ mod secret;
 mod suggest;
 mod vault;
 
+pub use address::Address;
 pub use clock::{Clock, Millis, parse_rfc3339, rfc3339};
 pub use cursor::Cursors;
 pub use descriptors::Descriptors;

@@ -15,6 +15,10 @@ pub(crate) trait Beside: Send + Sync {
         written: &'c Written,
         is_new: bool,
     ) -> BoxFuture<'c, Result<()>>;
+
+    /// A record was removed: as it was before.
+    fn removed<'c>(&'c self, change: &'c mut Change, record: &'c Json)
+    -> BoxFuture<'c, Result<()>>;
 }
 
 impl Items {
@@ -24,17 +28,8 @@ impl Items {
         assert!(is_first, "one room works beside the writes of records");
     }
 
-    async fn beside(
-        &self,
-        change: &mut Change,
-        table: &str,
-        written: &Written,
-        is_new: bool,
-    ) -> Result<()> {
-        match self.0.beside.get() {
-            Some((of, beside)) if *of == table => beside.written(change, written, is_new).await,
-            _ => Ok(()),
-        }
+    fn beside(&self, table: &str) -> Option<&dyn Beside> {
+        self.0.beside.get().filter(|(of, _)| *of == table).map(|(_, beside)| &**beside)
     }
 
     /// Adds a record.
@@ -50,7 +45,9 @@ impl Items {
     ) -> Result<Written> {
         core::by_hand(table, None::<[&String; 0]>)?;
         let written = self.insert(change, table, body).await?;
-        self.beside(change, table, &written, true).await?;
+        if let Some(beside) = self.beside(table) {
+            beside.written(change, &written, true).await?;
+        }
         Ok(written)
     }
 
@@ -69,7 +66,9 @@ impl Items {
     ) -> Result<Written> {
         core::by_hand(table, Some(body.keys()))?;
         let written = self.set(change, table, id, language, if_match, body).await?;
-        self.beside(change, table, &written, false).await?;
+        if let Some(beside) = self.beside(table) {
+            beside.written(change, &written, false).await?;
+        }
         Ok(written)
     }
 
@@ -86,6 +85,10 @@ impl Items {
         if_match: &IfMatch,
     ) -> Result<()> {
         core::by_hand(table, None::<[&String; 0]>)?;
-        self.remove(change, table, id, language, if_match).await.map(drop)
+        let record = self.remove(change, table, id, language, if_match).await?;
+        match self.beside(table) {
+            Some(beside) => beside.removed(change, &record).await,
+            None => Ok(()),
+        }
     }
 }

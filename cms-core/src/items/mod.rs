@@ -1,6 +1,7 @@
 //! Items: the rows of content tables, read and written as JSON. The database makes this JSON and
 //! takes it apart. Long, because each way of reading and writing stands here once.
 
+mod addresses;
 mod bound;
 mod by_hand;
 mod checklist;
@@ -31,13 +32,15 @@ use std::{
 use serde_json::{Map, Value as Json, value::RawValue};
 use sqlx::AssertSqlSafe;
 
+pub use addresses::BrokenAddress;
 pub(crate) use by_hand::Beside;
 pub use checklist::Checklist;
 pub use if_match::{IfMatch, etag};
 pub(crate) use own::{OwnColumn, OwnList};
 pub(crate) use placed::{
-    At, NewPlaced, Placed, PlacedRow, add as add_rows, holding as pages_holding,
-    of_page as rows_of_page, of_page_in as rows_of_page_in, set as set_row,
+    At, NewPlaced, Placed, PlacedRow, add as add_rows, after as placed_after,
+    holding as pages_holding, of_page as rows_of_page, of_page_in as rows_of_page_in,
+    set as set_row,
 };
 pub use query::{Filter, Op, Query, Within};
 pub(crate) use write::event as event_data;
@@ -108,9 +111,8 @@ impl Items {
     /// # Errors
     /// `unknown_table`.
     pub fn table(&self, name: &str) -> Result<Arc<Table>> {
-        self.0.registry.tables().find(name).ok_or_else(|| {
-            Error::new(Code::UnknownTable, format!("There is no content table {name:?}."))
-        })
+        let tables = self.0.registry.tables();
+        tables.find(name).ok_or_else(|| tables.unknown(name))
     }
 
     /// All content tables.

@@ -138,7 +138,7 @@ pub(crate) async fn holding(
 ) -> Result<Vec<i64>> {
     let value = |name: &String| format!("coalesce(t.{}, '')", quote(name));
     let values: Vec<_> = columns.iter().map(value).collect();
-    let all = values.join(" || ' ' || ");
+    let all = joined(&values);
     let part = |table: &Placed| {
         format!("select t.page_id as page from {} t where {all} like $1", table.source)
     };
@@ -146,6 +146,39 @@ pub(crate) async fn holding(
     let sql = format!("{} order by page limit {most}", parts.join(" union "));
     let rows: Vec<(i64,)> = db.all(AssertSqlSafe(sql), vec![format!("%{text}%").into()]).await?;
     Ok(rows.into_iter().map(|(page,)| page).collect())
+}
+
+/// Values of the rows of a table after an id, as a JSON object of these columns: the id of each row,
+/// its page, and its widget as the expression `widget` says.
+pub(crate) async fn after(
+    db: &Db,
+    table: &Placed,
+    widget: &'static str,
+    columns: &[&str],
+    after: i64,
+    most: usize,
+) -> Result<Vec<(i64, i64, Option<String>, String)>> {
+    let members: Vec<_> =
+        columns.iter().map(|name| (*name, format!("t.{}", quote(name)))).collect();
+    let (source, data) = (table.source, db.dialect().object(&members));
+    let sql = format!(
+        "select t.id, t.page_id, cast({widget} as text), cast({data} as text) from {source} t \
+         where t.id > $1 order by t.id limit {most}"
+    );
+    db.all(AssertSqlSafe(sql), vec![after.into()]).await
+}
+
+/// The texts of expressions with blanks between, as a tree: SQLite takes no expression that is
+/// deeper than 1,000.
+fn joined(values: &[String]) -> String {
+    match values {
+        [] => "''".to_owned(),
+        [one] => one.clone(),
+        values => {
+            let (left, right) = values.split_at(values.len() / 2);
+            format!("({} || ' ' || {})", joined(left), joined(right))
+        }
+    }
 }
 
 fn selected(dialect: Dialect, tables: &[Placed], columns: &[String]) -> String {

@@ -3,7 +3,7 @@
 use crate::{
     Actor, Millis, Result,
     base::Base,
-    db::{Statement, Value, args, watched},
+    db::{Statement, Value, args},
 };
 
 /// Rows that a statement with `limit 1000` removes at most.
@@ -34,7 +34,7 @@ pub(crate) async fn expire(base: &Base, due: &[Expiring]) -> Result<u64> {
 pub(crate) async fn remove(base: &Base, statement: Statement, args: Vec<Value>) -> Result<u64> {
     let mut removed = 0;
     for _ in 0..MAX_BATCHES {
-        let batch = watched(remove_batch(base, statement, args.clone())).await?;
+        let batch = remove_batch(base, statement, args.clone()).await?;
         removed += batch;
         if batch < BATCH {
             break;

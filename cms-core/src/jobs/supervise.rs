@@ -8,6 +8,8 @@ use std::{
 
 use tokio::sync::watch;
 
+use crate::db::watched;
+
 /// Pause before a restart, so that a repeated fault costs little.
 const PAUSE: Duration = Duration::from_secs(1);
 
@@ -37,7 +39,7 @@ impl Restarts {
     ) where
         F: Future<Output = ()> + Send + 'static,
     {
-        while let Err(error) = tokio::spawn(task(stop.clone())).await {
+        while let Err(error) = tokio::spawn(watched(task(stop.clone()))).await {
             self.note(name);
             tracing::error!(task = name, %error, "a background task panicked; it starts again");
             if tokio::time::timeout(PAUSE, stop.wait_for(|stop| *stop)).await.is_ok() {

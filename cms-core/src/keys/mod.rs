@@ -189,6 +189,11 @@ impl Keys {
         key
     }
 
+    /// The oldest key with this name.
+    pub(crate) async fn named(&self, change: &mut Change, name: &str) -> Result<Option<i64>> {
+        sql::named(change, name).await
+    }
+
     /// Creates a key for a caller with the rights `held`. The value is returned only here.
     ///
     /// # Errors

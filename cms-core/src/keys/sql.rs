@@ -3,7 +3,8 @@
 use super::{ApiKey, DeniedCall, Right};
 use crate::{
     Change, Error, Millis, Result,
-    db::{Db, Lock, Statement, args, read, record, statements},
+    base::Base,
+    db::{Db, Lock, Statement, args, epoch_of, read, record, statements},
 };
 
 /// A key with the columns that the gate needs.
@@ -29,7 +30,7 @@ record! { Found: found_columns {
     active: "k.active",
     rights: "k.rights" => read::json,
     valid_until: "v.valid_until",
-    epoch: "coalesce((select epoch from cms_table_epochs where name = $2), 0)",
+    epoch: [epoch_of!("$2")],
 } }
 
 macro_rules! find {
@@ -83,6 +84,7 @@ statements! {
         "update cms_api_keys set active = active where id = $1 returning ", key_columns!()
     );
     GET = concat!("select ", key_columns!(), " from cms_api_keys where id = $1");
+    NAMED = "select id from cms_api_keys where name = $1 order by id limit 1";
     UPDATE = "update cms_api_keys set name = $2, expires_on = $3, active = $4, rights = $5 \
               where id = $1";
     DELETE = "delete from cms_api_keys where id = $1";
@@ -121,6 +123,12 @@ pub(super) async fn list(db: &Db, after: i64, limit: i64) -> Result<Vec<ApiKey>>
 
 pub(super) async fn get(db: &Db, id: i64) -> Result<Option<ApiKey>> {
     db.optional(GET, args![id]).await
+}
+
+/// The oldest key with this name.
+pub(super) async fn named(change: &mut Change, name: &str) -> Result<Option<i64>> {
+    let found: Option<(i64,)> = change.optional(NAMED, args![name]).await?;
+    Ok(found.map(|(id,)| id))
 }
 
 /// Reads and locks the key until this change ends.
@@ -171,7 +179,7 @@ pub(super) async fn delete(change: &mut Change, id: i64) -> Result<()> {
 }
 
 pub(super) async fn count_use(
-    change: &mut Change,
+    base: &Base,
     id: i64,
     (requests, denied): (i64, i64),
     last: i64,
@@ -179,7 +187,7 @@ pub(super) async fn count_use(
 ) -> Result<()> {
     let last_denied = last_denied.map(serde_json::to_string).transpose();
     let last_denied = last_denied.map_err(Error::internal)?;
-    change.run(COUNT_USE, args![id, requests, denied, last, last_denied]).await.map(drop)
+    base.count(COUNT_USE, args![id, requests, denied, last, last_denied]).await
 }
 
 /// The last denied call of a key; None: there is no such key.

@@ -1,13 +1,13 @@
-//! Counts the use of keys in memory. One batch writes the counts, at most once a minute and at
-//! shutdown.
+//! Counts the use of keys in memory, and writes the counts at most once a minute and at shutdown:
+//! each key by itself, so that nobody who uses one waits for another.
 
 use std::{
     collections::HashMap,
     sync::{Mutex, PoisonError},
 };
 
-use super::{CHANGES, DeniedCall, sql};
-use crate::{Actor, Result, base::Base};
+use super::{DeniedCall, sql};
+use crate::{Result, base::Base};
 
 #[derive(Clone, Default)]
 pub(super) struct Count {
@@ -43,15 +43,20 @@ impl Usage {
         self.with(|counts| counts.get(&key).cloned().unwrap_or_default())
     }
 
-    /// Writes the gathered counts. After a failure they stay for the next time.
+    /// Writes the gathered counts. After a failure those that are left stay for the next time.
     pub(crate) async fn flush(&self, base: &Base) -> Result<()> {
         let mut taken = Taken { usage: self, counts: self.with(std::mem::take) };
-        if taken.counts.is_empty() {
-            return Ok(());
+        let mut first = Ok(());
+        for key in taken.counts.keys().copied().collect::<Vec<_>>() {
+            // A key that is being changed keeps no other from being counted.
+            let Count { requests, denied, last, last_denied } = &taken.counts[&key];
+            let counts = (*requests, *denied);
+            match sql::count_use(base, key, counts, *last, last_denied.as_ref()).await {
+                Ok(()) => drop(taken.counts.remove(&key)),
+                Err(error) => first = first.and(Err(error)),
+            }
         }
-        write(base, &taken.counts).await?;
-        taken.counts.clear();
-        Ok(())
+        first
     }
 }
 
@@ -74,17 +79,4 @@ impl Drop for Taken<'_> {
             }
         });
     }
-}
-
-async fn write(base: &Base, counts: &HashMap<i64, Count>) -> Result<()> {
-    let mut change = base.change(Actor::System).await?;
-    // A key that changes another one holds its own: it waits for one of these rows then.
-    change.lock(CHANGES).await?;
-    let mut sorted: Vec<_> = counts.iter().collect();
-    sorted.sort_by_key(|(key, _)| **key);
-    for (key, count) in sorted {
-        let counts = (count.requests, count.denied);
-        sql::count_use(&mut change, *key, counts, count.last, count.last_denied.as_ref()).await?;
-    }
-    change.commit().await
 }

@@ -168,7 +168,7 @@ impl Media {
     pub async fn store(&self, change: &mut Change, ready: Ready, folder: &str) -> Result<Stored> {
         // Until the end: a file that was staged and is not stored goes with `tidy`.
         let Ready { place: from, staged: _staged, name, kind, given, size, pixels } = ready;
-        change.lock(TURN).await?;
+        self.take_turn(change).await?;
         if let Some(id) = sql::by_content(change, name.sha256()).await? {
             // A file that was lost is there again.
             self.place_unless_there(from, &name).await?;
@@ -289,7 +289,7 @@ impl Media {
                 Err(error) if error.code() == Code::Unavailable => alone().await?,
                 change => change?,
             };
-            change.lock(TURN).await?;
+            media.take_turn(&mut change).await?;
             if sql::by_content(&mut change, name.sha256()).await?.is_some() {
                 return Ok(Fate::Known);
             }
@@ -298,6 +298,14 @@ impl Media {
             fate
         }));
         removal.await.map_err(Error::internal)?
+    }
+
+    /// Waits until no other change stores or removes a file. Only those wait for it.
+    async fn take_turn(&self, change: &mut Change) -> Result<()> {
+        if !self.0.store.is_folder() {
+            change.wait_outside().await?;
+        }
+        change.lock(TURN).await
     }
 
     fn doubt(&self, name: &Name) {

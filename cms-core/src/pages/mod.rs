@@ -1,5 +1,6 @@
 //! Pages: what visitors read of them, menus, public settings, the sitemap; the page builder.
 
+mod addresses;
 pub mod builder;
 mod fill;
 mod menu;

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value as Json, json};
 
 use super::{Pages, Wanted, builder::Tree, sql};
-use crate::{Code, Error, Result, Secret, db::args};
+use crate::{Code, Error, Result, Secret, db::args, ground::address::encoded};
 
 /// A page as visitors read it.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
@@ -121,13 +121,26 @@ impl Pages {
             }
             (None, None, url, language) => {
                 let url = text(url.unwrap_or("/"))?;
-                match language {
-                    None => db.all(sql::BY_URL, args![url]).await?,
-                    Some(language) => db.all(sql::BY_URL_IN, args![url, language]).await?,
+                let mut rows = self.at(url, language).await?;
+                let spelled = encoded(url);
+                // Whoever asks may have decoded what is stored encoded.
+                if rows.is_empty() && spelled != url {
+                    rows = self.at(&spelled, language).await?;
                 }
+                rows
             }
         };
         self.shown(rows, site, None).await
+    }
+
+    /// A published page at an address, or its version in a language.
+    async fn at(&self, url: &str, language: Option<&str>) -> Result<Vec<sql::Found>> {
+        let db = self.base().db();
+        let first = self.base().settings().languages.first().cloned();
+        match language {
+            None => db.all(sql::BY_URL, args![url, first]).await,
+            Some(language) => db.all(sql::BY_URL_IN, args![url, language]).await,
+        }
     }
 
     /// The draft of a page as visitors would read it, for who has a link to it.

@@ -54,7 +54,8 @@ macro_rules! version {
         page!(concat!(
             "p.published and p.id = (select q.id from cms_pages k join cms_pages q on \
              (q.id = coalesce(k.base_id, k.id) or q.base_id = coalesce(k.base_id, k.id)) where ",
-            $condition, " and q.language_short = $2 limit 1)"
+            $condition, " and q.language_short = $2 order by case when k.language_short = $2 \
+            then 0 else 1 end, k.id limit 1)"
         ))
     };
 }
@@ -65,10 +66,18 @@ statements! {
     BY_ID = page!("p.published and p.id = $1");
     BY_ID_IN = version!("k.id = $1");
     BY_VIEW = page!("p.published and p.view = $1 and p.language_short = $2");
-    BY_URL = page!("p.published and p.url_rewrite = $1");
+    /// Of pages in several languages the one in `$2`, or else the first.
+    BY_URL = page!(
+        "p.published and p.id = (select q.id from cms_pages q where q.published and \
+         q.url_rewrite = $1 order by case when q.language_short = $2 then 0 else 1 end, q.id \
+         limit 1)"
+    );
     BY_URL_IN = version!("k.url_rewrite = $1 and k.published");
     /// For those who may see drafts.
     ANY_BY_ID = page!("p.id = $1");
+    PUBLISHED_TREES = "select p.id, r.tree from cms_pages p join cms_page_revisions r on \
+                       r.page_id = p.id and r.number = p.revision where p.published and \
+                       p.id > $1 order by p.id limit $2";
     MENU = "select id, parent_id, title, url, target from cms_menu_items where menu = $1 and \
             language_short = $2 order by sort_order, id limit 1000";
     /// The protocol allows addresses of less than 2,048 characters, the site's own included.

@@ -111,7 +111,11 @@ impl Shown<'_> {
     /// Whether the caller sees a button.
     #[must_use]
     pub fn sees(&self, plugin: &str, button: &str) -> bool {
-        self.sees_all || self.rights.may(&format!("{plugin}_{button}_view"))
+        self.sees_all || self.may(plugin, button, "view")
+    }
+
+    fn may(&self, plugin: &str, button: &str, act: &str) -> bool {
+        self.rights.may_use(plugin, &format!("{plugin}_{button}_{act}"))
     }
 
     /// The buttons of a plugin that the caller sees. With a `row`, those on rows are shown for it.
@@ -189,7 +193,7 @@ impl Shown<'_> {
             button_id: button.button_id.clone(),
             r#type: kind,
             placement: placement.to_owned(),
-            can_execute: self.rights.may(&format!("{}_{}_edit", manifest.id, button.button_id)),
+            can_execute: self.may(&manifest.id, &button.button_id, "edit"),
             style: button.style,
             icon: button.icon.clone(),
             title: button.title.clone(),

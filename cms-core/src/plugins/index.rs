@@ -2,11 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::{Manifest, PluginState, writers};
-use crate::{
-    Code, Error, Result,
-    access::{Writer, keys_of},
-};
+use super::{Manifest, names, writers};
+use crate::access::Writer;
 
 /// Events and permission keys, each with the plugin that declares it; the buttons that write a
 /// table.
@@ -26,7 +23,7 @@ impl Index {
                 let name = (id.clone(), event.name.clone());
                 index.events.insert(name, event.description.clone());
             }
-            index.permissions.insert(id.clone(), permission_keys(manifest).collect());
+            index.permissions.insert(id.clone(), names::permission_keys(manifest).collect());
             for (table, writer) in writers::of(manifest) {
                 index.writers.entry(table).or_default().push(writer);
             }
@@ -68,68 +65,6 @@ impl Index {
     }
 }
 
-/// The permission keys of a plugin's buttons.
-fn permission_keys(manifest: &Manifest) -> impl Iterator<Item = String> {
-    let buttons = manifest.buttons().into_iter();
-    buttons.flat_map(|(_, button)| keys_of(&format!("{}_{}", manifest.id, button.button_id)))
-}
-
-/// Refuses a plugin whose id another has, whose button would share a permission key with a button
-/// of another, such as `shop` with `orders_list` and `shop_orders` with `list`, or that names an
-/// event, a path or a widget of another.
-pub(crate) fn check_names(before: &[PluginState], manifest: &Manifest) -> Result<()> {
-    let mut in_service = before.iter().filter(|state| state.manifest.is_some());
-    if in_service.any(|state| state.id == manifest.id) {
-        let why = format!("A plugin {:?} is in service already: choose another id.", manifest.id);
-        return Err(Error::new(Code::ValidationFailed, why));
-    }
-    let taken = Index::new(before.iter().filter_map(|state| state.manifest.as_deref()));
-    for key in permission_keys(manifest) {
-        if let Some(owner) = taken.plugin_of_permission(&key) {
-            let why = format!(
-                "The permission key {key} belongs to a button of {owner} already: \
-                 give the button of {} another button_id.",
-                manifest.id
-            );
-            return Err(Error::new(Code::ValidationFailed, why));
-        }
-    }
-    for event in manifest.webhook_events.iter() {
-        if let Some((owner, ..)) = taken.events().find(|(_, name, _)| *name == event.name) {
-            let why = format!(
-                "The event {} belongs to {owner} already: write \"{}.{}\".",
-                event.name,
-                manifest.id,
-                event.name.rsplit('.').next().unwrap_or_default()
-            );
-            return Err(Error::new(Code::ValidationFailed, why));
-        }
-    }
-    let others = before.iter().filter_map(|state| state.manifest.as_deref());
-    for other in others {
-        for widget in manifest.pagebuilder_widgets.iter() {
-            let name = &widget.widget_template;
-            let mut theirs = other.pagebuilder_widgets.iter();
-            if theirs.any(|one| one.widget_template == *name) {
-                let why = format!(
-                    "The widget {name} belongs to {} already: choose another widget_template, \
-                     such as {}_{name}.",
-                    other.id, manifest.id
-                );
-                return Err(Error::new(Code::ValidationFailed, why));
-            }
-        }
-        for endpoint in manifest.endpoints.iter() {
-            if other.endpoints.iter().any(|one| one.path() == endpoint.path()) {
-                let (path, owner) = (endpoint.path(), &other.id);
-                let why = format!("{path} belongs to {owner} already: choose another endpoint.");
-                return Err(Error::new(Code::ValidationFailed, why));
-            }
-        }
-    }
-    Ok(())
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -156,12 +91,5 @@ mod tests {
         ] {
             assert_eq!(index.plugin_of_permission(key), plugin, "{key}");
         }
-        let clash = manifest(
-            r#"{"id": "shop_orders", "action_button":
-            [{"button_id": "list", "type": "edit"}]}"#,
-        );
-        let states = [PluginState::in_service(shop)];
-        assert!(check_names(&states, &clash).is_err());
-        assert!(check_names(&states, &orders).is_ok());
     }
 }

@@ -3,20 +3,30 @@
 
 use std::collections::BTreeMap;
 
-use super::Manifest;
+use super::{
+    Manifest, Problem,
+    manifest::{FieldType, List, MenuEntry},
+};
 use crate::{
-    Change, Error, Result,
-    db::{Db, args},
+    Change, Error, Millis, Result,
+    content::TableDeclaration,
+    db::{Db, Kind, args},
+    ground::crypto::sha256_hex,
 };
 
 pub(crate) mod sql {
     crate::db::statements! {
-        INSTALLED = "select id, manifest, removed from cms_plugins";
+        INSTALLED = "select id, manifest, removed, applied_at from cms_plugins";
         RECORD = "insert into cms_plugins (id, manifest, removed, applied_at) \
                   values ($1, $2, $3, $4) on conflict (id) do update set manifest = \
                   excluded.manifest, applied_at = excluded.applied_at \
                   where not cms_plugins.removed";
         REMOVE = "update cms_plugins set removed = $2 where id = $1";
+        COMES_BACK = "select removed from cms_plugins where id = $1 and not removed";
+        REFUSALS = "select plugin_id, digest, reason from cms_plugin_refusals";
+        REFUSE = "insert into cms_plugin_refusals (plugin_id, digest, reason, refused_at) \
+                  values ($1, $2, $3, $4) on conflict (plugin_id) do update set digest = \
+                  excluded.digest, reason = excluded.reason, refused_at = excluded.refused_at";
     }
 }
 
@@ -27,6 +37,7 @@ pub(crate) const TABLE: &str = "cms_plugins";
 pub(crate) struct Installed {
     text: String,
     pub(crate) removed: bool,
+    pub(crate) applied_at: Millis,
 }
 
 impl Installed {
@@ -35,10 +46,71 @@ impl Installed {
         serde_json::from_str(&self.text).ok()
     }
 
+    /// Passwords that a newer declaration would show: their columns and fields have another type
+    /// there, and what is stored is the sealed text.
+    pub(crate) fn exposed(&self, now: &Manifest) -> Vec<Problem> {
+        let Some(before) = self.manifest() else { return Vec::new() };
+        let mut problems = Vec::new();
+        for (t, table) in now.tables.iter().enumerate() {
+            let was = before.tables.iter().find(|one| source(one) == source(table));
+            for old in was.iter().flat_map(|was| &was.columns) {
+                let place = table.columns.iter().position(|one| one.name == old.name);
+                let is_served = place.is_some() || (table.adopt && table.columns.is_empty());
+                let kind = place.and_then(|place| table.columns[place].kind());
+                if old.kind() != Some(Kind::Password) || kind == old.kind() || !is_served {
+                    continue;
+                }
+                let at = place.map_or(String::new(), |c| format!("/{c}/type"));
+                let (name, column) = (&table.name, &old.name);
+                let remedy = format!(
+                    "{column} holds passwords, and another type would show their sealed text: \
+                     write \"password\"; or drop the column with `cms plugins apply --accept-loss \
+                     {name}.{column}` and add it again"
+                );
+                problems.push(Problem::new(format!("/tables/{t}/columns{at}"), remedy));
+            }
+        }
+        for (w, widget) in now.pagebuilder_widgets.iter().enumerate() {
+            let name = &widget.widget_template;
+            let was = before.pagebuilder_widgets.iter().find(|one| one.widget_template == *name);
+            let Some(was) = was else { continue };
+            for (list, before, now) in [
+                ("widget_menu", &was.widget_menu, &widget.widget_menu),
+                ("widget_item_menu", &was.widget_item_menu, &widget.widget_item_menu),
+            ] {
+                if let Some(place) = exposed_entry(before, now) {
+                    let at = format!("/pagebuilder_widgets/{w}/{list}/{place}/type");
+                    problems.push(Problem::new(at, exposure(&now[place].row)));
+                }
+            }
+        }
+        problems
+    }
+
     /// Whether the declaration is this one, and in service.
     pub(crate) fn is(&self, manifest: &Manifest) -> Result<bool> {
         Ok(!self.removed && self.text == text(manifest)?)
     }
+}
+
+/// The table in the database.
+fn source(table: &TableDeclaration) -> &str {
+    table.source.as_ref().unwrap_or(&table.name)
+}
+
+/// The place of a field that held passwords before and has another type now.
+pub(crate) fn exposed_entry(before: &List<MenuEntry>, now: &List<MenuEntry>) -> Option<usize> {
+    let is_secret = |entry: &MenuEntry| entry.field_type == FieldType::Password;
+    let was_secret = |row: &str| before.iter().any(|one| one.row == row && is_secret(one));
+    now.iter().position(|entry| !is_secret(entry) && was_secret(&entry.row))
+}
+
+/// How to mend that.
+pub(crate) fn exposure(row: &str) -> String {
+    format!(
+        "{row} holds passwords, and another type would show their sealed text: write \"password\", \
+         or give the new field another row"
+    )
 }
 
 fn text(manifest: &Manifest) -> Result<String> {
@@ -47,8 +119,8 @@ fn text(manifest: &Manifest) -> Result<String> {
 
 /// Every plugin that was ever taken into service from the folder, by id.
 pub(crate) async fn all(db: &Db) -> Result<BTreeMap<String, Installed>> {
-    let rows: Vec<(String, String, bool)> = db.all(sql::INSTALLED, args![]).await?;
-    let installed = |(id, text, removed)| (id, Installed { text, removed });
+    let rows: Vec<(String, String, bool, Millis)> = db.all(sql::INSTALLED, args![]).await?;
+    let installed = |(id, text, removed, applied_at)| (id, Installed { text, removed, applied_at });
     Ok(rows.into_iter().map(installed).collect())
 }
 
@@ -64,4 +136,37 @@ pub(crate) async fn record(change: &mut Change, manifest: &Manifest) -> Result<b
 pub(crate) async fn remove(change: &mut Change, id: &str, removed: bool) -> Result<bool> {
     change.announce(TABLE);
     Ok(change.run(sql::REMOVE, args![id, removed]).await? > 0)
+}
+
+/// Whether a plugin was in service and was not removed.
+pub(crate) async fn comes_back(change: &mut Change, id: &str) -> Result<bool> {
+    Ok(change.optional::<(bool,)>(sql::COMES_BACK, args![id]).await?.is_some())
+}
+
+/// Why the database refused the tables of plugins, when they were tried last.
+#[derive(Default)]
+pub(crate) struct Refusals(BTreeMap<String, (String, String)>);
+
+impl Refusals {
+    pub(crate) async fn load(db: &Db) -> Result<Self> {
+        let rows: Vec<(String, String, String)> = db.all(sql::REFUSALS, args![]).await?;
+        Ok(Self(rows.into_iter().map(|(id, digest, why)| (id, (digest, why))).collect()))
+    }
+
+    /// Why the tables of this declaration cannot be made; None: nobody has tried.
+    pub(crate) fn of(&self, manifest: &Manifest) -> Result<Option<&str>> {
+        let Some((before, why)) = self.0.get(&manifest.id) else { return Ok(None) };
+        Ok((*before == digest(manifest)?).then_some(why.as_str()))
+    }
+}
+
+/// Notes that the database refused the tables of a plugin.
+pub(crate) async fn refuse(change: &mut Change, manifest: &Manifest, why: &str) -> Result<()> {
+    let args = args![&manifest.id, digest(manifest)?, why, change.now()];
+    change.run(sql::REFUSE, args).await.map(drop)
+}
+
+fn digest(manifest: &Manifest) -> Result<String> {
+    let tables = serde_json::to_string(&manifest.tables).map_err(Error::internal)?;
+    Ok(sha256_hex(tables.as_bytes()))
 }

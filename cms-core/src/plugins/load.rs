@@ -37,7 +37,12 @@ impl LoadedPlugin {
         known.absent.clone_from(absent);
         known.folder = Some(self.folder.clone());
         known.learn(tables);
-        locate(&self.places, check::problems(manifest, &known, &BTreeSet::new()))
+        self.located(check::problems(manifest, &known, &BTreeSet::new()))
+    }
+
+    /// Problems with their places in the file.
+    pub(crate) fn located(&self, problems: Vec<Problem>) -> Vec<Problem> {
+        locate(&self.places, problems)
     }
 }
 
@@ -76,7 +81,7 @@ fn name(folder: &Path) -> String {
 }
 
 /// Whether a folder names a manifest, be it readable or not.
-fn has_manifest(folder: &Path) -> bool {
+pub(crate) fn has_manifest(folder: &Path) -> bool {
     let found = std::fs::symlink_metadata(folder.join("plugin.json"));
     !found.is_err_and(|error| error.kind() == ErrorKind::NotFound)
 }

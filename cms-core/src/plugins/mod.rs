@@ -12,6 +12,7 @@
 //! widgets   what a plugin written in Rust shows in widgets
 //! writers   what buttons write; buttons: as a user sees them; select: their fixed options
 //! installed what the database remembers: the last declaration in service
+//! names     names that plugins declare, each with the plugin that it belongs to
 //! order     who names a table of another plugin comes after it
 //! index     declarations of the plugins in service: tables, events, permission keys
 //! ```
@@ -26,6 +27,7 @@ mod index;
 pub(crate) mod installed;
 mod load;
 pub mod manifest;
+pub(crate) mod names;
 mod order;
 mod problem;
 mod reading;
@@ -53,9 +55,10 @@ pub(crate) use check::problems_of_widgets;
 pub use handlers::{Handlers, ScriptCall, ScriptInput, ScriptReply, TaskRun};
 pub(crate) use handlers::{ScriptHandler, TaskHandler};
 pub use index::Index;
-pub(crate) use index::check_names;
+pub(crate) use load::has_manifest;
 pub use load::{LoadedPlugin, check_folder, check_text, load_folder};
 pub use manifest::{Button, EventDeclaration, List, Manifest, schema};
+pub use names::Names;
 pub(crate) use order::in_order;
 pub use problem::Problem;
 pub(crate) use script_path::find_script;
@@ -106,6 +109,10 @@ struct Known {
     index: Arc<Index>,
     /// By the plugin's id.
     handlers: BTreeMap<String, Handlers>,
+    /// Plugins that were in service and whose folder is gone.
+    gone: Vec<String>,
+    /// Tables that plugins in service own and declare no longer, by the plugin's id.
+    left: BTreeMap<String, Vec<String>>,
 }
 
 /// A plugin that the site found.
@@ -238,8 +245,34 @@ impl Plugins {
         endpoint.map(|endpoint| endpoint.tables.clone()).unwrap_or_default()
     }
 
-    pub(crate) fn set(&self, states: Vec<PluginState>, handlers: BTreeMap<String, Handlers>) {
+    /// Plugins that were in service and whose folder is gone.
+    pub(crate) fn gone(&self) -> Vec<String> {
+        self.0.load().gone.clone()
+    }
+
+    /// What an operator should know of tables that a plugin in service declares no longer.
+    #[must_use]
+    pub fn left_tables(&self, plugin: &str) -> Vec<Problem> {
+        let known = self.0.load();
+        let tables = known.left.get(plugin).into_iter().flatten();
+        let told = tables.map(|table| {
+            Problem::whole(format!(
+                "the table {table} is declared no longer, so nobody can read it; its rows stay in \
+                 the database: declare it again, or give it up with `cms plugins release {plugin}`"
+            ))
+        });
+        told.collect()
+    }
+
+    pub(crate) fn set(
+        &self,
+        states: Vec<PluginState>,
+        handlers: BTreeMap<String, Handlers>,
+        gone: Vec<String>,
+        left: BTreeMap<String, Vec<String>>,
+    ) {
         let index = Index::new(states.iter().filter_map(|state| state.manifest.as_deref()));
-        self.0.store(Arc::new(Known { states: states.into(), index: index.into(), handlers }));
+        let (states, index) = (states.into(), index.into());
+        self.0.store(Arc::new(Known { states, index, handlers, gone, left }));
     }
 }

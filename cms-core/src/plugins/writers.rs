@@ -11,6 +11,7 @@ pub(super) fn of(manifest: &Manifest) -> Vec<(String, Writer)> {
     for (button, listed) in manifest.listed_buttons() {
         let permission = format!("{}_{}_edit", manifest.id, button.button_id);
         let writer = |act, columns, version| Writer {
+            plugin: manifest.id.clone(),
             permission: permission.clone(),
             act,
             columns,

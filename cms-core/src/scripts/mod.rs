@@ -2,18 +2,31 @@
 //! process of its own.
 //!
 //! ```text
-//! program  the interpreter, found once for each run
-//! group    a process and all that it starts: killed together
-//! process  one run: input, output, limits
+//! program    the interpreter, found once for each run
+//! group      a process and all that it starts: killed together
+//! process    one run: input, output, limits
+//! launcher   the embedding program between the service and a script, in two steps:
+//! supervise  the first outlives all that the script starts
+//! confine    the second takes files and more from itself, then becomes the interpreter
 //! ```
 
+#[cfg(target_os = "linux")]
+mod confine;
 mod group;
+mod launcher;
 mod process;
 mod program;
+#[cfg(target_os = "linux")]
+mod supervise;
 
 use std::{
+    ffi::OsString,
     path::{Path, PathBuf},
-    sync::Arc,
+    process::ExitCode,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
     time::Duration,
 };
 
@@ -21,7 +34,11 @@ use serde::de::IgnoredAny;
 use serde_json::json;
 use tokio::sync::{Semaphore, SemaphorePermit, watch};
 
-use self::process::{Fault, Limits, Ran};
+pub use self::launcher::{Confinement, ScriptLauncher};
+use self::{
+    launcher::Plan,
+    process::{Fault, Limits, Ran},
+};
 use crate::{
     Code, Error, Result,
     base::Base,
@@ -30,6 +47,7 @@ use crate::{
         self, Begin, Plugins, ScriptCall, ScriptHandler, ScriptInput, ScriptReply,
         manifest::ButtonType,
     },
+    settings::Confine,
 };
 
 /// How long a caller waits for one of the places.
@@ -47,6 +65,9 @@ struct State {
     base: Base,
     items: Items,
     plugins: Plugins,
+    launcher: Option<ScriptLauncher>,
+    /// Whether the log knows how scripts are confined.
+    is_reported: AtomicBool,
     /// One for each process that may run.
     places: Semaphore,
     /// Turns true when the site closes.
@@ -66,8 +87,15 @@ enum Way {
 }
 
 impl Scripts {
-    pub(crate) fn new(base: &Base, items: &Items, plugins: &Plugins) -> Self {
+    pub(crate) fn new(
+        base: &Base,
+        items: &Items,
+        plugins: &Plugins,
+        launcher: Option<ScriptLauncher>,
+    ) -> Self {
         Self(Arc::new(State {
+            launcher,
+            is_reported: AtomicBool::new(false),
             base: base.clone(),
             items: items.clone(),
             plugins: plugins.clone(),
@@ -195,8 +223,23 @@ impl Scripts {
             output: settings.scripts.max_output_bytes,
         };
         let mut closed = self.0.closed.subscribe();
+        self.report();
+        let ran = async {
+            match &self.0.launcher {
+                Some(launcher) => {
+                    let plan = self.plan(launcher, plugin, &program, file, input.len());
+                    process::run_launched(launcher, &plan, input, limits).await
+                }
+                None if settings.scripts.confine == Confine::Require => {
+                    let why = "cannot be confined: this program has no launcher for scripts, and \
+                               scripts.confine is \"require\"";
+                    Err(Fault::new(why))
+                }
+                None => process::run(&program, file, input, limits).await,
+            }
+        };
         let ran = tokio::select! {
-            ran = process::run(&program, file, input, limits) => ran,
+            ran = ran => ran,
             _ = closed.wait_for(|closed| *closed) => {
                 return Err(Error::new(Code::Unavailable, "The service is ending."));
             }
@@ -209,6 +252,75 @@ impl Scripts {
                 Ok(output)
             }
             Err(Fault { why, complaints }) => Err(failed(plugin, path, &why, &complaints)),
+        }
+    }
+
+    fn plan(
+        &self,
+        launcher: &ScriptLauncher,
+        plugin: &str,
+        interpreter: &Path,
+        file: &Path,
+        input: usize,
+    ) -> Plan {
+        let settings = self.0.base.settings();
+        // As `find_script` has found the file.
+        let folder = settings.dirs.plugins.join(plugin);
+        let folder = folder.canonicalize().unwrap_or(folder);
+        Plan {
+            args: launcher.args.clone(),
+            interpreter: interpreter.to_owned(),
+            file: file.to_owned(),
+            plugin: folder,
+            input,
+            confine: settings.scripts.confine,
+            memory: settings.scripts.max_memory_bytes,
+            processes: settings.scripts.max_processes,
+            read: settings.scripts.read.clone(),
+            temporary: None,
+            supervisor: None,
+        }
+    }
+
+    /// Warns once when scripts see more than their plugin's folder.
+    fn report(&self) {
+        let confine = self.0.base.settings().scripts.confine;
+        if confine == Confine::Off || self.0.is_reported.swap(true, Ordering::Relaxed) {
+            return;
+        }
+        match (&self.0.launcher, Confinement::of_kernel()) {
+            (None, _) => tracing::warn!(
+                "scripts of plugins run with all rights of this process: the program that embeds \
+                 this library sets no Builder::script_launcher"
+            ),
+            (Some(_), Confinement::None) => tracing::warn!(
+                "scripts of plugins can read whatever the service can: this kernel has no Landlock"
+            ),
+            (Some(_), Confinement::Files) => tracing::info!(
+                "scripts of plugins can send signals to the service: the kernel is older than 6.12"
+            ),
+            (Some(_), Confinement::FilesAndSignals) => {}
+        }
+    }
+}
+
+/// Runs a script as the service has asked: the arguments after [`ScriptLauncher::args`]. Returns
+/// when the script and everything that it started have ended.
+#[must_use]
+pub fn launch(mut args: impl Iterator<Item = OsString>) -> ExitCode {
+    let step = args.next();
+    let plan = args.next().and_then(|text| text.into_string().ok());
+    let plan = plan.and_then(|text| serde_json::from_str::<Plan>(&text).ok());
+    match (step.as_ref().and_then(|step| step.to_str()), plan) {
+        #[cfg(target_os = "linux")]
+        (Some("supervise"), Some(plan)) => supervise::supervise(plan),
+        #[cfg(target_os = "linux")]
+        (Some("become"), Some(plan)) => confine::become_script(&plan),
+        _ => {
+            launcher::complain(
+                "this command is for the service itself: it runs the scripts of plugins",
+            );
+            ExitCode::from(2)
         }
     }
 }

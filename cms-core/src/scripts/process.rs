@@ -7,10 +7,16 @@ use tokio::{
     process::{ChildStdin, Command},
 };
 
-use super::group::Group;
+use super::{
+    group::Group,
+    launcher::{Plan, ScriptLauncher},
+};
 
 /// Bytes of the error output that are kept for the log.
 const COMPLAINTS: u64 = 4096;
+
+/// How long a launcher may take to end what a script has started.
+const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// What a run may take.
 #[derive(Clone, Copy, Debug)]
@@ -35,55 +41,84 @@ pub(super) struct Fault {
 }
 
 impl Fault {
-    fn new(why: impl Into<String>) -> Self {
+    pub(super) fn new(why: impl Into<String>) -> Self {
         Self { why: why.into(), complaints: String::new() }
     }
 }
 
-/// Runs `file` without a shell, in its own folder, with an empty environment. At the end, also when
-/// this future is dropped, nothing of its process group is left.
+/// Runs the interpreter on `file` itself, in the folder of `file`. At the end, also when this future
+/// is dropped, nothing of its process group is left.
 pub(super) async fn run(
-    program: &Path,
+    interpreter: &Path,
     file: &Path,
     input: Vec<u8>,
     limits: Limits,
 ) -> Result<Ran, Fault> {
-    let folder = file.parent().unwrap_or(Path::new("/"));
-    let mut child = Command::new(program)
-        .arg(file)
-        .current_dir(folder)
+    let mut command = Command::new(interpreter);
+    command.arg(file).current_dir(file.parent().unwrap_or(Path::new("/"))).kill_on_drop(true);
+    finish(command, false, input, limits).await
+}
+
+/// Runs a launcher, which ends with all that the script has started when its standard input ends:
+/// also when this future is dropped, or this process killed.
+pub(super) async fn run_launched(
+    launcher: &ScriptLauncher,
+    plan: &Plan,
+    input: Vec<u8>,
+    limits: Limits,
+) -> Result<Ran, Fault> {
+    let unnamed = |error| Fault::new(format!("cannot run: {error}"));
+    let plan = serde_json::to_string(plan).map_err(unnamed)?;
+    let mut command = Command::new(&launcher.program);
+    command.args(&launcher.args).args(["supervise", &plan]).current_dir("/");
+    finish(command, true, input, limits).await
+}
+
+/// Runs a command without a shell and with an empty environment. A launcher's input stays open.
+async fn finish(
+    mut command: Command,
+    is_launcher: bool,
+    input: Vec<u8>,
+    limits: Limits,
+) -> Result<Ran, Fault> {
+    let mut child = command
         .env_clear()
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
         .process_group(0)
-        .kill_on_drop(true)
         .spawn()
         .map_err(|error| Fault::new(format!("cannot run: {error}")))?;
-    let group = Group::of(&child);
+    let group = (!is_launcher).then(|| Group::of(&child));
     let (stdin, stdout, stderr) = (child.stdin.take(), child.stdout.take(), child.stderr.take());
     let mut complaints = Vec::new();
     let ended = {
         let ended = async {
             let unwaited = |error| Fault::new(format!("cannot be waited for: {error}"));
-            group.ended().await.map_err(unwaited)?;
-            // What it has left behind keeps neither the pipes nor the machine.
-            group.kill();
+            if let Some(group) = &group {
+                group.ended().await.map_err(unwaited)?;
+                // What it has left behind keeps neither the pipes nor the machine.
+                group.kill();
+            }
             child.wait().await.map_err(unwaited)
         };
         let all = async {
             tokio::try_join!(
                 ended,
-                feed(stdin, &input),
+                feed(stdin, &input, is_launcher),
                 read(stdout, limits.output),
                 listen(stderr, &mut complaints),
             )
         };
         tokio::time::timeout(limits.time, all).await
     };
+    if is_launcher {
+        // Its input has ended with the futures above.
+        let _ = tokio::time::timeout(SHUTDOWN_TIMEOUT, child.wait()).await;
+    }
     let complaints = String::from_utf8_lossy(&complaints).into_owned();
     match ended {
-        Ok(Ok((status, (), output, ()))) if status.success() => Ok(Ran { output, complaints }),
+        Ok(Ok((status, _, output, ()))) if status.success() => Ok(Ran { output, complaints }),
         Ok(Ok((status, ..))) => Err(Fault { why: format!("ended with {status}"), complaints }),
         Ok(Err(fault)) => Err(Fault { complaints, ..fault }),
         Err(_) => {
@@ -93,12 +128,15 @@ pub(super) async fn run(
     }
 }
 
-/// Writes the input. A script need not read it.
-async fn feed(stdin: Option<ChildStdin>, input: &[u8]) -> Result<(), Fault> {
-    if let Some(mut stdin) = stdin {
-        let _ = stdin.write_all(input).await;
-    }
-    Ok(())
+/// Writes the input. A script need not read it. Returns what is to stay open.
+async fn feed(
+    stdin: Option<ChildStdin>,
+    input: &[u8],
+    stays_open: bool,
+) -> Result<Option<ChildStdin>, Fault> {
+    let Some(mut stdin) = stdin else { return Ok(None) };
+    let _ = stdin.write_all(input).await;
+    Ok(stays_open.then_some(stdin))
 }
 
 /// Reads the output, which must not be longer than `most`.

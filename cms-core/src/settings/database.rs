@@ -19,6 +19,8 @@ pub enum Database {
     Postgres {
         /// `postgres://user:password@host:port/name`, percent-encoded.
         url: Secret,
+        /// Seconds after which PostgreSQL ends a transaction that nobody goes on with.
+        idle_in_transaction_s: u64,
     },
 }
 
@@ -49,6 +51,10 @@ impl Settings {
         Database::Sqlite { path, synchronous: self.database.synchronous }
     }
 
+    fn postgres(&self, url: Secret) -> Database {
+        Database::Postgres { url, idle_in_transaction_s: self.database.idle_in_transaction_s }
+    }
+
     fn of_url(&self, url: &Secret) -> Result<Database, SettingsError> {
         let invalid = |rule| Err(SettingsError::invalid("database_url", rule));
         if let Some(path) = sqlite_path(url.expose()) {
@@ -65,7 +71,7 @@ impl Settings {
         }
         match url.expose().split_once("://") {
             Some(("postgres" | "postgresql", rest)) if !rest.is_empty() => {
-                Ok(Database::Postgres { url: url.clone() })
+                Ok(self.postgres(url.clone()))
             }
             _ => invalid(SCHEMES),
         }
@@ -86,9 +92,7 @@ impl Settings {
         let name = encoded(&part("db_db", &self.db_db)?);
         let password =
             self.db_pw.as_ref().map(|pw| format!(":{}", encoded(pw.expose()))).unwrap_or_default();
-        Ok(Database::Postgres {
-            url: Secret::new(format!("postgres://{user}{password}@{host}/{name}")),
-        })
+        Ok(self.postgres(Secret::new(format!("postgres://{user}{password}@{host}/{name}"))))
     }
 }
 
@@ -156,7 +160,7 @@ mod tests {
         };
         match settings.database() {
             Ok(Database::Sqlite { path, .. }) => path.display().to_string(),
-            Ok(Database::Postgres { url }) => url.expose().to_owned(),
+            Ok(Database::Postgres { url, .. }) => url.expose().to_owned(),
             Err(error) => error.to_string(),
         }
     }

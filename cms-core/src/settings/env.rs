@@ -24,8 +24,9 @@ pub fn environment() -> impl Iterator<Item = (String, String)> {
         .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)))
 }
 
-/// `webhooks.allow_http` → `CMS_WEBHOOKS__ALLOW_HTTP`.
-pub(super) fn variable(key: &str) -> String {
+/// The variable of a setting: `webhooks.allow_http` → `CMS_WEBHOOKS__ALLOW_HTTP`.
+#[must_use]
+pub fn variable(key: &str) -> String {
     format!("CMS_{}", key.to_ascii_uppercase().replace('.', "__"))
 }
 

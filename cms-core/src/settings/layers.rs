@@ -90,17 +90,14 @@ impl Layers {
         Ok(())
     }
 
-    pub(super) fn variables(
-        &mut self,
-        env: impl Iterator<Item = (String, String)>,
-    ) -> Result<(), SettingsError> {
+    pub(super) fn variables(&mut self, env: &[(String, String)]) -> Result<(), SettingsError> {
         let names: Vec<_> = self.values.iter().map(|(key, _)| env::variable(key)).collect();
-        for (name, text) in env.filter(|(name, _)| name.starts_with("CMS_")) {
-            if let Some(index) = names.iter().position(|known| *known == name) {
-                let value = env::typed(&text, &self.values[index].1.value);
-                self.set(index, value, Origin::Variable(name))?;
+        for (name, text) in env {
+            if let Some(index) = names.iter().position(|known| known == name) {
+                let value = env::typed(text, &self.values[index].1.value);
+                self.set(index, value, Origin::Variable(name.clone()))?;
             } else if !NOT_SETTINGS.contains(&name.as_str()) {
-                let near = nearest(&name, names.iter().map(String::as_str).chain(NOT_SETTINGS));
+                let near = nearest(name, names.iter().map(String::as_str).chain(NOT_SETTINGS));
                 let hint = near.map(|near| format!("; did you mean {near}?")).unwrap_or_default();
                 self.warnings.push(format!(
                     "The environment variable {name} is not a setting and was ignored{hint}"
@@ -132,7 +129,7 @@ impl Layers {
         // A default is refused only when another setting is missing. A leading "default:" would
         // mislead.
         let given = |key: &str| origin(key).filter(|origin| *origin != Origin::Default);
-        if let Some(url) = &mut settings.site_url {
+        for url in [&mut settings.site_url, &mut settings.api_url].into_iter().flatten() {
             url.truncate(url.trim_end_matches('/').len());
         }
         settings.validate().map_err(|error| error.at(given))?;

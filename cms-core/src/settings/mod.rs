@@ -27,13 +27,14 @@ pub use crate::ground::Secret;
 pub use cidr::{Cidr, NotACidr};
 pub use database::Database;
 pub use defaults::{starter_file, starter_local_file};
-pub use env::environment;
+pub use env::{environment, variable};
 pub use error::SettingsError;
 pub use layers::Loaded;
 pub use origin::{Origin, Origins, Setting};
 pub use tables::{
-    Cache, CacheStore, Commits, Dirs, Http, Limiter, LimiterStore, MAIL_KINDS, MEDIA_TYPES, Mail,
-    MailProvider, Media, Retention, Scripts, Session, SmtpTls, Synchronous, Webhooks,
+    Cache, CacheStore, Commits, Confine, Dirs, Http, Limiter, LimiterStore, MAIL_KINDS,
+    MEDIA_TYPES, Mail, MailProvider, Media, Retention, Scripts, Session, Shutdown, SmtpTls,
+    Synchronous, Webhooks,
 };
 
 /// Keys that belong in `cms.local.toml` and whose values are masked wherever they are shown.
@@ -71,6 +72,10 @@ pub struct Settings {
     /// the request's host.
     #[serde(deserialize_with = "unless_empty")]
     pub site_url: Option<String>,
+    /// Address of the service for themes and clients, without a trailing slash; a path is what a
+    /// proxy takes off. Default: [`Settings::site_url`].
+    #[serde(deserialize_with = "unless_empty")]
+    pub api_url: Option<String>,
     /// Name of the product as people read it, 1 to 64 bytes.
     pub product: String,
     /// Languages of the content, at least one; the first is the default.
@@ -97,8 +102,10 @@ pub struct Settings {
     pub dirs: Dirs,
     /// Limits of every request.
     pub http: Http,
-    /// How commits are written.
+    /// How changes are committed, and how long one may take.
     pub database: Commits,
+    /// The end of the process.
+    pub shutdown: Shutdown,
     /// The rate limiter.
     pub limiter: Limiter,
     /// The cache of replies.
@@ -154,6 +161,9 @@ pub struct Settings {
     /// The folder that they were read from; none for settings built in code.
     #[serde(skip)]
     pub folder: Option<PathBuf>,
+    /// The `CMS_` variables that they were read from, so that checks read the folder alike.
+    #[serde(skip)]
+    pub variables: Vec<(String, Secret)>,
 }
 
 impl Settings {
@@ -203,9 +213,13 @@ impl Settings {
         let mut layers = layers::Layers::new();
         layers.file(dir, "cms.toml")?;
         layers.file(dir, "cms.local.toml")?;
-        layers.variables(env)?;
+        let variables: Vec<_> = env.filter(|(name, _)| name.starts_with("CMS_")).collect();
+        layers.variables(&variables)?;
         layers.flags(flags)?;
-        layers.finish(dir)
+        let mut loaded = layers.finish(dir)?;
+        let kept = variables.into_iter().map(|(name, value)| (name, Secret::from(value)));
+        loaded.settings.variables = kept.collect();
+        Ok(loaded)
     }
 }
 

@@ -3,7 +3,7 @@
 
 use std::path::PathBuf;
 
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 
 use super::{Cidr, unless_empty};
 use crate::ground::Secret;
@@ -29,6 +29,7 @@ defaults!(
     Media = media,
     Scripts = scripts,
     Session = session,
+    Shutdown = shutdown,
     Retention = retention
 );
 
@@ -44,12 +45,22 @@ pub enum Synchronous {
     Normal,
 }
 
-/// How commits are written.
+/// How changes are committed, and how long one may take.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Commits {
     /// When SQLite reports a commit.
     pub synchronous: Synchronous,
+    /// Seconds after which PostgreSQL ends a transaction of a process that stands still, 1 to 3600.
+    pub idle_in_transaction_s: u64,
+}
+
+/// The end of the process.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Shutdown {
+    /// Seconds for which requests are served on after SIGTERM, while `/readyz` is 503; 0 to 3600.
+    pub drain_s: u64,
 }
 
 /// Folders. [`Settings::load`](super::Settings::load) joins relative ones to the site's folder.
@@ -74,6 +85,8 @@ pub struct Http {
     pub page_limit_bytes: u64,
     /// Most bytes of large replies that wait for their readers, 1 MiB to 1 TiB.
     pub unread_limit_bytes: u64,
+    /// Most bytes that the bodies of requests under way take, parsed ones included, 1 MiB to 1 TiB.
+    pub parsed_limit_bytes: u64,
     /// Largest block of headers in bytes, 8 KiB to 1 MiB.
     pub header_limit_bytes: usize,
     /// Seconds within which a request must arrive, 1 to 3600.
@@ -302,6 +315,26 @@ pub struct Scripts {
     pub max_running: usize,
     /// Most output of one run in bytes, 1 to 1 GiB.
     pub max_output_bytes: usize,
+    /// Whether a script sees its plugin's folder only.
+    pub confine: Confine,
+    /// Further paths that confined scripts may read.
+    pub read: Vec<PathBuf>,
+    /// Most bytes of address space of each process; 0: no limit.
+    pub max_memory_bytes: u64,
+    /// Most processes and threads beside those that the user has; 0: no limit.
+    pub max_processes: u64,
+}
+
+/// Whether scripts are confined by the kernel.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Confine {
+    /// As far as the kernel can.
+    Auto,
+    /// Not at all.
+    Off,
+    /// Or they do not run.
+    Require,
 }
 
 /// Logins to the backend.
@@ -336,4 +369,6 @@ pub struct Retention {
     pub submissions_days: u64,
     /// Revisions of a page, 1 to 10 000.
     pub page_revisions: u64,
+    /// Versions of a funnel, 10 to 10 000.
+    pub funnel_versions: u64,
 }

@@ -38,7 +38,7 @@ impl Settings {
     }
 
     /// Each key with whether its rule holds, and the rule's text.
-    fn rules(&self) -> [(&'static str, bool, &'static str); 35] {
+    fn rules(&self) -> [(&'static str, bool, &'static str); 37] {
         let redis = self.redis_url.is_some();
         let need_redis = "must not be \"redis\" unless redis_url is set";
         let folder = "must name a folder";
@@ -57,6 +57,11 @@ impl Settings {
                 "site_url",
                 none_or(&self.site_url, is_site),
                 "must be an address without path or slash at the end, such as https://example.org",
+            ),
+            (
+                "api_url",
+                none_or(&self.api_url, |url| is_web(url) && !url.contains(['?', '#'])),
+                "must be an address such as https://api.example.org, without a query",
             ),
             (
                 "product",
@@ -163,6 +168,11 @@ impl Settings {
                 "must name a program, such as php",
             ),
             (
+                "scripts.read",
+                self.scripts.read.iter().all(|path| path.is_absolute()),
+                "must be absolute paths, such as /opt/php",
+            ),
+            (
                 "session.idle_s",
                 self.session.idle_s <= self.session.absolute_s,
                 "must not be more than session.absolute_s",
@@ -183,13 +193,14 @@ impl Settings {
     }
 
     /// Each numeric key with its value, minimum and maximum.
-    fn ranges(&self) -> [(&'static str, u64, u64, u64); 31] {
+    fn ranges(&self) -> [(&'static str, u64, u64, u64); 37] {
         let (http, scripts, keep) = (&self.http, &self.scripts, &self.retention);
         [
             ("http.body_limit_bytes", http.body_limit_bytes as u64, 1, GIB),
             ("slow_ms", self.slow_ms, 0, 3_600_000),
             ("http.page_limit_bytes", http.page_limit_bytes, 1, GIB / 2),
             ("http.unread_limit_bytes", http.unread_limit_bytes, 1 << 20, GIB << 10),
+            ("http.parsed_limit_bytes", http.parsed_limit_bytes, 1 << 20, GIB << 10),
             ("http.header_limit_bytes", http.header_limit_bytes as u64, 8192, 1 << 20),
             ("http.request_timeout_s", http.request_timeout_s, 1, 3600),
             ("http.max_connections", http.max_connections as u64, 1, 1_000_000),
@@ -200,6 +211,8 @@ impl Settings {
                 1_000_000,
             ),
             ("http.max_streams", http.max_streams as u64, 1, 100_000),
+            ("database.idle_in_transaction_s", self.database.idle_in_transaction_s, 1, 3600),
+            ("shutdown.drain_s", self.shutdown.drain_s, 0, 3600),
             ("cache.ttl_s", self.cache.ttl_s, 1, YEAR_S),
             ("cache.max_bytes", self.cache.max_bytes, 1, GIB << 10),
             ("webhooks.timeout_s", self.webhooks.timeout_s, 1, 25),
@@ -211,6 +224,8 @@ impl Settings {
             ("scripts.timeout_s", scripts.timeout_s, 1, 3600),
             ("scripts.max_running", scripts.max_running as u64, 1, 256),
             ("scripts.max_output_bytes", scripts.max_output_bytes as u64, 1, GIB),
+            ("scripts.max_memory_bytes", scripts.max_memory_bytes, 0, GIB << 10),
+            ("scripts.max_processes", scripts.max_processes, 0, 1_000_000),
             ("session.idle_s", self.session.idle_s, 1, YEAR_S),
             ("session.absolute_s", self.session.absolute_s, 1, YEAR_S),
             ("retention.audit_days", keep.audit_days, 1, CENTURY_D),
@@ -222,6 +237,8 @@ impl Settings {
             ("retention.task_runs_days", keep.task_runs_days, 1, CENTURY_D),
             ("retention.submissions_days", keep.submissions_days, 1, CENTURY_D),
             ("retention.page_revisions", keep.page_revisions, 1, 10_000),
+            // A visit may begin with a version that was replaced in the same instant.
+            ("retention.funnel_versions", keep.funnel_versions, 10, 10_000),
         ]
     }
 }

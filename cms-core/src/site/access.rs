@@ -30,7 +30,7 @@ impl Cms {
             let act = if method == "GET" || method == "HEAD" { "_view" } else { "_edit" };
             let index = self.plugins().index();
             let mut keys = index.permissions_of(id).iter().filter(|key| key.ends_with(act));
-            return *rights == Rights::Admin || keys.any(|key| rights.may(key));
+            return *rights == Rights::Admin || keys.any(|key| rights.may_use(id, key));
         }
         let (Access::Table | Access::Checklist, Some(name)) = (access, table) else {
             return access::allows(rights, access, method, None);

@@ -30,10 +30,11 @@ use crate::{
     mail::Mails,
     media::Media,
     pages::Pages,
-    plugins::{Plugin, Plugins},
-    scripts::Scripts,
+    plugins::{Names, Plugin, Plugins},
+    scripts::{ScriptLauncher, Scripts},
     settings::{Settings, SettingsError},
     tasks::Tasks,
+    theme::Theme,
     traffic::{
         cache::Cache, idempotency::Idempotency, limiter::Limiter, origins::Origins, redis::Redis,
     },
@@ -46,11 +47,18 @@ pub struct Builder {
     clock: Clock,
     random: Random,
     plugins: Vec<Arc<dyn Plugin>>,
+    launcher: Option<ScriptLauncher>,
 }
 
 impl Builder {
     pub(super) fn new(settings: Settings) -> Self {
-        Self { settings, clock: Clock::system(), random: Random::system(), plugins: Vec::new() }
+        Self {
+            settings,
+            clock: Clock::system(),
+            random: Random::system(),
+            plugins: Vec::new(),
+            launcher: None,
+        }
     }
 
     /// Sets the clock. Tests set a fixed one.
@@ -74,6 +82,14 @@ impl Builder {
         self
     }
 
+    /// Sets the program that stands between the service and the scripts of plugins. Without it they
+    /// run with all rights of this process.
+    #[must_use]
+    pub fn script_launcher(mut self, launcher: ScriptLauncher) -> Self {
+        self.launcher = Some(launcher);
+        self
+    }
+
     /// The steps of the schema, without opening the site. `apply` makes the database when missing
     /// and brings it up to date.
     ///
@@ -86,6 +102,18 @@ impl Builder {
         let steps = db.migrate(&self.clock, apply).await;
         db.close().await;
         steps
+    }
+
+    /// The names of plugins with their owners, without opening the site.
+    ///
+    /// # Errors
+    /// `validation_failed` for settings; `unavailable` when there is no database to look at, or one
+    /// of another version.
+    pub async fn plugin_names(self) -> Result<Names> {
+        let db = Db::existing(&self.settings.database().map_err(invalid)?).await?;
+        let names = Names::load(&db).await;
+        db.close().await;
+        names
     }
 
     /// Connects, applies pending migrations and loads the plugins, making their tables. Indexes of
@@ -110,7 +138,7 @@ impl Builder {
     }
 
     async fn open_for(self, opening: Opening) -> Result<Cms> {
-        let Self { settings, clock, random, plugins } = self;
+        let Self { settings, clock, random, plugins, launcher } = self;
         settings.validate().map_err(invalid)?;
         let zone = TimeZone::get(&settings.timezone)
             .map_err(|e| Error::invalid_field("timezone", "unknown", e.to_string()))?;
@@ -150,15 +178,17 @@ impl Builder {
         let (endpoints, registry) = (Endpoints::default(), Registry::default());
         let (items, known) = (Items::new(&base, &registry), Plugins::default());
         let (reapplied, news) = watch::channel(0);
-        let scripts = Scripts::new(&base, &items, &known);
+        let scripts = Scripts::new(&base, &items, &known, launcher);
         let mail = Mails::new(&base)?;
         let funnels = Funnels::new(&base, &mail);
         let pages = Pages::new(&base, &items, &known);
         let media = Media::new(&base, &items, &pages)?;
+        let keys = Keys::new(&base, &endpoints);
         let own = own_tasks(&funnels, &media, &pages);
         let rooms = Rooms {
             audit: AuditLog::new(&base),
-            keys: Keys::new(&base, &endpoints),
+            theme: Theme::new(&base, &endpoints, &keys),
+            keys,
             accounts: Accounts::new(&base),
             limiter: Limiter::new(settings, redis.as_ref(), base.clock().clone()),
             origins: Origins::new(&base),

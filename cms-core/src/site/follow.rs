@@ -9,11 +9,13 @@ use crate::{
     Code, Error, Result,
     db::{Db, follow::Follower},
     jobs::Backoff,
-    plugins::installed,
+    plugins::{has_manifest, installed},
 };
 
 /// Pause after a lost connection.
 const PAUSE: Duration = Duration::from_millis(500);
+/// How often the folders of plugins are looked for that are gone.
+const FOLDERS: Duration = Duration::from_secs(1);
 /// Waits after plugins could not be taken into service again.
 const WAITS: Backoff = Backoff(&[1, 2, 5, 10, 30, 60]);
 
@@ -33,6 +35,14 @@ impl Cms {
         self.0.base.outbox().ring();
         self.0.base.outbox().tell();
         Ok(())
+    }
+}
+
+impl Cms {
+    /// Whether the folder of a plugin that was in service was gone and is there again.
+    fn has_lost_folder_again(&self) -> bool {
+        let plugins = &self.settings().dirs.plugins;
+        self.plugins().gone().iter().any(|id| has_manifest(&plugins.join(id)))
     }
 }
 
@@ -77,10 +87,19 @@ async fn look(site: &Weak<Rooms>) -> Result<bool> {
     Cms(rooms).catch_up().await.map(|()| true)
 }
 
-/// Takes the plugins into service again that other processes have applied or removed, until the
-/// site is dropped or closed.
+/// Takes the plugins into service again that other processes have applied or removed, and those
+/// whose folder was gone and is back, until the site is dropped or closed.
 pub(super) async fn refresh(site: Weak<Rooms>, mut reapplied: watch::Receiver<u64>) {
-    while reapplied.changed().await.is_ok() {
+    loop {
+        match timeout(FOLDERS, reapplied.changed()).await {
+            Ok(Ok(())) => {}
+            Ok(Err(_)) => return,
+            Err(_) => match site.upgrade().map(Cms) {
+                None => return,
+                Some(cms) if cms.has_lost_folder_again() => {}
+                Some(_) => continue,
+            },
+        }
         let mut tries = 0;
         while let Some(cms) = site.upgrade().map(Cms) {
             match cms.refresh_plugins().await {

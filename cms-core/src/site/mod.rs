@@ -23,12 +23,12 @@ pub use checks::{CHECKS, Check, Door, Finding, Level, Place, SealedValues, exami
 pub use reload::Difference;
 
 use crate::{
-    Actor, AuditLog, Change, Clock, Code, Error, Millis, Random, Result,
+    Actor, AuditLog, Change, Clock, Millis, Random, Result,
     access::Endpoints,
     accounts::Accounts,
     base::Base,
     content::{Registry, Tables},
-    db::{Db, Migration},
+    db::{Db, Migration, watched},
     forms::Forms,
     funnels::Funnels,
     ground::Cursors,
@@ -42,6 +42,7 @@ use crate::{
     scripts::Scripts,
     settings::Settings,
     tasks::Tasks,
+    theme::Theme,
     traffic::{cache::Cache, idempotency::Idempotency, limiter::Limiter, origins::Origins},
     webhooks::Webhooks,
 };
@@ -101,6 +102,7 @@ struct Rooms {
     forms: Forms,
     funnels: Funnels,
     webhooks: Webhooks,
+    theme: Theme,
     restarts: Restarts,
     kept: checks::kept::Kept,
 }
@@ -162,6 +164,12 @@ impl Cms {
     #[must_use]
     pub fn webhooks(&self) -> &Webhooks {
         &self.0.webhooks
+    }
+
+    /// What the build of a theme reads: variables, and the key of its server.
+    #[must_use]
+    pub fn theme(&self) -> &Theme {
+        &self.0.theme
     }
 
     /// Origins: websites whose pages may call.
@@ -312,16 +320,20 @@ impl Cms {
     /// # Errors
     /// As every write. Unwritten counters are kept.
     pub async fn flush(&self) -> Result<()> {
-        self.0.keys.flush().await
+        watched(self.0.keys.flush()).await
     }
 
     /// Removes rows older than `retention` says: replies, audit rows, runs of tasks, mails,
-    /// submissions of forms, links to drafts, events, deliveries, ended sessions. Returns the
+    /// submissions of forms, links to drafts, revisions of pages, versions of funnels, events, deliveries, ended sessions. Returns the
     /// number of rows. [`Cms::background`] calls this once a minute.
     ///
     /// # Errors
     /// As every write: the first of them. What the other rooms have to remove is gone all the same.
     pub async fn expire(&self) -> Result<u64> {
+        watched(self.remove_expired()).await
+    }
+
+    async fn remove_expired(&self) -> Result<u64> {
         let rooms = &*self.0;
         let (mut removed, mut first) = (0, None);
         // A room that cannot be cleared keeps no other from it.
@@ -338,11 +350,12 @@ impl Cms {
         note("mail", rooms.mail.expire().await);
         note("forms", rooms.forms.expire().await);
         note("pages", rooms.pages.expire().await);
-        note("funnels", rooms.funnels.sweep_deleted().await);
+        note("funnels", rooms.funnels.expire().await);
         note("webhooks", rooms.webhooks.expire().await);
         note("cache", rooms.cache.expire().await);
         note("accounts", rooms.accounts.expire().await);
         note("keys", rooms.keys.expire().await);
+        note("epochs", watched(rooms.base.db().fold_epochs()).await);
         // Removes nothing, and takes longest.
         note("inbox", rooms.funnels.tend_inbox().await.map(|()| 0));
         match first {
@@ -351,16 +364,13 @@ impl Cms {
         }
     }
 
-    /// Whether the database answers and has every migration.
+    /// Whether the database serves this site: a session can be had that may write, and every
+    /// migration is applied. `/readyz`, `cms status` and `cms doctor` ask this.
     ///
     /// # Errors
-    /// `unavailable` with the reason.
+    /// `unavailable` with the reason, within seconds.
     pub async fn ready(&self) -> Result<()> {
-        if self.db().migrations_applied().await? >= cms_migrations::ALL.len() as i64 {
-            return Ok(());
-        }
-        let why = "The database lacks migrations: run `cms migrate up`.";
-        Err(Error::new(Code::Unavailable, why))
+        self.db().ready().await
     }
 
     /// Ends runs of tasks and scripts, writes the counters and closes the database, within seconds
@@ -368,14 +378,27 @@ impl Cms {
     pub async fn close(&self) {
         self.tasks().close().await;
         self.scripts().close().await;
-        // Whoever stops the process may kill it before the mails have ended.
-        self.write_counters().await;
-        self.mail().close().await;
-        self.idempotency().close().await;
-        self.write_counters().await;
-        if tokio::time::timeout(FAREWELL, self.db().close()).await.is_err() {
+        // Asked once, so that not each of those who want to write waits for it in vain.
+        let answers = self.answers().await;
+        if answers {
+            // Whoever stops the process may kill it before the mails have ended.
+            self.write_counters().await;
+            self.mail().close().await;
+            self.idempotency().close().await;
+            self.write_counters().await;
+        } else {
+            tracing::error!("counters were not written: the database does not answer");
+        }
+        let patience = if answers { FAREWELL } else { FAREWELL / 10 };
+        if tokio::time::timeout(patience, self.db().close()).await.is_err() {
             tracing::warn!("the database was not closed in time");
         }
+    }
+
+    /// Whether the database can be written at this moment.
+    #[doc(hidden)]
+    pub async fn answers(&self) -> bool {
+        matches!(tokio::time::timeout(FAREWELL, self.ready()).await, Ok(Ok(())))
     }
 
     async fn write_counters(&self) {

@@ -9,9 +9,13 @@ use super::{
 };
 use crate::{
     Actor, Change, Code, Error, Result,
-    content::{Changes, install},
+    content::{Action, Changes, Step, install},
+    db::Lock,
     pages::widgets::WidgetChange,
-    plugins::{self, Manifest, PluginState, Problem, installed},
+    plugins::{
+        self, Manifest, Names, Problem, installed,
+        names::{self, NameKind},
+    },
     webhooks::Registered,
 };
 
@@ -62,9 +66,15 @@ impl Cms {
         let mut rows = self.rows_kept(&installed).await?;
         let is_out = |id: &str| states.iter().any(|one| one.id == id && one.manifest.is_none());
         rows.retain(|id, _| !is_out(id));
-        let beside = Taken::with(rows);
+        let beside = Taken::with(rows, Names::load(self.db()).await?);
         let mut differences = Vec::new();
-        for found in plugins::load_folder(&self.settings().dirs.plugins, &given) {
+        let folder = plugins::load_folder(&self.settings().dirs.plugins, &given);
+        let in_question = folder.iter().filter(|one| only.is_none_or(|only| only == one.id));
+        let in_question =
+            in_question.filter(|one| installed.get(&one.id).is_none_or(|before| !before.removed));
+        let manifests = in_question.filter_map(|one| one.outcome.as_ref().ok());
+        let ambiguous = beside.names.ambiguous(manifests);
+        for found in folder {
             if only.is_some_and(|only| only != found.id) {
                 continue;
             }
@@ -73,7 +83,12 @@ impl Cms {
             match &found.outcome {
                 Err(problems) => difference.problems.clone_from(problems),
                 Ok(manifest) => {
-                    self.compare(manifest, &registered, &mut difference).await?;
+                    self.compare(manifest, (&registered, &beside.names), &mut difference).await?;
+                    let exposed = installed.get(&found.id).map(|before| before.exposed(manifest));
+                    difference.problems.extend(exposed.unwrap_or_default());
+                    let problems = ambiguous.get(&found.id).cloned().unwrap_or_default();
+                    difference.problems.extend(problems);
+                    difference.problems = found.located(difference.problems);
                     let checked = self.check_rows(&beside, manifest, (false, true)).await;
                     difference.problems.extend(checked.err().map(Problem::from));
                 }
@@ -82,7 +97,7 @@ impl Cms {
         }
         for manifest in given.iter().filter(|given| only.is_none_or(|only| only == given.id)) {
             let mut difference = Difference::of(&manifest.id);
-            self.compare(manifest, &registered, &mut difference).await?;
+            self.compare(manifest, (&registered, &beside.names), &mut difference).await?;
             differences.push(difference);
         }
         if let (Some(id), true) = (only, differences.is_empty()) {
@@ -95,7 +110,7 @@ impl Cms {
     async fn compare(
         &self,
         manifest: &Manifest,
-        registered: &Registered,
+        (registered, owned): (&Registered, &Names),
         difference: &mut Difference,
     ) -> Result<()> {
         let names = manifest.webhook_events.iter().map(|event| &event.name);
@@ -104,13 +119,25 @@ impl Cms {
         difference.widgets = self.pages().widgets().differences(manifest);
         let others = self.tables().without(&manifest.id);
         let states = self.plugins().states();
-        let beside: Vec<PluginState> =
-            states.iter().filter(|state| state.id != manifest.id).cloned().collect();
+        let mut names = owned.clone();
+        for other in states.iter().filter(|state| state.id != manifest.id) {
+            other.manifest.iter().for_each(|other| names.hold(other));
+        }
         let declared = declared(manifest, &manifest.tables);
-        let clashes = [others.check_names(declared), plugins::check_names(&beside, manifest)];
-        difference.problems =
-            clashes.into_iter().filter_map(Result::err).map(Problem::from).collect();
+        difference.problems = names.clashes(manifest);
+        if difference.problems.is_empty() {
+            let reserved = others.check_names(declared).err();
+            difference.problems.extend(reserved.map(Problem::from));
+        }
         difference.changes = install::changes(self.db(), &others, declared).await?;
+        let before = states.iter().find(|state| state.id == manifest.id);
+        let before = before.and_then(|state| state.manifest.as_deref());
+        for table in before.iter().flat_map(|before| &before.tables) {
+            if !manifest.tables.iter().any(|one| one.name == table.name) {
+                let (action, table) = (Action::LeaveTable, table.name.clone());
+                difference.changes.steps.push(Step { action, table, columns: Vec::new() });
+            }
+        }
         Ok(())
     }
 
@@ -148,7 +175,8 @@ impl Cms {
         Ok(differences)
     }
 
-    /// Takes a plugin out of service until it is applied by name. Its tables and their rows stay.
+    /// Takes a plugin out of service until it is applied by name. Its tables and their rows stay;
+    /// its other names are free for other plugins. What groups hold of it allows nothing of theirs.
     /// After the commit [`Cms::refresh_plugins`] makes this process notice.
     ///
     /// # Errors
@@ -158,11 +186,46 @@ impl Cms {
             let detail = format!("{id} is part of the program, so it cannot be removed.");
             return Err(Error::new(Code::Conflict, detail));
         }
-        if installed::remove(change, id, true).await? {
-            return Ok(());
+        // Whoever takes plugins into service has it first too.
+        change.lock(Lock::SCHEMA).await?;
+        if !installed::remove(change, id, true).await? {
+            let detail = format!("No plugin {id:?} was ever in service.");
+            return Err(Error::new(Code::NotFound, detail));
         }
-        let detail = format!("No plugin {id:?} was ever in service.");
-        Err(Error::new(Code::NotFound, detail))
+        let mut free = Names::within(change).await?.beside(id, None);
+        free.retain(|(kind, _)| *kind != NameKind::Table);
+        names::release(change, id, &free).await
+    }
+
+    /// Gives up the names that a plugin owns and does not declare: all of them when it was removed.
+    /// The next plugin that declares a table of theirs gets it with its rows. Returns kinds and
+    /// names. After the commit [`Cms::refresh_plugins`] makes this process notice.
+    ///
+    /// # Errors
+    /// `not_found` when the plugin owns no name; `conflict` for a plugin that is out of service and
+    /// was not removed: it may come back.
+    pub async fn release_names(
+        &self,
+        change: &mut Change,
+        id: &str,
+    ) -> Result<Vec<(&'static str, String)>> {
+        change.lock(Lock::SCHEMA).await?;
+        let names = Names::within(change).await?;
+        if names.beside(id, None).is_empty() {
+            let detail = format!("No plugin {id:?} owns a name.");
+            return Err(Error::new(Code::NotFound, detail));
+        }
+        let manifest = self.plugins().manifest(id);
+        if manifest.is_none() && installed::comes_back(change, id).await? {
+            let detail = format!(
+                "{id} is out of service and may come back: `cms plugins remove {id}` takes it out \
+                 for good. Nothing was changed."
+            );
+            return Err(Error::new(Code::Conflict, detail));
+        }
+        let free = names.beside(id, manifest.as_deref());
+        names::release(change, id, &free).await?;
+        Ok(free.into_iter().map(|(kind, name)| (kind.name(), name)).collect())
     }
 
     /// Takes the plugins into service as the database remembers them. Changes no table.

@@ -4,14 +4,14 @@ use super::{Cms, checks};
 use crate::{
     Result, accounts, audit, change, content,
     db::{self, Dialect},
-    erasure, events, forms, funnels, keys, mail, media, pages, plugins, tasks, traffic, webhooks,
+    erasure, events, forms, funnels, keys, mail, media, pages, plugins, tasks, theme, traffic,
+    webhooks,
 };
 
 /// The statements of all modules.
 fn all(dialect: Dialect) -> Vec<db::Statement> {
     let mut all = [
         db::migrate::sql::ALL,
-        db::follow::sql::ALL,
         db::epochs::sql::ALL,
         change::sql::ALL,
         events::sql::ALL,
@@ -33,9 +33,11 @@ fn all(dialect: Dialect) -> Vec<db::Statement> {
         pages::builder::link::sql::ALL,
         media::sql::ALL,
         plugins::installed::sql::ALL,
+        plugins::names::sql::ALL,
         tasks::sql::ALL,
         forms::sql::ALL,
         erasure::sql::ALL,
+        theme::sql::ALL,
         checks::sql::ALL,
     ]
     .concat();
@@ -44,8 +46,10 @@ fn all(dialect: Dialect) -> Vec<db::Statement> {
     all.extend(webhooks::statements().concat());
     all.extend(dialect.of(&change::many::sql::MANY).all());
     all.push(dialect.of(&pages::sql::PARTS));
+    all.extend([dialect.of(&db::epochs::sql::RAISE), dialect.of(&db::ready::sql::READY)]);
     if dialect == Dialect::Postgres {
         all.extend([keys::sql::FIND_LOCKED, accounts::sessions::sql::FIND_LOCKED]);
+        all.push(db::epochs::sql::FOLD);
     }
     all
 }

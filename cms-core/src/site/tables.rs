@@ -2,7 +2,7 @@
 
 use super::{
     Cms,
-    plugins::{Opening, Taken, declared},
+    plugins::{Opening, Taken, check_id, declared},
 };
 use crate::{
     Actor, Code, Error, Result,
@@ -65,8 +65,12 @@ impl Cms {
         let mut tables = plugins::bound_tables(manifest);
         install::keep_indexes(self.db(), &mut tables).await?;
         let declared = declared(manifest, &tables);
+        check_id(&taken.states, &manifest.id)?;
+        let clashes = taken.names_but_of(&manifest.id).clashes(manifest);
+        if let Some(first) = clashes.first() {
+            return Err(resolve::load_error(first.remedy.clone()));
+        }
         taken.tables.check_names(declared)?;
-        plugins::check_names(&taken.states, manifest)?;
         self.resolve(&mut taken.tables, declared).await
     }
 

@@ -35,6 +35,7 @@ pub use self::{claim::Claimed, scheduler::Scheduler};
 use crate::{
     AuditActor, AuditEntry, Change, Code, Error, Page, Paging, Result,
     base::Base,
+    db::watched,
     ground::ListName,
     items::Items,
     jobs::{self, Running},
@@ -240,7 +241,7 @@ impl Tasks {
     /// Runs a claimed task to its end, also when nobody waits for that.
     pub fn begin(&self, claimed: Claimed) -> impl Future<Output = ()> + Send + use<> {
         let run = perform(self.0.clone(), claimed, self.0.closed.subscribe());
-        let running = tokio::spawn(run);
+        let running = tokio::spawn(watched(run));
         async move {
             // A panic of the task itself is an outcome; there is nothing else to wait for.
             let _ = running.await;

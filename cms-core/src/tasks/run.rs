@@ -8,6 +8,7 @@ use super::{State, claim::Claimed, declared::Work, outcome::Outcome, sql};
 use crate::{
     Actor, Code, Error,
     base::Base,
+    db::watched,
     jobs::{self, Lease, Stop},
     plugins::{Begin, TaskRun},
 };
@@ -79,7 +80,8 @@ async fn worked(site: &State, claimed: &Claimed) -> Outcome {
             Work::Nothing => Err(Error::internal("a task with neither handler nor script")),
         }
     };
-    match AssertUnwindSafe(work).catch_unwind().await {
+    // The lease is renewed beside it.
+    match AssertUnwindSafe(watched(work)).catch_unwind().await {
         Ok(Ok(())) => Outcome::Done,
         Ok(Err(error)) if error.code() == Code::Internal => {
             tracing::error!(?error, task = claimed.name, "a task failed");
@@ -129,7 +131,7 @@ async fn lost(base: &Base, task: i64, mut lease: Lease) {
             let held = sql::renew(&mut change, task, renewed).await?;
             change.commit().await.map(|()| held)
         };
-        match tokio::time::timeout(PATIENCE, renewal).await {
+        match tokio::time::timeout(PATIENCE, watched(renewal)).await {
             Ok(Ok(true)) => lease = renewed,
             Ok(Ok(false)) => return,
             Ok(Err(error)) => tracing::debug!(%error, "a lease was not renewed"),

@@ -91,8 +91,8 @@ impl Scheduler {
     fn take(&mut self, task: Declared) -> oneshot::Receiver<Result<bool>> {
         let (tell, told) = oneshot::channel();
         let (site, stop) = (self.site.clone(), self.stop.subscribe());
-        self.under_way.spawn(async move {
-            let (outcome, claimed) = match watched(taken(&site, task)).await {
+        self.under_way.spawn(watched(async move {
+            let (outcome, claimed) = match taken(&site, task).await {
                 Ok(claimed) => (Ok(claimed.is_some()), claimed),
                 Err(error) => (Err(error), None),
             };
@@ -101,7 +101,7 @@ impl Scheduler {
             if let Some(claimed) = claimed {
                 perform(site, claimed, stop).await;
             }
-        });
+        }));
         told
     }
 

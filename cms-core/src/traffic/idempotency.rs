@@ -13,7 +13,7 @@ use crate::{
     Actor, Change, Code, Error, Millis, Result,
     base::Base,
     crypto,
-    db::{Lock, args},
+    db::{Lock, args, watched},
     jobs,
 };
 
@@ -41,11 +41,11 @@ pub(crate) mod sql {
                   (select caller, idempotency_key from cms_idempotency \
                   where created_at <= $1 order by created_at limit 1000)";
         REMEMBER = "insert into cms_idempotency (caller, idempotency_key, fingerprint, status, \
-                    body, etag, created_at) \
-                    values ($1, $2, $3, $4, $5, $6, $7) on conflict (caller, idempotency_key) do \
+                    body, etag, created_at, rights) \
+                    values ($1, $2, $3, $4, $5, $6, $7, $10) on conflict (caller, idempotency_key) do \
                     update set fingerprint = excluded.fingerprint, \
                     status = excluded.status, body = excluded.body, etag = excluded.etag, \
-                    created_at = excluded.created_at, claim = null \
+                    created_at = excluded.created_at, claim = null, rights = excluded.rights \
                     where cms_idempotency.created_at <= $8 or (cms_idempotency.status = 0 and \
                     cms_idempotency.created_at <= $9)";
         /// A row with the status 0 says that the request is being worked on; `claim`, by whom.
@@ -58,11 +58,11 @@ pub(crate) mod sql {
         RENEW = "update cms_idempotency set created_at = $4 where caller = $1 and \
                  idempotency_key = $2 and claim = $3 and status = 0";
         KEEP = "update cms_idempotency set status = $4, body = $5, etag = $6, created_at = $7, \
-                claim = null where caller = $1 and idempotency_key = $2 and claim = $3 and \
+                claim = null, rights = $8 where caller = $1 and idempotency_key = $2 and claim = $3 and \
                 status = 0";
         RELEASE = "delete from cms_idempotency where caller = $1 and idempotency_key = $2 and \
                    claim = $3 and status = 0";
-        FIND = "select fingerprint, status, body, etag from cms_idempotency where caller = $1 and \
+        FIND = "select fingerprint, status, body, etag, rights from cms_idempotency where caller = $1 and \
                 idempotency_key = $2 and created_at > $3";
     }
 }
@@ -82,6 +82,8 @@ pub struct Remember {
     pub body: Option<String>,
     /// Entity tag of the reply.
     pub etag: Option<String>,
+    /// A digest of the caller's rights, which decided what the reply shows.
+    pub rights: String,
 }
 
 /// The kept reply to an earlier request.
@@ -95,10 +97,12 @@ pub struct Remembered {
     pub body: Option<String>,
     /// Its entity tag.
     pub etag: Option<String>,
+    /// A digest of the rights that its caller had; None: nobody knows.
+    pub rights: Option<String>,
 }
 
-/// Fingerprint, status, body, entity tag.
-type Kept = (String, i64, Option<String>, Option<String>);
+/// Fingerprint, status, body, entity tag, rights.
+type Kept = (String, i64, Option<String>, Option<String>, Option<String>);
 
 /// The refusal of a request that another one with its `Idempotency-Key` came before.
 #[doc(hidden)]
@@ -130,11 +134,11 @@ impl Claim {
     pub async fn keep(mut self, reply: Remember) {
         self.is_over = true;
         // A task of its own, which goes on when nobody waits.
-        let kept = tokio::spawn(async move {
+        let kept = tokio::spawn(watched(async move {
             if let Err(error) = self.persist(reply).await {
                 tracing::warn!(%error, "a reply is not kept: a repetition may do its work again");
             }
-        });
+        }));
         let _ = tokio::time::timeout(COURTESY, kept).await;
     }
 
@@ -160,7 +164,7 @@ impl Claim {
         let mut change = self.base.change(Actor::System).await?;
         let (status, now) = (i64::from(reply.status), change.now());
         let (body, etag) = (reply.body.clone(), reply.etag.clone());
-        let args = args![caller, key, token, status, body, etag, now];
+        let args = args![caller, key, token, status, body, etag, now, reply.rights.clone()];
         match change.run(sql::KEEP, args).await? {
             0 => Err(in_progress()),
             _ => change.commit().await,
@@ -172,8 +176,8 @@ impl Claim {
         // Side by side: the work may hold the one writer.
         tokio::select! {
             biased;
-            done = work => done,
-            never = self.renew() => match never {},
+            done = watched(work) => done,
+            never = watched(self.renew()) => match never {},
         }
     }
 
@@ -210,7 +214,7 @@ impl Drop for Claim {
         }
         let (base, (caller, key, token)) = (self.base.clone(), std::mem::take(&mut self.of));
         let Ok(runtime) = tokio::runtime::Handle::try_current() else { return };
-        runtime.spawn(async move {
+        runtime.spawn(watched(async move {
             let released = async {
                 let mut change = base.change(Actor::System).await?;
                 change.run(sql::RELEASE, args![caller, key, token]).await?;
@@ -219,7 +223,7 @@ impl Drop for Claim {
             if let Err(error) = released.await {
                 tracing::debug!(%error, "a request that ended without a reply is not released");
             }
-        });
+        }));
     }
 }
 
@@ -265,11 +269,12 @@ impl Idempotency {
     pub async fn remembered(&self, caller: &str, key: &str) -> Result<Option<Remembered>> {
         let found: Option<Kept> =
             self.base.db().optional(sql::FIND, args![caller, key, self.horizon()]).await?;
-        Ok(found.map(|(fingerprint, status, body, etag)| Remembered {
+        Ok(found.map(|(fingerprint, status, body, etag, rights)| Remembered {
             fingerprint,
             status: u16::try_from(status).unwrap_or(200),
             body,
             etag,
+            rights,
         }))
     }
 
@@ -333,7 +338,7 @@ impl Idempotency {
     // For cms-http, as above.
     #[doc(hidden)]
     pub async fn remember(&self, change: &mut Change, reply: Remember) -> Result<()> {
-        let Remember { caller, key, fingerprint, status, body, etag } = reply;
+        let Remember { caller, key, fingerprint, status, body, etag, rights } = reply;
         let args = args![
             caller,
             key,
@@ -343,7 +348,8 @@ impl Idempotency {
             etag,
             change.now(),
             self.horizon(),
-            change.now() - LEASE_MS
+            change.now() - LEASE_MS,
+            rights
         ];
         match change.run(sql::REMEMBER, args).await? {
             0 => Err(in_progress()),

@@ -1,5 +1,7 @@
 //! Bodies: replies that are whole or streamed, and requests read within limits.
 
+mod json;
+mod memory;
 mod read;
 mod upload;
 
@@ -14,6 +16,8 @@ use cms_core::{Error, Result};
 use futures_util::{StreamExt as _, stream::BoxStream};
 use http_body::{Frame, SizeHint};
 
+pub use json::Unparsed;
+pub(crate) use memory::Memory;
 pub(crate) use read::read;
 pub use upload::Upload;
 pub(crate) use upload::{Limits, Source};

@@ -2,22 +2,30 @@
 
 use std::{pin::pin, time::Duration};
 
-use bytes::{Buf as _, BufMut as _, Bytes, BytesMut};
+use bytes::{Buf as _, BufMut as _, Bytes};
 use cms_core::{Code, Error, Result};
 use http_body_util::BodyExt as _;
 
+use super::Memory;
+
+/// Once this part of an announced body has come, room is made for all of it.
+const PART_OF_ANNOUNCED: usize = 8;
+
 /// Reads a request's body: at most `limit` bytes within `time`. Parts are added up as they come,
-/// however small: keeping them would cost many times what they hold.
-pub(crate) async fn read<B>(body: B, limit: usize, time: Duration) -> Result<Bytes>
+/// however small: keeping them would cost many times what they hold. Room is taken from `memory`
+/// as parts come, not when they are announced: nobody blocks others by announcing.
+pub(crate) async fn read<B>(body: B, limit: usize, time: Duration, memory: &Memory) -> Result<Bytes>
 where
     B: http_body::Body,
     B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
 {
     let too_large =
         || Error::new(Code::PayloadTooLarge, format!("The body is larger than {limit} bytes."));
-    if body.size_hint().lower() > limit as u64 {
+    let announced = body.size_hint();
+    if announced.lower() > limit as u64 {
         return Err(too_large());
     }
+    let announced = announced.exact().and_then(|bytes| usize::try_from(bytes).ok());
     let late = |_| {
         Error::new(
             Code::Timeout,
@@ -26,16 +34,24 @@ where
     };
     let whole = async {
         let mut body = pin!(body);
-        let mut whole = BytesMut::new();
+        let mut whole = Vec::new();
         while let Some(frame) = body.frame().await {
             let broken = |why| Error::new(Code::BadJson, "The body broke off.").caused_by(why);
             let Ok(part) = frame.map_err(broken)?.into_data() else { continue };
-            if part.remaining() > limit - whole.len() {
+            let (room, length) = (whole.capacity(), whole.len() + part.remaining());
+            if length > limit {
                 return Err(too_large());
+            }
+            if length > room {
+                // Growing step by step would leave pieces behind it.
+                let whole_comes = announced.filter(|all| length >= all / PART_OF_ANNOUNCED);
+                let wanted = whole_comes.unwrap_or((2 * room).min(limit)).max(length);
+                memory.take((wanted - room) as u64)?;
+                whole.reserve_exact(wanted - whole.len());
             }
             whole.put(part);
         }
-        Ok(whole.freeze())
+        Ok(Bytes::from(whole))
     };
     tokio::time::timeout(time, whole).await.map_err(late)?
 }
@@ -50,6 +66,11 @@ mod tests {
     use http_body_util::StreamBody;
 
     use super::*;
+    use crate::budget::Budget;
+
+    fn memory(most: u64) -> Memory {
+        Memory::of(Budget::new(most).share(Some(1)))
+    }
 
     /// A byte that tells how many of its kind there are.
     struct Byte {
@@ -84,9 +105,46 @@ mod tests {
             StreamBody::new(stream::iter(parts))
         };
         let time = Duration::from_secs(60);
-        assert_eq!(read(body(1000), 1000, time).await.expect("a body").len(), 1000);
-        let refused = read(body(1001), 1000, time).await.expect_err("too long");
+        let memory = &memory(0);
+        assert_eq!(read(body(1000), 1000, time, memory).await.expect("a body").len(), 1000);
+        let refused = read(body(1001), 1000, time, memory).await.expect_err("too long");
         assert_eq!(refused.code(), Code::PayloadTooLarge);
-        assert_eq!(read(body(0), 0, time).await.expect("a body").len(), 0);
+        assert_eq!(read(body(0), 0, time, memory).await.expect("a body").len(), 0);
+    }
+
+    #[tokio::test]
+    async fn room_is_taken_for_what_comes() {
+        const PART: usize = 64 << 10;
+        let budget = Budget::new(16 * PART as u64);
+        let of = |network| Memory::of(budget.share(Some(network)));
+        let body = |parts: usize| {
+            let part = || Ok::<_, Infallible>(Frame::data(Bytes::from(vec![b' '; PART])));
+            StreamBody::new(stream::iter((0..parts).map(move |_| part())))
+        };
+        let time = Duration::from_secs(60);
+        let read = async |parts, memory: &Memory| read(body(parts), 8 * PART, time, memory).await;
+        // A quarter of the budget, of which others hold some.
+        let (first, second) = (of(1), of(1));
+        assert!(read(2, &first).await.is_ok());
+        let refused = read(3, &second).await.expect_err("more than a quarter");
+        assert_eq!((refused.code(), refused.retry_after_s()), (Code::Unavailable, Some(1)));
+        assert!(read(4, &of(2)).await.is_ok(), "another network");
+        drop((first, second));
+        assert!(read(8, &of(1)).await.is_ok(), "alone, as large as bodies may be");
+        assert!(budget.is_unused());
+    }
+
+    #[test]
+    fn small_bodies_are_not_counted() {
+        let budget = Budget::new(1 << 20);
+        let large = Memory::of(budget.share(None));
+        large.take(1 << 20).expect("room");
+        let small: Vec<_> = (0..1000).map(|_| Memory::of(budget.share(Some(1)))).collect();
+        assert!(small.iter().all(|memory| memory.take(16 << 10).is_ok()));
+        assert!(small.iter().all(|memory| memory.take(1).is_err()), "no longer small");
+        drop(large);
+        assert!(small[0].take(1).is_ok() && !budget.is_unused());
+        drop(small);
+        assert!(budget.is_unused());
     }
 }

@@ -13,7 +13,7 @@ use futures_util::{StreamExt as _, stream};
 use http_body_util::BodyExt as _;
 use tokio::{sync::mpsc, time::Instant};
 
-use super::Parts;
+use super::{Memory, Parts};
 
 /// Slower bodies are refused, however large they may be.
 const BYTES_A_SECOND: u64 = 16 << 10;
@@ -25,6 +25,8 @@ pub struct Upload {
     pub(crate) content_type: String,
     /// Where files may lie until they are taken.
     pub(crate) folder: PathBuf,
+    /// What is kept of it besides files.
+    pub(crate) memory: Memory,
 }
 
 /// What an upload is held to.
@@ -51,6 +53,7 @@ impl Upload {
         limits: Limits,
         content_type: &str,
         folder: &Path,
+        memory: Memory,
     ) -> (Self, Source<B>) {
         // The next part is read only when this one was taken.
         let (sender, mut receiver) = mpsc::channel(1);
@@ -64,7 +67,7 @@ impl Upload {
         });
         let parts = stream::iter(refusal).chain(parts).boxed();
         let (content_type, folder) = (content_type.to_owned(), folder.to_owned());
-        (Self { parts, content_type, folder }, Source { body, limits, sender })
+        (Self { parts, content_type, folder, memory }, Source { body, limits, sender })
     }
 }
 

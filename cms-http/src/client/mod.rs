@@ -18,7 +18,7 @@ use serde_json::Value as Json;
 pub use ask::Ask;
 pub use credential::Credential;
 pub use follow::{Following, Happened};
-pub use remote::{address, transport};
+pub use remote::{Sign, Wait, address, transport};
 pub use stream::Parts;
 pub use upload::Outgoing;
 
@@ -187,7 +187,19 @@ impl Client {
     /// [`ClientError::Unexpected`] for an address that is not http(s), or a credential that cannot
     /// stand in a header.
     pub fn remote(url: &str, credential: &Credential) -> Result<Self, ClientError> {
-        Remote::new(url, credential).map(Self::Remote)
+        Self::remote_within(url, credential, Wait::default())
+    }
+
+    /// As [`Client::remote`], with another wait for replies.
+    ///
+    /// # Errors
+    /// As [`Client::remote`].
+    pub fn remote_within(
+        url: &str,
+        credential: &Credential,
+        wait: Wait,
+    ) -> Result<Self, ClientError> {
+        Remote::new(url, credential, wait).map(Self::Remote)
     }
 
     /// Makes the call. When the limiter refuses, waits as long as it says and tries again, a few

@@ -8,8 +8,28 @@ use super::{Ask, ClientError, Credential, Outcome, finite, outcome};
 
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 const TIMEOUT: Duration = Duration::from_secs(60);
+/// After so long, a wait has a sign.
+const SIGN_AFTER: Duration = Duration::from_secs(1);
 /// A reply that is larger is not one of this service's.
 const MAX_REPLY_BYTES: usize = 64 << 20;
+
+/// Shows that the address is waited for, until what it returns is dropped.
+pub type Sign = Arc<dyn Fn(&str) -> Box<dyn Send> + Send + Sync>;
+
+/// How long a site is waited for.
+#[derive(Clone)]
+pub struct Wait {
+    /// The longest wait for a whole reply.
+    pub timeout: Duration,
+    /// What is called after a second.
+    pub sign: Option<Sign>,
+}
+
+impl Default for Wait {
+    fn default() -> Self {
+        Self { timeout: TIMEOUT, sign: None }
+    }
+}
 
 /// A connection pool to one service.
 #[derive(Clone)]
@@ -17,19 +37,20 @@ pub struct Remote {
     http: reqwest::Client,
     base: String,
     shown: Option<(HeaderName, HeaderValue)>,
+    sign: Option<Sign>,
 }
 
 impl Remote {
-    pub(super) fn new(url: &str, credential: &Credential) -> Result<Self, ClientError> {
+    pub(super) fn new(url: &str, credential: &Credential, wait: Wait) -> Result<Self, ClientError> {
         let (base, shown) = (address(url)?, credential.header()?);
         let transport = if is_loopback(&base) { transport()?.no_proxy() } else { transport()? };
         let http = transport
             .user_agent(concat!("cms/", env!("CARGO_PKG_VERSION")))
-            .connect_timeout(CONNECT_TIMEOUT)
-            .timeout(TIMEOUT)
+            .connect_timeout(CONNECT_TIMEOUT.min(wait.timeout))
+            .timeout(wait.timeout)
             .build()
             .map_err(|e| ClientError::Unexpected(e.to_string()))?;
-        Ok(Self { http, base, shown })
+        Ok(Self { http, base, shown, sign: wait.sign })
     }
 
     /// A stream, which may last for a day.
@@ -58,7 +79,14 @@ impl Remote {
     }
 
     pub(super) async fn send(&self, ask: &Ask) -> Result<Outcome, ClientError> {
-        self.answer(self.request(ask)).await
+        let answer = self.answer(self.request(ask));
+        let Some(sign) = &self.sign else { return answer.await };
+        tokio::pin!(answer);
+        if let Ok(answer) = tokio::time::timeout(SIGN_AFTER, &mut answer).await {
+            return answer;
+        }
+        let _shown = sign(&self.base);
+        answer.await
     }
 
     /// A body that comes part by part, which may take a day.

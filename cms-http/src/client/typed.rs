@@ -77,6 +77,17 @@ impl Answer {
     }
 }
 
+impl Answer {
+    /// The id and the secret in a reply to a caller who may write but not read. Only this reply
+    /// holds the secret.
+    #[must_use]
+    pub fn only_secret(&self) -> Option<(Json, String)> {
+        let body: Data<Json> = serde_json::from_str(&self.body).ok()?;
+        let secret = ["key", "secret"].iter().find_map(|name| body.data.get(name)?.as_str());
+        Some((self.only_id()?, secret?.to_owned()))
+    }
+}
+
 impl Client {
     /// Calls an operation. As [`Client::send`], with types.
     ///

@@ -56,6 +56,8 @@ pub(super) async fn lookup<'v>(
     if !rules.may_keep(&request.path) {
         return Ok(None);
     }
+    // After a write by this process others would not know the reply by this process's own numbers.
+    let _ = cms.db().read_epochs(Some(tables)).await;
     let host = request.headers.get(header::HOST).and_then(|host| host.to_str().ok());
     // Its links begin with the site's own address, whatever the host.
     let is_same = request.path == SITEMAP && cms.settings().site_url.is_some();

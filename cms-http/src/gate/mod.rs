@@ -31,6 +31,7 @@ use std::sync::OnceLock;
 use cms_core::{Cms, Code, Error, Result};
 use tokio::sync::OwnedSemaphorePermit;
 
+use content::Sent;
 pub(crate) use findings::Findings;
 pub(crate) use visit::Visit;
 
@@ -102,12 +103,12 @@ where
 {
     let caller = &found.caller;
     let (sent, demand) = if content::names_target(visit) && rights::may_act(visit, caller) {
-        let sent = content::read(cms, visit, body).await?;
+        let sent = content::read(cms, kept, visit, body).await?;
         let demand = rights::judge(cms, visit, caller, sent.named())?;
         (sent, demand)
     } else {
         let demand = rights::judge(cms, visit, caller, Named::default())?;
-        (content::read(cms, visit, body).await?, demand)
+        (content::read(cms, kept, visit, body).await?, demand)
     };
 
     let (route, operation) = visit.operation()?;
@@ -118,11 +119,14 @@ where
         return Err(Error::new(Code::MethodNotAllowed, detail));
     };
     let ticket = idempotency::ticket(cms, &visit.request, caller.repeats_as(), sent.bytes())?;
+    let Sent { raw, content, source, memory } = sent;
+    drop(raw);
     let call = Call {
         cms,
         metrics: &kept.metrics,
         replies: &kept.replies,
         streams: &kept.streams,
+        stopping: &kept.stopping,
         client: visit.client,
         request: &visit.request,
         found: caller,
@@ -135,14 +139,13 @@ where
         declared: &visit.declared.operations,
         demand_of: rights::demand_of,
         repetition: ticket,
+        memory,
         endpoint: route.endpoint,
     };
     if let Some(ticket) = &call.repetition
-        && let Some(reply) = Box::pin(ticket.earlier_reply(cms)).await?
+        && let Some(earlier) = Box::pin(ticket.earlier_reply(cms)).await?
     {
-        // The body may have taken its time.
-        call.judge_again().await?;
-        return Ok(reply);
+        return call.again_shown(earlier).await;
     }
     // Before a fill that others may wait for.
     let turn = turn(kept, visit).await?;
@@ -155,8 +158,8 @@ where
             kept.replies.get(cms, lookup, || (operation.handler)(&call, Content::Empty)).await
         }
         None => {
-            let handled = (operation.handler)(&call, sent.content);
-            match sent.source {
+            let handled = (operation.handler)(&call, content);
+            match source {
                 Some(source) => Box::pin(source.feed(handled)).await,
                 None => handled.await,
             }
@@ -168,8 +171,7 @@ where
         && let Some(ticket) = &call.repetition
         && let Some(first) = Box::pin(ticket.earlier_reply(cms)).await?
     {
-        call.judge_again().await?;
-        return Ok(first);
+        return call.again_shown(first).await;
     }
     if refused_as == Some(Code::MethodNotAllowed) {
         found.allow = Some("GET, HEAD".to_owned());

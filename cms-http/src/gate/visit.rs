@@ -88,6 +88,11 @@ impl Visit {
         }
     }
 
+    /// The client's address, where the request came over a network.
+    pub(crate) fn known_client(&self) -> Option<IpAddr> {
+        self.client.is_known.then_some(self.client.address)
+    }
+
     pub(crate) fn is_by_operator(&self) -> bool {
         self.way == Way::Operator
     }

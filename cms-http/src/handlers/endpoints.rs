@@ -26,10 +26,7 @@ pub(crate) async fn answer(call: &Call<'_>, content: Content) -> Result<Reply> {
     if plugin.tables.iter().any(|table| table.name == name) {
         return records(call, name, call.request.parameter("id")).await?.reply(call.answers);
     }
-    let body = match content {
-        Content::Json(json) => json,
-        _ => Json::Null,
-    };
+    let body = content.json()?.unwrap_or_default();
     let asked = EndpointCall {
         method: method(call),
         query: call.request.query.clone(),

@@ -16,13 +16,14 @@ use crate::{
     call::Call,
     success::Success,
     wire::{
-        Deferred, Done, Octets,
+        Deferred, Done, Early, Octets,
+        formfunnel::OfVisit,
         parameters::{AnyQuery, NoQuery},
     },
 };
 
-/// Bytes of a beacon that are read.
-const BEACON: usize = 64 << 10;
+/// Bytes of a beacon that are read: browsers send little more than the session.
+const BEACON: usize = 16 << 10;
 /// Characters of a session's uuid.
 const UUID: usize = 36;
 
@@ -59,10 +60,11 @@ fn plain(host: &str) -> Option<String> {
 pub(crate) async fn step(
     call: &Call<'_>,
     _: NoQuery,
-    body: AnswerStep,
+    body: Early<OfVisit, AnswerStep>,
 ) -> Result<Success<Stepped>> {
     let funnels = call.cms.funnels();
-    let visit = funnels.visit(&body.session_uuid).await?;
+    let visit = async |of: OfVisit| funnels.visit(&of.session_uuid).await;
+    let (visit, body) = body.find(visit).await?;
     let mut change = call.change().await?;
     let stepped = funnels.step(&mut change, &visit, &body).await?;
     commit(call, change, stepped).await
@@ -86,10 +88,11 @@ async fn commit<T: Serialize>(
 pub(crate) async fn complete(
     call: &Call<'_>,
     _: NoQuery,
-    body: CompleteVisit,
+    body: Early<OfVisit, CompleteVisit>,
 ) -> Result<Success<Completed>> {
     let funnels = call.cms.funnels();
-    let visit = funnels.visit(&body.session_uuid).await?;
+    let visit = async |of: OfVisit| funnels.visit(&of.session_uuid).await;
+    let (visit, body) = body.find(visit).await?;
     let mut change = call.change().await?;
     let completed = funnels.complete(&mut change, &visit, &body).await?;
     commit(call, change, completed).await

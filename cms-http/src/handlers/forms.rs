@@ -14,8 +14,8 @@ use crate::{
     reply::{csv, save_as::attachment},
     success::Success,
     wire::{
-        Data, Done, OneOrPage, Text,
-        forms::{Exported, WhichSubmissions},
+        Data, Done, Early, OneOrPage, Text,
+        forms::{Exported, OfForm, WhichSubmissions},
         parameters::{ById, NoQuery},
     },
 };
@@ -23,11 +23,13 @@ use crate::{
 pub(crate) async fn submit(
     call: &Call<'_>,
     _: NoQuery,
-    answered: Answered,
+    answered: Early<OfForm, Answered>,
 ) -> Result<Success<Data<Received>>> {
-    let judged = call.cms.forms().judge(answered).await?;
+    let forms = call.cms.forms();
+    let (form, answered) = answered.find(async |of: OfForm| forms.active(&of.form).await).await?;
+    let judged = forms.judge(form, answered)?;
     let mut change = call.change().await?;
-    let data = call.cms.forms().receive(&mut change, judged).await?;
+    let data = forms.receive(&mut change, judged).await?;
     call.commit(change, Data { data }, false).await
 }
 

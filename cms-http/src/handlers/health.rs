@@ -1,5 +1,7 @@
 //! `/healthz`, `/readyz`, `/metrics`, `/api/backend/status`
 
+use std::sync::atomic::Ordering;
+
 use cms_core::{Code, Error, Result};
 
 use crate::{
@@ -7,16 +9,18 @@ use crate::{
     wire::{
         Data, Text,
         health::{Alive, Findings, Ready},
-        pages::Anything,
-        parameters::NoQuery,
+        parameters::{AnyQuery, NoQuery},
     },
 };
 
-pub(crate) async fn alive(_: &Call<'_>, _: Anything) -> Result<Data<Alive>> {
+pub(crate) async fn alive(_: &Call<'_>, _: AnyQuery) -> Result<Data<Alive>> {
     Ok(Data { data: Alive { status: "ok".to_owned(), version: cms_core::VERSION.to_owned() } })
 }
 
-pub(crate) async fn ready(call: &Call<'_>, _: Anything) -> Result<Data<Ready>> {
+pub(crate) async fn ready(call: &Call<'_>, _: AnyQuery) -> Result<Data<Ready>> {
+    if call.stopping.load(Ordering::Relaxed) {
+        return Err(Error::new(Code::Unavailable, "The service is stopping."));
+    }
     call.cms.ready().await?;
     let webhooks = call.cms.webhooks();
     let waiting = call.cms.mail().waiting().await.ok();
@@ -45,7 +49,7 @@ pub(crate) async fn status(call: &Call<'_>, _: NoQuery) -> Result<Data<Findings>
 }
 
 /// For loopback and `metrics_allow` only: how much a site is used is nobody else's business.
-pub(crate) async fn metrics(call: &Call<'_>, _: Anything) -> Result<Text> {
+pub(crate) async fn metrics(call: &Call<'_>, _: AnyQuery) -> Result<Text> {
     let (client, settings) = (call.client, call.cms.settings());
     let near = client.is_known && client.address.is_loopback() && !is_forwarded(call);
     if !near && !settings.metrics_allow.iter().any(|network| network.contains(client.address)) {

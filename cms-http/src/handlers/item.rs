@@ -7,7 +7,7 @@ use cms_core::{
     items::{IfMatch, Query, Written},
 };
 use http::header;
-use serde_json::Value as Json;
+use serde_json::{Map, Value as Json};
 
 use crate::{
     call::Call,
@@ -133,6 +133,9 @@ pub(crate) async fn update(
     let items = call.cms.items();
     items.table(&table)?;
     let (body, if_match) = (body.object()?, if_match(call)?);
+    if call.demand.bounds(call.request, call.caller()).record {
+        names_itself(call, &table, &id, body).await?;
+    }
     let mut change = call.change().await?;
     call.admit_columns(&table, Act::Update, body.keys())?;
     let written =
@@ -178,19 +181,45 @@ fn only_id(written: Written) -> Result<String> {
     serde_json::to_string(&OnlyId { id: written.key }).map_err(Error::internal)
 }
 
+/// Refuses, before any other record is looked at, what would make another record of this one: the
+/// refusal of a reference or of a second id would tell which records there are.
+async fn names_itself(
+    call: &Call<'_>,
+    table: &str,
+    id: &str,
+    body: &Map<String, Json>,
+) -> Result<()> {
+    let items = call.cms.items();
+    let known = items.table(table)?;
+    let named: Vec<&str> =
+        body.keys().map(String::as_str).filter(|column| known.identifies(column)).collect();
+    if named.is_empty() {
+        return Ok(());
+    }
+    let query = Query::parse([("fields", named.join(",").as_str())])?;
+    let record = items.get(table, id, &query).await?;
+    let record: Json = serde_json::from_str(&record).map_err(Error::internal)?;
+    let text = |value: &Json| value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+    match named.iter().find(|column| text(&body[**column]) != text(&record[**column])) {
+        None => Ok(()),
+        Some(column) => Err(for_this_alone(column)),
+    }
+}
+
 /// A right to one record is no right to make another record of it, nor a version of another.
 fn stays(table: &content::Table, written: &Written) -> Result<()> {
     let moved = written.changed.iter().find(|column| table.identifies(column));
     match moved {
         None => Ok(()),
-        Some(column) => {
-            let detail = format!(
-                "The key's right is for this record alone: it cannot change {column}. Nothing was \
-                 changed."
-            );
-            Err(Error::new(Code::ApiKeyForbidden, detail))
-        }
+        Some(column) => Err(for_this_alone(column)),
     }
+}
+
+fn for_this_alone(column: &str) -> Error {
+    let detail = format!(
+        "The key's right is for this record alone: it cannot change {column}. Nothing was changed."
+    );
+    Error::new(Code::ApiKeyForbidden, detail)
 }
 
 /// Which entry of a batch is wrong; all others are not written either.

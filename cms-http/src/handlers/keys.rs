@@ -37,7 +37,7 @@ pub(crate) async fn create(
     let mut change = call.change_of_keys().await?;
     let held = call.caller().rights(call.cms);
     let (key, value) = call.cms.keys().create(&mut change, &held, new).await?;
-    call.commit(change, shown_once(key, &value), true).await
+    call.commit(change, shown_once(call, key, &value)?, true).await
 }
 
 pub(crate) async fn update(
@@ -67,12 +67,18 @@ pub(crate) async fn rotate(
     let held = call.caller().rights(call.cms);
     let rotated = call.cms.keys().rotate(&mut change, &held, which.id, grace.grace_s).await?;
     let (key, value) = rotated;
-    call.commit(change, shown_once(key, &value), true).await
+    call.commit(change, shown_once(call, key, &value)?, true).await
 }
 
 /// The only replies that hold the value of a key.
-fn shown_once(record: ApiKey, value: &PlainKey) -> Data<ShownKey> {
-    Data { data: ShownKey { record, key: value.expose().to_owned() } }
+pub(super) fn shown_once(
+    call: &Call<'_>,
+    record: ApiKey,
+    value: &PlainKey,
+) -> Result<Success<Data<ShownKey>>> {
+    let (id, value) = (record.id, value.expose());
+    let data = ShownKey { record, key: value.to_owned() };
+    call.shown_once(KEYS, id, Data { data }, ("key", value))
 }
 
 pub(crate) async fn endpoints(call: &Call<'_>, asked: Listing) -> Result<Page<Grantable>> {

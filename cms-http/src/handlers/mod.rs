@@ -29,6 +29,7 @@ pub(crate) mod script;
 pub(crate) mod stream;
 pub(crate) mod tables;
 pub(crate) mod tasks;
+pub(crate) mod theme;
 pub(crate) mod user_groups;
 pub(crate) mod users;
 pub(crate) mod webhooks;

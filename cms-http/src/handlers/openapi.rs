@@ -5,9 +5,9 @@ use cms_core::Result;
 use crate::{
     call::Call,
     openapi,
-    wire::{openapi::Document, pages::Anything},
+    wire::{openapi::Document, parameters::NoQuery},
 };
 
-pub(crate) async fn read(call: &Call<'_>, _: Anything) -> Result<Document> {
+pub(crate) async fn read(call: &Call<'_>, _: NoQuery) -> Result<Document> {
     Ok(Document(openapi::document(call)))
 }

@@ -13,7 +13,8 @@ use crate::{
     wire::{
         Data, OneOrPage, Record, Text,
         envelope::Meta,
-        pages::{Anything, DraftLink, Wanted, WhichFile, WhichMenu},
+        pages::{DraftLink, Wanted, WhichFile, WhichMenu},
+        parameters::NoQuery,
     },
 };
 
@@ -63,7 +64,7 @@ pub(crate) async fn menu(
     Success::from(Data { data }).tagged()
 }
 
-pub(crate) async fn settings(call: &Call<'_>, _: Anything) -> Result<Success<Data<Record>>> {
+pub(crate) async fn settings(call: &Call<'_>, _: NoQuery) -> Result<Success<Data<Record>>> {
     Success::data(&call.cms.pages().settings().await?).tagged()
 }
 

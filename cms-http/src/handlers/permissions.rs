@@ -2,7 +2,7 @@
 
 use cms_core::{
     Result,
-    access::{AREAS, keys_of},
+    access::{AREAS, CORE, keys_of},
 };
 
 use super::by_name;
@@ -10,9 +10,6 @@ use crate::{
     call::Call,
     wire::{Page, parameters::Listing, permissions::Permission},
 };
-
-/// The owner of the built-in areas.
-const CORE: &str = "core";
 
 pub(crate) async fn list(call: &Call<'_>, asked: Listing) -> Result<Page<Permission>> {
     let index = call.cms.plugins().index();

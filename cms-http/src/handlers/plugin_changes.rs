@@ -1,4 +1,4 @@
-//! `/api/backend/plugins/diff`, `apply` and `remove`
+//! `/api/backend/plugins/diff`, `apply`, `remove` and `release`
 
 use cms_core::{AuditEntry, Difference, Error, Result};
 
@@ -7,8 +7,8 @@ use crate::{
     success::Success,
     wire::{
         Data, Done,
-        pages::Anything,
-        plugin_changes::{Applied, ChangeState, PluginChanges, Removed, Which},
+        parameters::NoQuery,
+        plugin_changes::{Applied, ChangeState, FreeName, PluginChanges, Released, Removed, Which},
     },
 };
 
@@ -19,7 +19,7 @@ pub(crate) async fn diff(call: &Call<'_>, which: Which) -> Result<Data<Vec<Plugi
 
 pub(crate) async fn apply(
     call: &Call<'_>,
-    _: Anything,
+    _: NoQuery,
     asked: Applied,
 ) -> Result<Success<Data<Vec<PluginChanges>>>> {
     if !asked.accept_loss.is_empty() {
@@ -39,12 +39,27 @@ pub(crate) async fn apply(
     call.commit(call.change().await?, Data { data: done }, false).await
 }
 
-pub(crate) async fn remove(call: &Call<'_>, _: Anything, asked: Removed) -> Result<Success<Done>> {
+pub(crate) async fn remove(call: &Call<'_>, _: NoQuery, asked: Removed) -> Result<Success<Done>> {
     let mut change = call.change().await?;
     call.cms.remove_plugin(&mut change, &asked.plugin).await?;
     let id = &asked.plugin;
     change.audit(AuditEntry { action: "remove", table: "plugins", id, columns: &[] }).await?;
     let done = call.commit(change, Done, false).await?;
+    call.cms.refresh_plugins().await?;
+    Ok(done)
+}
+
+pub(crate) async fn release(
+    call: &Call<'_>,
+    _: NoQuery,
+    asked: Released,
+) -> Result<Success<Data<Vec<FreeName>>>> {
+    let mut change = call.change().await?;
+    let id = &asked.plugin;
+    let free = call.cms.release_names(&mut change, id).await?;
+    change.audit(AuditEntry { action: "release", table: "plugins", id, columns: &[] }).await?;
+    let free = free.into_iter().map(|(kind, name)| FreeName { kind: kind.to_owned(), name });
+    let done = call.commit(change, Data { data: free.collect() }, false).await?;
     call.cms.refresh_plugins().await?;
     Ok(done)
 }

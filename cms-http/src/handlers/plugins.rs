@@ -52,7 +52,8 @@ fn info(call: &Call<'_>, state: &PluginState) -> PluginInfo {
         in_service: manifest.is_some(),
         earlier: state.is_earlier(),
         problems: if shows_faults(call) {
-            [state.problems.clone(), call.cms.failed_indexes(&state.id)].concat()
+            let left = call.cms.plugins().left_tables(&state.id);
+            [state.problems.clone(), left, call.cms.failed_indexes(&state.id)].concat()
         } else {
             Vec::new()
         },
@@ -67,7 +68,7 @@ fn sees(call: &Call<'_>, plugin: &str) -> bool {
     let Caller::User { user, .. } = call.caller() else { return true };
     let index = call.cms.plugins().index();
     user.rights == Rights::Admin
-        || index.permissions_of(plugin).iter().any(|key| user.rights.may(key))
+        || index.permissions_of(plugin).iter().any(|key| user.rights.may_use(plugin, key))
 }
 
 fn shows_faults(call: &Call<'_>) -> bool {

@@ -16,7 +16,13 @@ pub(crate) async fn read(call: &Call<'_>, asked: WhichTables) -> Result<OneOrPag
     let mut known = tables.iter().filter(|table| call.caller().may_read(call.cms, &table.name));
     if let Some(name) = &asked.name {
         let table = known.find(|table| table.name == *name).ok_or_else(|| {
-            Error::new(Code::UnknownTable, format!("There is no content table {name:?}."))
+            // Others do not learn whose tables there were.
+            match call.caller().may_read(call.cms, name) {
+                true => tables.unknown(name),
+                false => {
+                    Error::new(Code::UnknownTable, format!("There is no content table {name:?}."))
+                }
+            }
         })?;
         return Ok(OneOrPage::One(Data { data: info(call, table).await? }));
     }

@@ -4,7 +4,7 @@ use cms_core::{
     Error, FieldError, Result,
     webhooks::{
         Delivery, DeliveryDetail, Depth, Job, JobFilter, NewSubscription, Pinged, Redeliver,
-        Subscription, SubscriptionPatch, WebhookSecret,
+        Subscription, SubscriptionPatch,
     },
 };
 
@@ -44,7 +44,9 @@ pub(crate) async fn create(
     let warning = webhooks.look_up(&new.url).await?;
     let mut change = call.change().await?;
     let (record, secret) = webhooks.create(&mut change, new).await?;
-    call.commit(change, noted(shown_once(record, &secret), warning), true).await
+    let (id, secret) = (record.id, secret.expose());
+    let made = noted(ShownSubscription { record, secret: secret.to_owned() }, warning);
+    call.commit(change, call.shown_once(WEBHOOKS, id, made, ("secret", secret))?, true).await
 }
 
 pub(crate) async fn update(
@@ -93,12 +95,10 @@ pub(crate) async fn rotate(
     let mut change = call.change().await?;
     let (record, secret) =
         call.cms.webhooks().rotate_secret(&mut change, which.id, grace.grace_s).await?;
-    call.commit(change, Data { data: shown_once(record, &secret) }, true).await
-}
-
-/// Only replies to creation and rotation hold the secret of a webhook.
-fn shown_once(record: Subscription, secret: &WebhookSecret) -> ShownSubscription {
-    ShownSubscription { record, secret: secret.expose().to_owned() }
+    let (id, secret) = (record.id, secret.expose());
+    let data = ShownSubscription { record, secret: secret.to_owned() };
+    call.commit(change, call.shown_once(WEBHOOKS, id, Data { data }, ("secret", secret))?, true)
+        .await
 }
 
 pub(crate) async fn activate(

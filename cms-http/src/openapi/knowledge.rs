@@ -22,7 +22,9 @@ pub(super) fn knows(call: &Call<'_>, operation: &Described) -> bool {
         }
         (Access::Button, Caller::User { user, .. }) => {
             let index = call.cms.plugins().index();
-            index.permissions().any(|(_, key)| key.ends_with("_edit") && user.rights.may(key))
+            index
+                .permissions()
+                .any(|(plugin, key)| key.ends_with("_edit") && user.rights.may_use(plugin, key))
         }
         (access, Caller::User { user, .. }) => {
             call.cms.allows(&user.rights, access, operation.method, None)

@@ -31,7 +31,7 @@ impl Entry {
 
     /// Whether a kept reply is still what a handler would answer.
     pub(super) fn is_good(&self, lookup: &Lookup<'_>) -> bool {
-        let Basis { epochs, last_clear, at } = &self.basis;
+        let Basis { epochs, last_clear, at, .. } = &self.basis;
         matches!(self.answer, Answer::Reply(..))
             && lookup.basis.at - at < lookup.rules.settings.ttl_s * 1000
             && *epochs == lookup.basis.epochs
@@ -44,6 +44,11 @@ impl Entry {
     /// Whether the outcome of a fill is for somebody who waited for it.
     pub(super) fn is_for(&self, lookup: &Lookup<'_>) -> bool {
         self.is_good(lookup) || (self.basis.covers(&lookup.basis) && lookup.finds(&self.beside))
+    }
+
+    /// Whether other processes can tell whether it is good.
+    pub(super) fn is_shared(&self) -> bool {
+        self.basis.is_shared() && self.beside.iter().all(|(_, epoch)| *epoch >= 0)
     }
 
     pub(super) fn reply(&self) -> Result<Reply> {

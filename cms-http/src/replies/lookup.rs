@@ -10,8 +10,10 @@ pub(crate) type Key = Vec<u8>;
 /// What is known when a reply is looked for: one that is made then is as old as this.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Basis {
-    /// Of each table that it is made from.
+    /// Of each table that it is made from. They are compared for equality only.
     pub(super) epochs: Vec<i64>,
+    /// Rises with what is known of changes.
+    pub(super) known: i64,
     pub(super) last_clear: i64,
     pub(super) at: Millis,
 }
@@ -19,9 +21,12 @@ pub(super) struct Basis {
 impl Basis {
     /// Whether it is no older than another: who asked then may have the reply.
     pub(super) fn covers(&self, other: &Self) -> bool {
-        self.last_clear >= other.last_clear
-            && self.epochs.len() == other.epochs.len()
-            && self.epochs.iter().zip(&other.epochs).all(|(mine, other)| mine >= other)
+        self.last_clear >= other.last_clear && self.known >= other.known
+    }
+
+    /// Whether the numbers mean the same in every process.
+    pub(super) fn is_shared(&self) -> bool {
+        self.epochs.iter().all(|epoch| *epoch >= 0)
     }
 }
 
@@ -44,8 +49,7 @@ impl<'a> Lookup<'a> {
         tables: &'static [&'static str],
         rules: Arc<CacheRules>,
     ) -> Self {
-        let epochs = tables.iter().map(|table| cms.db().epochs().of(table)).collect();
-        let basis = basis(cms, epochs, &rules);
+        let basis = basis(cms, cms.db().epochs().at_present(tables), &rules);
         Self { cms, key, path, rules, basis, tables: Some(tables) }
     }
 
@@ -58,7 +62,7 @@ impl<'a> Lookup<'a> {
         changes: i64,
         rules: Arc<CacheRules>,
     ) -> Self {
-        let basis = basis(cms, vec![changes], &rules);
+        let basis = basis(cms, (vec![changes], changes), &rules);
         Self { cms, key, path, rules, basis, tables: None }
     }
 
@@ -84,6 +88,6 @@ impl<'a> Lookup<'a> {
     }
 }
 
-fn basis(cms: &Cms, epochs: Vec<i64>, rules: &CacheRules) -> Basis {
-    Basis { epochs, last_clear: rules.last_clear(), at: cms.clock().now() }
+fn basis(cms: &Cms, (epochs, known): (Vec<i64>, i64), rules: &CacheRules) -> Basis {
+    Basis { epochs, known, last_clear: rules.last_clear(), at: cms.clock().now() }
 }

@@ -115,10 +115,14 @@ impl Replies {
             }
             // What was known before the handler runs counts: a write meanwhile makes the entry
             // old, not wrong.
+            let read = cms.db().read_epochs(None).await;
+            // The numbers of this process alone will do; other processes do not get the reply.
+            read.unwrap_or_else(|error| tracing::debug!(%error, "epochs were not read"));
             let known = cms.db().epochs().all();
             let filled = fill().await;
             let reads = filled.as_ref().map_or(&[][..], |reply| reply.reads.as_slice());
-            let of = |table: &str| known.get(table).copied().unwrap_or(0);
+            let unchanged = cms.db().epochs().of("");
+            let of = |table: &str| known.get(table).copied().unwrap_or(unchanged);
             let epoch = |table: &String| (table.clone(), lookup.epoch(table, of));
             let beside = reads.iter().map(epoch).collect();
             let entry = Arc::new(Entry::new(lookup, beside, Answer::of(filled)));

@@ -30,7 +30,8 @@ fn name(key: &[u8]) -> String {
 
 /// The reply that some process has kept, if it is good still.
 pub(super) async fn find(cms: &Cms, lookup: &Lookup<'_>) -> Option<Entry> {
-    let tables = lookup.shared_tables().filter(|_| cms.cache().shares_replies())?;
+    let is_shared = cms.cache().shares_replies() && lookup.basis.is_shared();
+    let tables = lookup.shared_tables().filter(|_| is_shared)?;
     let found = decode(cms.cache().shared_reply(&name(&lookup.key)).await?, tables)?;
     found.is_good(lookup).then_some(found)
 }
@@ -46,7 +47,10 @@ pub(super) async fn share(cms: &Cms, lookup: &Lookup<'_>, entry: &Entry) {
 
 fn encode(entry: &Entry, tables: &[&str]) -> Option<Vec<u8>> {
     let Answer::Reply(headers, body) = &entry.answer else { return None };
-    let Basis { epochs, last_clear, at } = &entry.basis;
+    if !entry.is_shared() {
+        return None;
+    }
+    let Basis { epochs, last_clear, at, .. } = &entry.basis;
     let beside = entry.beside.iter().cloned();
     let text = |(name, value): (&HeaderName, &HeaderValue)| {
         Some((name.to_string(), value.to_str().ok()?.to_owned()))
@@ -84,7 +88,8 @@ fn decode(bytes: Vec<u8>, tables: &[&str]) -> Option<Entry> {
         );
     }
     let epochs = epochs.into_iter().map(|(_, epoch)| epoch).collect();
-    let basis = Basis { epochs, last_clear, at };
+    // Nobody waits for it: it is there.
+    let basis = Basis { epochs, known: 0, last_clear, at };
     Some(Entry { basis, beside, answer: Answer::Reply(map, Bytes::from(bytes).slice(end + 1..)) })
 }
 
@@ -100,7 +105,7 @@ mod tests {
         let mut headers = HeaderMap::new();
         headers.append("vary", HeaderValue::from_static("a"));
         headers.append("vary", HeaderValue::from_static("b"));
-        let basis = Basis { epochs: vec![5, 0], last_clear: 3, at: 1_000 };
+        let basis = Basis { epochs: vec![5, 0], known: 0, last_clear: 3, at: 1_000 };
         let beside = vec![("blog".to_owned(), 7)];
         Entry { basis, beside, answer: Answer::Reply(headers, body.into()) }
     }
@@ -127,6 +132,15 @@ mod tests {
             b"{\"at\":1,\"last_clear\":0,\"epochs\":[],\"headers\":[[\"a b\",\"\"]]}\n",
         ];
         assert!(foreign.iter().all(|bytes| decode(bytes.to_vec(), &[]).is_none()));
+    }
+
+    #[test]
+    fn numbers_of_one_process_are_not_shared() {
+        let own = |epoch| Basis { epochs: vec![5, epoch], known: 0, last_clear: 3, at: 1_000 };
+        assert!(encode(&Entry { basis: own(1), ..entry("x") }, TABLES).is_some());
+        assert!(encode(&Entry { basis: own(-1), ..entry("x") }, TABLES).is_none());
+        let beside = vec![("blog".to_owned(), -1)];
+        assert!(encode(&Entry { beside, ..entry("x") }, TABLES).is_none());
     }
 
     #[test]

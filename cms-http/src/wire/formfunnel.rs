@@ -4,9 +4,12 @@ use cms_core::funnels::{
     AnswerStep, CompleteVisit, Completed, ResumeVisit, Resumed, StartVisit, Started, Stepped,
     UploadFor, Uploaded,
 };
+use serde::Deserialize;
 
 use super::{
-    Body, Deferred, Done, Octets, operations,
+    Body, Deferred, Done, Early, Octets,
+    body::MOST_ANSWERS,
+    operations,
     parameters::{AnyQuery, NoQuery},
 };
 
@@ -16,10 +19,10 @@ operations! {
     Start: NoQuery, StartVisit => Started;
     /// Answers a step. Conditions are evaluated here; the reply is the next step or the end. The
     /// same answers again change nothing, other answers to an earlier step lead back to it.
-    Step: NoQuery, AnswerStep => Stepped;
+    Step: NoQuery, Early<OfVisit, AnswerStep> => Stepped;
     /// Completes a visit, with the last answers if they were not sent before. Nothing that the way
     /// requires may be missing. Completing again answers the same.
-    Complete: NoQuery, CompleteVisit => Completed;
+    Complete: NoQuery, Early<OfVisit, CompleteVisit> => Completed;
     /// The page was closed. The body is JSON, text or a form that holds `session_uuid`, as
     /// `navigator.sendBeacon` sends it. The answer is the same whatever it holds.
     Abandon: AnyQuery, Octets => Done;
@@ -31,7 +34,23 @@ operations! {
     Upload: NoQuery, Deferred<UploadFor> => Uploaded;
 }
 
-impl Body for StartVisit {}
-impl Body for AnswerStep {}
-impl Body for CompleteVisit {}
+/// Which visit a body is about.
+#[derive(Clone, Debug, Deserialize)]
+pub struct OfVisit {
+    /// The session.
+    pub session_uuid: String,
+}
+
+impl Body for StartVisit {
+    const MOST_VALUES: usize = MOST_ANSWERS;
+}
+
+impl Body for AnswerStep {
+    const MOST_VALUES: usize = MOST_ANSWERS;
+}
+
+impl Body for CompleteVisit {
+    const MOST_VALUES: usize = MOST_ANSWERS;
+}
+
 impl Body for ResumeVisit {}

@@ -1,17 +1,19 @@
 //! `/api/form/submit` and `/api/backend/forms/submissions`
 
-use cms_core::forms::{Answered, Received, Submission, SubmissionDetail};
+use cms_core::forms::{Answered, Received, Submission, SubmissionDetail, WhichForm};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{
-    Body, Data, Done, NoBody, OneOrPage, Text, operations,
+    Body, Data, Done, Early, NoBody, OneOrPage, Text,
+    body::MOST_ANSWERS,
+    operations,
     parameters::{ById, Limit, Moment, NoQuery},
 };
 
 operations! {
     /// Submits a form. Submissions that look automatic are answered alike and marked.
-    Submit: NoQuery, Answered => Data<Received>;
+    Submit: NoQuery, Early<OfForm, Answered> => Data<Received>;
     /// One submission with its answers, or a page of submissions, newest first.
     Read: WhichSubmissions, NoBody => OneOrPage<Submission, SubmissionDetail>;
     /// Removes a submission for good.
@@ -20,7 +22,16 @@ operations! {
     Export: Exported, NoBody => Text;
 }
 
-impl Body for Answered {}
+impl Body for Answered {
+    const MOST_VALUES: usize = MOST_ANSWERS;
+}
+
+/// Which form a body is about.
+#[derive(Clone, Debug, Deserialize)]
+pub struct OfForm {
+    /// The form, by its name or id.
+    pub form: WhichForm,
+}
 
 /// Which submissions.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]

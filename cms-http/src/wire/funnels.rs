@@ -43,7 +43,10 @@ operations! {
 }
 
 impl Body for NewFunnel {}
-impl Body for Saved {}
+impl Body for Saved {
+    // The whole drawing of a funnel.
+    const MOST_VALUES: usize = 100_000;
+}
 impl Body for Routings {}
 impl Body for Duplicated {}
 impl Body for Previewed {}

@@ -6,17 +6,20 @@ use cms_core::{Finding, Level};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{Data, NoBody, Text, operations, pages::Anything, parameters::NoQuery};
+use super::{
+    Data, NoBody, Text, operations,
+    parameters::{AnyQuery, NoQuery},
+};
 
 operations! {
     /// Whether the process is up.
-    Healthz: Anything, NoBody => Data<Alive>;
+    Healthz: AnyQuery, NoBody => Data<Alive>;
     /// Whether the database answers and has every migration.
-    Readyz: Anything, NoBody => Data<Ready>;
+    Readyz: AnyQuery, NoBody => Data<Ready>;
     /// What the checks of the site find, each with its remedy.
     Status: NoQuery, NoBody => Data<Findings>;
     /// Figures for Prometheus.
-    Metrics: Anything, NoBody => Text;
+    Metrics: AnyQuery, NoBody => Text;
 }
 
 /// The process is up.

@@ -131,6 +131,7 @@ impl Body for Checking {
 
 /// A file as the web asks for it.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
 pub struct Served {
     /// The first two digits of its content's SHA-256.
     pub folder: String,

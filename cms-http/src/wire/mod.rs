@@ -47,12 +47,13 @@ pub mod script;
 pub mod stream;
 pub mod tables;
 pub mod tasks;
+pub mod theme;
 pub mod user_groups;
 pub mod users;
 pub mod webhooks;
 pub mod widgets;
 
-pub use body::{Body, BodyKind, Content, Deferred, Form, Multipart, NoBody, Octets};
+pub use body::{Body, BodyKind, Content, Deferred, Early, Form, Multipart, NoBody, Octets};
 pub use envelope::{Data, Done, Noted, OneOrPage, OnlyId, Page, ReplyKind, Text};
 pub use problem::Problem;
 pub use record::Record;

@@ -6,11 +6,11 @@ use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Serialize};
 use serde_json::Value as Json;
 
-use super::{NoBody, operations, pages::Anything};
+use super::{NoBody, operations, parameters::NoQuery};
 
 operations! {
     /// This document: everything that the caller may call.
-    Read: Anything, NoBody => Document;
+    Read: NoQuery, NoBody => Document;
 }
 
 /// An OpenAPI 3.1 document.

@@ -1,5 +1,4 @@
-//! `/api/pages`, `/api/menu`, `/api/settings`, `/sitemap.xml`. Other parameters are ignored: links
-//! of visitors carry those of other services.
+//! `/api/pages`, `/api/menu`, `/api/settings`, `/sitemap.xml`
 
 use cms_core::{
     Secret,
@@ -8,7 +7,10 @@ use cms_core::{
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{Data, NoBody, OneOrPage, Record, Text, operations, parameters::Limit};
+use super::{
+    Data, NoBody, OneOrPage, Record, Text, operations,
+    parameters::{Limit, NoQuery},
+};
 
 operations! {
     /// One published page with its content, or a page of the list.
@@ -18,13 +20,14 @@ operations! {
     /// A menu as a tree.
     Menu: WhichMenu, NoBody => Data<Vec<MenuItem>>;
     /// The public settings.
-    Settings: Anything, NoBody => Data<Record>;
+    Settings: NoQuery, NoBody => Data<Record>;
     /// The published pages, for search engines; an index of files when there are too many for one.
     Sitemap: WhichFile, NoBody => Text;
 }
 
 /// Which page.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
 pub struct Wanted {
     /// By its id.
     #[schemars(with = "Option<i64>")]
@@ -45,6 +48,7 @@ pub struct Wanted {
 
 /// A link to a draft, as `POST /api/backend/pagebuilder?action=link` makes it.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
 pub struct DraftLink {
     /// What opens it. Without it the link is as one that has ended.
     #[serde(default, serialize_with = "Secret::send_maybe")]
@@ -54,6 +58,7 @@ pub struct DraftLink {
 
 /// Which menu.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
 pub struct WhichMenu {
     /// Its name; `main` without it.
     #[schemars(example = &"main")]
@@ -64,11 +69,8 @@ pub struct WhichMenu {
 
 /// Which file of the sitemap.
 #[derive(Clone, Copy, Debug, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
 pub struct WhichFile {
     /// The one that begins after the page with this id, as the index names it.
     pub after: Option<i64>,
 }
-
-/// No parameters that matter.
-#[derive(Clone, Copy, Debug, Default, Serialize, Deserialize, JsonSchema)]
-pub struct Anything {}

@@ -1,18 +1,22 @@
-//! `/api/backend/plugins/diff`, `apply` and `remove`
+//! `/api/backend/plugins/diff`, `apply`, `remove` and `release`
 
 use cms_core::{content::Changes, pages::widgets::WidgetChange, plugins::Problem};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{Body, Data, Done, NoBody, operations, pages::Anything};
+use super::{Body, Data, Done, NoBody, operations, parameters::NoQuery};
 
 operations! {
     /// What applying the plugins of the folder would change.
     Diff: Which, NoBody => Data<Vec<PluginChanges>>;
     /// Reads the plugins of the folder again and gives their tables the declared form.
-    Apply: Anything, Applied => Data<Vec<PluginChanges>>;
-    /// Takes a plugin out of service until it is applied by name; tables and rows stay.
-    Remove: Anything, Removed => Done;
+    Apply: NoQuery, Applied => Data<Vec<PluginChanges>>;
+    /// Takes a plugin out of service until it is applied by name; tables and rows stay, its other
+    /// names are free.
+    Remove: NoQuery, Removed => Done;
+    /// Gives up the names that a plugin owns and does not declare; all of them when it is not in
+    /// service. The next plugin that declares such a table gets it with its rows.
+    Release: NoQuery, Released => Data<Vec<FreeName>>;
 }
 
 /// One plugin, or all.
@@ -47,6 +51,25 @@ pub struct Removed {
     pub plugin: String,
 }
 
+/// Whose names to give up.
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[schemars(extend("examples" = [{"plugin": "shop"}]))]
+pub struct Released {
+    /// The plugin's id.
+    pub plugin: String,
+}
+
+/// A name that belongs to nobody any more.
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+pub struct FreeName {
+    /// `table`, `event`, `endpoint`, `widget` or `permission`.
+    pub kind: String,
+    /// The name.
+    pub name: String,
+}
+
+impl Body for Released {}
 impl Body for Applied {}
 impl Body for Removed {}
 

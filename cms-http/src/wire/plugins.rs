@@ -42,7 +42,8 @@ pub struct PluginInfo {
     pub in_service: bool,
     /// Whether an earlier declaration is in service, because the present one has problems.
     pub earlier: bool,
-    /// What is wrong with its manifest, and indexes that could not be made; for administrators.
+    /// What is wrong with its manifest, tables that it declares no longer, and indexes that could
+    /// not be made; for administrators.
     pub problems: Vec<Problem>,
     /// Its content tables.
     pub tables: Vec<String>,

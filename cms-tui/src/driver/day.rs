@@ -6,7 +6,7 @@ use cms_core::access::KeyCall;
 use cms_http::client::Ask;
 use serde_json::json;
 
-use super::{Operator, receiver::Receiver, site::TestSite};
+use super::{Operator, receiver::Receiver, site::TestSite, together::read};
 
 /// A shop stopped getting webhooks: the operator finds out why, gives it a new secret, waits until
 /// it is well again and sends what was held.
@@ -30,7 +30,7 @@ async fn a_shop_gets_its_webhooks_again() {
     ana.press("Esc Esc").await.sees("A switches it on again");
     // A new secret; the old one still signs for an hour.
     ana.press("S").await.sees("the old one works 1 hour more");
-    ana.press("j Enter").await.sees("whsec_").sees("It is shown once");
+    ana.press("Enter").await.sees("whsec_").sees("It is shown once");
     ana.press("Ctrl-y").await;
     assert!(ana.copied[0].starts_with("whsec_"));
     ana.types("saved").await.sees_no("whsec_");
@@ -85,8 +85,15 @@ async fn a_denied_call_is_explained_and_granted() {
         json!({"endpoint": "/api/backend/item", "query": {"table": "posts"}, "methods": ["POST"]})
     );
     // A new value, with the old one for a day.
-    ana.press("S j j Enter").await.sees("cms_k1_");
+    ana.press("S j Enter").await.sees("cms_k1_");
     ana.types("SAVED").await.sees_no("cms_k1_AA");
+    // Nothing stops at once without a question.
+    let prefix = read(&site, "/api/backend/keys", 1).await["prefix"].clone();
+    ana.press("F5 S 5").await.sees("End the old value of partner");
+    ana.press("n").await;
+    assert_eq!(read(&site, "/api/backend/keys", 1).await["prefix"], prefix);
+    ana.press("S 5 y").await.sees("It is shown once");
+    assert_ne!(read(&site, "/api/backend/keys", 1).await["prefix"], prefix);
 }
 
 /// However narrow the screen: the keys that all lists share have room. An action that is too long

@@ -19,7 +19,7 @@ async fn at_posts(site: &TestSite) -> (Operator, Operator) {
     (ana, bob)
 }
 
-async fn read(site: &TestSite, path: &str, id: i64) -> Json {
+pub(super) async fn read(site: &TestSite, path: &str, id: i64) -> Json {
     let ask = Ask::get(path).query("id", id);
     let ask = if path.ends_with("/item") { ask.query("table", "posts") } else { ask };
     let answer = site.client().send(ask).await.expect("a good answer");

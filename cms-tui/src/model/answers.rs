@@ -13,6 +13,9 @@ use crate::{
     theme::Role,
 };
 
+/// Seconds after which a change takes so long that its outcome is in doubt.
+const LONG_S: i64 = 10;
+
 /// Whether a call changes nothing: it reads, logs in or logs out.
 fn is_look(line: &str) -> bool {
     let looks =
@@ -55,6 +58,9 @@ impl Model {
         }
         self.tickets += 1;
         let ask = self.once(pending.origin(), ask);
+        if pending.is_write() {
+            self.changing.insert(self.tickets, self.now);
+        }
         self.pending.insert(self.tickets, pending);
         vec![Effect::Call { ticket: self.tickets, ask, read }]
     }
@@ -64,6 +70,7 @@ impl Model {
         let gone = self.pending.extract_if(.., |_, pending| which(pending));
         let (tickets, origins): (Vec<u64>, Vec<Origin>) =
             gone.map(|(ticket, pending)| (ticket, pending.origin())).unzip();
+        self.changing.retain(|ticket, _| !tickets.contains(ticket));
         self.forgotten.extend(tickets);
         origins
     }
@@ -110,6 +117,23 @@ impl Model {
         }
     }
 
+    /// What is said of a change that is under way for more than a second.
+    pub(crate) fn slow_change(&self) -> Option<(Role, String)> {
+        let first = *self.changing.values().min()?;
+        let seconds = (self.now - first) / 1000;
+        match seconds {
+            ..1 => None,
+            1..LONG_S => Some((Role::Plain, format!("A change is under way: {seconds} s."))),
+            _ => Some((
+                Role::Warn,
+                format!(
+                    "The site has not answered a change for {seconds} s. It may be made or not: \
+                     read again before you repeat it."
+                ),
+            )),
+        }
+    }
+
     /// Whether the screen on top waits for an answer of its own.
     pub(super) fn is_waiting(&self) -> bool {
         let top = self.stack.last().map(|shown| shown.id);
@@ -117,6 +141,7 @@ impl Model {
     }
 
     pub(super) fn answered(&mut self, ticket: u64, outcome: Result<Reply, Fault>) -> Vec<Effect> {
+        self.is_dirty |= self.changing.remove(&ticket).is_some();
         let Some(pending) = self.pending.remove(&ticket) else { return Vec::new() };
         self.note_link(&outcome);
         self.settle(pending, outcome)

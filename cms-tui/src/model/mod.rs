@@ -221,6 +221,8 @@ pub(crate) struct Model {
     /// Begins the keys of what is created once only.
     seed: String,
     pending: BTreeMap<u64, Pending>,
+    /// When the changes under way were sent, by ticket.
+    changing: BTreeMap<u64, i64>,
     /// Tickets whose replies nobody waits for.
     forgotten: Vec<u64>,
     running: Option<Running>,
@@ -270,6 +272,7 @@ impl Model {
             tickets: start.tickets,
             seed: start.seed,
             pending: BTreeMap::new(),
+            changing: BTreeMap::new(),
             forgotten: Vec::new(),
             running: None,
             lines: BTreeMap::new(),

@@ -193,9 +193,9 @@ impl Model {
     }
 
     pub(super) fn tick(&mut self, now: i64) -> Vec<Effect> {
-        let was = self.freshness();
+        let was = (self.freshness(), self.slow_change());
         self.now = now;
-        self.is_dirty |= self.freshness() != was;
+        self.is_dirty |= (self.freshness(), self.slow_change()) != was;
         let waiting = self.is_waiting();
         let due =
             self.stack.last().map_or(i64::MAX, |shown| shown.asked_at + self.poll_s(shown) * 1000);

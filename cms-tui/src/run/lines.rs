@@ -8,7 +8,7 @@ use std::{
     time::Duration,
 };
 
-use cms_http::client::Client;
+use cms_http::{Secret, client::Client};
 use rustix::process::{Pid, Signal, kill_process_group};
 use tokio::{
     io::AsyncReadExt as _,
@@ -42,12 +42,13 @@ impl Lines {
         &mut self,
         number: u64,
         program: Vec<String>,
+        secrets: Vec<(String, Secret)>,
         line: Vec<String>,
         sender: UnboundedSender<Incoming>,
     ) {
         let ended = self.begin(number);
         self.tasks.spawn(async move {
-            let output = run(&program, &line, ended).await;
+            let output = run(&program, &secrets, &line, ended).await;
             let _ = sender.send(Incoming::Msg(Msg::Ran(number, output)));
         });
     }
@@ -118,10 +119,16 @@ impl Drop for Group {
 
 /// Runs it for this site, until `ended` is dropped at most. Returns what it printed. It ends with
 /// this session.
-async fn run(program: &[String], line: &[String], ended: Receiver<()>) -> String {
+async fn run(
+    program: &[String],
+    secrets: &[(String, Secret)],
+    line: &[String],
+    ended: Receiver<()>,
+) -> String {
     let Some((name, first)) = program.split_first() else { return String::new() };
     let mut command = Command::new(name);
     command.args(first).args(line).env("NO_COLOR", "1").process_group(0);
+    command.envs(secrets.iter().map(|(name, value)| (name, value.expose())));
     command.kill_on_drop(true);
     command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
     let ran = match command.spawn() {
@@ -192,7 +199,7 @@ mod tests {
     #[tokio::test]
     async fn a_command_that_prints_without_end_is_ended() {
         let (_end, ended) = oneshot::channel();
-        let text = run(&words("yes"), &words("y"), ended).await;
+        let text = run(&words("yes"), &[], &words("y"), ended).await;
         assert!(text.len() < MOST + 10_000 && text.ends_with("more than 1 MiB."));
     }
 
@@ -200,10 +207,10 @@ mod tests {
     async fn what_it_says_and_how_it_failed_are_shown() {
         let (_end, ended) = oneshot::channel();
         let script = ["-c", "echo one; echo two >&2; exit 3"].map(str::to_owned);
-        let text = run(&words("sh"), &script, ended).await;
+        let text = run(&words("sh"), &[], &script, ended).await;
         assert!(text.contains("one") && text.contains("two") && text.contains("3"), "{text}");
         let (_end, ended) = oneshot::channel();
-        assert!(run(&words("/no/such/program"), &[], ended).await.contains("No such file"));
+        assert!(run(&words("/no/such/program"), &[], &[], ended).await.contains("No such file"));
     }
 
     /// Waits until a path is there, or gone.
@@ -221,7 +228,7 @@ mod tests {
         let script = format!("echo $$; sh -c 'echo $$ > {}; sleep 3600; :'; :", began.display());
         let (end, ended) = oneshot::channel();
         let script = ["-c".to_owned(), script];
-        let running = tokio::spawn(async move { run(&words("sh"), &script, ended).await });
+        let running = tokio::spawn(async move { run(&words("sh"), &[], &script, ended).await });
         until(&began, true).await;
         // The file is there a moment before the number.
         let mut child = String::new();
@@ -251,7 +258,7 @@ mod tests {
         let (sender, mut incoming) = tokio::sync::mpsc::unbounded_channel();
         let mut lines = Lines::default();
         let script = vec!["-c".to_owned(), script];
-        lines.start(1, words("sh"), script, sender);
+        lines.start(1, words("sh"), Vec::new(), script, sender);
         until(&began, true).await;
         lines.gone().await;
         assert!(done.exists(), "it is left alone while it puts its things in order");

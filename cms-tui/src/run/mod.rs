@@ -29,7 +29,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use cms_http::client::Client;
+use cms_http::{Secret, client::Client};
 use tokio::{
     sync::{
         OwnedSemaphorePermit,
@@ -78,6 +78,8 @@ pub struct Site {
     pub state: Option<PathBuf>,
     /// How a command line of `cms` is run for it: program and first arguments.
     pub program: Vec<String>,
+    /// Variables that this command line needs, which are not in the environment of this process.
+    pub secrets: Vec<(String, Secret)>,
     /// What happens after a login; None: there is none, because the site is local.
     pub login: Option<KeepLogin>,
     /// What happens after the session has ended.
@@ -306,7 +308,8 @@ impl Hands {
                 Effect::Copy(text) => copy::copy(&text),
                 Effect::Run(number, line) => {
                     let program = self.session.site.program.clone();
-                    self.lines.start(number, program, line, self.sender.clone());
+                    let secrets = self.session.site.secrets.clone();
+                    self.lines.start(number, program, secrets, line, self.sender.clone());
                 }
                 Effect::Save(number, saving) => {
                     self.lines.save(number, self.calls.client.clone(), saving, self.sender.clone());

@@ -154,17 +154,28 @@ pub(crate) fn each(
     Step::Bulk(Bulk::new(done, what, calls))
 }
 
-/// Choices for how long an old value still works, and their seconds.
-pub(crate) const GRACES: [(&str, i64); 5] = [
-    ("the old one stops at once", 0),
+/// Choices for how long an old value still works, and their seconds. What breaks programs comes
+/// last.
+const GRACES: [(&str, i64); 5] = [
     ("the old one works 1 hour more", 3_600),
     ("the old one works 1 day more", 86_400),
     ("the old one works 3 days more", 259_200),
     ("the old one works 7 days more", 604_800),
+    ("the old one stops at once", 0),
 ];
 
-pub(crate) fn graces() -> Vec<String> {
-    GRACES.iter().map(|(label, _)| (*label).to_owned()).collect()
+/// Asks how long the old value still works, then takes the step for so many seconds. Before the old
+/// one stops at once, it asks again and says what that costs.
+pub(crate) fn rotate(
+    title: String,
+    cost: String,
+    step: impl FnOnce(i64) -> Step + Send + 'static,
+) -> Step {
+    let labels = GRACES.iter().map(|(label, _)| (*label).to_owned()).collect();
+    Step::Menu(Menu::new(title, labels, move |n| match GRACES[n].1 {
+        0 => Step::Confirm(Confirm::new(cost, move || step(0))),
+        grace_s => step(grace_s),
+    }))
 }
 
 #[cfg(test)]

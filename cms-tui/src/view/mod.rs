@@ -190,7 +190,8 @@ pub(crate) const HINTS: [&str; 5] = [
 fn told_line(model: &Model, cells: u16) -> Line<'static> {
     let theme = model.theme;
     let cells_of = usize::from(cells).saturating_sub(2);
-    if let Some((role, text)) = &model.told {
+    let slow = model.slow_change();
+    if let Some((role, text)) = slow.as_ref().or(model.told.as_ref()) {
         let left = cut(&safe(text), cells_of).into_owned();
         let room = cells_of.saturating_sub(width(&left) + 3);
         let right = match &model.line {

@@ -107,3 +107,37 @@ async fn what_would_strand_visitors_is_not_published() {
     publish(&site, json!({"id": 99})).refused(404, "not_found").await;
     publish(&site, json!({})).refused(422, "validation_failed").await;
 }
+
+/// Of each funnel so many versions are kept, and all that somebody needs.
+#[tokio::test]
+async fn versions_that_nothing_needs_are_removed() {
+    let keep = |settings: &mut cms_core::settings::Settings| {
+        settings.retention.funnel_versions = 10;
+    };
+    let site = Site::builder().await.settings(keep).open().await;
+    made(&site, &drawn()).await;
+    publish(&site, json!({"id": "leads"})).expect(200).await;
+    let start = json!({"funnel_id": "leads"});
+    site.visitor("start", start.clone()).expect(201).await;
+    let more = "insert into cms_formfunnel_versions (funnel_id, version, definition, checksum, \
+                published_at) with recursive n (i) as (select 2 union all select i + 1 from n \
+                where i < 30) select 1, i, '{}', 'x', 0 from n";
+    site.database.run(more.to_owned()).await;
+    let counted = "insert into cms_formfunnel_daily (funnel_id, version, day) \
+                   values (1, 3, '2026-11-01')";
+    site.database.run(counted.to_owned()).await;
+    let count = "select count(*) from cms_formfunnel_versions";
+    // 1 is published and was visited, 3 was counted, 21 to 30 are the newest.
+    let kept = format!("{count} where version in (1, 3) or version > 20");
+    for _ in 0..2 {
+        site.cms.upkeep().await;
+        assert_eq!((site.database.count(count).await, site.database.count(&kept).await), (12, 12));
+    }
+    site.visitor("start", start).expect(201).await;
+    let other = json!({"id": 1, "funnel": {"name": "Other"}});
+    site.admin(&format!("POST {ACTION}=save")).json(other).expect(200).await;
+    let next = publish(&site, json!({"id": 1})).expect(200).await.data();
+    assert_eq!(next["version"], 31);
+    site.cms.upkeep().await;
+    assert_eq!(site.database.count("select count(*) from cms_formfunnel_submissions").await, 2);
+}

@@ -121,13 +121,32 @@ async fn of_a_page_so_many_revisions_are_kept() {
     site.act("publish", json!({"page_id": 1})).await;
     assert_eq!(numbers(&site).await, [5, 4, 3]);
     assert_eq!(site.seen(1).await.unwrap(), ["5"]);
-    // Who keeps fewer loses the others at the next publication, not before.
+    // Who keeps fewer loses the others at the next publication, or in the background.
     site.cms.close().await;
     let site = Site::on(site.database).settings(keep(1)).open().await;
     assert_eq!(numbers(&site).await, [5, 4, 3]);
     publications(&site, widget, 6..7).await;
     assert_eq!(numbers(&site).await, [6]);
     assert_eq!(site.seen(1).await.unwrap(), ["6"]);
+}
+
+/// Also of pages that nobody publishes any more.
+#[tokio::test]
+async fn the_background_removes_revisions_that_are_too_many() {
+    let keep = |settings: &mut Settings| settings.retention.page_revisions = 2;
+    let site = with_pages(Site::builder().await.settings(keep).open().await).await;
+    let more = "insert into cms_page_revisions (page_id, number, tree, checksum, actor_kind, \
+                created_at) with recursive n (i) as (select 1 union all select i + 1 from n where \
+                i < 1500) select p.id, i, '{\"rows\":[]}', 'x', 'system', 0 from n cross join \
+                cms_pages p";
+    site.database.run(more.to_owned()).await;
+    site.database.run("update cms_pages set revision = 4 where id = 1".to_owned()).await;
+    site.cms.upkeep().await;
+    let count = "select count(*) from cms_page_revisions";
+    let kept = format!("{count} where number > 1498 or (page_id = 1 and number = 4)");
+    assert_eq!((site.database.count(count).await, site.database.count(&kept).await), (5, 5));
+    site.cms.upkeep().await;
+    assert_eq!(site.database.count(count).await, 5);
 }
 
 #[tokio::test]
@@ -164,6 +183,54 @@ async fn the_event_names_page_and_revision() {
         json!({"page": {"id": 1, "base_id": 1, "language_short": "en", "url_rewrite": "/",
                         "title": "Home en", "view": "home"}, "revision": 1})
     );
+}
+
+/// By the builder, as an item, at a planned time, by a deletion.
+#[tokio::test]
+async fn every_way_in_which_visitors_lose_a_page_is_told() {
+    let site = site().await;
+    site.row(1).await;
+    let off = async || events(&site, "page.taken_off").await;
+    let publish = async || drop(site.act("publish", json!({"page_id": 1})).await);
+    publish().await;
+    site.act("take_off", json!({"page_id": 1})).await;
+    assert_eq!(off().await, 1);
+    let again = json!({"page_id": 1});
+    site.admin(&format!("POST {BUILDER}?action=take_off"))
+        .json(again)
+        .refused(409, "conflict")
+        .await;
+    publish().await;
+    let item = "PATCH /api/backend/item?table=pages&id=1";
+    for _ in 0..2 {
+        site.admin(item).json(json!({"published": false})).expect(200).await;
+        assert_eq!(off().await, 2);
+    }
+    publish().await;
+    let at = cms_core::rfc3339(site.clock.now() + 60_000);
+    site.act("schedule", json!({"page_id": 1, "take_off_at": at})).await;
+    site.clock.advance(60_000);
+    site.cms.pages().run_schedule().await.unwrap();
+    site.cms.pages().run_schedule().await.unwrap();
+    assert_eq!(off().await, 3);
+    // A draft that nobody saw goes without a word.
+    site.admin("DELETE /api/backend/item?table=pages&id=2").expect(204).await;
+    assert_eq!(off().await, 3);
+    publish().await;
+    let told = async || {
+        let list = site.admin("GET /api/backend/webhooks/messages").expect(200).await.data();
+        let off = list.as_array().unwrap().iter().find(|one| one["event"] == "page.taken_off");
+        let id = off.unwrap()["id"].as_str().unwrap().to_owned();
+        let line = format!("GET /api/backend/webhooks/messages?id={id}");
+        site.admin(&line).expect(200).await.data()["payload"]["data"].clone()
+    };
+    let page = json!({"id": 1, "base_id": 1, "language_short": "en", "url_rewrite": "/",
+                      "title": "Home en", "view": "home"});
+    assert_eq!(told().await, json!({"page": page, "revision": 1}));
+    site.clock.advance(1000);
+    site.admin("DELETE /api/backend/item?table=pages&id=1").expect(204).await;
+    assert_eq!((off().await, events(&site, "item.pages.deleted").await), (4, 2));
+    assert_eq!(told().await, json!({"page": page, "revision": null}));
 }
 
 #[tokio::test]

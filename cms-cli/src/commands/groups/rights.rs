@@ -1,7 +1,5 @@
 //! `cms groups rights`: what the members of a group may do
 
-use std::collections::BTreeSet;
-
 use cms_core::{accounts::Rights, items::Checklist};
 use cms_http::{
     client::Client,
@@ -37,7 +35,7 @@ pub(super) async fn show_or_change(
         value: None,
     };
     let keys = reply::data::<Apply>(client, &Table::default(), &change).await?;
-    print(out, &Rights::Only(keys.iter().map(text).collect::<BTreeSet<_>>()))
+    print(out, &Rights::Only(keys.iter().map(text).collect()))
 }
 
 /// Prints permission keys, one a line.

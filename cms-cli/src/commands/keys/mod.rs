@@ -1,6 +1,7 @@
 //! `cms keys`: API keys and their rights, through `/api/backend/keys`
 
 mod denied;
+mod doubts;
 mod rights;
 mod value;
 
@@ -62,7 +63,7 @@ pub(crate) enum KeysCommand {
         #[arg(long, value_name = "FILE")]
         out: Option<PathBuf>,
     },
-    /// Give a key a new value, shown once; without --grace a terminal asks before
+    /// Give a key a new value, shown once; without --grace the old one stops at once
     Rotate {
         /// Id or name of the key
         key: String,
@@ -153,19 +154,25 @@ async fn at(flags: &Flags, out: &Output, client: &Client, command: KeysCommand) 
         }
         KeysCommand::Show { key } => {
             let one = reply::one(named::key(client, &key).await?);
+            note_delay(out, client);
             reply::record::<Read>(out, client, &one, &NoBody).await
         }
         KeysCommand::Create { name, rights, expires, inactive, out: file } => {
             let rights = rights::parse(&rights)?;
             let new = NewApiKey { name, expires_on: expires, active: !inactive, rights };
+            for doubt in doubts::of(client, &new).await? {
+                out.note(&format!("warning: {doubt}"));
+            }
             value::obtain::<Create>(out, client, &NoQuery {}, &new, file).await
         }
         KeysCommand::Rotate { key, grace, out: file } => {
             let id = named::key(client, &key).await?;
             if grace == 0 {
-                let told =
-                    format!("Give the API key {key} a new value? The old one stops at once.");
-                prompt::confirm_on_terminal(flags, &told)?;
+                let told = format!(
+                    "Give the API key {key} a new value? The old one stops at once; --grace 1h \
+                     keeps it for an hour."
+                );
+                prompt::confirm(flags, &told)?;
             }
             let grace = Grace { grace_s: grace };
             value::obtain::<Rotate>(out, client, &by_id(id), &grace, file).await
@@ -188,6 +195,7 @@ async fn at(flags: &Flags, out: &Output, client: &Client, command: KeysCommand) 
             rights::check(out, client, id, &method, path).await
         }
         KeysCommand::Denied { key, grant } => {
+            note_delay(out, client);
             denied::run(out, client, named::key(client, &key).await?, grant).await
         }
         KeysCommand::Delete { keys } => {
@@ -202,6 +210,16 @@ async fn at(flags: &Flags, out: &Output, client: &Client, command: KeysCommand) 
             .await?;
             out.done(&json!({"deleted": ids}), &format!("{many} deleted: {keys}"))
         }
+    }
+}
+
+/// A server counts in its own memory, which another process cannot ask.
+fn note_delay(out: &Output, client: &Client) {
+    if out.table && !matches!(client, Client::Remote(_)) {
+        out.note(
+            "A server that runs writes its counts of keys once a minute; with --url it tells them \
+             at once.",
+        );
     }
 }
 

@@ -74,7 +74,7 @@ async fn login(flags: &Flags, out: &Output, args: LoginArgs, url: &str) -> Done 
         prompt::secret("Password: ")?
     };
 
-    let client = site::client(url, &Credential::None)?;
+    let client = site::client(url, &Credential::None, site::wait(flags, Some(out)))?;
     let credentials = Credentials { username, password };
     let (answer, begun) = reply::call::<Login>(&client, &NoQuery {}, &credentials).await?;
     if let Some(warning) =

@@ -1,4 +1,4 @@
-//! `cms plugins diff`, `apply` and `remove`: what plugins change, from `/api/backend/plugins/`
+//! `cms plugins diff`, `apply`, `remove` and `release`: what plugins change, from `/api/backend/plugins/`
 
 use clap::Subcommand;
 use cms_core::Cms;
@@ -6,9 +6,10 @@ use cms_http::{
     client::{Ask, Client},
     wire::{
         Data, NoBody,
-        pages::Anything,
+        parameters::NoQuery,
         plugin_changes::{
-            Applied, Apply, ChangeState, Diff, PluginChanges, Remove, Removed, Which,
+            Applied, Apply, ChangeState, Diff, PluginChanges, Release, Released, Remove, Removed,
+            Which,
         },
     },
 };
@@ -45,6 +46,14 @@ A running site takes them up by itself. What would lose data is refused.")]
         /// Its id
         plugin: String,
     },
+    /// Give up names that a plugin owns and does not declare; all when it is not in service
+    #[command(after_help = "Example: cms plugins release shop
+
+The next plugin that declares a table of theirs gets it with its rows.")]
+    Release {
+        /// Its id
+        plugin: String,
+    },
 }
 
 pub(crate) async fn run(flags: &Flags, out: &Output, command: ChangesCommand) -> Done {
@@ -52,8 +61,16 @@ pub(crate) async fn run(flags: &Flags, out: &Output, command: ChangesCommand) ->
         let question = format!("Take the plugin {plugin} out of service? Its tables stay.");
         prompt::confirm(flags, &question)?;
     }
+    if let ChangesCommand::Release { plugin } = &command {
+        let question = format!(
+            "Give up the names that {plugin} does not declare? Others can take its tables then."
+        );
+        prompt::confirm(flags, &question)?;
+    }
     let site = match &command {
-        ChangesCommand::Remove { .. } => Site::open(flags, &Target::of(flags)?, out).await?,
+        ChangesCommand::Remove { .. } | ChangesCommand::Release { .. } => {
+            Site::open(flags, &Target::of(flags)?, out).await?
+        }
         command => open(flags, out, matches!(command, ChangesCommand::Apply { .. })).await?,
     };
     let outcome = act(out, &site.client, command).await;
@@ -82,7 +99,7 @@ async fn act(out: &Output, client: &Client, command: ChangesCommand) -> Done {
         }
         ChangesCommand::Apply { plugin, accept_loss } => {
             let body = Applied { plugin, accept_loss };
-            let answer = client.send(Ask::of::<Apply>(&Anything::default(), &body)?).await?;
+            let answer = client.send(Ask::of::<Apply>(&NoQuery::default(), &body)?).await?;
             let Data { data } = answer.read::<Apply>()?;
             print(out, &answer.body, &data)?;
             let refused = data.iter().filter(|one| one.state == ChangeState::Refused).count();
@@ -94,9 +111,22 @@ async fn act(out: &Output, client: &Client, command: ChangesCommand) -> Done {
         }
         ChangesCommand::Remove { plugin } => {
             let body = Removed { plugin };
-            client.send(Ask::of::<Remove>(&Anything::default(), &body)?).await?;
+            client.send(Ask::of::<Remove>(&NoQuery::default(), &body)?).await?;
             let told = format!("The plugin {} is out of service; its tables stay.", body.plugin);
             out.done(&serde_json::json!({"removed": body.plugin}), &told)
+        }
+        ChangesCommand::Release { plugin } => {
+            let body = Released { plugin };
+            let answer = client.send(Ask::of::<Release>(&NoQuery {}, &body)?).await?;
+            let Data { data } = answer.read::<Release>()?;
+            if out.json {
+                return Ok(out.line(&answer.body)?);
+            }
+            let rows: Vec<_> = data.into_iter().map(|one| vec![one.kind, one.name]).collect();
+            if rows.is_empty() {
+                out.note(&format!("{} declares all names that it owns.", body.plugin));
+            }
+            Ok(table::rows(out, &["kind", "name"], &rows)?)
         }
     }
 }

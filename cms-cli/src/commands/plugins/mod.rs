@@ -8,14 +8,19 @@ use std::{
 };
 
 use clap::Subcommand;
-use cms_core::plugins::{LoadedPlugin, check_folder, load_folder, schema};
+use cms_core::{
+    Cms,
+    plugins::{LoadedPlugin, Names, check_folder, load_folder, schema},
+};
 use cms_http::wire::plugins::{Read, WhichPlugins};
 use serde_json::json;
 
 use crate::{
     flags::Flags,
+    folder,
     output::{Done, Exit, Failure, Output},
     reply::{self, Paging},
+    target::Target,
 };
 
 /// The manifest of a new plugin.
@@ -93,7 +98,7 @@ impl PluginsCommand {
 
 pub(crate) async fn run(flags: &Flags, out: &Output, command: PluginsCommand) -> Done {
     match command {
-        PluginsCommand::Check { folder } => check(out, &folder),
+        PluginsCommand::Check { folder } => check(flags, out, &folder).await,
         PluginsCommand::Schema => Ok(out.raw(&written_schema())?),
         PluginsCommand::New { id } => new(flags, out, &id),
         PluginsCommand::Changes(command) => changes::run(flags, out, command).await,
@@ -114,16 +119,36 @@ pub(crate) async fn run(flags: &Flags, out: &Output, command: PluginsCommand) ->
     }
 }
 
-fn check(out: &Output, folder: &Path) -> Done {
+/// The names of plugins of the site that the flags name; none without a site.
+async fn names(flags: &Flags, out: &Output) -> Names {
+    let Ok(Target::Folder(dir)) = Target::of(flags) else { return Names::default() };
+    let Ok(loaded) = folder::existing(&dir, &[], out) else { return Names::default() };
+    Cms::builder(loaded.settings).plugin_names().await.unwrap_or_default()
+}
+
+async fn check(flags: &Flags, out: &Output, folder: &Path) -> Done {
     if !folder.is_dir() {
         let what = format!("{} is no folder", folder.display());
         return Err(Failure::new(Exit::NotFound, what).hint("cms plugins check plugins/NAME"));
     }
     let single = fs::symlink_metadata(folder.join("plugin.json")).is_ok();
-    let found = if single { vec![check_folder(folder)] } else { load_folder(folder, &[]) };
+    let mut found = if single { vec![check_folder(folder)] } else { load_folder(folder, &[]) };
     if found.is_empty() {
         let what = format!("{} has no plugin.json, nor has a folder in it", folder.display());
         return Err(Failure::new(Exit::NotFound, what).hint("cms plugins new NAME makes one"));
+    }
+    let around = fs::canonicalize(folder).unwrap_or_else(|_| folder.to_owned());
+    let around = around.parent().filter(|_| single);
+    let beside = around.map(|around| load_folder(around, &[]));
+    let names = names(flags, out).await;
+    let shared: Vec<_> = found
+        .iter()
+        .map(|plugin| names.problems_of(plugin, beside.as_deref().unwrap_or(&found)))
+        .collect();
+    for (plugin, problems) in found.iter_mut().zip(shared) {
+        if !problems.is_empty() {
+            plugin.outcome = Err(problems);
+        }
     }
     let faulty = found.iter().filter(|plugin| plugin.outcome.is_err()).count();
     if out.json {

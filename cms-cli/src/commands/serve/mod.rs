@@ -5,7 +5,7 @@ mod demo;
 use std::{io, net::SocketAddr, path::Path};
 
 use clap::Args;
-use cms_core::{Cms, Descriptors};
+use cms_core::{Cms, Descriptors, settings::Settings};
 use cms_http::{Api, Server, Stop, client::Client};
 use serde_json::json;
 
@@ -67,6 +67,9 @@ pub(crate) async fn run(flags: &Flags, out: &Output, args: &ServeArgs) -> Done {
     let cms = folder::builder(settings)?.open().await?;
     let api = Api::new(cms.clone())?;
     let server = Server::bind(api.clone(), &listen).await.map_err(|e| unbound(&listen, &e))?;
+    if let Some(doubt) = unnamed(cms.settings(), server.address()) {
+        tracing::warn!("{doubt}");
+    }
     let signals = Signals::open()?;
     if args.demo {
         show_demo(out, &cms, &Client::local(api), server.address(), &dir).await?;
@@ -113,6 +116,17 @@ fn reachable(mut address: SocketAddr) -> SocketAddr {
         });
     }
     address
+}
+
+/// A warning when every name in a request is taken for the site's own: links in mails lead there. A
+/// site on this machine without a proxy before it is for trying out.
+fn unnamed(settings: &Settings, listens: SocketAddr) -> Option<&'static str> {
+    let has_name = settings.site_url.is_some() || !settings.allowed_hosts.is_empty();
+    let is_open = !listens.ip().is_loopback() || !settings.trusted_proxies.is_empty();
+    (!has_name && is_open).then_some(
+        "neither site_url nor allowed_hosts is set: links in mails lead to whatever host a request \
+         names. Set site_url = \"https://www.example.org\", or the names in allowed_hosts",
+    )
 }
 
 fn unbound(listen: &str, error: &io::Error) -> Failure {

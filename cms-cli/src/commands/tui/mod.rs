@@ -86,7 +86,7 @@ pub(crate) async fn run(flags: &Flags, out: &Output, args: TuiArgs) -> Done {
         config: paths::config(),
         clock: || Clock::system().now(),
         contexts: place::contexts(),
-        open_context: place::opener(),
+        open_context: place::opener(flags),
     };
     let ended = cms_tui::run(session).await;
     let closed = opened.close().await;

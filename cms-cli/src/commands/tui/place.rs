@@ -3,12 +3,13 @@
 use std::{env, sync::Arc};
 
 use cms_core::Secret;
-use cms_http::client::Credential;
+use cms_http::client::{Credential, Wait};
 use cms_tui::{ForgetLogin, KeepLogin, OpenContext, Site as Shown};
 
 use super::paths;
 use crate::{
     contexts::{self, Contexts, Sessions},
+    environment,
     flags::Flags,
     output::{Done, Failure, Output},
     site::{self, Site},
@@ -28,7 +29,13 @@ impl Opened {
         let target = Target::of(flags)?;
         let program = program(&target)?;
         if let Target::Address { url, .. } = &target {
-            let shown = at_address(site::api_key(flags)?, url, target.to_string(), program);
+            let shown = at_address(
+                site::api_key(flags)?,
+                site::wait(flags, None),
+                url,
+                target.to_string(),
+                program,
+            );
             return Ok(Self { shown: shown?, site: None });
         }
         let site = Site::open(flags, &target, out).await?;
@@ -39,6 +46,7 @@ impl Opened {
             acts_as: site.acts_as(),
             state: paths::state(&target.whole_name()),
             program,
+            secrets: environment::secrets(),
             login: None,
             logout: None,
         };
@@ -61,14 +69,20 @@ fn program(target: &Target) -> Done<Vec<String>> {
     Ok(program)
 }
 
-fn at_address(key: Option<Secret>, url: &str, name: String, program: Vec<String>) -> Done<Shown> {
+fn at_address(
+    key: Option<Secret>,
+    wait: Wait,
+    url: &str,
+    name: String,
+    program: Vec<String>,
+) -> Done<Shown> {
     let credential = match (key, Sessions::at(url)?) {
         (Some(key), _) => Credential::Key(key),
         (None, Some(session)) => Credential::Session(session.token),
         (None, None) => Credential::None,
     };
-    let client = site::client(url, &credential)?;
-    let (at, left) = (url.to_owned(), url.to_owned());
+    let client = site::client(url, &credential, wait.clone())?;
+    let (at, left, patience) = (url.to_owned(), url.to_owned(), wait.clone());
     let keep: KeepLogin = Arc::new(move |token: &str, user: &str, expires_at: &str| {
         let session = contexts::Session {
             token: Secret::new(token),
@@ -77,11 +91,11 @@ fn at_address(key: Option<Secret>, url: &str, name: String, program: Vec<String>
         };
         Sessions::keep(&at, session).map_err(|failure| failure.what)?;
         let credential = Credential::Session(Secret::new(token));
-        site::client(&at, &credential).map_err(|failure| failure.what)
+        site::client(&at, &credential, patience.clone()).map_err(|failure| failure.what)
     });
     let forget: ForgetLogin = Arc::new(move || {
         Sessions::forget(&left).map_err(|failure| failure.what)?;
-        site::client(&left, &Credential::None).map_err(|failure| failure.what)
+        site::client(&left, &Credential::None, wait.clone()).map_err(|failure| failure.what)
     });
     Ok(Shown {
         client,
@@ -90,6 +104,7 @@ fn at_address(key: Option<Secret>, url: &str, name: String, program: Vec<String>
         is_local: false,
         acts_as: None,
         program,
+        secrets: environment::secrets(),
         login: Some(keep),
         logout: Some(forget),
     })
@@ -102,14 +117,15 @@ pub(super) fn contexts() -> Vec<String> {
 }
 
 /// How another of them is opened. An API key is for the site that the command line names.
-pub(super) fn opener() -> OpenContext {
-    Arc::new(|name: &str| {
+pub(super) fn opener(flags: &Flags) -> OpenContext {
+    let wait = site::wait(flags, None);
+    Arc::new(move |name: &str| {
         let open = || {
             let target = Target::context(name)?;
             let Target::Address { url, .. } = &target else {
                 return Err(Failure::usage(format!("{name} has no address")));
             };
-            at_address(None, url, target.to_string(), program(&target)?)
+            at_address(None, wait.clone(), url, target.to_string(), program(&target)?)
         };
         open().map_err(|failure: Failure| failure.what)
     })

@@ -6,7 +6,7 @@ use clap::Args;
 use cms_core::{settings::Secret, webhooks::standard_signature};
 
 use crate::{
-    input,
+    environment, input,
     output::{Done, Failure},
 };
 
@@ -24,10 +24,10 @@ pub(super) struct SecretArgs {
 impl SecretArgs {
     /// The given secrets; empty when none are given.
     pub(super) fn given(&self) -> Done<Vec<Secret>> {
-        let (text, place) = match (&self.secret_file, std::env::var(VARIABLE)) {
+        let (text, place) = match (&self.secret_file, environment::variable(VARIABLE)) {
             (Some(file), _) => (input::text(file)?, file.display().to_string()),
-            (None, Ok(text)) => (text, VARIABLE.to_owned()),
-            (None, Err(_)) => return Ok(Vec::new()),
+            (None, Some(text)) => (text, VARIABLE.to_owned()),
+            (None, None) => return Ok(Vec::new()),
         };
         let lines = text.lines().map(str::trim).filter(|line| !line.is_empty());
         let secrets: Vec<Secret> =

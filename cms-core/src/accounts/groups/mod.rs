@@ -2,6 +2,8 @@
 
 pub(crate) mod sql;
 
+use std::collections::BTreeMap;
+
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value as Json;
@@ -10,8 +12,8 @@ use super::{
     Accounts, NAME_PATTERN, Rights, admins::AdminGuard, check_held, name_key, name_problem, record,
 };
 use crate::{
-    Change, Code, Error, Page, Paging, Result, change::is_unique_violation, ground::ListName,
-    items::Checklist,
+    Actor, Change, Code, Error, Page, Paging, Result, access::CORE, change::is_unique_violation,
+    ground::ListName, items::Checklist,
 };
 
 /// A group as the API shows it.
@@ -92,14 +94,14 @@ impl Accounts {
         new: &NewGroup,
     ) -> Result<Group> {
         check(&new.name, &new.rights)?;
-        check_held(held, &new.rights)?;
+        let rights = owned(change, &new.rights, &Rights::default()).await?;
+        check_held(held, &rights)?;
         let key = name_key(&new.name);
-        let id = sql::insert(change, &new.name, &key, &new.rights)
-            .await
-            .map_err(|e| taken(&new.name, e))?;
+        let id =
+            sql::insert(change, &new.name, &key, &rights).await.map_err(|e| taken(&new.name, e))?;
         record(change, "create", "user_groups", id, &["name", "rights"]).await?;
         let created_at = crate::rfc3339(change.now());
-        Ok(Group { id, name: new.name.clone(), rights: new.rights.clone(), members: 0, created_at })
+        Ok(Group { id, name: new.name.clone(), rights, members: 0, created_at })
     }
 
     /// Changes a group. Its members have the new rights from their next request on.
@@ -121,8 +123,9 @@ impl Accounts {
             columns.push("name");
         }
         if let Some(rights) = &patch.rights {
-            check_held(held, rights)?;
-            group.rights = rights.clone();
+            let rights = owned(change, rights, &group.rights).await?;
+            check_held(held, &rights)?;
+            group.rights = rights;
             columns.push("rights");
         }
         check(&group.name, &group.rights)?;
@@ -189,9 +192,32 @@ impl Accounts {
             .map_err(|e| Error::invalid_field("value", "type", e.to_string()))?;
         let patch = GroupPatch { name: None, rights: Some(rights) };
         match self.update_group(change, held, id, &patch).await?.rights {
-            Rights::Only(keys) => Ok(keys.into_iter().map(Json::from).collect()),
+            Rights::Only(keys) => Ok(keys.iter().cloned().map(Json::from).collect()),
             Rights::Admin => Ok(Vec::new()),
         }
+    }
+
+    /// Settles what groups hold after plugins took permission keys, in a change of its own: it
+    /// waits for callers whose groups it changes.
+    ///
+    /// # Errors
+    /// As every write.
+    pub(crate) async fn settle_rights(&self, formerly: &BTreeMap<String, String>) -> Result<()> {
+        let (owners, groups) = sql::held(self.0.base.db()).await?;
+        if groups.iter().all(|(_, rights)| settled(rights, &owners, formerly) == *rights) {
+            return Ok(());
+        }
+        let mut change = self.0.base.change(Actor::System).await?;
+        change.lock(super::LOCK).await?;
+        let owners = sql::owners(&mut change).await?;
+        for (id, before) in sql::rights(&mut change).await? {
+            let after = settled(&before, &owners, formerly);
+            if after != before {
+                sql::bind(&mut change, id, &after).await?;
+                record(&mut change, "update", "user_groups", id, &["rights"]).await?;
+            }
+        }
+        change.commit().await
     }
 
     /// The group, if the caller holds all of its rights. Otherwise the caller could take rights
@@ -201,6 +227,41 @@ impl Accounts {
         check_held(held, &group.rights)?;
         Ok(group)
     }
+}
+
+/// These rights with the plugin that each key belongs to now. A key that belongs to nobody keeps
+/// the plugin of `before`.
+async fn owned(change: &mut Change, rights: &Rights, before: &Rights) -> Result<Rights> {
+    let Rights::Only(keys) = rights else { return Ok(Rights::Admin) };
+    // Whoever takes a key for a plugin gives it to groups under the same lock.
+    change.lock(super::LOCK).await?;
+    let owners = sql::owners(change).await?;
+    let of_before = |key: &str| match before {
+        Rights::Only(keys) => keys.owner_of(key).to_owned(),
+        Rights::Admin => String::new(),
+    };
+    let owner = |key: &str, held: &str| match held {
+        CORE => Some(CORE.to_owned()),
+        _ => Some(owners.get(key).cloned().unwrap_or_else(|| of_before(key))),
+    };
+    Ok(Rights::Only(keys.owned_by(owner)))
+}
+
+/// The rights of a group whose keys belong to these plugins now. A key of nobody becomes its
+/// owner's, or that of the plugin in `formerly` which had it; a key of another plugin than its owner
+/// goes.
+fn settled(
+    rights: &Rights,
+    owners: &BTreeMap<String, String>,
+    formerly: &BTreeMap<String, String>,
+) -> Rights {
+    let Rights::Only(keys) = rights else { return Rights::Admin };
+    Rights::Only(keys.owned_by(|key, held| match (held, owners.get(key)) {
+        (CORE, _) => Some(held.to_owned()),
+        ("", owner) => owner.or_else(|| formerly.get(key)).cloned().or(Some(String::new())),
+        (_, Some(owner)) if owner != held => None,
+        _ => Some(held.to_owned()),
+    }))
 }
 
 fn not_found(id: i64) -> Error {

@@ -1,7 +1,9 @@
 //! The statements of groups and memberships.
 
+use std::collections::BTreeMap;
+
 use crate::{
-    Change, Error, Result,
+    Change, Result,
     accounts::{Group, Rights},
     db::{Db, Statement, args, read, record, statements},
 };
@@ -9,7 +11,7 @@ use crate::{
 record! { Group: group_columns {
     id: "g.id",
     name: "g.name",
-    rights: "g.rights" => read::json,
+    rights: "g.rights" => Rights::from_stored,
     created_at: "g.created_at" => read::time,
     members: "(select count(*) from cms_user_group_members m where m.user_group_id = g.id)",
 } }
@@ -35,10 +37,9 @@ statements! {
     LOCK = "update cms_user_groups set name = name where id = $1 returning id";
     UPDATE = "update cms_user_groups set name = $2, name_key = $3, rights = $4 where id = $1";
     DELETE = "delete from cms_user_groups where id = $1";
-}
-
-fn text(rights: &Rights) -> Result<String> {
-    serde_json::to_string(rights).map_err(Error::internal)
+    RIGHTS = "select id, rights from cms_user_groups order by id";
+    BIND = "update cms_user_groups set rights = $2 where id = $1";
+    OWNERS = "select name, plugin_id from cms_plugin_names where kind = 'permission'";
 }
 
 pub(in crate::accounts) async fn list(db: &Db, after: i64, limit: i64) -> Result<Vec<Group>> {
@@ -75,7 +76,7 @@ pub(in crate::accounts) async fn insert(
     rights: &Rights,
 ) -> Result<i64> {
     let (id,): (i64,) =
-        change.one(INSERT, args![name, name_key, text(rights)?, change.now()]).await?;
+        change.one(INSERT, args![name, name_key, rights.to_stored()?, change.now()]).await?;
     Ok(id)
 }
 
@@ -84,9 +85,35 @@ pub(in crate::accounts) async fn update(
     group: &Group,
     name_key: &str,
 ) -> Result<()> {
-    change.hit(UPDATE, args![group.id, &group.name, name_key, text(&group.rights)?]).await
+    change.hit(UPDATE, args![group.id, &group.name, name_key, group.rights.to_stored()?]).await
 }
 
 pub(in crate::accounts) async fn delete(change: &mut Change, id: i64) -> Result<()> {
     change.hit(DELETE, args![id]).await
+}
+
+fn stored(found: Vec<(i64, String)>) -> Result<Vec<(i64, Rights)>> {
+    found.into_iter().map(|(id, text)| Ok((id, Rights::from_stored(text)?))).collect()
+}
+
+/// The rights of every group.
+pub(in crate::accounts) async fn rights(change: &mut Change) -> Result<Vec<(i64, Rights)>> {
+    stored(change.all(RIGHTS, args![]).await?)
+}
+
+/// The plugin that each permission key belongs to, and the rights of every group.
+pub(in crate::accounts) async fn held(
+    db: &Db,
+) -> Result<(BTreeMap<String, String>, Vec<(i64, Rights)>)> {
+    let owners = db.all::<(String, String)>(OWNERS, args![]).await?.into_iter().collect();
+    Ok((owners, stored(db.all(RIGHTS, args![]).await?)?))
+}
+
+pub(in crate::accounts) async fn bind(change: &mut Change, id: i64, rights: &Rights) -> Result<()> {
+    change.hit(BIND, args![id, rights.to_stored()?]).await
+}
+
+/// The plugin that each permission key belongs to.
+pub(in crate::accounts) async fn owners(change: &mut Change) -> Result<BTreeMap<String, String>> {
+    Ok(change.all::<(String, String)>(OWNERS, args![]).await?.into_iter().collect())
 }

@@ -3,7 +3,7 @@
 use crate::{
     Change, Result,
     accounts::{Rights, Session},
-    db::{Db, Statement, args, read, record, statements},
+    db::{Db, Statement, args, epoch_of, read, record, statements},
 };
 
 /// A session joined with one group of its user.
@@ -26,8 +26,8 @@ record! { Found: found_columns {
     last_seen_at: "s.last_seen_at",
     user: "u.id",
     username: "u.username",
-    rights: "g.rights" => read::json,
-    epoch: "coalesce((select epoch from cms_table_epochs where name = $4), 0)",
+    rights: "g.rights" => Rights::from_stored,
+    epoch: [epoch_of!("$4")],
 } }
 
 macro_rules! find {

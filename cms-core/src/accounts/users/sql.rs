@@ -36,7 +36,7 @@ pub(in crate::accounts) struct Member {
 record! { Member: member_columns {
     user: "m.user_id",
     group: (membership_columns),
-    rights: "g.rights" => read::json,
+    rights: "g.rights" => Rights::from_stored,
 } }
 
 /// A user as read by a change that locks the row.

@@ -20,7 +20,7 @@ const SOURCES: &[(&str, &str)] = &[
 ];
 
 /// Names reserved for the core, including those of future tables.
-pub(super) const RESERVED: &[&str] =
+pub(crate) const RESERVED: &[&str] =
     &["pages", "menu_items", "settings", "forms", "media", "user_groups"];
 
 /// The name of a core table in the database.
@@ -78,7 +78,7 @@ pub(crate) fn tables() -> Vec<TableDeclaration> {
         };
     let pages = columns(&[
         ("parent_id", "integer", Some("pages")),
-        ("url_rewrite", "text", None),
+        ("url_rewrite", "path", None),
         ("title", "text", None),
         ("view", "text", None),
         ("sort_order", "integer", None),
@@ -90,7 +90,7 @@ pub(crate) fn tables() -> Vec<TableDeclaration> {
         ("menu", "text", None),
         ("parent_id", "integer", Some("menu_items")),
         ("title", "text", None),
-        ("url", "text", None),
+        ("url", "link", None),
         ("target", "select", None),
         ("language_short", "text", None),
         ("sort_order", "integer", None),
@@ -103,7 +103,7 @@ pub(crate) fn tables() -> Vec<TableDeclaration> {
         ("fields", "json", None),
         ("recipients", "json", None),
         ("thanks", "textarea", None),
-        ("redirect_url", "text", None),
+        ("redirect_url", "redirect", None),
         ("min_seconds", "integer", None),
         ("retention_days", "integer", None),
         ("active", "checkbox", None),

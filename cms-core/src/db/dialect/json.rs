@@ -18,11 +18,7 @@ impl Dialect {
     /// The JSON object of a row: each member's name with the expression of its value.
     pub fn object(self, members: &[(&str, String)]) -> String {
         match self {
-            Self::Sqlite => {
-                let members =
-                    members.iter().map(|(name, value)| format!("{}, {value}", literal(name)));
-                format!("json_object({})", members.collect::<Vec<_>>().join(", "))
-            }
+            Self::Sqlite => sqlite_object(members),
             Self::Postgres => {
                 let members =
                     members.iter().map(|(name, value)| format!("{value} as {}", quote(name)));
@@ -86,6 +82,23 @@ impl Dialect {
             Self::Postgres => postgres_member(&c, col),
         }
     }
+}
+
+/// Members of one call of `json_object`, which takes 1,000 arguments.
+const MEMBERS: usize = 400;
+
+/// Longer objects are the texts of several, joined without the braces between.
+fn sqlite_object(members: &[(&str, String)]) -> String {
+    let object = |members: &[(&str, String)]| {
+        let members = members.iter().map(|(name, value)| format!("{}, {value}", literal(name)));
+        format!("json_object({})", members.collect::<Vec<_>>().join(", "))
+    };
+    if members.len() <= MEMBERS {
+        return object(members);
+    }
+    let inner = |part| format!("(select substr(j, 2, length(j) - 2) from (select {part} as j))");
+    let parts: Vec<_> = members.chunks(MEMBERS).map(|part| inner(object(part))).collect();
+    format!("('{{' || {} || '}}')", parts.join(" || ',' || "))
 }
 
 fn literal(text: &str) -> String {

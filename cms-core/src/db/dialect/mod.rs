@@ -166,6 +166,19 @@ impl Dialect {
         }
     }
 
+    /// Lets the transaction wait a minute for something that is not the database.
+    pub(crate) const fn wait_outside(self) -> Option<&'static str> {
+        match self {
+            Self::Sqlite => None,
+            Self::Postgres => Some("set local idle_in_transaction_session_timeout = '60s'"),
+        }
+    }
+
+    /// Whether a statement outside of a change may write: it commits by itself.
+    pub(crate) const fn writes_alone(self) -> bool {
+        matches!(self, Self::Postgres)
+    }
+
     /// Wakes other processes at the commit. SQLite's file wakes them.
     pub(crate) const fn notify(self) -> Option<&'static str> {
         match self {
@@ -194,6 +207,7 @@ impl Dialect {
                     ("{{true}}", "1"),
                     ("{{strict}}", "STRICT"),
                     ("{{binary}}", ""),
+                    ("{{half_full}}", ""),
                 ],
                 cms_migrations::SQLITE,
             ),
@@ -206,6 +220,7 @@ impl Dialect {
                     ("{{true}}", "TRUE"),
                     ("{{strict}}", ""),
                     ("{{binary}}", "COLLATE \"C\""),
+                    ("{{half_full}}", "WITH (fillfactor = 50)"),
                 ],
                 cms_migrations::POSTGRES,
             ),
@@ -222,11 +237,12 @@ impl Dialect {
         }
     }
 
-    /// Locks the rows read, until the transaction ends.
+    /// Locks the rows read, until the transaction ends. Rows that refer to them may be written
+    /// meanwhile; a delete, or a change of the key, locks these out by itself.
     pub fn for_update(self) -> &'static str {
         match self {
             Self::Sqlite => "",
-            Self::Postgres => " for update of t",
+            Self::Postgres => " for no key update of t",
         }
     }
 

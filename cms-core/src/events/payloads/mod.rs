@@ -22,7 +22,7 @@ pub(crate) use self::{
     item::ItemData,
     login::LoginData,
     media::MediaData,
-    page::{Page, PageData},
+    page::{Page, PageData, PageTakenOff},
     visit::{FunnelData, PassedNode, VisitData, VisitSubmission},
 };
 pub use self::{

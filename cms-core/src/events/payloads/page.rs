@@ -1,4 +1,4 @@
-//! What `page.published` and `page.draft_discarded` tell.
+//! What the events `page.…` tell.
 
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -12,6 +12,15 @@ pub(crate) struct PageData {
     pub(crate) page: Page,
     /// The revision that visitors see; of a discarded draft the one that it returned to.
     pub(crate) revision: i64,
+}
+
+/// A page that visitors no longer see.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(crate) struct PageTakenOff {
+    /// The page.
+    pub(crate) page: Page,
+    /// The revision that visitors saw; null for a page that was deleted with its revisions.
+    pub(crate) revision: Option<i64>,
 }
 
 /// A page.
@@ -31,18 +40,25 @@ pub(crate) struct Page {
     pub(crate) view: Option<String>,
 }
 
+fn example() -> Page {
+    Page {
+        id: 1,
+        base_id: Some(1),
+        language_short: "en".to_owned(),
+        url_rewrite: "/offer".to_owned(),
+        title: "Our offer".to_owned(),
+        view: Some("offer".to_owned()),
+    }
+}
+
 impl Payload for PageData {
     fn example() -> Self {
-        Self {
-            page: Page {
-                id: 1,
-                base_id: Some(1),
-                language_short: "en".to_owned(),
-                url_rewrite: "/offer".to_owned(),
-                title: "Our offer".to_owned(),
-                view: Some("offer".to_owned()),
-            },
-            revision: 3,
-        }
+        Self { page: example(), revision: 3 }
+    }
+}
+
+impl Payload for PageTakenOff {
+    fn example() -> Self {
+        Self { page: example(), revision: Some(3) }
     }
 }

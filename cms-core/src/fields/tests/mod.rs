@@ -71,6 +71,44 @@ fn a_stored_answer_is_taken_as_it_is() {
     }
 }
 
+/// In the language of the visit; what is stored is the same in all.
+#[test]
+fn answers_are_taken_as_the_language_writes_them() {
+    let range = json!({"start": "24.11.2026", "end": "1.12.2026"});
+    let stored = json!({"start": "2026-11-24", "end": "2026-12-01"});
+    let columns = json!({"columns": [{"id": "n", "type": "number"}]});
+    for (name, config, given, expected) in [
+        ("number", json!({}), json!("1,5"), Ok(json!(1.5))),
+        ("number", json!({}), json!("1.500"), Err("ambiguous")),
+        ("number", json!({}), json!(1.5), Ok(json!(1.5))),
+        ("number", json!({"max": 1}), json!("1,5"), Err("max")),
+        ("number", json!({"decimal_separator": ","}), json!("1.5"), Err("type")),
+        ("slider", json!({"step": 0.5}), json!("1,5"), Ok(json!(1.5))),
+        ("rating", json!({}), json!("1,5"), Err("type")),
+        ("date", json!({}), json!("24.11.2026"), Ok(json!("2026-11-24"))),
+        ("date", json!({}), json!("24.11.1826"), Err("format")),
+        ("date", json!({"max": "2026-11-23"}), json!("24.11.2026"), Err("max")),
+        ("date_range", json!({}), range, Ok(stored)),
+        ("datetime", json!({}), json!("24.11.2026 14:30"), Ok(json!("2026-11-24T14:30:00+01:00"))),
+        ("datetime", json!({}), json!("29.3.2026 02:30"), Err("no_such_time")),
+        ("repeater", columns, json!([{"n": "1,5"}]), Ok(json!([{"n": 1.5}]))),
+    ] {
+        let field = field(name, &config);
+        let given = Map::from_iter([("f".to_owned(), given)]);
+        let taken = field.take(&given, &context().language("de"));
+        let taken = taken.map(|taken| taken[0].1.clone()).map_err(|fault| fault.code);
+        assert_eq!(taken, expected, "{name} {given:?}");
+    }
+}
+
+/// A limit that falls into the hour left out refuses no answer for its own sake.
+#[test]
+fn a_limit_may_stand_where_the_clocks_are_set_forward() {
+    let field = field("datetime", &json!({"min": "2026-03-29T02:30"}));
+    assert_eq!(take(&field, &json!("2026-03-29T03:00")), Err("min"));
+    assert_eq!(take(&field, &json!("2026-03-29T03:30")), Ok(json!("2026-03-29T03:30:00+02:00")));
+}
+
 #[test]
 fn blank_answers_are_absent_or_missing() {
     for blank in [json!(null), json!(""), json!(" \t"), json!([]), json!({}), json!([{"a": " "}])] {

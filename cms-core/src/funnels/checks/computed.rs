@@ -17,9 +17,9 @@ pub(super) fn check(graph: &Graph, found: &mut Findings) {
         return found.errors.push(Problem::new("too_large", "nodes", message));
     }
     for node in graph.nodes() {
-        for (at, field) in node.fields().enumerate() {
+        for field in node.fields() {
             let Some(names) = field.computed_from() else { continue };
-            let path = format!("{}.config_json.fields[{at}].expression", node.path());
+            let path = format!("{}.expression", node.path_of(field));
             let mut wrong = |message: String| {
                 let problem = Problem::new("bad_config", path.clone(), message);
                 found.errors.push(problem.of(node.id));

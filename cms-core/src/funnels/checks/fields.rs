@@ -1,11 +1,13 @@
-//! Fields that are asked twice: an answer would overwrite another.
+//! Fields that are asked twice, where an answer would overwrite another; addresses in settings.
 
 use std::collections::BTreeMap;
+
+use serde_json::Value as Json;
 
 use super::Findings;
 use crate::{
     events,
-    fields::Field,
+    fields::{Field, broken_links},
     funnels::{
         graph::{Graph, Node},
         problem::Problem,
@@ -13,16 +15,16 @@ use crate::{
 };
 
 pub(super) fn check(graph: &Graph, found: &mut Findings) {
-    let mut asked: BTreeMap<&str, Vec<(usize, &Node, usize, &Field)>> = BTreeMap::new();
+    let mut asked: BTreeMap<&str, Vec<(usize, &Node, &Field)>> = BTreeMap::new();
     for (place, node) in graph.nodes().iter().enumerate() {
-        for (at, field) in node.step().into_iter().flat_map(|step| step.fields.iter()).enumerate() {
-            asked.entry(field.id()).or_default().push((place, node, at, field));
+        for field in node.fields() {
+            asked.entry(field.id()).or_default().push((place, node, field));
         }
     }
     let beyond = graph.beyond();
     for (id, steps) in asked {
-        for (index, (place, node, at, field)) in steps.iter().enumerate() {
-            let clash = steps[..index].iter().find_map(|(before, first, _, earlier)| {
+        for (index, (place, node, field)) in steps.iter().enumerate() {
+            let clash = steps[..index].iter().find_map(|(before, first, earlier)| {
                 let follows = beyond[*before].has(*place) || beyond[*place].has(*before);
                 let differs = earlier.type_name() != field.type_name();
                 (follows || differs).then(|| match follows {
@@ -31,14 +33,14 @@ pub(super) fn check(graph: &Graph, found: &mut Findings) {
                 })
             });
             if let Some(message) = clash {
-                let path = format!("{}.config_json.fields[{at}]", node.path());
+                let path = node.path_of(field);
                 found.errors.push(Problem::new("duplicate_field", path, message).of(node.id));
             }
         }
-        let (_, node, at, _) = steps[0];
+        let (_, node, field) = steps[0];
         if id.starts_with('_') {
             let message = "ids that begin with _ are the service's own";
-            let path = format!("{}.config_json.fields[{at}].id", node.path());
+            let path = format!("{}.id", node.path_of(field));
             found.errors.push(Problem::new("bad_id", path, message).of(node.id));
         }
         if events::is_removed(id) {
@@ -46,9 +48,15 @@ pub(super) fn check(graph: &Graph, found: &mut Findings) {
                 "receivers of webhooks that read answers by their ids lose {id:?}: the payload \
                  filter removes such names"
             );
-            let path = format!("{}.config_json.fields[{at}].id", node.path());
+            let path = format!("{}.id", node.path_of(field));
             let problem = Problem::new("field_id_stripped_by_webhook_filter", path, message);
             found.warnings.push(problem.of(node.id));
+        }
+    }
+    for node in graph.nodes().iter().filter(|node| node.step().is_some()) {
+        for fault in broken_links(node.config.get("fields").unwrap_or(&Json::Null)) {
+            let path = format!("{}.config_json.fields{}", node.path(), fault.field);
+            found.errors.push(Problem::new(fault.code, path, fault.message).of(node.id));
         }
     }
 }

@@ -3,7 +3,7 @@
 //! ```text
 //! structure   what no funnel may be stored with
 //! publish     what visitors would be stranded by
-//! fields      fields that are asked twice
+//! fields      fields that are asked twice, and addresses in their settings
 //! computed    what fields are computed from
 //! conditions  conditions, as JSON
 //! reads       what conditions read, and when that is asked
@@ -22,7 +22,7 @@ mod structure;
 mod tests;
 mod ways;
 
-use super::{graph::Graph, problem::Problem, rules::Rule};
+use super::{graph::Graph, problem::Problem, rules::Rule, settings::FunnelSettings};
 
 /// What was found, by what it forbids.
 #[derive(Debug, Default)]
@@ -35,15 +35,15 @@ pub(super) struct Findings {
     pub(super) warnings: Vec<Problem>,
 }
 
-/// Checks a funnel that was read with the faults `errors`. `has_page`: whether its settings say
-/// where it is shown.
+/// Checks a funnel that was read with the faults `errors`.
 pub(super) fn check(
     graph: &Graph,
     rules: &[Rule],
-    has_page: bool,
+    settings: &FunnelSettings,
     errors: Vec<Problem>,
 ) -> Findings {
     let mut found = Findings { errors, ..Findings::default() };
+    found.warnings.extend(settings.misspelt());
     structure::check(graph, &mut found);
     fields::check(graph, &mut found);
     computed::check(graph, &mut found);
@@ -51,6 +51,6 @@ pub(super) fn check(
     publish::check(graph, &mut found);
     ways::check(graph, &mut found);
     reads::check(graph, rules, &mut found);
-    mails::check(graph, rules, has_page, &mut found);
+    mails::check(graph, rules, settings.page_url.is_some(), &mut found);
     found
 }

@@ -19,11 +19,16 @@ pub(super) fn check(graph: &Graph, found: &mut Findings) {
         blockers.push(Problem::new("no_start", "funnel.start_node_id", message));
     }
     for node in graph.nodes() {
-        let fields = node.step().into_iter().flat_map(|step| step.fields.iter()).enumerate();
-        for (at, field) in fields.filter(|(_, field)| field.type_name() == "payment") {
+        for field in node.fields().filter(|field| field.type_name() == "payment") {
             let message = format!("funnels take no payments yet: leave {:?} out", field.id());
-            let path = format!("{}.config_json.fields[{at}]", node.path());
+            let path = node.path_of(field);
             blockers.push(Problem::new("unknown_field_type", path, message).of(node.id));
+        }
+        for field in node.fields() {
+            let Some(lacks) = field.unanswerable() else { continue };
+            let message = format!("nobody can answer {:?}, which is required: {lacks}", field.id());
+            let path = node.path_of(field);
+            blockers.push(Problem::new("bad_config", path, message).of(node.id));
         }
     }
     for node in graph.nodes().iter().filter(|node| node.kind.is_condition()) {

@@ -8,10 +8,11 @@ use super::Findings;
 use crate::{
     conditions::AROUND,
     funnels::{
-        graph::{Graph, is_asked},
+        graph::{Graph, Node, is_asked},
         problem::Problem,
         rules::Rule,
     },
+    ground::nearest,
 };
 
 pub(super) fn check(graph: &Graph, rules: &[Rule], found: &mut Findings) {
@@ -26,7 +27,10 @@ pub(super) fn check(graph: &Graph, rules: &[Rule], found: &mut Findings) {
     }
     for (place, node) in graph.nodes().iter().enumerate() {
         let path = format!("{}.config_json.rules", node.path());
-        for name in fields_of(&node.condition()) {
+        let condition = node.condition();
+        let strange = unknown_options(graph, &condition, &path);
+        found.warnings.extend(strange.into_iter().map(|problem| problem.of(node.id)));
+        for name in fields_of(&condition) {
             let Some(field) = asked_for(graph, &name) else {
                 found.warnings.extend(unknown(&name, &path).map(|problem| problem.of(node.id)));
                 continue;
@@ -49,6 +53,9 @@ pub(super) fn check(graph: &Graph, rules: &[Rule], found: &mut Findings) {
     }
     for (at, rule) in rules.iter().enumerate() {
         let path = format!("email_routings[{at}].condition_json");
+        if let Some(condition) = &rule.condition {
+            found.warnings.extend(unknown_options(graph, condition, &path));
+        }
         for name in rule.condition.iter().flat_map(fields_of) {
             if asked_for(graph, &name).is_none() {
                 found.warnings.extend(unknown(&name, &path));
@@ -80,17 +87,84 @@ pub(super) fn asked_for<'a>(graph: &Graph, name: &'a str) -> Option<&'a str> {
     graph.field(id).map(|_| id)
 }
 
-/// The names that a condition reads. Nothing of it is compiled for that.
-fn fields_of(condition: &Json) -> BTreeSet<String> {
-    let list = |group: &Json, name: &str| {
-        group.get(name).and_then(Json::as_array).cloned().unwrap_or_default()
-    };
-    let (mut names, mut waiting) = (BTreeSet::new(), vec![condition.clone()]);
-    while let Some(group) = waiting.pop() {
-        let rules = list(&group, "rules");
-        let read = rules.iter().filter_map(|rule| rule.get("field")?.as_str());
-        names.extend(read.map(str::to_owned));
-        waiting.extend(list(&group, "groups"));
+/// The rules of a condition, those of its groups too. Nothing of it is compiled for that.
+fn rules_of(condition: &Json) -> Vec<&Json> {
+    fn list<'a>(group: &'a Json, name: &str) -> &'a [Json] {
+        group.get(name).and_then(Json::as_array).map(Vec::as_slice).unwrap_or_default()
     }
-    names
+    let (mut rules, mut waiting) = (Vec::new(), vec![condition]);
+    while let Some(group) = waiting.pop() {
+        rules.extend(list(group, "rules"));
+        waiting.extend(list(group, "groups"));
+    }
+    rules
+}
+
+/// The names that a condition reads.
+fn fields_of(condition: &Json) -> BTreeSet<String> {
+    let names = rules_of(condition).into_iter().filter_map(|rule| rule.get("field")?.as_str());
+    names.map(str::to_owned).collect()
+}
+
+/// Values that no answer to a choice equals.
+fn unknown_options(graph: &Graph, condition: &Json, path: &str) -> Vec<Problem> {
+    let mut found = Vec::new();
+    for rule in rules_of(condition) {
+        let Some(name) = rule.get("field").and_then(Json::as_str) else { continue };
+        let Some(options) = options_of(graph, name) else { continue };
+        let is_ci = rule.get("ci") == Some(&true.into());
+        for value in compared(rule) {
+            let says = |option: &&str| match is_ci {
+                true => option.to_lowercase() == value.to_lowercase(),
+                false => **option == *value,
+            };
+            if options.iter().any(says) {
+                continue;
+            }
+            let meant = nearest(&value, options.iter().copied());
+            let meant = meant.map(|meant| format!(": {meant:?} is one")).unwrap_or_default();
+            let message = format!("{value:?} is no option of {name:?}{meant}");
+            found.push(Problem::new("unknown_option", path, message));
+        }
+    }
+    found
+}
+
+/// The only texts that the answers to a name in a condition may have.
+fn options_of<'a>(graph: &'a Graph, name: &str) -> Option<Vec<&'a str>> {
+    let (id, row) = match name.split_once('.') {
+        Some((id, row)) => (id, Some(row)),
+        None => (name, None),
+    };
+    let fields = graph.nodes().iter().flat_map(Node::fields).filter(|field| field.id() == id);
+    let mut options = Vec::new();
+    let mut is_asked = false;
+    for field in fields {
+        is_asked = true;
+        options.extend(field.options(row)?);
+    }
+    is_asked.then_some(options)
+}
+
+/// The values that a rule compares an answer with as a whole.
+fn compared(rule: &Json) -> Vec<String> {
+    let op = rule.get("op").and_then(Json::as_str).unwrap_or_default().to_ascii_lowercase();
+    let is_list = matches!(op.as_str(), "in" | "not_in");
+    if !is_list && !matches!(op.as_str(), "equals" | "not_equals") {
+        return Vec::new();
+    }
+    let values = match rule.get("value") {
+        Some(Json::Array(values)) => values.iter().collect(),
+        Some(Json::String(text)) if is_list => {
+            return text.split(',').map(|one| one.trim().to_owned()).collect();
+        }
+        Some(value) => vec![value],
+        None => Vec::new(),
+    };
+    let text = |value: &Json| match value {
+        Json::String(text) => Some(text.clone()),
+        Json::Number(number) => Some(number.to_string()),
+        _ => None,
+    };
+    values.into_iter().filter_map(text).filter(|text| !text.trim().is_empty()).collect()
 }

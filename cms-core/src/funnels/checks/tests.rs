@@ -1,18 +1,20 @@
 //! One funnel for each code.
 
-use serde_json::{Value as Json, json};
+use serde_json::{Map, Value as Json, json};
 
 use super::{Findings, check};
 use crate::funnels::{
     graph::{Drawn, read},
     rules,
+    settings::FunnelSettings,
 };
 
 fn judge(start: Option<i64>, nodes: &[Json], edges: &[Json], rules: &[Json]) -> Findings {
     let (graph, mut faults) = read(Drawn { start, nodes, edges });
     let (rules, wrong) = rules::read(rules, "email_routings");
     faults.extend(wrong);
-    check(&graph, &rules, false, faults)
+    let (settings, _) = FunnelSettings::read(&Map::new());
+    check(&graph, &rules, &settings, faults)
 }
 
 fn step(id: i64, fields: Json) -> Json {
@@ -72,7 +74,7 @@ type Change = fn(&mut Vec<Json>, &mut Vec<Json>, &mut Vec<Json>, &mut Option<i64
 
 #[test]
 fn each_error_is_found() {
-    let cases: [(Change, &[&str]); 12] = [
+    let cases: [(Change, &[&str]); 15] = [
         (|_, _, _, start| *start = Some(9), &["start_missing"]),
         (|_, _, _, start| *start = Some(2), &["start_not_step"]),
         (|_, edges, _, _| edges.push(way(4, 3)), &["edge_from_end", "cycle"]),
@@ -108,6 +110,30 @@ fn each_error_is_found() {
             |_, _, rules, _| rules.push(json!({"colour": 1, "trigger_event": "x", "is_active": 7})),
             &["unknown", "bad_config", "bad_config"],
         ),
+        // A bad field hides nothing beside it, and neither its own id.
+        (
+            |nodes, _, _, _| {
+                let fields = json!([{"id": "n", "type": "number", "min": "x"},
+                                    {"id": "mail", "type": "email"}]);
+                nodes[2] = step(3, fields);
+            },
+            &["bad_config", "duplicate_field"],
+        ),
+        (
+            |nodes, _, _, _| {
+                let fields = json!([{"id": "mail", "type": "email", "colour": 1}]);
+                nodes[2] = step(3, fields);
+            },
+            &["bad_config", "duplicate_field"],
+        ),
+        (
+            |nodes, _, rules, _| {
+                let fields = json!([{"id": "x", "type": "colour"}, {"id": "to", "type": "email"}]);
+                nodes[2] = step(3, fields);
+                rules.push(json!({"recipients": "{{ to }}, {{ x }}"}));
+            },
+            &["unknown_field_type", "bad_recipient"],
+        ),
     ];
     for (at, (change, expected)) in cases.into_iter().enumerate() {
         let (mut nodes, mut edges) = good();
@@ -115,6 +141,111 @@ fn each_error_is_found() {
         change(&mut nodes, &mut edges, &mut rules, &mut start);
         let found = judge(start, &nodes, &edges, &rules);
         assert_eq!(codes(&found.errors), expected, "case {at}: {:?}", found.errors);
+    }
+}
+
+/// The places of fields are those of the list that was sent.
+#[test]
+fn problems_behind_a_bad_field_have_their_place() {
+    let (mut nodes, edges) = good();
+    let fields = json!([{"id": "x", "type": "colour"}, {"id": "keywords", "type": "nps"},
+                        {"id": "pay", "type": "payment"}, {"id": "mail", "type": "email"}]);
+    nodes[2] = step(3, fields);
+    let found = judge(Some(1), &nodes, &edges, &[]);
+    let places = |problems: &[crate::funnels::problem::Problem]| {
+        let place = |one: &crate::funnels::problem::Problem| (one.code, one.path.clone());
+        problems.iter().map(place).collect::<Vec<_>>()
+    };
+    let at = |rest: &str| format!("nodes[2].config_json.fields{rest}");
+    let bad = [("unknown_field_type", at("[0]")), ("duplicate_field", at("[3]"))];
+    assert_eq!(places(&found.errors), bad);
+    assert_eq!(places(&found.blockers), [("unknown_field_type", at("[2]"))]);
+    let stripped = "field_id_stripped_by_webhook_filter";
+    assert_eq!(places(&found.warnings), [(stripped, at("[1].id"))]);
+}
+
+/// Conditions over choices: a value that no option has is never the answer.
+#[test]
+fn values_that_are_no_option_are_told() {
+    let options = json!([{"id": "red"}, {"id": "blue"}, {"id": "7"}]);
+    let fields = json!([
+        {"id": "one", "type": "single_choice", "options": options},
+        {"id": "own", "type": "single_choice", "options": options, "allow_other": true},
+        {"id": "many", "type": "multiple_choice", "options": options},
+        {"id": "free", "type": "dropdown", "options": options, "allow_create": true},
+        {"id": "grid", "type": "matrix", "rows": [{"id": "a"}], "columns": options},
+        {"id": "text", "type": "short_text"},
+        {"id": "bad", "type": "single_choice", "options": [{"id": ""}]},
+    ]);
+    for (field, op, value, told) in [
+        ("one", "equals", json!("red"), 0),
+        ("one", "equals", json!("rde"), 1),
+        ("one", "not_equals", json!("Red"), 1),
+        ("one", "in", json!(["red", "green", "pink"]), 2),
+        ("one", "in", json!("red, blue"), 0),
+        ("one", "not_in", json!("red, green"), 1),
+        ("one", "equals", json!(7), 0),
+        ("one", "equals", json!(8), 1),
+        ("one", "starts_with", json!("r"), 0),
+        ("one.other", "equals", json!("x"), 0),
+        ("own", "equals", json!("other"), 0),
+        ("own", "equals", json!("green"), 1),
+        ("own.other", "equals", json!("green"), 0),
+        ("many", "equals", json!(["red", "green"]), 1),
+        ("free", "equals", json!("green"), 0),
+        ("grid.a", "equals", json!("green"), 1),
+        ("grid.a", "equals", json!("blue"), 0),
+        ("text", "equals", json!("green"), 0),
+        // Its options are not known.
+        ("bad", "equals", json!("green"), 0),
+    ] {
+        let (mut nodes, edges) = good();
+        nodes[0] = step(1, fields.clone());
+        let rules = json!({"groups": [{"rules": [{"field": field, "op": op, "value": value}]}]});
+        nodes[1] = condition(2, rules.clone());
+        let mail = json!({"condition_json": rules});
+        let found = judge(Some(1), &nodes, &edges, &[mail]);
+        let unknown = found.warnings.iter().filter(|one| one.code == "unknown_option").count();
+        assert_eq!(unknown, 2 * told, "{field} {op} {value}: {:?}", found.warnings);
+    }
+    let rule = json!({"rules": [{"field": "one", "op": "equals", "value": "Red", "ci": true}]});
+    let (mut nodes, edges) = good();
+    (nodes[0], nodes[1]) = (step(1, fields), condition(2, rule));
+    assert!(!codes(&judge(Some(1), &nodes, &edges, &[]).warnings).contains(&"unknown_option"));
+}
+
+#[test]
+fn what_nobody_can_answer_is_not_published() {
+    for (field, refused) in [
+        (json!({"type": "single_choice"}), true),
+        (json!({"type": "single_choice", "allow_other": true}), false),
+        (json!({"type": "single_choice", "options": [{"id": "a"}]}), false),
+        (json!({"type": "single_choice", "required": false}), false),
+        (json!({"type": "multiple_choice"}), true),
+        (json!({"type": "multiple_choice", "options": [{"id": "a"}], "min": 2}), true),
+        (
+            json!({"type": "multiple_choice", "options": [{"id": "a"}, {"id": "b"}], "min": 2}),
+            false,
+        ),
+        (json!({"type": "dropdown"}), true),
+        (json!({"type": "dropdown", "allow_create": true}), false),
+        (json!({"type": "picture_choice"}), true),
+        (
+            json!({"type": "picture_choice", "multiple": true, "min": 3, "options": [{"id": "a"}]}),
+            true,
+        ),
+        (json!({"type": "ranking"}), true),
+        (json!({"type": "matrix", "rows": [{"id": "a"}]}), true),
+        (json!({"type": "short_text"}), false),
+    ] {
+        let (mut nodes, edges) = good();
+        let mut one = json!({"id": "one", "required": true});
+        one.as_object_mut().unwrap().extend(field.as_object().unwrap().clone());
+        nodes[2] = step(3, json!([{"id": "why", "type": "long_text"}, one]));
+        let found = judge(Some(1), &nodes, &edges, &[]);
+        let expected = if refused { vec!["bad_config"] } else { vec![] };
+        assert_eq!(codes(&found.blockers), expected, "{field}: {:?}", found.blockers);
+        assert_eq!(codes(&found.errors), Vec::<&str>::new(), "{field}");
     }
 }
 

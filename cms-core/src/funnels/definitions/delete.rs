@@ -2,7 +2,7 @@
 
 pub(in crate::funnels) mod sql;
 
-use super::{audit, sql as drawn};
+use super::{audit, sql as drawn, versions::sql as versions};
 use crate::{
     Actor, Change, Error, Result,
     funnels::{Funnels, record::WhichFunnel},
@@ -38,9 +38,21 @@ impl Funnels {
         Ok(id)
     }
 
+    /// Removes what deleted funnels have left, and versions that nothing needs any more, if there
+    /// are more than `retention` says. Returns the number of rows.
+    ///
+    /// # Errors
+    /// As every write.
+    pub(crate) async fn expire(&self) -> Result<u64> {
+        let base = &self.0.base;
+        let kept = base.settings().retention.funnel_versions;
+        let versions = versions::expire(base, kept).await?;
+        Ok(versions + self.sweep_deleted().await?)
+    }
+
     /// Removes what deleted funnels have left, some submissions in each change, so that nobody
     /// waits for long. Returns their number.
-    pub(crate) async fn sweep_deleted(&self) -> Result<u64> {
+    async fn sweep_deleted(&self) -> Result<u64> {
         let base = &self.0.base;
         let mut all = 0;
         while let Some(id) = sql::buried(base.db()).await? {

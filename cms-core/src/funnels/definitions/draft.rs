@@ -91,8 +91,7 @@ impl Draft {
                 problems.push(Problem::new("duplicate_id", path, message));
             }
         }
-        let has_page = header.settings.page_url.is_some();
-        let findings = checks::check(&graph, &rules, has_page, problems);
+        let findings = checks::check(&graph, &rules, &header.settings, problems);
         (header, graph, rules, findings)
     }
 

@@ -10,6 +10,7 @@
 //! list       lists, one             preview   a step as visitors see it
 //! ```
 
+mod addresses;
 mod create;
 pub(in crate::funnels) mod delete;
 mod draft;

@@ -113,6 +113,7 @@ impl Funnels {
         let zone = header.settings.timezone.as_ref().unwrap_or(base.zone());
         let now = base.clock().now();
         let context = Context::at(now).zone(zone.clone()).arriving();
+        let context = context.language(&header.language_short);
         let around = Surroundings::at(now).zone(zone.clone()).language(&header.language_short);
         let (answers, errors) = taken(&graph, node, &asked.answers, &context);
         let trace = if errors.is_empty() && node.end().is_none() {

@@ -109,6 +109,8 @@ statements! {
     /// Held until the change ends.
     LOCK = "update cms_formfunnels set rev = rev where id = $1";
     NODES = of_funnel!(node_columns!(), "cms_formfunnel_nodes");
+    NODES_AFTER = "select id, funnel_id, type, cast(config_json as text) from \
+                   cms_formfunnel_nodes where id > $1 order by id limit $2";
     EDGES = of_funnel!(edge_columns!(), "cms_formfunnel_edges");
     RULES = of_funnel!(rule_columns!(), "cms_formfunnel_email_routing");
     IS_TAKEN = "select id from cms_formfunnels where slug = $1 and language_short = $2";

@@ -136,6 +136,11 @@ impl Node {
         format!("nodes[{}]", self.listed)
     }
 
+    /// The path of one of its fields in that list.
+    pub(in crate::funnels) fn path_of(&self, field: &Field) -> String {
+        format!("{}.config_json.fields[{}]", self.path(), field.listed())
+    }
+
     /// As visitors see it: without conditions, and without settings that are nobody's business.
     pub(crate) fn shown(&self) -> &Json {
         &self.shown

@@ -6,11 +6,7 @@ use std::collections::{HashMap, HashSet};
 use serde_json::{Map, Value as Json};
 
 use super::{Branch, Edge, End, EndKind, Graph, Node, NodeKind, Step, public_node::shown};
-use crate::{
-    fields::{Fields, is_page},
-    funnels::problem::Problem,
-    ground::plain,
-};
+use crate::{Address, fields::Fields, funnels::problem::Problem, ground::plain};
 
 /// Nodes of a funnel at most.
 pub(in crate::funnels) const MOST_NODES: usize = 500;
@@ -196,16 +192,12 @@ fn step(config: &Map<String, Json>, faults: &mut Faults) -> Step {
             *one = Json::Null;
         }
     }
-    let read = Fields::read(&list.into()).or_else(|wrong| {
-        for fault in wrong {
-            if !twice.contains(&fault.field) {
-                let path = format!(".config_json.fields{}", fault.field);
-                faults.add(fault.code, &path, fault.message);
-            }
-        }
-        Fields::read(&Json::Array(Vec::new()))
-    });
-    Step { fields: read.unwrap_or_default() }
+    let (fields, wrong) = Fields::read_good(&list.into());
+    for fault in wrong.into_iter().filter(|fault| !twice.contains(&fault.field)) {
+        let path = format!(".config_json.fields{}", fault.field);
+        faults.add(fault.code, &path, fault.message);
+    }
+    Step { fields }
 }
 
 fn end(config: &Map<String, Json>, faults: &mut Faults) -> End {
@@ -226,12 +218,14 @@ fn end(config: &Map<String, Json>, faults: &mut Faults) -> End {
         }
     };
     let redirect_url = member(["redirect_url", "url"]).and_then(|(name, value)| {
-        let url = value.as_str().filter(|text| text.is_empty() || is_page(text));
-        if url.is_none() {
-            let message = "a path such as /thanks is expected, or an address with https";
+        let text = value.as_str().filter(|text| !text.is_empty());
+        if let Some(message) = Address::Redirect.problem(value.as_str().unwrap_or_default())
+            && (text.is_some() || !value.is_string())
+        {
             faults.add("bad_config", &format!(".config_json.{name}"), message);
         }
-        url.filter(|text| !text.is_empty()).map(str::to_owned)
+        // Versions of before lead to where they did.
+        text.map(str::to_owned)
     });
     End { kind, redirect_url }
 }

@@ -242,7 +242,8 @@ proptest! {
         start in proptest::option::of(-3..4_i64),
     ) {
         let (graph, _) = read(Drawn { start, nodes: &nodes, edges: &edges });
-        let found = crate::funnels::checks::check(&graph, &[], false, Vec::new());
+        let (settings, _) = crate::funnels::settings::FunnelSettings::read(&serde_json::Map::new());
+        let found = crate::funnels::checks::check(&graph, &[], &settings, Vec::new());
         prop_assert!(graph.nodes().len() <= nodes.len());
         prop_assert!(found.blockers.len() <= 3 + nodes.len());
     }

@@ -32,6 +32,10 @@ impl Funnels {
     /// # Errors
     /// As every write. What was committed stays removed.
     pub async fn cleanup_old_submissions(&self) -> Result<u64> {
+        watched(self.clean_all()).await
+    }
+
+    async fn clean_all(&self) -> Result<u64> {
         let (base, mut last, mut removed) = (&self.0.base, 0, 0);
         loop {
             let page = sql::keeping(base.db(), last, PAGE).await?;
@@ -59,7 +63,7 @@ impl Funnels {
             // What `kept_until` says of one submission, asked of all.
             let until = jobs::days_before(now, u64::try_from(days).unwrap_or_default());
             let batch = Batch { funnel, status, until, now };
-            while let Some(rows) = watched(self.remove(&batch)).await? {
+            while let Some(rows) = self.remove(&batch).await? {
                 removed += rows;
             }
         }

@@ -5,7 +5,7 @@ use super::{
     session::{Session, Status},
     sql,
     trail::Trail,
-    visit::{Visit, has_changed_often},
+    visit::Visit,
 };
 use crate::{
     Actor, Change, Code, Millis, Result,
@@ -22,7 +22,9 @@ const UNATTACHED: Millis = 24 * 3_600_000;
 const WINDOW: Millis = 30 * 24 * 3_600_000;
 
 impl Funnels {
-    /// The visitor's page was closed. Marks the session if its funnel says so.
+    /// The visitor's page was closed. Marks the session if its funnel says so. A reload closes the
+    /// page too, so event and mails wait: [`Funnels::process_abandoned`] brings them, unless the
+    /// visitor comes back.
     ///
     /// # Errors
     /// `not_found`; as every write.
@@ -30,29 +32,36 @@ impl Funnels {
         let mut session = visit.lock(change).await?;
         let is_here = session.status == Status::InProgress && change.now() < session.expires_at;
         if is_here && !session.folded && visit.version.header.save_abandoned {
-            self.leave(change, visit, &mut session).await?;
+            let mut trail = Trail::default();
+            leave(&mut session, change.now(), &mut trail);
+            visit.left(change, &mut session, trail).await?;
         }
         Ok(())
     }
 
-    /// Marks the sessions that rest for longer than their funnels allow, removes files that no
-    /// answer holds, and counts the visits that are over. Returns how many sessions were marked.
+    /// Marks the sessions that rest for longer than their funnels allow, and tells of visitors who
+    /// stayed away that long after a beacon. Removes files that no answer holds, and counts the
+    /// visits that are over. Returns how many sessions were marked or told of.
     ///
     /// # Errors
     /// As every write.
     pub async fn process_abandoned(&self) -> Result<u64> {
+        watched(self.process()).await
+    }
+
+    async fn process(&self) -> Result<u64> {
         let base = &self.0.base;
         let now = base.clock().now();
         let mut change = base.change(Actor::System).await?;
         sql::move_window(&mut change, now - WINDOW).await?;
         change.commit().await?;
-        while watched(self.sweep(now)).await? {}
+        while self.sweep(now).await? {}
         let (mut after, mut marked) = ((Millis::MIN, 0), 0);
         loop {
             let page = sql::resting(base.db(), now, after, PAGE).await?;
             for (id, version, due) in &page {
                 after = (*due, *id);
-                match watched(self.mark(*id, *version, *due)).await {
+                match self.mark(*id, *version, *due).await {
                     Ok(is_marked) => marked += u64::from(is_marked),
                     Err(error) if error.code() == Code::Unavailable => return Err(error),
                     // One that cannot be read must not stop the others.
@@ -62,13 +71,13 @@ impl Funnels {
                 }
             }
             if page.len() < usize::try_from(PAGE).unwrap_or_default() {
-                watched(self.fold()).await?;
+                self.fold().await?;
                 return Ok(marked);
             }
         }
     }
 
-    /// Marks a session, if nothing has happened since it was seen.
+    /// Marks a session and tells of it, if nothing has happened since it was seen.
     async fn mark(&self, id: i64, version: i64, due: Millis) -> Result<bool> {
         let version = match self.version(version).await {
             // The funnel was deleted meanwhile.
@@ -87,29 +96,30 @@ impl Funnels {
                 return Ok(false);
             }
         }
-        self.leave(&mut change, &visit, &mut session).await?;
+        let mut trail = Trail::default();
+        if session.status == Status::InProgress {
+            leave(&mut session, change.now(), &mut trail);
+        }
+        if session.is_untold() {
+            self.tell(&mut change, &visit, &mut session, trail).await?;
+        } else {
+            visit.left(&mut change, &mut session, trail).await?;
+        }
         change.commit().await?;
         Ok(true)
     }
 
-    /// Marks the visit as abandoned. Event and mail happen once, even if the visitor leaves again.
-    async fn leave(&self, change: &mut Change, visit: &Visit, session: &mut Session) -> Result<()> {
-        session.status = Status::Abandoned;
-        session.abandoned_at = Some(change.now());
-        let tells = !session.abandoned_told && !session.is_silent();
-        if !tells && has_changed_often(session) {
-            return visit.away(change, session).await;
-        }
-        let mut trail = Trail::default();
-        trail.note("abandoned", session.current);
-        if tells {
-            session.abandoned_told = true;
-            self.dispatch(change, visit, session, Trigger::Abandoned, &mut trail).await?;
-        }
+    /// Event and mails of an abandoned visit. They happen once, even if the visitor leaves again.
+    async fn tell(
+        &self,
+        change: &mut Change,
+        visit: &Visit,
+        session: &mut Session,
+        mut trail: Trail,
+    ) -> Result<()> {
+        session.abandoned_told = true;
+        self.dispatch(change, visit, session, Trigger::Abandoned, &mut trail).await?;
         visit.save(change, session, trail).await?;
-        if !tells {
-            return Ok(());
-        }
         let around = visit.around(session);
         let answers = visit.walk(&around).answers(&session.path, &session.answers);
         let node = visit.current(session);
@@ -123,4 +133,11 @@ impl Funnels {
         change.commit().await?;
         Ok(removed > 0)
     }
+}
+
+/// The visitor is away.
+fn leave(session: &mut Session, now: Millis, trail: &mut Trail) {
+    session.status = Status::Abandoned;
+    session.abandoned_at = Some(now);
+    trail.note("abandoned", session.current);
 }

@@ -7,10 +7,10 @@ use super::{
     moves::{self, Moved},
     session::{Session, Status},
     sql,
-    step::is_filled,
+    step::{attach, is_filled},
     trail::Trail,
     types::{CompleteVisit, Completed},
-    visit::{Visit, files_in, is_spent, unexpired},
+    visit::{Visit, is_spent, unexpired},
     walk::Walk,
 };
 use crate::{
@@ -141,9 +141,11 @@ impl Funnels {
         }
         visit.save(change, session, trail).await?;
         sql::detach_all(change, session.id).await?;
-        let steps = session.path.iter().filter_map(|id| walk.graph.node(*id)?.step());
-        for id in steps.flat_map(|step| files_in(step, &session.answers)) {
-            sql::attach(change, session.id, &id).await?;
+        for node in session.path.iter().filter_map(|id| walk.graph.node(*id)) {
+            let Some(step) = node.step() else { continue };
+            if let Some(gone) = attach(change, session, step).await? {
+                return Err(incomplete(Some(node), vec![gone]));
+            }
         }
         if session.is_silent() {
             return Ok(());

@@ -98,6 +98,11 @@ impl Session {
         self.is_spam || self.is_test
     }
 
+    /// Whether an event and mails would tell of an abandonment.
+    pub(super) const fn is_untold(&self) -> bool {
+        !self.abandoned_told && !self.is_silent()
+    }
+
     /// Steps that were answered: all on the path but the one that is presented, and the end.
     pub(super) fn answered(&self) -> usize {
         let is_open = self.current.is_some() && self.current == self.path.last().copied();

@@ -408,10 +408,10 @@ pub(super) async fn held_near(
     db.one(HELD_NEAR, args![true, most, uuid, of_address, since]).await
 }
 
-/// An answer holds this file. On PostgreSQL a file may be swept after this change has read it; then
-/// this fails, and no answer names a file that is gone.
-pub(super) async fn attach(change: &mut Change, session: i64, uid: &str) -> Result<()> {
-    change.hit(ATTACH, args![session, uid, true]).await
+/// An answer holds this file. False: it is gone. On PostgreSQL a file may be swept after this
+/// change has read it.
+pub(super) async fn attach(change: &mut Change, session: i64, uid: &str) -> Result<bool> {
+    Ok(change.run(ATTACH, args![session, uid, true]).await? > 0)
 }
 
 /// No answer to this field holds a file any more.

@@ -10,9 +10,12 @@ use super::{
     visit::{Visit, files_in, is_file, open},
 };
 use crate::{
-    Change, Error, Result,
+    Change, Error, FieldError, Result,
     events::FUNNEL_STEP_COMPLETED,
-    funnels::{Funnels, graph::Node},
+    funnels::{
+        Funnels,
+        graph::{Node, Step},
+    },
 };
 
 impl Funnels {
@@ -77,8 +80,8 @@ impl Funnels {
         for field in files {
             sql::detach(change, session.id, field.id()).await?;
         }
-        for id in files_in(step, &session.answers) {
-            sql::attach(change, session.id, &id).await?;
+        if let Some(gone) = attach(change, session, step).await? {
+            return Err(Error::invalid(vec![gone]).at_node(Some(node.id)));
         }
         if session.is_silent() {
             return Ok(());
@@ -88,6 +91,23 @@ impl Funnels {
         let event = FUNNEL_STEP_COMPLETED;
         events::emit(change, visit, session, event, Some(node), &answers, None).await
     }
+}
+
+/// The answers of a step hold their files. Returns the fault of a file that is gone: its visitor
+/// sends it again.
+pub(super) async fn attach(
+    change: &mut Change,
+    session: &Session,
+    step: &Step,
+) -> Result<Option<FieldError>> {
+    for (field, id) in files_in(step, &session.answers) {
+        if !sql::attach(change, session.id, id).await? {
+            let message = "the file is gone, because no answer held it for too long: send it again";
+            let (field, message) = (field.to_owned(), message.to_owned());
+            return Ok(Some(FieldError { field, code: "unknown_upload", message }));
+        }
+    }
+    Ok(None)
 }
 
 /// Whether a program has filled in what people do not see.

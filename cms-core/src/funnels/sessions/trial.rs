@@ -190,7 +190,9 @@ impl Trial {
     }
 
     fn walk_through(&self, answers: &Map<String, Json>) -> Tried {
-        let (walk, context) = (self.walk(), Context::at(self.now).zone(self.zone.clone()));
+        let context = Context::at(self.now).zone(self.zone.clone());
+        let context = context.language(&self.detail.funnel.language_short);
+        let walk = self.walk();
         let (mut path, mut taken, mut steps) = (Vec::new(), answers.clone(), Vec::new());
         let (mut at, mut completes) = (self.graph.start(), false);
         let mut used: Vec<String> = Vec::new();

@@ -92,7 +92,8 @@ impl Visit {
     }
 
     pub(super) fn context(&self, now: Millis) -> Context {
-        Context::at(now).zone(self.zone.clone())
+        let language = &self.version.header.language_short;
+        Context::at(now).zone(self.zone.clone()).language(language)
     }
 
     pub(super) fn is_strict(&self) -> bool {
@@ -114,11 +115,16 @@ impl Visit {
         }
     }
 
-    /// When the visit counts as abandoned, if nothing more is heard of the visitor.
+    /// When the visit counts as abandoned, and when an abandoned one is told of, if nothing more
+    /// is heard of the visitor.
     pub(super) fn abandon_due(&self, session: &Session) -> Option<Millis> {
-        let minutes = self.version.header.abandons_after();
-        let minutes = minutes.filter(|_| session.status == Status::InProgress)?;
-        Some(session.last_activity_at.saturating_add(minutes.saturating_mul(MINUTE_MS)))
+        let minutes = self.version.header.abandons_after()?;
+        let since = match session.status {
+            Status::InProgress => session.last_activity_at,
+            Status::Abandoned => session.abandoned_at.filter(|_| session.is_untold())?,
+            Status::Completed => return None,
+        };
+        Some(since.saturating_add(minutes.saturating_mul(MINUTE_MS)))
     }
 
     /// Stores that the visitor was here, in a call that changed no answer: only if that was not
@@ -162,9 +168,18 @@ impl Visit {
         self.save(change, session, trail).await
     }
 
-    /// Stores that the visitor is away.
-    pub(super) async fn away(&self, change: &mut Change, session: &Session) -> Result<()> {
-        sql::touch(change, session, self.abandon_due(session)).await
+    /// Stores that the visitor has left; as [`Visit::note`], without rows of a session that has
+    /// changed often.
+    pub(super) async fn left(
+        &self,
+        change: &mut Change,
+        session: &mut Session,
+        trail: Trail,
+    ) -> Result<()> {
+        if has_changed_often(session) {
+            return sql::touch(change, session, self.abandon_due(session)).await;
+        }
+        self.save(change, session, trail).await
     }
 
     /// Stores the session with what lists show of it.
@@ -228,7 +243,7 @@ impl Visit {
 }
 
 /// Whether calls that change no answer leave no rows any more.
-pub(super) const fn has_changed_often(session: &Session) -> bool {
+const fn has_changed_often(session: &Session) -> bool {
     session.rev >= NOTED
 }
 
@@ -242,15 +257,20 @@ pub(super) fn is_file(field_type: &str) -> bool {
     matches!(field_type, "file_upload" | "signature")
 }
 
-/// The ids of files in the answers of a step.
-pub(super) fn files_in(step: &Step, answers: &Map<String, Json>) -> Vec<String> {
+/// The ids of files in the answers of a step, each with the field that it answers.
+pub(super) fn files_in<'a>(
+    step: &'a Step,
+    answers: &'a Map<String, Json>,
+) -> impl Iterator<Item = (&'a str, &'a str)> {
     let fields = step.fields.iter().filter(|field| is_file(field.type_name()));
-    let found = fields.filter_map(|field| answers.get(field.id()));
-    let ids = found.flat_map(|answer| match answer {
-        Json::Array(ids) => ids.as_slice(),
-        one => std::slice::from_ref(one),
-    });
-    ids.filter_map(Json::as_str).map(str::to_owned).collect()
+    let found = fields.filter_map(|field| Some((field.id(), answers.get(field.id())?)));
+    found.flat_map(|(field, answer)| {
+        let ids = match answer {
+            Json::Array(ids) => ids.as_slice(),
+            one => std::slice::from_ref(one),
+        };
+        ids.iter().filter_map(Json::as_str).map(move |id| (field, id))
+    })
 }
 
 /// Refuses calls that come too late.

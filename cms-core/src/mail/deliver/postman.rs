@@ -248,7 +248,7 @@ impl Postman {
 
     fn begin(&mut self, mail: Outgoing, route: Route) {
         let (site, ends) = (self.site.clone(), self.ends.clone());
-        self.under_way.spawn(async move {
+        self.under_way.spawn(watched(async move {
             let kept = (mail.clone(), route.clone());
             // A panic counts as a failed round; otherwise the mail would come back forever.
             let made = AssertUnwindSafe(round(&site, mail, route, &ends)).catch_unwind().await;
@@ -256,6 +256,6 @@ impl Postman {
                 tracing::error!(mail = kept.0.id, "the service failed while it sent a mail");
                 Round::broken(kept.0, kept.1)
             })
-        });
+        }));
     }
 }

@@ -161,7 +161,7 @@ impl Pages {
     }
 
     /// Removes links that have ended. Returns how many.
-    pub(crate) async fn expire(&self) -> Result<u64> {
+    pub(super) async fn expire_links(&self) -> Result<u64> {
         jobs::expire(self.base(), &[(sql::EXPIRE, self.base().clock().now())]).await
     }
 

@@ -29,6 +29,7 @@ use std::sync::{Arc, Weak};
 use futures_util::future::BoxFuture;
 use serde_json::Value as Json;
 
+pub(super) use self::sql::TABLES as NODE_TABLES;
 pub use diff::{Difference, Happened};
 pub use hold::draft_tag;
 pub use link::{Link, MadeLink};
@@ -48,7 +49,8 @@ use crate::{
     items::{Beside, Written},
 };
 
-/// Publishes and takes off pages whose `published` callers write as items.
+/// Publishes and takes off pages whose `published` callers write as items, and tells of published
+/// pages that they delete.
 pub(super) struct ByHand(Weak<State>);
 
 impl ByHand {
@@ -76,6 +78,19 @@ impl Beside for ByHand {
                     Pages(state).published_by_hand(change, page, is_published).await
                 }
                 _ => Ok(()),
+            }
+        })
+    }
+
+    fn removed<'c>(
+        &'c self,
+        change: &'c mut Change,
+        record: &'c Json,
+    ) -> BoxFuture<'c, Result<()>> {
+        Box::pin(async move {
+            match record["published"] == true {
+                true => publish::deleted(change, record).await,
+                false => Ok(()),
             }
         })
     }

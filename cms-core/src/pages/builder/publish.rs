@@ -14,7 +14,7 @@ use super::{
 use crate::{
     Change, Code, Error, Result,
     crypto::sha256_hex,
-    events::{PAGE_DRAFT_DISCARDED, PAGE_PUBLISHED, Page, PageData},
+    events::{PAGE_DRAFT_DISCARDED, PAGE_PUBLISHED, PAGE_TAKEN_OFF, Page, PageData, PageTakenOff},
     items::{At, IfMatch, NewPlaced, add_rows},
     pages::Pages,
 };
@@ -92,7 +92,7 @@ impl Pages {
         Ok(made)
     }
 
-    /// Hides a page from visitors. Its revisions stay. A planned take-off is over, unless the page
+    /// Hides a page from visitors, with the event `page.taken_off`. Its revisions stay. A planned take-off is over, unless the page
     /// is to be published before it.
     ///
     /// # Errors
@@ -114,6 +114,17 @@ impl Pages {
     pub(super) async fn take_off_held(&self, change: &mut Change, held: &HeldPage) -> Result<()> {
         self.switch(change, held.id, false).await?;
         taken_off(change, held).await
+    }
+
+    /// Removes links that have ended, and revisions that a publication has left: they are more than
+    /// `retention` says. Returns the number of rows.
+    ///
+    /// # Errors
+    /// As every write.
+    pub(crate) async fn expire(&self) -> Result<u64> {
+        let kept = self.base().settings().retention.page_revisions;
+        let revisions = sql::expire(self.base(), kept).await?;
+        Ok(revisions + self.expire_links().await?)
     }
 
     /// Returns the draft to the revision that was published last, with the event
@@ -289,20 +300,39 @@ impl Pages {
 /// Notes that a page was taken off, and what stays planned.
 async fn taken_off(change: &mut Change, held: &HeldPage) -> Result<()> {
     keep(change, held, false).await?;
-    note(change, held, "taken off", None, &["published"], Vec::new()).await
+    note(change, held, "taken off", None, &["published"], Vec::new()).await?;
+    let data = PageTakenOff { page: page(held), revision: held.revision };
+    change.raise_own(PAGE_TAKEN_OFF, &data).await.map(drop)
 }
 
-/// What events tell of a page.
-fn told(held: &HeldPage, revision: i64) -> PageData {
+/// Tells that a page which visitors saw was deleted. `record`: the page as an item.
+pub(super) async fn deleted(change: &mut Change, record: &Json) -> Result<()> {
+    let text = |name: &str| record[name].as_str().map(str::to_owned);
     let page = Page {
+        id: record["id"].as_i64().unwrap_or_default(),
+        base_id: record["base_id"].as_i64(),
+        language_short: text("language_short").unwrap_or_default(),
+        url_rewrite: text("url_rewrite").unwrap_or_default(),
+        title: text("title").unwrap_or_default(),
+        view: text("view"),
+    };
+    change.raise_own(PAGE_TAKEN_OFF, &PageTakenOff { page, revision: None }).await.map(drop)
+}
+
+/// What events tell of a page and its revision.
+fn told(held: &HeldPage, revision: i64) -> PageData {
+    PageData { page: page(held), revision }
+}
+
+fn page(held: &HeldPage) -> Page {
+    Page {
         id: held.id,
         base_id: held.base,
         language_short: held.language.clone(),
         url_rewrite: held.url.clone(),
         title: held.title.clone(),
         view: held.view.clone(),
-    };
-    PageData { page, revision }
+    }
 }
 
 pub(super) fn no_revision(page: i64, number: i64) -> Error {

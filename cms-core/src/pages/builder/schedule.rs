@@ -77,6 +77,10 @@ impl Pages {
     /// # Errors
     /// `unavailable` when the database cannot be reached.
     pub async fn run_schedule(&self) -> Result<u64> {
+        watched(self.run_due()).await
+    }
+
+    async fn run_due(&self) -> Result<u64> {
         let (db, now) = (self.base().db(), self.base().clock().now());
         let (mut done, mut after) = (0, 0);
         loop {
@@ -84,7 +88,7 @@ impl Pages {
             let Some(last) = due.last() else { return Ok(done) };
             after = *last;
             for page in due {
-                match watched(self.run_page(page)).await {
+                match self.run_page(page).await {
                     Ok(()) => done += 1,
                     Err(error) => tracing::warn!(page, %error, "a scheduled page was not changed"),
                 }

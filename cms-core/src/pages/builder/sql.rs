@@ -7,8 +7,10 @@ use super::{
 };
 use crate::{
     Change, Millis, Result,
+    base::Base,
     db::{Db, Snapshot, Statement, Step, args, read, record, statements},
     items::Placed,
+    jobs,
 };
 
 /// Edits that are remembered of a page.
@@ -130,6 +132,16 @@ nodes!(cols, "cms_page_cols", "row_id");
 nodes!(widgets, "cms_page_row_col_widget", "col_id");
 nodes!(items, "cms_page_widget_item", "widget_id");
 
+/// Revisions of all pages that $1 newer ones have replaced, but not what visitors see.
+macro_rules! beyond {
+    () => {
+        "select r.id from (select page_id, max(number) as newest from cms_page_revisions \
+         group by page_id) n join cms_page_revisions r on r.page_id = n.page_id \
+         and r.number <= n.newest - $1 join cms_pages p on p.id = r.page_id \
+         where p.revision is null or p.revision <> r.number limit 1000"
+    };
+}
+
 statements! {
     HOLD = concat!(
         "update cms_pages set draft_rev = draft_rev + 1 where id = $1 returning ", held_columns!()
@@ -150,6 +162,8 @@ statements! {
               actor_id, actor_name, created_at) values ($1, $2, $3, $4, $5, $6, $7, $8)";
     CUT = "delete from cms_page_revisions where page_id = $1 and number in (select number \
            from cms_page_revisions where page_id = $1 and number <= $2 order by number limit 100)";
+    BEYOND = beyond!();
+    EXPIRE = concat!("delete from cms_page_revisions where id in (", beyond!(), ")");
     NEWEST = "select number, checksum from cms_page_revisions where page_id = $1 \
               order by number desc limit 1";
     SHOW = "update cms_pages set revision = $2 where id = $1";
@@ -179,7 +193,7 @@ pub(crate) fn statements() -> Vec<Statement> {
 }
 
 /// The tables of the nodes, from the top.
-pub(super) const TABLES: [Placed; 4] = [
+pub(in crate::pages) const TABLES: [Placed; 4] = [
     Placed { source: "cms_page_rows", parent: "page_id", name: None, base: None, has_data: false },
     Placed { source: "cms_page_cols", parent: "row_id", name: None, base: None, has_data: false },
     Placed {
@@ -314,6 +328,14 @@ pub(super) fn freeze(
 /// Removes revisions up to a number, 100 at most: the next publication goes on.
 pub(super) fn cut(page: i64, last: i64) -> Step {
     Step(CUT, args![page, last])
+}
+
+/// Removes revisions of all pages that as many newer ones have replaced. Returns how many.
+pub(super) async fn expire(base: &Base, kept: u64) -> Result<u64> {
+    let args = args![i64::try_from(kept).unwrap_or(i64::MAX)];
+    // Mostly there are none, and a change would hold up others.
+    let found: Option<(i64,)> = base.db().optional(BEYOND, args.clone()).await?;
+    if found.is_some() { jobs::remove(base, EXPIRE, args).await } else { Ok(0) }
 }
 
 pub(super) async fn show(change: &mut Change, page: i64, number: i64) -> Result<()> {

@@ -1,7 +1,10 @@
 //! The built-in widgets: a JSON file for each group in `builtin/`, an icon for each widget in
 //! `icons/`. The members of a widget are those that plugins declare.
 
-use std::sync::LazyLock;
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::LazyLock,
+};
 
 use serde::Deserialize;
 
@@ -123,6 +126,20 @@ fn widgets(group: Group) -> impl Iterator<Item = Widget> {
     let Group { group, title, version, widgets } = group;
     let widget = move |declared| Widget::new(None, (&group, &title), &version, declared);
     widgets.into_iter().map(widget)
+}
+
+/// Rows whose value editors choose among fixed options, each with all options that it has in any
+/// widget.
+pub(crate) fn choices() -> BTreeMap<String, BTreeSet<String>> {
+    let mut choices = BTreeMap::<String, BTreeSet<String>>::new();
+    let entries = all().iter().flat_map(|widget| widget.menu.0.iter().chain(&widget.item_menu.0));
+    for entry in entries {
+        for option in entry.options.iter().flat_map(|options| &options.0) {
+            let id = option.id.as_str().map_or_else(|| option.id.to_string(), str::to_owned);
+            choices.entry(entry.row.clone()).or_default().insert(id);
+        }
+    }
+    choices
 }
 
 /// The icon of a built-in widget, as SVG.

@@ -30,6 +30,8 @@ use std::{
 use arc_swap::ArcSwap;
 use serde_json::{Map, Value as Json};
 
+pub use self::values::address as address_of;
+pub(crate) use builtin::choices;
 pub use icons::Icon;
 pub use picker::{Components, PickedField, PickedWidget};
 pub use register::{WidgetAction, WidgetChange};

@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{Known, Widget, Widgets, builtin, sql};
 use crate::{
-    Actor, AuditEntry, Change, Result,
+    Actor, AuditEntry, Change, Code, Error, Result,
     content::columns,
     db::{Lock, PerEngine},
     plugins::{Manifest, installed},
@@ -91,6 +91,9 @@ impl Widgets {
         let due = plugins.iter().zip(&declared).filter(|(plugin, _)| is_due(plugin));
         todo.extend(due.map(|(plugin, widgets)| (Some(plugin.id.as_str()), widgets.as_slice())));
         todo.retain(|(plugin, widgets)| !differences(&registered, *plugin, widgets).is_empty());
+        for (_, widgets) in &todo {
+            exposed(&registered, widgets).map_or(Ok(()), Err)?;
+        }
         if !todo.is_empty() {
             let mut change = self.0.base.change(Actor::System).await?;
             change.lock(Lock::SCHEMA).await?;
@@ -183,6 +186,18 @@ fn differences(
     let is_wanted = |known: &&Widget| wanted.iter().any(|widget| widget.name == known.name);
     let gone = registered.iter().filter(|known| is_of(known, plugin) && !is_wanted(known));
     news.chain(gone.map(|widget| change(widget, WidgetAction::Remove))).collect()
+}
+
+/// Refuses widgets that would show what was sealed as a password.
+fn exposed(registered: &[Widget], wanted: &[Widget]) -> Option<Error> {
+    wanted.iter().find_map(|widget| {
+        let was = registered.iter().find(|one| one.name == widget.name)?;
+        let menus = [(&was.menu, &widget.menu), (&was.item_menu, &widget.item_menu)];
+        let find = |(was, now)| installed::exposed_entry(was, now).map(|at| &now[at].row);
+        let row = menus.into_iter().find_map(find)?;
+        let why = format!("widget {}: {}", widget.name, installed::exposure(row));
+        Some(Error::new(Code::ValidationFailed, why))
+    })
 }
 
 async fn register(

@@ -13,11 +13,10 @@ use serde_json::{Map, Number, Value as Json};
 
 use super::Menu;
 use crate::{
-    Error, FieldError, Result, Vault,
+    Address, Error, FieldError, Result, Vault,
     content::{Column, ColumnDeclaration, check as content_check},
     db::{Dialect, Kind},
-    fields::is_page,
-    ground::{nearest, plain},
+    ground::nearest,
     plugins::manifest::{FieldType, MenuEntry},
 };
 
@@ -109,17 +108,14 @@ fn value(entry: &MenuEntry, sent: &Json) -> Result<Json, FieldError> {
     if text.chars().count() > most {
         return Err(wrong("range", &format!("at most {most} characters")));
     }
-    if entry.field_type == FieldType::Text && is_address(&entry.row) && !leads_somewhere(text) {
-        let message = "an address is expected: /page, https://..., mailto:..., tel:... or #part";
-        return Err(wrong("format", message));
-    }
     content_check::permitted(&column, sent, &checked)?;
     Ok(checked.as_f64().filter(|_| checked.is_f64()).map_or(checked, number))
 }
 
 /// The entry as a column of records: these have the same types.
 fn column(entry: &MenuEntry) -> Column {
-    let field_type = entry.field_type.name().to_owned();
+    let named = entry.field_type.name();
+    let field_type = if is_link(entry) { "link" } else { named }.to_owned();
     let declared =
         ColumnDeclaration { field_type: Some(field_type.clone()), ..ColumnDeclaration::default() };
     let kind = declared.kind().unwrap_or(Kind::Text);
@@ -132,16 +128,18 @@ fn number(number: f64) -> Json {
     if is_whole { (number as i64).into() } else { Number::from_f64(number).into() }
 }
 
-/// Rows that hold addresses.
-fn is_address(row: &str) -> bool {
-    row == "link" || row.ends_with("_link")
+/// Whether a field holds a link: its row says so, because menus have no type for it.
+fn is_link(entry: &MenuEntry) -> bool {
+    let row = entry.row.as_str();
+    let is_named =
+        ["link", "url"].contains(&row) || row.ends_with("_link") || row.ends_with("_url");
+    entry.field_type == FieldType::Text && is_named
 }
 
-/// Whether a link leads somewhere and runs nothing.
-fn leads_somewhere(text: &str) -> bool {
-    let is_inert = || !text.chars().any(|c| c.is_whitespace() || plain::is_hidden(c));
-    is_page(text)
-        || (["mailto:", "tel:", "#"].iter().any(|start| text.starts_with(start)) && is_inert())
+/// The kind of address that a field holds; None: it holds something else.
+#[must_use]
+pub fn address(entry: &MenuEntry) -> Option<Address> {
+    Address::of_type(&column(entry).field_type)
 }
 
 /// The values that a select takes; None: they come from a table.

@@ -3,22 +3,17 @@
 use std::ffi::OsStr;
 
 use super::Check;
-use crate::plugins::{find_script, is_script_path, manifest::Button};
+use crate::{
+    Address,
+    plugins::{find_script, is_script_path, manifest::Button},
+};
 
 impl Check<'_> {
     pub(super) fn url(&mut self, button: &Button, at: &str) {
         let Some(url) = button.url.as_deref().filter(|url| !url.is_empty()) else { return };
-        let scheme = url.split(['/', '?', '#']).next().unwrap_or_default();
-        let scheme = scheme.split_once(':').map(|(scheme, _)| scheme.to_ascii_lowercase());
-        let known = ["https", "http", "mailto", "tel"];
-        let remedy = if url.chars().any(|c| c.is_whitespace() || c.is_control()) {
-            "an address has no spaces: write %20"
-        } else if scheme.is_some_and(|scheme| !known.contains(&scheme.as_str())) {
-            "a path or an address that begins with https:, http:, mailto: or tel: is expected"
-        } else {
-            return;
-        };
-        self.fault(format!("{at}/url"), remedy);
+        if let Some(remedy) = Address::Link.problem(url) {
+            self.fault(format!("{at}/url"), remedy);
+        }
     }
 
     pub(super) fn component(&mut self, button: &Button, at: &str) {

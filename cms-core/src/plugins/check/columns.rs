@@ -4,9 +4,13 @@ use serde_json::Value;
 
 use super::{Check, names};
 use crate::{
+    Address,
     content::{Column, ColumnDeclaration, TableDeclaration, check},
     db::{Dialect, Kind},
 };
+
+/// Columns that every table of PostgreSQL has.
+const SYSTEM: [&str; 6] = ["tableoid", "xmin", "cmin", "xmax", "cmax", "ctid"];
 
 impl Check<'_> {
     pub(super) fn column(
@@ -20,6 +24,11 @@ impl Check<'_> {
         }
         if !table.adopt && ["id", "base_id", "language_short"].contains(&column.name.as_str()) {
             let remedy = format!("{} is made by the service: leave it out", column.name);
+            self.fault(format!("{at}/name"), remedy);
+        }
+        if !table.adopt && SYSTEM.contains(&column.name.as_str()) {
+            let remedy =
+                format!("{} is a column of PostgreSQL itself: choose another", column.name);
             self.fault(format!("{at}/name"), remedy);
         }
         let types = || {
@@ -42,8 +51,11 @@ impl Check<'_> {
         }
         self.default(column, at);
         self.allowed(column, at);
-        if let Some(target) = &column.references {
-            self.table_exists(&format!("{at}/references"), target);
+        if let Some(target) = &column.references
+            && self.table_exists(&format!("{at}/references"), target)
+            && !table.adopt
+        {
+            self.key_type(column, target, at);
         }
         if let Some(before) = &column.renamed_from {
             let at = format!("{at}/renamed_from");
@@ -61,15 +73,36 @@ impl Check<'_> {
         }
     }
 
+    /// A reference holds values of the type of the target's key.
+    fn key_type(&mut self, column: &ColumnDeclaration, target: &str, at: &str) {
+        let Some(Some(columns)) = self.known.table(target, self.manifest) else { return };
+        let key = columns.iter().find(|known| known.name == "id").and_then(|known| known.kind);
+        if let (Some(key), Some(kind)) = (key, column.kind())
+            && key != kind
+        {
+            let fitting = ColumnDeclaration::TYPES.iter().find(|(_, kind)| *kind == key);
+            let fitting = fitting.map_or("integer", |(name, _)| *name);
+            let remedy =
+                format!("it refers to {target:?}, whose id is of another type: write {fitting:?}");
+            self.fault(format!("{at}/type"), remedy);
+        }
+    }
+
     fn default(&mut self, column: &ColumnDeclaration, at: &str) {
         let Some(default) = &column.default else { return };
         let at = format!("{at}/default");
+        if column.kind() == Some(Kind::Password) {
+            self.fault(&at, "a default would be stored unencrypted: leave it out");
+            return;
+        }
         let is_compound = default.is_array() || default.is_object();
         if is_compound && column.kind() != Some(Kind::Json) {
             self.fault(&at, "a single value is expected");
         } else if !fits(column.kind(), default) {
             let wanted = column.field_type.as_deref().unwrap_or_default();
             self.fault(&at, format!("{default} is no value of the type {wanted}"));
+        } else if let Some(remedy) = address_problem(column, default) {
+            self.fault(&at, remedy);
         }
         if is_outside(column, default) {
             self.fault(&at, format!("{default} is not among the values of enum"));
@@ -95,6 +128,8 @@ impl Check<'_> {
             if value.is_null() || !fits(column.kind(), value) {
                 let wanted = column.field_type.as_deref().unwrap_or_default();
                 self.fault(&at, format!("{value} is no value of the type {wanted}"));
+            } else if let Some(remedy) = address_problem(column, value) {
+                self.fault(&at, remedy);
             }
         }
     }
@@ -112,6 +147,12 @@ fn is_outside(column: &ColumnDeclaration, given: &Value) -> bool {
     checked.is_ok_and(|value| {
         check::permitted(&like, given, &value).is_err_and(|fault| fault.code == "enum")
     })
+}
+
+/// How to mend a declared value that is no address, of a column that holds addresses.
+fn address_problem(column: &ColumnDeclaration, value: &Value) -> Option<String> {
+    let text = value.as_str().filter(|text| !text.is_empty())?;
+    Address::of_type(column.field_type.as_deref()?)?.problem(text)
 }
 
 /// Whether a value has the JSON type of a kind. The engine judges the rest.

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! known      what a manifest is compared with: other tables, the files of its folder
-//! names      forms of names
+//! names      forms of names; texts: what people read
 //! tables, columns
 //! buttons    members of each type, ids, tables; addresses: url, component, script
 //! fields     columns of forms; options: where a select has its options from
@@ -20,6 +20,7 @@ mod names;
 mod options;
 mod tables;
 mod tasks;
+mod texts;
 mod widgets;
 
 use std::collections::BTreeSet;
@@ -53,6 +54,7 @@ pub(super) fn problems(
 ) -> Vec<Problem> {
     let mut check = Check { manifest, known, faulty, problems: Vec::new() };
     check.id();
+    check.texts();
     check.tables();
     check.buttons();
     check.widgets();
@@ -118,7 +120,7 @@ impl Check<'_> {
 /// Whether the service itself has an area, or content tables, of this id.
 fn is_built_in(id: &str) -> bool {
     let belongs = |area: &&str| area.split_once('_').is_some_and(|(owner, _)| owner == id);
-    id == core::ID || AREAS.iter().any(belongs)
+    id == core::ID || AREAS.contains(&id) || AREAS.iter().any(belongs)
 }
 
 #[cfg(test)]
@@ -132,8 +134,8 @@ mod tests {
                 serde_json::from_value(serde_json::json!({"id": id})).expect("manifest");
             manifest.problems().iter().any(|problem| problem.pointer == "/id")
         };
-        for id in ["core", "formfunnel", "webhooks", "keys", "pages", "media", "forms", "settings"]
-        {
+        let ids = ["core", "formfunnel", "webhooks", "keys", "pages", "media", "forms", "settings"];
+        for id in ids.iter().chain(&AREAS) {
             assert!(faulty(id), "{id}");
         }
         for id in ["shop", "pages_shop", "key", "webhook"] {

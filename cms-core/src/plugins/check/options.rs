@@ -3,7 +3,10 @@
 use serde_json::Value;
 
 use super::{Check, known::KnownColumn};
-use crate::plugins::manifest::{Field, FieldType, SelectOption};
+use crate::{
+    db::Kind,
+    plugins::manifest::{Field, FieldType, SelectOption},
+};
 
 impl Check<'_> {
     pub(super) fn field_options(&mut self, field: &Field, column: Option<&KnownColumn>, at: &str) {
@@ -45,8 +48,16 @@ impl Check<'_> {
         if !self.table_exists(&format!("{at}/table"), table) {
             return;
         }
-        self.column_exists(&format!("{at}/value"), table, value);
-        self.column_exists(&format!("{at}/title"), table, title);
+        let columns = self.known.table(table, self.manifest).flatten().unwrap_or_default();
+        for (member, name) in [("value", value), ("title", title)] {
+            let at = format!("{at}/{member}");
+            self.column_exists(&at, table, name);
+            let is_password = |column: &KnownColumn| column.kind == Some(Kind::Password);
+            if columns.iter().any(|column| column.name == name && is_password(column)) {
+                let remedy = format!("{name:?} is a password, which is never shown: name another");
+                self.fault(at, remedy);
+            }
+        }
     }
 
     pub(super) fn fixed(&mut self, options: &[SelectOption], allowed: Option<&[Value]>, at: &str) {

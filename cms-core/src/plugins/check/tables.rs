@@ -2,10 +2,18 @@
 
 use super::{Check, names};
 use crate::{
-    content::{TableDeclaration, index::kind_of},
+    content::{
+        TableDeclaration,
+        core::RESERVED,
+        index::kind_of,
+        install::{in_a_circle, in_order_of_reference},
+    },
     db::Kind,
     ground::nearest,
 };
+
+/// Columns of a table at most: PostgreSQL takes 1,600, those of the service included.
+const MOST_COLUMNS: usize = 1_590;
 
 impl Check<'_> {
     pub(super) fn tables(&mut self) {
@@ -16,6 +24,23 @@ impl Check<'_> {
         );
         for (i, table) in self.manifest.tables.iter().enumerate() {
             self.table(table, &format!("/tables/{i}"));
+        }
+        self.circle();
+    }
+
+    /// A foreign key needs a table that is there: of tables that need each other none can be first.
+    fn circle(&mut self) {
+        let tables = &self.manifest.tables;
+        let Err(circle) = in_order_of_reference(tables) else { return };
+        let waits = |name: &str| circle.iter().any(|table| table.name == name);
+        for (i, table) in tables.iter().enumerate().filter(|(_, table)| waits(&table.name)) {
+            let refers = table.columns.iter().position(|column| {
+                column.references.as_deref().is_some_and(|name| name != table.name && waits(name))
+            });
+            if let Some(j) = refers {
+                let at = format!("/tables/{i}/columns/{j}/references");
+                return self.fault(at, in_a_circle(&circle));
+            }
         }
     }
 
@@ -37,6 +62,22 @@ impl Check<'_> {
             if table.columns.is_empty() {
                 self.fault(format!("{at}/columns"), "declare at least one column");
             }
+            let columns = table.columns.len();
+            if columns > MOST_COLUMNS {
+                let remedy = format!(
+                    "{columns} columns are more than a table can have ({MOST_COLUMNS}): declare \
+                     another table that refers to this one"
+                );
+                self.fault(format!("{at}/columns"), remedy);
+            }
+        }
+        if RESERVED.contains(&table.name.as_str()) {
+            let remedy = format!(
+                "The content table {} already belongs to core: give it another name (and \
+                 `source` for the name in the database).",
+                table.name
+            );
+            self.fault(format!("{at}/name"), remedy);
         }
         if table.renamed_from.as_deref() == Some(&table.name) {
             let remedy = "this is the table's own name: write the one it had before";

@@ -59,8 +59,9 @@ pub struct Button {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(regex(pattern = "^[A-Za-z0-9_-]+(/[A-Za-z0-9_-]+)*\\.php$"))]
     pub script: Option<String>,
-    /// The address of a link.
+    /// The address of a link: a path, or an address with `https:`, `http:`, `mailto:` or `tel:`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("format" = "uri-reference"))]
     pub url: Option<String>,
 }
 

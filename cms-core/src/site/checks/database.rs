@@ -12,7 +12,7 @@ use crate::{
 
 pub(crate) mod sql {
     crate::db::statements! {
-        TRY = "insert into cms_table_epochs (name, epoch) values ('doctor', 0)";
+        TRY = "insert into cms_table_epochs (name, backend, epoch) values ('doctor', 0, 0)";
         NEWEST = "select max(created_at) from cms_audit";
     }
 }
@@ -23,7 +23,7 @@ const CLOCKS_APART_MS: i64 = 15_000;
 pub(super) async fn answers(asked: &Asked, found: &mut Found) -> Result<()> {
     let place = match asked.settings.database() {
         Ok(Database::Sqlite { path, .. }) => format!("SQLite in {}", path.display()),
-        Ok(Database::Postgres { url }) => format!("PostgreSQL at {}", crate::db::place(&url)),
+        Ok(Database::Postgres { url, .. }) => format!("PostgreSQL at {}", crate::db::place(&url)),
         Err(error) => return Ok(found.error(error.to_string(), "correct the setting")),
     };
     let error = match &asked.opening {

@@ -4,10 +4,7 @@
 use std::{path::Path, sync::Arc};
 
 use super::{Asked, Door, Finding, ask};
-use crate::{
-    Builder, Cms, Error, Result,
-    settings::{Settings, environment},
-};
+use crate::{Builder, Cms, Error, Result, settings::Settings};
 
 /// What became of opening the site.
 pub(super) enum Opening {
@@ -23,13 +20,15 @@ pub(super) enum Opening {
     Open(Cms),
 }
 
-/// Asks the checks of a folder's site. `builder` gives the plugins of the program.
+/// Asks the checks of a folder's site. `variables` are those of the environment, `builder` gives the
+/// plugins of the program.
 pub async fn examine(
     dir: &Path,
+    variables: impl Iterator<Item = (String, String)>,
     door: Door,
     builder: impl FnOnce(Settings) -> Result<Builder>,
 ) -> Vec<Finding> {
-    let files = Settings::load(dir, environment(), &[]);
+    let files = Settings::load(dir, variables, &[]);
     let mut asked =
         Asked { settings: Settings::default(), opening: Opening::Untried, files: Some(files) };
     if let Some(Ok(loaded)) = &asked.files {

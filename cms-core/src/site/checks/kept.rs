@@ -6,10 +6,7 @@ use arc_swap::ArcSwapOption;
 use tokio::sync::Mutex;
 
 use super::{Asked, Door, Finding, Level, Opening, ask};
-use crate::{
-    Cms, Millis,
-    settings::{Settings, environment},
-};
+use crate::{Cms, Millis, settings::Settings};
 
 /// Whoever asks within this time after another gets the same answer.
 const FRESH_MS: Millis = 1_000;
@@ -70,7 +67,10 @@ impl Cms {
     async fn ask_now(&self) -> Vec<Finding> {
         let settings = self.settings().clone();
         let folder = settings.folder.clone();
-        let read = move || folder.map(|folder| Settings::load(&folder, environment(), &[]));
+        let variables = settings.variables.clone();
+        let variables =
+            variables.into_iter().map(|(name, value)| (name, value.expose().to_owned()));
+        let read = move || folder.map(|folder| Settings::load(&folder, variables, &[]));
         let files = tokio::task::spawn_blocking(read).await.unwrap_or_default();
         let asked = Asked { settings, files, opening: Opening::Open(self.clone()) };
         let findings = ask(Arc::new(asked), Door::Status).await;

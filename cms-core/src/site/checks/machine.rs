@@ -16,7 +16,11 @@ use super::{
     Asked,
     finding::{Found, word},
 };
-use crate::{Clock, Descriptors, Result, rfc3339, settings::Database};
+use crate::{
+    Clock, Descriptors, Result, rfc3339,
+    scripts::Confinement,
+    settings::{Confine, Database},
+};
 
 /// 2026-01-01. An earlier clock is wrong: this program is younger.
 const WRITTEN_MS: i64 = 1_767_225_600_000;
@@ -113,4 +117,25 @@ async fn is_cms(address: &str) -> io::Result<bool> {
     let reply = String::from_utf8_lossy(&reply);
     let is_alive = reply.contains(r#""status":"ok""#) && reply.contains(r#""version":"#);
     Ok(is_alive || reply.contains("urn:cms:error:"))
+}
+
+/// Whether the kernel keeps the scripts of plugins from the secrets of the site.
+pub(super) fn scripts(asked: &Asked, found: &mut Found) {
+    let confinement = Confinement::of_kernel();
+    let can = match confinement {
+        Confinement::None => "this kernel has no Landlock: scripts read whatever the service can",
+        Confinement::Files => "scripts see their plugin's folder only, but can send signals",
+        Confinement::FilesAndSignals => "scripts see their plugin's folder only",
+    };
+    let remedy = "Linux 5.13 has Landlock, if it is among lsm= of the kernel's command line; \
+                  docs/scripts.md has the rest";
+    match (asked.settings.scripts.confine, confinement) {
+        (Confine::Off, _) => found.warning(
+            "scripts read whatever the service can: scripts.confine is \"off\"",
+            "set scripts.confine to \"auto\"",
+        ),
+        (Confine::Auto, Confinement::None) => found.warning(can, remedy),
+        (Confine::Require, Confinement::None) => found.error(can, remedy),
+        _ => found.ok(can),
+    }
 }

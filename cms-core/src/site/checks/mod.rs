@@ -5,12 +5,13 @@
 //! finding   what a check found, and the remedy
 //! examine   asks the checks from outside, also of a site that cannot be opened
 //! kept      asks them in a running site, and keeps what they found
-//! machine, files, secrets, database, plugins, work: what the checks do
+//! machine, files, secrets, database, plugins, addresses, work: what the checks do
 //! ```
 //!
 //! To add one: a line in `checks!`, and its function. docs/doctor.md lists them; `CMS_WRITE_DOCS=1`
 //! writes that list again.
 
+mod addresses;
 mod database;
 mod examine;
 mod files;
@@ -199,10 +200,14 @@ checks! {
     plugin_folders: Site Waiting plugins::vanished;
     /// the interpreter is there, where plugins have scripts
     interpreter: Site Blocking plugins::interpreter;
+    /// scripts of plugins see their plugin's folder only
+    scripts: Folder Quick machine::scripts;
     /// `encryption_key` is the one that the content was sealed with
     encryption_key: Site Waiting secrets::encryption_key;
     /// `password_salt` is the one that passwords were hashed with
     password_salt: Site Waiting secrets::password_salt;
+    /// what must be an address is one, in records, pages, forms and funnels
+    addresses: Deep Waiting addresses::broken;
     /// somebody can log in as administrator
     administrators: Site Waiting secrets::administrators;
     /// a webhook fails, or was switched off after ten failures
@@ -286,7 +291,10 @@ mod tests {
     fn a_running_site_is_not_asked_for_long() {
         for check in CHECKS {
             let asks = Door::Status.asks(check.place);
-            assert_eq!(asks, !["open_files", "listen", "database_intact"].contains(&check.id));
+            assert_eq!(
+                asks,
+                !["open_files", "listen", "database_intact", "addresses"].contains(&check.id)
+            );
             assert!(Door::Doctor.asks(check.place));
         }
     }

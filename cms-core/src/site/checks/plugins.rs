@@ -20,8 +20,13 @@ pub(super) async fn refused(asked: &Asked, found: &mut Found) -> Result<()> {
             found.ok(format!("{id} is removed; `cms plugins apply {id}` takes it back"));
             continue;
         }
-        if plugin.problems.is_empty() {
+        let left = cms.plugins().left_tables(id);
+        if plugin.problems.is_empty() && left.is_empty() {
             found.ok(id.clone());
+        }
+        for problem in left {
+            found.warning(format!("{id}: {problem}"), "do what the message says");
+            found.about(id);
         }
         let until = match plugin.is_earlier() {
             true => "; until then the earlier declaration stays in service",

@@ -12,10 +12,15 @@ use serde::{Deserialize, Serialize};
 
 use super::redis::Redis;
 use crate::{
-    AuditEntry, Change, Code, Error, FieldError, Result, base::Base, db::Db, jobs,
+    AuditEntry, Change, Code, Error, FieldError, Result,
+    base::Base,
+    db::{Db, Lock},
+    jobs,
     settings::CacheStore,
 };
 
+/// Taken by changes of the rules: clears get consecutive numbers, and the rules stay as read.
+const RULES: Lock = Lock::new(21);
 /// The table's name among the epochs.
 const TABLE: &str = "cache";
 const MAX_EXCLUDED: usize = 100;
@@ -186,7 +191,7 @@ impl Cache {
     /// # Errors
     /// `validation_failed` with the fields.
     pub async fn update(&self, change: &mut Change, patch: CachePatch) -> Result<CacheSettings> {
-        sql::hold(change).await?;
+        change.lock(RULES).await?;
         let mut settings = sql::settings_in(change)
             .await?
             .unwrap_or_else(|| configured_settings(&self.0.base.settings().cache));
@@ -218,7 +223,7 @@ impl Cache {
         if !prefix.is_empty() && !is_prefix(prefix) {
             return Err(Error::new(Code::BadQuery, format!("path must be {PREFIX}.")));
         }
-        sql::hold(change).await?;
+        change.lock(RULES).await?;
         sql::clear(change, &canonical(prefix)).await?;
         record(change, "clear", &[]).await
     }

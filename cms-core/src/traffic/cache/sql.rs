@@ -19,8 +19,6 @@ statements! {
     SAVE = "insert into cms_cache_settings (id, enabled, ttl_s, exclude) values (1, $1, $2, $3) \
             on conflict (id) do update set enabled = excluded.enabled, \
             ttl_s = excluded.ttl_s, exclude = excluded.exclude";
-    HOLD = "insert into cms_table_epochs (name, epoch) values ($1, 0) \
-            on conflict (name) do update set epoch = cms_table_epochs.epoch";
     CLEARS = "select id, prefix from cms_cache_clears order by id desc limit 1000";
     CLEAR = "insert into cms_cache_clears (prefix, created_at) values ($1, $2)";
 }
@@ -31,12 +29,6 @@ pub(super) async fn settings(db: &Db) -> Result<Option<CacheSettings>> {
 
 pub(super) async fn settings_in(change: &mut Change) -> Result<Option<CacheSettings>> {
     change.optional(SETTINGS, args![]).await
-}
-
-/// Makes other changes of the rules wait until this change ends. Clears then get consecutive
-/// numbers, and the rules stay as read.
-pub(super) async fn hold(change: &mut Change) -> Result<()> {
-    change.run(HOLD, args![super::TABLE]).await.map(drop)
 }
 
 pub(super) async fn clears(db: &Db) -> Result<Vec<(i64, String)>> {

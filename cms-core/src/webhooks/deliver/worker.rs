@@ -188,7 +188,7 @@ impl Worker {
         let (job, subscription) = (claimed.job.clone(), claimed.subscription);
         let begun = site.base.clock().now();
         let span = tracing::debug_span!("delivery", job = job.id, subscription);
-        self.under_way.spawn(async move {
+        self.under_way.spawn(watched(async move {
             let made =
                 AssertUnwindSafe(attempt(&site, claimed, slot).instrument(span)).catch_unwind();
             // A panic counts as a failed attempt; otherwise the job would come back forever.
@@ -197,7 +197,7 @@ impl Worker {
                 (Attempt::failed("internal", why.to_owned()), None)
             });
             Ended { subscription, job, attempt, begun, slot, rest: None }
-        });
+        }));
     }
 
     /// Notes a finished attempt and begins the next job of its lane.
@@ -314,19 +314,25 @@ impl Worker {
     }
 
     /// Returns jobs that did not begin, and waits for attempts under way. After three failed writes
-    /// it gives up: unsettled jobs are sent again when their lease ends.
+    /// or one without an answer it gives up: unsettled jobs are sent again when their lease ends.
     async fn finish(&mut self) {
         self.ahead.withdraw(None);
         let mut tries = 3;
         loop {
             let why = match tokio::time::timeout(FAREWELL, watched(self.turn(false))).await {
                 Ok(Ok(_)) => None,
-                Ok(Err(error)) => Some(error.to_string()),
-                Err(_) => Some("the database does not answer".to_owned()),
+                Ok(Err(error)) => {
+                    tries -= 1;
+                    Some(error.to_string())
+                }
+                // It was waited for already.
+                Err(_) => {
+                    tries = 0;
+                    Some("the database does not answer".to_owned())
+                }
             };
             if let Some(why) = why {
                 tracing::warn!(why, "finished attempts were not settled");
-                tries -= 1;
                 tokio::time::sleep(POLL).await;
             }
             if self.is_idle() || tries == 0 {

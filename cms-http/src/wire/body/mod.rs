@@ -1,6 +1,7 @@
 //! The body of a request ↔ a body type.
 
 mod deferred;
+mod early;
 mod form;
 mod multipart;
 mod stream;
@@ -14,11 +15,15 @@ use serde::{Deserialize, Deserializer, Serialize, de::DeserializeOwned, de::Igno
 use serde_json::{Map, Value as Json};
 
 pub use deferred::{Arriving, Deferred};
+pub use early::Early;
 pub use form::Form;
 pub use multipart::{File, Multipart};
 pub use stream::Octets;
 
-use crate::body::Upload;
+use crate::body::{Unparsed, Upload};
+
+/// Most values of a body that holds the answers of a visitor.
+pub const MOST_ANSWERS: usize = 5_000;
 
 /// What a request's body is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -60,6 +65,8 @@ pub enum Content {
     Empty,
     /// A JSON document.
     Json(Json),
+    /// The same, within its bounds and not parsed yet.
+    Unparsed(Unparsed),
     /// The fields of a form; each name once.
     Pairs(Vec<(String, String)>),
     /// A text.
@@ -69,10 +76,11 @@ pub enum Content {
 }
 
 impl Content {
-    fn json(self) -> Result<Option<Json>> {
+    pub(crate) fn json(self) -> Result<Option<Json>> {
         match self {
             Self::Empty => Ok(None),
             Self::Json(json) => Ok(Some(json)),
+            Self::Unparsed(json) => json.parse().map(Some),
             _ => Err(other()),
         }
     }
@@ -103,6 +111,10 @@ fn other() -> Error {
 pub trait Body: Serialize + DeserializeOwned + JsonSchema + Send {
     /// What the request carries.
     const KIND: BodyKind = BodyKind::Json;
+    /// How many values its JSON may hold. Whoever takes more than others says so here.
+    const MOST_VALUES: usize = 20_000;
+    /// Whether it parses its JSON itself, after it has looked at a part of it.
+    const IS_EARLY: bool = false;
     /// Whether a request without a body means an empty object.
     const OPTIONAL: bool = false;
 

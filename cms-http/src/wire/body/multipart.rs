@@ -18,7 +18,7 @@ use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use tokio::io::{AsyncSeekExt as _, AsyncWriteExt as _};
 
 use super::{Body, BodyKind, Content, form::fields};
-use crate::body::{Parts, Upload};
+use crate::body::{Memory, Parts, Upload};
 
 /// Most parts of one form.
 const MAX_PARTS: usize = 100;
@@ -70,6 +70,7 @@ pub(super) struct Reading {
     form: multer::Multipart<'static>,
     between: Arc<AtomicUsize>,
     folder: PathBuf,
+    memory: Memory,
     pairs: Vec<(String, String)>,
     /// Bytes that further fields may have.
     room: usize,
@@ -102,13 +103,13 @@ impl Reading {
     }
 
     pub(super) fn begin(content: Content) -> Result<Self> {
-        let Content::Upload(Upload { parts, content_type, folder }) = content else {
+        let Content::Upload(Upload { parts, content_type, folder, memory }) = content else {
             return Err(Error::internal("the gate has read a form with files"));
         };
         let boundary = multer::parse_boundary(&content_type).map_err(refused)?;
         let between = Arc::new(AtomicUsize::new(0));
         let form = multer::Multipart::new(paced(parts, between.clone()), boundary);
-        Ok(Self { form, between, folder, pairs: Vec::new(), room: MAX_FIELDS, count: 0 })
+        Ok(Self { form, between, folder, memory, pairs: Vec::new(), room: MAX_FIELDS, count: 0 })
     }
 
     /// The fields that came so far.
@@ -136,6 +137,8 @@ impl Reading {
                     let why = format!("The fields are larger than {MAX_FIELDS} bytes together.");
                     Error::new(Code::PayloadTooLarge, why)
                 })?;
+                // The field, and what it is read into.
+                self.memory.take(2 * bytes.len() as u64)?;
                 value.extend_from_slice(&bytes);
             }
             let value = String::from_utf8(value).map_err(|_| bad("a field is not UTF-8"))?;

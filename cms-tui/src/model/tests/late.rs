@@ -54,6 +54,22 @@ fn a_late_reply_leaves_another_form_alone() {
 }
 
 #[test]
+fn a_change_that_takes_long_says_so() {
+    let mut model = opened();
+    let (ticket, _) = submit(&mut model);
+    assert_eq!(model.slow_change(), None);
+    model.is_dirty = false;
+    update(&mut model, Msg::Tick(1_002_000));
+    assert_eq!(model.slow_change().expect("a sign").1, "A change is under way: 2 s.");
+    assert!(model.is_dirty, "it is drawn");
+    update(&mut model, Msg::Tick(1_012_000));
+    let (_, text) = model.slow_change().expect("a sign");
+    assert!(text.contains("has not answered a change for 12 s"), "{text}");
+    update(&mut model, Msg::Answered(ticket, reply("POST /api/backend/origins")));
+    assert_eq!(model.slow_change(), None);
+}
+
+#[test]
 fn what_is_sent_again_without_a_reply_carries_the_same_key() {
     let mut model = opened();
     let key = |ask: &cms_http::client::Ask| format!("{ask:?}");

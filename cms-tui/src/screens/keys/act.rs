@@ -11,7 +11,7 @@ use crate::{
     actions::Scene,
     calls::Reply,
     screens::acts::{self, by_id, id, name},
-    step::{Form, Menu, Place, Step, get, send, send_json},
+    step::{Confirm, Form, Menu, Place, Step, get, send, send_json},
     theme::Role,
     widgets::{
         field::{Field, Kind},
@@ -81,16 +81,26 @@ fn new() -> Step {
             .filter(|line| !line.trim().is_empty())
             .map(right)
             .collect();
-        match rights {
-            Ok(rights) => body.insert("rights".to_owned(), rights.into()),
+        let rights = match rights {
+            Ok(rights) => rights,
             Err(why) => return Step::Fault(crate::calls::Fault::new(why)),
         };
         let named = values.text("name");
-        send_json::<Create>(&NoQuery {}, Json::Object(body))
-            .map(|call| call.then(move |reply| shown(&named, "is made", &reply)))
-            .into()
+        if !rights.is_empty() {
+            body.insert("rights".to_owned(), rights.into());
+            return create(named, body);
+        }
+        body.insert("rights".to_owned(), rights.into());
+        let text = format!("Make {named} without a right? It may call nothing until it gets one.");
+        Step::Confirm(Confirm::new(text, move || create(named, body)))
     })
     .step()
+}
+
+fn create(named: String, body: Map<String, Json>) -> Step {
+    send_json::<Create>(&NoQuery {}, Json::Object(body))
+        .map(|call| call.then(move |reply| shown(&named, "is made", &reply)))
+        .into()
 }
 
 fn shown(name: &str, done: &str, reply: &Reply) -> Step {
@@ -104,8 +114,11 @@ fn shown(name: &str, done: &str, reply: &Reply) -> Step {
 
 fn rotate(row: Json) -> Step {
     let title = format!("New value for {}", name(&row));
-    Step::Menu(Menu::new(title, acts::graces(), move |n| {
-        let grace_s = acts::GRACES[n].1;
+    let cost = format!(
+        "End the old value of {} at once? Programs that use it are refused from the next call on.",
+        name(&row)
+    );
+    acts::rotate(title, cost, move |grace_s| {
         let again = (KEY.again)(&row).map(|call| {
             call.then(move |now| match now.data["prefix"] == row["prefix"] {
                 true => new_value(&row, grace_s),
@@ -113,7 +126,7 @@ fn rotate(row: Json) -> Step {
             })
         });
         again.into()
-    }))
+    })
 }
 
 fn new_value(row: &Json, grace_s: i64) -> Step {

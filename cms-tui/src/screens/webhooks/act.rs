@@ -69,12 +69,15 @@ fn pinged(name: &str, reply: &Reply) -> Step {
 /// A new secret, shown once; the old one may sign beside it for a while.
 fn rotate(row: Json) -> Step {
     let title = format!("New secret for {}", name(&row));
-    Step::Menu(Menu::new(title, acts::graces(), move |n| {
-        let grace_s = acts::GRACES[n].1;
+    let cost = format!(
+        "End the old secret of {} at once? Receivers that know only it refuse the next delivery.",
+        name(&row)
+    );
+    acts::rotate(title, cost, move |grace_s| {
         let call = send::<Rotate>(&by_id(&row), &Grace { grace_s });
         call.map(|call| call.then(move |reply| shown(&name(&row), "has a new secret", &reply)))
             .into()
-    }))
+    })
 }
 
 /// One that tripped has held jobs, and only its owner knows what to do with them.

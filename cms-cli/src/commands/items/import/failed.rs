@@ -5,12 +5,18 @@ use cms_http::client::ClientError;
 use super::batch::Batch;
 use crate::output::{Exit, Failure, counted};
 
-/// Adds to a failure how many rows were written before it.
-pub(super) fn after(mut failure: Failure, written: u64, table: &str) -> Failure {
+/// Adds to a failure how many rows were written before it, and how to go on.
+pub(super) fn after(mut failure: Failure, written: u64, next_line: u64, table: &str) -> Failure {
     let rows = counted(written, "row");
     if written > 0 {
+        // Nobody knows what became of a batch that was not answered.
+        let unknown = match failure.exit {
+            Exit::Unreachable => " Look first whether the row of this line is there already.",
+            _ => "",
+        };
+        failure.hint = Some(format!("the same command with --from-line {next_line}.{unknown}"));
         failure.exit = Exit::Partly;
-        failure.hint = Some(format!("import the rest: {table} already has {rows} of this file"));
+        failure = failure.fact("from_line", next_line);
     }
     let were = if written == 1 { "was" } else { "were" };
     failure.what = format!("{}\n  {rows} {were} written to {table}", failure.what);

@@ -23,7 +23,10 @@ use crate::{
   cms items import blog posts.jsonl
   zcat authors.csv.gz | cms items import authors - --format csv
 
-Each batch is written whole or not at all. Exit code 8: earlier batches were written.")]
+  cms items import blog posts.jsonl --from-line 1201
+
+Each batch is written whole or not at all. Exit code 8: earlier batches were written; the message
+tells the line to go on from.")]
 pub(crate) struct ImportArgs {
     /// Content table
     table: String,
@@ -35,6 +38,9 @@ pub(crate) struct ImportArgs {
     /// Rows in a batch
     #[arg(long, value_name = "N", default_value_t = 200, value_parser = batch_size())]
     batch: u32,
+    /// Skip the rows before this line, because they are written already
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    from_line: u64,
     /// CSV column that holds JSON; may be repeated. Only needed with an address: a folder knows its
     /// columns
     #[arg(long = "json-column", value_name = "COLUMN")]
@@ -69,8 +75,13 @@ pub(crate) async fn run(out: &Output, site: &Site, args: ImportArgs) -> Done {
     // Reads the file while the site writes. At most two batches wait, so memory is constant.
     let (sender, mut batches) = mpsc::channel(2);
     let most = args.batch as usize;
-    std::thread::spawn(move || batch::cut(rows, most, |batch| sender.blocking_send(batch).is_ok()));
+    let from = args.from_line;
+    std::thread::spawn(move || {
+        batch::cut(rows, most, from, |batch| sender.blocking_send(batch).is_ok());
+    });
     let mut written = 0;
+    // The first line that is not written yet.
+    let mut next_line = from;
     let outcome = loop {
         let next = tokio::select! {
             biased;
@@ -79,7 +90,10 @@ pub(crate) async fn run(out: &Output, site: &Site, args: ImportArgs) -> Done {
         };
         let batch = match next {
             None => break Ok(()),
-            Some(Err(Broken { line, why })) => break Err(failed::at_line(&shown, line, &why)),
+            Some(Err((Broken { line, why }, unwritten))) => {
+                next_line = unwritten;
+                break Err(failed::at_line(&shown, line, &why));
+            }
             Some(Ok(batch)) => batch,
         };
         let rows = batch.lines.len() as u64;
@@ -93,9 +107,11 @@ pub(crate) async fn run(out: &Output, site: &Site, args: ImportArgs) -> Done {
             _ = tokio::signal::ctrl_c() => (send.await, true),
         };
         if let Err(error) = answer {
+            next_line = batch.lines.first().copied().unwrap_or(next_line);
             break Err(failed::refused(&shown, &batch, error));
         }
         written += rows;
+        next_line = batch.lines.last().map_or(next_line, |line| line + 1);
         progress.at(written, batch.position);
         if stop {
             break Err(interrupted());
@@ -112,7 +128,7 @@ pub(crate) async fn run(out: &Output, site: &Site, args: ImportArgs) -> Done {
         }
         Err(failure) => {
             progress.clear();
-            Err(failed::after(failure, written, &args.table))
+            Err(failed::after(failure, written, next_line, &args.table))
         }
     }
 }

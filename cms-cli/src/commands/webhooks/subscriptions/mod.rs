@@ -152,9 +152,10 @@ pub(super) async fn run(
             let custom_headers = headers.into_iter().collect();
             let active = !inactive;
             let new = NewSubscription { name, url, events, custom_headers, max_retries, active };
-            let (answer, made) = reply::call::<Create>(client, &NoQuery {}, &new).await?;
-            saved::secret(out, &answer.body, &made.data)?;
-            saved::warn(out, made.meta.as_ref());
+            let (answer, made) = reply::call_once::<Create>(client, &NoQuery {}, &new).await?;
+            let warnings = made.as_ref().ok().and_then(|made| made.meta.clone());
+            saved::secret(out, &answer.body, made.map(|made| made.data))?;
+            saved::warn(out, warnings.as_ref());
             Ok(())
         }
         SubscriptionsCommand::Edit { webhook, name, url, events, headers, max_retries, .. } => {
@@ -196,8 +197,8 @@ pub(super) async fn run(
                 ),
             )?;
             let grace = Grace { grace_s: grace };
-            let (answer, made) = reply::call::<Rotate>(client, &by_id(id), &grace).await?;
-            saved::secret(out, &answer.body, &made.data)
+            let (answer, made) = reply::call_once::<Rotate>(client, &by_id(id), &grace).await?;
+            saved::secret(out, &answer.body, made.map(|made| made.data))
         }
         SubscriptionsCommand::Delete { webhooks } => {
             let webhooks = input::named(webhooks)?;

@@ -1,6 +1,7 @@
 //! What is printed after a subscription was saved
 
 use cms_http::wire::{envelope::Notes, webhooks::ShownSubscription};
+use serde_json::{Value as Json, json};
 
 use crate::{
     output::{Done, Output},
@@ -14,12 +15,20 @@ pub(super) fn warn(out: &Output, notes: Option<&Notes>) {
     }
 }
 
-/// Prints a subscription with its secret; with `-q` only the secret.
-pub(super) fn secret(out: &Output, body: &str, made: &ShownSubscription) -> Done {
+/// Prints a subscription with its secret; with `-q` only the secret. Callers who may not see the
+/// subscription get its id and the secret.
+pub(super) fn secret(
+    out: &Output,
+    body: &str,
+    made: Result<ShownSubscription, (Json, String)>,
+) -> Done {
     if out.json || !out.quiet {
-        reply::show(out, body, made)?;
+        match &made {
+            Ok(made) => reply::show(out, body, made)?,
+            Err((id, secret)) => reply::show(out, body, &json!({"id": id, "secret": secret}))?,
+        }
         out.note("The secret is shown this once. The receiver checks deliveries with it.");
         return Ok(());
     }
-    Ok(out.line(&made.secret)?)
+    Ok(out.line(&made.map_or_else(|(_, secret)| secret, |made| made.secret))?)
 }

@@ -2,9 +2,11 @@
 
 use crate::{
     Change, Code, Error, Millis, Result,
+    base::Base,
     change::is_unique_violation,
     db::{Db, Snapshot, args, record, statements},
     funnels::graph::{Edge, Node},
+    jobs,
 };
 
 /// A version as stored.
@@ -74,6 +76,20 @@ macro_rules! live {
     };
 }
 
+/// Versions of all funnels that $1 newer ones have replaced. Not what visitors begin with, nor what
+/// visits are kept or counted of.
+macro_rules! beyond {
+    () => {
+        "select v.id from (select funnel_id, max(version) as newest from cms_formfunnel_versions \
+         group by funnel_id) n join cms_formfunnel_versions v on v.funnel_id = n.funnel_id \
+         and v.version <= n.newest - $1 join cms_formfunnels f on f.id = v.funnel_id \
+         where (f.published_version_id is null or f.published_version_id <> v.id) \
+         and not exists (select 1 from cms_formfunnel_submissions s where s.version_id = v.id) \
+         and not exists (select 1 from cms_formfunnel_daily d where d.funnel_id = v.funnel_id \
+         and d.version = v.version) limit 1000"
+    };
+}
+
 statements! {
     GET = concat!(
         "select ", version_columns!(), " from cms_formfunnel_versions where id = $1"
@@ -93,8 +109,19 @@ statements! {
                    end_kind, depth) values ($1, $2, $3, $4, $5, $6)";
     INSERT_EDGE = "insert into cms_formfunnel_version_edges (version_id, edge_id, from_node_id, \
                    to_node_id, branch_label) values ($1, $2, $3, $4, $5)";
+    BEYOND = beyond!();
+    EXPIRE = concat!("delete from cms_formfunnel_versions where id in (", beyond!(), ")");
     PUT = "update cms_formfunnels set status = 'published', published_version_id = $2, \
            live_slug = slug, live_language = language_short, live_base_id = base_id where id = $1";
+}
+
+/// Removes versions of all funnels that as many newer ones have replaced, if nothing needs them.
+/// Returns how many.
+pub(in crate::funnels) async fn expire(base: &Base, kept: u64) -> Result<u64> {
+    let args = args![i64::try_from(kept).unwrap_or(i64::MAX)];
+    // Mostly there are none, and a change would hold up others.
+    let found: Option<(i64,)> = base.db().optional(BEYOND, args.clone()).await?;
+    if found.is_some() { jobs::remove(base, EXPIRE, args).await } else { Ok(0) }
 }
 
 pub(super) async fn get(db: &Db, id: i64) -> Result<Option<Row>> {

@@ -2,6 +2,7 @@
 
 use std::time::{Duration, SystemTime};
 
+use email_encoding::headers::{rfc2047, writer::EmailWriter};
 use lettre::{
     Address, Message,
     message::{
@@ -30,7 +31,7 @@ pub(super) fn message(
     let mut builder = Message::builder()
         .from(from)
         .to(Mailbox::new(None, address(&mail.to)?))
-        .subject(mail.subject.clone())
+        .raw_header(subject(&mail.subject)?)
         .date(SystemTime::UNIX_EPOCH + queued)
         .message_id(Some(mail.message_id.clone()))
         .raw_header(header("Auto-Submitted", mail.auto_submitted()))
@@ -49,6 +50,20 @@ pub(super) fn message(
         }
     };
     Ok(message.map_err(|error| error.to_string())?.formatted())
+}
+
+/// The subject. A text that looks encoded, as visitors may write it, is encoded as a whole: a mail
+/// program would decode the part that is left plain.
+fn subject(text: &str) -> Result<HeaderValue, String> {
+    let name = HeaderName::new_from_ascii_str("Subject");
+    if !text.contains("=?") {
+        return Ok(HeaderValue::new(name, text.to_owned()));
+    }
+    let mut encoded = String::new();
+    let mut writer = EmailWriter::new(&mut encoded, "Subject: ".len(), 0, false);
+    rfc2047::encode(text, &mut writer).map_err(|error| error.to_string())?;
+    drop(writer);
+    Ok(HeaderValue::dangerous_new_pre_encoded(name, text.to_owned(), encoded))
 }
 
 fn header(name: &'static str, value: &'static str) -> HeaderValue {
@@ -92,6 +107,52 @@ mod tests {
             assert!(text.contains(line), "{line} {text}");
         }
         assert!(text.contains("\r\n\r\nHi\r\n.\r\nBye"), "{text}");
+    }
+
+    /// A header as a mail program shows it: unfolded, its encoded words decoded (RFC 2047, 6.2).
+    fn read(message: &str, name: &str) -> String {
+        let head = message.split("\r\n\r\n").next().unwrap_or_default().replace("\r\n ", " ");
+        let start = format!("{name}: ");
+        let value = head.split("\r\n").find_map(|line| line.strip_prefix(&start));
+        let (mut shown, mut was_encoded) = (String::new(), true);
+        for word in value.expect("the header").split(' ') {
+            let inner = word.strip_prefix("=?").and_then(|word| word.strip_suffix("?="));
+            let parts: Vec<_> = inner.into_iter().flat_map(|inner| inner.split('?')).collect();
+            let decoded = match parts.as_slice() {
+                [_, "b", text] => Some(data_encoding::BASE64.decode(text.as_bytes()).expect("64")),
+                [_, _, text] => Some(format!("DECODED {text}").into_bytes()),
+                _ => None,
+            };
+            if !shown.is_empty() && !(was_encoded && decoded.is_some()) {
+                shown.push(' ');
+            }
+            was_encoded = decoded.is_some();
+            let text = decoded.unwrap_or_else(|| word.as_bytes().to_vec());
+            shown.push_str(std::str::from_utf8(&text).expect("UTF-8"));
+        }
+        shown
+    }
+
+    #[test]
+    fn what_looks_encoded_is_shown_as_it_was_written() {
+        for text in [
+            "=?utf-8?q?Your_password?=",
+            "From Ana =?utf-8?q?a?= =?utf-8?b?Yg==?= and more",
+            "=?utf-8?q?Gr=C3=BC=C3=9Fe?= Grüße",
+            &format!("{} =?utf-8?q?x?=", "word ".repeat(30)),
+            "a =? b ?=",
+            "Grüße aus Köln",
+            "plain",
+        ] {
+            let message = sent(&Outgoing { subject: text.to_owned(), ..mail() });
+            assert_eq!(read(&message, "Subject"), text, "{message}");
+            let lines = message.split("\r\n").take_while(|line| !line.is_empty());
+            assert!(lines.into_iter().all(|line| line.len() <= 78), "{message}");
+        }
+        let named = Sender::of("=?utf-8?q?Bank?= <shop@example.org>").expect("a sender");
+        let message = message(&named, &mail(), None).expect("a message");
+        let message = String::from_utf8(message).expect("UTF-8");
+        assert_eq!(read(&message, "From"), "=?utf-8?q?Bank?= <shop@example.org>");
     }
 
     #[test]

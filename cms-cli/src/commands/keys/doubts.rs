@@ -1,0 +1,46 @@
+//! What is doubtful about a new key, although the service makes it
+
+use cms_core::{Clock, keys::NewApiKey, rfc3339};
+use cms_http::{
+    client::Client,
+    wire::{OneOrPage, keys::Read, parameters::OneOrList},
+};
+
+use crate::output::Done;
+
+/// Sentences to warn with.
+pub(super) async fn of(client: &Client, new: &NewApiKey) -> Done<Vec<String>> {
+    let mut doubts = Vec::new();
+    if new.rights.is_empty() {
+        let grant = "cms keys rights KEY --grant RIGHT gives it one";
+        doubts.push(format!("the key has no right, so it may call nothing; {grant}"));
+    }
+    // The day in UTC: the site's own may differ by some hours.
+    let today = rfc3339(Clock::system().now());
+    if let Some(day) = new.expires_on.as_deref().filter(|day| *day < &today[..10]) {
+        doubts.push(format!("the key has expired already: it stopped at the start of {day}"));
+    }
+    if let Some(id) = namesake(client, &new.name).await? {
+        let name = &new.name;
+        doubts.push(format!("the key {id} is named {name:?} too: use ids to tell them apart"));
+    }
+    Ok(doubts)
+}
+
+/// A key of the same name. A caller that may not list keys gets no warning.
+async fn namesake(client: &Client, name: &str) -> Done<Option<i64>> {
+    let mut asked = OneOrList::default();
+    loop {
+        let Ok(read) = client.call::<Read>(&asked, &cms_http::wire::NoBody).await else {
+            return Ok(None);
+        };
+        let OneOrPage::Page(page) = read else { return Ok(None) };
+        if let Some(key) = page.data.iter().find(|key| key.name == name) {
+            return Ok(Some(key.id));
+        }
+        match page.meta.next {
+            Some(next) => asked.cursor = Some(next),
+            None => return Ok(None),
+        }
+    }
+}

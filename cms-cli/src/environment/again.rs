@@ -1,0 +1,113 @@
+//! The program, started again by itself: the secrets and the true standard input wait in a socket
+//! that stands in for standard input.
+
+use std::{
+    env,
+    io::{IoSlice, IoSliceMut},
+    mem::MaybeUninit,
+    os::{
+        fd::{AsFd, OwnedFd},
+        unix::process::CommandExt as _,
+    },
+    process::Command,
+};
+
+use rustix::{
+    io::{Errno, Result},
+    net::{
+        AddressFamily, RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, ReturnFlags,
+        SendAncillaryBuffer, SendAncillaryMessage, SendFlags, SocketFlags, SocketType, recvmsg,
+        sendmsg, socketpair,
+    },
+    stdio::dup2_stdin,
+};
+
+use super::is_secret;
+
+/// Holds the number of the process that was started again: children of it take no notice.
+const SIGN: &str = "_CMS_STARTED_AGAIN";
+/// Most bytes of all secrets together; sockets hold more.
+const MOST_BYTES: usize = 128 << 10;
+
+/// The secrets, when this program was started again to be without them.
+pub(super) fn received() -> Option<Vec<(String, String)>> {
+    if env::var(SIGN).ok()?.parse() != Ok(std::process::id()) {
+        return None;
+    }
+    let mut secrets = vec![0; MOST_BYTES];
+    match receive(&mut secrets) {
+        Ok(length) => serde_json::from_slice(&secrets[..length]).ok(),
+        // The number is that of an earlier process.
+        Err(Errno::NOTSOCK) => None,
+        // Without its secrets the program would take another database.
+        Err(error) => lost(error),
+    }
+}
+
+#[expect(clippy::print_stderr, reason = "nothing else is there yet")]
+fn lost(error: Errno) -> ! {
+    eprintln!("cms: the secrets of the environment are lost: {error}");
+    std::process::exit(1)
+}
+
+/// Starts this program again without its secrets. Returns when there are none; or when that fails,
+/// which leaves everything as it is.
+pub(super) fn start() -> Option<Vec<(String, String)>> {
+    let secrets: Vec<_> = cms_core::settings::environment()
+        .filter(|(name, value)| is_secret(name) && !value.is_empty())
+        .collect();
+    if secrets.is_empty() {
+        return None;
+    }
+    let text = serde_json::to_vec(&secrets).ok().filter(|text| text.len() <= MOST_BYTES)?;
+    let stdin = std::io::stdin().as_fd().try_clone_to_owned().ok()?;
+    hand_over(&text, &stdin).ok()?;
+    let mut args = env::args_os();
+    let mut again = Command::new("/proc/self/exe");
+    if let Some(name) = args.next() {
+        again.arg0(name);
+    }
+    again.args(args).env(SIGN, std::process::id().to_string());
+    for (name, _) in &secrets {
+        again.env_remove(name);
+    }
+    // Returns only when it fails.
+    let _ = again.exec();
+    let _ = dup2_stdin(&stdin);
+    None
+}
+
+/// Puts a socket in the place of standard input, from which the text and the true standard input
+/// can be read.
+fn hand_over(text: &[u8], stdin: &OwnedFd) -> Result<()> {
+    let (near, far) =
+        socketpair(AddressFamily::UNIX, SocketType::SEQPACKET, SocketFlags::CLOEXEC, None)?;
+    let passed = [stdin.as_fd()];
+    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
+    let mut beside = SendAncillaryBuffer::new(&mut space);
+    beside.push(SendAncillaryMessage::ScmRights(&passed));
+    let sent = sendmsg(&near, &[IoSlice::new(text)], &mut beside, SendFlags::NOSIGNAL)?;
+    if sent < text.len() {
+        return Err(Errno::MSGSIZE);
+    }
+    dup2_stdin(far)
+}
+
+/// Reads what [`hand_over`] has sent, and puts the true standard input in its place. Returns the
+/// length of the text.
+fn receive(text: &mut [u8]) -> Result<usize> {
+    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
+    let mut beside = RecvAncillaryBuffer::new(&mut space);
+    let own = std::io::stdin();
+    let got = recvmsg(&own, &mut [IoSliceMut::new(text)], &mut beside, RecvFlags::CMSG_CLOEXEC)?;
+    let files = beside.drain().filter_map(|message| match message {
+        RecvAncillaryMessage::ScmRights(files) => Some(files),
+        _ => None,
+    });
+    let stdin = files.flatten().next().ok_or(Errno::BADMSG)?;
+    if got.flags.contains(ReturnFlags::TRUNC) {
+        return Err(Errno::MSGSIZE);
+    }
+    dup2_stdin(stdin)?;
+    Ok(got.bytes)
+}

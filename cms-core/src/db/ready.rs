@@ -1,0 +1,92 @@
+//! Whether the database serves this site: a session can be had that may write, in a schema that is
+//! up to date.
+
+use std::time::Duration;
+
+use super::{Db, Pool, args};
+use crate::{Code, Error, Result};
+
+pub(crate) mod sql {
+    use crate::db::{PerEngine, Statement};
+
+    /// What keeps the session from writing (0 nothing, 1 its server or user, 2 the server is a
+    /// standby), and the number of steps that the schema has.
+    pub(crate) const READY: PerEngine<Statement> = PerEngine {
+        sqlite: Statement::new(
+            concat!(module_path!(), "::READY"),
+            "select 0, (select count(*) from cms_migrations)",
+        ),
+        postgres: Statement::new(
+            concat!(module_path!(), "::READY"),
+            "select cast(case when pg_is_in_recovery() then 2 \
+             when current_setting('transaction_read_only') = 'on' then 1 else 0 end as bigint), \
+             (select count(*) from cms_migrations)",
+        ),
+    };
+}
+
+/// How long a session may take to answer.
+const ANSWER_TIMEOUT: Duration = Duration::from_secs(2);
+
+/// What a session answers.
+type Answer = (i64, i64);
+
+impl Db {
+    /// Whether a session can be had that may write, and the schema has every step. A session of the
+    /// pool may have ended without notice, or belong to a server that has become a standby: a new
+    /// one is asked before that is believed.
+    ///
+    /// # Errors
+    /// `unavailable` with the reason.
+    pub(crate) async fn ready(&self) -> Result<()> {
+        let pooled = self.one::<Answer>(self.dialect().of(&sql::READY), args![]);
+        match in_time(pooled).await {
+            Err(error) if self.dialect() == super::Dialect::Sqlite => Err(error),
+            Ok(answer) if judge(answer).is_ok() => Ok(()),
+            Ok(_) | Err(_) => judge(in_time(self.ask_apart()).await?),
+        }
+    }
+
+    /// Asks over a new session.
+    async fn ask_apart(&self) -> Result<Answer> {
+        let statement = self.dialect().of(&sql::READY);
+        match &self.pool {
+            #[cfg(feature = "sqlite")]
+            Pool::Sqlite(..) => self.one(statement, args![]).await,
+            #[cfg(feature = "postgres")]
+            Pool::Postgres(server) => Ok(server.ask_apart(statement).await?),
+        }
+    }
+}
+
+async fn in_time(answer: impl Future<Output = Result<Answer>>) -> Result<Answer> {
+    match tokio::time::timeout(ANSWER_TIMEOUT, answer).await {
+        Ok(Ok(answer)) => Ok(answer),
+        Ok(Err(error)) if error.code() == Code::Unavailable => Err(error),
+        // Such as a schema without tables: no fault of the service.
+        Ok(Err(error)) => {
+            let what = "The database does not serve this site: run `cms doctor`.";
+            Err(Error::new(Code::Unavailable, what).caused_by(error))
+        }
+        Err(_) => {
+            let what = format!("The database has not answered for {} s.", ANSWER_TIMEOUT.as_secs());
+            Err(Error::new(Code::Unavailable, what))
+        }
+    }
+}
+
+fn judge((obstacle, steps): Answer) -> Result<()> {
+    let why = match obstacle {
+        0 if steps >= cms_migrations::ALL.len() as i64 => return Ok(()),
+        0 => "The database lacks migrations: run `cms migrate up`.",
+        1 => {
+            "The database is read-only: let its user write (default_transaction_read_only), or \
+             correct database_url."
+        }
+        _ => {
+            "The database is a standby, which only reads: correct database_url, or make it the \
+             primary (pg_promote)."
+        }
+    };
+    Err(Error::new(Code::Unavailable, why))
+}

@@ -1,0 +1,80 @@
+//! Values that are no addresses, where a column holds addresses: they were written before the rule,
+//! or by other software.
+
+use serde_json::{Map, Value as Json};
+
+use super::{Items, Query};
+use crate::{
+    Address, Error, Result,
+    content::{Column, Table},
+    ground::MAX_LIMIT,
+};
+
+/// A value that is no address, where one belongs.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct BrokenAddress {
+    /// The table, as the API names it.
+    pub table: String,
+    /// The id of the row.
+    pub id: String,
+    /// The column, or the place in the row.
+    pub column: String,
+    /// What is wrong, and how to mend it.
+    pub problem: String,
+}
+
+impl Items {
+    /// Values of records that are no addresses, `most` at most. Tables are read page by page.
+    ///
+    /// # Errors
+    /// `unavailable` when the database cannot be read.
+    pub(crate) async fn broken_addresses(&self, most: usize) -> Result<Vec<BrokenAddress>> {
+        let mut found = Vec::new();
+        for table in self.tables().iter() {
+            let is_address =
+                |c: &&Column| c.readable() && Address::of_type(&c.field_type).is_some();
+            let columns: Vec<&Column> = table.columns.iter().filter(is_address).collect();
+            if columns.is_empty() || !table.writable() {
+                continue;
+            }
+            let names = table.key_columns().chain(columns.iter().copied());
+            let mut query = Query { limit: MAX_LIMIT, ..Query::default() };
+            for name in names.map(|column| &column.name) {
+                if !query.fields.contains(name) {
+                    query.fields.push(name.clone());
+                }
+            }
+            loop {
+                let page = self.list(&table.name, &query).await?;
+                let rows: Vec<Map<String, Json>> =
+                    serde_json::from_str(&format!("[{}]", page.records))
+                        .map_err(Error::internal)?;
+                for row in &rows {
+                    found.extend(columns.iter().filter_map(|column| broken(table, column, row)));
+                    if found.len() >= most {
+                        found.truncate(most);
+                        return Ok(found);
+                    }
+                }
+                query.cursor = page.next;
+                if query.cursor.is_none() {
+                    break;
+                }
+            }
+        }
+        Ok(found)
+    }
+}
+
+fn broken(table: &Table, column: &Column, row: &Map<String, Json>) -> Option<BrokenAddress> {
+    let text = row.get(&column.name)?.as_str()?;
+    let kind = Address::of_type(&column.field_type)?;
+    let problem = kind.problem(text).filter(|_| !text.is_empty() || column.required)?;
+    let text = |value: &Json| value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+    let key: Vec<&Json> = table.key_columns().filter_map(|key| row.get(&key.name)).collect();
+    let id = match key.as_slice() {
+        [one] => text(one),
+        several => serde_json::to_string(several).unwrap_or_default(),
+    };
+    Some(BrokenAddress { table: table.name.clone(), id, column: column.name.clone(), problem })
+}

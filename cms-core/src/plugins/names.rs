@@ -1,0 +1,328 @@
+//! Names that plugins declare. Each belongs to the plugin that was in service with it first; a
+//! newcomer that declares it is refused. Load order never decides about a name that has an owner.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::{LoadedPlugin, Manifest, Problem, installed};
+use crate::{
+    Change, Result,
+    access::keys_of,
+    db::{Db, args},
+};
+
+pub(crate) mod sql {
+    crate::db::statements! {
+        NAMES = "select kind, name, plugin_id from cms_plugin_names";
+        CLAIM = "insert into cms_plugin_names (kind, name, plugin_id, claimed_at) \
+                 values ($1, $2, $3, $4) on conflict (kind, name) do nothing";
+        RELEASE = "delete from cms_plugin_names where kind = $1 and name = $2 and plugin_id = $3";
+        RELEASE_TABLE = "update cms_content_tables set plugin_id = '' \
+                         where name = $1 and plugin_id = $2";
+    }
+}
+
+/// What a name names.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum NameKind {
+    Table,
+    Event,
+    Endpoint,
+    Widget,
+    Permission,
+}
+
+impl NameKind {
+    const ALL: [Self; 5] =
+        [Self::Table, Self::Event, Self::Endpoint, Self::Widget, Self::Permission];
+
+    /// As the database and the API spell it.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Table => "table",
+            Self::Event => "event",
+            Self::Endpoint => "endpoint",
+            Self::Widget => "widget",
+            Self::Permission => "permission",
+        }
+    }
+}
+
+/// A name in a manifest.
+struct Declared {
+    kind: NameKind,
+    name: String,
+    /// JSON pointer to the member.
+    at: String,
+}
+
+fn declared(manifest: &Manifest) -> Vec<Declared> {
+    let one = |kind, name: &str, at: String| Declared { kind, name: name.to_owned(), at };
+    let tables = manifest.tables.iter().enumerate();
+    let tables =
+        tables.map(|(i, table)| one(NameKind::Table, &table.name, format!("/tables/{i}/name")));
+    let events =
+        manifest.webhook_events.iter().enumerate().map(|(i, event)| {
+            one(NameKind::Event, &event.name, format!("/webhook_events/{i}/name"))
+        });
+    let endpoints = manifest.endpoints.iter().enumerate().map(|(i, endpoint)| {
+        one(NameKind::Endpoint, &endpoint.path(), format!("/endpoints/{i}/endpoint"))
+    });
+    let widgets = manifest.pagebuilder_widgets.iter().enumerate().map(|(i, widget)| {
+        let at = format!("/pagebuilder_widgets/{i}/widget_template");
+        one(NameKind::Widget, &widget.widget_template, at)
+    });
+    let keys = manifest.buttons().into_iter().flat_map(|(at, button)| {
+        let keys = keys_of(&format!("{}_{}", manifest.id, button.button_id));
+        keys.map(|key| one(NameKind::Permission, &key, format!("{at}/button_id")))
+    });
+    let keys: Vec<_> = keys.collect();
+    tables.chain(events).chain(endpoints).chain(widgets).chain(keys).collect()
+}
+
+/// The permission keys of a plugin's buttons.
+pub(crate) fn permission_keys(manifest: &Manifest) -> impl Iterator<Item = String> {
+    let buttons = manifest.buttons().into_iter();
+    buttons.flat_map(|(_, button)| keys_of(&format!("{}_{}", manifest.id, button.button_id)))
+}
+
+/// Names with the plugins that they belong to.
+#[derive(Clone, Debug, Default)]
+pub struct Names(BTreeMap<(NameKind, String), String>);
+
+impl Names {
+    pub(crate) async fn load(db: &Db) -> Result<Self> {
+        Ok(Self::of(db.all(sql::NAMES, args![]).await?))
+    }
+
+    /// As this change sees them.
+    pub(crate) async fn within(change: &mut Change) -> Result<Self> {
+        Ok(Self::of(change.all(sql::NAMES, args![]).await?))
+    }
+
+    fn of(rows: Vec<(String, String, String)>) -> Self {
+        let kind = |text: &str| NameKind::ALL.into_iter().find(|kind| kind.name() == text);
+        let entry =
+            |(text, name, plugin): (String, String, String)| Some(((kind(&text)?, name), plugin));
+        Self(rows.into_iter().filter_map(entry).collect())
+    }
+
+    /// Names a plugin owner of what it declares, as far as nobody owns it.
+    pub(crate) fn hold(&mut self, manifest: &Manifest) {
+        for one in declared(manifest) {
+            self.0.entry((one.kind, one.name)).or_insert_with(|| manifest.id.clone());
+        }
+    }
+
+    fn owner(&self, one: &Declared) -> Option<&str> {
+        self.0.get(&(one.kind, one.name.clone())).map(String::as_str)
+    }
+
+    /// Whether a plugin declares names that nobody owns.
+    pub(crate) fn lack(&self, manifest: &Manifest) -> bool {
+        declared(manifest).iter().any(|one| self.owner(one).is_none())
+    }
+
+    /// The names of a plugin that a declaration does not have: all of them without one.
+    pub(crate) fn beside(
+        &self,
+        plugin: &str,
+        manifest: Option<&Manifest>,
+    ) -> Vec<(NameKind, String)> {
+        let declared: Vec<_> = manifest.into_iter().flat_map(declared).collect();
+        let own = self.0.iter().filter(|(_, owner)| *owner == plugin).map(|(name, _)| name);
+        own.filter(|(kind, name)| !declared.iter().any(|one| one.is(*kind, name)))
+            .cloned()
+            .collect()
+    }
+
+    /// The tables that plugins own, each with its owner.
+    pub(crate) fn tables(&self) -> impl Iterator<Item = (&str, &str)> {
+        let tables = self.0.iter().filter(|((kind, _), _)| *kind == NameKind::Table);
+        tables.map(|((_, name), plugin)| (name.as_str(), plugin.as_str()))
+    }
+
+    /// The plugins that own names which this one declares.
+    pub(crate) fn rivals(&self, manifest: &Manifest) -> BTreeSet<&str> {
+        let declared = declared(manifest);
+        let owners = declared.iter().filter_map(|one| self.owner(one));
+        owners.filter(|owner| *owner != manifest.id).collect()
+    }
+
+    /// Problems of a plugin that declares names of others.
+    pub(crate) fn clashes(&self, manifest: &Manifest) -> Vec<Problem> {
+        let mut problems: Vec<Problem> = Vec::new();
+        for one in declared(manifest) {
+            let Some(owner) = self.owner(&one).filter(|owner| *owner != manifest.id) else {
+                continue;
+            };
+            // A button has two keys.
+            if problems.iter().all(|problem| problem.pointer != one.at) {
+                problems.push(Problem::new(one.at.clone(), one.clash(owner, &manifest.id)));
+            }
+        }
+        problems
+    }
+
+    /// Problems of names that a plugin shares with others beside it: of an owner's, and of names
+    /// that nobody owns yet.
+    #[must_use]
+    pub fn problems_of(&self, plugin: &LoadedPlugin, beside: &[LoadedPlugin]) -> Vec<Problem> {
+        let Ok(manifest) = &plugin.outcome else { return Vec::new() };
+        let mut names = self.clone();
+        // What is this plugin's already is nobody else's.
+        let declared = declared(manifest);
+        let own = declared.iter().filter(|one| self.owner(one) == Some(&manifest.id));
+        let own: BTreeSet<_> = own.map(|one| (one.kind, one.name.clone())).collect();
+        let others = beside.iter().filter(|other| other.id != plugin.id);
+        for other in others.filter_map(|other| other.outcome.as_ref().ok()) {
+            names.hold(other);
+        }
+        names.0.retain(|name, _| !own.contains(name));
+        plugin.located(names.clashes(manifest))
+    }
+
+    /// Problems of permission keys that nobody owns and that several of these plugins declare: a
+    /// group that holds such a key could mean either.
+    pub(crate) fn ambiguous<'m>(
+        &self,
+        plugins: impl Iterator<Item = &'m Manifest>,
+    ) -> BTreeMap<String, Vec<Problem>> {
+        let mut meant = BTreeMap::<String, Vec<(String, String)>>::new();
+        for manifest in plugins {
+            for one in declared(manifest) {
+                if one.kind == NameKind::Permission && self.owner(&one).is_none() {
+                    let at = (manifest.id.clone(), one.at);
+                    meant.entry(one.name).or_default().push(at);
+                }
+            }
+        }
+        let mut problems = BTreeMap::<String, Vec<Problem>>::new();
+        for (key, places) in meant.iter().filter(|(_, places)| places.len() > 1) {
+            let ids: Vec<_> = places.iter().map(|(id, _)| id.as_str()).collect();
+            for (id, at) in places {
+                let remedy = format!(
+                    "the permission key {key} could mean a button of {}, and none of them is in \
+                     service: give one of the buttons another button_id, or decide with `cms \
+                     plugins apply {id}`",
+                    ids.join(" or of ")
+                );
+                let known = problems.entry(id.clone()).or_default();
+                if known.iter().all(|problem| problem.pointer != *at) {
+                    known.push(Problem::new(at.clone(), remedy));
+                }
+            }
+        }
+        problems
+    }
+}
+
+impl Declared {
+    fn is(&self, kind: NameKind, name: &str) -> bool {
+        self.kind == kind && self.name == name
+    }
+
+    fn clash(&self, owner: &str, id: &str) -> String {
+        let Self { kind, name, .. } = self;
+        match kind {
+            NameKind::Table => format!(
+                "The content table {name} already belongs to {owner}, so {id} is refused: give it \
+                 another name in {id} (and `source` for the name in the database)."
+            ),
+            NameKind::Event => format!(
+                "The event {name} belongs to {owner} already, so {id} is refused: write \
+                 \"{id}.{}\".",
+                name.rsplit('.').next().unwrap_or_default()
+            ),
+            NameKind::Endpoint => format!(
+                "{name} belongs to {owner} already, so {id} is refused: choose another endpoint."
+            ),
+            NameKind::Widget => format!(
+                "The widget {name} belongs to {owner} already, so {id} is refused: choose another \
+                 widget_template, such as {id}_{name}."
+            ),
+            NameKind::Permission => format!(
+                "The permission key {name} belongs to a button of {owner} already, so {id} is \
+                 refused: give the button of {id} another button_id."
+            ),
+        }
+    }
+}
+
+/// Makes a plugin the owner of the names that it declares, as far as nobody owns them.
+pub(crate) async fn claim(change: &mut Change, manifest: &Manifest) -> Result<()> {
+    for one in declared(manifest) {
+        let args = args![one.kind.name(), one.name, &manifest.id, change.now()];
+        change.run(sql::CLAIM, args).await?;
+    }
+    Ok(())
+}
+
+/// Gives names of a plugin up. A table keeps its rows: the next plugin that declares it gets them.
+pub(crate) async fn release(
+    change: &mut Change,
+    plugin: &str,
+    names: &[(NameKind, String)],
+) -> Result<()> {
+    for (kind, name) in names {
+        change.run(sql::RELEASE, args![kind.name(), name, plugin]).await?;
+        if *kind == NameKind::Table {
+            change.run(sql::RELEASE_TABLE, args![name, plugin]).await?;
+        }
+    }
+    change.announce(installed::TABLE);
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn manifest(text: &str) -> Manifest {
+        serde_json::from_str(text).expect("a manifest")
+    }
+
+    #[test]
+    fn names_belong_to_whoever_has_them_first() {
+        let shop = manifest(
+            r#"{"id": "shop", "content_button": [{"button_id": "orders_list", "type": "delete"}],
+                "webhook_events": [{"name": "shop.paid"}]}"#,
+        );
+        let orders = manifest(
+            r#"{"id": "shop_orders", "content_button":
+                [{"button_id": "list", "type": "delete"}, {"button_id": "open", "type": "delete"}],
+                "webhook_events": [{"name": "shop.paid"}]}"#,
+        );
+        for (first, second) in [(&shop, &orders), (&orders, &shop)] {
+            let mut names = Names::default();
+            names.hold(first);
+            assert!(names.clashes(first).is_empty() && !names.lack(first));
+            names.hold(second);
+            let problems = names.clashes(second);
+            let told: Vec<_> = problems.iter().map(|one| one.remedy.as_str()).collect();
+            assert_eq!(told.len(), 2, "one for the event, one for the button: {told:?}");
+            for one in told {
+                let owned = one.contains(&format!("{} already", first.id));
+                assert!(owned && one.contains(&format!("so {} is refused", second.id)), "{one}");
+            }
+            assert_eq!(names.rivals(second), BTreeSet::from([first.id.as_str()]));
+        }
+        // Neither is first: a group that holds the key could mean either.
+        let both = Names::default().ambiguous([&shop, &orders].into_iter());
+        let ids: Vec<_> = both.keys().map(String::as_str).collect();
+        assert_eq!(ids, ["shop", "shop_orders"]);
+        assert_eq!(both["shop"][0].pointer, "/content_button/0/button_id");
+    }
+
+    #[test]
+    fn what_is_declared_no_longer_stays_owned() {
+        let before =
+            manifest(r#"{"id": "a", "webhook_events": [{"name": "a.x"}, {"name": "a.y"}]}"#);
+        let after = manifest(r#"{"id": "a", "webhook_events": [{"name": "a.x"}]}"#);
+        let mut names = Names::default();
+        names.hold(&before);
+        assert_eq!(names.beside("a", Some(&after)), [(NameKind::Event, "a.y".to_owned())]);
+        assert_eq!(names.beside("a", None).len(), 2);
+        let other = manifest(r#"{"id": "b", "webhook_events": [{"name": "a.y"}]}"#);
+        assert_eq!(names.clashes(&other).len(), 1);
+    }
+}

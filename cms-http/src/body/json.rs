@@ -1,0 +1,209 @@
+//! The JSON of a request: measured before it is parsed. A tree takes up to eighty times the bytes
+//! of its text, so a bound of the bytes alone bounds no memory.
+
+use std::ops::Range;
+
+use bytes::Bytes;
+use cms_core::{Code, Error, Result};
+use serde::de::DeserializeOwned;
+use serde_json::Value as Json;
+
+/// How deep values may be nested.
+pub(crate) const MOST_DEPTH: usize = 64;
+
+/// Bytes that a tree takes: for an object, however small, one leaf of its B-tree; for each further
+/// member what a leaf that is half full has for it; for an array, and each further element, places
+/// of a vector that doubles; for a text what the allocator adds to it.
+const OBJECT: u64 = 640;
+const MEMBER: u64 = 128;
+const ARRAY: u64 = 128;
+const ELEMENT: u64 = 64;
+const TEXT: u64 = 32;
+
+/// A JSON text within its bounds, which may be no JSON: only parsing tells.
+#[derive(Debug)]
+pub struct Unparsed {
+    raw: Bytes,
+    /// What its tree takes, at most.
+    memory: u64,
+    /// A text may hold U+0000.
+    may_hold_nul: bool,
+    /// The first number with more digits than a number keeps.
+    rounded: Option<Range<usize>>,
+}
+
+impl Unparsed {
+    /// Measures a text.
+    ///
+    /// # Errors
+    /// `validation_failed` for more than `most` values, or more than [`MOST_DEPTH`] levels.
+    pub(crate) fn new(raw: Bytes, most: usize) -> Result<Self> {
+        let mut measure = Measure::default();
+        measure.run(&raw, most)?;
+        let Measure { memory, may_hold_nul, rounded, .. } = measure;
+        Ok(Self { raw, memory, may_hold_nul, rounded })
+    }
+
+    /// Bytes that its tree takes, at most.
+    pub(crate) fn memory(&self) -> u64 {
+        self.memory
+    }
+
+    /// The members that `K` has, before the rest is parsed. None: they cannot be told so, and the
+    /// whole says why.
+    pub(crate) fn first<K: DeserializeOwned>(&self) -> Option<K> {
+        if self.may_hold_nul {
+            return None;
+        }
+        serde_json::from_slice(&self.raw).ok()
+    }
+
+    /// Parses it.
+    ///
+    /// # Errors
+    /// `bad_json`; `validation_failed` for texts and numbers that cannot be stored as they are.
+    pub(crate) fn parse(self) -> Result<Json> {
+        let Self { raw, may_hold_nul, rounded, .. } = self;
+        let json = serde_json::from_slice(&raw)
+            .map_err(|e| Error::new(Code::BadJson, format!("The body is not JSON: {e}.")))?;
+        if let Some(field) = may_hold_nul.then(|| with_nul(&json)).flatten() {
+            let message = "text cannot hold the character U+0000";
+            return Err(Error::invalid_field(field, "format", message));
+        }
+        if let Some(number) = rounded {
+            let number = String::from_utf8_lossy(&raw[number]);
+            let message = format!("{number} has more digits than a number keeps: send it as text");
+            return Err(Error::invalid_field("body", "range", message));
+        }
+        Ok(json)
+    }
+}
+
+/// What a text holds, found in one pass without a parser. Of what is no JSON it counts at least
+/// what a parser would make of the part before the fault.
+#[derive(Debug, Default)]
+struct Measure {
+    /// Values: objects, arrays and what they hold.
+    nodes: usize,
+    depth: usize,
+    /// The levels that are objects, the innermost in the lowest bit.
+    objects: u64,
+    memory: u64,
+    may_hold_nul: bool,
+    rounded: Option<Range<usize>>,
+}
+
+impl Measure {
+    fn run(&mut self, text: &[u8], most: usize) -> Result<()> {
+        self.nodes = 1;
+        let mut at = 0;
+        while let Some(&byte) = text.get(at) {
+            at += match byte {
+                b'"' => self.string(&text[at..]),
+                b'-' | b'0'..=b'9' => self.number(text, at),
+                b'{' | b'[' => {
+                    self.open(byte == b'{', &text[at + 1..])?;
+                    1
+                }
+                b'}' | b']' => {
+                    self.depth = self.depth.saturating_sub(1);
+                    self.objects >>= 1;
+                    1
+                }
+                b',' => {
+                    self.nodes += 1;
+                    self.memory += if self.objects & 1 == 1 { MEMBER } else { ELEMENT };
+                    1
+                }
+                _ => 1,
+            };
+            if self.nodes > most {
+                let message = format!("holds more than {most} values: send fewer, or in parts");
+                return Err(Error::invalid_field("body", "range", message));
+            }
+        }
+        Ok(())
+    }
+
+    fn open(&mut self, is_object: bool, rest: &[u8]) -> Result<()> {
+        if self.depth == MOST_DEPTH {
+            let message = format!("is nested deeper than {MOST_DEPTH} levels");
+            return Err(Error::invalid_field("body", "range", message));
+        }
+        self.depth += 1;
+        self.objects = self.objects << 1 | u64::from(is_object);
+        // What is empty takes nothing.
+        let first = rest.iter().find(|byte| !byte.is_ascii_whitespace());
+        if !matches!(first, Some(b'}' | b']') | None) {
+            self.nodes += 1;
+            self.memory += if is_object { OBJECT } else { ARRAY };
+        }
+        Ok(())
+    }
+
+    /// The length of the string that the text begins with.
+    fn string(&mut self, text: &[u8]) -> usize {
+        let mut at = 1;
+        while let Some(byte) = text.get(at) {
+            match byte {
+                b'"' => break,
+                b'\\' => {
+                    self.may_hold_nul |= text[at..].starts_with(b"\\u0000");
+                    at += 2;
+                }
+                _ => at += 1,
+            }
+        }
+        self.memory += TEXT + at as u64;
+        at + 1
+    }
+
+    /// The length of the number at this place.
+    fn number(&mut self, text: &[u8], at: usize) -> usize {
+        let is_part = |byte: &&u8| byte.is_ascii_digit() || b"+-.eE".contains(byte);
+        let length = text[at..].iter().take_while(is_part).count();
+        if self.rounded.is_none() && !is_kept(&text[at..at + length]) {
+            self.rounded = Some(at..at + length);
+        }
+        length
+    }
+}
+
+/// Whether a number stays what it is: no more digits than a double has, or an integer of 64 bits.
+fn is_kept(number: &[u8]) -> bool {
+    let mantissa = number.iter().take_while(|byte| !matches!(byte, b'e' | b'E'));
+    let (mut digits, mut significant) = (0, 0);
+    for digit in mantissa.filter(|byte| byte.is_ascii_digit()) {
+        digits += usize::from(digits > 0 || *digit != b'0');
+        if *digit != b'0' {
+            significant = digits;
+        }
+    }
+    let text = || std::str::from_utf8(number).unwrap_or_default();
+    significant <= 17 || text().parse::<i64>().is_ok() || text().parse::<u64>().is_ok()
+}
+
+/// The first text with U+0000, which PostgreSQL cannot hold: `rights[0].endpoint`; `body` when the
+/// body is that text.
+fn with_nul(json: &Json) -> Option<String> {
+    let path = match json {
+        Json::String(text) => return text.contains('\0').then(|| "body".to_owned()),
+        Json::Array(entries) => {
+            let mut entries = entries.iter().enumerate();
+            entries.find_map(|(index, one)| Some((format!("[{index}]"), with_nul(one)?)))?
+        }
+        Json::Object(members) => members.iter().find_map(|(name, one)| {
+            let inner = if name.contains('\0') { "body".to_owned() } else { with_nul(one)? };
+            Some((name.replace('\0', "\\u0000"), inner))
+        })?,
+        _ => return None,
+    };
+    Some(match path {
+        (outer, inner) if inner == "body" => outer,
+        (outer, inner) if inner.starts_with('[') => format!("{outer}{inner}"),
+        (outer, inner) => format!("{outer}.{inner}"),
+    })
+}
+
+#[cfg(test)]
+mod tests;
