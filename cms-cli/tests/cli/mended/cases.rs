@@ -485,7 +485,7 @@ fn receiver(dir: &Path, world: &mut World) {
     world.set("CMS_WEBHOOKS__ALLOW_HTTP", "true");
     world.set("CMS_WEBHOOKS__ALLOW_CIDRS", "127.0.0.0/8");
     let url = format!("http://{address}/x");
-    world.run(dir, &["webhooks", "update", "1", "--url", &url]).ok();
+    world.run(dir, &["webhooks", "edit", "1", "--url", &url]).ok();
 }
 
 /// A server that answers as Redis does to those who only greet it.

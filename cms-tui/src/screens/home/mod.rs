@@ -73,6 +73,10 @@ impl Screen for Home {
         let looks: BTreeSet<u8> = may.map(|(slot, _)| slot).collect();
         self.found.retain(|slot, _| looks.contains(slot));
         self.faults.retain(|slot, _| looks.contains(slot));
+        if self.looks.as_ref().is_some_and(|before| *before != looks) {
+            // Somebody else: the cursor begins anew.
+            self.list = List::default();
+        }
         self.looks = Some(looks);
     }
 

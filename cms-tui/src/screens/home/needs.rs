@@ -234,12 +234,13 @@ fn for_nobody(reply: &Reply) -> Vec<Row> {
 
 /// What the site's own checks found.
 fn found(data: &Json) -> Vec<Row> {
-    let told = rows(&data["findings"]).enumerate().filter_map(|(at, finding)| {
+    let mut told: Vec<Row> = Vec::new();
+    for finding in rows(&data["findings"]) {
         let text = |name: &str| finding[name].as_str().unwrap_or_default();
         let (rank, role) = match text("level") {
             "error" => (0, "bad"),
             "warning" => (1, "warn"),
-            _ => return None,
+            _ => continue,
         };
         let (check, about) = (text("check"), text("about"));
         let (go, filter) = match (check, about) {
@@ -258,14 +259,19 @@ fn found(data: &Json) -> Vec<Row> {
             "system" => format!("{}: {}", check.replace('_', " "), text("found")),
             _ => text("found").to_owned(),
         };
-        let mut row = row(format!("check {at}"), rank, role, &say, go, filter);
+        // The cursor stays at what it is about, also when others come and go.
+        let mut id = format!("check:{check}:{about}");
+        while told.iter().any(|row| row.id == id) {
+            id.push('+');
+        }
+        let mut row = row(id, rank, role, &say, go, filter);
         // The row to go to.
         let named = matches!(go, "webhooks" | "tasks" | "plugins");
         row.json["at"] = if named { about.into() } else { "".into() };
         row.json["remedy"] = safe(text("remedy")).into();
-        Some(row)
-    });
-    told.collect()
+        told.push(row);
+    }
+    told
 }
 
 /// Checks that concern whoever works with the site.
@@ -278,7 +284,7 @@ fn ready(data: &Json) -> Vec<Row> {
         checks.filter(|(check, level)| **level == "error" && FOR_ALL.contains(&check.as_str()));
     let told = errors.map(|(check, _)| {
         let say = format!("{} needs an administrator", check.replace('_', " "));
-        row(format!("check {check}"), 1, "warn", &say, "system", "")
+        row(format!("check:{check}"), 1, "warn", &say, "system", "")
     });
     told.collect()
 }
