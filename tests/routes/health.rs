@@ -81,7 +81,7 @@ async fn one_registry_tells_what_is_wrong() {
     let remedy = finding["remedy"].as_str().unwrap();
     assert!(remedy.contains(&format!("`cms webhooks activate {id}`")), "{finding}");
     assert_eq!(ready().await["webhooks"], "error", "who asked has found it for everybody");
-    site.ask("GET /api/backend/status").refused(401, "api_key_missing").await;
+    site.ask("GET /api/backend/status").refused(401, "login_required").await;
 }
 
 /// Anybody may ask whether the site is ready; the checks run once in ten seconds at most.

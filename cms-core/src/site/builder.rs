@@ -9,7 +9,6 @@ use super::{
     Cms, Rooms,
     background::own_tasks,
     building::Building,
-    checks::kept::Kept,
     follow::{follow, refresh},
     plugins::Opening,
 };
@@ -210,7 +209,7 @@ impl Builder {
             building: Building::default(),
             reapplied,
             restarts: Restarts::default(),
-            kept: Kept::default(),
+            kept: Default::default(),
             registry,
             base,
         };

@@ -80,7 +80,9 @@ async fn home_says_what_there_is_to_do() {
         finding("mail", "warning", "1 mail was given up within 7 days", "failed"),
         finding("tasks", "error", "Task sync of shop failed: exit status 1", "shop/sync"),
     ]});
-    operator.canned.extend([("/backend/status", Ok(findings))]);
+    let run = json!({"outcome": "failed", "error": "exit status 1"});
+    let task = json!([{"plugin": "shop", "name": "sync", "last_run": run}]);
+    operator.canned.extend([("/backend/status", Ok(findings)), ("/backend/tasks", Ok(task))]);
     operator.press("F5").await.sees("◐ 1 mail was given up within 7 days");
     operator.sees("✗ Task sync of shop failed: exit status 1");
     operator.press("g j Enter").await.sees("Mails · status:failed since:7d");

@@ -24,16 +24,31 @@ pub(super) async fn answers(asked: &Asked, found: &mut Found) -> Result<()> {
     let place = match asked.settings.database() {
         Ok(Database::Sqlite { path, .. }) => format!("SQLite in {}", path.display()),
         Ok(Database::Postgres { url, .. }) => format!("PostgreSQL at {}", crate::db::place(&url)),
-        Err(error) => return Ok(found.error(error.to_string(), "correct the setting")),
+        Err(error) => {
+            found.error(error.to_string(), "correct the setting");
+            return Ok(());
+        }
     };
     let error = match &asked.opening {
         Opening::Untried => return Ok(()),
-        Opening::Behind(_) => return Ok(found.ok(place)),
+        Opening::Behind(_) => {
+            found.ok(place);
+            return Ok(());
+        }
         Opening::Open(cms) => match cms.db().one::<(Option<Millis>,)>(sql::NEWEST, args![]).await {
-            Ok(_) => return Ok(found.ok(place)),
-            Err(error) => return Ok(away(asked, found, &place, &error)),
+            Ok(_) => {
+                found.ok(place);
+                return Ok(());
+            }
+            Err(error) => {
+                away(asked, found, &place, &error);
+                return Ok(());
+            }
         },
-        Opening::Away(error) => return Ok(away(asked, found, &place, error)),
+        Opening::Away(error) => {
+            away(asked, found, &place, error);
+            return Ok(());
+        }
         Opening::Refused(error) => error,
     };
     let remedy = match error.is_damaged() {
@@ -61,7 +76,8 @@ pub(super) async fn migrations(asked: &Asked, found: &mut Found) -> Result<()> {
         Opening::Open(cms) => match cms.db().expect_migrated().await {
             Ok(()) => 0,
             Err(error) if error.is_outdated() => {
-                return Ok(found.error(told(&error), "`cms migrate up`"));
+                found.error(told(&error), "`cms migrate up`");
+                return Ok(());
             }
             // The check before this one tells it.
             Err(_) => return Ok(()),
@@ -87,8 +103,14 @@ pub(super) async fn damage(asked: &Asked, found: &mut Found) -> Result<()> {
 pub(super) async fn writable(asked: &Asked, found: &mut Found) -> Result<()> {
     let Some(cms) = asked.cms() else { return Ok(()) };
     let error = match cms.try_write().await {
-        Ok(()) => return Ok(found.ok("yes")),
-        Err(error) if error.is_damaged() => return Ok(found.error(told(&error), RESTORE)),
+        Ok(()) => {
+            found.ok("yes");
+            return Ok(());
+        }
+        Err(error) if error.is_damaged() => {
+            found.error(told(&error), RESTORE);
+            return Ok(());
+        }
         Err(error) => error,
     };
     let (what, remedy) = match error.fault() {
@@ -135,7 +157,8 @@ pub(super) async fn clocks(asked: &Asked, found: &mut Found) -> Result<()> {
     let remedy = "set the clocks of both machines: codes, sessions and deliveries depend on them";
     let machine = Clock::system().now();
     if let Some(what) = cms.database_clock().await?.and_then(|there| apart(there - machine)) {
-        return Ok(found.error(what, remedy));
+        found.error(what, remedy);
+        return Ok(());
     }
     let now = cms.clock().now();
     match cms.last_written().await? {

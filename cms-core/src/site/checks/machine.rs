@@ -91,12 +91,16 @@ pub(super) fn descriptors(asked: &Asked, found: &mut Found) {
 pub(super) async fn listen(asked: &Asked, found: &mut Found) -> Result<()> {
     let listen = &asked.settings.listen;
     let error = match TcpListener::bind(listen).await {
-        Ok(_) => return Ok(found.ok(format!("{listen} is free"))),
+        Ok(_) => {
+            found.ok(format!("{listen} is free"));
+            return Ok(());
+        }
         Err(error) => error,
     };
     let answer = tokio::time::timeout(ANSWER, is_cms(listen));
     if error.kind() == ErrorKind::AddrInUse && matches!(answer.await, Ok(Ok(true))) {
-        return Ok(found.ok(format!("a cms serves at {listen}")));
+        found.ok(format!("a cms serves at {listen}"));
+        return Ok(());
     }
     let remedy = match error.kind() {
         ErrorKind::AddrInUse => "end the other program, or set listen to another port",

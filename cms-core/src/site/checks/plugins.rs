@@ -7,7 +7,7 @@ use super::{
     Asked,
     finding::{Found, word},
 };
-use crate::{Result, plugins::installed};
+use crate::{Cms, Result, plugins::installed};
 
 pub(super) async fn refused(asked: &Asked, found: &mut Found) -> Result<()> {
     let Some(cms) = asked.cms() else { return Ok(()) };
@@ -18,6 +18,10 @@ pub(super) async fn refused(asked: &Asked, found: &mut Found) -> Result<()> {
         let id = &plugin.id;
         if installed.get(id).is_some_and(|before| before.removed) {
             found.ok(format!("{id} is removed; `cms plugins apply {id}` takes it back"));
+            continue;
+        }
+        if installed.contains_key(id) && is_gone(cms, id) {
+            // The next check tells it.
             continue;
         }
         let left = cms.plugins().left_tables(id);
@@ -64,18 +68,11 @@ pub(super) async fn refused(asked: &Asked, found: &mut Found) -> Result<()> {
 /// Plugins of the folder that were in service, whose folder is not there.
 pub(super) async fn vanished(asked: &Asked, found: &mut Found) -> Result<()> {
     let Some(cms) = asked.cms() else { return Ok(()) };
-    let folder = &cms.settings().dirs.plugins;
-    if folder.exists() && !folder.is_dir() {
-        // The check before this one tells it.
-        return Ok(());
-    }
-    let given: Vec<_> = cms.0.given.iter().map(|plugin| plugin.manifest().id).collect();
     for (id, before) in installed::all(cms.db()).await? {
-        let folder = folder.join(&id);
-        let is_there = fs::symlink_metadata(folder.join("plugin.json")).is_ok();
-        if before.removed || is_there || given.contains(&id) {
+        if before.removed || !is_gone(cms, &id) {
             continue;
         }
+        let folder = cms.settings().dirs.plugins.join(&id);
         let what = format!("the plugin {id} was in service, and {} is gone", folder.display());
         let remedy = format!(
             "put the folder back, then `cms plugins apply {id}`; if it is to go: `cms plugins \
@@ -88,6 +85,16 @@ pub(super) async fn vanished(asked: &Asked, found: &mut Found) -> Result<()> {
         found.ok("all are there");
     }
     Ok(())
+}
+
+/// Whether a plugin is neither in the folder nor part of the program. A path that is no folder has a
+/// problem of its own.
+fn is_gone(cms: &Cms, id: &str) -> bool {
+    let folder = &cms.settings().dirs.plugins;
+    let is_given = || cms.0.given.iter().any(|plugin| plugin.manifest().id == id);
+    (folder.is_dir() || !folder.exists())
+        && fs::symlink_metadata(folder.join(id).join("plugin.json")).is_err()
+        && !is_given()
 }
 
 pub(super) fn interpreter(asked: &Asked, found: &mut Found) {
