@@ -341,6 +341,10 @@ async fn no_read_passes_over_a_parameter_that_it_does_not_know() {
             continue;
         }
         let path = filled(path).replace('#', "?");
+        let path = match path.as_str() {
+            "/api/backend/item" => "/api/backend/item?table=settings".to_owned(),
+            _ => path,
+        };
         let line = format!("GET {path}{}nonsense=1", if path.contains('?') { '&' } else { '?' });
         let refused = site.admin(&line).refused(400, "bad_query").await.json();
         assert!(refused["detail"].to_string().contains("nonsense"), "{line}: {refused}");

@@ -257,6 +257,7 @@ impl Targets {
             ("POST", "/webhooks/redeliver") => (none, json!({"ids": [self.delivery]})),
             ("POST", "/plugins/apply") => (none, json!({})),
             ("POST", "/plugins/remove" | "/plugins/release") => (none, json!({"plugin": "old"})),
+            ("POST", "/theme/key") => (none, json!({})),
             ("POST", "/tasks/run") => ("?name=nightly".to_owned(), json!({})),
             ("POST", "/mail/test") => (none, json!({"to": "ana@example.org"})),
             ("POST", "/mail/retry") => (none, json!({"ids": [self.mail]})),

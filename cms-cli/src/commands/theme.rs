@@ -131,7 +131,7 @@ fn quoted(value: &str) -> String {
 }
 
 fn safelist(out: &Output, format: ListFormat) -> Done {
-    let list = Safelist::from_variables(|wanted| environment::variable(wanted));
+    let list = Safelist::from_variables(environment::variable);
     let text = match format {
         ListFormat::Js if !out.json => list.to_js().trim_end().to_owned(),
         _ => serde_json::to_string_pretty(&list).map_err(Failure::unexpected)?,

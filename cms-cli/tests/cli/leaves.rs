@@ -246,6 +246,8 @@ pub(crate) const OTHERS: &[Call] = &[
     ("auth passwd", &["--password-stdin"], "correct horse\nanother horse"),
     ("auth recovery-codes", &["--password-stdin"], "correct horse"),
     ("auth sessions", &[], ""),
+    ("theme env", &[], ""),
+    ("theme safelist", &[], ""),
     ("tasks run", &["nothing"], ""),
     ("mail test", &["ana@example.org"], ""),
     ("mail show", &["4711"], ""),

@@ -136,7 +136,7 @@ fn a_terminal_that_is_gone_ends_it_quietly() {
     let (master, mut child, _) = opened(dir.path(), &["tui"]);
     let (mut output, mut screen) = (master.try_clone_reader().expect("output"), parser(30, 100));
     let mut part = [0; 8192];
-    while !screen.screen().contents().contains("Nothing needs a hand") {
+    while !screen.screen().contents().contains("What needs a hand") {
         let n = output.read(&mut part).expect("output");
         screen.process(&part[..n]);
     }
@@ -150,7 +150,7 @@ fn a_terminal_that_is_gone_ends_it_quietly() {
 fn work_resize_suspend_and_leave() {
     let dir = site();
     let mut terminal = Terminal::start(dir.path(), &["tui"]);
-    terminal.shows("Nothing needs a hand");
+    terminal.shows("What needs a hand");
     terminal.press("6");
     terminal.shows("notes");
     terminal.master.resize(size(24, 80)).expect("resized");
@@ -292,7 +292,7 @@ fn a_click_selects_and_opens_and_another_site_is_a_command_away() {
     let served = Served::start(other.path(), &[]);
     cms(dir.path(), &["context", "add", "shop", "--url", &served.url]).ok();
     let mut terminal = Terminal::start(dir.path(), &["tui"]);
-    terminal.shows("Nothing needs a hand");
+    terminal.shows("What needs a hand");
     // The tab of the keys: a click at the end of the second line's text for it.
     let line = terminal.text().lines().nth(1).unwrap_or_default().to_owned();
     let at = line.split("5 Keys").next().unwrap_or_default().chars().count() + 2;
@@ -318,7 +318,7 @@ fn a_click_selects_and_opens_and_another_site_is_a_command_away() {
 fn keys_that_come_with_a_new_size_are_taken() {
     let dir = site();
     let mut terminal = Terminal::start(dir.path(), &["tui"]);
-    terminal.shows("Nothing needs a hand");
+    terminal.shows("What needs a hand");
     for cols in 90..150 {
         terminal.screen.lock().expect("a lock").screen_mut().set_size(cells(30), cells(cols));
         terminal.master.resize(size(30, cols)).expect("resized");

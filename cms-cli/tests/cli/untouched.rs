@@ -39,6 +39,7 @@ const OPEN_NOTHING: &[&str] = &[
     "plugins check",
     "plugins schema",
     "status",
+    "theme safelist",
     "tui",
     "version",
     "webhooks listen",

@@ -70,7 +70,7 @@ async fn a_refused_value_is_told_at_its_field() {
     let mut ana = at_home(&site).await;
     ana.press("j j j j j j").await.sees("┌ button ");
     ana.press("e Tab Ctrl-u").await;
-    ana.types("javascript:x").await.press("Ctrl-s").await.sees("an address is expected");
+    ana.types("javascript:x").await.press("Ctrl-s").await.sees("a path such as /about");
     ana.press("Ctrl-u").await.types("/about").await.press("Ctrl-s").await.sees("is saved");
 }
 

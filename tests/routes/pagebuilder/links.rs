@@ -26,7 +26,7 @@ async fn a_link_shows_a_draft_until_it_ends() {
     site.ask(&format!("GET {forged}")).refused(404, "not_found").await;
     // Nor does one of before lead anywhere.
     let old = "GET /api/pages/draft?page_id=1&expires=1790000000&signature=ab";
-    site.ask(old).refused(404, "not_found").await;
+    site.ask(old).refused(400, "bad_query").await;
     site.clock.advance(600_000);
     open().refused(404, "not_found").await;
 }

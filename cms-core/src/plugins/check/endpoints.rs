@@ -5,7 +5,7 @@ use crate::plugins::manifest::{EndpointDeclaration, Method};
 
 /// Paths under `/api/` that the service itself answers, or will; with all that lies below. A test
 /// compares them with what is served.
-const CORE: [&str; 29] = [
+const CORE: [&str; 30] = [
     "pages",
     "menu",
     "settings",
@@ -32,6 +32,7 @@ const CORE: [&str; 29] = [
     "backend/status",
     "backend/tables",
     "backend/tasks",
+    "backend/theme",
     "backend/users",
     "backend/user_groups",
     "backend/webhooks",

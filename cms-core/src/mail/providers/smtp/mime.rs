@@ -123,7 +123,7 @@ mod tests {
                 [_, _, text] => Some(format!("DECODED {text}").into_bytes()),
                 _ => None,
             };
-            if !shown.is_empty() && !(was_encoded && decoded.is_some()) {
+            if !(shown.is_empty() || was_encoded && decoded.is_some()) {
                 shown.push(' ');
             }
             was_encoded = decoded.is_some();

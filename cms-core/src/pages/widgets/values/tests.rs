@@ -70,7 +70,6 @@ fn values_have_one_form() {
             json!("mailto:a@example.org"),
             "mailto:a@example.org",
         ),
-        ("link", json!("#top"), json!("#top"), "#top"),
         (
             "terms_link",
             json!("https://example.org/"),
