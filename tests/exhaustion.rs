@@ -1,5 +1,5 @@
-//! A served site that lacks something: descriptors, memory, a reader of its log. Work goes on by itself,
-//! nothing acknowledged is lost, no receiver is switched off.
+//! A served site that lacks something: descriptors, memory, a reader of its log. Work goes on by
+//! itself, nothing acknowledged is lost, no receiver is switched off.
 
 mod away;
 mod bodies;

@@ -157,6 +157,8 @@ async fn site(receiver: &Receiver) -> (Site, Vec<Act>) {
         .await;
     let old = r#"insert into cms_plugins values ('old', '{"id": "old"}', true, 0)"#;
     site.database.run(old.to_owned()).await;
+    let name = "insert into cms_plugin_names values ('event', 'older.sold', 'older', 1)";
+    site.database.run(name.to_owned()).await;
     let acts = acts(&site, receiver).await;
     (site, acts)
 }

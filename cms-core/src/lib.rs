@@ -30,8 +30,8 @@
 //! Modules stand on floors and import only from floors below: `ground`, `settings`, `db`, `events`,
 //! `change`, `base`, `access`, `outbound`, `jobs`, `fields`, `conditions`, `content`, `items`, then
 //! the rooms `audit`, `keys`, `accounts`, `traffic`, `plugins`, `scripts`, `pages`, `media`,
-//! `tasks`, `mail`, `forms`, `funnels`, `webhooks`, `erasure`, `theme`, and `site` on top. A test checks the
-//! imports.
+//! `tasks`, `mail`, `forms`, `funnels`, `webhooks`, `erasure`, `theme`, and `site` on top. A test
+//! checks the imports.
 
 #[cfg(not(any(feature = "sqlite", feature = "postgres")))]
 compile_error!("cms-core needs a database: enable the feature `sqlite`, `postgres` or both");

@@ -94,8 +94,8 @@ impl Api {
         &self.0.cms
     }
 
-    /// Makes `/readyz` answer 503 from now on, so that load balancers send no new requests. A server
-    /// that is about to shut down calls this; requests that come all the same are answered.
+    /// Makes `/readyz` answer 503 from now on, so that load balancers send no new requests. A
+    /// server that is about to shut down calls this; requests that come all the same are answered.
     pub fn stop_soon(&self) {
         self.0.kept.stopping.store(true, Ordering::Relaxed);
     }

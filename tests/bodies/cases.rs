@@ -218,7 +218,10 @@ fn queries() -> Vec<String> {
 }
 
 fn begin_visit(server: &Server) -> String {
-    let node = |id: i64, kind: &str, fields: serde_json::Value| json!({"client_id": id, "type": kind, "name": format!("n{id}"), "config_json": fields});
+    let node = |id: i64, kind: &str, fields: serde_json::Value| {
+        let name = format!("n{id}");
+        json!({"client_id": id, "type": kind, "name": name, "config_json": fields})
+    };
     let fields = json!({"fields": [{"id": "x", "type": "short_text"}]});
     let slug = format!("load{}", std::process::id());
     let funnel = json!({

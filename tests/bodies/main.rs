@@ -1,10 +1,11 @@
-//! Memory of the real `cms serve` while 60 connections send each route the worst bodies that fit its
-//! limits: peak and rest above what the server had before, and whether it serves on in 1 GB of
+//! Memory of the real `cms serve` while 60 connections send each route the worst bodies that fit
+//! its limits: peak and rest above what the server had before, and whether it serves on in 1 GB of
 //! address space.
 //!
 //! `cargo build --release -p cms-cli && cargo bench -p cms-tests --bench bodies`; `-- step login`
-//! sends to these routes alone, `BODIES_REST_S` sets how long the rest is waited for. Needs `prlimit`.
-//! Loopback only; ends by itself after about five minutes, with 1 when a bound does not hold.
+//! sends to these routes alone, `BODIES_REST_S` sets how long the rest is waited for. Needs
+//! `prlimit`. Loopback only; ends by itself after about five minutes, with 1 when a bound does not
+//! hold.
 
 mod cases;
 mod server;

@@ -11,11 +11,12 @@ use crate::support::{Site, receiver::Receiver};
 const SHOWN: [&str; 2] = ["id", "queued"];
 
 /// What else a reply shows, because the body has said it, or because it is all that was asked for.
-const MORE: [(&str, &str); 16] = [
+const MORE: [(&str, &str); 17] = [
     ("/item", ""),
     ("/actions/", "the list that was sent, the output of the script"),
     ("POST /api/backend/keys", "what was sent"),
     ("POST /api/backend/webhooks", "what was sent"),
+    ("/theme/key", "rights that this key does not hold"),
     ("/rotate", "the row with its new secret, which is shown once"),
     ("PATCH /api/backend/cache", "no row: the settings"),
     ("/webhooks/ping", "what the receiver says"),

@@ -44,7 +44,7 @@ Without --rotate-key the key is a placeholder: its value is shown only when it i
     #[command(after_help = "Example:
   NUXT_PURGECSS_SAFELIST_STANDARD=btn-,card cms theme safelist --format js > safelist.js
 
-Reads NUXT_PURGECSS_SAFELIST_STANDARD, _GREEDY and _DEEP: beginnings of names, separated by commas.")]
+Reads NUXT_PURGECSS_SAFELIST_STANDARD, _GREEDY and _DEEP: beginnings of names, by commas.")]
     Safelist {
         /// JSON with each pattern as text, or an ES module with regular expressions
         #[arg(long, value_enum, default_value_t = ListFormat::Json)]

@@ -6,10 +6,10 @@
 //! snapshot: one that holds a commit has another sum than any that does not. So a reader reads the
 //! sum in the same statement as the rows that it keeps, or before them.
 //!
-//! On SQLite a commit learns the new sum, as there is one writer. On PostgreSQL it does not, because
-//! others commit beside it; the process then knows only that its old count is over, and reads the
-//! sum when somebody needs it. Commits of other processes arrive through [`super::follow`], within
-//! a second.
+//! On SQLite a commit learns the new sum, as there is one writer. On PostgreSQL it does not,
+//! because others commit beside it; the process then knows only that its old count is over, and
+//! reads the sum when somebody needs it. Commits of other processes arrive through
+//! [`super::follow`], within a second.
 
 use std::{
     collections::{BTreeMap, BTreeSet},

@@ -148,8 +148,8 @@ pub(crate) async fn holding(
     Ok(rows.into_iter().map(|(page,)| page).collect())
 }
 
-/// Values of the rows of a table after an id, as a JSON object of these columns: the id of each row,
-/// its page, and its widget as the expression `widget` says.
+/// Values of the rows of a table after an id, as a JSON object of these columns: the id of each
+/// row, its page, and its widget as the expression `widget` says.
 pub(crate) async fn after(
     db: &Db,
     table: &Placed,

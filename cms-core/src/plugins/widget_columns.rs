@@ -6,8 +6,8 @@ use std::collections::BTreeSet;
 use super::Manifest;
 use crate::{Code, Error, Result};
 
-/// Columns that widgets of all plugins may have beside the built-in ones. Twice as many have room in
-/// a table, because those that nobody uses any more stay.
+/// Columns that widgets of all plugins may have beside the built-in ones. Twice as many have room
+/// in a table, because those that nobody uses any more stay.
 pub(crate) const MOST_COLUMNS: usize = 500;
 
 /// The columns that the widgets of a plugin use.

@@ -46,8 +46,8 @@ impl Fault {
     }
 }
 
-/// Runs the interpreter on `file` itself, in the folder of `file`. At the end, also when this future
-/// is dropped, nothing of its process group is left.
+/// Runs the interpreter on `file` itself, in the folder of `file`. At the end, also when this
+/// future is dropped, nothing of its process group is left.
 pub(super) async fn run(
     interpreter: &Path,
     file: &Path,

@@ -324,8 +324,9 @@ impl Cms {
     }
 
     /// Removes rows older than `retention` says: replies, audit rows, runs of tasks, mails,
-    /// submissions of forms, links to drafts, revisions of pages, versions of funnels, events, deliveries, ended sessions. Returns the
-    /// number of rows. [`Cms::background`] calls this once a minute.
+    /// submissions of forms, links to drafts, revisions of pages, versions of funnels, events,
+    /// deliveries, ended sessions. Returns the number of rows. [`Cms::background`] calls this once
+    /// a minute.
     ///
     /// # Errors
     /// As every write: the first of them. What the other rooms have to remove is gone all the same.

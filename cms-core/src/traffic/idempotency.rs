@@ -42,8 +42,8 @@ pub(crate) mod sql {
                   where created_at <= $1 order by created_at limit 1000)";
         REMEMBER = "insert into cms_idempotency (caller, idempotency_key, fingerprint, status, \
                     body, etag, created_at, rights) \
-                    values ($1, $2, $3, $4, $5, $6, $7, $10) on conflict (caller, idempotency_key) do \
-                    update set fingerprint = excluded.fingerprint, \
+                    values ($1, $2, $3, $4, $5, $6, $7, $10) on conflict (caller, \
+                    idempotency_key) do update set fingerprint = excluded.fingerprint, \
                     status = excluded.status, body = excluded.body, etag = excluded.etag, \
                     created_at = excluded.created_at, claim = null, rights = excluded.rights \
                     where cms_idempotency.created_at <= $8 or (cms_idempotency.status = 0 and \
@@ -58,12 +58,12 @@ pub(crate) mod sql {
         RENEW = "update cms_idempotency set created_at = $4 where caller = $1 and \
                  idempotency_key = $2 and claim = $3 and status = 0";
         KEEP = "update cms_idempotency set status = $4, body = $5, etag = $6, created_at = $7, \
-                claim = null, rights = $8 where caller = $1 and idempotency_key = $2 and claim = $3 and \
-                status = 0";
+                claim = null, rights = $8 where caller = $1 and idempotency_key = $2 and \
+                claim = $3 and status = 0";
         RELEASE = "delete from cms_idempotency where caller = $1 and idempotency_key = $2 and \
                    claim = $3 and status = 0";
-        FIND = "select fingerprint, status, body, etag, rights from cms_idempotency where caller = $1 and \
-                idempotency_key = $2 and created_at > $3";
+        FIND = "select fingerprint, status, body, etag, rights from cms_idempotency \
+                where caller = $1 and idempotency_key = $2 and created_at > $3";
     }
 }
 

@@ -1,4 +1,5 @@
-//! `cms plugins diff`, `apply`, `remove` and `release`: what plugins change, from `/api/backend/plugins/`
+//! `cms plugins diff`, `apply`, `remove` and `release`: what plugins change, from
+//! `/api/backend/plugins/`
 
 use clap::Subcommand;
 use cms_core::Cms;

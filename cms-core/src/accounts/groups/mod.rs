@@ -248,8 +248,8 @@ async fn owned(change: &mut Change, rights: &Rights, before: &Rights) -> Result<
 }
 
 /// The rights of a group whose keys belong to these plugins now. A key of nobody becomes its
-/// owner's, or that of the plugin in `formerly` which had it; a key of another plugin than its owner
-/// goes.
+/// owner's, or that of the plugin in `formerly` which had it; a key of another plugin than its
+/// owner goes.
 fn settled(
     rights: &Rights,
     owners: &BTreeMap<String, String>,

@@ -65,7 +65,8 @@ statements! {
     DROP_PENDING_OF = "delete from cms_pending_logins where user_id = $1";
     USE_STEP = "update cms_users set totp_step = $2 where id = $1 and totp_step < $2";
     SET_TOTP = "update cms_users set totp_secret = $2, totp_step = $3 where id = $1";
-    ALL_TOTP = "select id, totp_secret from cms_users where totp_secret is not null order by id limit 500";
+    ALL_TOTP = "select id, totp_secret from cms_users where totp_secret is not null order by id \
+                limit 500";
     NOTE_LOGIN = "update cms_users set last_login_at = $2 where id = $1";
     USE_RECOVERY = "update cms_recovery_codes set used_at = $3 \
                     where user_id = $1 and hash = $2 and used_at is null";

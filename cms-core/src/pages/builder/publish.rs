@@ -92,8 +92,8 @@ impl Pages {
         Ok(made)
     }
 
-    /// Hides a page from visitors, with the event `page.taken_off`. Its revisions stay. A planned take-off is over, unless the page
-    /// is to be published before it.
+    /// Hides a page from visitors, with the event `page.taken_off`. Its revisions stay. A planned
+    /// take-off is over, unless the page is to be published before it.
     ///
     /// # Errors
     /// `not_found`; `stale`; `conflict` for a page that is not published. As every write.

@@ -20,8 +20,8 @@ pub(super) enum Opening {
     Open(Cms),
 }
 
-/// Asks the checks of a folder's site. `variables` are those of the environment, `builder` gives the
-/// plugins of the program.
+/// Asks the checks of a folder's site. `variables` are those of the environment, `builder` gives
+/// the plugins of the program.
 pub async fn examine(
     dir: &Path,
     variables: impl Iterator<Item = (String, String)>,

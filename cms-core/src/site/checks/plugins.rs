@@ -87,8 +87,8 @@ pub(super) async fn vanished(asked: &Asked, found: &mut Found) -> Result<()> {
     Ok(())
 }
 
-/// Whether a plugin is neither in the folder nor part of the program. A path that is no folder has a
-/// problem of its own.
+/// Whether a plugin is neither in the folder nor part of the program. A path that is no folder has
+/// a problem of its own.
 fn is_gone(cms: &Cms, id: &str) -> bool {
     let folder = &cms.settings().dirs.plugins;
     let is_given = || cms.0.given.iter().any(|plugin| plugin.manifest().id == id);

@@ -130,7 +130,10 @@ proptest! {
     /// What is cut, changed or no JSON at all is accepted and refused as serde_json does.
     #[test]
     fn only_what_is_json_is_accepted(
-        json in json(), at in any::<prop::sample::Index>(), byte in any::<u8>(), cut in any::<bool>(),
+        json in json(),
+        at in any::<prop::sample::Index>(),
+        byte in any::<u8>(),
+        cut in any::<bool>(),
     ) {
         let mut text = json.to_string().into_bytes();
         let at = at.index(text.len());

@@ -1,5 +1,5 @@
-//! Scripts behind the launcher, which `cms` is: what they see, what they may take, and their end with
-//! all that they have started.
+//! Scripts behind the launcher, which `cms` is: what they see, what they may take, and their end
+//! with all that they have started.
 
 use std::{
     os::unix::{
