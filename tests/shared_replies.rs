@@ -63,7 +63,7 @@ async fn becomes(site: &Site, wanted: &str) {
             return;
         }
         assert!(began.elapsed() < Duration::from_secs(20), "the cache does not become {wanted}");
-        site.ask(&format!("{SETTINGS}?n={n}")).expect(200).await;
+        site.ask(&format!("GET /api/menu?name=n{n}")).expect(200).await;
         tokio::time::sleep(Duration::from_millis(10)).await;
     }
 }
@@ -167,7 +167,7 @@ async fn two_processes_and_a_redis_that_dies_and_comes_back() {
     let [one, two] = [(); 2].map(|()| Served::start_with(&database, "warn", &with));
     let cache = |served: &Served, n: u32| {
         // The same Host for both.
-        let reply = served.get_as("site.example", &format!("/api/settings?n={n}"));
+        let reply = served.get_as("site.example", &format!("/api/menu?name=n{n}"));
         reply
             .lines()
             .find_map(|line| line.strip_prefix("x-cache: ").map(str::to_owned))
@@ -207,7 +207,7 @@ async fn nobody_waits_twice_for_a_redis_that_hangs() {
     let mut slowest = Duration::ZERO;
     for n in 0..50 {
         let began = Instant::now();
-        assert_eq!(asked(&site, &format!("{SETTINGS}?n={n}")).await, "MISS");
+        assert_eq!(asked(&site, &format!("GET /api/menu?name=n{n}")).await, "MISS");
         slowest = slowest.max(began.elapsed());
     }
     println!("slowest miss beside a hanging redis, limiter and cache: {slowest:?}");

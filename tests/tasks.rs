@@ -63,7 +63,10 @@ async fn order(run: &TaskRun, text: &str) -> Result<(), Error> {
 }
 
 async fn open(database: &TestDatabase, clock: &Clock, program: Program) -> Cms {
-    let builder = Cms::builder(database.settings()).clock(clock.clone());
+    let mut settings = database.settings();
+    // Tasks here wait in the middle of a change, which PostgreSQL would end.
+    settings.database.idle_in_transaction_s = 60;
+    let builder = Cms::builder(settings).clock(clock.clone());
     builder.plugin(program).open().await.unwrap()
 }
 
