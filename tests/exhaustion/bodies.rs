@@ -131,7 +131,9 @@ async fn bodies_beyond_a_share_are_told_to_wait() {
     assert!(small.starts_with("http/1.1 404"), "{small}");
     let held = end(held, &body);
     assert!(held.starts_with("http/1.1 404"), "{held}");
-    assert!(ask().starts_with("http/1.1 404"), "there is room again");
+    // Room is given back just after the reply.
+    let again = (0..1000).any(|_| ask().starts_with("http/1.1 404"));
+    assert!(again, "there is room again");
     // A beacon is answered alike whatever it holds.
     let beacon = end(begin(&served, "/api/formfunnel/abandon", &body), &body);
     assert!(beacon.starts_with("http/1.1 204"), "{beacon}");
