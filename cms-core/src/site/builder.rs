@@ -10,7 +10,7 @@ use super::{
     background::own_tasks,
     building::Building,
     follow::{follow, refresh},
-    plugins::Opening,
+    loading::Opening,
 };
 use crate::{
     AuditLog, Clock, Code, Error, Random, Result, Vault,

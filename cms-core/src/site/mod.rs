@@ -6,6 +6,7 @@ mod builder;
 mod building;
 mod checks;
 mod follow;
+mod loading;
 mod plugins;
 mod reload;
 mod statements;

@@ -5,7 +5,8 @@ use tracing::Instrument as _;
 
 use super::{
     Cms,
-    plugins::{Opening, Taken, declared},
+    loading::{Loading, Opening},
+    plugins::declared,
 };
 use crate::{
     Actor, Change, Code, Error, Result,
@@ -66,7 +67,7 @@ impl Cms {
         let mut rows = self.rows_kept(&installed).await?;
         let is_out = |id: &str| states.iter().any(|one| one.id == id && one.manifest.is_none());
         rows.retain(|id, _| !is_out(id));
-        let beside = Taken::with(rows, Names::load(self.db()).await?);
+        let beside = Loading::with(rows, Names::load(self.db()).await?);
         let mut differences = Vec::new();
         let folder = plugins::load_folder(&self.settings().dirs.plugins, &given);
         let in_question = folder.iter().filter(|one| only.is_none_or(|only| only == one.id));

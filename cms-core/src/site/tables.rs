@@ -2,7 +2,8 @@
 
 use super::{
     Cms,
-    plugins::{Opening, Taken, check_id, declared},
+    loading::{Loading, Opening},
+    plugins::{check_id, declared},
 };
 use crate::{
     Actor, Code, Error, Result,
@@ -16,7 +17,7 @@ impl Cms {
     /// made.
     pub(super) async fn install(
         &self,
-        taken: &Taken,
+        loading: &Loading,
         declared: Declared<'_>,
         opening: Opening,
     ) -> Result<Vec<Build>> {
@@ -24,7 +25,7 @@ impl Cms {
         // Another process may make this change, and then its indexes, which can take long.
         let is_made =
             async || Ok::<_, Error>(!opening.changes(install::standing(db, declared).await?));
-        let lacking = async || install::lacking(db, &taken.tables, declared).await;
+        let lacking = async || install::lacking(db, &loading.tables, declared).await;
         loop {
             if is_made().await? {
                 return lacking().await;
@@ -48,7 +49,7 @@ impl Cms {
         let installed = async {
             let mut change = self.change(Actor::System).await?;
             let exactly = opening == Opening::Apply;
-            let builds = install::install(&mut change, &taken.tables, declared, exactly).await?;
+            let builds = install::install(&mut change, &loading.tables, declared, exactly).await?;
             change.commit().await.map(|()| builds)
         };
         let installed = installed.await;
@@ -61,17 +62,17 @@ impl Cms {
     }
 
     /// Adds the tables of a plugin as they are.
-    pub(super) async fn serve(&self, taken: &mut Taken, manifest: &Manifest) -> Result<()> {
+    pub(super) async fn serve(&self, loading: &mut Loading, manifest: &Manifest) -> Result<()> {
         let mut tables = plugins::bound_tables(manifest);
         install::keep_indexes(self.db(), &mut tables).await?;
         let declared = declared(manifest, &tables);
-        check_id(&taken.states, &manifest.id)?;
-        let clashes = taken.names_but_of(&manifest.id).clashes(manifest);
+        check_id(&loading.states, &manifest.id)?;
+        let clashes = loading.names_but_of(&manifest.id).clashes(manifest);
         if let Some(first) = clashes.first() {
             return Err(resolve::load_error(first.remedy.clone()));
         }
-        taken.tables.check_names(declared)?;
-        self.resolve(&mut taken.tables, declared).await
+        loading.tables.check_names(declared)?;
+        self.resolve(&mut loading.tables, declared).await
     }
 
     pub(super) async fn resolve(&self, tables: &mut Tables, declared: Declared<'_>) -> Result<()> {

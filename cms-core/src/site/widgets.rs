@@ -7,7 +7,7 @@ use serde_json::{Value as Json, json};
 
 use super::{
     Cms,
-    plugins::{Opening, Taken},
+    loading::{Loading, Opening},
 };
 use crate::{
     Code, Result,
@@ -76,19 +76,19 @@ impl Cms {
     /// of them only what is declared counts. `registers`: it will be registered as it is declared.
     pub(super) async fn check_rows(
         &self,
-        taken: &Taken,
+        loading: &Loading,
         manifest: &Manifest,
         (is_given, registers): (bool, bool),
     ) -> Result<()> {
         let declared = || rows_of(manifest).collect();
-        let registered = taken.rows.get(&manifest.id).filter(|_| !registers && !is_given);
+        let registered = loading.rows.get(&manifest.id).filter(|_| !registers && !is_given);
         let own: BTreeSet<_> =
             registered.map_or_else(declared, |rows| rows.iter().map(String::as_str).collect());
         let others: Vec<_> = if is_given {
-            let given = taken.states.iter().filter_map(|one| one.manifest.as_deref());
+            let given = loading.states.iter().filter_map(|one| one.manifest.as_deref());
             given.flat_map(rows_of).collect()
         } else {
-            let others = taken.rows.iter().filter(|(id, _)| **id != manifest.id);
+            let others = loading.rows.iter().filter(|(id, _)| **id != manifest.id);
             others.flat_map(|(_, rows)| rows).map(String::as_str).collect()
         };
         check_rows(&own, others.iter().copied())?;
@@ -103,7 +103,7 @@ impl Cms {
     }
 }
 
-impl Taken {
+impl Loading {
     /// Notes the columns of a plugin that is in service after this load.
     pub(super) fn note_rows(&mut self, manifest: &Manifest, registers: bool) {
         if registers || !self.rows.contains_key(&manifest.id) {
