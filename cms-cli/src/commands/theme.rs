@@ -102,9 +102,10 @@ async fn env(
                 prompt::confirm(flags, question)?;
             }
             let grace = Grace { grace_s: grace.unwrap_or_default() };
-            let made = reply::data::<RotateKey>(client, &NoQuery {}, &grace).await?;
+            let (_, made) = reply::call_once::<RotateKey>(client, &NoQuery {}, &grace).await?;
             out.note("The value of NUXT_API_KEY is shown this once: keep it now.");
-            Some(made.key)
+            // A caller that may not read keys gets the value alone.
+            Some(made.map_or_else(|(_, value)| value, |made| made.data.key))
         }
     };
     let variables = found.variables(key.as_deref());

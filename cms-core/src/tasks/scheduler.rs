@@ -25,6 +25,8 @@ const PAUSE: Duration = Duration::from_secs(5);
 const PATIENCE: Duration = Duration::from_secs(5);
 /// How long runs may go on after a stop.
 const GRACE: Duration = Duration::from_secs(5);
+/// How long stopped runs may take to write down their end.
+const STOP_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// Runs tasks when they are due. Several schedulers may work at once, in one process or in many.
 pub struct Scheduler {
@@ -143,11 +145,22 @@ impl Scheduler {
         self.finish().await;
     }
 
+    /// Waits for the runs under way, stops those that are left, and gives up on ends that nobody
+    /// can write down: their leases make the tasks due again.
     async fn finish(&mut self) {
-        let ended = async { while self.under_way.join_next().await.is_some() {} };
-        if tokio::time::timeout(GRACE, ended).await.is_err() {
-            self.stop.send_replace(true);
-            while self.under_way.join_next().await.is_some() {}
+        if self.ended(GRACE).await {
+            return;
         }
+        self.stop.send_replace(true);
+        if !self.ended(STOP_TIMEOUT).await {
+            tracing::warn!("runs of tasks were given up; their leases make them due again");
+            self.under_way.shutdown().await;
+        }
+    }
+
+    /// Whether all runs end in time.
+    async fn ended(&mut self, time: Duration) -> bool {
+        let ended = async { while self.under_way.join_next().await.is_some() {} };
+        tokio::time::timeout(time, ended).await.is_ok()
     }
 }
