@@ -260,6 +260,49 @@ async fn names_are_kept_and_given_up() {
     assert_eq!(group[0]["rights"], json!([]), "{group}");
 }
 
+/// Problems that `cms plugins apply` answers with.
+async fn refusals(site: &Site, manifest: &Json) -> Vec<String> {
+    write(&site.database, manifest);
+    let id = manifest["id"].as_str().unwrap();
+    let difference = apply(site, id).await;
+    let problems = difference["problems"].as_array().cloned().unwrap_or_default();
+    problems.iter().map(|one| one["remedy"].as_str().unwrap().to_owned()).collect()
+}
+
+#[tokio::test]
+async fn nobody_adopts_the_table_of_another_plugin() {
+    let site = Site::open().await;
+    write(&site.database, &plugin("a", &[]));
+    let site = reopen(site).await;
+    for source in [table("a"), table("a").to_uppercase()] {
+        let columns = json!([{"name": "salary", "type": "integer"}]);
+        let adopted = json!({"name": "b_pay", "adopt": true, "source": source, "columns": columns});
+        let refused = refusals(&site, &json!({"id": "b", "tables": [adopted]})).await;
+        assert!(refused.iter().any(|one| one.contains("belongs to a,")), "{source}: {refused:?}");
+    }
+}
+
+#[tokio::test]
+async fn passwords_stay_sealed_also_after_a_declaration_without_them() {
+    let site = Site::open().await;
+    let fields = |kind: Option<&str>| {
+        let title = json!({"row": "title", "type": "text"});
+        let secret = kind.map(|kind| json!({"row": "secret", "type": kind}));
+        let menu: Vec<_> = [Some(title), secret].into_iter().flatten().collect();
+        let widget = json!({
+            "widget_title": "Slip", "widget_icon": "w.svg", "widget_template": "slip",
+            "widget_menu": menu,
+        });
+        json!({"id": "c", "pagebuilder_widgets": [widget]})
+    };
+    for kind in [Some("password"), None] {
+        assert!(refusals(&site, &fields(kind)).await.is_empty());
+    }
+    let refused = refusals(&site, &fields(Some("text"))).await;
+    assert!(refused.iter().any(|one| one.contains("has held passwords")), "{refused:?}");
+    assert!(refusals(&site, &fields(Some("password"))).await.is_empty());
+}
+
 /// A table that its plugin declares no longer: told everywhere, and given up on purpose only.
 #[tokio::test]
 async fn a_table_that_vanishes_is_told() {

@@ -161,7 +161,7 @@ pub(crate) enum Command {
     /// The schema of the database
     #[command(subcommand)]
     Migrate(migrate::MigrateCommand),
-    /// Tell whether all is well, as a running site finds too: 0 well, 1 something is wrong
+    /// Run the checks of a running site: 0 all is well, 1 something is wrong
     Status(status::StatusArgs),
     /// Check a site from outside, and say how to mend it
     Doctor(doctor::DoctorArgs),

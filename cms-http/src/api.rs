@@ -181,9 +181,15 @@ impl Api {
             if matches!(error.code(), Code::Internal | Code::Unavailable) {
                 // The span with the id is left out where requests are not logged.
                 let id = id.to_str().unwrap_or_default();
-                tracing::error!(id, error = ?error, "request failed");
-                let why = std::error::Error::source(&error).filter(|_| operator);
-                cause = why.map(|why| Cause(why.to_string()));
+                let why = std::error::Error::source(&error);
+                match (error.code(), why) {
+                    // A bound that the caller met: a flood of these is to be no flood of lines.
+                    (Code::Unavailable, None) if error.retry_after_s().is_some() => {
+                        tracing::debug!(id, %error, "no room");
+                    }
+                    _ => tracing::error!(id, error = ?error, "request failed"),
+                }
+                cause = why.filter(|_| operator).map(|why| Cause(why.to_string()));
             }
             if let Some(client) = visit.known_client() {
                 kept.refusals.note(client, error.code(), cms.clock().now());

@@ -9,13 +9,15 @@ use cms_core::{
 
 use crate::{caller::Caller, request::Canonical};
 
-/// What the body of an action names.
+/// What the body of a request names.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Named {
     /// `table`.
     pub(crate) table: Option<String>,
     /// The permission to use the button, `{plugin}_{button_id}_edit`, with its owner.
     pub(crate) button: Option<(String, String)>,
+    /// The call is a dry run, for which users need no right to change.
+    pub(crate) only_reads: bool,
 }
 
 /// The part of a request, besides its address, that rights are compared with.
@@ -25,7 +27,7 @@ pub(crate) struct Demand {
     pub(crate) route: Option<(&'static str, Access)>,
     /// The parameters in the path.
     pub(crate) in_path: Vec<(String, String)>,
-    /// What an action names in its body.
+    /// What the body names.
     pub(crate) body: Named,
 }
 
@@ -83,6 +85,7 @@ impl Demand {
                     Some((plugin, permission)) if access == Access::Button => {
                         user.rights.may_use(plugin, permission)
                     }
+                    _ if self.body.only_reads => cms.allows(&user.rights, access, "GET", table),
                     _ => cms.allows(&user.rights, access, method, table),
                 };
                 if allowed {

@@ -29,6 +29,7 @@ pub(crate) struct Types {
     pub(crate) body: BodyKind,
     pub(crate) most_values: usize,
     pub(crate) body_is_early: bool,
+    pub(crate) dry_run_reads: bool,
     pub(crate) body_is_optional: bool,
     pub(crate) schemas: fn(&mut Schemas) -> Schemata,
 }
@@ -82,6 +83,7 @@ impl Types {
             body: S::Body::KIND,
             most_values: S::Body::MOST_VALUES,
             body_is_early: S::Body::IS_EARLY,
+            dry_run_reads: S::Body::DRY_RUN_READS,
             body_is_optional: S::Body::OPTIONAL,
             schemas: |schemas| Schemata {
                 query: schemas.requests.subschema_for::<S::Query>(),

@@ -57,7 +57,8 @@ fn only_ids(body: &str) -> Option<String> {
     if body.is_empty() {
         return Some(String::new());
     }
-    let data = serde_json::from_str::<Json>(body).ok()?["data"].take();
+    let mut body: Json = serde_json::from_str(body).ok()?;
+    let data = body.get_mut("data")?.take();
     let only = |record: &Json| Some(json!({"id": record.get("id")?}));
     let shown = match &data {
         Json::Array(records) => records.iter().map(only).collect::<Option<Vec<_>>>()?.into(),
@@ -181,6 +182,9 @@ mod tests {
             (r#"{"data":["a"]}"#, None),
             (r#"{"node":{"id":1}}"#, None),
             ("a,b", None),
+            ("[1]", None),
+            (r#""x""#, None),
+            ("7", None),
         ] {
             assert_eq!(only_ids(body).as_deref(), left, "{body}");
         }

@@ -1,6 +1,6 @@
 //! The listener: plain HTTP/1.1 on hyper, with limits on headers, time and connections.
 
-use std::{future::pending, net::SocketAddr, sync::Arc, time::Duration};
+use std::{net::SocketAddr, sync::Arc, time::Duration};
 
 use cms_core::{Code, Descriptors, Error, Work};
 use hyper::server::conn::http1;
@@ -179,8 +179,8 @@ impl Server {
             // Requests that wait for a database that is away would take all of it for nothing.
             let grace = async {
                 let away = async {
-                    if api.cms().answers().await {
-                        pending().await
+                    while api.cms().answers().await {
+                        tokio::time::sleep(Duration::from_secs(1)).await;
                     }
                 };
                 let _ = tokio::time::timeout(GRACE, away).await;

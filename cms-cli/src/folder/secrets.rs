@@ -76,8 +76,8 @@ async fn refuse_if_used(loaded: &Loaded, missing: &[&str]) -> Done {
     let Some((name, _, depend)) = lost else { return Ok(()) };
     let what = format!("{name} is missing, and {depend} the lost value");
     Err(Failure::new(Exit::Refused, what).hint(
-        "put cms.local.toml back from a backup; with a new secret, cms doctor tells what is to be \
-         made anew",
+        "put cms.local.toml back from a backup; if it is lost, set a new secret: `cms doctor` then \
+         lists what must be made again",
     ))
 }
 

@@ -161,7 +161,7 @@ const SITES: &[Broken] = &[
         let url = format!("sqlite://{}/data/cms.db", dir.display());
         let database = Held::variable("CMS_DATABASE_URL", url);
         database.and("CMS_DIRS__DATA", "cms.toml")
-    }, error "data_folder", "it is no folder", "let dirs.data name a folder"),
+    }, error "data_folder", "it is not a folder", "let dirs.data name a folder"),
     broken!("no data folder", |dir| {
         let url = format!("sqlite://{}/data/cms.db", dir.display());
         let database = Held::variable("CMS_DATABASE_URL", url);
@@ -320,7 +320,10 @@ fn a_sound_site_is_found_sound() {
     let served = Served::start(dir.path(), &[]);
     let address = served.url.trim_start_matches("http://");
     let run = doctor(dir.path(), &Held::variable("CMS_LISTEN", address));
-    assert!(run.out.contains(&format!("ok\tlisten\ta cms serves at {address}")), "{run:?}");
+    assert!(
+        run.out.contains(&format!("ok\tlisten\t`cms serve` already runs at {address}")),
+        "{run:?}"
+    );
     assert_eq!(run.code, 0, "{run:?}");
 }
 

@@ -6,7 +6,7 @@ use jiff::{Timestamp, civil::Date, tz::TimeZone};
 
 use crate::{
     Actor, Change, Clock, Error, Millis, Random, Result, Vault,
-    db::{Db, Statement, Value},
+    db::Db,
     events::Outbox,
     ground::{Cursors, List, ListName},
     settings::Settings,
@@ -51,18 +51,6 @@ impl Base {
     async fn begin(&self, actor: Actor, patient: bool) -> Result<Change> {
         let Parts { db, clock, random, outbox, .. } = &*self.0;
         Change::begin(db, clock, random, outbox, actor, patient).await
-    }
-
-    /// Adds to a counter, with neither event nor audit row. On PostgreSQL the statement commits by
-    /// itself: a process that stands still holds no row that others need. A lost reply may make it
-    /// count twice.
-    pub(crate) async fn count(&self, sql: Statement, args: Vec<Value>) -> Result<()> {
-        if self.db().dialect().writes_alone() {
-            return self.db().all::<(i64,)>(sql, args).await.map(drop);
-        }
-        let mut change = self.change(Actor::System).await?;
-        change.run(sql, args).await?;
-        change.commit().await
     }
 
     pub(crate) fn db(&self) -> &Db {

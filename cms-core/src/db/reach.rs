@@ -119,7 +119,7 @@ pub(crate) fn remedy(settings: &Settings, error: &Error) -> String {
                 Some(Fault::Locked) => "end the program that keeps it locked".to_owned(),
                 Some(Fault::Full) => "make room on the database's disk".to_owned(),
                 Some(Fault::ReadOnly | Fault::Unopened) => writing(settings),
-                _ if path.exists() => "correct what the message names".to_owned(),
+                _ if path.exists() => "correct what the error names".to_owned(),
                 _ => "put the file back, or correct database_url; for a new site `cms migrate up` \
                       makes one"
                     .to_owned(),
@@ -142,8 +142,8 @@ pub(crate) fn remedy(settings: &Settings, error: &Error) -> String {
              {host}"
         ),
         Some(Fault::Speechless) => format!(
-            "{place} accepts and does not speak PostgreSQL: look at the server behind the proxy, \
-             or correct {host}"
+            "{place} accepts connections but does not speak PostgreSQL: check the server behind \
+             the proxy, or correct {host}"
         ),
         Some(Fault::Login) => format!("correct {login}"),
         Some(Fault::Unknown) => {
@@ -158,7 +158,7 @@ pub(crate) fn remedy(settings: &Settings, error: &Error) -> String {
         Some(Fault::Locked) => "end the program that keeps it locked".to_owned(),
         Some(Fault::Full) => "make room on the server's disk".to_owned(),
         Some(Fault::Unopened) | None => {
-            format!("correct what the message names; the server is {place}, see {host}")
+            format!("correct what the error names; the server is {place}, see {host}")
         }
     }
 }

@@ -47,6 +47,16 @@ impl Db {
         }
     }
 
+    /// Whether the database can be written, also while others hold all sessions of the pool.
+    pub(crate) async fn answers(&self) -> bool {
+        let pooled = self.one::<Answer>(self.dialect().of(&sql::READY), args![]);
+        tokio::select! {
+            true = async { in_time(pooled).await.and_then(judge).is_ok() } => true,
+            true = async { in_time(self.ask_apart()).await.and_then(judge).is_ok() } => true,
+            else => false,
+        }
+    }
+
     /// Asks over a new session.
     async fn ask_apart(&self) -> Result<Answer> {
         let statement = self.dialect().of(&sql::READY);

@@ -56,6 +56,8 @@ struct Parts {
     patience: Duration,
     /// What was answered last: all who wait share it.
     asked: Mutex<Option<Uptime>>,
+    /// What was answered last to [`Server::ask_apart`], and when it was asked.
+    apart: Mutex<Option<(Instant, (i64, i64))>>,
 }
 
 /// When the server was asked, and how long it had been running then: no time if it did not answer.
@@ -96,7 +98,8 @@ impl Server {
                 })
             })
             .connect_lazy_with(options.clone());
-        Self(Arc::new(Parts { pool, options, patience: PATIENCE, asked: Mutex::default() }))
+        let (asked, apart) = (Mutex::default(), Mutex::default());
+        Self(Arc::new(Parts { pool, options, patience: PATIENCE, asked, apart }))
     }
 
     /// A connection.
@@ -120,12 +123,20 @@ impl Server {
         }
     }
 
-    /// Asks two numbers over a connection of its own.
+    /// Asks two numbers over a connection of its own: one at a time. Whoever waited for another
+    /// gets what that one was answered, so that many callers do not take all connections.
     pub(super) async fn ask_apart(&self, statement: Statement) -> sqlx::Result<(i64, i64)> {
+        let began = Instant::now();
+        let mut last = self.0.apart.lock().await;
+        if let Some((_, answer)) = last.filter(|(at, _)| *at >= began) {
+            return Ok(answer);
+        }
+        let at = Instant::now();
         let mut connection = self.0.options.connect().await.map_err(no_session)?;
         let read = sqlx::query_as(statement.sql()).fetch_one(&mut connection);
         let answer = read.instrument(span(statement.name())).await?;
         let _ = connection.close().await;
+        *last = Some((at, answer));
         Ok(answer)
     }
 
@@ -303,7 +314,13 @@ mod tests {
         let options = PgConnectOptions::from_str(&url).expect("an address");
         let pool = PgPoolOptions::new().max_connections(1).connect_lazy_with(options.clone());
         let patience = Duration::from_millis(20);
-        let server = Server(Arc::new(Parts { pool, options, patience, asked: Mutex::default() }));
+        let server = Server(Arc::new(Parts {
+            pool,
+            options,
+            patience,
+            asked: Mutex::default(),
+            apart: Mutex::default(),
+        }));
         let mut held = server.take().await.expect("a connection");
         let statement = async {
             let mut asked = false;

@@ -26,7 +26,10 @@ pub(super) fn postal_code(code: &str, country: &str) -> Result<String, Refusal> 
         Some(fitted) => Ok(fitted),
         None => {
             let forms = forms.replace('|', ", ");
-            let message = format!("a code of {country} is expected: {forms} (9 digit, A letter)");
+            let message = format!(
+                "a postal code of {country} is expected, such as {forms} (9 stands for a digit, A \
+                 for a letter)"
+            );
             refuse("postal_code", message)
         }
     }

@@ -71,7 +71,7 @@ impl Spelling {
         let Some((decimal, thousands)) = self.numbers else { return Ok(plain) };
         if thousands == '.' && plain.is_some() && is_one_group(text) {
             let (whole, comma) = (text.replace('.', ""), text.replace('.', ","));
-            let message = format!("{text} may be {whole} or {comma}: one of these is expected");
+            let message = format!("{text} can mean {whole} or {comma}: write the one you mean");
             return Err(Ambiguous(message));
         }
         let spelled = || Decimal::parse(&without_groups(text, decimal, thousands)?);
@@ -90,7 +90,7 @@ impl Spelling {
         match (self.days, day_first, month_first) {
             (Some(First::Month), _, date) | (Some(First::Day), date, _) => Ok(date),
             (_, Some(a), Some(b)) if a != b => {
-                Err(Ambiguous(format!("{text} may be {a} or {b}: one of these is expected")))
+                Err(Ambiguous(format!("{text} can mean {a} or {b}: write the one you mean")))
             }
             (_, a, b) => Ok(a.or(b)),
         }

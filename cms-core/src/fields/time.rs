@@ -114,8 +114,8 @@ fn moment(text: &str, context: &Context, exists: bool) -> Result<(String, Timest
     };
     let ambiguous = zone.into_ambiguous_zoned(pieces.date().to_datetime(time));
     if exists && matches!(ambiguous.offset(), AmbiguousOffset::Gap { .. }) {
-        let message = "there is no such time on this day, because the clocks are set forward: an \
-                       hour later is expected, or an offset";
+        let message = "this time does not exist: the clocks are set forward on this day. Choose a \
+                       time an hour later, or give an offset";
         return refuse("no_such_time", message);
     }
     let Ok(zoned) = ambiguous.compatible() else { return wrong() };

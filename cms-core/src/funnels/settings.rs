@@ -113,7 +113,7 @@ impl FunnelSettings {
             let near = || nearest(name, KNOWN.into_iter());
             // `page` and `time` are words of front ends.
             let meant = same.or_else(near).filter(|known| 2 * name.len() > known.len())?;
-            let message = format!("the service does not read {name:?}: {meant:?} may be meant");
+            let message = format!("the service does not read {name:?}: did you mean {meant:?}?");
             Some(Problem::new("unknown_setting", format!("{PATH}.{name}"), message))
         };
         strange.filter_map(problem).collect()
@@ -238,7 +238,7 @@ mod tests {
             ("pageurl", "page_url"),
             ("close_at", "closes_at"),
         ] {
-            let message = format!("the service does not read {name:?}: {meant:?} may be meant");
+            let message = format!("the service does not read {name:?}: did you mean {meant:?}?");
             assert_eq!(told(name), Some(("unknown_setting", message)), "{name}");
         }
         let own = ["theme", "page", "time", "texts", "colour", "progress", "steps", "logo", "x"];

@@ -3,8 +3,7 @@
 use super::{ApiKey, DeniedCall, Right};
 use crate::{
     Change, Error, Millis, Result,
-    base::Base,
-    db::{Db, Lock, Statement, args, epoch_of, read, record, statements},
+    db::{Db, Lock, PerEngine, Statement, args, epoch_of, read, record, statements},
 };
 
 /// A key with the columns that the gate needs.
@@ -95,12 +94,33 @@ statements! {
                      (select hash from cms_api_key_values where valid_until <= $1 limit 1000)";
     DROP_VALUE = "delete from cms_api_key_values where hash = $1 and valid_until <= $2";
     SET_PREFIX = "update cms_api_keys set prefix = $2 where id = $1";
-    COUNT_USE = "update cms_api_keys set requests = requests + $2, denied = denied + $3, \
-                 last_used_at = case when last_used_at is null or last_used_at < $4 \
-                 then $4 else last_used_at end, \
-                 last_denied = coalesce(cast($5 as text), last_denied) where id = $1";
     LAST_DENIED = concat!("select ", last_denied_columns!(), " from cms_api_keys where id = $1");
 }
+
+macro_rules! count_use {
+    () => {
+        "update cms_api_keys set requests = requests + $2, denied = denied + $3, \
+         last_used_at = case when last_used_at is null or last_used_at < $4 \
+         then $4 else last_used_at end, \
+         last_denied = coalesce(cast($5 as text), last_denied) where id "
+    };
+}
+
+/// Counts the use of a key. On PostgreSQL it commits by itself, and returns 1 for a key that is
+/// being changed: nothing waits for that.
+pub(super) const COUNT_USE: PerEngine<Statement> = PerEngine {
+    sqlite: Statement::new(concat!(module_path!(), "::COUNT_USE"), concat!(count_use!(), "= $1")),
+    postgres: Statement::new(
+        concat!(module_path!(), "::COUNT_USE"),
+        concat!(
+            "with free as (select id from cms_api_keys where id = $1 for update skip locked), \
+             counted as (",
+            count_use!(),
+            "in (select id from free) returning id) select cast(count(*) as bigint) \
+             from cms_api_keys where id = $1 and id not in (select id from counted)"
+        ),
+    ),
+};
 
 /// A key by the hash of its value, with the epoch of `table`.
 pub(super) async fn find(db: &Db, hash: &str, table: &str) -> Result<Option<Found>> {
@@ -176,18 +196,6 @@ pub(super) async fn drop_value(change: &mut Change, hash: &str) -> Result<()> {
 
 pub(super) async fn delete(change: &mut Change, id: i64) -> Result<()> {
     change.hit(DELETE, args![id]).await
-}
-
-pub(super) async fn count_use(
-    base: &Base,
-    id: i64,
-    (requests, denied): (i64, i64),
-    last: i64,
-    last_denied: Option<&DeniedCall>,
-) -> Result<()> {
-    let last_denied = last_denied.map(serde_json::to_string).transpose();
-    let last_denied = last_denied.map_err(Error::internal)?;
-    base.count(COUNT_USE, args![id, requests, denied, last, last_denied]).await
 }
 
 /// The last denied call of a key; None: there is no such key.

@@ -1,5 +1,5 @@
-//! Counts the use of keys in memory, and writes the counts at most once a minute and at shutdown:
-//! each key by itself, so that nobody who uses one waits for another.
+//! Counts the use of keys in memory, and writes the counts at most once a minute and at shutdown.
+//! On PostgreSQL each key is counted by itself: nobody who uses one waits for another.
 
 use std::{
     collections::HashMap,
@@ -7,7 +7,11 @@ use std::{
 };
 
 use super::{DeniedCall, sql};
-use crate::{Result, base::Base};
+use crate::{
+    Actor, Error, Result,
+    base::Base,
+    db::{Value, args},
+};
 
 #[derive(Clone, Default)]
 pub(super) struct Count {
@@ -15,6 +19,15 @@ pub(super) struct Count {
     pub(super) denied: i64,
     pub(super) last: i64,
     pub(super) last_denied: Option<DeniedCall>,
+}
+
+impl Count {
+    /// The arguments of [`sql::COUNT_USE`].
+    fn args(&self, key: i64) -> Result<Vec<Value>> {
+        let last_denied = self.last_denied.as_ref().map(serde_json::to_string).transpose();
+        let last_denied = last_denied.map_err(Error::internal)?;
+        Ok(args![key, self.requests, self.denied, self.last, last_denied])
+    }
 }
 
 /// Counts that are not yet written. One entry a key, so the number of keys bounds its size.
@@ -46,17 +59,30 @@ impl Usage {
     /// Writes the gathered counts. After a failure those that are left stay for the next time.
     pub(crate) async fn flush(&self, base: &Base) -> Result<()> {
         let mut taken = Taken { usage: self, counts: self.with(std::mem::take) };
-        let mut first = Ok(());
+        let dialect = base.db().dialect();
+        let statement = dialect.of(&sql::COUNT_USE);
+        if taken.counts.is_empty() {
+            return Ok(());
+        }
+        if !dialect.writes_alone() {
+            let mut change = base.change(Actor::System).await?;
+            for (key, count) in &taken.counts {
+                change.run(statement, count.args(*key)?).await?;
+            }
+            change.commit().await?;
+            taken.counts.clear();
+            return Ok(());
+        }
         for key in taken.counts.keys().copied().collect::<Vec<_>>() {
-            // A key that is being changed keeps no other from being counted.
-            let Count { requests, denied, last, last_denied } = &taken.counts[&key];
-            let counts = (*requests, *denied);
-            match sql::count_use(base, key, counts, *last, last_denied.as_ref()).await {
-                Ok(()) => drop(taken.counts.remove(&key)),
-                Err(error) => first = first.and(Err(error)),
+            let args = taken.counts[&key].args(key)?;
+            // A key that is being changed is counted the next time. A lost reply may make a key
+            // count twice.
+            let (held,): (i64,) = base.db().one(statement, args).await?;
+            if held == 0 {
+                taken.counts.remove(&key);
             }
         }
-        first
+        Ok(())
     }
 }
 

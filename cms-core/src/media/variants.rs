@@ -28,8 +28,9 @@ use crate::{Code, Error, Result, ground::private};
 /// The widths that are served, in pixels.
 pub const WIDTHS: [u32; 7] = [160, 320, 640, 960, 1280, 1920, 2560];
 
-/// Memory for unpacking a picture at most, in bytes. Of larger ones there are no variants.
-const MEMORY: u64 = 256 << 20;
+/// Bytes of an unpacked picture at most: 33 million pixels of three colours. Of larger ones there
+/// are no variants.
+const UNPACKED: u64 = 96 << 20;
 /// What stands in a PNG before its pixels, unpacked: a profile of colours, texts.
 const HEAD: u64 = 16 << 20;
 /// How long a visitor waits for the turn to make a variant.
@@ -199,7 +200,7 @@ fn decoder(
     let Content::File(file) = file else { return Ok(None) };
     let mut reader = ImageReader::with_format(BufReader::new(file), format);
     let mut limits = Limits::default();
-    limits.max_alloc = Some(if format == ImageFormat::Png { HEAD } else { MEMORY });
+    limits.max_alloc = Some(if format == ImageFormat::Png { HEAD } else { 2 * UNPACKED });
     reader.limits(limits);
     let read = reader.into_decoder().and_then(|mut decoder| {
         let orientation = decoder.orientation()?;
@@ -240,8 +241,7 @@ fn is_turned(orientation: Orientation) -> bool {
 fn is_smaller(decoder: &impl ImageDecoder, orientation: Orientation, width: u32) -> bool {
     let (across, down) = decoder.dimensions();
     let shown = if is_turned(orientation) { down } else { across };
-    // Turning and smoothing take as much again.
-    width < shown && decoder.total_bytes() <= MEMORY / 2
+    width < shown && decoder.total_bytes() <= UNPACKED
 }
 
 /// A file of our own, beside the uploads that are under way.

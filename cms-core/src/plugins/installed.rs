@@ -22,7 +22,7 @@ pub(crate) mod sql {
                   excluded.manifest, applied_at = excluded.applied_at \
                   where not cms_plugins.removed";
         REMOVE = "update cms_plugins set removed = $2 where id = $1";
-        COMES_BACK = "select removed from cms_plugins where id = $1 and not removed";
+        RECORDED = "select manifest, applied_at from cms_plugins where id = $1 and not removed";
         REFUSALS = "select plugin_id, digest, reason from cms_plugin_refusals";
         REFUSE = "insert into cms_plugin_refusals (plugin_id, digest, reason, refused_at) \
                   values ($1, $2, $3, $4) on conflict (plugin_id) do update set digest = \
@@ -138,9 +138,10 @@ pub(crate) async fn remove(change: &mut Change, id: &str, removed: bool) -> Resu
     Ok(change.run(sql::REMOVE, args![id, removed]).await? > 0)
 }
 
-/// Whether a plugin was in service and was not removed.
-pub(crate) async fn comes_back(change: &mut Change, id: &str) -> Result<bool> {
-    Ok(change.optional::<(bool,)>(sql::COMES_BACK, args![id]).await?.is_some())
+/// A plugin that was in service and was not removed.
+pub(crate) async fn recorded(change: &mut Change, id: &str) -> Result<Option<Installed>> {
+    let row: Option<(String, Millis)> = change.optional(sql::RECORDED, args![id]).await?;
+    Ok(row.map(|(text, applied_at)| Installed { text, removed: false, applied_at }))
 }
 
 /// Why the database refused the tables of plugins, when they were tried last.

@@ -71,7 +71,7 @@ pub fn load_folder(folder: &Path, given: &[Manifest]) -> Vec<LoadedPlugin> {
 fn folders(folder: &Path) -> Vec<PathBuf> {
     let entries = std::fs::read_dir(folder).into_iter().flatten();
     let mut folders: Vec<_> = entries.flatten().map(|entry| entry.path()).collect();
-    folders.retain(|path| path.is_dir() && has_manifest(path));
+    folders.retain(|path| has_manifest(path));
     folders.sort();
     folders
 }
@@ -80,10 +80,10 @@ fn name(folder: &Path) -> String {
     folder.file_name().unwrap_or_default().to_string_lossy().into_owned()
 }
 
-/// Whether a folder names a manifest, be it readable or not.
+/// Whether this is a folder that names a manifest, be it readable or not.
 pub(crate) fn has_manifest(folder: &Path) -> bool {
     let found = std::fs::symlink_metadata(folder.join("plugin.json"));
-    !found.is_err_and(|error| error.kind() == ErrorKind::NotFound)
+    folder.is_dir() && !found.is_err_and(|error| error.kind() == ErrorKind::NotFound)
 }
 
 /// Reads and checks a plugin's folder. Tables of the plugins beside it count as known.

@@ -3,11 +3,12 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::{LoadedPlugin, Manifest, Problem, installed};
+use super::{LoadedPlugin, Manifest, Problem, installed, manifest::FieldType};
 use crate::{
     Change, Result,
     access::keys_of,
-    db::{Db, args},
+    content::TableDeclaration,
+    db::{Db, Kind, args},
 };
 
 pub(crate) mod sql {
@@ -29,11 +30,14 @@ pub(crate) enum NameKind {
     Endpoint,
     Widget,
     Permission,
+    /// What holds passwords, and is to show nobody their sealed text, also when later declarations
+    /// leave it out for a while. See [`sealed`].
+    Sealed,
 }
 
 impl NameKind {
-    const ALL: [Self; 5] =
-        [Self::Table, Self::Event, Self::Endpoint, Self::Widget, Self::Permission];
+    const ALL: [Self; 6] =
+        [Self::Table, Self::Event, Self::Endpoint, Self::Widget, Self::Permission, Self::Sealed];
 
     /// As the database and the API spell it.
     pub(crate) fn name(self) -> &'static str {
@@ -43,6 +47,7 @@ impl NameKind {
             Self::Endpoint => "endpoint",
             Self::Widget => "widget",
             Self::Permission => "permission",
+            Self::Sealed => "sealed",
         }
     }
 }
@@ -79,6 +84,62 @@ fn declared(manifest: &Manifest) -> Vec<Declared> {
     tables.chain(events).chain(endpoints).chain(widgets).chain(keys).collect()
 }
 
+/// The tables of the database that a plugin adopts under another name. Engines differ in whether
+/// they tell the case of names.
+fn sources(manifest: &Manifest) -> impl Iterator<Item = Declared> {
+    let tables = manifest.tables.iter().enumerate();
+    tables.filter(|(_, table)| table.adopt).filter_map(|(i, table)| {
+        let (name, at) = (table.source.as_ref()?.to_lowercase(), format!("/tables/{i}/source"));
+        Some(Declared { kind: NameKind::Table, name, at })
+    })
+}
+
+fn source(table: &TableDeclaration) -> String {
+    table.source.as_ref().unwrap_or(&table.name).to_lowercase()
+}
+
+/// How to mend a declaration that would show passwords.
+fn exposure(name: &str) -> String {
+    format!(
+        "{name} has held passwords, and another type would show their sealed text: write \
+         \"password\""
+    )
+}
+
+/// What of a plugin's may hold passwords, and whether it is declared to: columns of tables that it
+/// adopts, fields of its widgets. Tables of its own lose a column with all that it holds.
+fn sealable(manifest: &Manifest) -> Vec<(Declared, bool)> {
+    let one = |name: String, at| Declared { kind: NameKind::Sealed, name, at };
+    let tables = manifest.tables.iter().enumerate().filter(|(_, table)| table.adopt);
+    let columns = tables.flat_map(|(t, table)| {
+        let source = source(table);
+        table.columns.iter().enumerate().map(move |(c, column)| {
+            let name = format!("{source}.{}", column.name.to_lowercase());
+            let at = format!("/tables/{t}/columns/{c}/type");
+            (one(name, at), column.kind() == Some(Kind::Password))
+        })
+    });
+    let widgets = manifest.pagebuilder_widgets.iter().enumerate();
+    let fields = widgets.flat_map(|(w, widget)| {
+        let lists =
+            [("widget_menu", &widget.widget_menu), ("widget_item_menu", &widget.widget_item_menu)];
+        let entries = lists.into_iter().flat_map(|(list, entries)| {
+            entries.iter().enumerate().map(move |(place, entry)| (list, place, entry))
+        });
+        entries.map(move |(list, place, entry)| {
+            let name = format!("{}: {list}.{}", widget.widget_template, entry.row);
+            let at = format!("/pagebuilder_widgets/{w}/{list}/{place}/type");
+            (one(name, at), entry.field_type == FieldType::Password)
+        })
+    });
+    columns.chain(fields).collect()
+}
+
+/// The names of what a plugin declares to hold passwords.
+fn sealed(manifest: &Manifest) -> impl Iterator<Item = Declared> {
+    sealable(manifest).into_iter().filter(|(_, is_sealed)| *is_sealed).map(|(one, _)| one)
+}
+
 /// The permission keys of a plugin's buttons.
 pub(crate) fn permission_keys(manifest: &Manifest) -> impl Iterator<Item = String> {
     let buttons = manifest.buttons().into_iter();
@@ -108,7 +169,7 @@ impl Names {
 
     /// Names a plugin owner of what it declares, as far as nobody owns it.
     pub(crate) fn hold(&mut self, manifest: &Manifest) {
-        for one in declared(manifest) {
+        for one in declared(manifest).into_iter().chain(sealed(manifest)) {
             self.0.entry((one.kind, one.name)).or_insert_with(|| manifest.id.clone());
         }
     }
@@ -119,7 +180,7 @@ impl Names {
 
     /// Whether a plugin declares names that nobody owns.
     pub(crate) fn lack(&self, manifest: &Manifest) -> bool {
-        declared(manifest).iter().any(|one| self.owner(one).is_none())
+        declared(manifest).into_iter().chain(sealed(manifest)).any(|one| self.owner(&one).is_none())
     }
 
     /// The names of a plugin that a declaration does not have: all of them without one.
@@ -130,7 +191,8 @@ impl Names {
     ) -> Vec<(NameKind, String)> {
         let declared: Vec<_> = manifest.into_iter().flat_map(declared).collect();
         let own = self.0.iter().filter(|(_, owner)| *owner == plugin).map(|(name, _)| name);
-        own.filter(|(kind, name)| !declared.iter().any(|one| one.is(*kind, name)))
+        own.filter(|(kind, _)| *kind != NameKind::Sealed)
+            .filter(|(kind, name)| !declared.iter().any(|one| one.is(*kind, name)))
             .cloned()
             .collect()
     }
@@ -148,7 +210,8 @@ impl Names {
         owners.filter(|owner| *owner != manifest.id).collect()
     }
 
-    /// Problems of a plugin that declares names of others.
+    /// Problems of a plugin that declares names of others, adopts their tables, or would show what
+    /// was sealed as a password.
     pub(crate) fn clashes(&self, manifest: &Manifest) -> Vec<Problem> {
         let mut problems: Vec<Problem> = Vec::new();
         for one in declared(manifest) {
@@ -158,6 +221,27 @@ impl Names {
             // A button has two keys.
             if problems.iter().all(|problem| problem.pointer != one.at) {
                 problems.push(Problem::new(one.at.clone(), one.clash(owner, &manifest.id)));
+            }
+        }
+        for one in sources(manifest) {
+            if let Some(owner) = self.owner(&one).filter(|owner| *owner != manifest.id) {
+                let remedy = format!(
+                    "the table {} belongs to {owner}, whose rights guard it: serve it there",
+                    one.name
+                );
+                problems.push(Problem::new(one.at, remedy));
+            }
+        }
+        let shown = sealable(manifest).into_iter().filter(|(_, is_sealed)| !is_sealed);
+        for (one, _) in shown.filter(|(one, _)| self.owner(one).is_some()) {
+            problems.push(Problem::new(one.at, exposure(&one.name)));
+        }
+        let whole = |table: &TableDeclaration| table.adopt && table.columns.is_empty();
+        for (t, table) in manifest.tables.iter().enumerate().filter(|(_, table)| whole(table)) {
+            let of_table = format!("{}.", source(table));
+            let mut sealed = self.0.keys().filter(|(kind, _)| *kind == NameKind::Sealed);
+            if let Some((_, name)) = sealed.find(|(_, name)| name.starts_with(&of_table)) {
+                problems.push(Problem::new(format!("/tables/{t}/columns"), exposure(name)));
             }
         }
         problems
@@ -244,13 +328,14 @@ impl Declared {
                 "The permission key {name} belongs to a button of {owner} already, so {id} is \
                  refused: give the button of {id} another button_id."
             ),
+            NameKind::Sealed => exposure(name),
         }
     }
 }
 
 /// Makes a plugin the owner of the names that it declares, as far as nobody owns them.
 pub(crate) async fn claim(change: &mut Change, manifest: &Manifest) -> Result<()> {
-    for one in declared(manifest) {
+    for one in declared(manifest).into_iter().chain(sealed(manifest)) {
         let args = args![one.kind.name(), one.name, &manifest.id, change.now()];
         change.run(sql::CLAIM, args).await?;
     }

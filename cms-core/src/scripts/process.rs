@@ -141,10 +141,15 @@ async fn feed(
 
 /// Reads the output, which must not be longer than `most`.
 async fn read(stdout: Option<impl AsyncRead + Unpin>, most: usize) -> Result<Vec<u8>, Fault> {
-    let mut output = Vec::new();
+    let mut output = Vec::with_capacity(most.min(64 << 10));
     if let Some(stdout) = stdout {
-        let read = stdout.take(most as u64 + 1).read_to_end(&mut output).await;
-        read.map_err(|error| unread(&error))?;
+        let mut stdout = stdout.take(most as u64 + 1);
+        while stdout.read_buf(&mut output).await.map_err(|error| unread(&error))? > 0 {
+            if output.len() == output.capacity() {
+                // Twice as much, but no more than may come: several scripts run at a time.
+                output.reserve_exact(output.len().min(most.saturating_sub(output.len()) + 1));
+            }
+        }
     }
     if output.len() > most {
         return Err(Fault::new(format!("wrote more than {most} bytes")));

@@ -9,6 +9,7 @@ use std::{
     io::{Read as _, Write as _},
     os::unix::process::{CommandExt as _, ExitStatusExt as _},
     process::{Child, ChildStdin, Command, ExitCode, ExitStatus, Stdio},
+    sync::{Arc, Mutex, PoisonError},
     thread,
     time::Duration,
 };
@@ -42,14 +43,19 @@ pub(super) fn supervise(mut plan: Plan) -> ExitCode {
     let stdin = child.stdin.take();
     let leader = Pid::from_child(&child);
     let length = plan.input;
+    let reaped = Arc::new(Mutex::new(false));
+    let is_reaped = reaped.clone();
     thread::spawn(move || {
         listen(stdin, length);
         loop {
-            kill(leader);
+            match *is_reaped.lock().unwrap_or_else(PoisonError::into_inner) {
+                true => kill_children(),
+                false => kill(leader),
+            }
             thread::sleep(POLL_INTERVAL);
         }
     });
-    let status = end(&mut child, leader);
+    let status = end(&mut child, leader, &reaped);
     drop(temporary);
     match status {
         Ok(status) => as_status(status),
@@ -87,7 +93,7 @@ fn listen(stdin: Option<ChildStdin>, length: usize) {
 }
 
 /// Waits for the script, then kills what it has left until nothing is.
-fn end(child: &mut Child, leader: Pid) -> std::io::Result<ExitStatus> {
+fn end(child: &mut Child, leader: Pid, reaped: &Mutex<bool>) -> std::io::Result<ExitStatus> {
     // Not reaped yet: until then nobody else can have the number of its group.
     while let Err(error) =
         waitid(WaitId::Pid(leader), WaitIdOptions::EXITED | WaitIdOptions::NOWAIT)
@@ -97,7 +103,11 @@ fn end(child: &mut Child, leader: Pid) -> std::io::Result<ExitStatus> {
         }
     }
     kill(leader);
+    // From here on the number of its group may be another's.
+    let mut is_reaped = reaped.lock().unwrap_or_else(PoisonError::into_inner);
+    *is_reaped = true;
     let status = child.wait();
+    drop(is_reaped);
     for _ in 0..MOST_LOOKS {
         match waitid(WaitId::All, WaitIdOptions::EXITED | WaitIdOptions::NOHANG) {
             Ok(Some(_)) => {}

@@ -90,13 +90,15 @@ async fn look(site: &Weak<Rooms>) -> Result<bool> {
 /// Takes the plugins into service again that other processes have applied or removed, and those
 /// whose folder was gone and is back, until the site is dropped or closed.
 pub(super) async fn refresh(site: Weak<Rooms>, mut reapplied: watch::Receiver<u64>) {
+    // A folder that is back and does not fit is not tried again each second.
+    let mut looks_for_folders = true;
     loop {
         match timeout(FOLDERS, reapplied.changed()).await {
-            Ok(Ok(())) => {}
+            Ok(Ok(())) => looks_for_folders = true,
             Ok(Err(_)) => return,
             Err(_) => match site.upgrade().map(Cms) {
                 None => return,
-                Some(cms) if cms.has_lost_folder_again() => {}
+                Some(cms) if looks_for_folders && cms.has_lost_folder_again() => {}
                 Some(_) => continue,
             },
         }
@@ -111,6 +113,7 @@ pub(super) async fn refresh(site: Weak<Rooms>, mut reapplied: watch::Receiver<u6
                     let what = "plugins that another process applied do not fit this program; \
                                 those before stay in service";
                     tracing::warn!(%error, "{what}");
+                    looks_for_folders = false;
                     break;
                 }
                 Err(error) => {

@@ -1,6 +1,8 @@
 //! Plugins of a running site: what applying them would change, applying and removing them, and
 //! noticing that another process did.
 
+use std::sync::Arc;
+
 use tracing::Instrument as _;
 
 use super::{
@@ -86,7 +88,10 @@ impl Cms {
                 Ok(manifest) => {
                     self.compare(manifest, (&registered, &beside.names), &mut difference).await?;
                     let exposed = installed.get(&found.id).map(|before| before.exposed(manifest));
-                    difference.problems.extend(exposed.unwrap_or_default());
+                    let mut exposed = exposed.unwrap_or_default();
+                    let known = &mut difference.problems;
+                    exposed.retain(|one| known.iter().all(|other| other.pointer != one.pointer));
+                    known.append(&mut exposed);
                     let problems = ambiguous.get(&found.id).cloned().unwrap_or_default();
                     difference.problems.extend(problems);
                     difference.problems = found.located(difference.problems);
@@ -216,13 +221,18 @@ impl Cms {
             let detail = format!("No plugin {id:?} owns a name.");
             return Err(Error::new(Code::NotFound, detail));
         }
-        let manifest = self.plugins().manifest(id);
-        if manifest.is_none() && installed::comes_back(change, id).await? {
-            let detail = format!(
-                "{id} is out of service and may come back: `cms plugins remove {id}` takes it out \
-                 for good. Nothing was changed."
-            );
-            return Err(Error::new(Code::Conflict, detail));
+        let mut manifest = self.plugins().manifest(id);
+        if let Some(recorded) = installed::recorded(change, id).await? {
+            // What this process knows may be older.
+            let readable = recorded.manifest().filter(|_| manifest.is_some());
+            let Some(readable) = readable else {
+                let detail = format!(
+                    "{id} is out of service and may come back: `cms plugins remove {id}` takes it \
+                     out for good. Nothing was changed."
+                );
+                return Err(Error::new(Code::Conflict, detail));
+            };
+            manifest = Some(Arc::new(readable));
         }
         let free = names.beside(id, manifest.as_deref());
         names::release(change, id, &free).await?;

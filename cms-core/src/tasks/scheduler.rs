@@ -127,7 +127,10 @@ impl Scheduler {
         loop {
             let claimed = tokio::select! {
                 claimed = self.claim() => claimed,
-                () = jobs::stopped(stop.clone(), PATIENCE) => break,
+                // The database does not answer: no run can write down how it ended.
+                () = jobs::stopped(stop.clone(), STOP_TIMEOUT) => {
+                    return self.finish(Duration::ZERO).await;
+                }
             };
             let pause = match claimed {
                 Ok(_) => LOOK,
@@ -142,13 +145,13 @@ impl Scheduler {
                 () = jobs::stopped(stop.clone(), Duration::ZERO) => break,
             }
         }
-        self.finish().await;
+        self.finish(GRACE).await;
     }
 
     /// Waits for the runs under way, stops those that are left, and gives up on ends that nobody
     /// can write down: their leases make the tasks due again.
-    async fn finish(&mut self) {
-        if self.ended(GRACE).await {
+    async fn finish(&mut self, grace: Duration) {
+        if self.ended(grace).await {
             return;
         }
         self.stop.send_replace(true);

@@ -41,8 +41,8 @@ impl Memory {
             return Ok(());
         }
         if !taken.share.grow(more) {
-            let why = "Bodies that are being worked on take all the memory they may: try again, \
-                       or send smaller ones; http.parsed_limit_bytes bounds them.";
+            let why = "Other requests take up the memory for bodies (http.parsed_limit_bytes): \
+                       try again, or send a smaller body.";
             return Err(Error::new(Code::Unavailable, why).retry_after(RETRY_AFTER_S));
         }
         taken.is_counted = true;

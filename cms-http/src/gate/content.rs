@@ -33,9 +33,13 @@ impl<B> Sent<B> {
         Self { raw, content, source: None, memory }
     }
 
-    /// What an action names.
-    pub(super) fn named(&self) -> Named {
+    /// What the body of a request names.
+    pub(super) fn named(&self, visit: &Visit) -> Named {
         let Content::Json(json) = &self.content else { return Named::default() };
+        if dry_run_reads(visit) {
+            let only_reads = json.get("dry_run") == Some(&Json::Bool(true));
+            return Named { only_reads, ..Named::default() };
+        }
         let text = |member: &str| json.get(member).and_then(Json::as_str);
         let button = text("plugin").zip(text("button_id"));
         Named {
@@ -45,6 +49,7 @@ impl<B> Sent<B> {
                 true => (CORE.to_owned(), "formfunnel_inbox_view".to_owned()),
                 false => (plugin.to_owned(), format!("{plugin}_{button}_edit")),
             }),
+            only_reads: false,
         }
     }
 
@@ -54,13 +59,14 @@ impl<B> Sent<B> {
     }
 }
 
-/// Whether the body names the table or the button whose rights count.
-pub(super) fn names_target(visit: &Visit) -> bool {
-    visit.request.path.starts_with("/api/backend/actions/") && takes_body(visit)
+/// Whether rights depend on the body: on the table or the button that it names, or on `dry_run`.
+pub(super) fn decides_rights(visit: &Visit) -> bool {
+    let names_target = visit.request.path.starts_with("/api/backend/actions/");
+    dry_run_reads(visit) || (names_target && types(visit).is_some())
 }
 
-fn takes_body(visit: &Visit) -> bool {
-    types(visit).is_some()
+fn dry_run_reads(visit: &Visit) -> bool {
+    types(visit).is_some_and(|types| types.dry_run_reads)
 }
 
 /// The types of the operation, if its method takes a body.

@@ -102,9 +102,9 @@ where
     B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
 {
     let caller = &found.caller;
-    let (sent, demand) = if content::names_target(visit) && rights::may_act(visit, caller) {
+    let (sent, demand) = if content::decides_rights(visit) && rights::may_act(visit, caller) {
         let sent = content::read(cms, kept, visit, body).await?;
-        let demand = rights::judge(cms, visit, caller, sent.named())?;
+        let demand = rights::judge(cms, visit, caller, sent.named(visit))?;
         (sent, demand)
     } else {
         let demand = rights::judge(cms, visit, caller, Named::default())?;

@@ -147,7 +147,9 @@ pub struct Publication {
     pub dry_run: bool,
 }
 
-impl Body for Publication {}
+impl Body for Publication {
+    const DRY_RUN_READS: bool = true;
+}
 
 /// A deletion.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]

@@ -87,13 +87,15 @@ async fn who_may_only_see_funnels_tries_stored_ones() {
         ("preview", json!({"funnel_id": 1})),
         ("test", json!({"id": 1})),
         ("routing_test", json!({"funnel_id": 1})),
+        ("publish", json!({"id": 1, "dry_run": true})),
     ] {
         ask(action, body).expect(200).await;
     }
     for (action, body) in [
         ("preview", json!({"definition": drawn(), "node_id": -1})),
         ("explain", json!({"condition": null})),
-        ("publish", json!({"id": 1, "dry_run": true})),
+        ("publish", json!({"id": 1, "dry_run": false})),
+        ("publish", json!({"id": 1})),
         ("save", json!({"id": 1, "dry_run": true})),
     ] {
         ask(action, body).refused(403, "permission_denied").await;

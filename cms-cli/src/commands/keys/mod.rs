@@ -217,8 +217,8 @@ async fn at(flags: &Flags, out: &Output, client: &Client, command: KeysCommand) 
 fn note_delay(out: &Output, client: &Client) {
     if out.table && !matches!(client, Client::Remote(_)) {
         out.note(
-            "A server that runs writes its counts of keys once a minute; with --url it tells them \
-             at once.",
+            "A running server saves how often keys were used once a minute; --url asks the server \
+             for the current counts.",
         );
     }
 }

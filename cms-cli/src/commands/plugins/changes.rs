@@ -47,7 +47,7 @@ A running site takes them up by itself. What would lose data is refused.")]
         /// Its id
         plugin: String,
     },
-    /// Give up names that a plugin owns and does not declare; all when it is not in service
+    /// Free names that a plugin owns but does not declare; all when it is out of service
     #[command(after_help = "Example: cms plugins release shop
 
 The next plugin that declares a table of theirs gets it with its rows.")]

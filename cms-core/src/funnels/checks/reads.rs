@@ -123,7 +123,7 @@ fn unknown_options(graph: &Graph, condition: &Json, path: &str) -> Vec<Problem> 
             }
             let meant = nearest(&value, options.iter().copied());
             let meant = meant.map(|meant| format!(": {meant:?} is one")).unwrap_or_default();
-            let message = format!("{value:?} is no option of {name:?}{meant}");
+            let message = format!("{value:?} is not an option of {name:?}{meant}");
             found.push(Problem::new("unknown_option", path, message));
         }
     }

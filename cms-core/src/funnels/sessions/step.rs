@@ -102,7 +102,7 @@ pub(super) async fn attach(
 ) -> Result<Option<FieldError>> {
     for (field, id) in files_in(step, &session.answers) {
         if !sql::attach(change, session.id, id).await? {
-            let message = "the file is gone, because no answer held it for too long: send it again";
+            let message = "the file was removed, because no answer used it in time: send it again";
             let (field, message) = (field.to_owned(), message.to_owned());
             return Ok(Some(FieldError { field, code: "unknown_upload", message }));
         }

@@ -53,7 +53,7 @@ pub(super) async fn answers(asked: &Asked, found: &mut Found) -> Result<()> {
     };
     let remedy = match error.is_damaged() {
         true => RESTORE,
-        false => "correct what the message names, then `cms doctor`",
+        false => "correct what the error names, then `cms doctor`",
     };
     found.error(format!("{place}: {}", told(error)), remedy);
     Ok(())

@@ -76,7 +76,7 @@ pub(super) fn settings_files(asked: &Asked, found: &mut Found) {
 pub(super) fn data_folder(asked: &Asked, found: &mut Found) {
     let data = &asked.settings.dirs.data;
     let problem = match fs::metadata(data) {
-        Ok(meta) if !meta.is_dir() => Some("it is no folder".to_owned()),
+        Ok(meta) if !meta.is_dir() => Some("it is not a folder".to_owned()),
         Ok(_) => access(data, Access::WRITE_OK | Access::EXEC_OK).err().map(|e| e.to_string()),
         Err(error) => Some(error.to_string()),
     };

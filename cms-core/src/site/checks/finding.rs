@@ -90,7 +90,7 @@ impl Found {
 
     /// The check itself failed.
     pub(super) fn failed(&mut self, error: &Error) {
-        let remedy = if error.is_damaged() { RESTORE } else { "correct what the message names" };
+        let remedy = if error.is_damaged() { RESTORE } else { "correct what the error names" };
         self.error(told(error), remedy);
     }
 

@@ -1,11 +1,15 @@
 //! The checks of a running site, and what they found last.
 
-use std::{collections::BTreeMap, sync::Arc, time::Duration};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::{Arc, MutexGuard, PoisonError},
+    time::Duration,
+};
 
 use arc_swap::ArcSwapOption;
-use tokio::sync::Mutex;
+use tokio::{sync::Mutex, task::JoinHandle, time::timeout};
 
-use super::{Asked, Door, Finding, Level, Opening, ask};
+use super::{Asked, Door, Finding, LIMIT, Level, Opening, ask};
 use crate::{Cms, Millis, settings::Settings};
 
 /// Whoever asks within this time after another gets the same answer.
@@ -21,6 +25,42 @@ pub(in crate::site) struct Kept {
     last: ArcSwapOption<(Millis, Vec<Finding>)>,
     /// Held while the checks run: one run at a time.
     turn: Arc<Mutex<()>>,
+    pub(super) looks: Looks,
+}
+
+/// Looks at disks that have not ended. A disk that hangs keeps one thread for each check, however
+/// often it is asked.
+#[derive(Clone, Default)]
+pub(super) struct Looks(Arc<std::sync::Mutex<BTreeSet<&'static str>>>);
+
+impl Looks {
+    fn under_way(&self) -> MutexGuard<'_, BTreeSet<&'static str>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Begins to look in a thread; None while the look before is under way.
+    pub(super) fn begin<T: Send + 'static>(
+        &self,
+        id: &'static str,
+        look: impl FnOnce() -> T + Send + 'static,
+    ) -> Option<JoinHandle<T>> {
+        if !self.under_way().insert(id) {
+            return None;
+        }
+        let ends = Ends(self.clone(), id);
+        Some(tokio::task::spawn_blocking(move || {
+            let _ends = ends;
+            look()
+        }))
+    }
+}
+
+struct Ends(Looks, &'static str);
+
+impl Drop for Ends {
+    fn drop(&mut self) {
+        self.0.under_way().remove(self.1);
+    }
 }
 
 impl Kept {
@@ -52,7 +92,7 @@ impl Cms {
                 drop(turn);
             });
             if is_first {
-                let _ = tokio::time::timeout(FIRST, asking).await;
+                let _ = timeout(FIRST, asking).await;
             }
         }
         let last = kept.last.load_full()?;
@@ -71,7 +111,11 @@ impl Cms {
         let variables =
             variables.into_iter().map(|(name, value)| (name, value.expose().to_owned()));
         let read = move || folder.map(|folder| Settings::load(&folder, variables, &[]));
-        let files = tokio::task::spawn_blocking(read).await.unwrap_or_default();
+        // Where the folder hangs, the checks of it say so.
+        let files = match self.0.kept.looks.begin("settings", read) {
+            Some(look) => timeout(LIMIT, look).await.ok().and_then(Result::ok).flatten(),
+            None => None,
+        };
         let asked = Asked { settings, files, opening: Opening::Open(self.clone()) };
         let findings = ask(Arc::new(asked), Door::Status).await;
         self.0.kept.last.store(Some(Arc::new((self.clock().now(), findings.clone()))));

@@ -99,7 +99,7 @@ pub(super) async fn listen(asked: &Asked, found: &mut Found) -> Result<()> {
     };
     let answer = tokio::time::timeout(ANSWER, is_cms(listen));
     if error.kind() == ErrorKind::AddrInUse && matches!(answer.await, Ok(Ok(true))) {
-        found.ok(format!("a cms serves at {listen}"));
+        found.ok(format!("`cms serve` already runs at {listen}"));
         return Ok(());
     }
     let remedy = match error.kind() {

@@ -43,6 +43,8 @@ pub(crate) use database::sql;
 /// How long a check may take. Longer than the database waits for a lock, so that it can say so.
 const LIMIT: Duration = Duration::from_secs(15);
 
+const STUCK: &str = "see whether the disk, the database or the network is stuck";
+
 /// What a check asks, and so who can ask it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Place {
@@ -248,12 +250,16 @@ async fn one(asked: Arc<Asked>, check: &'static Check) -> Vec<Finding> {
             Run::Quick(run) => run(&asked, &mut found),
             Run::Waiting(run) => run(&asked, &mut found).await?,
             Run::Blocking(run) => {
+                let looks = asked.cms().map(|cms| cms.0.kept.looks.clone()).unwrap_or_default();
                 let (asked, mut own) = (asked.clone(), Found::of(check.id));
                 let work = move || {
                     run(&asked, &mut own);
                     own
                 };
-                found = tokio::task::spawn_blocking(work).await.map_err(Error::internal)?;
+                match looks.begin(check.id, work) {
+                    Some(look) => found = look.await.map_err(Error::internal)?,
+                    None => found.error("the look before this one has not ended", STUCK),
+                }
             }
         }
         Ok(())
@@ -267,7 +273,7 @@ async fn one(asked: Arc<Asked>, check: &'static Check) -> Vec<Finding> {
         Ok(Err(error)) => found.failed(&error),
         Err(_) => {
             let why = format!("no answer within {} s", LIMIT.as_secs());
-            found.error(why, "see whether the disk, the database or the network is stuck");
+            found.error(why, STUCK);
         }
     }
     found.findings

@@ -71,12 +71,12 @@ fn instead(sealed: &SealedValues) -> String {
     let columns = sealed.lost - sealed.webhooks - sealed.authenticators;
     let steps = [
         (sealed.webhooks, "`cms webhooks rotate-secret ID --yes` for each webhook"),
-        (sealed.webhooks, "its headers again"),
+        (sealed.webhooks, "set its headers again"),
         (sealed.authenticators, "`cms users 2fa-reset NAME` for each user with an authenticator"),
-        (columns, "new values in password columns"),
+        (columns, "write new values into password columns"),
     ];
     let steps: Vec<_> = steps.iter().filter(|(lost, _)| *lost > 0).map(|(_, step)| *step).collect();
-    format!("; if it is lost for good, with a new one: {}", steps.join(", "))
+    format!("; if it is lost for good, set a new one, then: {}", steps.join(", "))
 }
 
 pub(super) async fn password_salt(asked: &Asked, found: &mut Found) -> Result<()> {

@@ -32,7 +32,7 @@ pub(super) async fn redis(asked: &Asked, found: &mut Found) -> Result<()> {
         Ok(None) => {}
         Ok(Some(())) if stores.is_some_and(|stores| stores.contains(&"redis_away")) => {
             found.warning(
-                "answers, and this process does not use it yet",
+                "answers, but this process does not use Redis yet",
                 "wait a second: it returns by itself",
             );
         }
@@ -237,7 +237,7 @@ pub(super) fn restarts(asked: &Asked, found: &mut Found) {
         let times = counted(usize::try_from(times).unwrap_or(usize::MAX), "time", "times");
         found.error(
             format!("Background task {task} failed and was started again {times}"),
-            "the log has the cause; a restart of `cms serve` begins to count anew",
+            "the log has the cause; restarting `cms serve` resets this count",
         );
         found.about(task);
     }

@@ -22,6 +22,8 @@ use crate::body::{Memory, Parts, Upload};
 
 /// Most parts of one form.
 const MAX_PARTS: usize = 100;
+/// Bytes of the name of a field, and of a file's name.
+const MAX_NAME: usize = 1024;
 /// Most bytes of all fields together.
 const MAX_FIELDS: usize = 1 << 20;
 /// Most bytes that come in while a part is looked for: headers, and what senders put before them.
@@ -125,7 +127,11 @@ impl Reading {
                 return Err(bad(&format!("it has more than {MAX_PARTS} parts")));
             }
             let field = part.name().ok_or_else(|| bad("a part has no name"))?.to_owned();
-            if let Some(name) = part.file_name().map(str::to_owned) {
+            let name = part.file_name().map(str::to_owned);
+            if field.len().max(name.as_ref().map_or(0, String::len)) > MAX_NAME {
+                return Err(bad(&format!("a name is longer than {MAX_NAME} bytes")));
+            }
+            if let Some(name) = name {
                 return Ok(Some(Coming { field, name, part }));
             }
             if self.pairs.iter().any(|(known, _)| *known == field) {

@@ -11,7 +11,7 @@ pub(super) fn after(mut failure: Failure, written: u64, next_line: u64, table: &
     if written > 0 {
         // Nobody knows what became of a batch that was not answered.
         let unknown = match failure.exit {
-            Exit::Unreachable => " Look first whether the row of this line is there already.",
+            Exit::Unreachable => " First check whether the row of this line was written.",
             _ => "",
         };
         failure.hint = Some(format!("the same command with --from-line {next_line}.{unknown}"));
