@@ -14,6 +14,8 @@ use serde_json::{Value as Json, json};
 use crate::cases::Case;
 
 pub const CONNECTIONS: usize = 60;
+/// How long the server takes to give the memory of one request back.
+const GIVEN_BACK: Duration = Duration::from_secs(3);
 /// How often each body is sent.
 const ROUNDS: usize = 2;
 
@@ -164,14 +166,15 @@ impl Server {
         counted.collect::<Vec<_>>().join(", ")
     }
 
-    /// What it holds when it has served this once, and its code is in memory. From here on the
-    /// peak counts.
+    /// What it holds when it has served this once, its code is in memory, and the memory of that
+    /// one request was given back. From here on the peak counts.
     pub fn settled(&self, case: &Case) -> u64 {
         let head: Vec<_> = case.head.iter().map(|(name, value)| (*name, value.as_str())).collect();
         // The first alone: pictures are made once.
         if let Some((target, body)) = case.requests.first() {
             self.send(case.verb, target, &head, body);
         }
+        std::thread::sleep(GIVEN_BACK);
         let _ = std::fs::write(format!("/proc/{}/clear_refs", self.child.id()), "5");
         self.resident_kib()
     }
