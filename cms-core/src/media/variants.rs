@@ -261,6 +261,10 @@ fn made(
     if !is_smaller(&decoder, orientation, width) {
         return Ok(None);
     }
+    // Where there is no room, the library would end the process.
+    let bytes = usize::try_from(decoder.total_bytes()).unwrap_or(usize::MAX);
+    let room = Vec::<u8>::new().try_reserve_exact(bytes);
+    room.map_err(|_| io::ErrorKind::OutOfMemory)?;
     let profile = decoder.icc_profile().ok().flatten();
     let unpacked = unless_refused(DynamicImage::from_decoder(decoder))?;
     let Some(mut picture) = unpacked else { return Ok(None) };
