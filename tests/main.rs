@@ -9,6 +9,8 @@ mod support;
 mod addresses;
 /// Codes and pictures of the second factor, judged by oathtool and zbarimg.
 mod authenticator;
+/// Backups: written under writes, damaged, hostile, restored, killed half-way.
+mod backup;
 /// Bodies, parameters and paths that are wrong: the documented error, nothing written.
 mod bad_input;
 /// Filters that a right fixes: nothing leads past them.

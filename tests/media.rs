@@ -9,7 +9,7 @@ mod bucket;
 /// Ended between two steps.
 mod crash;
 /// A full disk.
-mod full;
+pub(crate) mod full;
 /// Files that would call somebody.
 mod hostile;
 /// A real server killed in the middle.

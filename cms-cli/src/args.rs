@@ -4,10 +4,10 @@ use clap::{Parser, Subcommand};
 
 use crate::{
     commands::{
-        api, audit, auth, cache, completions, config, context, doctor, events, exit_codes, forms,
-        funnels, groups, inbox, init, items, keys, limits, login, mail, media, migrate, origins,
-        pages, plugins, process_webhooks, queue, serve, status, tables, tasks, theme, users,
-        webhooks, widgets,
+        api, audit, auth, cache, completions, config, context, db, doctor, events, exit_codes,
+        forms, funnels, groups, inbox, init, items, keys, limits, login, mail, media, migrate,
+        origins, pages, plugins, process_webhooks, queue, serve, status, tables, tasks, theme,
+        users, webhooks, widgets,
     },
     flags::Flags,
 };
@@ -40,6 +40,7 @@ impl Command {
             | Self::Context(_)
             | Self::Config(_)
             | Self::Migrate(_)
+            | Self::Db(_)
             | Self::Doctor(_)
             | Self::Version
             | Self::Completions(_)
@@ -161,6 +162,9 @@ pub(crate) enum Command {
     /// The schema of the database
     #[command(subcommand)]
     Migrate(migrate::MigrateCommand),
+    /// The database and the files of the site: saved, brought back, checked
+    #[command(subcommand)]
+    Db(db::DbCommand),
     /// Run the checks of a running site: 0 all is well, 1 something is wrong
     Status(status::StatusArgs),
     /// Check a site from outside, and say how to mend it

@@ -47,10 +47,10 @@ use crate::commands::tui;
 use crate::{
     args::{Cli, Command},
     commands::{
-        api, audit, auth, cache, completions, config, context, doctor, events, exit_codes, forms,
-        funnels, groups, inbox, init, items, keys, limits, login, logout, mail, media, migrate,
-        origins, pages, plugins, process_webhooks, queue, serve, start, status, tables, tasks,
-        theme, users, version, webhooks, whoami, widgets,
+        api, audit, auth, cache, completions, config, context, db, doctor, events, exit_codes,
+        forms, funnels, groups, inbox, init, items, keys, limits, login, logout, mail, media,
+        migrate, origins, pages, plugins, process_webhooks, queue, serve, start, status, tables,
+        tasks, theme, users, version, webhooks, whoami, widgets,
     },
     log::LogFormat,
     output::{Done, Exit, Failure, Output},
@@ -164,6 +164,7 @@ async fn run(cli: Cli, out: &Output) -> Done {
         Command::Limits(command) => limits::run(flags, out, command).await,
         Command::Config(command) => config::run(flags, out, &command),
         Command::Migrate(command) => migrate::run(flags, out, &command).await,
+        Command::Db(command) => db::run(flags, out, command).await,
         Command::Status(_) => status::run(flags, out).await,
         Command::Doctor(_) => doctor::run(flags, out).await,
         #[cfg(feature = "tui")]

@@ -23,6 +23,7 @@
 //! webhooks   subscriptions to events, their deliveries and history
 //! erasure    everything that is held under an address of mail: found, and removed
 //! theme      what the build of a front end reads: variables, and class names to keep
+//! backup     a site in one file, written while it is in use, and brought back
 //! ```
 //!
 //! Start with [`Cms::open`]; every write is a [`Change`]. The REST API over it is `cms-http`.
@@ -30,8 +31,8 @@
 //! Modules stand on floors and import only from floors below: `ground`, `settings`, `db`, `events`,
 //! `change`, `base`, `access`, `outbound`, `jobs`, `fields`, `conditions`, `content`, `items`, then
 //! the rooms `audit`, `keys`, `accounts`, `traffic`, `plugins`, `scripts`, `pages`, `media`,
-//! `tasks`, `mail`, `forms`, `funnels`, `webhooks`, `erasure`, `theme`, and `site` on top. A test
-//! checks the imports.
+//! `tasks`, `mail`, `forms`, `funnels`, `webhooks`, `erasure`, `theme`, `backup`, and `site` on
+//! top. A test checks the imports.
 
 #[cfg(not(any(feature = "sqlite", feature = "postgres")))]
 compile_error!("cms-core needs a database: enable the feature `sqlite`, `postgres` or both");
@@ -39,6 +40,7 @@ compile_error!("cms-core needs a database: enable the feature `sqlite`, `postgre
 pub mod access;
 pub mod accounts;
 mod audit;
+pub mod backup;
 mod base;
 mod change;
 pub mod conditions;

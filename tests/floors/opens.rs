@@ -5,11 +5,18 @@
 use std::{fs, path::Path};
 
 /// The files that open others, and why these are never the database's.
-const OPENS: [(&str, &str); 10] = [
+const OPENS: [(&str, &str); 17] = [
+    ("backup/journal.rs", "its own file, and folders"),
+    ("backup/last.rs", "its own file"),
+    ("backup/restore.rs", "archives, and files of settings"),
+    ("backup/save.rs", "the archive, and a copy of the database that nobody else opens"),
+    ("backup/stage.rs", "files that did not exist"),
     ("db/files.rs", "keeps the database's own open"),
+    ("db/save/sqlite.rs", "copies of the database that nobody else opens"),
     ("ground/private.rs", "a file that did not exist"),
     ("media/disk.rs", "folders"),
     ("media/serve.rs", "names of media alone"),
+    ("media/store.rs", "a file that is on its way to a bucket"),
     ("outbound/local.rs", "/dev/null"),
     ("pages/widgets/icons.rs", "icons of plugins"),
     ("plugins/load.rs", "plugin.json"),

@@ -43,6 +43,7 @@ const CORE: Floors = &[
     &["webhooks"],
     &["erasure"],
     &["theme"],
+    &["backup"],
     &["site"],
 ];
 

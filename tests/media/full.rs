@@ -21,7 +21,7 @@ const MEDIA: &str = "/api/backend/media";
 const SIZE: usize = 1 << 20;
 
 /// How this machine lets a process have mounts of its own. None: it does not.
-fn apart(folder: &Path) -> Option<&'static [&'static str]> {
+pub(crate) fn apart(folder: &Path) -> Option<&'static [&'static str]> {
     let ways: [&[&str]; 2] = [&["--mount"], &["--user", "--map-root-user", "--mount"]];
     ways.into_iter().find(|way| {
         let mut command = Command::new("unshare");
@@ -32,7 +32,7 @@ fn apart(folder: &Path) -> Option<&'static [&'static str]> {
 }
 
 /// The same command with 4 MiB mounted at a folder, which nobody else sees.
-fn within(command: &Command, way: &[&str], folder: &Path) -> Command {
+pub(crate) fn within(command: &Command, way: &[&str], folder: &Path) -> Command {
     let script = "mount -t tmpfs -o size=4m tmpfs \"$0\" && exec \"$@\"";
     let mut outer = Command::new("unshare");
     outer.args(way).args(["sh", "-c", script]).arg(folder);

@@ -7,6 +7,7 @@ pub(crate) mod cache;
 pub(crate) mod completions;
 pub(crate) mod config;
 pub(crate) mod context;
+pub(crate) mod db;
 pub(crate) mod doctor;
 pub(crate) mod events;
 pub(crate) mod exit_codes;

@@ -87,7 +87,7 @@ impl Progress {
 
 fn bar(total: Option<u64>) -> ProgressBar {
     let (bar, template) = match total {
-        Some(total) => (ProgressBar::new(total), "{bar:30} {percent:>3} %  {msg}"),
+        Some(total) => (ProgressBar::new(total), "{bar:30} {percent:>3} %  {msg}, {eta} left"),
         None => (ProgressBar::new_spinner(), "{spinner} {msg}"),
     };
     let style =

@@ -14,10 +14,20 @@ use crate::{
 };
 
 /// `plugins new` writes files that are a plugin only when they are applied.
-const MAY_CHANGE: [&str; 5] = ["init", "migrate up", "plugins apply", "plugins new", "serve"];
+const MAY_CHANGE: [&str; 8] = [
+    "db backup",
+    "db restore",
+    "db shrink",
+    "init",
+    "migrate up",
+    "plugins apply",
+    "plugins new",
+    "serve",
+];
 
-/// Commands that show plugins whose tables are not up to date.
-const SHOW_PLUGINS: [&str; 4] = ["migrate status", "plugins diff", "plugins list", "plugins show"];
+/// Commands that need no tables of plugins, or show plugins whose tables are not up to date.
+const SHOW_PLUGINS: [&str; 5] =
+    ["db check", "migrate status", "plugins diff", "plugins list", "plugins show"];
 
 /// Commands that open no database, or whose answer is its state.
 const OPEN_NOTHING: &[&str] = &[

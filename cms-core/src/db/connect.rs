@@ -60,16 +60,36 @@ async fn postgres(
     idle_in_transaction_s: u64,
     epochs: &Arc<super::Epochs>,
 ) -> Result<super::server::Server> {
-    use std::{io, str::FromStr};
+    use std::io;
 
-    use sqlx::{ConnectOptions, Connection, postgres::PgConnectOptions};
-    let unreachable = |cause: sqlx::Error| {
-        Error::new(
-            crate::Code::Unavailable,
-            "PostgreSQL cannot be reached: check database_url or db_host, db_user, db_pw, db_db.",
-        )
-        .caused_by(cause)
-    };
+    use sqlx::{ConnectOptions, Connection};
+    let options = options(url, idle_in_transaction_s)?;
+    // The pool would ask a server that refuses again and again, and then tell of its own patience.
+    let first = tokio::time::timeout(PATIENCE, options.connect()).await;
+    let late = |_| io::Error::new(io::ErrorKind::TimedOut, "no answer within 10 s");
+    let first = first.map_err(late).map_err(|e| unreachable(e.into()))?.map_err(unreachable)?;
+    first.close().await.map_err(unreachable)?;
+    Ok(super::server::Server::new(options, PATIENCE, epochs))
+}
+
+#[cfg(feature = "postgres")]
+pub(super) fn unreachable(cause: sqlx::Error) -> Error {
+    Error::new(
+        crate::Code::Unavailable,
+        "PostgreSQL cannot be reached: check database_url or db_host, db_user, db_pw, db_db.",
+    )
+    .caused_by(cause)
+}
+
+/// How every connection is opened.
+#[cfg(feature = "postgres")]
+pub(super) fn options(
+    url: &str,
+    idle_in_transaction_s: u64,
+) -> Result<sqlx::postgres::PgConnectOptions> {
+    use std::str::FromStr as _;
+
+    use sqlx::{ConnectOptions, postgres::PgConnectOptions};
     // The text of times and numbers must not depend on the server's configuration.
     let options = PgConnectOptions::from_str(url)
         .map_err(unreachable)?
@@ -87,14 +107,8 @@ async fn postgres(
         .statement_cache_capacity(200)
         .disable_statement_logging();
     // Unless the address gives another.
-    let options = match options.get_application_name() {
+    Ok(match options.get_application_name() {
         None => options.application_name("cms"),
         Some(_) => options,
-    };
-    // The pool would ask a server that refuses again and again, and then tell of its own patience.
-    let first = tokio::time::timeout(PATIENCE, options.connect()).await;
-    let late = |_| io::Error::new(io::ErrorKind::TimedOut, "no answer within 10 s");
-    let first = first.map_err(late).map_err(|e| unreachable(e.into()))?.map_err(unreachable)?;
-    first.close().await.map_err(unreachable)?;
-    Ok(super::server::Server::new(options, PATIENCE, epochs))
+    })
 }

@@ -13,6 +13,9 @@ use crate::{Clock, Error, Result, db::args, ground::crypto};
 pub(crate) mod sql {
     crate::db::statements! {
         APPLIED = "select version, name, checksum from cms_migrations order by version";
+        /// When the site was made.
+        FIRST = "select min(applied_at) from cms_migrations";
+        NEWEST = "select coalesce(max(version), 0) from cms_migrations";
         RECORD = "insert into cms_migrations (version, name, checksum, applied_at) values ($1, \
                   $2, $3, $4)";
     }

@@ -18,6 +18,7 @@ pub(crate) mod migrate;
 mod reach;
 pub(crate) mod ready;
 mod record;
+pub(crate) mod save;
 mod schema;
 #[cfg_attr(not(feature = "postgres"), path = "no_server.rs")]
 mod server;

@@ -66,7 +66,7 @@ fn unreachable(path: &Path, cause: sqlx::Error) -> Error {
     Error::new(Code::Unavailable, what).caused_by(cause)
 }
 
-fn options(path: &Path) -> SqliteConnectOptions {
+pub(super) fn options(path: &Path) -> SqliteConnectOptions {
     SqliteConnectOptions::new()
         .filename(path)
         .foreign_keys(true)
@@ -127,7 +127,9 @@ pub(super) async fn open(path: &Path, synchronous: Synchronous) -> Result<(Sqlit
 
 /// Retries, because switching a new file to WAL fails at once, without the busy timeout, while
 /// another process does the same.
-async fn connect(options: &SqliteConnectOptions) -> Result<SqliteConnection, sqlx::Error> {
+pub(super) async fn connect(
+    options: &SqliteConnectOptions,
+) -> Result<SqliteConnection, sqlx::Error> {
     let mut tries = 0;
     loop {
         match options.connect().await {

@@ -43,12 +43,12 @@ impl Name {
     }
 
     /// Reads the path under which a file is served.
-    pub(super) fn of_path(path: &str) -> Option<Self> {
+    pub(crate) fn of_path(path: &str) -> Option<Self> {
         let (folder, file) = path.strip_prefix("/media/")?.split_once('/')?;
         Self::read(folder, file)
     }
 
-    pub(super) fn sha256(&self) -> &str {
+    pub(crate) fn sha256(&self) -> &str {
         &self.sha256
     }
 
@@ -62,7 +62,7 @@ impl Name {
     }
 
     /// The name of its folder.
-    pub(super) fn folder(&self) -> &str {
+    pub(crate) fn folder(&self) -> &str {
         &self.sha256[..2]
     }
 
@@ -72,7 +72,7 @@ impl Name {
     }
 
     /// Where it lies in the media folder.
-    pub(super) fn place(&self) -> PathBuf {
+    pub(crate) fn place(&self) -> PathBuf {
         [self.folder(), &self.file()].iter().collect()
     }
 

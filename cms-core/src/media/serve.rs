@@ -87,10 +87,10 @@ pub(super) fn missing() -> Error {
 }
 
 /// A file with its length and time.
-pub(super) type Opened = (Content, u64, Millis);
+pub(crate) type Opened = (Content, u64, Millis);
 
 /// A plain file with its length and time; None: there is none, or it is a link.
-pub(super) fn opened(path: &Path) -> io::Result<Option<Opened>> {
+pub(crate) fn opened(path: &Path) -> io::Result<Option<Opened>> {
     let no_link = i32::try_from((OFlags::NOFOLLOW | OFlags::NONBLOCK).bits()).unwrap_or_default();
     let file = match OpenOptions::new().read(true).custom_flags(no_link).open(path) {
         Ok(file) => file,

@@ -21,6 +21,10 @@ macro_rules! shows {
 
 statements! {
     BY_CONTENT = "select id from cms_media where sha256 = $1";
+    /// The next of all, in the order of their paths.
+    AFTER = "select path, size from cms_media where path > $1 order by path limit 1000";
+    SIZE = "select size from cms_media where path = $1";
+    ALL_BYTES = "select cast(coalesce(sum(size), 0) as bigint) from cms_media";
     /// Those whose content begins so.
     WITHIN = "select path, size from cms_media where sha256 >= $1 and sha256 < $2 order by sha256";
     /// Drafts, the versions that visitors see, and those that visits go on with. Mails cannot name

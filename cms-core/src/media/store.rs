@@ -81,12 +81,72 @@ impl Store {
         if self.is_folder() { 1 } else { 8 }
     }
 
+    /// Opens what lies at a place; None: nothing.
+    async fn opened(&self, folder: &Path, place: &Path) -> Result<Option<Opened>> {
+        match self {
+            Self::Folder => {
+                let path = folder.join(place);
+                blocking(move || serve::opened(&path)).await
+            }
+            #[cfg(feature = "s3")]
+            Self::Bucket(bucket) => {
+                let _ = folder;
+                bucket.open(place).await
+            }
+        }
+    }
+
     /// Whether the store answers. A folder always does.
     pub(super) async fn reach(&self) -> Result<()> {
         match self {
             Self::Folder => Ok(()),
             #[cfg(feature = "s3")]
             Self::Bucket(bucket) => bucket.reach().await,
+        }
+    }
+}
+
+/// Stored files without the rest of a site: what a backup reads and brings back.
+pub(crate) struct Files {
+    store: Store,
+    folder: PathBuf,
+}
+
+impl Files {
+    /// Those that the settings name.
+    ///
+    /// # Errors
+    /// `validation_failed` for a bucket that this program cannot use.
+    pub(crate) fn of(settings: &Settings) -> Result<Self> {
+        Ok(Self { store: Store::of(settings)?, folder: settings.dirs.media.clone() })
+    }
+
+    /// Whether they lie on the disk of this machine.
+    pub(crate) fn is_folder(&self) -> bool {
+        self.store.is_folder()
+    }
+
+    /// Opens a file; None: there is none.
+    pub(crate) async fn open(&self, name: &Name) -> Result<Option<Opened>> {
+        self.store.opened(&self.folder, &name.place()).await
+    }
+
+    /// Adds a file that is whole, unless it is there.
+    pub(crate) async fn add(&self, from: TempPath, name: &Name) -> Result<()> {
+        match &self.store {
+            Store::Folder => {
+                let (folder, name) = (self.folder.clone(), name.clone());
+                blocking(move || match folder.join(name.place()).exists() {
+                    true => Ok(()),
+                    false => place(from, &folder, &name),
+                })
+                .await
+            }
+            #[cfg(feature = "s3")]
+            Store::Bucket(bucket) => match bucket.has(name).await? {
+                true => Ok(()),
+                false => bucket.put(File::open(&from).map_err(kept)?, name).await,
+            },
         }
     }
 }
@@ -224,14 +284,7 @@ impl Media {
 
     /// Opens what lies at a place; None: nothing.
     pub(super) async fn opened(&self, place: &Path) -> Result<Option<Opened>> {
-        match &self.0.store {
-            Store::Folder => {
-                let path = self.folder().join(place);
-                blocking(move || serve::opened(&path)).await
-            }
-            #[cfg(feature = "s3")]
-            Store::Bucket(bucket) => bucket.open(place).await,
-        }
+        self.0.store.opened(self.folder(), place).await
     }
 
     /// Whether the store answers, ahead of a change that removes a file.

@@ -16,6 +16,7 @@ use crate::{
     AuditLog, Clock, Code, Error, Random, Result, Vault,
     access::Endpoints,
     accounts::Accounts,
+    backup,
     base::{Base, Parts},
     content::Registry,
     db::{Db, Migration},
@@ -97,6 +98,7 @@ impl Builder {
     /// there is no database to look at.
     pub async fn migrations(self, apply: bool) -> Result<Vec<Migration>> {
         let database = self.settings.database().map_err(invalid)?;
+        backup::expect_none(&self.settings)?;
         let db = if apply { Db::open(&database).await? } else { Db::existing(&database).await? };
         let steps = db.migrate(&self.clock, apply).await;
         db.close().await;
@@ -151,6 +153,7 @@ impl Builder {
         let cursors = Cursors::new(keys.chain(salt).map(Secret::expose), &random)?;
         let redis = Redis::of(&settings)?;
         let database = settings.database().map_err(invalid)?;
+        backup::expect_none(&settings)?;
         let db = match opening {
             Opening::Start | Opening::Apply => Db::open(&database).await?,
             Opening::AsIs | Opening::Inspect => Db::existing(&database).await?,

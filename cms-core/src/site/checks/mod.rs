@@ -5,13 +5,14 @@
 //! finding   what a check found, and the remedy
 //! examine   asks the checks from outside, also of a site that cannot be opened
 //! kept      asks them in a running site, and keeps what they found
-//! machine, files, secrets, database, plugins, addresses, work: what the checks do
+//! machine, files, secrets, database, backup, plugins, addresses, work: what the checks do
 //! ```
 //!
 //! To add one: a line in `checks!`, and its function. docs/doctor.md lists them; `CMS_WRITE_DOCS=1`
 //! writes that list again.
 
 mod addresses;
+mod backup;
 mod database;
 mod examine;
 mod files;
@@ -190,6 +191,8 @@ checks! {
     migrations: Database Waiting database::migrations;
     /// the database's file is damaged
     database_intact: Deep Waiting database::damage;
+    /// a backup was made within the last week
+    backup: Site Waiting backup::last;
     /// the database can be written: no read-only standby, nobody who keeps it locked
     database_writable: Site Waiting database::writable;
     /// the database's clock agrees with this one

@@ -1,0 +1,87 @@
+//! `cms db backup`
+
+use std::{
+    io,
+    path::{Path, PathBuf},
+};
+
+use clap::Args;
+use cms_core::backup::{self, Saved, Saving, To};
+use serde_json::json;
+
+use super::{Heard, mebibytes};
+use crate::{
+    flags::Flags,
+    folder,
+    output::{Done, Exit, Failure, Output, counted},
+    signals::Signals,
+};
+
+#[derive(Args, Debug)]
+pub(crate) struct BackupArgs {
+    /// New file, or - for standard output
+    #[arg(value_name = "FILE|-")]
+    file: PathBuf,
+    /// Also save cms.local.toml, with the secrets of the site: keep the file like a password
+    #[arg(long)]
+    with_secrets: bool,
+    /// Restore the file beside the site, to try it, and remove that again
+    #[arg(long)]
+    verify: bool,
+}
+
+pub(super) async fn run(flags: &Flags, out: &Output, dir: &Path, args: BackupArgs) -> Done {
+    let loaded = folder::existing(dir, &[], out)?;
+    let is_stream = args.file.as_os_str() == "-";
+    let to = match is_stream {
+        true if args.verify => {
+            return Err(Failure::usage("--verify needs a file: standard output is gone"));
+        }
+        true if out.table => {
+            return Err(Failure::usage("a backup is no text for a terminal: name a file"));
+        }
+        true => To::Stream(Box::new(io::stdout())),
+        false if args.file.exists() && !flags.yes => {
+            let what = format!("{} is there already", args.file.display());
+            let hint = "another name, or the same with --yes to replace it";
+            return Err(Failure::new(Exit::Refused, what).hint(hint));
+        }
+        false => To::File(args.file.clone()),
+    };
+    let heard = Heard::new(out);
+    let how = Saving { with_secrets: args.with_secrets, verify: args.verify };
+    let mut signals = Signals::open()?;
+    let saved = tokio::select! {
+        saved = backup::save(&loaded.settings, to, how, heard.told()) => saved,
+        // What was written goes with it.
+        () = signals.next() => {
+            heard.clear();
+            return Err(Failure::silent(Exit::Interrupted));
+        }
+    };
+    heard.clear();
+    let saved = saved?;
+    for warning in &saved.warnings {
+        out.note(&format!("warning: {warning}"));
+    }
+    match is_stream {
+        // Standard output is the archive.
+        true => out.note(&sentence(&saved, "standard output")),
+        false => out.done(&json!(saved), &sentence(&saved, &args.file.display().to_string()))?,
+    }
+    if !args.with_secrets && dir.join("cms.local.toml").exists() {
+        out.note("cms.local.toml is not in it: keep its secrets elsewhere.");
+    }
+    Ok(())
+}
+
+fn sentence(saved: &Saved, file: &str) -> String {
+    let verified = if saved.verified { ", tried by restoring it" } else { "" };
+    format!(
+        "Saved {} and {} of media as of {}: {} in {file}{verified}.",
+        counted(saved.rows.unsigned_abs(), "row"),
+        counted(saved.media, "file"),
+        saved.made_at,
+        mebibytes(saved.bytes),
+    )
+}

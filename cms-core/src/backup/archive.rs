@@ -1,0 +1,239 @@
+//! Writes an archive: a tar within one frame of zstd, by a thread of its own, in memory that does
+//! not grow with what is written.
+
+use std::{
+    fs::File,
+    io::{self, Read, Write},
+};
+
+use bytes::Bytes;
+use sha2::{Digest as _, Sha256};
+use tokio::{sync::mpsc, task::JoinHandle};
+
+use super::{
+    Headway, Told,
+    manifest::{Digest, END, Entry, FIRST, FORMAT, MANIFEST, MOST, Manifest, SEAL},
+};
+use crate::{Code, Error, Result, crypto};
+
+/// Pictures and films do not get smaller, so a higher level would only take time.
+const LEVEL: i32 = 3;
+/// 2 MiB: a reader needs no more memory than that for the window.
+const WINDOW: u32 = 21;
+/// Parts that wait for the writer, each of at most [`PART`] bytes.
+const WAITING: usize = 8;
+/// Bytes of a part.
+pub(super) const PART: usize = 256 << 10;
+
+enum Piece {
+    /// An entry whose bytes follow.
+    Begin {
+        name: String,
+        size: u64,
+    },
+    Bytes(Bytes),
+    /// An entry whose bytes the writer reads by itself.
+    File {
+        name: String,
+        size: u64,
+        file: File,
+    },
+    /// Nothing more comes.
+    End(Box<Manifest>),
+}
+
+/// An archive that is being written.
+pub(super) struct Archive {
+    pieces: mpsc::Sender<Piece>,
+    writer: JoinHandle<io::Result<Manifest>>,
+}
+
+impl Archive {
+    pub(super) fn begin(out: impl Write + Send + 'static, total: u64, told: Told) -> Self {
+        let (pieces, waiting) = mpsc::channel(WAITING);
+        let work =
+            move || write(out, Waiting { pieces: waiting, rest: Bytes::new() }, total, &told);
+        Self { pieces, writer: tokio::task::spawn_blocking(work) }
+    }
+
+    async fn send(&mut self, piece: Piece) -> Result<()> {
+        if self.pieces.send(piece).await.is_ok() {
+            return Ok(());
+        }
+        // The writer has ended: it says why.
+        match (&mut self.writer).await.map_err(Error::internal)? {
+            Ok(_) => Err(Error::internal("the writer ended early")),
+            Err(error) => Err(unwritten(error)),
+        }
+    }
+
+    /// Adds a small file.
+    pub(super) async fn text(&mut self, name: &str, text: impl Into<Bytes>) -> Result<()> {
+        let text = text.into();
+        self.open(name, text.len() as u64).await?;
+        self.bytes(text).await
+    }
+
+    /// Begins an entry, whose bytes follow.
+    pub(super) async fn open(&mut self, name: &str, size: u64) -> Result<()> {
+        self.send(Piece::Begin { name: name.to_owned(), size }).await
+    }
+
+    pub(super) async fn bytes(&mut self, mut bytes: Bytes) -> Result<()> {
+        while !bytes.is_empty() {
+            let part = bytes.split_to(bytes.len().min(PART));
+            self.send(Piece::Bytes(part)).await?;
+        }
+        Ok(())
+    }
+
+    /// Adds an open file of this size.
+    pub(super) async fn file(&mut self, name: &str, size: u64, file: File) -> Result<()> {
+        self.send(Piece::File { name: name.to_owned(), size, file }).await
+    }
+
+    /// Writes the manifest and the end. What was written is on its way to the disk.
+    pub(super) async fn end(mut self, manifest: Manifest) -> Result<Manifest> {
+        self.send(Piece::End(Box::new(manifest))).await?;
+        drop(self.pieces);
+        self.writer.await.map_err(Error::internal)?.map_err(unwritten)
+    }
+}
+
+/// What kept an archive from being written.
+pub(super) fn unwritten(error: io::Error) -> Error {
+    let detail = match error.kind() {
+        io::ErrorKind::StorageFull | io::ErrorKind::FileTooLarge => {
+            "The archive cannot be written: the disk is full."
+        }
+        io::ErrorKind::BrokenPipe => "Nobody reads the archive any more.",
+        _ => "The archive cannot be written.",
+    };
+    Error::new(Code::ValidationFailed, detail).caused_by(error)
+}
+
+struct Waiting {
+    pieces: mpsc::Receiver<Piece>,
+    rest: Bytes,
+}
+
+/// The bytes of the entry that was begun.
+impl Read for Waiting {
+    fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
+        if self.rest.is_empty() {
+            match self.pieces.blocking_recv() {
+                Some(Piece::Bytes(bytes)) => self.rest = bytes,
+                _ => return Err(gone()),
+            }
+        }
+        let read = self.rest.len().min(into.len());
+        into[..read].copy_from_slice(&self.rest.split_to(read));
+        Ok(read)
+    }
+}
+
+fn gone() -> io::Error {
+    io::Error::new(io::ErrorKind::Interrupted, "the backup was broken off")
+}
+
+/// Passes bytes on, and counts and digests them.
+struct Counted<'a, R> {
+    inner: R,
+    sha: Sha256,
+    read: u64,
+    so_far: u64,
+    total: u64,
+    told: &'a Told,
+}
+
+impl<R: Read> Read for Counted<'_, R> {
+    fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
+        let read = self.inner.read(into)?;
+        self.sha.update(&into[..read]);
+        self.read += read as u64;
+        let done = self.so_far + self.read;
+        (self.told)(Headway { step: "backup", done, total: self.total.max(done) });
+        Ok(read)
+    }
+}
+
+/// Digests what is written.
+struct Sealed<W> {
+    out: W,
+    sha: Sha256,
+}
+
+impl<W: Write> Write for Sealed<W> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let written = self.out.write(bytes)?;
+        self.sha.update(&bytes[..written]);
+        Ok(written)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.out.flush()
+    }
+}
+
+fn write(out: impl Write, mut waiting: Waiting, total: u64, told: &Told) -> io::Result<Manifest> {
+    let out = Sealed { out, sha: Sha256::new() };
+    let mut zstd = zstd::Encoder::new(out, LEVEL)?;
+    zstd.include_checksum(true)?;
+    zstd.window_log(WINDOW)?;
+    let mut tar = tar::Builder::new(zstd);
+    let (mut entries, mut so_far) = (Vec::new(), 0);
+    let first = format!("{FORMAT}\n");
+    append(&mut tar, FIRST, first.len() as u64, first.as_bytes())?;
+    loop {
+        let piece = waiting.pieces.blocking_recv().ok_or_else(gone)?;
+        let (name, size, from): (_, _, Box<dyn Read + '_>) = match piece {
+            Piece::Begin { name, size } => (name, size, Box::new((&mut waiting).take(size))),
+            Piece::File { name, size, file } => (name, size, Box::new(file.take(size))),
+            Piece::Bytes(_) => return Err(io::Error::other("bytes without an entry")),
+            Piece::End(mut manifest) => {
+                manifest.entries = entries;
+                let text = serde_json::to_vec(&*manifest)?;
+                append(&mut tar, MANIFEST, text.len() as u64, &*text)?;
+                let end = format!("{}\n", crypto::sha256_hex(&text));
+                append(&mut tar, END, end.len() as u64, end.as_bytes())?;
+                let Sealed { mut out, sha } = tar.into_inner()?.finish()?;
+                out.write_all(&SEAL)?;
+                out.write_all(&sha.finalize())?;
+                out.flush()?;
+                return Ok(*manifest);
+            }
+        };
+        if entries.len() >= MOST {
+            return Err(io::Error::other(format!("an archive holds {MOST} files at most")));
+        }
+        let mut from = Counted { inner: from, sha: Sha256::new(), read: 0, so_far, total, told };
+        append(&mut tar, &name, size, &mut from)?;
+        if from.read != size {
+            let why = format!("{name} became shorter while it was read: try again");
+            return Err(io::Error::new(io::ErrorKind::UnexpectedEof, why));
+        }
+        so_far += size;
+        entries.push(Entry { name, size, sha256: Digest(from.sha.finalize().into()) });
+    }
+}
+
+/// The header of a plain file that its owner alone may read; an error for a name that is too long.
+pub(super) fn header(name: &str, size: u64) -> io::Result<tar::Header> {
+    let mut header = tar::Header::new_ustar();
+    header.set_path(name)?;
+    header.set_size(size);
+    header.set_mode(0o600);
+    header.set_entry_type(tar::EntryType::Regular);
+    header.set_cksum();
+    Ok(header)
+}
+
+fn append(
+    tar: &mut tar::Builder<impl Write>,
+    name: &str,
+    size: u64,
+    from: impl Read,
+) -> io::Result<()> {
+    // A part at a time: the copy within tar has 8 KiB.
+    tar.append(&header(name, size)?, io::BufReader::with_capacity(PART, from))
+}

@@ -1,0 +1,210 @@
+//! Whether a site is whole: its database, and the files that it names. And less room for it.
+
+use std::io::Read as _;
+
+use futures_util::StreamExt as _;
+use sha2::{Digest as _, Sha256};
+
+use super::{Headway, Told, invalid};
+use crate::{
+    Error, Result,
+    db::{Db, args, save::Reader},
+    media::{self, Content, Files, Name},
+    settings::{Database, Settings},
+};
+
+/// Problems that are told at most.
+const TOLD: usize = 1000;
+
+/// What a check has found.
+#[derive(Clone, Debug, Default, serde::Serialize)]
+pub struct Checked {
+    /// Rows of media whose file was looked at.
+    pub files: u64,
+    /// Bytes of these files.
+    pub bytes: u64,
+    /// What is wrong, one sentence each, 1000 at most.
+    pub problems: Vec<String>,
+}
+
+impl Checked {
+    fn problem(&mut self, what: String) {
+        if self.problems.len() < TOLD {
+            self.problems.push(what);
+        }
+    }
+}
+
+/// Looks for damage in the database, and for the files that its rows name; `deep` reads them and
+/// compares their content. Nothing is changed.
+///
+/// # Errors
+/// `unavailable` when the database or the store of files cannot be reached.
+pub async fn check(settings: &Settings, deep: bool, told: Told) -> Result<Checked> {
+    let mut found = Checked::default();
+    let database = settings.database().map_err(invalid)?;
+    let db = Db::existing(&database).await?;
+    let ready = db.expect_migrated().await;
+    db.close().await;
+    match ready {
+        Err(error) if error.is_damaged() => {
+            found.problem(format!("database: {error}"));
+            return Ok(found);
+        }
+        ready => ready?,
+    }
+    let mut reader = match &database {
+        #[cfg(feature = "sqlite")]
+        Database::Sqlite { path, .. } => {
+            use crate::db::save::sqlite;
+            let mut connection = sqlite::open(path).await?;
+            told(Headway::at("database"));
+            match sqlite::problems(&mut connection, true).await {
+                Ok(problems) => found.problems.extend(problems),
+                Err(error) if error.is_damaged() => found.problem(error.to_string()),
+                Err(error) => return Err(error),
+            }
+            Reader::Sqlite(connection)
+        }
+        #[cfg(feature = "postgres")]
+        Database::Postgres { url, .. } => {
+            use crate::db::save::postgres;
+            let mut connection = postgres::session(url.expose()).await?;
+            told(Headway::at("database"));
+            for rule in postgres::unproved(&mut connection).await? {
+                found.problem(format!("the rule {rule} was never compared with the rows"));
+            }
+            for (table, column) in postgres::behind(&mut connection).await? {
+                found.problem(format!(
+                    "{table}.{column}: the next number was given before, so inserts will fail"
+                ));
+            }
+            Reader::Postgres(connection)
+        }
+        #[cfg(not(all(feature = "sqlite", feature = "postgres")))]
+        _ => return Err(super::beside::missing_engine()),
+    };
+    for problem in &mut found.problems {
+        problem.insert_str(0, "database: ");
+    }
+    let looked = look_at_media(settings, &mut reader, deep, &told, &mut found).await;
+    reader.close().await;
+    looked.map(|()| found)
+}
+
+async fn look_at_media(
+    settings: &Settings,
+    reader: &mut Reader,
+    deep: bool,
+    told: &Told,
+    found: &mut Checked,
+) -> Result<()> {
+    let (files, mut after) = (Files::of(settings)?, String::new());
+    let all: Vec<(i64,)> = reader.all(media::sql::ALL_BYTES, args![]).await?;
+    let total = all.first().map_or(0, |(bytes,)| bytes.unsigned_abs());
+    loop {
+        let rows: Vec<(String, i64)> = reader.all(media::sql::AFTER, args![&*after]).await?;
+        let Some((last, _)) = rows.last() else { return Ok(()) };
+        after = last.clone();
+        for (path, size) in rows {
+            found.files += 1;
+            found.bytes += size.unsigned_abs();
+            told(Headway { step: "media", done: found.bytes, total });
+            if let Some(problem) = judged(&files, &path, size, deep).await? {
+                // One that was removed since the rows were read lost nothing.
+                let rows: Vec<(i64,)> = reader.all(media::sql::SIZE, args![&path]).await?;
+                if !rows.is_empty() {
+                    found.problem(format!("media: {path} {problem}"));
+                }
+            }
+        }
+    }
+}
+
+async fn judged(files: &Files, path: &str, size: i64, deep: bool) -> Result<Option<String>> {
+    let Some(name) = Name::of_path(path) else {
+        return Ok(Some("is the path of no file".to_owned()));
+    };
+    let Some((content, length, _)) = files.open(&name).await? else {
+        return Ok(Some("is missing".to_owned()));
+    };
+    if i64::try_from(length) != Ok(size) {
+        return Ok(Some(format!("has {length} bytes, its row says {size}")));
+    }
+    if deep && digest(content, length).await? != name.sha256() {
+        return Ok(Some("has another content than its name says".to_owned()));
+    }
+    Ok(None)
+}
+
+async fn digest(content: Content, length: u64) -> Result<String> {
+    let sha = match content {
+        Content::File(mut file) => {
+            let read = move || {
+                let (mut sha, mut part) = (Sha256::new(), vec![0; super::archive::PART]);
+                loop {
+                    match file.read(&mut part)? {
+                        0 => return Ok::<_, std::io::Error>(sha),
+                        n => sha.update(&part[..n]),
+                    }
+                }
+            };
+            let sha = tokio::task::spawn_blocking(read).await.map_err(Error::internal)?;
+            sha.map_err(Error::internal)?
+        }
+        Content::Remote(read) => {
+            let (mut sha, mut parts) = (Sha256::new(), read(0, length));
+            while let Some(part) = parts.next().await {
+                sha.update(&part?);
+            }
+            sha
+        }
+    };
+    Ok(data_encoding::HEXLOWER.encode(&sha.finalize()))
+}
+
+/// Gives the room of removed rows back to the system. Returns the bytes of the database before and
+/// after. Writers wait meanwhile on SQLite.
+///
+/// # Errors
+/// `unavailable` when the database cannot be reached, or its disk has no room for a copy.
+pub async fn shrink(settings: &Settings) -> Result<(u64, u64)> {
+    let database = settings.database().map_err(invalid)?;
+    match &database {
+        #[cfg(feature = "sqlite")]
+        Database::Sqlite { path, .. } => {
+            use crate::db::save::sqlite;
+            let db = Db::existing(&database).await?;
+            let before = sqlite::bytes(path);
+            let shrunk = match db.expect_migrated().await {
+                Ok(()) => db.scrub(true).await.map(drop),
+                Err(error) => Err(error),
+            };
+            db.close().await;
+            shrunk.map(|()| (before, sqlite::bytes(path)))
+        }
+        #[cfg(feature = "postgres")]
+        Database::Postgres { url, .. } => {
+            use crate::db::{dialect::quote, save::postgres};
+            let db = Db::existing(&database).await?;
+            let ready = db.expect_migrated().await;
+            db.close().await;
+            ready?;
+            let mut connection = postgres::session(url.expose()).await?;
+            let shrunk = async {
+                let before = postgres::bytes(&mut connection).await?;
+                for table in postgres::tables(&mut connection).await? {
+                    let vacuum = format!("vacuum (analyze) {}", quote(&table.name));
+                    postgres::run(&mut connection, vacuum).await?;
+                }
+                let after = postgres::bytes(&mut connection).await?;
+                Ok((before.unsigned_abs(), after.unsigned_abs()))
+            };
+            let shrunk = shrunk.await;
+            postgres::close(connection).await;
+            shrunk
+        }
+        #[cfg(not(all(feature = "sqlite", feature = "postgres")))]
+        _ => Err(super::beside::missing_engine()),
+    }
+}

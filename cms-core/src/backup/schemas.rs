@@ -1,0 +1,76 @@
+//! The schemas of PostgreSQL that a restore exchanges.
+
+use serde::{Deserialize, Serialize};
+
+#[cfg(feature = "postgres")]
+use crate::{
+    Error, Result,
+    db::save::postgres,
+    settings::{Database, Settings},
+};
+
+/// Schemas of PostgreSQL that are exchanged.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Schemas {
+    pub(super) staged: String,
+    pub(super) place: String,
+    pub(super) kept: String,
+    /// Functions that look for tables where they were made.
+    pub(super) bound: Vec<String>,
+}
+
+#[cfg(feature = "postgres")]
+async fn session(settings: &Settings) -> Result<Option<sqlx::PgConnection>> {
+    match settings.database().map_err(super::invalid)? {
+        Database::Postgres { url, .. } => postgres::session(url.expose()).await.map(Some),
+        Database::Sqlite { .. } => Ok(None),
+    }
+}
+
+/// Removes a schema with all that is in it.
+#[cfg(feature = "postgres")]
+pub(super) async fn drop_schema(settings: &Settings, name: &str) -> Result<()> {
+    let Some(mut connection) = session(settings).await? else { return Ok(()) };
+    let name = crate::db::dialect::quote(name);
+    let dropped = postgres::run(&mut connection, format!("drop schema if exists {name} cascade"));
+    let dropped = dropped.await;
+    postgres::close(connection).await;
+    dropped
+}
+
+/// Moves what is in the place into the schema `kept`, and what is staged into the place, in one
+/// transaction. Tables move, not schemas: extensions stay where they are. Returns whether anything
+/// was replaced.
+#[cfg(feature = "postgres")]
+pub(super) async fn exchange(settings: &Settings, schemas: &Schemas) -> Result<bool> {
+    let Some(mut connection) = session(settings).await? else {
+        return Err(Error::internal("the settings name another database"));
+    };
+    let exchanged = exchange_on(&mut connection, schemas).await;
+    postgres::close(connection).await;
+    exchanged
+}
+
+#[cfg(feature = "postgres")]
+async fn exchange_on(connection: &mut sqlx::PgConnection, schemas: &Schemas) -> Result<bool> {
+    use crate::db::dialect::quote;
+    let Schemas { staged, place, kept, bound } = schemas;
+    if !postgres::has_schema(connection, staged).await? {
+        // It was done before.
+        return postgres::has_schema(connection, kept).await;
+    }
+    postgres::run(connection, "begin").await?;
+    let old = postgres::moves(connection, place, kept).await?;
+    if !old.is_empty() {
+        postgres::run(connection, format!("create schema {}", quote(kept))).await?;
+        postgres::run(connection, old.join("; ")).await?;
+    }
+    let new = postgres::moves(connection, staged, place).await?;
+    postgres::run(connection, new.join("; ")).await?;
+    for function in bound {
+        let here = format!("alter {function} set search_path from current");
+        postgres::run(connection, here).await?;
+    }
+    postgres::run(connection, format!("drop schema {}; commit", quote(staged))).await?;
+    Ok(!old.is_empty())
+}

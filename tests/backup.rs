@@ -1,0 +1,269 @@
+//! Backups: written while others write, restored elsewhere, and the command line around them.
+
+/// Archives that are damaged, or made by strangers.
+mod hostile;
+/// A restore that is killed at each of its steps.
+mod killed;
+/// Large files take no memory, and a full disk no site.
+mod limits;
+
+use std::{
+    fs,
+    path::{Path, PathBuf},
+    sync::{
+        Arc,
+        atomic::{AtomicBool, AtomicI64, Ordering},
+    },
+    time::{Duration, Instant},
+};
+
+use cms_core::{
+    Actor, Cms, Code,
+    backup::{self, Restored, Saving, To, Told},
+    items::Query,
+    settings::Settings,
+};
+use serde_json::{Value as Json, json};
+
+use crate::support::{
+    Site, TestDatabase,
+    media::{files_below, png},
+    process::{self, Served},
+};
+
+fn nobody() -> Told {
+    Arc::new(|_| {})
+}
+
+async fn save(settings: &Settings, path: &Path) -> cms_core::Result<backup::Saved> {
+    backup::save(settings, To::File(path.to_owned()), Saving::default(), nobody()).await
+}
+
+async fn restore(settings: &Settings, path: &Path, yes: bool) -> cms_core::Result<Restored> {
+    let judged = backup::judge(path, settings, nobody()).await?;
+    judged.restore(settings, yes, nobody()).await
+}
+
+async fn write(cms: &Cms, name: &str) {
+    let mut change = cms.change(Actor::Operator).await.unwrap();
+    let body = json!({"name": name, "value": "x\ty\\n\n", "public": true});
+    cms.items().create(&mut change, "settings", body.as_object().unwrap()).await.unwrap();
+    change.commit().await.unwrap();
+}
+
+/// The names that [`write`] has written.
+async fn written(cms: &Cms) -> Vec<String> {
+    let query = Query { sort: vec![("name".to_owned(), false)], limit: 200, ..Query::default() };
+    let list = cms.items().list("settings", &query).await.unwrap();
+    let records: Json = serde_json::from_str(&format!("[{}]", list.records)).unwrap();
+    let records = records.as_array().unwrap().iter();
+    records.map(|record| record["name"].as_str().unwrap().to_owned()).collect()
+}
+
+/// A site with two settings, two pictures and a plugin.
+async fn site() -> Site {
+    let site = Site::open().await;
+    write(&site.cms, "a").await;
+    write(&site.cms, "b").await;
+    for seed in [1, 2] {
+        site.upload("a.png", &png(8, 5, seed)).await;
+    }
+    let plugin = site.cms.settings().dirs.plugins.join("hello");
+    fs::create_dir_all(&plugin).unwrap();
+    fs::write(plugin.join("plugin.json"), r#"{"id": "hello"}"#).unwrap();
+    site
+}
+
+/// Closes a site, and lets go of it: nobody has its database open.
+async fn closed(site: Site) -> TestDatabase {
+    site.cms.close().await;
+    site.database
+}
+
+/// A saved site, which is closed; its archive lies in its folder.
+async fn saved() -> (TestDatabase, PathBuf) {
+    let site = site().await;
+    let path = site.database.folder.path().join("site.cms");
+    save(site.cms.settings(), &path).await.unwrap();
+    (closed(site).await, path)
+}
+
+#[tokio::test]
+async fn a_site_comes_back_whole_in_another_place() {
+    let (old, archive) = saved().await;
+    let new = TestDatabase::new().await;
+    let settings = new.settings();
+    let restored = restore(&settings, &archive, false).await.unwrap();
+    assert_eq!((restored.media, restored.kept.len()), (2, 0), "{restored:?}");
+    assert_eq!(restored.warnings, Vec::<String>::new());
+    for table in ["cms_settings", "cms_media", "cms_audit", "cms_events", "cms_groups"] {
+        assert_eq!(old.dump(table).await, new.dump(table).await, "{table}");
+    }
+    for folder in ["media", "plugins"] {
+        let files = |of: &TestDatabase| files_below(&of.folder.path().join(folder));
+        assert_eq!(files(&old), files(&new));
+    }
+    let checked = backup::check(&settings, true, nobody()).await.unwrap();
+    assert_eq!((checked.files, checked.problems.len()), (2, 0), "{checked:?}");
+    let cms = Cms::open(settings.clone()).await.unwrap();
+    assert_eq!(written(&cms).await, ["a", "b"]);
+    // Numbers go on, triggers work.
+    write(&cms, "c").await;
+    assert_eq!(written(&cms).await, ["a", "b", "c"]);
+    cms.close().await;
+    // Once more, from the copy.
+    let again = new.folder.path().join("again.cms");
+    let how = Saving { verify: true, ..Saving::default() };
+    let saved = backup::save(&settings, To::File(again), how, nobody()).await.unwrap();
+    assert!(saved.verified);
+    assert_eq!(backup::last(&settings).unwrap().made_at, saved.made_at);
+    assert_eq!(left_beside(&new), Vec::<String>::new());
+}
+
+/// What a backup or a restore should have removed.
+fn left_beside(database: &TestDatabase) -> Vec<String> {
+    let of_ours = |name: &String| {
+        [".backup-", ".partial", ".restoring", "restore.json"].iter().any(|end| name.contains(end))
+    };
+    let mut left: Vec<_> =
+        files_below(database.folder.path()).into_iter().filter(of_ours).collect();
+    left.sort();
+    left
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_was_acknowledged_before_is_in_it_while_others_write() {
+    let site = Site::open().await;
+    let (stop, count) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicI64::new(0)));
+    let writers: Vec<_> = (0..4)
+        .map(|writer| {
+            let (cms, stop, count) = (site.cms.clone(), stop.clone(), count.clone());
+            tokio::spawn(async move {
+                let (mut n, mut longest) = (0, Duration::ZERO);
+                while !stop.load(Ordering::SeqCst) {
+                    let began = Instant::now();
+                    write(&cms, &format!("w{writer}-{n}")).await;
+                    longest = longest.max(began.elapsed());
+                    count.fetch_add(1, Ordering::SeqCst);
+                    n += 1;
+                }
+                longest
+            })
+        })
+        .collect();
+    tokio::time::sleep(Duration::from_millis(300)).await;
+    let archive = site.database.folder.path().join("site.cms");
+    let before = count.load(Ordering::SeqCst);
+    save(site.cms.settings(), &archive).await.unwrap();
+    let after = count.load(Ordering::SeqCst);
+    stop.store(true, Ordering::SeqCst);
+    let mut longest = Duration::ZERO;
+    for writer in writers {
+        longest = longest.max(writer.await.unwrap());
+    }
+    site.cms.close().await;
+    println!("{before} writes before, {} meanwhile; longest {longest:?}", after - before);
+    let new = TestDatabase::new().await;
+    restore(&new.settings(), &archive, false).await.unwrap();
+    let checked = backup::check(&new.settings(), true, nobody()).await.unwrap();
+    assert_eq!(checked.problems, Vec::<String>::new());
+    let kept = new.count("select count(*) from cms_settings").await;
+    // Those that were written when the archive was made may be in it.
+    assert!(kept >= before && kept <= after + 4, "{before} {kept} {after}");
+    let gaps = "select count(*) from cms_settings s where s.name like 'w0-%' and s.name <> 'w0-0' \
+                and not exists (select 1 from cms_settings p where p.name = 'w0-' || \
+                cast(cast(substr(s.name, 4) as integer) - 1 as text))";
+    assert_eq!(new.count(gaps).await, 0, "one moment: none without the one before");
+}
+
+#[tokio::test]
+async fn a_site_that_is_not_empty_or_in_use_stays_as_it_is() {
+    let (_old, archive) = saved().await;
+    let site = Site::open().await;
+    write(&site.cms, "mine").await;
+    let settings = site.cms.settings().clone();
+    let refused = restore(&settings, &archive, false).await.unwrap_err();
+    assert_eq!(refused.code(), Code::Conflict);
+    assert!(refused.detail().contains("not empty"), "{refused}");
+    let refused = restore(&settings, &archive, true).await.unwrap_err();
+    assert_eq!(refused.code(), Code::Conflict, "{refused}");
+    assert!(refused.detail().contains("end `cms serve`"), "{refused}");
+    assert_eq!(written(&site.cms).await, ["mine"]);
+    let database = closed(site).await;
+    let restored = restore(&settings, &archive, true).await.unwrap();
+    let kept = restored.kept.join(" ");
+    assert!(kept.contains("replaced"), "{restored:?}");
+    let cms = Cms::open(settings.clone()).await.unwrap();
+    assert_eq!(written(&cms).await, ["a", "b"]);
+    cms.close().await;
+    // What was replaced can be looked at.
+    if database.is_postgres() {
+        let schema = restored.kept.iter().find_map(|kept| kept.strip_prefix("schema ")).unwrap();
+        let rows = format!("select count(*) from {schema}.cms_settings where name = 'mine'");
+        assert_eq!(database.count(&rows).await, 1);
+    } else {
+        let kept = restored.kept.iter().find(|kept| kept.ends_with("cms.db")).unwrap();
+        assert!(fs::metadata(kept).unwrap().len() > 0);
+    }
+    assert_eq!(left_beside(&database), Vec::<String>::new());
+}
+
+#[tokio::test]
+async fn a_check_names_what_is_missing_or_changed() {
+    let site = site().await;
+    let settings = site.cms.settings().clone();
+    let media = site.media_files();
+    fs::remove_file(settings.dirs.media.join(&media[0])).unwrap();
+    let other = settings.dirs.media.join(&media[1]);
+    let mut bytes = fs::read(&other).unwrap();
+    let last = bytes.len() - 1;
+    bytes[last] ^= 1;
+    fs::write(&other, bytes).unwrap();
+    let found = backup::check(&settings, false, nobody()).await.unwrap().problems;
+    assert!(found.len() == 1 && found[0].ends_with("is missing"), "{found:?}");
+    let found = backup::check(&settings, true, nobody()).await.unwrap().problems;
+    assert!(found.len() == 2 && found.iter().any(|f| f.contains("another content")), "{found:?}");
+    // A backup says so too, and goes on.
+    let archive = site.database.folder.path().join("site.cms");
+    let saved = save(&settings, &archive).await.unwrap();
+    assert_eq!(saved.warnings.len(), 2, "{saved:?}");
+    site.cms.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_command_line_saves_a_site_that_is_served() {
+    let database = TestDatabase::new().await;
+    process::run(&database, &["init"]);
+    let served = Served::start(&database, "warn");
+    let archive = database.folder.path().join("site.cms");
+    let file = archive.to_str().unwrap();
+    let saved = process::run(&database, &["--json", "db", "backup", file, "--verify"]);
+    let saved: Json = serde_json::from_str(&saved).unwrap();
+    assert_eq!(saved["data"]["verified"], true, "{saved}");
+    let code = |args: &[&str]| {
+        let output = process::output(&database, args);
+        (output.status.code(), String::from_utf8_lossy(&output.stderr).into_owned())
+    };
+    let (refused, why) = code(&["db", "backup", file]);
+    assert!(refused == Some(6) && why.contains("there already"), "{why}");
+    process::run(&database, &["db", "backup", file, "--yes"]);
+    // The same to standard output.
+    let output = process::output(&database, &["db", "backup", "-"]);
+    assert!(output.status.success());
+    let stream = database.folder.path().join("stream.cms");
+    fs::write(&stream, output.stdout).unwrap();
+    process::run(&database, &["db", "check", "--deep"]);
+    let (refused, why) = code(&["db", "restore", file]);
+    assert!(refused == Some(6) && why.contains("not empty") && why.contains("--yes"), "{why}");
+    let (refused, why) = code(&["db", "restore", file, "--yes"]);
+    assert!(refused == Some(6) && why.contains("end `cms serve`"), "{why}");
+    assert_eq!(served.terminate().0, Some(0));
+    process::run(&database, &["db", "restore", stream.to_str().unwrap(), "--yes"]);
+    process::run(&database, &["db", "check"]);
+    process::run(&database, &["db", "shrink"]);
+    assert_eq!(code(&["db", "restore", "/no/such/file"]).0, Some(5));
+    fs::write(&archive, "no archive").unwrap();
+    let (refused, why) = code(&["db", "restore", file, "--yes"]);
+    assert!(refused == Some(1) && why.contains("no backup of cms"), "{why}");
+    process::run(&database, &["db", "check"]);
+}
