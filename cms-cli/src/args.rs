@@ -7,7 +7,7 @@ use crate::{
         api, audit, auth, cache, completions, config, context, db, doctor, events, exit_codes,
         forms, funnels, groups, inbox, init, items, keys, limits, login, mail, media, migrate,
         origins, pages, plugins, process_webhooks, queue, serve, status, tables, tasks, theme,
-        users, webhooks, widgets,
+        update, users, webhooks, widgets,
     },
     flags::Flags,
 };
@@ -45,6 +45,7 @@ impl Command {
             | Self::Version
             | Self::Completions(_)
             | Self::ExitCodes
+            | Self::Update(_)
             | Self::Mail(mail::MailCommand::Sink(_))
             | Self::Webhooks(
                 webhooks::WebhooksCommand::Listen(_) | webhooks::WebhooksCommand::Verify(_),
@@ -165,6 +166,9 @@ pub(crate) enum Command {
     /// The database and the files of the site: saved, brought back, checked
     #[command(subcommand)]
     Db(db::DbCommand),
+    /// Releases of the update server: checked, applied, taken back
+    #[command(subcommand)]
+    Update(update::UpdateCommand),
     /// Run the checks of a running site: 0 all is well, 1 something is wrong
     Status(status::StatusArgs),
     /// Check a site from outside, and say how to mend it

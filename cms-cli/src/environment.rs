@@ -36,7 +36,6 @@ pub(crate) fn variables() -> impl Iterator<Item = (String, String)> {
 }
 
 /// The secrets that were taken out, for a program that needs them too.
-#[cfg(feature = "tui")]
 pub(crate) fn secrets() -> Vec<(String, settings::Secret)> {
     taken().map(|(name, value)| (name.clone(), settings::Secret::new(value.as_str()))).collect()
 }

@@ -50,7 +50,7 @@ use crate::{
         api, audit, auth, cache, completions, config, context, db, doctor, events, exit_codes,
         forms, funnels, groups, inbox, init, items, keys, limits, login, logout, mail, media,
         migrate, origins, pages, plugins, process_webhooks, queue, serve, start, status, tables,
-        tasks, theme, users, version, webhooks, whoami, widgets,
+        tasks, theme, update, users, version, webhooks, whoami, widgets,
     },
     log::LogFormat,
     output::{Done, Exit, Failure, Output},
@@ -63,8 +63,10 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 fn main() -> ExitCode {
     let mut args = std::env::args_os().skip(1);
-    if args.next().is_some_and(|first| first == folder::SCRIPT) {
-        return cms_core::scripts::launch(args);
+    match args.next() {
+        Some(first) if first == folder::SCRIPT => return cms_core::scripts::launch(args),
+        Some(first) if first == update::LAUNCH => return update::launch(args),
+        _ => {}
     }
     environment::clean();
     let cli = Cli::parse();
@@ -130,7 +132,12 @@ async fn run(cli: Cli, out: &Output) -> Done {
     }
     match command {
         Command::Init(args) => init::run(flags, out, args).await,
-        Command::Serve(args) => serve::run(flags, out, &args).await,
+        Command::Serve(args) => {
+            if let Err(failure) = update::resume(out).await {
+                tracing::warn!("an update that broke off: {}", failure.what);
+            }
+            serve::run(flags, out, &args).await
+        }
         Command::Items(command) => items::run(flags, out, command).await,
         Command::Keys(command) => keys::run(flags, out, command).await,
         Command::Webhooks(command) => webhooks::run(flags, out, command).await,
@@ -163,6 +170,7 @@ async fn run(cli: Cli, out: &Output) -> Done {
         Command::Theme(command) => theme::run(flags, out, command).await,
         Command::Limits(command) => limits::run(flags, out, command).await,
         Command::Config(command) => config::run(flags, out, &command),
+        Command::Update(command) => update::run(flags, out, command).await,
         Command::Migrate(command) => migrate::run(flags, out, &command).await,
         Command::Db(command) => db::run(flags, out, command).await,
         Command::Status(_) => status::run(flags, out).await,

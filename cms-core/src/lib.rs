@@ -24,6 +24,7 @@
 //! erasure    everything that is held under an address of mail: found, and removed
 //! theme      what the build of a front end reads: variables, and class names to keep
 //! backup     a site in one file, written while it is in use, and brought back
+//! update     what an update server offers, judged before anything of it is used
 //! ```
 //!
 //! Start with [`Cms::open`]; every write is a [`Change`]. The REST API over it is `cms-http`.
@@ -31,8 +32,8 @@
 //! Modules stand on floors and import only from floors below: `ground`, `settings`, `db`, `events`,
 //! `change`, `base`, `access`, `outbound`, `jobs`, `fields`, `conditions`, `content`, `items`, then
 //! the rooms `audit`, `keys`, `accounts`, `traffic`, `plugins`, `scripts`, `pages`, `media`,
-//! `tasks`, `mail`, `forms`, `funnels`, `webhooks`, `erasure`, `theme`, `backup`, and `site` on
-//! top. A test checks the imports.
+//! `tasks`, `mail`, `forms`, `funnels`, `webhooks`, `erasure`, `theme`, `backup`, `update`, and
+//! `site` on top. A test checks the imports.
 
 #[cfg(not(any(feature = "sqlite", feature = "postgres")))]
 compile_error!("cms-core needs a database: enable the feature `sqlite`, `postgres` or both");
@@ -66,6 +67,7 @@ mod site;
 pub mod tasks;
 pub mod theme;
 pub mod traffic;
+pub mod update;
 pub mod webhooks;
 
 pub use audit::{ActorName, AuditActor, AuditFilter, AuditLog, AuditRow};

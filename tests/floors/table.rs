@@ -44,6 +44,7 @@ const CORE: Floors = &[
     &["erasure"],
     &["theme"],
     &["backup"],
+    &["update"],
     &["site"],
 ];
 

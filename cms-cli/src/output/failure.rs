@@ -2,7 +2,11 @@
 
 use std::{fmt, io};
 
-use cms_core::{Code, settings::SettingsError};
+use cms_core::{
+    Code,
+    settings::SettingsError,
+    update::{UpdateError, UpdateFault},
+};
 use cms_http::client::ClientError;
 use serde_json::{Value as Json, json};
 
@@ -166,6 +170,20 @@ impl From<SettingsError> for Failure {
         }
         Self::new(Exit::Failed, error.to_string())
             .hint("correct the setting, then cms config validate")
+    }
+}
+
+impl From<UpdateError> for Failure {
+    fn from(error: UpdateError) -> Self {
+        let (exit, hint) = match error.fault() {
+            UpdateFault::Refused => (Exit::Refused, "tell those who make the releases"),
+            UpdateFault::Invalid => (Exit::Failed, "tell those who make the releases"),
+            UpdateFault::Unreachable => (Exit::Unreachable, "try again; --timeout waits longer"),
+            UpdateFault::NoRight => (Exit::NoRight, "cms config show --origin"),
+            UpdateFault::NotFound => (Exit::NotFound, "check update_base_url"),
+            UpdateFault::Local => (Exit::Failed, "make room, then the same again"),
+        };
+        Self::new(exit, error.to_string()).hint(hint)
     }
 }
 

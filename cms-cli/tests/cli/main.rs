@@ -29,6 +29,7 @@ mod support;
 mod tmux;
 mod tui;
 mod untouched;
+mod update;
 mod users;
 mod walk;
 mod webhooks;

@@ -3,7 +3,7 @@
 use toml::Value;
 
 /// Variables with the prefix of settings that belong to the command line or the tests.
-pub(super) const NOT_SETTINGS: [&str; 11] = [
+pub(super) const NOT_SETTINGS: [&str; 12] = [
     "CMS_API_KEY",
     "CMS_API_KEY_FILE",
     "CMS_CONTEXT",
@@ -12,6 +12,7 @@ pub(super) const NOT_SETTINGS: [&str; 11] = [
     "CMS_LOG",
     "CMS_TEST_DB",
     "CMS_TEST_REDIS",
+    "CMS_TEST_UPDATE_KILL",
     "CMS_TOKEN_FILE",
     "CMS_URL",
     "CMS_WEBHOOK_SECRET",

@@ -110,7 +110,11 @@ pub(super) fn has_scheme(url: &Option<Secret>, schemes: &[&str]) -> bool {
 }
 
 pub(super) fn is_key(key: &Secret) -> bool {
-    BASE64.decode(key.expose().trim().as_bytes()).is_ok_and(|bytes| bytes.len() == 32)
+    is_public_key(key.expose())
+}
+
+pub(super) fn is_public_key(key: &str) -> bool {
+    BASE64.decode(key.trim().as_bytes()).is_ok_and(|bytes| bytes.len() == 32)
 }
 
 #[cfg(test)]

@@ -171,6 +171,7 @@ impl Layers {
         let (key, old) = &mut self.values[index];
         let key = *key;
         let invalid = |rule: String| SettingsError::invalid(key, rule).at(|_| Some(origin.clone()));
+        let value = value.map(|value| listed(key, value));
         let Some(value) = value.filter(|value| same_type(value, &old.value)) else {
             return Err(invalid(expected(&old.value).to_owned()));
         };
@@ -179,6 +180,19 @@ impl Layers {
         self.settings = typed_settings(values)
             .map_err(|error| invalid(format!("is not accepted: {}", error.message())))?;
         Ok(())
+    }
+}
+
+/// Lists that may be written as a text while they have one member.
+const ONE_OR_MORE: [&str; 1] = ["update.public_key"];
+
+fn listed(key: &str, value: Value) -> Value {
+    match value {
+        Value::String(text) if ONE_OR_MORE.contains(&key) => {
+            let one = if text.is_empty() { Vec::new() } else { vec![text] };
+            one.into_iter().map(Value::from).collect::<Vec<_>>().into()
+        }
+        value => value,
     }
 }
 

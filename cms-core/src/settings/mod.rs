@@ -34,7 +34,7 @@ pub use origin::{Origin, Origins, Setting};
 pub use tables::{
     Cache, CacheStore, Commits, Confine, Dirs, Http, Limiter, LimiterStore, MAIL_KINDS,
     MEDIA_TYPES, Mail, MailProvider, Media, Retention, Scripts, Session, Shutdown, SmtpTls,
-    Synchronous, Webhooks,
+    Synchronous, Update, Webhooks,
 };
 
 /// Keys that belong in `cms.local.toml` and whose values are masked wherever they are shown.
@@ -122,6 +122,8 @@ pub struct Settings {
     pub session: Session,
     /// How long things are kept.
     pub retention: Retention,
+    /// Updates of the program.
+    pub update: Update,
     /// `sqlite://path` or `postgres://...`. Excludes the four `db_` keys. See
     /// [`Settings::database`].
     #[serde(deserialize_with = "unless_empty")]
@@ -141,7 +143,7 @@ pub struct Settings {
     /// `redis://` or `rediss://` address for the stores that are set to `redis`.
     #[serde(deserialize_with = "unless_empty")]
     pub redis_url: Option<Secret>,
-    /// Update server, http(s).
+    /// Update server, http(s): see [`update`](crate::update).
     #[serde(deserialize_with = "unless_empty")]
     pub update_base_url: Option<String>,
     /// User at the update server.

@@ -30,7 +30,8 @@ defaults!(
     Scripts = scripts,
     Session = session,
     Shutdown = shutdown,
-    Retention = retention
+    Retention = retention,
+    Update = update
 );
 
 /// When SQLite reports a commit (sqlite.org/pragma.html, `synchronous`). PostgreSQL has a setting
@@ -371,4 +372,12 @@ pub struct Retention {
     pub page_revisions: u64,
     /// Versions of a funnel, 10 to 10 000.
     pub funnel_versions: u64,
+}
+
+/// Updates of the program.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Update {
+    /// The keys that may sign releases, at most two, each base64 of the 32 bytes of an ed25519 key.
+    pub public_key: Vec<String>,
 }

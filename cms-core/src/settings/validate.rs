@@ -4,8 +4,8 @@ use super::{
     CacheStore, LimiterStore, MEDIA_TYPES, Secret, Settings, SettingsError,
     forms::{
         are_languages, has_scheme, is_bucket, is_chain, is_host, is_key, is_key_path,
-        is_key_prefix, is_line, is_listen, is_provider, is_safe_web, is_site, is_token, is_web,
-        none_or,
+        is_key_prefix, is_line, is_listen, is_provider, is_public_key, is_safe_web, is_site,
+        is_token, is_web, none_or,
     },
 };
 
@@ -38,7 +38,7 @@ impl Settings {
     }
 
     /// Each key with whether its rule holds, and the rule's text.
-    fn rules(&self) -> [(&'static str, bool, &'static str); 37] {
+    fn rules(&self) -> [(&'static str, bool, &'static str); 38] {
         let redis = self.redis_url.is_some();
         let need_redis = "must not be \"redis\" unless redis_url is set";
         let folder = "must name a folder";
@@ -179,8 +179,15 @@ impl Settings {
             ),
             (
                 "update_base_url",
-                none_or(&self.update_base_url, is_web),
+                none_or(&self.update_base_url, |url| is_web(url) && !url.contains(['?', '#'])),
                 "must be an http(s) address without user name; that goes into update_user",
+            ),
+            (
+                "update.public_key",
+                self.update.public_key.len() <= 2
+                    && self.update.public_key.iter().all(|key| is_public_key(key)),
+                "must be one or two ed25519 keys, each base64 of 32 bytes; docs/updates.md shows how \
+                 to make them",
             ),
             (
                 "redis_url",

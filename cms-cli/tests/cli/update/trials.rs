@@ -1,0 +1,65 @@
+//! New versions that do not start: the old one stays, or comes back, within a minute.
+
+use std::time::{Duration, Instant};
+
+use super::lab::{Lab, Server, described, zipped};
+
+fn stays(name: &str, program: &str, why: &str) {
+    let lab = Lab::new();
+    let began = Instant::now();
+    let run = lab.apply(program);
+    assert!(began.elapsed() < Duration::from_secs(60), "{name}: {:?}", began.elapsed());
+    assert_eq!(run.code, 1, "{name}: {run:?}");
+    assert!(run.err.contains(why) && run.err.contains("3.0.0 stays"), "{name}: {run:?}");
+    assert_eq!(lab.version(), "3.0.0", "{name}");
+    let left = lab.beside();
+    assert!(left.is_empty() || left == ["cms.previous"], "{name}: {left:?}");
+}
+
+#[test]
+fn a_version_that_does_not_run_is_not_used() {
+    stays("no program", "not a program", "does not run on this machine");
+    stays("fails", "#!/bin/sh\necho broken >&2\nexit 3\n", "broken");
+    stays("another version", &Lab::newer("3.0.9", ""), "holds a program of \"3.0.9\"");
+    let no_database = r#"[ "$1" = migrate ] && { echo 'no such table' >&2; exit 6; }"#;
+    stays("no database", &Lab::newer("3.1.0", no_database), "cannot use the site's database");
+    let ends = r#"[ "$1" = serve ] && { echo 'cannot listen' >&2; exit 1; }"#;
+    stays("ends at once", &Lab::newer("3.1.0", ends), "cannot listen");
+}
+
+#[test]
+fn a_version_that_dies_after_it_was_ready_is_not_used() {
+    let real = env!("CARGO_BIN_EXE_cms");
+    let dies =
+        format!("if [ \"$1\" = serve ]; then '{real}' \"$@\" & sleep 2; kill -9 $!; exit 1; fi");
+    stays("dies", &Lab::newer("3.1.0", &dies), "does not start");
+}
+
+#[test]
+fn a_version_that_is_never_ready_is_not_used() {
+    let hangs = r#"[ "$1" = serve ] && exec sleep 300"#;
+    stays("hangs", &Lab::newer("3.1.0", hangs), "not ready within 40 s");
+}
+
+#[test]
+fn a_version_that_runs_only_beside_its_place_is_taken_back() {
+    let place = r#"case "$0" in *.next) ;; *) echo 'wrong place' >&2; exit 1;; esac"#;
+    let program = Lab::newer("3.1.0", place);
+    let program = program.replacen("#!/bin/sh\n", &format!("#!/bin/sh\n{place}\n"), 1);
+    stays("place", &program, "wrong place");
+}
+
+#[test]
+fn a_version_that_changes_the_database_needs_a_backup_and_a_yes() {
+    let lab = Lab::new();
+    let pending = r#"[ "$1 $2" = "migrate status" ] &&
+        { echo '{"data":[{"version":1,"name":"a","applied":false}]}'; exit 0; }"#;
+    let archive = zipped(&[("cms", Lab::newer("3.1.0", pending).as_bytes())]);
+    let server = Server::offering(described("3.1.0", "cms-3.1.0.zip", &archive, 1), archive);
+    let run = lab.run(&server.url, &["update", "apply", "--without-backup"]).fails(6);
+    assert!(run.err.contains("changes the database (1 step)"), "{run:?}");
+    let run = lab.run(&server.url, &["update", "apply"]).fails(2);
+    assert!(run.err.contains("3.0.0 cannot use it after that"), "{run:?}");
+    assert!(run.err.contains("--yes"), "{run:?}");
+    assert_eq!((lab.version(), lab.beside()), ("3.0.0".to_owned(), Vec::new()));
+}
