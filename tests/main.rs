@@ -19,6 +19,8 @@ mod bound_filters;
 mod browser;
 /// The cache of replies to anonymous visitors: what is kept, and for whom.
 mod cache;
+/// A database copied to the other engine, while it is written to and after a kill.
+mod copy;
 /// README and docs run as printed.
 mod documents;
 /// Programs that embed a site: an axum application, and the core alone.

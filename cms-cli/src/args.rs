@@ -163,7 +163,7 @@ pub(crate) enum Command {
     /// The schema of the database
     #[command(subcommand)]
     Migrate(migrate::MigrateCommand),
-    /// The database and the files of the site: saved, brought back, checked
+    /// The database and the files of the site: saved, brought back, checked, copied
     #[command(subcommand)]
     Db(db::DbCommand),
     /// Releases of the update server: checked, applied, taken back

@@ -10,7 +10,7 @@ use std::sync::OnceLock;
 use cms_core::settings::{self, SECRET_KEYS};
 
 /// Secrets of the command line, beside those of settings.
-const SECRETS: [&str; 2] = ["CMS_API_KEY", "CMS_WEBHOOK_SECRET"];
+const SECRETS: [&str; 3] = ["CMS_API_KEY", "CMS_COPY_TO", "CMS_WEBHOOK_SECRET"];
 
 /// The secrets that were taken out.
 static TAKEN: OnceLock<Vec<(String, String)>> = OnceLock::new();

@@ -2,9 +2,10 @@
 
 use std::{collections::BTreeSet, fs, path::Path};
 
-/// What it may name: the crate and the table of migrations, the table of epochs, and the channel on
-/// which processes tell each other of commits.
-const ITS_OWN: [&str; 3] = ["cms_migrations", "cms_table_epochs", "cms_followed"];
+/// What it may name: the crate and the table of migrations, the table of epochs, the channel on
+/// which processes tell each other of commits, and the state of an unfinished copy.
+const ITS_OWN: [&str; 5] =
+    ["cms_migrations", "cms_table_epochs", "cms_followed", "cms_copy", "cms_copy_chunks"];
 
 #[test]
 fn the_database_names_no_table_of_a_room() {

@@ -15,6 +15,7 @@ const LINE_EVERY: Duration = Duration::from_secs(10);
 pub(crate) struct Progress {
     out: Output,
     bar: Option<ProgressBar>,
+    total: Option<u64>,
     started: Instant,
     told: Instant,
     rows: u64,
@@ -42,7 +43,7 @@ impl Progress {
     ) -> Self {
         let now = Instant::now();
         let bar = (std::io::stderr().is_terminal() && !out.quiet && !out.json).then(|| bar(total));
-        Self { out: out.clone(), bar, started: now, told: now, rows: 0, what, shown }
+        Self { out: out.clone(), bar, total, started: now, told: now, rows: 0, what, shown }
     }
 
     /// Reports the rows done so far, and the position within the total.
@@ -50,11 +51,13 @@ impl Progress {
         self.rows = rows;
         if let Some(bar) = &self.bar {
             bar.set_position(position);
-            bar.set_message(format!("{}, {}/s", (self.shown)(rows), self.rate()));
+            let left = self.left(position);
+            bar.set_message(format!("{}, {}/s{left}", (self.shown)(rows), self.rate()));
         } else if self.told.elapsed() >= LINE_EVERY {
             self.told = Instant::now();
             let rows = (self.shown)(rows);
-            self.out.note(&format!("{}: {rows}, {}/s", self.what, self.rate()));
+            let left = self.left(position);
+            self.out.note(&format!("{}: {rows}, {}/s{left}", self.what, self.rate()));
         }
     }
 
@@ -77,6 +80,14 @@ impl Progress {
         if let Some(bar) = &self.bar {
             bar.finish_and_clear();
         }
+    }
+
+    /// How long the rest takes, if it goes on as before.
+    fn left(&self, position: u64) -> String {
+        let rest = self.total.and_then(|total| total.checked_sub(position));
+        let (Some(rest), 1..) = (rest, position) else { return String::new() };
+        let seconds = self.started.elapsed().as_secs_f64() / position as f64 * rest as f64;
+        format!(", {seconds:.0} s left")
     }
 
     fn rate(&self) -> String {

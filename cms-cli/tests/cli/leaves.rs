@@ -251,6 +251,7 @@ pub(crate) const OTHERS: &[Call] = &[
     ("db backup", &["/no/such/folder/site.cms"], ""),
     ("db restore", &["/no/such/file"], ""),
     ("theme env", &[], ""),
+    ("db copy", &["--to", "postgres://127.0.0.1:1/nothing"], ""),
     ("theme safelist", &[], ""),
     ("update check", &[], ""),
     ("update download", &[], ""),

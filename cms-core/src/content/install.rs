@@ -120,6 +120,13 @@ pub(crate) async fn install(
     apply(change, tables, declared, exactly).await.map_err(|error| told(declared.plugin, error))
 }
 
+/// The tables that the database records for plugins, whether in service or not.
+pub(crate) async fn recorded(db: &Db) -> Result<Vec<TableDeclaration>> {
+    let rows: Vec<(String, String)> = db.all(sql::DECLARATIONS, args![]).await?;
+    let read = |(_, text): &(String, String)| serde_json::from_str(text).map_err(Error::internal);
+    rows.iter().map(read).collect()
+}
+
 /// The indexes that the tables of a plugin lack. Only reads: somebody else may be making them, and
 /// then nobody can write to SQLite.
 pub(crate) async fn lacking(

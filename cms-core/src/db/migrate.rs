@@ -24,6 +24,9 @@ pub(crate) mod sql {
                                     checksum text not null, applied_at bigint not null)";
 }
 
+/// The number of a step that stands in the target of a copy until the copy is complete.
+pub(crate) const COPYING: i64 = 1_000_000_000;
+
 /// A step of the schema, and whether this database has it.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
 pub struct Migration {
@@ -87,6 +90,11 @@ type Applied = (i64, String, String);
 
 /// The steps of this version, each with whether `applied` has it.
 fn compared(applied: &[Applied]) -> Result<Vec<Migration>> {
+    if applied.iter().any(|(version, ..)| *version == COPYING) {
+        return Err(Error::other_schema(
+            "a copy into it is not complete: go on with `cms db copy --resume`, or empty it",
+        ));
+    }
     let known = |version| cms_migrations::ALL.iter().any(|step| step.version == version);
     if let Some((version, name, _)) = applied.iter().find(|(version, ..)| !known(*version)) {
         return Err(Error::other_schema(format!(

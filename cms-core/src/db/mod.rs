@@ -26,6 +26,8 @@ mod snapshot;
 #[cfg(feature = "sqlite")]
 mod sqlite;
 mod statements;
+#[cfg(all(feature = "sqlite", feature = "postgres"))]
+pub(crate) mod transfer;
 mod tx;
 mod value;
 
@@ -55,6 +57,8 @@ pub(crate) use snapshot::Snapshot;
 pub(crate) use statements::Step;
 pub(crate) use statements::statements;
 pub use statements::{Sql, Statement};
+#[cfg(all(feature = "sqlite", feature = "postgres"))]
+pub use transfer::{Copied, CopyProgress, CopyStep, OnProgress};
 pub(crate) use tx::Tx;
 pub(crate) use value::Columns;
 pub(crate) use value::args;

@@ -7,6 +7,7 @@ pub(super) const NOT_SETTINGS: [&str; 12] = [
     "CMS_API_KEY",
     "CMS_API_KEY_FILE",
     "CMS_CONTEXT",
+    "CMS_COPY_TO",
     "CMS_DIR",
     "CMS_KEY_FILE",
     "CMS_LOG",

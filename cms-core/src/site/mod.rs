@@ -5,6 +5,8 @@ mod background;
 mod builder;
 mod building;
 mod checks;
+#[cfg(all(feature = "sqlite", feature = "postgres"))]
+mod copy;
 mod follow;
 mod loading;
 mod plugins;

@@ -1,6 +1,7 @@
-//! `cms db`: the database and the files of a site, saved, brought back, checked
+//! `cms db`: the database and the files of a site, saved, brought back, checked, copied
 
 mod backup;
+mod copy;
 mod restore;
 
 use std::{
@@ -43,6 +44,8 @@ Everything is checked before anything is replaced. End cms serve first.")]
     },
     /// Give the room of removed rows back to the system
     Shrink,
+    /// Copy every row to an empty database of the other engine: SQLite to PostgreSQL, or back
+    Copy(copy::CopyArgs),
 }
 
 pub(crate) async fn run(flags: &Flags, out: &Output, command: DbCommand) -> Done {
@@ -52,6 +55,7 @@ pub(crate) async fn run(flags: &Flags, out: &Output, command: DbCommand) -> Done
         DbCommand::Restore(args) => restore::run(flags, out, &dir, args).await,
         DbCommand::Check { deep } => check(out, &dir, deep).await,
         DbCommand::Shrink => shrink(out, &dir).await,
+        DbCommand::Copy(args) => copy::run(flags, out, args).await,
     }
 }
 

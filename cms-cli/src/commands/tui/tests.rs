@@ -27,6 +27,7 @@ const VERBS_ALONE: &[&str] = &[
     "db check",
     "db restore",
     "db shrink",
+    "db copy",
     "exit-codes",
     "forms create",
     "forms delete",

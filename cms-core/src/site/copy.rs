@@ -1,0 +1,117 @@
+//! Copies a site's database to the other engine.
+
+use std::collections::BTreeSet;
+
+use super::Cms;
+use crate::{
+    Actor, Change, Code, Error, Result,
+    content::{Declared, TableDeclaration, install},
+    db::{
+        Copied, Db, OnProgress,
+        transfer::{self, TableRules, Transfer},
+    },
+    events::Outbox,
+    settings::Database,
+};
+
+/// What the rooms say of their tables.
+const RULES: TableRules = TableRules {
+    prefix: "cms_",
+    skipped: "cms_formfunnel_search",
+    ordered: "cms_events",
+    sums: &[
+        (
+            "cms_formfunnel_counts",
+            "(select funnel_id, inbox_status, cast(sum(n) as bigint) as n from \
+             cms_formfunnel_counts group by funnel_id, inbox_status having sum(n) <> 0) t",
+        ),
+        (
+            "cms_table_epochs",
+            "(select name, 0 as backend, cast(sum(epoch) as bigint) as epoch from \
+             cms_table_epochs group by name) t",
+        ),
+    ],
+    fresh: &[
+        ("cms_migrations", "1 = 0"),
+        ("cms_content_tables", "1 = 0"),
+        ("cms_plugins", "1 = 0"),
+        ("cms_plugin_names", "1 = 0"),
+        ("cms_plugin_refusals", "1 = 0"),
+        ("cms_webhook_events", "1 = 0"),
+        ("cms_table_epochs", "1 = 0"),
+        ("cms_page_widgets", "1 = 0"),
+        ("cms_tasks", "1 = 0"),
+        ("cms_task_runs", "1 = 0"),
+        ("cms_formfunnel_window", "1 = 0"),
+        ("cms_formfunnel_salt", "1 = 0"),
+        ("cms_audit", "actor_kind <> 'system'"),
+    ],
+    // The first worker takes the work over, and when it is due stays.
+    leases: "update cms_webhook_queue set lease_until = 0 where status = 'sending'; \
+             update cms_mails set lease_until = 0 where status = 'sending'; \
+             update cms_tasks set lease_until = 0 where lease_until <> 0",
+};
+/// Stands for the plugins until their own records are copied.
+const EVERY_PLUGIN: &str = "copy";
+
+impl Cms {
+    /// Copies every row of the service and of plugins into an empty database of the other engine:
+    /// ids, waiting jobs with their times, encrypted values as they are. The site may be served
+    /// meanwhile; for the last part, seconds, nobody can write to it. Then both are compared. With
+    /// `resume` it goes on with a copy that was broken off.
+    ///
+    /// The target has the same schema and is refused by sites until the copy is complete. No worker
+    /// may run on it before the site is switched.
+    ///
+    /// # Errors
+    /// `conflict` when the target is in use, or holds an unfinished copy that is not resumed, or
+    /// when it cannot hold a value, which the error names; `validation_failed` when the two differ;
+    /// `unavailable` when one of them cannot be reached, or writers kept the source for 30 s.
+    pub async fn copy_to(
+        &self,
+        target: &Database,
+        resume: bool,
+        on_progress: OnProgress<'_>,
+    ) -> Result<Copied> {
+        let source = self.settings().database();
+        let source = source.map_err(|e| Error::new(Code::ValidationFailed, e.to_string()))?;
+        if matches!(source, Database::Sqlite { .. }) == matches!(target, Database::Sqlite { .. }) {
+            let what = "A copy goes to the other engine, from SQLite to PostgreSQL or back. Within \
+                        one engine use `cms db backup` and `cms db restore`.";
+            return Err(Error::new(Code::Conflict, what));
+        }
+        let recorded = install::recorded(self.db()).await?;
+        let content: BTreeSet<_> = recorded.iter().map(|table| table.name.clone()).collect();
+        let is_begun = transfer::judge(self.db(), target, (&content, &RULES), resume).await?;
+        let db = Db::open(target).await?;
+        let copied = async {
+            if !is_begun {
+                transfer::begin(self.db(), target).await?;
+            }
+            let is_prepared = transfer::is_prepared(target).await?;
+            if !is_prepared {
+                self.make_tables(&db, &recorded).await?;
+            }
+            let (from, to) = ((self.db(), &source), (&db, target));
+            let copy = Transfer::open(from, to, (&content, RULES), on_progress).await?;
+            copy.run(is_prepared).await
+        };
+        let copied = copied.await;
+        db.close().await;
+        copied
+    }
+
+    /// Makes the tables of the service and of plugins.
+    async fn make_tables(&self, db: &Db, recorded: &[TableDeclaration]) -> Result<()> {
+        db.migrate(self.clock(), true).await?;
+        let declared = Declared { plugin: EVERY_PLUGIN, tables: recorded, silent: true };
+        let (clock, random, outbox) = (self.clock(), self.random(), Outbox::default());
+        let mut change = Change::begin(db, clock, random, &outbox, Actor::System, true).await?;
+        let builds = install::install(&mut change, &self.tables(), declared, false).await?;
+        change.commit().await?;
+        for build in builds {
+            install::build(db, EVERY_PLUGIN, &build).await?;
+        }
+        Ok(())
+    }
+}

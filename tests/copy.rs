@@ -1,0 +1,553 @@
+//! A database copied from SQLite to PostgreSQL and back. Needs a server.
+
+use std::{
+    collections::BTreeSet,
+    process::{Command, Stdio},
+    sync::{
+        Arc, Mutex,
+        atomic::{AtomicBool, AtomicI64, Ordering},
+    },
+    time::{Duration, Instant},
+};
+
+use cms_core::{
+    Cms, Code, Error,
+    db::{Copied, CopyProgress, CopyStep},
+    settings::Database,
+};
+use serde_json::{Value as Json, json};
+
+use crate::support::{
+    Site, TestDatabase, database::server, media::png, process, receiver::Receiver, visits::leads,
+    webhooks::open,
+};
+
+/// Whether there is a server to copy to.
+fn has_server() -> bool {
+    let is_there = server().is_some();
+    if !is_there {
+        println!("skipped: CMS_TEST_DB names no PostgreSQL");
+    }
+    is_there
+}
+
+fn write_plugin(database: &TestDatabase) {
+    let columns = json!([
+        {"name": "title", "type": "text", "required": true},
+        {"name": "n", "type": "integer"},
+        {"name": "price", "type": "decimal"},
+        {"name": "weight", "type": "number"},
+        {"name": "done", "type": "boolean", "required": true, "default": false},
+        {"name": "day", "type": "date"},
+        {"name": "hour", "type": "time"},
+        {"name": "at", "type": "datetime"},
+        {"name": "more", "type": "json"},
+        {"name": "secret", "type": "password"},
+        {"name": "parent", "type": "integer", "references": "notes"},
+    ]);
+    let tables = json!([
+        {"name": "notes", "columns": columns, "indexes": [["title"], ["n", "price"]]},
+        {"name": "labels", "columns": [
+            {"name": "note", "type": "integer", "references": "notes"},
+            {"name": "label", "type": "text"},
+        ]},
+    ]);
+    let folder = database.folder.path().join("plugins/notes");
+    std::fs::create_dir_all(&folder).unwrap();
+    let manifest = json!({"id": "notes", "tables": tables}).to_string();
+    std::fs::write(folder.join("plugin.json"), manifest).unwrap();
+}
+
+/// An empty database with the plugin in its folder.
+async fn place(is_postgres: bool) -> TestDatabase {
+    let database = match is_postgres {
+        true => TestDatabase::new().await,
+        false => TestDatabase::sqlite().await,
+    };
+    write_plugin(&database);
+    database
+}
+
+fn note(number: usize) -> Json {
+    let texts = ["plain", "ü 😀 ', \" \\", "\\N", "tab\tand\nline\r\u{b}", "", "\\x00", "a\\"];
+    let text = texts[number % texts.len()];
+    let price = ["0.1", "12.50", "-0.00", "123456789012.345", "7"][number % 5];
+    let weight = [0.1, 1e-7, 1.5e300, -2.0, 0.333_333_333_333_333_3][number % 5];
+    let hour = ["00:00:00", "23:59:59.25", "09:30:00.000001"][number % 3];
+    let at = ["2026-11-21T09:30:00Z", "9999-12-31T23:59:59.999Z", "0001-01-01T00:00:00.25Z"];
+    let more = [json!(null), json!({"b": [1, "ü\n", null], "a": 0.1}), json!("x"), json!([])];
+    json!({
+        "title": format!("{text} {number}"),
+        "n": (number as i64 - 500) * 9_007_199_254_741,
+        "price": price,
+        "weight": weight,
+        "done": number.is_multiple_of(2),
+        "day": (!number.is_multiple_of(3)).then_some("2026-02-28"),
+        "hour": hour,
+        "at": at[number % 3],
+        "more": more[number % 4],
+        "secret": format!("secret {number}"),
+    })
+}
+
+async fn notes(site: &Site, count: usize) {
+    for first in (0..count).step_by(500) {
+        let rows: Vec<_> = (first..count.min(first + 500)).map(note).collect();
+        site.admin("POST /api/backend/item?table=notes").json(json!(rows)).expect(201).await;
+    }
+}
+
+async fn filled(database: TestDatabase, count: usize, hook: &str) -> Site {
+    let site = Site::on(database).settings(open).open().await;
+    notes(&site, count).await;
+    let last = count as i64;
+    for row in 1..=20 {
+        let patch = json!({"parent": last - row});
+        let line = format!("PATCH /api/backend/item?table=notes&id={row}");
+        site.admin(&line).json(patch).expect(200).await;
+    }
+    let labels: Vec<_> =
+        (1..=500.min(last - 1)).map(|n| json!({"note": n, "label": format!("l{n}")})).collect();
+    site.admin("POST /api/backend/item?table=labels").json(json!(labels)).expect(201).await;
+    // Ids that never come again: the last of one table, all of another.
+    site.admin(&format!("DELETE /api/backend/item?table=notes&id={last}")).expect(204).await;
+    site.admin("POST /api/backend/item?table=menu_items")
+        .json(json!({"menu": "m", "title": "t", "url": "/", "language_short": "en"}))
+        .expect(201)
+        .await;
+    site.admin("DELETE /api/backend/item?table=menu_items&id=1").expect(204).await;
+    let page = |id: i64, parent: Option<i64>| {
+        json!({"id": id, "parent_id": parent, "language_short": "en", "published": true,
+               "url_rewrite": format!("/p{id}"), "title": format!("Page {id}")})
+    };
+    // A child with a lower id than its parent's.
+    site.admin("POST /api/backend/item?table=pages").json(page(9, None)).expect(201).await;
+    site.admin("POST /api/backend/item?table=pages").json(page(3, Some(9))).expect(201).await;
+    site.person("ana", json!(["pages_pages_view"])).await;
+    let form = json!({"name": "contact", "fields": [{"id": "mail", "type": "email"}]});
+    site.admin("POST /api/backend/item?table=forms").json(form).expect(201).await;
+    for number in 0..20 {
+        let answers = json!({"form": "contact", "answers": {"mail": format!("a{number}@x.org")}});
+        site.ask("POST /api/form/submit").json(answers).expect(201).await;
+    }
+    let funnel = site.funnel(leads()).await;
+    for number in 0..15 {
+        let visit = site.visit(funnel.id).await;
+        visit.answers(json!({"name": format!("Ana {number}"), "mail": "a@x.org"})).await;
+        if number % 3 == 0 {
+            visit.step(None, json!({"budget": 9000})).expect(200).await;
+            visit.upload("paper", b"%PDF-1.7 x %%EOF").await;
+        }
+    }
+    for seed in 0..5 {
+        site.upload(&format!("p{seed}.png"), &png(8, 8, seed)).await;
+    }
+    site.admin("POST /api/backend/origins")
+        .json(json!({"origin": "https://app.example.org", "active": true}))
+        .expect(201)
+        .await;
+    site.webhook(hook, &["item.labels.created"]).await;
+    for number in 0..50 {
+        let label = json!({"note": 1, "label": format!("job {number}")});
+        site.admin("POST /api/backend/item?table=labels").json(label).expect(201).await;
+    }
+    site
+}
+
+fn address(database: &TestDatabase) -> Database {
+    database.settings().database().unwrap()
+}
+
+/// Copies a database that is not served.
+async fn copied(from: &TestDatabase, to: &TestDatabase, resume: bool) -> Result<Copied, Error> {
+    let mut settings = from.settings();
+    settings.migrate = false;
+    open(&mut settings);
+    let cms = Cms::open(settings).await?;
+    let copied = cms.copy_to(&address(to), resume, &|_| ()).await;
+    cms.close().await;
+    copied
+}
+
+/// Every row of SQLite as SQLite writes it, by table. Without what each database has of its own.
+async fn dumped(database: &TestDatabase) -> Vec<(String, String)> {
+    let names = database
+        .text(
+            "select group_concat(name) from (select name from sqlite_schema where type = 'table' \
+             and name not like 'cms_formfunnel_search%' and name not in ('cms_migrations', \
+             'sqlite_stat1', 'sqlite_stat4') order by name)",
+        )
+        .await;
+    let mut dump = Vec::new();
+    for name in names.split(',') {
+        let columns = database
+            .text(&format!(
+                "select group_concat('quote(' || name || ')', ' || '','' || ') from \
+                 pragma_table_info('{name}')"
+            ))
+            .await;
+        let rows = database
+            .text(&format!(
+                "select coalesce(group_concat(line, char(10)), '') from (select {columns} as line \
+                 from {name} order by 1)"
+            ))
+            .await;
+        dump.push((name.to_owned(), rows));
+    }
+    // Events are equal in their order.
+    let order = "select coalesce(group_concat(id), '') from (select id from cms_events order by \
+                 rowid)";
+    dump.push(("order of events".to_owned(), database.text(order).await));
+    dump
+}
+
+async fn are_equal(one: &TestDatabase, other: &TestDatabase) {
+    let (one, other) = (dumped(one).await, dumped(other).await);
+    let names = |dump: &[(String, String)]| dump.iter().map(|(n, _)| n.clone()).collect::<Vec<_>>();
+    assert_eq!(names(&one), names(&other));
+    for ((name, rows), (_, others)) in one.iter().zip(&other) {
+        let differ = rows.lines().zip(others.lines()).find(|(one, other)| one != other);
+        let counts = (rows.lines().count(), others.lines().count());
+        assert!(rows == others, "{name}, {counts:?}: {differ:#?}");
+    }
+}
+
+async fn next_id(site: &Site, table: &str, record: Json) -> i64 {
+    let line = format!("POST /api/backend/item?table={table}");
+    site.admin(&line).json(record).expect(201).await.data()["id"].as_i64().unwrap()
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn every_row_goes_there_and_back() {
+    if !has_server() {
+        return;
+    }
+    let (first, there, back) = (place(false).await, place(true).await, place(false).await);
+    let receiver = Receiver::start(200).await;
+    let site = filled(first, 3000, &receiver.url).await;
+    let waiting = site.statuses().await;
+    assert!(waiting.iter().any(|(status, count)| status == "pending" && *count == 50));
+    let clock = site.clock.now();
+    site.cms.close().await;
+    let first = site.database;
+    let out = copied(&first, &there, false).await.unwrap();
+    assert!(out.left_out.is_empty(), "{out:?}");
+    assert!(out.tables.contains(&("notes".to_owned(), 2999)), "{out:?}");
+    let again = copied(&there, &back, false).await.unwrap();
+    assert_eq!(out.tables, again.tables);
+    are_equal(&first, &back).await;
+
+    // Both sites go on where the first was.
+    for database in [there, back] {
+        let is_postgres = database.is_postgres();
+        let site = Site::on(database).settings(open).open().await;
+        site.clock.advance(clock - site.clock.now());
+        assert_eq!(next_id(&site, "notes", note(1)).await, 3001);
+        let item = json!({"menu": "m", "title": "t", "url": "/", "language_short": "en"});
+        assert_eq!(next_id(&site, "menu_items", item).await, 2);
+        assert_eq!(site.statuses().await, waiting);
+        let broken = json!({"note": 3000, "label": "of a note that is gone"});
+        site.admin("POST /api/backend/item?table=labels")
+            .json(broken)
+            .refused(409, "conflict")
+            .await;
+        let inbox = "GET /api/backend/formfunnel?action=submissions&limit=50";
+        let list = site.admin(inbox).expect(200).await.data();
+        assert_eq!(list.as_array().map(Vec::len), Some(15), "{list}");
+        // The jobs of one of the two run, each once.
+        if is_postgres {
+            let mut worker = site.worker();
+            for _ in 0..100 {
+                worker.step().await.unwrap();
+            }
+            let ids: BTreeSet<_> = receiver
+                .deliveries()
+                .iter()
+                .map(|delivery| delivery.headers["webhook-id"].clone())
+                .collect();
+            assert_eq!((receiver.count(), ids.len()), (50, 50));
+        }
+        site.cms.close().await;
+    }
+}
+
+#[tokio::test]
+async fn a_target_in_use_is_refused() {
+    if !has_server() {
+        return;
+    }
+    let (source, used) = (place(false).await, place(true).await);
+    let site = filled(source, 30, "https://hooks.example.org/x").await;
+    site.cms.close().await;
+    let source = site.database;
+    let other = Site::on(used).open().await;
+    other.cms.close().await;
+    let refused = copied(&source, &other.database, false).await.unwrap_err();
+    assert_eq!(refused.code(), Code::Conflict);
+    assert!(refused.detail().contains("holds rows"), "{refused}");
+    let refused = copied(&source, &place(false).await, false).await.unwrap_err();
+    assert!(refused.detail().contains("other engine"), "{refused}");
+    let fresh = place(true).await;
+    let refused = copied(&source, &fresh, true).await.unwrap_err();
+    assert!(refused.detail().contains("leave out --resume"), "{refused}");
+    // A site that nobody has used is as good as none.
+    let cms = Cms::open(fresh.settings()).await.unwrap();
+    cms.close().await;
+    copied(&source, &fresh, false).await.unwrap();
+}
+
+#[tokio::test]
+async fn values_that_the_other_engine_cannot_hold_are_named() {
+    if !has_server() {
+        return;
+    }
+    let (source, target) = (place(false).await, place(true).await);
+    let site = filled(source, 30, "https://hooks.example.org/x").await;
+    site.cms.close().await;
+    let source = site.database;
+    source
+        .run(
+            "update notes set title = 'a' || char(0) || 'b' where id = 2; \
+             update notes set title = cast(x'ff' as text) where id = 3; \
+             update notes set done = 7 where id = 4; \
+             update notes set weight = 9e999 where id = 5; \
+             update notes set at = 'yesterday' where id = 6; \
+             update notes set more = '{' where id = 7; \
+             update notes set price = 0.1234567890123456 where id = 8; \
+             update notes set day = '2026-02-30' where id = 9"
+                .to_owned(),
+        )
+        .await;
+    let refused = copied(&source, &target, false).await.unwrap_err();
+    assert_eq!(refused.code(), Code::Conflict);
+    for named in [
+        "notes, row id 2: title holds the character U+0000",
+        "notes, row id 3: title is not UTF-8 text",
+        "notes, row id 4: done is a number other than 0 and 1",
+        "notes, row id 5: weight is not a finite number",
+        "notes, row id 6: at is not an instant",
+        "notes, row id 7: more is not JSON",
+        "notes, row id 9: day is not a day",
+    ] {
+        assert!(refused.detail().contains(named), "{named}: {refused}");
+    }
+    // Nobody takes it for a site meanwhile.
+    let mut settings = target.settings();
+    let opened = Cms::open(settings.clone()).await.err().expect("refused");
+    assert!(opened.is_outdated(), "{opened:?}");
+    settings.migrate = false;
+    assert!(Cms::open(settings).await.err().expect("refused").is_outdated());
+    let again = copied(&source, &target, false).await.unwrap_err();
+    assert!(again.detail().contains("go on with --resume"), "{again}");
+    source
+        .run(
+            "update notes set title = 'x', done = 0, weight = 1, at = null, more = null, \
+                day = null where id between 2 and 9"
+                .to_owned(),
+        )
+        .await;
+    copied(&source, &target, true).await.unwrap();
+    assert_eq!(target.count("select count(*) from notes").await, 29);
+}
+
+fn cms(database: &TestDatabase, arguments: &[&str]) -> Command {
+    let mut command = process::command(database, arguments);
+    command.stdout(Stdio::piped()).stderr(Stdio::piped());
+    command
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_copy_goes_on_after_a_kill() {
+    if !has_server() {
+        return;
+    }
+    let (source, target, back) = (place(false).await, place(true).await, place(false).await);
+    process::run(&source, &["init"]);
+    process::run(&source, &["migrate", "up"]);
+    source.run(many_notes(30_000)).await;
+    let to = target.url.clone().unwrap();
+    let mut killed = 0;
+    for chunks in [1, 3] {
+        let resume: &[&str] = if chunks == 1 { &[] } else { &["--resume"] };
+        let arguments = [&["db", "copy", "--to", &to], resume].concat();
+        let mut child = cms(&source, &arguments).spawn().unwrap();
+        let began = Instant::now();
+        while began.elapsed() < Duration::from_secs(60) {
+            if child.try_wait().unwrap().is_some() {
+                break;
+            }
+            let there = "select count(*) from pg_tables where schemaname = current_schema() and \
+                         tablename = 'cms_copy_chunks'";
+            if target.count(there).await == 1
+                && target.count("select count(*) from cms_copy_chunks").await > chunks
+            {
+                child.kill().unwrap();
+                killed += 1;
+                break;
+            }
+        }
+        child.wait().unwrap();
+    }
+    assert_eq!(killed, 2, "it was killed in the middle");
+    // The source went on meanwhile.
+    source
+        .run(
+            "update notes set title = 'changed' where id = 7; delete from notes where id = 8"
+                .into(),
+        )
+        .await;
+    let printed = process::run(&source, &["db", "copy", "--to", &to, "--resume"]);
+    assert!(printed.lines().any(|line| line == "notes\t29999"), "{printed}");
+    assert_eq!(target.text("select title from notes where id = 7").await, "changed");
+    let foreign = "select count(*) from pg_constraint c join pg_class r on r.oid = c.conrelid \
+                   join pg_namespace n on n.oid = r.relnamespace where c.contype = 'f' and \
+                   n.nspname = current_schema()";
+    assert!(target.count(foreign).await > 20, "the references are back");
+    let mut settings = target.settings();
+    settings.migrate = false;
+    let cms = Cms::open(settings).await.unwrap();
+    cms.copy_to(&address(&back), false, &|_| ()).await.unwrap();
+    cms.close().await;
+    are_equal(&source, &back).await;
+}
+
+/// Statements that make so many notes.
+fn many_notes(count: usize) -> String {
+    format!(
+        "with recursive n (i) as (select 1 union all select i + 1 from n where i < {count}) \
+         insert into notes (title, n, price, weight, done, day, hour, at, more) select \
+         'Note ' || i, i, i / 8.0, i / 3.0, i % 2, '2026-11-21', '09:30:00', \
+         '2026-11-21T09:30:00.250Z', '{{\"a\":' || i || '}}' from n"
+    )
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn nothing_acknowledged_is_missing() {
+    if !has_server() {
+        return;
+    }
+    for from_postgres in [false, true] {
+        let (source, target) = (place(from_postgres).await, place(!from_postgres).await);
+        let site = filled(source, 6000, "https://hooks.example.org/x").await;
+        let stop = Arc::new(AtomicBool::new(false));
+        let acknowledged = Arc::new(Mutex::new(BTreeSet::new()));
+        let removed = Arc::new(AtomicI64::new(100));
+        let at_lock: Mutex<Option<(BTreeSet<i64>, i64)>> = Mutex::default();
+        let address = address(&target);
+        let writers = async {
+            let one = async |number: usize| {
+                while !stop.load(Ordering::SeqCst) {
+                    let line = "POST /api/backend/item?table=notes";
+                    let reply = site.admin(line).json(note(number)).send().await;
+                    if reply.status.as_u16() == 201 {
+                        let id = reply.data()["id"].as_i64().unwrap();
+                        acknowledged.lock().unwrap().insert(id);
+                    }
+                    tokio::task::yield_now().await;
+                }
+            };
+            let remover = async {
+                while !stop.load(Ordering::SeqCst) {
+                    // Rows that were copied long ago.
+                    let id = removed.load(Ordering::SeqCst) + 1;
+                    let line = format!("DELETE /api/backend/item?table=notes&id={}", id + 1000);
+                    site.admin(&line).send().await;
+                    let line = format!("PATCH /api/backend/item?table=notes&id={id}");
+                    let patch = json!({"title": "changed"});
+                    if site.admin(&line).json(patch).send().await.status.as_u16() == 200 {
+                        removed.store(id, Ordering::SeqCst);
+                    }
+                }
+            };
+            tokio::join!(one(0), one(1), one(2), remover);
+        };
+        let on_progress = |now: CopyProgress<'_>| {
+            if now.step == CopyStep::Settle {
+                let mut at_lock = at_lock.lock().unwrap();
+                at_lock.get_or_insert_with(|| {
+                    let all = acknowledged.lock().unwrap().clone();
+                    (all, removed.load(Ordering::SeqCst))
+                });
+            }
+        };
+        let copying = async {
+            let copied = site.cms.copy_to(&address, false, &on_progress).await;
+            stop.store(true, Ordering::SeqCst);
+            copied
+        };
+        let ((), copied) = tokio::join!(writers, copying);
+        let copied = copied.unwrap();
+        let (before, changed) = at_lock.into_inner().unwrap().expect("it was locked");
+        assert!(before.len() > 5, "others wrote: {}", before.len());
+        println!("{} writes before the lock, {:?} locked", before.len(), copied.read_only);
+        let mut there = BTreeSet::new();
+        for chunk in before.iter().collect::<Vec<_>>().chunks(100) {
+            let ids = chunk.iter().map(|id| id.to_string()).collect::<Vec<_>>().join(", ");
+            let count = format!("select count(*) from notes where id in ({ids})");
+            assert_eq!(target.count(&count).await, chunk.len() as i64, "{ids}");
+            there.extend(chunk.iter().map(|id| **id));
+        }
+        assert_eq!(there, before);
+        let count = "select count(*) from notes where title = 'changed'";
+        assert!(target.count(count).await >= changed - 100);
+        let gone =
+            format!("select count(*) from notes where id between 1101 and {}", changed + 1000);
+        assert_eq!(target.count(&gone).await, 0);
+        site.cms.close().await;
+    }
+}
+
+#[tokio::test]
+async fn the_command_says_what_is_wrong() {
+    let source = place(false).await;
+    process::run(&source, &["init"]);
+    for (arguments, code, said) in [
+        (&["db", "copy"][..], 2, "CMS_COPY_TO"),
+        (&["db", "copy", "--to", "mysql://x/y"][..], 2, "must begin with"),
+        (&["db", "copy", "--to", "sqlite://x.db"][..], 6, "other engine"),
+        (&["db", "copy", "--to", "postgres://x:s3cret@127.0.0.1:1/y"][..], 7, "cannot be reached"),
+    ] {
+        process::run(&source, &["migrate", "up"]);
+        let output = process::output(&source, arguments);
+        let err = String::from_utf8(output.stderr).unwrap();
+        assert_eq!(output.status.code(), Some(code), "{arguments:?}: {err}");
+        assert!(err.contains(said) && !err.contains("s3cret"), "{arguments:?}: {err}");
+    }
+}
+
+/// With CMS_TEST_COPY=100000: so many notes, and how fast they go.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_large_site_is_copied_fast() {
+    let Ok(count) = std::env::var("CMS_TEST_COPY") else { return };
+    if !has_server() {
+        return;
+    }
+    let count: usize = count.parse().unwrap();
+    let (first, there, back) = (place(false).await, place(true).await, place(false).await);
+    let receiver = Receiver::start(200).await;
+    let site = filled(first, 3000, &receiver.url).await;
+    site.cms.close().await;
+    let first = site.database;
+    first.run(many_notes(count)).await;
+    first
+        .run(format!(
+            "with recursive n (i) as (select 1 union all select i + 1 from n where i < {}) insert \
+             into cms_form_submissions (form_id, created_at, spam, summary, answers) select 1, i, \
+             0, 's' || i, '{{}}' from n",
+            count / 10
+        ))
+        .await;
+    for (from, to) in [(&first, &there), (&there, &back)] {
+        let began = Instant::now();
+        let done = copied(from, to, false).await.unwrap();
+        let rows: u64 = done.tables.iter().map(|(_, rows)| rows).sum();
+        let rate = rows as f64 / began.elapsed().as_secs_f64();
+        println!(
+            "{rows} rows in {:?}: {rate:.0} rows/s, locked {:?}, to PostgreSQL: {}",
+            began.elapsed(),
+            done.read_only,
+            to.is_postgres()
+        );
+    }
+    are_equal(&first, &back).await;
+}
