@@ -357,6 +357,7 @@ fn cms(database: &TestDatabase, arguments: &[&str]) -> Command {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+#[ignore = "takes minutes: .ci/full runs it"]
 async fn a_copy_goes_on_after_a_kill() {
     if !has_server() {
         return;
@@ -422,6 +423,7 @@ fn many_notes(count: usize) -> String {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+#[ignore = "takes minutes: .ci/full runs it"]
 async fn nothing_acknowledged_is_missing() {
     if !has_server() {
         return;

@@ -29,6 +29,7 @@ async fn refusal(bytes: &[u8], settings: &Settings) -> cms_core::Error {
 }
 
 #[tokio::test]
+#[ignore = "takes minutes: .ci/full runs it"]
 async fn a_damaged_byte_anywhere_is_found() {
     let (_old, archive) = saved().await;
     let good = fs::read(&archive).unwrap();

@@ -63,6 +63,7 @@ async fn fill(database: &TestDatabase) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+#[ignore = "takes minutes: .ci/full runs it"]
 async fn large_media_take_no_memory() {
     let database = TestDatabase::new().await;
     process::run(&database, &["init"]);

@@ -3,7 +3,7 @@
 use toml::Value;
 
 /// Variables with the prefix of settings that belong to the command line or the tests.
-pub(super) const NOT_SETTINGS: [&str; 12] = [
+pub(super) const NOT_SETTINGS: [&str; 13] = [
     "CMS_API_KEY",
     "CMS_API_KEY_FILE",
     "CMS_CONTEXT",

@@ -186,8 +186,8 @@ impl Settings {
                 "update.public_key",
                 self.update.public_key.len() <= 2
                     && self.update.public_key.iter().all(|key| is_public_key(key)),
-                "must be one or two ed25519 keys, each base64 of 32 bytes; docs/updates.md shows how \
-                 to make them",
+                "must be one or two ed25519 keys, each base64 of 32 bytes; docs/updates.md shows \
+                 how to make them",
             ),
             (
                 "redis_url",

@@ -29,7 +29,7 @@ use serde_json::json;
   CMS_COPY_TO=postgres://cms:PASSWORD@db.example.org/shop cms db copy
   cms db copy --to sqlite:///srv/shop/data/cms.db --resume
 
-Writes to the old database after the copy are not in the new one: docs/copy.md says how to switch.")]
+Writes to the old database after the copy are not in the new one: see docs/copy.md.")]
 pub(crate) struct CopyArgs {
     /// Address of the target. - reads it from standard input, so that nobody sees its password
     /// [env: CMS_COPY_TO=]

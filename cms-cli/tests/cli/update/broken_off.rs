@@ -24,6 +24,7 @@ const STEPS: [(&str, &str); 12] = [
 ];
 
 #[test]
+#[ignore = "takes minutes: .ci/full runs it"]
 fn an_update_that_is_killed_leaves_the_old_or_the_new_version() {
     let lab = Lab::new();
     let archive = zipped(&[("cms", &patched(&lab.program()))]);
@@ -79,6 +80,7 @@ fn apart(folder: &Path) -> Option<&'static [&'static str]> {
 }
 
 #[test]
+#[ignore = "takes minutes: .ci/full runs it"]
 fn a_full_disk_leaves_the_old_version() {
     let lab = Lab::new();
     let (data, bin) =

@@ -28,6 +28,7 @@ fn a_version_that_does_not_run_is_not_used() {
 }
 
 #[test]
+#[ignore = "takes minutes: .ci/full runs it"]
 fn a_version_that_dies_after_it_was_ready_is_not_used() {
     let real = env!("CARGO_BIN_EXE_cms");
     let dies =
@@ -36,12 +37,14 @@ fn a_version_that_dies_after_it_was_ready_is_not_used() {
 }
 
 #[test]
+#[ignore = "takes minutes: .ci/full runs it"]
 fn a_version_that_is_never_ready_is_not_used() {
     let hangs = r#"[ "$1" = serve ] && exec sleep 300"#;
     stays("hangs", &Lab::newer("3.1.0", hangs), "not ready within 40 s");
 }
 
 #[test]
+#[ignore = "takes minutes: .ci/full runs it"]
 fn a_version_that_runs_only_beside_its_place_is_taken_back() {
     let place = r#"case "$0" in *.next) ;; *) echo 'wrong place' >&2; exit 1;; esac"#;
     let program = Lab::newer("3.1.0", place);

@@ -23,8 +23,8 @@ const REFERENCES: &str = "select cast(r.relname as text), cast(c.conname as text
                           r.oid = c.conrelid join pg_namespace n on n.oid = r.relnamespace \
                           where c.contype = 'f' and n.nspname = current_schema() \
                           order by r.relname, c.conname";
-const BROKEN: &str = "select \"table\" || ' row ' || coalesce(rowid, '?') || ' names no row of ' || \
-                      \"parent\" from pragma_foreign_key_check limit 20";
+const BROKEN: &str = "select \"table\" || ' row ' || coalesce(rowid, '?') || ' names no row of ' \
+                      || \"parent\" from pragma_foreign_key_check limit 20";
 const COUNTED: &str = "select name, seq from sqlite_sequence order by name";
 
 impl Side {

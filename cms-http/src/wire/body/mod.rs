@@ -115,7 +115,7 @@ pub trait Body: Serialize + DeserializeOwned + JsonSchema + Send {
     const MOST_VALUES: usize = 20_000;
     /// Whether it parses its JSON itself, after it has looked at a part of it.
     const IS_EARLY: bool = false;
-    /// Whether `"dry_run": true` makes a call one that reads, so that users need no right to change.
+    /// Whether a call with `"dry_run": true` only reads, so that users need no right to change.
     const DRY_RUN_READS: bool = false;
     /// Whether a request without a body means an empty object.
     const OPTIONAL: bool = false;
