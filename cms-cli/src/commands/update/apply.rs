@@ -68,7 +68,7 @@ pub(super) async fn apply(flags: &Flags, out: &Output, loaded: Loaded, backup: b
     };
     let made = async {
         update.prepare(&archive, &release.sha256).await?;
-        let steps = update.new().pending().await?;
+        let steps = update.trial_of_new().pending().await?;
         if steps > 0 {
             update.may_change(flags, steps, backup)?;
         }
@@ -79,7 +79,7 @@ pub(super) async fn apply(flags: &Flags, out: &Output, loaded: Loaded, backup: b
             out.note(&format!("Changing the database: {} of the schema", counted(steps, "step")));
             update.reach(Step::Migrating)?;
             reached("migrating");
-            update.new().migrate().await?;
+            update.trial_of_new().migrate().await?;
             reached("migrated");
         }
         update.judge_and_switch().await
@@ -207,7 +207,7 @@ impl Update<'_> {
     }
 
     /// The new version, while it stands beside.
-    fn new(&self) -> Trial {
+    fn trial_of_new(&self) -> Trial {
         Trial::new(&self.program.next(), &self.journal.site)
     }
 
@@ -221,7 +221,7 @@ impl Update<'_> {
         reached("preparing");
         self.journal.sha256 = self.program.stage(archive, sha256)?;
         reached("unpacked");
-        let said = self.new().version().await?;
+        let said = self.trial_of_new().version().await?;
         let is_it = said.parse::<Version>().is_ok_and(|said| said.to_string() == self.journal.to);
         if !is_it {
             let what = format!("the release {} holds a program of {said:?}", self.journal.to);
@@ -266,7 +266,7 @@ impl Update<'_> {
 
     async fn judge_and_switch(&mut self) -> Done {
         self.out.note(&format!("Trying {} on a free port", self.journal.to));
-        self.new().serve().await?;
+        self.trial_of_new().serve().await?;
         reached("judged");
         self.reach(Step::Switching)?;
         reached("switching");

@@ -89,7 +89,7 @@ fn a_full_disk_leaves_the_old_version() {
     let Some(way) = apart(&data) else {
         let why = "this machine lets no process mount anything";
         assert!(std::env::var_os("CMS_TEST_FULL").is_none(), "CMS_TEST_FULL is set, but {why}");
-        return println!("NOT SHOWN: {why}");
+        return eprintln!("not shown: {why}");
     };
     // Four megabytes that do not pack.
     let mut noise = 1_u64;

@@ -264,7 +264,8 @@ mod tests {
 
     #[test]
     fn json_is_told_from_other_text() {
-        assert!(json(r#"{"a": [1, null, "\u0000"]}"#).is_ok() && json(&"[".repeat(200)).is_ok());
+        assert!(json(r#"{"a": [1, null, "\u0000"]}"#).is_ok());
+        assert!(json(&format!("{}{}", "[".repeat(200), "]".repeat(200))).is_ok());
         assert!(json("").is_err() && json("{").is_err() && json("{'a': 1}").is_err());
     }
 }
