@@ -25,7 +25,7 @@ async fn refusal(bytes: &[u8], settings: &Settings) -> cms_core::Error {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("site.cms");
     fs::write(&path, bytes).unwrap();
-    restore(settings, &path, true).await.err().expect("it is refused")
+    restore(settings, &path, true).await.expect_err("it is refused")
 }
 
 #[tokio::test]
