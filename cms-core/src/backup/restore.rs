@@ -509,9 +509,11 @@ impl Place {
                 let name = postgres::schema_name(&mut connection).await;
                 postgres::close(connection).await;
                 let (name, stamp) = (name?, stamp.to_lowercase());
+                // Several sites may lie in one database, each in a schema of its own.
+                let site = &crate::ground::crypto::sha256_hex(name.as_bytes())[..8];
                 place.schemas = Some(Schemas {
-                    staged: format!("cms_restoring_{stamp}"),
-                    kept: format!("replaced_{stamp}"),
+                    staged: format!("cms_restoring_{stamp}_{site}"),
+                    kept: format!("replaced_{stamp}_{site}"),
                     place: name,
                     bound: Vec::new(),
                 });
