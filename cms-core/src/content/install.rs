@@ -121,6 +121,7 @@ pub(crate) async fn install(
 }
 
 /// The tables that the database records for plugins, whether in service or not.
+#[cfg(all(feature = "sqlite", feature = "postgres"))]
 pub(crate) async fn recorded(db: &Db) -> Result<Vec<TableDeclaration>> {
     let rows: Vec<(String, String)> = db.all(sql::DECLARATIONS, args![]).await?;
     let read = |(_, text): &(String, String)| serde_json::from_str(text).map_err(Error::internal);

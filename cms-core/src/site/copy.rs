@@ -104,7 +104,11 @@ impl Cms {
     /// Makes the tables of the service and of plugins.
     async fn make_tables(&self, db: &Db, recorded: &[TableDeclaration]) -> Result<()> {
         db.migrate(self.clock(), true).await?;
-        let declared = Declared { plugin: EVERY_PLUGIN, tables: recorded, silent: true };
+        // A site that nobody has used yet may have some.
+        let there = install::recorded(db).await?;
+        let missing = recorded.iter().filter(|table| !there.contains(table));
+        let missing: Vec<_> = missing.cloned().collect();
+        let declared = Declared { plugin: EVERY_PLUGIN, tables: &missing, silent: true };
         let (clock, random, outbox) = (self.clock(), self.random(), Outbox::default());
         let mut change = Change::begin(db, clock, random, &outbox, Actor::System, true).await?;
         let builds = install::install(&mut change, &self.tables(), declared, false).await?;

@@ -146,6 +146,9 @@ impl<'a> Transfer<'a> {
         self.meter.total = Some(self.meter.rows);
         self.meter.begin(CopyStep::Copy);
         for table in tables.iter().filter(|table| !table.is_whole()) {
+            if is_prepared {
+                self.replace_changed(table).await?;
+            }
             self.go_on(table).await?;
         }
         self.meter.begin(CopyStep::Settle);
@@ -276,15 +279,20 @@ impl<'a> Transfer<'a> {
             self.to.forget(table, &chunks[*first..]).await?;
             return self.to.commit().await;
         }
+        let range = |at: &usize| Range {
+            after: at.checked_sub(1).map(|before| chunks[before].upto.as_slice()),
+            upto: Some(chunks[*at].upto.as_slice()),
+        };
+        // All at first: a row may have taken a unique value that another has given up.
+        self.to.begin().await?;
+        for at in &changed {
+            self.to.run(table.delete(dialect, range(at))).await?;
+            self.to.forget(table, &chunks[*at..=*at]).await?;
+        }
+        self.to.commit().await?;
         let mut number = next_number(&chunks);
-        for at in changed {
-            let after = at.checked_sub(1).map(|before| chunks[before].upto.as_slice());
-            let range = Range { after, upto: Some(chunks[at].upto.as_slice()) };
-            self.to.begin().await?;
-            self.to.run(table.delete(dialect, range)).await?;
-            self.to.forget(table, &chunks[at..=at]).await?;
-            self.to.commit().await?;
-            self.fill(table, range, (0, number)).await?;
+        for at in &changed {
+            self.fill(table, range(at), (0, number)).await?;
             number = next_number(&self.to.chunks(table).await?).max(number);
         }
         Ok(())
@@ -304,7 +312,9 @@ impl<'a> Transfer<'a> {
                 at += 1;
             }
             found[at].add(&reader.line);
-            self.meter.add(table, 1);
+            if self.meter.step == CopyStep::Settle {
+                self.meter.add(table, 1);
+            }
         }
         let pairs = found.iter().zip(chunks).enumerate();
         Ok(pairs.filter(|(_, (sum, chunk))| **sum != chunk.sum).map(|(at, _)| at).collect())

@@ -13,6 +13,9 @@ pub(super) const OWN: [&str; 3] = ["cms_migrations", "cms_copy", "cms_copy_chunk
 /// Before all numbers of transactions, by which PostgreSQL orders later rows.
 const BEFORE: i64 = 1 << 40;
 
+/// Characters of a text key that an error shows.
+const SHOWN: usize = 8;
+
 /// What the rooms say of their tables.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct TableRules {
@@ -228,7 +231,8 @@ impl Table {
         let shown = |(place, part): (&usize, &Key)| {
             let value = match part {
                 Key::Int(number) => number.to_string(),
-                Key::Text(text) => text.clone(),
+                // It may be a name that visitors must not learn.
+                Key::Text(text) => text.chars().take(SHOWN).collect::<String>() + "…",
             };
             format!("{} {value}", self.columns[*place].name)
         };
