@@ -144,7 +144,6 @@ fn typed(name: &str, kind: tar::EntryType) -> (tar::Header, Vec<u8>) {
 }
 
 #[tokio::test]
-#[ignore = "takes long on PostgreSQL: .ci/full runs it"]
 async fn nothing_leads_out_of_the_site() {
     let (_old, archive) = saved().await;
     let good = entries(&fs::read(&archive).unwrap());
@@ -197,7 +196,6 @@ async fn nothing_leads_out_of_the_site() {
 }
 
 #[tokio::test]
-#[ignore = "takes long on PostgreSQL: .ci/full runs it"]
 async fn what_is_too_large_too_new_or_unfinished_is_refused() {
     let (_old, archive) = saved().await;
     let good = entries(&fs::read(&archive).unwrap());
