@@ -79,19 +79,20 @@ async fn uses_of_keys_are_counted_while_one_key_changes_another() {
     }
     let keys = site.cms.keys();
     let (holder, _) = keys.identify_reader(&second, None).await.unwrap();
-    // Holds the second key's row: its uses wait, and keep nobody from the first one.
+    // Holds the second key's row. Whoever counts uses waits for nobody: those of this key stay in
+    // memory for the next time.
     let (barrier, _) = keys.change(&holder).await.unwrap();
-    let changed = async {
-        waiting(&site, 1).await;
-        let line = format!("PATCH /api/backend/keys?id={one}");
-        let ask = site.ask(&line).key(&second).json(json!({"name": "renamed"}));
-        let changed = ask.send().await;
-        drop(barrier);
-        changed
+    let counted = async || {
+        site.cms.flush().await.unwrap();
+        let counts = "select cast(sum(requests) as bigint) from cms_api_keys";
+        site.database.count(counts).await
     };
-    let (counted, changed) = tokio::join!(site.cms.flush(), changed);
-    counted.unwrap();
+    assert_eq!(counted().await, 1);
+    let line = format!("PATCH /api/backend/keys?id={one}");
+    let ask = site.ask(&line).key(&second).json(json!({"name": "renamed"}));
+    let changed = ask.send().await;
     assert_eq!(changed.status, 200, "{}", changed.text());
-    let counts = "select cast(sum(requests) as bigint) from cms_api_keys";
-    assert_eq!(site.database.count(counts).await, 2);
+    drop(barrier);
+    // One of the first key, two of the second.
+    assert_eq!(counted().await, 3);
 }
