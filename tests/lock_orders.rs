@@ -92,7 +92,7 @@ async fn uses_of_keys_are_counted_while_one_key_changes_another() {
     let ask = site.ask(&line).key(&second).json(json!({"name": "renamed"}));
     let changed = ask.send().await;
     assert_eq!(changed.status, 200, "{}", changed.text());
-    drop(barrier);
+    barrier.commit().await.unwrap();
     // One of the first key, two of the second.
     assert_eq!(counted().await, 3);
 }
