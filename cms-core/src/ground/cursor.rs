@@ -1,31 +1,30 @@
 //! Cursors: the place where the next page of a list starts, sealed. A client can neither read nor
 //! make one, so no condition has to be checked again on what a cursor holds.
 
-use chacha20poly1305::{
-    ChaCha20Poly1305, KeyInit, Nonce,
+use aes_gcm_siv::{
+    Aes256GcmSiv, KeyInit, Nonce,
     aead::{Aead, Payload},
 };
 use data_encoding::BASE64URL_NOPAD;
 
 use super::{Code, Error, Random, Result, crypto::hmac_sha256};
 
-const NONCE: usize = 12;
 /// Begins every cursor, so that none begins with the `-` of an option on a command line.
 const BEGIN: char = 'c';
 
 /// Seals cursors with keys made from the site's secrets: all processes of a site understand each
 /// other's cursors, also after a restart.
 ///
-/// A cursor is `c` and the base64url of nonce, ciphertext and tag (ChaCha20-Poly1305). The list is
-/// its associated data. The nonce is a digest of list and place, so a page always has the same
-/// cursor, and no nonce seals two texts.
+/// A cursor is `c` and the base64url of ciphertext and tag (AES-256-GCM-SIV, RFC 8452). The list is
+/// its associated data. The nonce is always the same, so a page keeps its cursor: with this cipher
+/// that tells only whether two cursors are equal.
 #[derive(Clone)]
 pub struct Cursors(Vec<Keys>);
 
 #[derive(Clone)]
 struct Keys {
-    cipher: ChaCha20Poly1305,
-    nonce: [u8; 32],
+    cipher: Aes256GcmSiv,
+    digest: [u8; 32],
 }
 
 impl std::fmt::Debug for Cursors {
@@ -53,15 +52,11 @@ impl Cursors {
     /// `internal_error` for a place that is too long to encrypt.
     pub fn seal(&self, list: &str, place: &[u8]) -> Result<String> {
         let Some(keys) = self.0.first() else { return Err(Error::internal("no key for cursors")) };
-        let named = [&(list.len() as u64).to_be_bytes()[..], list.as_bytes(), place].concat();
-        let digest = hmac_sha256(&keys.nonce, &named);
-        let mut nonce = [0; NONCE];
-        nonce.copy_from_slice(&digest[..NONCE]);
         let payload = Payload { msg: place, aad: list.as_bytes() };
-        let sealed = keys.cipher.encrypt(&Nonce::from(nonce), payload);
+        let sealed = keys.cipher.encrypt(&Nonce::default(), payload);
         let sealed = sealed.map_err(|_| Error::internal("a cursor cannot be sealed"))?;
         let mut cursor = String::from(BEGIN);
-        BASE64URL_NOPAD.encode_append(&[&nonce[..], &sealed].concat(), &mut cursor);
+        BASE64URL_NOPAD.encode_append(&sealed, &mut cursor);
         Ok(cursor)
     }
 
@@ -80,7 +75,7 @@ impl Cursors {
         let named = [what.as_bytes(), text.as_bytes()].join(&0_u8);
         self.0.iter().map(move |keys| {
             let mut digest = [0; 16];
-            digest.copy_from_slice(&hmac_sha256(&keys.nonce, &named)[..16]);
+            digest.copy_from_slice(&hmac_sha256(&keys.digest, &named)[..16]);
             digest
         })
     }
@@ -91,10 +86,9 @@ impl Cursors {
     /// `bad_query` for a cursor of another list, of another site or of nobody's making.
     pub fn open(&self, list: &str, cursor: &str) -> Result<Vec<u8>> {
         let text = cursor.strip_prefix(BEGIN).ok_or_else(foreign)?;
-        let bytes = BASE64URL_NOPAD.decode(text.as_bytes()).map_err(|_| foreign())?;
-        let (nonce, sealed) = bytes.split_first_chunk::<NONCE>().ok_or_else(foreign)?;
-        let payload = || Payload { msg: sealed, aad: list.as_bytes() };
-        let open = |keys: &Keys| keys.cipher.decrypt(&Nonce::from(*nonce), payload()).ok();
+        let sealed = BASE64URL_NOPAD.decode(text.as_bytes()).map_err(|_| foreign())?;
+        let payload = || Payload { msg: &sealed, aad: list.as_bytes() };
+        let open = |keys: &Keys| keys.cipher.decrypt(&Nonce::default(), payload()).ok();
         self.0.iter().find_map(open).ok_or_else(foreign)
     }
 }
@@ -103,8 +97,9 @@ impl Keys {
     fn of(secret: &[u8]) -> Self {
         let cipher = hmac_sha256(secret, b"cms cursors: cipher");
         Self {
-            cipher: ChaCha20Poly1305::new(&cipher.into()),
-            nonce: hmac_sha256(secret, b"cms cursors: nonce"),
+            cipher: Aes256GcmSiv::new(&cipher.into()),
+            // Its name is older than its use: it makes the digests that are stored.
+            digest: hmac_sha256(secret, b"cms cursors: nonce"),
         }
     }
 }
@@ -135,7 +130,7 @@ mod tests {
             assert!(cursors(secrets).open(list, &sealed).is_err(), "{secrets:?} {list}");
         }
         assert!(!sealed.contains(&BASE64URL_NOPAD.encode(b"[7]")));
-        assert_eq!(sealed.len(), 43);
+        assert_eq!(sealed.len(), 27);
         assert!(sealed.starts_with('c'), "`-` would make it an option");
     }
 
