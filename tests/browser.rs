@@ -3,6 +3,8 @@
 
 /// The page that plays any funnel.
 mod funnel;
+/// What an author writes runs nothing.
+mod html;
 
 use std::{
     process::Stdio,

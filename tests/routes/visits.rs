@@ -375,6 +375,6 @@ async fn start_shows_of_a_step_what_is_meant_for_visitors() {
     assert_eq!(names, ["fields", "html", "public", "title"]);
     assert_eq!(
         (&shown["html"], &shown["public"]["image"]),
-        (&json!("<p>Hi"), &json!("/media/a.png"))
+        (&json!("<p>Hi</p>"), &json!("/media/a.png"))
     );
 }

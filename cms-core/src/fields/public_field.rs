@@ -3,7 +3,7 @@
 use serde_json::Value as Json;
 
 use super::FieldType;
-use crate::ground::html::harmless;
+use crate::ground::html::sanitize;
 
 /// Settings of fields that stay here, by type.
 const HIDDEN: [(&str, &str); 2] = [("calculated", "expression"), ("email", "blocked_domains")];
@@ -17,7 +17,7 @@ pub(crate) fn shown(declared: &Json) -> Json {
     let hides = |name: &str| HIDDEN.contains(&(named, name));
     settings.retain(|name, _| !hides(name));
     if let Some(Json::String(html)) = settings.get_mut("html") {
-        *html = harmless(html);
+        *html = sanitize(html);
     }
     settings.into()
 }

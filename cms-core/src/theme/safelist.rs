@@ -83,7 +83,7 @@ impl Safelist {
 
 /// Tags that rich text can hold.
 fn tags() -> impl Iterator<Item = String> {
-    html::TAGS.iter().map(|tag| format!("^{tag}$"))
+    BTreeSet::from_iter(html::tags()).into_iter().map(|tag| format!("^{tag}$"))
 }
 
 /// `align-center`: the choice of an editor in a field of a built-in widget.

@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value as Json};
 
-use crate::{conditions::check, funnels::rules::Rule, ground::html::harmless};
+use crate::{conditions::check, funnels::rules::Rule, ground::html::sanitize};
 
 /// The settings of a node. Operators of its condition are in upper case, lists are lists, nothing
 /// is empty.
@@ -17,7 +17,7 @@ pub(super) fn config(config: &Map<String, Json>, condition: &Json) -> Map<String
     let fields = config.get_mut("fields").and_then(Json::as_array_mut);
     for field in fields.into_iter().flatten().filter(|field| field["type"] == "statement") {
         if let Some(Json::String(html)) = field.get_mut("html") {
-            *html = harmless(html);
+            *html = sanitize(html);
         }
     }
     config

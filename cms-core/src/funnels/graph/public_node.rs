@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value as Json, json};
 
-use crate::{fields, ground::html::harmless};
+use crate::{fields, ground::html::sanitize};
 
 /// Members of a node's settings that visitors see, beside the fields of a step; `public` holds
 /// whatever the page needs. All others stay here.
@@ -21,7 +21,7 @@ pub(super) fn shown(id: i64, kind: &str, name: &str, config: &Map<String, Json>)
     let own = config.iter().filter(|(name, _)| is_public(name));
     let mut config: Map<_, _> = own.map(|(name, value)| (name.clone(), value.clone())).collect();
     if let Some(Json::String(html)) = config.get_mut("html") {
-        *html = harmless(html);
+        *html = sanitize(html);
     }
     if let Some(Json::Array(fields)) = config.get_mut("fields") {
         for declared in fields {

@@ -8,7 +8,7 @@ use super::{Rule, Trigger, entries, token};
 use crate::{
     fields::address,
     funnels::{problem::Problem, settings::truth},
-    ground::html::harmless,
+    ground::html::sanitize,
 };
 
 /// Mail rules of a funnel at most.
@@ -156,7 +156,7 @@ impl Reading<'_> {
 
     /// What runs is left out before the rest is measured.
     fn body(&mut self, name: &str) -> String {
-        let text = harmless(&self.text(name));
+        let text = sanitize(&self.text(name));
         if text.len() > BODY {
             self.wrong("too_large", name, format!("up to {BODY} bytes are expected"));
         }
