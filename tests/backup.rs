@@ -2,6 +2,8 @@
 
 /// Archives that are damaged, or made by strangers.
 mod hostile;
+/// Encrypted, in a bucket, on a schedule.
+mod kept;
 /// A restore that is killed at each of its steps.
 mod killed;
 /// Large files take no memory, and a full disk no site.
@@ -19,7 +21,7 @@ use std::{
 
 use cms_core::{
     Actor, Cms, Code,
-    backup::{self, Restored, Saving, To, Told},
+    backup::{self, Identities, Restored, Saving, To, Told},
     items::Query,
     settings::Settings,
 };
@@ -40,7 +42,7 @@ async fn save(settings: &Settings, path: &Path) -> cms_core::Result<backup::Save
 }
 
 async fn restore(settings: &Settings, path: &Path, yes: bool) -> cms_core::Result<Restored> {
-    let judged = backup::judge(path, settings, nobody()).await?;
+    let judged = backup::judge(path, settings, &Identities::default(), nobody()).await?;
     judged.restore(settings, yes, nobody()).await
 }
 

@@ -8,7 +8,11 @@ use std::{
     path::Path,
 };
 
-use cms_core::{Code, backup, settings::Settings};
+use cms_core::{
+    Code,
+    backup::{self, Identities},
+    settings::Settings,
+};
 use serde_json::Value as Json;
 
 use super::{nobody, restore, saved};
@@ -37,6 +41,7 @@ async fn a_damaged_byte_anywhere_is_found() {
     let settings = target.settings();
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("site.cms");
+    let keys = Identities::default();
     let step = (good.len() / 400).max(1);
     let ends = (0..good.len().min(64)).chain(good.len().saturating_sub(64)..good.len());
     let mut tried = 0;
@@ -44,14 +49,14 @@ async fn a_damaged_byte_anywhere_is_found() {
         let mut bad = good.clone();
         bad[at] ^= 1 << (at % 8);
         fs::write(&path, &bad).unwrap();
-        let judged = backup::judge(&path, &settings, nobody()).await;
+        let judged = backup::judge(&path, &settings, &keys, nobody()).await;
         let error = judged.err().unwrap_or_else(|| panic!("byte {at} of {}", good.len()));
         assert_eq!(error.code(), Code::ValidationFailed, "{at}");
         tried += 1;
     }
     for length in (0..good.len()).step_by(step) {
         fs::write(&path, &good[..length]).unwrap();
-        assert!(backup::judge(&path, &settings, nobody()).await.is_err(), "{length} bytes");
+        assert!(backup::judge(&path, &settings, &keys, nobody()).await.is_err(), "{length} bytes");
         tried += 1;
     }
     for more in [vec![0], vec![0; 4096], good.clone()] {

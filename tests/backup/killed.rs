@@ -5,7 +5,7 @@ use std::path::Path;
 
 use cms_core::{
     Cms, Code,
-    backup::{self, Ended},
+    backup::{self, Ended, Identities},
     settings::{Secret, Settings},
 };
 use tokio::process::Command;
@@ -41,7 +41,9 @@ async fn the_process_that_restores() {
         }
     };
     let settings = settings(Path::new(folder), url);
-    let judged = backup::judge(Path::new(archive), &settings, nobody()).await.unwrap();
+    let judged = backup::judge(Path::new(archive), &settings, &Identities::default(), nobody())
+        .await
+        .unwrap();
     judged.restore(&settings, true, std::sync::Arc::new(hook)).await.unwrap();
 }
 

@@ -13,8 +13,9 @@ use tokio::{sync::mpsc, task::JoinHandle};
 use super::{
     Headway, Told,
     manifest::{Digest, END, Entry, FIRST, FORMAT, MANIFEST, MOST, Manifest, SEAL},
+    sink::{Sink, unwritten},
 };
-use crate::{Code, Error, Result, crypto};
+use crate::{Error, Result, crypto};
 
 /// Pictures and films do not get smaller, so a higher level would only take time.
 const LEVEL: i32 = 3;
@@ -49,7 +50,7 @@ pub(super) struct Archive {
 }
 
 impl Archive {
-    pub(super) fn begin(out: impl Write + Send + 'static, total: u64, told: Told) -> Self {
+    pub(super) fn begin(out: Box<dyn Sink>, total: u64, told: Told) -> Self {
         let (pieces, waiting) = mpsc::channel(WAITING);
         let work =
             move || write(out, Waiting { pieces: waiting, rest: Bytes::new() }, total, &told);
@@ -98,18 +99,6 @@ impl Archive {
         drop(self.pieces);
         self.writer.await.map_err(Error::internal)?.map_err(unwritten)
     }
-}
-
-/// What kept an archive from being written.
-pub(super) fn unwritten(error: io::Error) -> Error {
-    let detail = match error.kind() {
-        io::ErrorKind::StorageFull | io::ErrorKind::FileTooLarge => {
-            "The archive cannot be written: the disk is full."
-        }
-        io::ErrorKind::BrokenPipe => "Nobody reads the archive any more.",
-        _ => "The archive cannot be written.",
-    };
-    Error::new(Code::ValidationFailed, detail).caused_by(error)
 }
 
 struct Waiting {
@@ -175,7 +164,12 @@ impl<W: Write> Write for Sealed<W> {
     }
 }
 
-fn write(out: impl Write, mut waiting: Waiting, total: u64, told: &Told) -> io::Result<Manifest> {
+fn write(
+    out: Box<dyn Sink>,
+    mut waiting: Waiting,
+    total: u64,
+    told: &Told,
+) -> io::Result<Manifest> {
     let out = Sealed { out, sha: Sha256::new() };
     let mut zstd = zstd::Encoder::new(out, LEVEL)?;
     zstd.include_checksum(true)?;
@@ -199,7 +193,7 @@ fn write(out: impl Write, mut waiting: Waiting, total: u64, told: &Told) -> io::
                 let Sealed { mut out, sha } = tar.into_inner()?.finish()?;
                 out.write_all(&SEAL)?;
                 out.write_all(&sha.finalize())?;
-                out.flush()?;
+                out.finish()?;
                 return Ok(*manifest);
             }
         };

@@ -3,41 +3,62 @@
 //! ```text
 //! manifest  what an archive says of itself (pure)
 //! archive   writes one: a tar in a frame of zstd
+//! sink      what takes its bytes
+//! out       where it goes: a file, an object of a bucket, a stream
+//! object    one in a bucket
+//! cipher    encryption to public keys
 //! save      what goes in: database, media, plugins, settings
+//! source    the database, standing still
 //! walk      reads one, and believes nothing
 //! stage     lays its files beside those of the site
 //! load      its rows, into PostgreSQL
-//! restore   puts them in place of the site
+//! judge     an archive that was read to its end
+//! restore   puts it in place of the site
+//! place     where its parts lie beside the site
 //! journal   the steps of that, so that a kill leaves the old site or the new one
 //! schemas   PostgreSQL's part of that
 //! beside    copies of SQLite's database
 //! check     whether database and media are whole
 //! last      when the last backup was made
+//! scheduled the backups that the service makes by itself
 //! ```
 
 mod archive;
 mod beside;
 mod check;
+mod cipher;
 mod journal;
+mod judge;
 mod last;
 #[cfg(feature = "postgres")]
 mod load;
 mod manifest;
+mod object;
+mod out;
+mod place;
 mod restore;
 mod save;
+mod scheduled;
 mod schemas;
+mod sink;
+mod source;
 mod stage;
 mod walk;
 
 use std::sync::Arc;
 
 pub use check::{Checked, check, shrink};
+pub use cipher::Identities;
 pub(crate) use journal::expect_none;
 pub use journal::{Ended, finish};
+pub use judge::{Judged, judge};
 pub use last::{Last, last};
 pub use manifest::Engine;
-pub use restore::{Judged, Restored, judge};
-pub use save::{Saved, Saving, To, save};
+pub use object::Object;
+pub use out::To;
+pub use restore::Restored;
+pub use save::{Saved, Saving, save};
+pub(crate) use scheduled::scheduled;
 
 use crate::{Code, Error, settings::SettingsError};
 

@@ -2,20 +2,21 @@
 //! site. What it replaces is kept.
 
 use std::{
-    fs::{self, File},
-    io::Write as _,
-    os::unix::fs::{MetadataExt as _, OpenOptionsExt as _},
+    fs,
     path::{Path, PathBuf},
-    sync::Arc,
 };
 
 use super::{
-    Headway, Told, conflict, invalid,
-    journal::{self, Journal, Move, State, sync_folder_of, unmoved},
-    manifest::{Engine, Manifest, key_of, refused},
+    Headway, Told,
+    cipher::Identities,
+    conflict, invalid,
+    journal::{self, Journal, State, unmoved},
+    judge::{Judged, judge, room},
+    manifest::{Engine, key_of, refused},
+    place::{Place, expect_unused, taken},
     schemas::Schemas,
     stage::{Media, Stage, Target, sync},
-    walk::{Taker, Walk},
+    walk::Walk,
 };
 use crate::{
     Clock, Error, Result,
@@ -23,18 +24,6 @@ use crate::{
     media::Files,
     settings::{Database, Settings},
 };
-
-/// Bytes of a settings file at most.
-const LARGEST: u64 = 1 << 20;
-
-/// An archive that was read to its end, and is whole.
-pub struct Judged {
-    file: Arc<File>,
-    path: PathBuf,
-    manifest: Arc<Manifest>,
-    /// Its files of settings: name and content.
-    settings: Vec<(String, Vec<u8>)>,
-}
 
 /// A site that was restored.
 #[derive(Clone, Debug, serde::Serialize)]
@@ -51,121 +40,7 @@ pub struct Restored {
     pub warnings: Vec<String>,
 }
 
-/// Keeps the files of settings.
-#[derive(Default)]
-struct Texts {
-    found: Vec<(String, Vec<u8>)>,
-    is_open: bool,
-}
-
-impl Taker for Texts {
-    fn begin(&mut self, name: &str, size: u64) -> Result<()> {
-        let file = name.strip_prefix("settings/");
-        self.is_open = file.is_some();
-        if let Some(file) = file {
-            if size > LARGEST {
-                return Err(refused(format!("{name} is too large")));
-            }
-            self.found.push((file.to_owned(), Vec::new()));
-        }
-        Ok(())
-    }
-
-    fn bytes(&mut self, bytes: &[u8]) -> Result<()> {
-        if let Some((_, text)) = self.found.last_mut().filter(|_| self.is_open) {
-            text.extend_from_slice(bytes);
-        }
-        Ok(())
-    }
-
-    fn end(&mut self) -> Result<()> {
-        Ok(())
-    }
-}
-
-/// The nearest folder that is there.
-fn present(path: &Path) -> PathBuf {
-    let there = path.ancestors().find(|folder| folder.is_dir());
-    there.filter(|path| !path.as_os_str().is_empty()).unwrap_or(Path::new(".")).to_owned()
-}
-
-/// Free bytes where the site lies.
-fn room(settings: &Settings) -> u64 {
-    let dirs = [&settings.dirs.data, &settings.dirs.media, &settings.dirs.plugins];
-    let free = |folder: &PathBuf| {
-        let about = rustix::fs::statvfs(present(folder)).ok()?;
-        Some(about.f_bavail.saturating_mul(about.f_frsize))
-    };
-    dirs.into_iter().filter_map(free).min().unwrap_or(u64::MAX)
-}
-
-/// Reads an archive to its end, and changes nothing.
-///
-/// # Errors
-/// `not_found` without a file, `validation_failed` for whatever is wrong with it.
-pub async fn judge(path: &Path, settings: &Settings, told: Told) -> Result<Judged> {
-    let (path, room) = (path.to_owned(), room(settings));
-    let judged = move || {
-        let file = File::open(&path).map_err(|error| {
-            let code = match error.kind() {
-                std::io::ErrorKind::NotFound => crate::Code::NotFound,
-                _ => crate::Code::ValidationFailed,
-            };
-            let what = format!("{} cannot be read.", path.display());
-            Error::new(code, what).caused_by(error)
-        })?;
-        let mut texts = Texts::default();
-        let walk = Walk { step: "judge", told: &told, room, known: None };
-        let manifest = walk.read(&file, &mut texts)?;
-        let settings = texts.found;
-        Ok(Judged { file: Arc::new(file), path, manifest: Arc::new(manifest), settings })
-    };
-    tokio::task::spawn_blocking(judged).await.map_err(Error::internal)?
-}
-
 impl Judged {
-    /// The moment whose state it holds.
-    #[must_use]
-    pub fn made_at(&self) -> &str {
-        &self.manifest.made_at
-    }
-
-    /// The database that it was made of.
-    #[must_use]
-    pub fn engine(&self) -> Engine {
-        self.manifest.engine
-    }
-
-    /// Writes its files of settings into a folder that lacks them. One that is there stays; an
-    /// other text is laid beside it. Returns the names of what was written.
-    ///
-    /// # Errors
-    /// `validation_failed` when they cannot be written.
-    pub fn place_settings(&self, dir: &Path) -> Result<Vec<String>> {
-        let mut written = Vec::new();
-        for (name, text) in &self.settings {
-            let mut name = name.clone();
-            match fs::read(dir.join(&name)) {
-                Ok(there) if there == *text => continue,
-                Ok(_) => name.push_str(".restored"),
-                Err(_) => {}
-            }
-            let path = dir.join(&name);
-            let mode = if name.contains("local") { 0o600 } else { 0o644 };
-            let place = || {
-                private::create_folder(dir)?;
-                let _ = fs::remove_file(&path);
-                let mut options = File::options();
-                let mut file = options.write(true).create_new(true).mode(mode).open(&path)?;
-                file.write_all(text).and_then(|()| file.sync_all())?;
-                sync_folder_of(&path)
-            };
-            place().map_err(|error| unmoved(&path, error))?;
-            written.push(name);
-        }
-        Ok(written)
-    }
-
     /// Puts it in place of the site. `replace`: also when there is one.
     ///
     /// # Errors
@@ -282,11 +157,12 @@ impl Judged {
         told: Told,
     ) -> Result<Staged> {
         let (file, manifest) = (self.file.clone(), self.manifest.clone());
-        let room = room(settings);
+        let (room, identities) = (room(settings), self.identities.clone());
         let data = settings.dirs.data.clone();
         let read = move |target: Target| {
             let mut stage = Stage::new(media, plugins, target).under_way(data);
-            let walk = Walk { step, told: &told, room, known: Some(&manifest) };
+            let known = Some(&*manifest);
+            let walk = Walk { step, told: &told, room, known, identities: &identities };
             walk.read(&file, &mut stage).map(drop)
         };
         match database {
@@ -366,192 +242,14 @@ async fn undone(journal: Journal, settings: &Settings, why: Error) -> Error {
     why
 }
 
-/// What there is of a site, if anything.
-async fn taken(settings: &Settings, database: &Database) -> Result<Option<String>> {
-    match database {
-        Database::Sqlite { path, .. } => {
-            if fs::metadata(path).is_ok_and(|about| about.len() > 0) {
-                return Ok(Some(format!("the database {}", path.display())));
-            }
-        }
-        #[cfg(feature = "postgres")]
-        Database::Postgres { url, .. } => {
-            use crate::db::save::postgres;
-            let mut connection = postgres::session(url.expose()).await?;
-            let tables = postgres::tables(&mut connection).await;
-            postgres::close(connection).await;
-            if let Some(table) = tables?.first() {
-                return Ok(Some(format!("the table {} in the database", table.name)));
-            }
-        }
-        #[cfg(not(feature = "postgres"))]
-        Database::Postgres { .. } => {}
-    }
-    for folder in [&settings.dirs.media, &settings.dirs.plugins] {
-        let holds = fs::read_dir(folder).is_ok_and(|mut entries| {
-            entries.any(|entry| {
-                entry.is_ok_and(|entry| !entry.file_name().to_string_lossy().starts_with('.'))
-            })
-        });
-        if holds {
-            return Ok(Some(format!("the folder {}", folder.display())));
-        }
-    }
-    Ok(None)
-}
-
-/// Fails while another process has the database open, as far as that can be known.
-async fn expect_unused(database: &Database) -> Result<()> {
-    let used = |what: String| {
-        conflict(format!("{what}: end `cms serve` and other commands. Nothing was changed."))
-    };
-    match database {
-        #[cfg(feature = "sqlite")]
-        Database::Sqlite { path, .. } => {
-            let is_there = fs::metadata(path).is_ok_and(|about| about.len() > 0);
-            if is_there {
-                // A damaged one is replaced whoever may use it.
-                match crate::db::save::sqlite::is_alone(path).await {
-                    Ok(false) => {
-                        return Err(used(format!("{} is open elsewhere", path.display())));
-                    }
-                    Err(error) if !error.is_damaged() => return Err(error),
-                    _ => {}
-                }
-            }
-            Ok(())
-        }
-        #[cfg(feature = "postgres")]
-        Database::Postgres { url, .. } => {
-            use crate::db::save::postgres;
-            let mut connection = postgres::session(url.expose()).await?;
-            let mut others = postgres::others(&mut connection).await;
-            // One that was closed is told for a moment longer.
-            for _ in 0..20 {
-                if !matches!(others, Ok(1..)) {
-                    break;
-                }
-                tokio::time::sleep(std::time::Duration::from_millis(100)).await;
-                others = postgres::others(&mut connection).await;
-            }
-            postgres::close(connection).await;
-            match others? {
-                0 => Ok(()),
-                n => Err(used(format!(
-                    "{n} other connections with the same name and user are open to the database"
-                ))),
-            }
-        }
-        #[cfg(not(all(feature = "sqlite", feature = "postgres")))]
-        _ => Err(super::beside::missing_engine()),
-    }
-}
-
-/// Where the parts of a site lie beside it, and where that goes which they replace.
-struct Place {
-    /// The database's file.
-    file: Option<PathBuf>,
-    /// None: media are added to those of the site.
-    media: Option<PathBuf>,
-    plugins: PathBuf,
-    schemas: Option<Schemas>,
-    moves: Vec<Move>,
-}
-
-fn with_end(path: &Path, end: &str) -> PathBuf {
-    let mut name = path.as_os_str().to_owned();
-    name.push(end);
-    name.into()
-}
-
-impl Place {
-    async fn of(settings: &Settings, database: &Database) -> Result<Self> {
-        let now = crate::rfc3339(Clock::system().now() / 1000 * 1000);
-        let stamp: String = now.chars().filter(char::is_ascii_alphanumeric).collect();
-        let data = &settings.dirs.data;
-        let device = |path: &Path| fs::metadata(present(path)).map(|about| about.dev()).ok();
-        let above = |path: &Path| path.parent().map_or(PathBuf::from("."), Path::to_owned);
-        // In the data folder, unless that lies on another disk.
-        let kept = |path: &Path, name: &str| match device(&above(path)) == device(data) {
-            true => data.join(format!("replaced-{stamp}")).join(name),
-            false => with_end(path, &format!(".replaced-{stamp}")),
-        };
-        let moved = |path: &Path, name: &str| Move {
-            staged: Some(with_end(path, ".restoring")),
-            place: path.to_owned(),
-            kept: kept(path, name),
-        };
-        let mut place = Self {
-            file: None,
-            media: None,
-            plugins: with_end(&settings.dirs.plugins, ".restoring"),
-            schemas: None,
-            moves: Vec::new(),
-        };
-        match database {
-            Database::Sqlite { path, .. } => {
-                // Beside the file itself, not beside a link to it.
-                let path = fs::canonicalize(path).unwrap_or_else(|_| path.clone());
-                // Its log first: it is empty, and must not meet another database.
-                for end in ["-wal", "-shm"] {
-                    let log = with_end(&path, end);
-                    let name = format!("cms.db{end}");
-                    place.moves.push(Move { staged: None, kept: kept(&log, &name), place: log });
-                }
-                let one = moved(&path, "cms.db");
-                place.file.clone_from(&one.staged);
-                place.moves.push(one);
-            }
-            #[cfg(feature = "postgres")]
-            Database::Postgres { url, .. } => {
-                use crate::db::save::postgres;
-                let mut connection = postgres::session(url.expose()).await?;
-                let name = postgres::schema_name(&mut connection).await;
-                postgres::close(connection).await;
-                let (name, stamp) = (name?, stamp.to_lowercase());
-                // Several sites may lie in one database, each in a schema of its own.
-                let site = &crate::ground::crypto::sha256_hex(name.as_bytes())[..8];
-                place.schemas = Some(Schemas {
-                    staged: format!("cms_restoring_{stamp}_{site}"),
-                    kept: format!("replaced_{stamp}_{site}"),
-                    place: name,
-                    bound: Vec::new(),
-                });
-            }
-            #[cfg(not(feature = "postgres"))]
-            Database::Postgres { .. } => return Err(super::beside::missing_engine()),
-        }
-        let media = &settings.dirs.media;
-        let is_mount = media.exists() && device(media) != device(&above(media));
-        if Files::of(settings)?.is_folder() && !is_mount {
-            let one = moved(media, "media");
-            place.media.clone_from(&one.staged);
-            place.moves.push(one);
-        }
-        place.moves.push(moved(&settings.dirs.plugins, "plugins"));
-        for staged in place.moves.iter().filter_map(|one| one.staged.as_ref()) {
-            if fs::symlink_metadata(staged).is_ok() {
-                let what = format!("{} is in the way: remove it.", staged.display());
-                return Err(conflict(what));
-            }
-        }
-        Ok(place)
-    }
-
-    fn journal(&self, archive: &Path) -> Journal {
-        Journal {
-            format: 1,
-            archive: archive.display().to_string(),
-            state: State::Staging,
-            moves: self.moves.clone(),
-            schemas: self.schemas.clone(),
-        }
-    }
-}
-
 /// Restores an archive beside the site, to try it, and removes it again.
-pub(super) async fn verify(settings: &Settings, path: &Path, told: Told) -> Result<()> {
-    let judged = judge(path, settings, told.clone()).await?;
+pub(super) async fn verify(
+    settings: &Settings,
+    path: &Path,
+    identities: &Identities,
+    told: Told,
+) -> Result<()> {
+    let judged = judge(path, settings, identities, told.clone()).await?;
     let database = settings.database().map_err(invalid)?;
     let mut place = Place {
         file: None,

@@ -2,27 +2,28 @@
 //! settings. Nobody waits for it.
 
 use std::{
-    fs::{self, File},
-    io::{self, Write},
+    fs, io,
     path::{Path, PathBuf},
+    sync::atomic::Ordering,
 };
 
 use futures_util::StreamExt as _;
-use rustix::fs::OFlags;
 
 use super::{
     Told,
-    archive::{Archive, header, unwritten},
-    conflict, invalid,
+    archive::{Archive, header},
+    cipher::{Identities, Recipients},
     last::{self, Last},
     manifest::{Engine, FORMAT, Manifest, key_of},
+    out::{Out, To},
+    source::Source,
 };
 use crate::{
-    Clock, Code, Error, Result,
-    db::{args, migrate, save::Reader},
+    Clock, Error, Result,
+    db::{args, save::Reader},
     media::{self, Content, Files, Name, opened},
     rfc3339,
-    settings::{Database, Settings},
+    settings::Settings,
 };
 
 /// Warnings that are told at most.
@@ -30,18 +31,10 @@ const TOLD: usize = 1000;
 /// Folders within each other at most.
 const DEEPEST: usize = 32;
 
-/// Where an archive is written.
-pub enum To {
-    /// A file: written beside, then renamed.
-    File(PathBuf),
-    /// A stream.
-    Stream(Box<dyn Write + Send>),
-}
-
 /// What goes into a backup.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Saving {
-    /// Also `cms.local.toml`.
+    /// Also `cms.local.toml`; an encrypted backup has it anyway.
     pub with_secrets: bool,
     /// Restores it to try it, beside the site.
     pub verify: bool,
@@ -64,6 +57,10 @@ pub struct Saved {
     pub media: u64,
     /// Whether it was restored to try it.
     pub verified: bool,
+    /// Whether it is encrypted to `backup.recipients`.
+    pub encrypted: bool,
+    /// Whether `cms.local.toml` is in it.
+    pub with_secrets: bool,
     /// What is missing, one sentence each.
     pub warnings: Vec<String>,
 }
@@ -75,24 +72,25 @@ pub struct Saved {
 /// written, `conflict` while another backup writes the same file.
 pub async fn save(settings: &Settings, to: To, how: Saving, told: Told) -> Result<Saved> {
     let made_at = Clock::system().now();
+    let mut recipients = Recipients::of(&settings.backup.recipients)?;
+    let is_encrypted = !recipients.is_empty();
+    let with_secrets = how.with_secrets || is_encrypted;
+    let trial = if how.verify { recipients.with_trial() } else { Identities::default() };
+    let object = match &to {
+        To::Object(object) => Some(object.clone()),
+        To::File(_) | To::Stream(_) => None,
+    };
     let mut source = Source::open(settings).await?;
     let saved = async {
         let total = source.bytes().await?;
-        let (out, file) = match to {
-            To::File(path) => {
-                let part = Part::begin(path)?;
-                (Out::File(part.file.try_clone().map_err(unwritten)?), Some(part))
-            }
-            To::Stream(stream) => (Out::Stream(stream), None),
-        };
-        let count = Counted::default();
-        let out = Counting { out, bytes: count.clone() };
-        let mut saver =
-            Saver { archive: Archive::begin(out, total, told.clone()), warnings: Vec::new() };
-        let rows = source.save(&mut saver).await?;
+        let out = Out::begin(to, settings, total, &recipients)?;
+        let count = out.bytes();
+        let archive = Archive::begin(out.sink, total, told.clone());
+        let mut saver = Saver { archive, warnings: Vec::new() };
+        let rows = source.save(&mut saver.archive).await?;
         saver.media(settings, &mut source.reader).await?;
         saver.plugins(&settings.dirs.plugins).await?;
-        saver.settings(settings, how.with_secrets).await?;
+        saver.settings(settings, with_secrets).await?;
         let manifest = Manifest {
             format: FORMAT,
             cms: crate::VERSION.to_owned(),
@@ -100,13 +98,13 @@ pub async fn save(settings: &Settings, to: To, how: Saving, told: Told) -> Resul
             schema: source.schema,
             made_at: rfc3339(made_at),
             key: key_of(settings),
-            with_secrets: how.with_secrets,
+            with_secrets,
             rows,
             warnings: saver.warnings,
             entries: Vec::new(),
         };
         let manifest = saver.archive.end(manifest).await?;
-        Ok::<_, Error>((manifest, file, count))
+        Ok::<_, Error>((manifest, out.part, count))
     };
     let saved = saved.await;
     source.close().await;
@@ -115,11 +113,19 @@ pub async fn save(settings: &Settings, to: To, how: Saving, told: Told) -> Resul
         Some(part) => Some(part.end()?),
         None => None,
     };
-    if how.verify
-        && let Some(file) = &file
-    {
-        super::restore::verify(settings, file, told).await?;
-    }
+    let verified = match (&file, &object) {
+        (Some(file), _) if how.verify => {
+            super::restore::verify(settings, file, &trial, told).await?;
+            true
+        }
+        (None, Some(object)) if how.verify => {
+            // As the store gives it back.
+            let file = object.fetch(settings, &told).await?;
+            super::restore::verify(settings, &file, &trial, told).await?;
+            true
+        }
+        _ => false,
+    };
     let mut warnings = manifest.warnings.clone();
     for entry in manifest.entries.iter().filter(|entry| entry.name.starts_with("media/")) {
         let name = Name::of_path(&format!("/{}", entry.name));
@@ -128,11 +134,14 @@ pub async fn save(settings: &Settings, to: To, how: Saving, told: Told) -> Resul
             warnings.push(format!("/{}: has another content than its name says", entry.name));
         }
     }
-    let bytes = count.get();
-    let verified = how.verify && file.is_some();
-    let shown = file.map_or_else(|| "-".to_owned(), |file| file.display().to_string());
+    let bytes = count.load(Ordering::Relaxed);
+    let place = match (file, object) {
+        (Some(file), _) => file.display().to_string(),
+        (None, Some(object)) => object.to_string(),
+        (None, None) => "-".to_owned(),
+    };
     let made_at = manifest.made_at.clone();
-    last::note(settings, &Last { made_at, file: shown, bytes, verified })?;
+    last::note(settings, &Last { made_at, file: place, bytes, verified })?;
     Ok(Saved {
         bytes,
         content_bytes: manifest.bytes(),
@@ -141,217 +150,10 @@ pub async fn save(settings: &Settings, to: To, how: Saving, told: Told) -> Resul
         made_at: manifest.made_at,
         engine: manifest.engine,
         verified,
+        encrypted: is_encrypted,
+        with_secrets,
         warnings,
     })
-}
-
-/// Where the archive's bytes go.
-enum Out {
-    File(File),
-    Stream(Box<dyn Write + Send>),
-}
-
-type Counted = std::sync::Arc<Bytes>;
-
-#[derive(Default)]
-struct Bytes(std::sync::atomic::AtomicU64);
-
-impl Bytes {
-    fn get(&self) -> u64 {
-        self.0.load(std::sync::atomic::Ordering::Relaxed)
-    }
-}
-
-struct Counting {
-    out: Out,
-    bytes: Counted,
-}
-
-impl Write for Counting {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        let written = match &mut self.out {
-            Out::File(file) => file.write(bytes),
-            Out::Stream(stream) => stream.write(bytes),
-        }?;
-        self.bytes.0.fetch_add(written as u64, std::sync::atomic::Ordering::Relaxed);
-        Ok(written)
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        match &mut self.out {
-            Out::File(file) => file.flush(),
-            Out::Stream(stream) => stream.flush(),
-        }
-    }
-}
-
-/// A file that has its name only when it is whole. Dropped before that, nothing is left of it.
-struct Part {
-    path: PathBuf,
-    part: PathBuf,
-    file: File,
-    is_done: bool,
-}
-
-impl Part {
-    fn begin(path: PathBuf) -> Result<Self> {
-        use std::os::unix::fs::OpenOptionsExt as _;
-        // Not a device, which the rename would replace.
-        if fs::symlink_metadata(&path).is_ok_and(|about| !about.is_file()) {
-            let what = format!("{} is there, and is no plain file.", path.display());
-            return Err(Error::new(Code::ValidationFailed, what));
-        }
-        let mut part = path.clone().into_os_string();
-        part.push(".partial");
-        let part = PathBuf::from(part);
-        let no_link = i32::try_from(OFlags::NOFOLLOW.bits()).unwrap_or_default();
-        let mut options = File::options();
-        options.write(true).create(true).truncate(false).mode(0o600).custom_flags(no_link);
-        let named = |error: io::Error| {
-            let what = format!("{} cannot be written.", part.display());
-            Error::new(Code::ValidationFailed, what).caused_by(error)
-        };
-        let file = options.open(&part).map_err(named)?;
-        if let Err(fs::TryLockError::WouldBlock) = file.try_lock() {
-            let what = format!("Another backup writes {}: wait for it.", path.display());
-            return Err(conflict(what));
-        }
-        // What a killed backup has left.
-        file.set_len(0).map_err(named)?;
-        Ok(Self { path, part, file, is_done: false })
-    }
-
-    /// Gives the file its name, once it is on disk.
-    fn end(mut self) -> Result<PathBuf> {
-        self.file.sync_all().map_err(unwritten)?;
-        fs::rename(&self.part, &self.path).map_err(unwritten)?;
-        self.is_done = true;
-        super::journal::sync_folder_of(&self.path).map_err(unwritten)?;
-        Ok(self.path.clone())
-    }
-}
-
-impl Drop for Part {
-    fn drop(&mut self) {
-        if !self.is_done {
-            let _ = fs::remove_file(&self.part);
-        }
-    }
-}
-
-/// The database, standing still.
-struct Source {
-    reader: Reader,
-    /// SQLite's copy, which goes with it.
-    #[cfg(feature = "sqlite")]
-    copy: Option<tempfile::TempPath>,
-    schema: i64,
-    has_media: bool,
-}
-
-impl Source {
-    async fn open(settings: &Settings) -> Result<Self> {
-        let mut source = match settings.database().map_err(invalid)? {
-            #[cfg(feature = "sqlite")]
-            Database::Sqlite { path, .. } => {
-                let copy = super::beside::beside(&path)?;
-                crate::db::save::sqlite::copy(&path, &copy).await?;
-                let reader = Reader::Sqlite(crate::db::save::sqlite::open(&copy).await?);
-                Self { reader, copy: Some(copy), schema: 0, has_media: false }
-            }
-            #[cfg(feature = "postgres")]
-            Database::Postgres { url, .. } => {
-                use crate::db::save::postgres;
-                let mut connection = postgres::session(url.expose()).await?;
-                postgres::begin_snapshot(&mut connection).await?;
-                let foreign = postgres::foreign(&mut connection).await?;
-                if !foreign.is_empty() {
-                    let what = format!(
-                        "The schema holds what this backup cannot carry: {}. Move it to another \
-                         schema, or use pg_dump.",
-                        foreign.join("; ")
-                    );
-                    return Err(conflict(what));
-                }
-                Self {
-                    reader: Reader::Postgres(connection),
-                    #[cfg(feature = "sqlite")]
-                    copy: None,
-                    schema: 0,
-                    has_media: false,
-                }
-            }
-            #[cfg(not(all(feature = "sqlite", feature = "postgres")))]
-            _ => return Err(super::beside::missing_engine()),
-        };
-        let known = async {
-            if !source.reader.has_table("cms_migrations").await? {
-                let what = "The database holds no site: make it with `cms migrate up`.";
-                return Err(Error::new(Code::Unavailable, what));
-            }
-            let newest: Vec<(i64,)> = source.reader.all(migrate::sql::NEWEST, args![]).await?;
-            source.schema = newest.first().map_or(0, |(version,)| *version);
-            source.has_media = source.reader.has_table("cms_media").await?;
-            Ok(())
-        };
-        let known = known.await;
-        match known {
-            Ok(()) => Ok(source),
-            Err(error) => {
-                source.close().await;
-                Err(error)
-            }
-        }
-    }
-
-    fn engine(&self) -> Engine {
-        match self.reader {
-            #[cfg(feature = "sqlite")]
-            Reader::Sqlite(_) => Engine::Sqlite,
-            #[cfg(feature = "postgres")]
-            Reader::Postgres(_) => Engine::Postgres,
-        }
-    }
-
-    /// About how many bytes there will be.
-    async fn bytes(&mut self) -> Result<u64> {
-        let database = match &mut self.reader {
-            #[cfg(feature = "sqlite")]
-            Reader::Sqlite(_) => {
-                self.copy.as_ref().and_then(|copy| fs::metadata(copy).ok()).map_or(0, |of| of.len())
-            }
-            #[cfg(feature = "postgres")]
-            Reader::Postgres(connection) => {
-                crate::db::save::postgres::bytes(connection).await?.unsigned_abs()
-            }
-        };
-        if !self.has_media {
-            return Ok(database);
-        }
-        let media: Vec<(i64,)> = self.reader.all(media::sql::ALL_BYTES, args![]).await?;
-        Ok(database + media.first().map_or(0, |(bytes,)| bytes.unsigned_abs()))
-    }
-
-    /// Writes the database. Returns the rows of each table.
-    async fn save(&mut self, saver: &mut Saver) -> Result<std::collections::BTreeMap<String, i64>> {
-        match &mut self.reader {
-            #[cfg(feature = "sqlite")]
-            Reader::Sqlite(connection) => {
-                let counts = crate::db::save::sqlite::counts(connection).await?;
-                let copy = self.copy.as_ref().ok_or_else(|| Error::internal("no copy"))?;
-                let file = File::open(copy).map_err(Error::internal)?;
-                let size = file.metadata().map_err(Error::internal)?.len();
-                saver.archive.file("database/cms.db", size, file).await?;
-                Ok(counts.into_iter().collect())
-            }
-            #[cfg(feature = "postgres")]
-            Reader::Postgres(connection) => super::load::save(connection, &mut saver.archive).await,
-        }
-    }
-
-    async fn close(self) {
-        self.reader.close().await;
-    }
 }
 
 struct Saver {

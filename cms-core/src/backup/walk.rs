@@ -14,6 +14,7 @@ use sha2::{Digest as _, Sha256};
 use super::{
     Headway, Told,
     archive::PART,
+    cipher::{self, Identities},
     manifest::{
         Digest, END, Entry, FIRST, FORMAT, LARGEST, MANIFEST, MOST, Manifest, SEAL, SEALED,
         is_allowed, newer, refused,
@@ -45,22 +46,62 @@ pub(super) struct Walk<'a> {
     pub(super) room: u64,
     /// What an earlier reading has found: every entry must be the same again.
     pub(super) known: Option<&'a Manifest>,
+    /// Open it when it is encrypted.
+    pub(super) identities: &'a Identities,
 }
 
-/// Counts and digests what was read of the archive itself.
+/// Counts what was read of the file.
 struct Position<R> {
     inner: R,
     at: Rc<Cell<u64>>,
-    sha: Sha256,
 }
 
 impl<R: Read> Read for Position<R> {
     fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
         let read = self.inner.read(into)?;
         self.at.set(self.at.get() + read as u64);
-        self.sha.update(&into[..read]);
         Ok(read)
     }
+}
+
+/// Keeps the seal back, which comes last, and digests all before it.
+struct Unsealed<R> {
+    inner: R,
+    held: Vec<u8>,
+    sha: Sha256,
+}
+
+impl<R: Read> Read for Unsealed<R> {
+    fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
+        if self.held.len() <= SEALED {
+            let most = (PART + SEALED - self.held.len()) as u64;
+            while self.held.len() <= SEALED {
+                if (&mut self.inner).take(most).read_to_end(&mut self.held)? == 0 {
+                    return Ok(0);
+                }
+            }
+        }
+        let read = (self.held.len() - SEALED).min(into.len());
+        into[..read].copy_from_slice(&self.held[..read]);
+        self.sha.update(&self.held[..read]);
+        self.held.drain(..read);
+        Ok(read)
+    }
+}
+
+impl<R> Unsealed<R> {
+    /// Judges the seal, once all before it was read.
+    fn end(self) -> Result<()> {
+        match self.held.strip_prefix(&SEAL) {
+            None => Err(cut_off()),
+            Some(digest) if *digest == *self.sha.finalize() => Ok(()),
+            Some(_) => Err(refused("its bytes are not those that were written")),
+        }
+    }
+}
+
+fn cut_off() -> Error {
+    refused("it has no end, as when it was cut off")
 }
 
 impl Walk<'_> {
@@ -68,14 +109,14 @@ impl Walk<'_> {
     ///
     /// # Errors
     /// `validation_failed` for whatever is wrong with it.
-    pub(super) fn read(&self, file: &File, taker: &mut impl Taker) -> Result<Manifest> {
+    pub(super) fn read(&self, mut file: &File, taker: &mut impl Taker) -> Result<Manifest> {
         let total = file.metadata().map_err(refused)?.len();
-        let seal = seal(file, total)?;
-        let mut file = file;
         file.seek(io::SeekFrom::Start(0)).map_err(refused)?;
         let at = Rc::new(Cell::new(0));
-        let inner = file.take(total - SEALED as u64);
-        let source = Position { inner, at: at.clone(), sha: Sha256::new() };
+        let source = Position { inner: file, at: at.clone() };
+        let source = BufReader::with_capacity(PART, source);
+        let source = cipher::decrypted(source, self.identities)?;
+        let source = Unsealed { inner: source, held: Vec::new(), sha: Sha256::new() };
         let source = BufReader::with_capacity(PART, source);
         let mut zstd = zstd::Decoder::with_buffer(source).map_err(refused)?.single_frame();
         zstd.window_log_max(WINDOW).map_err(refused)?;
@@ -88,9 +129,7 @@ impl Walk<'_> {
         if !source.fill_buf().map_err(refused)?.is_empty() {
             return Err(refused("something follows its end"));
         }
-        if *source.into_inner().sha.finalize() != seal {
-            return Err(refused("its bytes are not those that were written"));
-        }
+        source.into_inner().end()?;
         Ok(manifest)
     }
 
@@ -154,7 +193,7 @@ impl Walk<'_> {
         }
         match manifest {
             Some((manifest, _)) if is_over => Ok(manifest),
-            _ => Err(refused("it has no end, as when it was cut off")),
+            _ => Err(cut_off()),
         }
     }
 
@@ -185,16 +224,6 @@ impl Walk<'_> {
         taker.end()?;
         Ok(Digest(sha.finalize().into()))
     }
-}
-
-/// The digest behind the frame.
-fn seal(mut file: &File, total: u64) -> Result<[u8; 32]> {
-    let none = || refused("it has no end, as when it was cut off");
-    let at = total.checked_sub(SEALED as u64).ok_or_else(none)?;
-    file.seek(io::SeekFrom::Start(at)).map_err(refused)?;
-    let (mut magic, mut digest) = ([0; SEAL.len()], [0; 32]);
-    file.read_exact(&mut magic).and_then(|()| file.read_exact(&mut digest)).map_err(refused)?;
-    if magic == SEAL { Ok(digest) } else { Err(none()) }
 }
 
 fn plain_name(header: &tar::Header) -> Result<String> {

@@ -306,21 +306,30 @@ mod tests {
         assert!(!asked(PATIENCE).covers(began) && !asked(Duration::ZERO).covers(began));
     }
 
-    #[tokio::test]
-    async fn a_long_statement_goes_on_as_long_as_the_server_is_there() {
-        let Some(url) = std::env::var("CMS_TEST_DB").ok().filter(|url| !url.is_empty()) else {
-            return;
-        };
+    /// A server with a pool of one; None without PostgreSQL.
+    fn server(patience: Duration) -> Option<Server> {
+        let url = std::env::var("CMS_TEST_DB").ok().filter(|url| !url.is_empty())?;
         let options = PgConnectOptions::from_str(&url).expect("an address");
         let pool = PgPoolOptions::new().max_connections(1).connect_lazy_with(options.clone());
-        let patience = Duration::from_millis(20);
-        let server = Server(Arc::new(Parts {
-            pool,
-            options,
-            patience,
-            asked: Mutex::default(),
-            apart: Mutex::default(),
-        }));
+        let (asked, apart) = (Mutex::default(), Mutex::default());
+        Some(Server(Arc::new(Parts { pool, options, patience, asked, apart })))
+    }
+
+    #[tokio::test]
+    async fn many_who_ask_at_once_share_one_session_and_none_gets_an_older_answer() {
+        let Some(server) = server(PATIENCE) else { return };
+        let pid = Statement::new("pid", "select cast(pg_backend_pid() as bigint), 0::bigint");
+        let asked = || async { server.ask_apart(pid).await.expect("an answer").0 };
+        let all = futures_util::future::join_all((0..16).map(|_| asked())).await;
+        let sessions: std::collections::BTreeSet<_> = all.iter().collect();
+        // That of the first, and one for all who waited for it.
+        assert_eq!(sessions.len(), 2, "{all:?}");
+        assert!(!all.contains(&asked().await));
+    }
+
+    #[tokio::test]
+    async fn a_long_statement_goes_on_as_long_as_the_server_is_there() {
+        let Some(server) = server(Duration::from_millis(20)) else { return };
         let mut held = server.take().await.expect("a connection");
         let statement = async {
             let mut asked = false;

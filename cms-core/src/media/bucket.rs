@@ -2,6 +2,7 @@
 //! folder, behind the prefix.
 //!
 //! ```text
+//! objects   whole objects under names of their own
 //! link      the address, the client and its limits; what a failure is called
 //! parts     a file sent part by part, and parts that an upload has left
 //! sending   what is being sent in parts
@@ -9,6 +10,7 @@
 //! ```
 
 mod link;
+mod objects;
 mod parts;
 mod removals;
 mod sending;
@@ -26,6 +28,7 @@ use object_store::{
 use tokio::sync::{Mutex, Semaphore};
 
 use self::link::{answered, unreachable, within};
+pub(crate) use self::objects::{ObjectWriter, Objects};
 pub(super) use self::removals::Removals;
 use self::sending::Sending;
 use super::{

@@ -49,6 +49,8 @@ use std::{
 
 use serde_json::{Map, Value as Json, json};
 
+#[cfg(feature = "s3")]
+pub(crate) use bucket::{ObjectWriter, Objects};
 pub use file::{MediaFile, MediaFilter};
 pub use incoming::{Incoming, Ready};
 pub use name::Name;

@@ -69,7 +69,7 @@ pub(super) fn is_token(text: &str) -> bool {
 }
 
 /// As Amazon names buckets.
-pub(super) fn is_bucket(text: &str) -> bool {
+pub(crate) fn is_bucket(text: &str) -> bool {
     let ends = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit();
     (3..=63).contains(&text.len())
         && text.chars().all(|c| ends(c) || ".-".contains(c))
@@ -78,8 +78,23 @@ pub(super) fn is_bucket(text: &str) -> bool {
 }
 
 /// What stands before the names of objects.
-pub(super) fn is_key_path(text: &str) -> bool {
+pub(crate) fn is_key_path(text: &str) -> bool {
     text.len() <= 512 && text.split('/').all(|name| is_token(name) && ![".", ".."].contains(&name))
+}
+
+/// A public key of age.
+pub(super) fn is_recipient(key: &str) -> bool {
+    #[cfg(feature = "age")]
+    return key.parse::<age::x25519::Recipient>().is_ok();
+    #[cfg(not(feature = "age"))]
+    key.starts_with("age1")
+}
+
+/// A folder, or a bucket with what the names of objects in it begin with.
+pub(super) fn is_backup_place(to: &str) -> bool {
+    let Some(rest) = to.strip_prefix("s3://") else { return is_line(to) };
+    let (bucket, names) = rest.split_once('/').unwrap_or((rest, ""));
+    is_bucket(bucket) && (names.is_empty() || is_key_path(names))
 }
 
 pub(super) fn is_key_prefix(text: &str) -> bool {

@@ -137,6 +137,9 @@ impl Layers {
         {
             *path = dir.join(&path);
         }
+        if let Some(to) = settings.backup.to.as_mut().filter(|to| !to.starts_with("s3://")) {
+            *to = dir.join(&to).display().to_string();
+        }
         if let Some(path) = &mut settings.mail.smtp_ca_file {
             *path = dir.join(&path);
         }

@@ -29,10 +29,11 @@ pub use database::Database;
 pub use defaults::{starter_file, starter_local_file};
 pub use env::{environment, variable};
 pub use error::SettingsError;
+pub(crate) use forms::{is_bucket, is_key_path};
 pub use layers::Loaded;
 pub use origin::{Origin, Origins, Setting};
 pub use tables::{
-    Cache, CacheStore, Commits, Confine, Dirs, Http, Limiter, LimiterStore, MAIL_KINDS,
+    Backups, Cache, CacheStore, Commits, Confine, Dirs, Http, Limiter, LimiterStore, MAIL_KINDS,
     MEDIA_TYPES, Mail, MailProvider, Media, Retention, Scripts, Session, Shutdown, SmtpTls,
     Synchronous, Update, Webhooks,
 };
@@ -122,6 +123,8 @@ pub struct Settings {
     pub session: Session,
     /// How long things are kept.
     pub retention: Retention,
+    /// Backups.
+    pub backup: Backups,
     /// Updates of the program.
     pub update: Update,
     /// `sqlite://path` or `postgres://...`. Excludes the four `db_` keys. See

@@ -31,6 +31,7 @@ defaults!(
     Session = session,
     Shutdown = shutdown,
     Retention = retention,
+    Backups = backup,
     Update = update
 );
 
@@ -372,6 +373,24 @@ pub struct Retention {
     pub page_revisions: u64,
     /// Versions of a funnel, 10 to 10 000.
     pub funnel_versions: u64,
+}
+
+/// Backups: where the service puts those that it makes by itself, and who can read any.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Backups {
+    /// A folder, or `s3://BUCKET/NAMES` in the store of [`Media::endpoint`]. None: the service makes
+    /// none by itself.
+    #[serde(deserialize_with = "unless_empty")]
+    pub to: Option<String>,
+    /// Hours from one to the next, 1 to 8760.
+    pub every_h: u64,
+    /// How many are kept, 1 to 10 000.
+    pub keep: u64,
+    /// Whether each is restored beside the site, to try it.
+    pub verify: bool,
+    /// Public keys of age, 16 at most. Empty: backups are not encrypted.
+    pub recipients: Vec<String>,
 }
 
 /// Updates of the program.

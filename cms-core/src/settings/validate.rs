@@ -3,9 +3,9 @@
 use super::{
     CacheStore, LimiterStore, MEDIA_TYPES, Secret, Settings, SettingsError,
     forms::{
-        are_languages, has_scheme, is_bucket, is_chain, is_host, is_key, is_key_path,
-        is_key_prefix, is_line, is_listen, is_provider, is_public_key, is_safe_web, is_site,
-        is_token, is_web, none_or,
+        are_languages, has_scheme, is_backup_place, is_bucket, is_chain, is_host, is_key,
+        is_key_path, is_key_prefix, is_line, is_listen, is_provider, is_public_key, is_recipient,
+        is_safe_web, is_site, is_token, is_web, none_or,
     },
 };
 
@@ -38,15 +38,17 @@ impl Settings {
     }
 
     /// Each key with whether its rule holds, and the rule's text.
-    fn rules(&self) -> [(&'static str, bool, &'static str); 38] {
+    fn rules(&self) -> [(&'static str, bool, &'static str); 40] {
         let redis = self.redis_url.is_some();
         let need_redis = "must not be \"redis\" unless redis_url is set";
         let folder = "must name a folder";
         let make = "must be postmark, brevo, or json with its url";
         let safe = "must be an https address without user name; http on this machine only";
         let key = "must be base64 of 32 bytes; `cms init` makes one";
-        let in_bucket = self.media.bucket.is_some();
-        let for_bucket = "must be set, in cms.local.toml or the environment, for media.bucket: \
+        let is_object = |to: &String| to.starts_with("s3://");
+        let in_bucket =
+            self.media.bucket.is_some() || self.backup.to.as_ref().is_some_and(is_object);
+        let for_bucket = "must be set, in cms.local.toml or the environment, for a bucket: \
                           letters, digits and signs, nothing before or behind them";
         let signs = |key: &Option<Secret>| {
             let key = key.as_ref().map_or("", |key| key.expose());
@@ -178,6 +180,17 @@ impl Settings {
                 "must not be more than session.absolute_s",
             ),
             (
+                "backup.to",
+                none_or(&self.backup.to, is_backup_place),
+                "must be a folder, or s3://BUCKET/NAMES",
+            ),
+            (
+                "backup.recipients",
+                self.backup.recipients.len() <= 16
+                    && self.backup.recipients.iter().all(|key| is_recipient(key)),
+                "must be at most 16 public keys of age, such as age1...",
+            ),
+            (
                 "update_base_url",
                 none_or(&self.update_base_url, |url| is_web(url) && !url.contains(['?', '#'])),
                 "must be an http(s) address without user name; that goes into update_user",
@@ -200,7 +213,7 @@ impl Settings {
     }
 
     /// Each numeric key with its value, minimum and maximum.
-    fn ranges(&self) -> [(&'static str, u64, u64, u64); 37] {
+    fn ranges(&self) -> [(&'static str, u64, u64, u64); 39] {
         let (http, scripts, keep) = (&self.http, &self.scripts, &self.retention);
         [
             ("http.body_limit_bytes", http.body_limit_bytes as u64, 1, GIB),
@@ -243,6 +256,8 @@ impl Settings {
             ("retention.mails_days", keep.mails_days, 1, CENTURY_D),
             ("retention.task_runs_days", keep.task_runs_days, 1, CENTURY_D),
             ("retention.submissions_days", keep.submissions_days, 1, CENTURY_D),
+            ("backup.every_h", self.backup.every_h, 1, YEAR_H),
+            ("backup.keep", self.backup.keep, 1, 10_000),
             ("retention.page_revisions", keep.page_revisions, 1, 10_000),
             // A visit may begin with a version that was replaced in the same instant.
             ("retention.funnel_versions", keep.funnel_versions, 10, 10_000),
@@ -289,7 +304,7 @@ mod tests {
     #[test]
     fn settings_made_by_code_are_validated_by_key() {
         type Spoil = fn(&mut Settings);
-        let table: [(Spoil, &str); 13] = [
+        let table: [(Spoil, &str); 16] = [
             (|s| s.timezone = "Mars/Base".into(), "`timezone` must be an IANA time zone"),
             (|s| s.limiter.store = LimiterStore::Redis, "`limiter.store` must not be \"redis\""),
             (|s| s.session.idle_s = 700_000, "`session.idle_s` must not be more"),
@@ -302,6 +317,12 @@ mod tests {
                 "`media.bucket` must be a bucket's name",
             ),
             (|s| s.media.bucket = Some("files".into()), "`media.access_key` must be set, in cms"),
+            (|s| s.backup.to = Some("s3://saved".into()), "`media.access_key` must be set, in cms"),
+            (|s| s.backup.to = Some("s3://saved/../x".into()), "`backup.to` must be a folder, or"),
+            (
+                |s| s.backup.recipients = vec!["ssh-ed25519 AAAA".into()],
+                "`backup.recipients` must be at most 16 public keys",
+            ),
             (
                 |s| s.media.endpoint = Some("https://u:p@s3.example.net".into()),
                 "`media.endpoint` must be an http(s) address without user name",

@@ -7,7 +7,15 @@ use futures_util::future::BoxFuture;
 use tokio::{sync::watch, task::JoinSet};
 
 use super::Cms;
-use crate::{Millis, Result, funnels::Funnels, jobs::Stop, media::Media, pages::Pages, tasks::Own};
+use crate::{
+    Millis, Result, backup,
+    funnels::Funnels,
+    jobs::Stop,
+    media::Media,
+    pages::Pages,
+    settings::Settings,
+    tasks::{self, Own},
+};
 
 /// How often counters are written and old rows removed.
 const UPKEEP: Millis = 60_000;
@@ -17,6 +25,8 @@ const ABANDONED_S: u64 = 300;
 const CLEANUP_S: u64 = 86_400;
 /// Seconds from one look for pages that are to be published or taken off to the next.
 const SCHEDULE_S: u64 = 60;
+/// Seconds after which a backup is given up.
+const DAY_S: u64 = 86_400;
 /// How often the clock is asked whether it is time.
 const LOOK: Duration = Duration::from_secs(1);
 
@@ -160,7 +170,12 @@ impl Drop for Background {
 }
 
 /// The service's own tasks.
-pub(super) fn own_tasks(funnels: &Funnels, media: &Media, pages: &Pages) -> Vec<Own> {
+pub(super) fn own_tasks(
+    settings: &Settings,
+    funnels: &Funnels,
+    media: &Media,
+    pages: &Pages,
+) -> Vec<Own> {
     let (marks, cleans) = (funnels.clone(), funnels.clone());
     let mark = move |_| -> BoxFuture<'static, Result<()>> {
         let funnels = marks.clone();
@@ -180,13 +195,31 @@ pub(super) fn own_tasks(funnels: &Funnels, media: &Media, pages: &Pages) -> Vec<
         let pages = scheduled.clone();
         Box::pin(async move { pages.run_schedule().await.map(drop) })
     };
-    let own = |name, interval_s, handler| Own { area: "formfunnel", name, interval_s, handler };
-    vec![
-        own("process_abandoned", ABANDONED_S, Arc::new(mark)),
-        own("cleanup_old_submissions", CLEANUP_S, Arc::new(clean)),
-        Own { area: "media", name: "sweep", interval_s: CLEANUP_S, handler: Arc::new(sweep) },
-        Own { area: "pages", name: "schedule", interval_s: SCHEDULE_S, handler: Arc::new(publish) },
-    ]
+    let own = |area, name, interval_s, handler| Own {
+        area,
+        name,
+        interval_s,
+        timeout_s: tasks::TIMEOUT_S,
+        handler,
+    };
+    let mut all = vec![
+        own("formfunnel", "process_abandoned", ABANDONED_S, Arc::new(mark)),
+        own("formfunnel", "cleanup_old_submissions", CLEANUP_S, Arc::new(clean)),
+        own("media", "sweep", CLEANUP_S, Arc::new(sweep)),
+        own("pages", "schedule", SCHEDULE_S, Arc::new(publish)),
+    ];
+    if settings.backup.to.is_some() {
+        let saved = settings.clone();
+        let backup = move |_| -> BoxFuture<'static, Result<()>> {
+            let settings = saved.clone();
+            Box::pin(async move { backup::scheduled(&settings).await })
+        };
+        let every = settings.backup.every_h * 3600;
+        // A large one takes hours.
+        let own = own("backup", "backup", every, Arc::new(backup));
+        all.push(Own { timeout_s: DAY_S, ..own });
+    }
+    all
 }
 
 async fn run(cms: Cms, part: Work, mut stop: Stop) {

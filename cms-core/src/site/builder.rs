@@ -186,7 +186,7 @@ impl Builder {
         let pages = Pages::new(&base, &items, &known);
         let media = Media::new(&base, &items, &pages)?;
         let keys = Keys::new(&base, &endpoints);
-        let own = own_tasks(&funnels, &media, &pages);
+        let own = own_tasks(settings, &funnels, &media, &pages);
         let rooms = Rooms {
             audit: AuditLog::new(&base),
             theme: Theme::new(&base, &endpoints, &keys),

@@ -7,7 +7,7 @@ use crate::{
 };
 
 /// After so many seconds a run is ended whose task declares no `timeout_s`.
-const TIMEOUT_S: u64 = 3_600;
+pub(crate) const TIMEOUT_S: u64 = 3_600;
 
 /// A task as its plugin declares it.
 pub(super) struct Declared {
@@ -25,6 +25,7 @@ pub(crate) struct Own {
     pub(crate) area: &'static str,
     pub(crate) name: &'static str,
     pub(crate) interval_s: u64,
+    pub(crate) timeout_s: u64,
     pub(crate) handler: TaskHandler,
 }
 
@@ -71,7 +72,7 @@ impl From<&Own> for Declared {
             plugin: own.area.to_owned(),
             name: own.name.to_owned(),
             interval_s: own.interval_s,
-            timeout_s: TIMEOUT_S,
+            timeout_s: own.timeout_s,
             work: Work::Handler(own.handler.clone()),
         }
     }

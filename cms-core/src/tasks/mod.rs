@@ -29,7 +29,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use tokio::sync::watch;
 
-pub(crate) use self::declared::Own;
+pub(crate) use self::declared::{Own, TIMEOUT_S};
 use self::{claim::Cause, declared::Whose, outcome::Outcome, run::perform};
 pub use self::{claim::Claimed, scheduler::Scheduler};
 use crate::{

@@ -6,7 +6,7 @@ use std::{
 };
 
 use clap::Args;
-use cms_core::backup::{self, Saved, Saving, To};
+use cms_core::backup::{self, Object, Saved, Saving, To};
 use serde_json::json;
 
 use super::{Heard, mebibytes};
@@ -19,10 +19,14 @@ use crate::{
 
 #[derive(Args, Debug)]
 pub(crate) struct BackupArgs {
-    /// New file, or - for standard output
-    #[arg(value_name = "FILE|-")]
+    /// New file, object of a bucket, or - for standard output
+    #[arg(value_name = "FILE|s3://BUCKET/NAME|-")]
     file: PathBuf,
-    /// Also save cms.local.toml, with the secrets of the site: keep the file like a password
+    /// Public key of age that may read it, beside those of backup.recipients; may be repeated
+    #[arg(long, value_name = "KEY")]
+    recipient: Vec<String>,
+    /// Also save cms.local.toml, with the secrets of the site: keep the file like a password. An
+    /// encrypted one has it anyway
     #[arg(long)]
     with_secrets: bool,
     /// Restore the file beside the site, to try it, and remove that again
@@ -31,7 +35,8 @@ pub(crate) struct BackupArgs {
 }
 
 pub(super) async fn run(flags: &Flags, out: &Output, dir: &Path, args: BackupArgs) -> Done {
-    let loaded = folder::existing(dir, &[], out)?;
+    let mut settings = folder::existing(dir, &[], out)?.settings;
+    settings.backup.recipients.extend(args.recipient);
     let is_stream = args.file.as_os_str() == "-";
     let to = match is_stream {
         true if args.verify => {
@@ -41,18 +46,25 @@ pub(super) async fn run(flags: &Flags, out: &Output, dir: &Path, args: BackupArg
             return Err(Failure::usage("a backup is no text for a terminal: name a file"));
         }
         true => To::Stream(Box::new(io::stdout())),
-        false if args.file.exists() && !flags.yes => {
-            let what = format!("{} is there already", args.file.display());
-            let hint = "another name, or the same with --yes to replace it";
-            return Err(Failure::new(Exit::Refused, what).hint(hint));
+        false => {
+            let object = Object::parse(&args.file.to_string_lossy())?;
+            let is_there = match &object {
+                Some(object) => object.exists(&settings).await?,
+                None => args.file.exists(),
+            };
+            if is_there && !flags.yes {
+                let what = format!("{} is there already", args.file.display());
+                let hint = "another name, or the same with --yes to replace it";
+                return Err(Failure::new(Exit::Refused, what).hint(hint));
+            }
+            object.map_or_else(|| To::File(args.file.clone()), To::Object)
         }
-        false => To::File(args.file.clone()),
     };
     let heard = Heard::new(out);
     let how = Saving { with_secrets: args.with_secrets, verify: args.verify };
     let mut signals = Signals::open()?;
     let saved = tokio::select! {
-        saved = backup::save(&loaded.settings, to, how, heard.told()) => saved,
+        saved = backup::save(&settings, to, how, heard.told()) => saved,
         // What was written goes with it.
         () = signals.next() => {
             heard.clear();
@@ -69,16 +81,17 @@ pub(super) async fn run(flags: &Flags, out: &Output, dir: &Path, args: BackupArg
         true => out.note(&sentence(&saved, "standard output")),
         false => out.done(&json!(saved), &sentence(&saved, &args.file.display().to_string()))?,
     }
-    if !args.with_secrets && dir.join("cms.local.toml").exists() {
+    if !saved.with_secrets && dir.join("cms.local.toml").exists() {
         out.note("cms.local.toml is not in it: keep its secrets elsewhere.");
     }
     Ok(())
 }
 
 fn sentence(saved: &Saved, file: &str) -> String {
+    let encrypted = if saved.encrypted { ", encrypted" } else { "" };
     let verified = if saved.verified { ", tried by restoring it" } else { "" };
     format!(
-        "Saved {} and {} of media as of {}: {} in {file}{verified}.",
+        "Saved {} and {} of media as of {}: {} in {file}{encrypted}{verified}.",
         counted(saved.rows.unsigned_abs(), "row"),
         counted(saved.media, "file"),
         saved.made_at,

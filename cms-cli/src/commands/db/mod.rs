@@ -25,6 +25,8 @@ pub(crate) enum DbCommand {
     /// Save database, media, plugins and settings in one file, while the site is in use
     #[command(after_help = "Examples:
   cms db backup /mnt/backups/site-$(date +%F).cms --verify
+  cms db backup site.cms --recipient age1qyqszqgpqyqszqgpqyqszqgpqyqszqgpqyqszqgpqyqszqgpqyqs3290gq
+  cms db backup s3://backups/site.cms
   cms db backup - | ssh backup@host 'cat > site.cms'
 
 The file holds everything but cms.local.toml, which --with-secrets adds.")]

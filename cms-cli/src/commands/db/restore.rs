@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use cms_core::backup::{self, Ended};
+use cms_core::backup::{self, Ended, Identities, Object};
 use serde_json::json;
 
 use super::Heard;
@@ -16,9 +16,12 @@ use crate::{
 
 #[derive(Args, Debug)]
 pub(crate) struct RestoreArgs {
-    /// File that cms db backup wrote
-    #[arg(value_name = "FILE", required_unless_present = "finish")]
+    /// What cms db backup wrote
+    #[arg(value_name = "FILE|s3://BUCKET/NAME", required_unless_present = "finish")]
     file: Option<PathBuf>,
+    /// File of the private key that opens an encrypted backup, as age-keygen writes it
+    #[arg(long, value_name = "FILE")]
+    identity: Option<PathBuf>,
     /// End a restore that was broken off: undo what was only prepared, else finish it
     #[arg(long, conflicts_with = "file")]
     finish: bool,
@@ -40,7 +43,14 @@ pub(super) async fn run(flags: &Flags, out: &Output, dir: &Path, args: RestoreAr
             }
         };
     };
-    let judged = backup::judge(&file, &loaded.settings, heard.told()).await;
+    let identities = args.identity.as_deref().map(Identities::read).transpose()?;
+    let fetched = match Object::parse(&file.to_string_lossy())? {
+        Some(object) => Some(object.fetch(&loaded.settings, &heard.told()).await?),
+        None => None,
+    };
+    let path = fetched.as_deref().unwrap_or(&file);
+    let identities = identities.unwrap_or_default();
+    let judged = backup::judge(path, &loaded.settings, &identities, heard.told()).await;
     heard.clear();
     let judged = judged?;
     let question = format!(

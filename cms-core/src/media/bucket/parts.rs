@@ -40,7 +40,7 @@ const PART: u64 = 5 << 20;
 /// once read a part: 32 large uploads took 60 MiB more.
 const PIECE: usize = 64 << 10;
 /// Parts of a file at most.
-const PARTS: u64 = 10_000;
+pub(super) const PARTS: u64 = 10_000;
 /// A part on its way; a larger one takes longer. Who waits for a turn waits as long.
 const SLOWEST: Duration = Duration::from_secs(60);
 /// An upload that began so long ago has broken off.
@@ -172,7 +172,7 @@ impl Bucket {
 }
 
 /// How long a part of this size may take.
-fn slowest(size: u64) -> Duration {
+pub(super) fn slowest(size: u64) -> Duration {
     SLOWEST * u32::try_from(size.div_ceil(PART)).unwrap_or(u32::MAX)
 }
 

@@ -3,29 +3,37 @@
 use super::{Asked, finding::Found};
 use crate::{Millis, Result, backup, db::args, parse_rfc3339};
 
-const DAY: Millis = 24 * 3_600_000;
-/// After so long a backup is old.
+const HOUR: Millis = 3_600_000;
+const DAY: Millis = 24 * HOUR;
+/// After so long a backup is old, unless the task `backup` makes them.
 const WEEK: Millis = 7 * DAY;
-const REMEDY: &str = "`cms db backup FILE`, every day and to another disk";
+const REMEDY: &str = "set backup.to, or run `cms db backup FILE` every day, to another disk";
+const OF_TASK: &str = "`cms tasks history backup` says why it fails";
 
 /// When the last backup of this machine was made.
 pub(super) async fn last(asked: &Asked, found: &mut Found) -> Result<()> {
     let Some(cms) = asked.cms() else { return Ok(()) };
     let now = cms.clock().now();
+    let backup = &asked.settings.backup;
+    let (most, remedy) = match backup.to {
+        // One that was left out is no fault yet.
+        Some(_) => (2 * HOUR * i64::try_from(backup.every_h).unwrap_or(i64::MAX / DAY), OF_TASK),
+        None => (WEEK, REMEDY),
+    };
     let Some(last) = backup::last(&asked.settings) else {
         let (made,): (Option<Millis>,) =
             cms.db().one(crate::db::migrate::sql::FIRST, args![]).await?;
-        match made.is_some_and(|made| now - made > WEEK) {
-            true => found.warning("there is no backup", REMEDY),
+        match made.is_some_and(|made| now - made > most) {
+            true => found.warning("there is no backup", remedy),
             false => found.ok("no backup yet"),
         }
         return Ok(());
     };
     let age = parse_rfc3339(&last.made_at).map(|made_at| now - made_at);
     match age {
-        Some(age) if age <= WEEK => found.ok(format!("made at {}", last.made_at)),
-        Some(age) => found.warning(format!("the last one is {} days old", age / DAY), REMEDY),
-        None => found.warning("when the last one was made cannot be read", REMEDY),
+        Some(age) if age <= most => found.ok(format!("made at {}", last.made_at)),
+        Some(age) => found.warning(format!("the last one is {} hours old", age / HOUR), remedy),
+        None => found.warning("when the last one was made cannot be read", remedy),
     }
     Ok(())
 }

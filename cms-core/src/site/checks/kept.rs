@@ -122,3 +122,25 @@ impl Cms {
         findings
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::sync::mpsc;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn a_look_that_hangs_keeps_one_thread_however_often_somebody_asks() {
+        let looks = Looks::default();
+        let (release, held) = mpsc::channel::<()>();
+        let hangs = looks.begin("disk", move || held.recv().is_err()).expect("the first");
+        assert!(looks.begin("disk", || ()).is_none());
+        // Others are not kept up by it.
+        looks.begin("media", || ()).expect("another").await.expect("it ends");
+        drop(release);
+        assert!(hangs.await.expect("it ends"));
+        let panics = looks.begin("disk", || panic!("no disk")).expect("it may look again");
+        panics.await.expect_err("a panic");
+        looks.begin("disk", || ()).expect("again").await.expect("it ends");
+    }
+}

@@ -191,7 +191,7 @@ checks! {
     migrations: Database Waiting database::migrations;
     /// the database's file is damaged
     database_intact: Deep Waiting database::damage;
-    /// a backup was made within the last week
+    /// a backup was made within a week, or within two intervals of its task
     backup: Site Waiting backup::last;
     /// the database can be written: no read-only standby, nobody who keeps it locked
     database_writable: Site Waiting database::writable;

@@ -1,0 +1,174 @@
+//! Encryption of an archive to public keys, in the format of age
+//! (<https://github.com/C2SP/C2SP/blob/main/age.md>): `age -d` reads it too. The compressed archive
+//! is encrypted as a whole, its seal with it.
+
+use std::{
+    fs::File,
+    io::{self, Read},
+    path::Path,
+};
+
+#[cfg(feature = "age")]
+use age::{
+    Decryptor, Encryptor, Identity, Recipient,
+    stream::StreamWriter,
+    x25519::{self, Identity as Key},
+};
+
+use super::sink::Sink;
+use crate::{Code, Error, Result};
+
+/// How an encrypted file begins.
+const MAGIC: &[u8] = b"age-encryption.org/";
+
+/// Bytes of a file of private keys at most.
+const LARGEST: u64 = 64 << 10;
+
+/// Public keys: whoever has the private key of one can read what is written.
+#[derive(Clone, Default)]
+pub(super) struct Recipients(#[cfg(feature = "age")] Vec<x25519::Recipient>);
+
+/// Private keys that open an encrypted archive.
+#[derive(Clone, Default)]
+pub struct Identities(#[cfg(feature = "age")] Vec<Key>);
+
+impl Recipients {
+    /// # Errors
+    /// `validation_failed` for a text that is no public key of age.
+    pub(super) fn of(keys: &[String]) -> Result<Self> {
+        #[cfg(feature = "age")]
+        {
+            let read = |text: &String| {
+                text.parse().map_err(|why: &str| {
+                    let what = format!("{text:?} is no public key of age, as age1…: {why}");
+                    Error::new(Code::ValidationFailed, what)
+                })
+            };
+            keys.iter().map(read).collect::<Result<_>>().map(Self)
+        }
+        #[cfg(not(feature = "age"))]
+        match keys {
+            [] => Ok(Self()),
+            _ => Err(without_age()),
+        }
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        #[cfg(feature = "age")]
+        return self.0.is_empty();
+        #[cfg(not(feature = "age"))]
+        true
+    }
+
+    /// Adds a key that is made for this once. Its private half opens what is written, and goes with
+    /// this process: so an archive can be tried where nobody has a private key.
+    pub(super) fn with_trial(&mut self) -> Identities {
+        #[cfg(feature = "age")]
+        {
+            if self.0.is_empty() {
+                return Identities::default();
+            }
+            let key = Key::generate();
+            self.0.push(key.to_public());
+            Identities(vec![key])
+        }
+        #[cfg(not(feature = "age"))]
+        Identities::default()
+    }
+}
+
+impl Identities {
+    /// Reads a file as `age-keygen` writes it: a private key on each line, `#` begins a comment.
+    ///
+    /// # Errors
+    /// `validation_failed` for a file that cannot be read, or holds something else.
+    pub fn read(path: &Path) -> Result<Self> {
+        let invalid = |why: &dyn std::fmt::Display| {
+            let what = format!("{} is no file of private keys of age: {why}.", path.display());
+            Error::new(Code::ValidationFailed, what)
+        };
+        let mut text = String::new();
+        let read = File::open(path).and_then(|file| file.take(LARGEST).read_to_string(&mut text));
+        read.map_err(|error| invalid(&error))?;
+        let text = zeroize::Zeroizing::new(text);
+        let keys = text.lines().map(str::trim);
+        let keys = keys.filter(|line| !line.is_empty() && !line.starts_with('#'));
+        #[cfg(feature = "age")]
+        {
+            // The line itself is a secret.
+            let key = |line: &str| line.parse().map_err(|why: &str| invalid(&why));
+            let keys = keys.map(key).collect::<Result<Vec<_>>>()?;
+            if keys.is_empty() {
+                return Err(invalid(&"it holds no AGE-SECRET-KEY-1… line"));
+            }
+            Ok(Self(keys))
+        }
+        #[cfg(not(feature = "age"))]
+        {
+            drop(keys);
+            Err(without_age())
+        }
+    }
+}
+
+#[cfg(not(feature = "age"))]
+fn without_age() -> Error {
+    let what = "Encrypted archives need a program that was built with the feature age.";
+    Error::new(Code::ValidationFailed, what)
+}
+
+/// What is written goes on encrypted, if there is anybody to encrypt it to.
+pub(super) fn encrypted(
+    out: impl Sink + 'static,
+    recipients: &Recipients,
+) -> Result<Box<dyn Sink>> {
+    #[cfg(feature = "age")]
+    if !recipients.is_empty() {
+        let keys = recipients.0.iter().map(|key| key as &dyn Recipient);
+        let encryptor = Encryptor::with_recipients(keys).map_err(Error::internal)?;
+        let out = encryptor.wrap_output(out).map_err(super::sink::unwritten)?;
+        return Ok(Box::new(out));
+    }
+    let _ = recipients;
+    Ok(Box::new(out))
+}
+
+#[cfg(feature = "age")]
+impl<S: Sink> Sink for StreamWriter<S> {
+    fn finish(self: Box<Self>) -> io::Result<()> {
+        Box::new(StreamWriter::finish(*self)?).finish()
+    }
+}
+
+/// What an archive holds, decrypted if it is encrypted.
+///
+/// # Errors
+/// `validation_failed` when no key opens it.
+pub(super) fn decrypted<'a>(
+    mut from: impl io::BufRead + 'a,
+    identities: &Identities,
+) -> Result<Box<dyn Read + 'a>> {
+    let invalid = |what: String| Error::new(Code::ValidationFailed, what);
+    let begins = from.fill_buf().map_err(super::manifest::refused)?;
+    if !begins.starts_with(MAGIC) {
+        return Ok(Box::new(from));
+    }
+    #[cfg(feature = "age")]
+    {
+        if identities.0.is_empty() {
+            let what = "The archive is encrypted: name the file of a private key with --identity.";
+            return Err(invalid(what.to_owned()));
+        }
+        let unopened = |error| {
+            invalid(format!("The archive cannot be decrypted: {error}. Nothing was changed."))
+        };
+        let decryptor = Decryptor::new_buffered(from).map_err(unopened)?;
+        let keys = identities.0.iter().map(|key| key as &dyn Identity);
+        decryptor.decrypt(keys).map_err(unopened).map(|plain| Box::new(plain) as Box<dyn Read>)
+    }
+    #[cfg(not(feature = "age"))]
+    {
+        let _ = (identities, invalid);
+        Err(without_age())
+    }
+}

@@ -1,0 +1,180 @@
+//! Where an archive goes: a file that has its name only when it is whole, an object of a bucket, or
+//! a stream; encrypted when the keys are named that may read it.
+
+use std::{
+    fs::{self, File},
+    io::{self, Write},
+    path::PathBuf,
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+    },
+};
+
+use rustix::fs::OFlags;
+
+use super::{
+    cipher::{self, Recipients},
+    conflict,
+    object::Object,
+    sink::{Sink, unwritten},
+};
+#[cfg(feature = "s3")]
+use crate::media::{ObjectWriter, Objects};
+use crate::{Code, Error, Result, settings::Settings};
+
+/// Where an archive is written.
+pub enum To {
+    /// A file: written beside, then renamed.
+    File(PathBuf),
+    /// An object of a bucket: nobody sees it before it is whole.
+    Object(Object),
+    /// A stream.
+    Stream(Box<dyn Write + Send>),
+}
+
+/// An archive's way out, before anything is written.
+pub(super) struct Out {
+    pub(super) sink: Box<dyn Sink>,
+    pub(super) part: Option<Part>,
+    bytes: Arc<AtomicU64>,
+}
+
+impl Out {
+    /// `total`: about how many bytes there will be.
+    ///
+    /// # Errors
+    /// `validation_failed` for a place that cannot be written to, `conflict` while another backup
+    /// writes there.
+    pub(super) fn begin(
+        to: To,
+        settings: &Settings,
+        total: u64,
+        recipients: &Recipients,
+    ) -> Result<Self> {
+        let (end, part) = match to {
+            To::File(path) => {
+                let part = Part::begin(path)?;
+                (End::File(part.file.try_clone().map_err(unwritten)?), Some(part))
+            }
+            To::Stream(stream) => (End::Stream(stream), None),
+            #[cfg(feature = "s3")]
+            To::Object(Object { bucket, name }) => {
+                (End::Object(Objects::of(settings, &bucket)?.write(&name, total)), None)
+            }
+            #[cfg(not(feature = "s3"))]
+            To::Object(_) => {
+                let _ = (settings, total);
+                return Err(super::object::without_s3());
+            }
+        };
+        let bytes = Arc::default();
+        let counted = Counted { end, bytes: Arc::clone(&bytes) };
+        Ok(Self { sink: cipher::encrypted(counted, recipients)?, part, bytes })
+    }
+
+    /// Counts what has reached the end.
+    pub(super) fn bytes(&self) -> Arc<AtomicU64> {
+        self.bytes.clone()
+    }
+}
+
+/// Where the bytes of an archive end.
+enum End {
+    File(File),
+    Stream(Box<dyn Write + Send>),
+    #[cfg(feature = "s3")]
+    Object(ObjectWriter),
+}
+
+struct Counted {
+    end: End,
+    bytes: Arc<AtomicU64>,
+}
+
+impl Write for Counted {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let written = match &mut self.end {
+            End::File(file) => file.write(bytes),
+            End::Stream(stream) => stream.write(bytes),
+            #[cfg(feature = "s3")]
+            End::Object(object) => object.write(bytes),
+        }?;
+        self.bytes.fetch_add(written as u64, Ordering::Relaxed);
+        Ok(written)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        match &mut self.end {
+            End::File(file) => file.flush(),
+            End::Stream(stream) => stream.flush(),
+            #[cfg(feature = "s3")]
+            End::Object(_) => Ok(()),
+        }
+    }
+}
+
+impl Sink for Counted {
+    fn finish(mut self: Box<Self>) -> io::Result<()> {
+        self.flush()?;
+        match self.end {
+            #[cfg(feature = "s3")]
+            End::Object(object) => object.finish(),
+            _ => Ok(()),
+        }
+    }
+}
+
+/// A file that has its name only when it is whole. Dropped before that, nothing is left of it.
+pub(super) struct Part {
+    path: PathBuf,
+    part: PathBuf,
+    file: File,
+    is_done: bool,
+}
+
+impl Part {
+    fn begin(path: PathBuf) -> Result<Self> {
+        use std::os::unix::fs::OpenOptionsExt as _;
+        // Not a device, which the rename would replace.
+        if fs::symlink_metadata(&path).is_ok_and(|about| !about.is_file()) {
+            let what = format!("{} is there, and is no plain file.", path.display());
+            return Err(Error::new(Code::ValidationFailed, what));
+        }
+        let mut part = path.clone().into_os_string();
+        part.push(".partial");
+        let part = PathBuf::from(part);
+        let no_link = i32::try_from(OFlags::NOFOLLOW.bits()).unwrap_or_default();
+        let mut options = File::options();
+        options.write(true).create(true).truncate(false).mode(0o600).custom_flags(no_link);
+        let named = |error: io::Error| {
+            let what = format!("{} cannot be written.", part.display());
+            Error::new(Code::ValidationFailed, what).caused_by(error)
+        };
+        let file = options.open(&part).map_err(named)?;
+        if let Err(fs::TryLockError::WouldBlock) = file.try_lock() {
+            let what = format!("Another backup writes {}: wait for it.", path.display());
+            return Err(conflict(what));
+        }
+        // What a killed backup has left.
+        file.set_len(0).map_err(named)?;
+        Ok(Self { path, part, file, is_done: false })
+    }
+
+    /// Gives the file its name, once it is on disk.
+    pub(super) fn end(mut self) -> Result<PathBuf> {
+        self.file.sync_all().map_err(unwritten)?;
+        fs::rename(&self.part, &self.path).map_err(unwritten)?;
+        self.is_done = true;
+        super::journal::sync_folder_of(&self.path).map_err(unwritten)?;
+        Ok(self.path.clone())
+    }
+}
+
+impl Drop for Part {
+    fn drop(&mut self) {
+        if !self.is_done {
+            let _ = fs::remove_file(&self.part);
+        }
+    }
+}

@@ -1,0 +1,207 @@
+//! Where the parts of a restored site lie beside the site, and what is there already.
+
+use std::{
+    fs,
+    os::unix::fs::MetadataExt as _,
+    path::{Path, PathBuf},
+};
+
+use super::{
+    conflict,
+    journal::{Journal, Move, State},
+    schemas::Schemas,
+};
+use crate::{
+    Clock, Result,
+    media::Files,
+    settings::{Database, Settings},
+};
+
+/// The nearest folder that is there.
+pub(super) fn present(path: &Path) -> PathBuf {
+    let there = path.ancestors().find(|folder| folder.is_dir());
+    there.filter(|path| !path.as_os_str().is_empty()).unwrap_or(Path::new(".")).to_owned()
+}
+
+/// What there is of a site, if anything.
+pub(super) async fn taken(settings: &Settings, database: &Database) -> Result<Option<String>> {
+    match database {
+        Database::Sqlite { path, .. } => {
+            if fs::metadata(path).is_ok_and(|about| about.len() > 0) {
+                return Ok(Some(format!("the database {}", path.display())));
+            }
+        }
+        #[cfg(feature = "postgres")]
+        Database::Postgres { url, .. } => {
+            use crate::db::save::postgres;
+            let mut connection = postgres::session(url.expose()).await?;
+            let tables = postgres::tables(&mut connection).await;
+            postgres::close(connection).await;
+            if let Some(table) = tables?.first() {
+                return Ok(Some(format!("the table {} in the database", table.name)));
+            }
+        }
+        #[cfg(not(feature = "postgres"))]
+        Database::Postgres { .. } => {}
+    }
+    for folder in [&settings.dirs.media, &settings.dirs.plugins] {
+        let holds = fs::read_dir(folder).is_ok_and(|mut entries| {
+            entries.any(|entry| {
+                entry.is_ok_and(|entry| !entry.file_name().to_string_lossy().starts_with('.'))
+            })
+        });
+        if holds {
+            return Ok(Some(format!("the folder {}", folder.display())));
+        }
+    }
+    Ok(None)
+}
+
+/// Fails while another process has the database open, as far as that can be known.
+pub(super) async fn expect_unused(database: &Database) -> Result<()> {
+    let used = |what: String| {
+        conflict(format!("{what}: end `cms serve` and other commands. Nothing was changed."))
+    };
+    match database {
+        #[cfg(feature = "sqlite")]
+        Database::Sqlite { path, .. } => {
+            let is_there = fs::metadata(path).is_ok_and(|about| about.len() > 0);
+            if is_there {
+                // A damaged one is replaced whoever may use it.
+                match crate::db::save::sqlite::is_alone(path).await {
+                    Ok(false) => {
+                        return Err(used(format!("{} is open elsewhere", path.display())));
+                    }
+                    Err(error) if !error.is_damaged() => return Err(error),
+                    _ => {}
+                }
+            }
+            Ok(())
+        }
+        #[cfg(feature = "postgres")]
+        Database::Postgres { url, .. } => {
+            use crate::db::save::postgres;
+            let mut connection = postgres::session(url.expose()).await?;
+            let mut others = postgres::others(&mut connection).await;
+            // One that was closed is told for a moment longer.
+            for _ in 0..20 {
+                if !matches!(others, Ok(1..)) {
+                    break;
+                }
+                tokio::time::sleep(std::time::Duration::from_millis(100)).await;
+                others = postgres::others(&mut connection).await;
+            }
+            postgres::close(connection).await;
+            match others? {
+                0 => Ok(()),
+                n => Err(used(format!(
+                    "{n} other connections with the same name and user are open to the database"
+                ))),
+            }
+        }
+        #[cfg(not(all(feature = "sqlite", feature = "postgres")))]
+        _ => Err(super::beside::missing_engine()),
+    }
+}
+
+/// Where the parts of a site lie beside it, and where that goes which they replace.
+pub(super) struct Place {
+    /// The database's file.
+    pub(super) file: Option<PathBuf>,
+    /// None: media are added to those of the site.
+    pub(super) media: Option<PathBuf>,
+    pub(super) plugins: PathBuf,
+    pub(super) schemas: Option<Schemas>,
+    pub(super) moves: Vec<Move>,
+}
+
+fn with_end(path: &Path, end: &str) -> PathBuf {
+    let mut name = path.as_os_str().to_owned();
+    name.push(end);
+    name.into()
+}
+
+impl Place {
+    pub(super) async fn of(settings: &Settings, database: &Database) -> Result<Self> {
+        let now = crate::rfc3339(Clock::system().now() / 1000 * 1000);
+        let stamp: String = now.chars().filter(char::is_ascii_alphanumeric).collect();
+        let data = &settings.dirs.data;
+        let device = |path: &Path| fs::metadata(present(path)).map(|about| about.dev()).ok();
+        let above = |path: &Path| path.parent().map_or(PathBuf::from("."), Path::to_owned);
+        // In the data folder, unless that lies on another disk.
+        let kept = |path: &Path, name: &str| match device(&above(path)) == device(data) {
+            true => data.join(format!("replaced-{stamp}")).join(name),
+            false => with_end(path, &format!(".replaced-{stamp}")),
+        };
+        let moved = |path: &Path, name: &str| Move {
+            staged: Some(with_end(path, ".restoring")),
+            place: path.to_owned(),
+            kept: kept(path, name),
+        };
+        let mut place = Self {
+            file: None,
+            media: None,
+            plugins: with_end(&settings.dirs.plugins, ".restoring"),
+            schemas: None,
+            moves: Vec::new(),
+        };
+        match database {
+            Database::Sqlite { path, .. } => {
+                // Beside the file itself, not beside a link to it.
+                let path = fs::canonicalize(path).unwrap_or_else(|_| path.clone());
+                // Its log first: it is empty, and must not meet another database.
+                for end in ["-wal", "-shm"] {
+                    let log = with_end(&path, end);
+                    let name = format!("cms.db{end}");
+                    place.moves.push(Move { staged: None, kept: kept(&log, &name), place: log });
+                }
+                let one = moved(&path, "cms.db");
+                place.file.clone_from(&one.staged);
+                place.moves.push(one);
+            }
+            #[cfg(feature = "postgres")]
+            Database::Postgres { url, .. } => {
+                use crate::db::save::postgres;
+                let mut connection = postgres::session(url.expose()).await?;
+                let name = postgres::schema_name(&mut connection).await;
+                postgres::close(connection).await;
+                let (name, stamp) = (name?, stamp.to_lowercase());
+                // Several sites may lie in one database, each in a schema of its own.
+                let site = &crate::ground::crypto::sha256_hex(name.as_bytes())[..8];
+                place.schemas = Some(Schemas {
+                    staged: format!("cms_restoring_{stamp}_{site}"),
+                    kept: format!("replaced_{stamp}_{site}"),
+                    place: name,
+                    bound: Vec::new(),
+                });
+            }
+            #[cfg(not(feature = "postgres"))]
+            Database::Postgres { .. } => return Err(super::beside::missing_engine()),
+        }
+        let media = &settings.dirs.media;
+        let is_mount = media.exists() && device(media) != device(&above(media));
+        if Files::of(settings)?.is_folder() && !is_mount {
+            let one = moved(media, "media");
+            place.media.clone_from(&one.staged);
+            place.moves.push(one);
+        }
+        place.moves.push(moved(&settings.dirs.plugins, "plugins"));
+        for staged in place.moves.iter().filter_map(|one| one.staged.as_ref()) {
+            if fs::symlink_metadata(staged).is_ok() {
+                let what = format!("{} is in the way: remove it.", staged.display());
+                return Err(conflict(what));
+            }
+        }
+        Ok(place)
+    }
+
+    pub(super) fn journal(&self, archive: &Path) -> Journal {
+        Journal {
+            format: 1,
+            archive: archive.display().to_string(),
+            state: State::Staging,
+            moves: self.moves.clone(),
+            schemas: self.schemas.clone(),
+        }
+    }
+}

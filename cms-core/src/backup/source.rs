@@ -1,0 +1,129 @@
+//! The database of a backup, standing still while others write.
+
+use std::{
+    collections::BTreeMap,
+    fs::{self, File},
+};
+
+use super::{archive::Archive, conflict, invalid, manifest::Engine};
+use crate::{
+    Code, Error, Result,
+    db::{args, migrate, save::Reader},
+    media,
+    settings::{Database, Settings},
+};
+
+/// The database, standing still.
+pub(super) struct Source {
+    pub(super) reader: Reader,
+    /// SQLite's copy, which goes with it.
+    #[cfg(feature = "sqlite")]
+    copy: Option<tempfile::TempPath>,
+    pub(super) schema: i64,
+    has_media: bool,
+}
+
+impl Source {
+    pub(super) async fn open(settings: &Settings) -> Result<Self> {
+        let mut source = match settings.database().map_err(invalid)? {
+            #[cfg(feature = "sqlite")]
+            Database::Sqlite { path, .. } => {
+                let copy = super::beside::beside(&path)?;
+                crate::db::save::sqlite::copy(&path, &copy).await?;
+                let reader = Reader::Sqlite(crate::db::save::sqlite::open(&copy).await?);
+                Self { reader, copy: Some(copy), schema: 0, has_media: false }
+            }
+            #[cfg(feature = "postgres")]
+            Database::Postgres { url, .. } => {
+                use crate::db::save::postgres;
+                let mut connection = postgres::session(url.expose()).await?;
+                postgres::begin_snapshot(&mut connection).await?;
+                let foreign = postgres::foreign(&mut connection).await?;
+                if !foreign.is_empty() {
+                    let what = format!(
+                        "The schema holds what this backup cannot carry: {}. Move it to another \
+                         schema, or use pg_dump.",
+                        foreign.join("; ")
+                    );
+                    return Err(conflict(what));
+                }
+                Self {
+                    reader: Reader::Postgres(connection),
+                    #[cfg(feature = "sqlite")]
+                    copy: None,
+                    schema: 0,
+                    has_media: false,
+                }
+            }
+            #[cfg(not(all(feature = "sqlite", feature = "postgres")))]
+            _ => return Err(super::beside::missing_engine()),
+        };
+        let known = async {
+            if !source.reader.has_table("cms_migrations").await? {
+                let what = "The database holds no site: make it with `cms migrate up`.";
+                return Err(Error::new(Code::Unavailable, what));
+            }
+            let newest: Vec<(i64,)> = source.reader.all(migrate::sql::NEWEST, args![]).await?;
+            source.schema = newest.first().map_or(0, |(version,)| *version);
+            source.has_media = source.reader.has_table("cms_media").await?;
+            Ok(())
+        };
+        let known = known.await;
+        match known {
+            Ok(()) => Ok(source),
+            Err(error) => {
+                source.close().await;
+                Err(error)
+            }
+        }
+    }
+
+    pub(super) fn engine(&self) -> Engine {
+        match self.reader {
+            #[cfg(feature = "sqlite")]
+            Reader::Sqlite(_) => Engine::Sqlite,
+            #[cfg(feature = "postgres")]
+            Reader::Postgres(_) => Engine::Postgres,
+        }
+    }
+
+    /// About how many bytes there will be.
+    pub(super) async fn bytes(&mut self) -> Result<u64> {
+        let database = match &mut self.reader {
+            #[cfg(feature = "sqlite")]
+            Reader::Sqlite(_) => {
+                self.copy.as_ref().and_then(|copy| fs::metadata(copy).ok()).map_or(0, |of| of.len())
+            }
+            #[cfg(feature = "postgres")]
+            Reader::Postgres(connection) => {
+                crate::db::save::postgres::bytes(connection).await?.unsigned_abs()
+            }
+        };
+        if !self.has_media {
+            return Ok(database);
+        }
+        let media: Vec<(i64,)> = self.reader.all(media::sql::ALL_BYTES, args![]).await?;
+        Ok(database + media.first().map_or(0, |(bytes,)| bytes.unsigned_abs()))
+    }
+
+    /// Writes the database. Returns the rows of each table.
+    pub(super) async fn save(&mut self, archive: &mut Archive) -> Result<BTreeMap<String, i64>> {
+        match &mut self.reader {
+            #[cfg(feature = "sqlite")]
+            Reader::Sqlite(connection) => {
+                let counts = crate::db::save::sqlite::counts(connection).await?;
+                let copy = self.copy.as_ref().ok_or_else(|| Error::internal("no copy"))?;
+                let file = File::open(copy).map_err(Error::internal)?;
+                let size = file.metadata().map_err(Error::internal)?.len();
+                archive.file("database/cms.db", size, file).await?;
+                Ok(counts.into_iter().collect())
+            }
+            #[cfg(feature = "postgres")]
+            Reader::Postgres(connection) => super::load::save(connection, archive).await,
+        }
+    }
+
+    pub(super) async fn close(self) {
+        self.reader.close().await;
+    }
+}

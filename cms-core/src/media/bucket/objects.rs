@@ -1,0 +1,215 @@
+//! Whole objects under names of their own, beside the stored files: what a backup writes and reads.
+
+use std::{
+    fs::File,
+    io::{self, Write},
+    sync::Arc,
+};
+
+use bytes::{Bytes, BytesMut};
+use futures_util::TryStreamExt as _;
+use object_store::{
+    ObjectStore as _, ObjectStoreExt as _, aws::AmazonS3, buffered::BufWriter, path::Path as Key,
+};
+use tokio::sync::{mpsc, oneshot};
+
+use super::{
+    PATIENCE, PAUSE, answered,
+    link::{self, failed, unreachable, within},
+    parts::{PARTS, slowest},
+};
+use crate::{Error, Result, settings::Settings};
+
+/// Bytes of a part at least.
+const PART: u64 = 8 << 20;
+/// Bytes that wait until they are passed on.
+const PIECE: usize = 256 << 10;
+/// Pieces on their way to the store at most.
+const WAITING: usize = 4;
+/// Parts that are sent at the same time.
+const AT_ONCE: usize = 2;
+
+/// A bucket of the store that `media.endpoint` names, with the keys beside it.
+pub(crate) struct Objects {
+    store: AmazonS3,
+    bucket: String,
+}
+
+impl Objects {
+    /// Nothing is asked of the store yet.
+    ///
+    /// # Errors
+    /// `validation_failed` for settings that name no store.
+    pub(crate) fn of(settings: &Settings, bucket: &str) -> Result<Self> {
+        let mut media = settings.media.clone();
+        if media.access_key.is_none() || media.secret_key.is_none() {
+            let what = "must be set, with media.secret_key, for a bucket";
+            return Err(Error::invalid_field("media.access_key", "required", what));
+        }
+        media.bucket = Some(bucket.to_owned());
+        let address = link::address(&media)?;
+        let store = link::store(&media, &address, link::client()?).map_err(|fault| {
+            Error::invalid_field("media.bucket", "format", link::reason(&fault))
+        })?;
+        Ok(Self { store, bucket: bucket.to_owned() })
+    }
+
+    /// Whether there is an object.
+    pub(crate) async fn has(&self, name: &str) -> Result<bool> {
+        Ok(answered(PATIENCE, self.store.head(&Key::from(name))).await?.is_some())
+    }
+
+    /// Begins an object of about so many bytes. Nobody sees it before it is whole.
+    pub(crate) fn write(&self, name: &str, total: u64) -> ObjectWriter {
+        // An estimate: parts are a little larger than they must be.
+        let part = PART.max((total + total / 4).div_ceil(PARTS));
+        let capacity = usize::try_from(part).unwrap_or(usize::MAX);
+        let store = Arc::new(self.store.clone());
+        let writer = BufWriter::with_capacity(store, Key::from(name), capacity);
+        let (pieces, waiting) = mpsc::channel(WAITING);
+        let (tell, ended) = oneshot::channel();
+        let mut sending = Sending { writer: writer.with_max_concurrency(AT_ONCE), part };
+        tokio::spawn(async move {
+            let sent = sending.all(waiting).await;
+            if !matches!(sent, Ok(true)) {
+                sending.give_up().await;
+            }
+            let _ = tell.send(sent.map(drop));
+        });
+        ObjectWriter { piece: BytesMut::new(), pieces, ended: Some(ended) }
+    }
+
+    /// Writes an object into a file. Returns false when there is none.
+    pub(crate) async fn read(
+        &self,
+        name: &str,
+        into: &mut File,
+        on_read: &(dyn Fn(u64, u64) + Send + Sync),
+    ) -> Result<bool> {
+        let Some(got) = answered(PATIENCE, self.store.get(&Key::from(name))).await? else {
+            return Ok(false);
+        };
+        let (total, mut done) = (got.meta.size, 0);
+        let mut parts = got.into_stream();
+        while let Some(part) = within(PAUSE, parts.try_next()).await? {
+            into.write_all(&part).map_err(crate::media::disk::kept)?;
+            done += part.len() as u64;
+            on_read(done, total);
+        }
+        match done == total {
+            true => Ok(true),
+            false => Err(unreachable(format!("an object ended after {done} of {total} bytes"))),
+        }
+    }
+
+    /// The names that begin with a folder, without what lies deeper.
+    pub(crate) async fn list(&self, folder: &str) -> Result<Vec<String>> {
+        let folder = Key::from(folder);
+        let mut listed = self.store.list(Some(&folder));
+        let mut names = Vec::new();
+        while let Some(object) = within(PATIENCE, listed.try_next()).await? {
+            let file = object.location.filename().unwrap_or_default();
+            if folder.clone().join(file) == object.location {
+                names.push(file.to_owned());
+            }
+        }
+        Ok(names)
+    }
+
+    /// Removes an object, if there is one.
+    pub(crate) async fn remove(&self, name: &str) -> Result<()> {
+        answered(PATIENCE, self.store.delete(&Key::from(name))).await.map(drop)
+    }
+}
+
+impl std::fmt::Display for Objects {
+    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(out, "s3://{}", self.bucket)
+    }
+}
+
+enum Piece {
+    Bytes(Bytes),
+    End,
+}
+
+/// Sends what a writer on a thread of its own hands over.
+struct Sending {
+    writer: BufWriter,
+    part: u64,
+}
+
+impl Sending {
+    /// Returns false when the writer was dropped before its end.
+    async fn all(&mut self, mut waiting: mpsc::Receiver<Piece>) -> Result<bool> {
+        use tokio::io::AsyncWriteExt as _;
+        let patience = slowest(self.part) * 2;
+        while let Some(piece) = waiting.recv().await {
+            match piece {
+                Piece::Bytes(bytes) => within(patience, self.writer.put(bytes)).await?,
+                Piece::End => {
+                    let ended = tokio::time::timeout(patience, self.writer.shutdown()).await;
+                    let ended = ended.map_err(|_| unreachable(link::late(patience)))?;
+                    return ended.map(|()| true).map_err(|error| unreachable(error.to_string()));
+                }
+            }
+        }
+        Ok(false)
+    }
+
+    /// Gives the parts up: a store keeps them, and counts them, until somebody says so.
+    async fn give_up(&mut self) {
+        let given_up = tokio::time::timeout(PATIENCE, self.writer.abort()).await;
+        if let Ok(Err(fault)) = given_up {
+            let error = failed(&fault);
+            tracing::warn!(%error, "parts of an upload were not removed: the store keeps them");
+        }
+    }
+}
+
+/// An object that is being written, by a thread that may wait. Dropped before
+/// [`ObjectWriter::finish`], nothing is left of it.
+pub(crate) struct ObjectWriter {
+    piece: BytesMut,
+    pieces: mpsc::Sender<Piece>,
+    ended: Option<oneshot::Receiver<Result<()>>>,
+}
+
+impl ObjectWriter {
+    fn pass(&mut self, piece: Piece) -> io::Result<()> {
+        self.pieces.blocking_send(piece).or_else(|_| self.end())
+    }
+
+    /// What has become of it.
+    fn end(&mut self) -> io::Result<()> {
+        let ended = self.ended.take().and_then(|ended| ended.blocking_recv().ok());
+        match ended {
+            Some(ended) => ended.map_err(io::Error::other),
+            None => Err(io::Error::other("the upload has ended")),
+        }
+    }
+
+    /// Nothing more comes. Returns when the object is there.
+    pub(crate) fn finish(mut self) -> io::Result<()> {
+        let rest = self.piece.split().freeze();
+        self.pass(Piece::Bytes(rest))?;
+        self.pass(Piece::End)?;
+        self.end()
+    }
+}
+
+impl Write for ObjectWriter {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let taken = bytes.len().min(PIECE - self.piece.len());
+        self.piece.extend_from_slice(&bytes[..taken]);
+        if self.piece.len() >= PIECE {
+            let piece = self.piece.split().freeze();
+            self.pass(Piece::Bytes(piece))?;
+        }
+        Ok(taken)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}

@@ -1,0 +1,218 @@
+//! Backups that only one person can read, that lie in a bucket, and that the service makes by
+//! itself.
+
+use std::{fs, io::Read as _, path::Path};
+
+use age::{Decryptor, Identity, secrecy::ExposeSecret as _, x25519::Identity as Key};
+use cms_core::{
+    Code,
+    backup::{self, Identities, Object, Saving, To},
+    tasks::TaskName,
+};
+
+use super::{closed, nobody, save, site, written};
+use crate::support::{Site, TestDatabase, media::png, s3::Bucket};
+
+fn keyed(folder: &Path, name: &str, key: &Key) -> Identities {
+    let path = folder.join(name);
+    let text = format!("# created: today\n{}\n", key.to_string().expose_secret());
+    fs::write(&path, text).unwrap();
+    Identities::read(&path).unwrap()
+}
+
+#[tokio::test]
+async fn only_a_private_key_opens_an_encrypted_one() {
+    let site = site().await;
+    let (mine, other) = (Key::generate(), Key::generate());
+    let mut settings = site.cms.settings().clone();
+    settings.backup.recipients = vec![mine.to_public().to_string()];
+    let folder = site.database.folder.path().to_owned();
+    settings.folder = Some(folder.clone());
+    fs::write(folder.join("cms.local.toml"), "password_salt = \"a salt\"\n").unwrap();
+    let archive = folder.join("site.cms");
+    // It is tried without anybody's private key.
+    let how = Saving { verify: true, ..Saving::default() };
+    let saved = backup::save(&settings, To::File(archive.clone()), how, nobody()).await.unwrap();
+    assert!(saved.verified && saved.encrypted && saved.with_secrets, "{saved:?}");
+    let _old = closed(site).await;
+    let bytes = fs::read(&archive).unwrap();
+    assert_eq!(saved.bytes, bytes.len() as u64);
+
+    let new = TestDatabase::new().await;
+    let target = new.settings();
+    let (right, wrong) = (keyed(&folder, "mine", &mine), keyed(&folder, "other", &other));
+    for (keys, why) in [(Identities::default(), "is encrypted"), (wrong, "cannot be decrypted")] {
+        let refused = backup::judge(&archive, &target, &keys, nobody()).await.err().unwrap();
+        assert_eq!(refused.code(), Code::ValidationFailed);
+        assert!(refused.detail().contains(why), "{refused}");
+    }
+    // Damaged, cut off, longer: the same rule as for a plain one.
+    let bad = folder.join("bad.cms");
+    let last = bytes.len() - 1;
+    for at in [0, 30, 300, last / 2, last] {
+        let mut bytes = bytes.clone();
+        bytes[at] ^= 1;
+        fs::write(&bad, bytes).unwrap();
+        assert!(backup::judge(&bad, &target, &right, nobody()).await.is_err(), "byte {at}");
+    }
+    for other in [bytes[..last].to_vec(), bytes[..300].to_vec(), [&*bytes, b"x"].concat()] {
+        fs::write(&bad, &other).unwrap();
+        let judged = backup::judge(&bad, &target, &right, nobody()).await;
+        assert!(judged.is_err(), "{} bytes of {}", other.len(), bytes.len());
+    }
+    // What is in it is an archive as any other.
+    let decryptor = Decryptor::new(&*bytes).unwrap();
+    let mut plain = Vec::new();
+    let keys = [&mine as &dyn Identity];
+    decryptor.decrypt(keys.into_iter()).unwrap().read_to_end(&mut plain).unwrap();
+    fs::write(&bad, plain).unwrap();
+    backup::judge(&bad, &target, &Identities::default(), nobody()).await.unwrap();
+
+    let judged = backup::judge(&archive, &target, &right, nobody()).await.unwrap();
+    judged.restore(&target, false, nobody()).await.unwrap();
+    let names = judged.place_settings(new.folder.path()).unwrap();
+    assert!(names.contains(&"cms.local.toml".to_owned()), "{names:?}");
+    let cms = cms_core::Cms::open(target).await.unwrap();
+    assert_eq!(written(&cms).await, ["a", "b"]);
+    cms.close().await;
+}
+
+#[test]
+fn a_file_of_keys_holds_nothing_else() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("keys");
+    for text in ["", "# only a comment\n", "AGE-SECRET-KEY-1\n", "ssh-ed25519 AAAA\n"] {
+        fs::write(&path, text).unwrap();
+        let refused = Identities::read(&path).err().unwrap();
+        assert_eq!(refused.code(), Code::ValidationFailed, "{text:?}");
+        assert!(!refused.detail().contains("AAAA"), "{refused}");
+    }
+}
+
+fn names(folder: &Path) -> Vec<String> {
+    let files = fs::read_dir(folder).unwrap();
+    let mut names: Vec<_> =
+        files.map(|file| file.unwrap().file_name().into_string().unwrap()).collect();
+    names.sort();
+    names
+}
+
+async fn run_task(site: &Site) -> String {
+    let tasks = site.cms.tasks();
+    let mut change = site.cms.change(cms_core::Actor::Operator).await.unwrap();
+    let name = TaskName { name: "backup".to_owned(), plugin: None };
+    let claimed = tasks.claim(&mut change, &name).await.unwrap();
+    let id = claimed.run_id();
+    change.commit().await.unwrap();
+    tasks.begin(claimed).await;
+    let run = tasks.run_of(id).await.unwrap();
+    run.error.unwrap_or(run.outcome)
+}
+
+#[tokio::test]
+async fn the_service_makes_backups_and_removes_the_oldest() {
+    let folder = tempfile::tempdir().unwrap();
+    let to = folder.path().join("saved");
+    let site = Site::builder().await;
+    let site = site.settings(|settings| {
+        settings.backup.to = Some(to.display().to_string());
+        settings.backup.keep = 2;
+    });
+    let site = site.open().await;
+    site.upload("a.png", &png(8, 5, 1)).await;
+    // A disk that is not mounted is told, and not filled.
+    let failed = run_task(&site).await;
+    assert!(failed.contains("mount its disk"), "{failed}");
+    fs::create_dir(&to).unwrap();
+    let old = ["site-20240101T000000Z.cms", "site-20250101T000000Z.cms"];
+    for name in old.into_iter().chain(["notes.txt", "site-mine.cms"]) {
+        fs::write(to.join(name), "x").unwrap();
+    }
+    assert_eq!(run_task(&site).await, "done");
+    let found = names(&to);
+    assert!(found.len() == 4 && !found.contains(&old[0].to_owned()), "{found:?}");
+    let made = found.iter().find(|name| name.starts_with("site-202") && **name != old[1]).unwrap();
+    let last = backup::last(site.cms.settings()).unwrap();
+    assert!(last.verified && last.file.ends_with(made.as_str()), "{last:?}");
+    let settings = site.cms.settings().clone();
+    let keys = Identities::default();
+    backup::judge(&to.join(made), &settings, &keys, nobody()).await.unwrap();
+    // One that fails removes none.
+    fs::remove_file(settings.dirs.data.join("last-backup.json")).unwrap();
+    fs::create_dir(settings.dirs.data.join("last-backup.json")).unwrap();
+    assert_ne!(run_task(&site).await, "done");
+    assert!(names(&to).contains(&old[1].to_owned()));
+    site.cms.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_bucket_keeps_them_too() {
+    let Some(bucket) = Bucket::new() else { return };
+    let place = format!("s3://{}/saved", bucket.name);
+    let builder = Site::builder().await;
+    let builder = builder.settings(|settings| {
+        bucket.keep(settings, bucket.server());
+        settings.media.bucket = None;
+        settings.media.prefix = None;
+        settings.backup.to = Some(place.clone());
+        settings.backup.keep = 1;
+    });
+    let site = builder.open().await;
+    // More than one part: noise does not get smaller.
+    for seed in 0..40 {
+        site.upload("a.png", &png(400, 300, seed)).await;
+    }
+    let settings = site.cms.settings().clone();
+    assert_eq!(run_task(&site).await, "done");
+    let first = bucket.objects();
+    assert!(first.len() == 1 && first[0].starts_with("saved/site-"), "{first:?}");
+    tokio::time::sleep(std::time::Duration::from_millis(1100)).await;
+    assert_eq!(run_task(&site).await, "done");
+    let second = bucket.objects();
+    assert!(second.len() == 1 && second != first, "{second:?}");
+    let last = backup::last(&settings).unwrap();
+    assert!(last.verified, "{last:?}");
+    let object = Object::parse(&last.file).unwrap().unwrap();
+    assert!(object.exists(&settings).await.unwrap());
+    let database = closed(site).await;
+
+    let new = TestDatabase::new().await;
+    let mut target = new.settings();
+    bucket.keep(&mut target, bucket.server());
+    target.media.bucket = None;
+    let path = object.fetch(&target, &nobody()).await.unwrap();
+    let judged = backup::judge(&path, &target, &Identities::default(), nobody()).await.unwrap();
+    let restored = judged.restore(&target, false, nobody()).await.unwrap();
+    assert_eq!(restored.media, 40);
+    assert_eq!(database.dump("cms_media").await, new.dump("cms_media").await);
+    // One that does not end leaves nothing, and no parts.
+    let mut broken = settings.clone();
+    broken.dirs.plugins = new.folder.path().join("deep");
+    fs::create_dir_all(broken.dirs.plugins.join("a/".repeat(40))).unwrap();
+    let to = Object::parse(&format!("{place}/broken.cms")).unwrap().unwrap();
+    let how = Saving::default();
+    backup::save(&broken, To::Object(to.clone()), how, nobody()).await.unwrap_err();
+    assert!(!to.exists(&settings).await.unwrap());
+    assert_eq!(bucket.uploads(), Vec::<String>::new());
+    let none = Object::parse(&format!("{place}/none.cms")).unwrap().unwrap();
+    let missing = none.fetch(&settings, &nobody()).await.unwrap_err();
+    assert_eq!(missing.code(), Code::NotFound);
+}
+
+#[tokio::test]
+async fn an_address_of_no_object_is_refused() {
+    for bad in ["s3://", "s3://bucket", "s3://bucket/", "s3://Bucket/a", "s3://bucket/../a"] {
+        assert!(Object::parse(bad).is_err(), "{bad}");
+    }
+    assert_eq!(Object::parse("site.cms").unwrap(), None);
+    let good = "s3://bucket/a/site.cms";
+    assert_eq!(Object::parse(good).unwrap().unwrap().to_string(), good);
+    let site = site().await;
+    let object = Object::parse(good).unwrap().unwrap();
+    let settings = site.cms.settings().clone();
+    let refused = backup::save(&settings, To::Object(object), Saving::default(), nobody()).await;
+    assert_eq!(refused.unwrap_err().code(), Code::ValidationFailed, "no keys of a store");
+    let archive = site.database.folder.path().join("site.cms");
+    save(&settings, &archive).await.unwrap();
+    closed(site).await;
+}
