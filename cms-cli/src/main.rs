@@ -56,8 +56,8 @@ use crate::{
     output::{Done, Exit, Failure, Output},
 };
 
-/// Gives memory back after a burst, which the C library keeps in the arenas of its threads. SQLite,
-/// being C, stays with the C library.
+/// Gives memory back after a burst, which the C library keeps in the arenas of its threads. SQLite
+/// uses it too: each of those arenas would take 64 MiB of address space.
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
@@ -91,6 +91,10 @@ fn main() -> ExitCode {
     }
 }
 
+/// Threads that may wait for disks at the same time: each takes some 400 KiB once it has run. Tokio
+/// would start 512 of them, whoever calls.
+const WAITING_THREADS: usize = 64;
+
 /// The threads that a command needs.
 fn threads(cli: &Cli) -> tokio::runtime::Builder {
     // On one core a second worker would only take turns with the first.
@@ -98,6 +102,7 @@ fn threads(cli: &Cli) -> tokio::runtime::Builder {
         return tokio::runtime::Builder::new_current_thread();
     }
     let mut builder = tokio::runtime::Builder::new_multi_thread();
+    builder.max_blocking_threads(WAITING_THREADS);
     // The interface draws in the main thread. A second worker would take 6 MiB, and wake at each
     // look at the clock.
     if cli.command.as_ref().is_some_and(Command::is_interface) {

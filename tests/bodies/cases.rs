@@ -99,7 +99,7 @@ impl Case {
             "verify" => own("/api/backend/auth/verify", "\"pending_token\":\"a\",\"code\":"),
             "create-items" => {
                 let begin = "[{\"name\":\"load\",\"value\":[";
-                post("/api/backend/item?table=settings", json_bodies(begin, "]}]", 200_000))
+                post("/api/backend/item?table=settings", json_bodies(begin, "]}]", 100_000))
             }
             "change-item" => {
                 let head = [("content-type", "application/json"), ("x-api-key", &server.key)];

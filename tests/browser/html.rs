@@ -91,7 +91,10 @@ async fn html_of_authors_runs_nothing_and_names_nothing() {
     let site = Site::open().await;
     let mut funnel = leads();
     funnel["slug"] = "hostile".into();
-    let statement = |(at, html): (usize, &&str)| json!({"id": format!("s{at}"), "type": "statement", "html": html});
+    let statement = |(at, html): (usize, &&str)| {
+        let id = format!("s{at}");
+        json!({"id": id, "type": "statement", "html": html})
+    };
     let fields: Vec<_> = ATTACKS.iter().enumerate().map(statement).collect();
     funnel["nodes"][0]["config_json"]["fields"] = fields.into();
     site.funnel(funnel).await;

@@ -40,6 +40,10 @@ impl Restarts {
         F: Future<Output = ()> + Send + 'static,
     {
         while let Err(error) = tokio::spawn(watched(task(stop.clone()))).await {
+            // The runtime is going: nothing starts any more.
+            if error.is_cancelled() {
+                return;
+            }
             self.note(name);
             tracing::error!(task = name, %error, "a background task panicked; it starts again");
             if tokio::time::timeout(PAUSE, stop.wait_for(|stop| *stop)).await.is_ok() {

@@ -379,8 +379,8 @@ pub struct Retention {
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Backups {
-    /// A folder, or `s3://BUCKET/NAMES` in the store of [`Media::endpoint`]. None: the service makes
-    /// none by itself.
+    /// A folder, or `s3://BUCKET/NAMES` in the store of [`Media::endpoint`]. None: the service
+    /// makes none by itself.
     #[serde(deserialize_with = "unless_empty")]
     pub to: Option<String>,
     /// Hours from one to the next, 1 to 8760.

@@ -195,10 +195,12 @@ async fn files_come_with_fields_and_within_limits() {
     let headers = [("content-type", FILES)];
     assert_eq!(site.ask(line, &site.key, &headers, cut).await.data()["files"], files(3000));
 
-    let many = part("name=\"a\"; filename=\"a\"", "").repeat(101);
+    let fields: String = (0..101).map(|n| part(&format!("name=\"f{n}\""), "")).collect();
+    let many = part("name=\"a\"; filename=\"a\"", "").repeat(11);
     for (form, status, code, detail) in [
         ([&name, &file(402_000), end].concat(), 413, "payload_too_large", "402000 bytes"),
-        ([&name, &many, end].concat(), 400, "bad_json", "more than 100 parts"),
+        ([&fields, end].concat(), 400, "bad_json", "more than 100 parts"),
+        ([&name, &many, end].concat(), 400, "bad_json", "more than 10 files"),
         ([&name, &name, end].concat(), 400, "bad_json", "more than once"),
         ([&part("name=\"name\"", "\0"), end].concat(), 400, "bad_json", "U+0000"),
         ([&name, "--XX\r\n"].concat(), 400, "bad_json", ""),

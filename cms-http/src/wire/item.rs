@@ -113,8 +113,8 @@ impl Body for Columns {
 pub struct Rows(pub Columns);
 
 impl Body for Rows {
-    // An import sends a thousand records at once.
-    const MOST_VALUES: usize = 200_000;
+    // An import sends a thousand records at once, of a hundred columns.
+    const MOST_VALUES: usize = 100_000;
 
     fn read(json: Option<Json>) -> Result<Self> {
         Columns::read(json).map(Self)

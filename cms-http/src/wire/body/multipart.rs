@@ -22,6 +22,8 @@ use crate::body::{Memory, Parts, Upload};
 
 /// Most parts of one form.
 const MAX_PARTS: usize = 100;
+/// Most files among them: each is a file on the disk, open until the reply.
+const MAX_FILES: usize = 10;
 /// Bytes of the name of a field, and of a file's name.
 const MAX_NAME: usize = 1024;
 /// Most bytes of all fields together.
@@ -76,8 +78,9 @@ pub(super) struct Reading {
     pairs: Vec<(String, String)>,
     /// Bytes that further fields may have.
     room: usize,
-    /// Parts so far.
+    /// Parts so far, and files among them.
     count: usize,
+    files: usize,
 }
 
 /// A file whose content was not read yet.
@@ -111,7 +114,16 @@ impl Reading {
         let boundary = multer::parse_boundary(&content_type).map_err(refused)?;
         let between = Arc::new(AtomicUsize::new(0));
         let form = multer::Multipart::new(paced(parts, between.clone()), boundary);
-        Ok(Self { form, between, folder, memory, pairs: Vec::new(), room: MAX_FIELDS, count: 0 })
+        Ok(Self {
+            form,
+            between,
+            folder,
+            memory,
+            pairs: Vec::new(),
+            room: MAX_FIELDS,
+            count: 0,
+            files: 0,
+        })
     }
 
     /// The fields that came so far.
@@ -132,6 +144,10 @@ impl Reading {
                 return Err(bad(&format!("a name is longer than {MAX_NAME} bytes")));
             }
             if let Some(name) = name {
+                self.files += 1;
+                if self.files > MAX_FILES {
+                    return Err(bad(&format!("it has more than {MAX_FILES} files")));
+                }
                 return Ok(Some(Coming { field, name, part }));
             }
             if self.pairs.iter().any(|(known, _)| *known == field) {
