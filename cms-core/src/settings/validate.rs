@@ -162,6 +162,11 @@ impl Settings {
                 none_or(&self.media.prefix, is_key_path),
                 "must be names joined by /, such as site/media, of letters, digits, -, _ and dots",
             ),
+            (
+                "backup.to",
+                none_or(&self.backup.to, is_backup_place),
+                "must be a folder, or s3://BUCKET/NAMES",
+            ),
             ("media.access_key", signs(&self.media.access_key), for_bucket),
             ("media.secret_key", signs(&self.media.secret_key), for_bucket),
             (
@@ -178,11 +183,6 @@ impl Settings {
                 "session.idle_s",
                 self.session.idle_s <= self.session.absolute_s,
                 "must not be more than session.absolute_s",
-            ),
-            (
-                "backup.to",
-                none_or(&self.backup.to, is_backup_place),
-                "must be a folder, or s3://BUCKET/NAMES",
             ),
             (
                 "backup.recipients",
