@@ -69,6 +69,7 @@ impl Archive {
     }
 
     /// Adds a small file.
+    #[cfg(feature = "postgres")]
     pub(super) async fn text(&mut self, name: &str, text: impl Into<Bytes>) -> Result<()> {
         let text = text.into();
         self.open(name, text.len() as u64).await?;

@@ -3,7 +3,9 @@
 #[cfg(feature = "sqlite")]
 use std::{fs, path::Path};
 
-use crate::{Code, Error, Result};
+#[cfg(feature = "sqlite")]
+use crate::Result;
+use crate::{Code, Error};
 
 /// An empty file beside the database, for its owner alone; it goes when it is dropped. Those of
 /// killed processes go first.

@@ -1,10 +1,7 @@
 //! Puts an archive in place of a site. It is read twice: judged as a whole, then laid beside the
 //! site. What it replaces is kept.
 
-use std::{
-    fs,
-    path::{Path, PathBuf},
-};
+use std::path::{Path, PathBuf};
 
 use super::{
     Headway, Told,
@@ -14,12 +11,11 @@ use super::{
     judge::{Judged, judge, room},
     manifest::{Engine, key_of, refused},
     place::{Place, expect_unused, taken},
-    schemas::Schemas,
     stage::{Media, Stage, Target, sync},
     walk::Walk,
 };
 use crate::{
-    Clock, Error, Result,
+    Error, Result,
     ground::private,
     media::Files,
     settings::{Database, Settings},
@@ -262,7 +258,7 @@ pub(super) async fn verify(
         #[cfg(feature = "sqlite")]
         Database::Sqlite { path, .. } => {
             let copy = super::beside::beside(path)?;
-            fs::remove_file(&copy).map_err(|error| unmoved(&copy, error))?;
+            std::fs::remove_file(&copy).map_err(|error| unmoved(&copy, error))?;
             place.file = Some(copy.to_path_buf());
             judged
                 .lay(Media::Nowhere, None, &place, &database, "verify", settings, told)
@@ -271,8 +267,9 @@ pub(super) async fn verify(
         }
         #[cfg(feature = "postgres")]
         Database::Postgres { .. } => {
-            let name = format!("cms_verifying_{}_{}", std::process::id(), Clock::system().now());
-            place.schemas = Some(Schemas {
+            let name =
+                format!("cms_verifying_{}_{}", std::process::id(), crate::Clock::system().now());
+            place.schemas = Some(super::schemas::Schemas {
                 staged: name.clone(),
                 place: String::new(),
                 kept: String::new(),

@@ -1,11 +1,10 @@
 //! The database of a backup, standing still while others write.
 
-use std::{
-    collections::BTreeMap,
-    fs::{self, File},
-};
+use std::collections::BTreeMap;
+#[cfg(feature = "sqlite")]
+use std::fs::{self, File};
 
-use super::{archive::Archive, conflict, invalid, manifest::Engine};
+use super::{archive::Archive, invalid, manifest::Engine};
 use crate::{
     Code, Error, Result,
     db::{args, migrate, save::Reader},
@@ -45,7 +44,7 @@ impl Source {
                          schema, or use pg_dump.",
                         foreign.join("; ")
                     );
-                    return Err(conflict(what));
+                    return Err(super::conflict(what));
                 }
                 Self {
                     reader: Reader::Postgres(connection),

@@ -9,7 +9,7 @@ use std::{
 
 use super::{journal::unmoved, manifest::refused, walk::Taker};
 use crate::{
-    Error, Result,
+    Result,
     ground::private,
     media::{Files, Name},
 };
@@ -109,8 +109,8 @@ impl Stage {
 
 /// The other side says why.
 #[cfg(feature = "postgres")]
-fn broken_off() -> Error {
-    Error::internal("the database takes no more")
+fn broken_off() -> crate::Error {
+    crate::Error::internal("the database takes no more")
 }
 
 impl Taker for Stage {
@@ -128,9 +128,13 @@ impl Taker for Stage {
             }
             #[cfg(feature = "postgres")]
             Open::Rows => {
-                let Target::Schema(pieces) = &self.database else { return Ok(()) };
                 let part = bytes::Bytes::copy_from_slice(bytes);
-                pieces.blocking_send(super::load::Piece::Bytes(part)).map_err(|_| broken_off())
+                let part = super::load::Piece::Bytes(part);
+                match &self.database {
+                    Target::Schema(pieces) => pieces.blocking_send(part).map_err(|_| broken_off()),
+                    #[cfg(feature = "sqlite")]
+                    Target::File(_) => Ok(()),
+                }
             }
         }
     }

@@ -1,5 +1,6 @@
 //! What a failure of an engine means: unavailable for now, damaged, or a fault of the service.
 
+#[cfg(feature = "postgres")]
 use std::io;
 
 use crate::{Code, Error};
@@ -32,6 +33,7 @@ fn is_unavailable(error: &sqlx::Error) -> bool {
 /// What kept a session from being opened: always unavailable, whatever the driver calls it. A
 /// proxy without a server behind it answers something that is no PostgreSQL; a server that is
 /// being replaced may refuse the user or the database.
+#[cfg(feature = "postgres")]
 pub(super) fn no_session(error: sqlx::Error) -> sqlx::Error {
     match error {
         known if is_unavailable(&known) => known,
@@ -41,6 +43,7 @@ pub(super) fn no_session(error: sqlx::Error) -> sqlx::Error {
 
 /// Whether a connection has ended that looked well: the next one may do. PostgreSQL's last word
 /// before it closes one is a shutdown, an administrator's command, or that a transaction idled.
+#[cfg(feature = "postgres")]
 pub(super) fn is_lost(error: &sqlx::Error) -> bool {
     match error {
         sqlx::Error::Io(cause) => cause.kind() != io::ErrorKind::TimedOut,
