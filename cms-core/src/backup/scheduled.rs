@@ -47,12 +47,14 @@ fn is_ours(name: &str) -> bool {
     moment.is_some_and(|moment| jiff::civil::DateTime::strptime(MOMENT, moment).is_ok())
 }
 
-/// Those that are too many, oldest first.
-fn too_many(mut names: Vec<String>, keep: usize) -> Vec<String> {
-    names.retain(|name| is_ours(name));
-    names.sort();
-    names.truncate(names.len().saturating_sub(keep));
-    names
+/// Those that are too many, oldest first, and what killed processes have left: one process at a time
+/// runs the task.
+fn too_many(names: Vec<String>, keep: usize) -> Vec<String> {
+    let (mut whole, others): (Vec<_>, Vec<_>) = names.into_iter().partition(|name| is_ours(name));
+    whole.sort();
+    whole.truncate(whole.len().saturating_sub(keep));
+    let is_left = |name: &String| name.strip_suffix(".partial").is_some_and(is_ours);
+    whole.into_iter().chain(others.into_iter().filter(is_left)).collect()
 }
 
 impl Place {
@@ -145,7 +147,11 @@ mod tests {
             "other.cms",
         ];
         let all = || names.map(str::to_owned).to_vec();
-        assert_eq!(too_many(all(), 1), ["site-20251231T235959Z.cms", "site-20261125T030000Z.cms"]);
-        assert!(too_many(all(), 3).is_empty());
+        let left = "site-20240101T000000Z.cms.partial";
+        assert_eq!(
+            too_many(all(), 1),
+            ["site-20251231T235959Z.cms", "site-20261125T030000Z.cms", left]
+        );
+        assert_eq!(too_many(all(), 3), [left]);
     }
 }

@@ -68,7 +68,8 @@ impl Objects {
         let writer = BufWriter::with_capacity(store, Key::from(name), capacity);
         let (pieces, waiting) = mpsc::channel(WAITING);
         let (tell, ended) = oneshot::channel();
-        let mut sending = Sending { writer: writer.with_max_concurrency(AT_ONCE), part };
+        let writer = writer.with_max_concurrency(AT_ONCE);
+        let mut sending = Sending { writer, part, is_ending: false };
         tokio::spawn(async move {
             let sent = sending.all(waiting).await;
             if !matches!(sent, Ok(true)) {
@@ -137,6 +138,8 @@ enum Piece {
 struct Sending {
     writer: BufWriter,
     part: u64,
+    /// From here on the writer gives its parts up by itself.
+    is_ending: bool,
 }
 
 impl Sending {
@@ -148,6 +151,7 @@ impl Sending {
             match piece {
                 Piece::Bytes(bytes) => within(patience, self.writer.put(bytes)).await?,
                 Piece::End => {
+                    self.is_ending = true;
                     let ended = tokio::time::timeout(patience, self.writer.shutdown()).await;
                     let ended = ended.map_err(|_| unreachable(link::late(patience)))?;
                     return ended.map(|()| true).map_err(|error| unreachable(error.to_string()));
@@ -159,6 +163,9 @@ impl Sending {
 
     /// Gives the parts up: a store keeps them, and counts them, until somebody says so.
     async fn give_up(&mut self) {
+        if self.is_ending {
+            return;
+        }
         let given_up = tokio::time::timeout(PATIENCE, self.writer.abort()).await;
         if let Ok(Err(fault)) = given_up {
             let error = failed(&fault);
