@@ -88,7 +88,8 @@ async fn what_one_process_has_made_another_finds() {
         (found.header("etag"), found.header("content-type")),
         (first.header("etag"), first.header("content-type"))
     );
-    assert_eq!(two.cms.db().statements_sent() - sent, 1, "one for the other host");
+    let sent = two.cms.db().statements_sent() - sent;
+    assert!((1..=2).contains(&sent), "one for the other host, and a look at other processes");
     let shared =
         one.ask(SETTINGS).header("origin", "http://h").header("host", "h").expect(200).await;
     assert_eq!(

@@ -139,6 +139,18 @@ impl Site {
         self.ask(line).key(&self.admin)
     }
 
+    /// Statements that a step sends, the least of three rounds: the site asks once in a while what
+    /// other processes have committed, and is counted with the step.
+    pub async fn statements(&self, mut step: impl AsyncFnMut()) -> u64 {
+        let mut least = u64::MAX;
+        for _ in 0..3 {
+            let before = self.cms.db().statements_sent();
+            step().await;
+            least = least.min(self.cms.db().statements_sent() - before);
+        }
+        least
+    }
+
     /// Rows that the service has written so far: nothing may be added by a refused request.
     pub async fn traces(&self) -> Vec<i64> {
         let mut counts = Vec::new();
