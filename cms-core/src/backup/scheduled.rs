@@ -47,8 +47,8 @@ fn is_ours(name: &str) -> bool {
     moment.is_some_and(|moment| jiff::civil::DateTime::strptime(MOMENT, moment).is_ok())
 }
 
-/// Those that are too many, oldest first, and what killed processes have left: one process at a time
-/// runs the task.
+/// Those that are too many, oldest first, and what killed processes have left, for one process at
+/// a time runs the task.
 fn too_many(names: Vec<String>, keep: usize) -> Vec<String> {
     let (mut whole, others): (Vec<_>, Vec<_>) = names.into_iter().partition(|name| is_ours(name));
     whole.sort();
