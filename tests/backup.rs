@@ -211,6 +211,59 @@ async fn a_site_that_is_not_empty_or_in_use_stays_as_it_is() {
 }
 
 #[tokio::test]
+async fn one_that_cannot_be_restored_takes_nobodys_place() {
+    let site = site().await;
+    if site.database.is_postgres() {
+        // There nothing is amiss that its rules forbid.
+        site.cms.close().await;
+        return;
+    }
+    let settings = site.cms.settings().clone();
+    let archive = site.database.folder.path().join("site.cms");
+    let how = Saving { verify: true, ..Saving::default() };
+    let saving = || backup::save(&settings, To::File(archive.clone()), how, nobody());
+    saving().await.unwrap();
+    let before = fs::read(&archive).unwrap();
+    site.database
+        .run(
+            "pragma foreign_keys = off; \
+             insert into cms_page_rows (page_id, sort_order) values (99, 1)"
+                .to_owned(),
+        )
+        .await;
+    let refused = saving().await.unwrap_err();
+    assert!(refused.detail().contains("its database is damaged"), "{refused}");
+    assert_eq!(fs::read(&archive).unwrap(), before);
+    assert_eq!(left_beside(&site.database), Vec::<String>::new());
+    site.cms.close().await;
+}
+
+#[tokio::test]
+async fn what_killed_trials_have_left_goes_after_a_day() {
+    let site = site().await;
+    if !site.database.is_postgres() {
+        site.cms.close().await;
+        return;
+    }
+    let now = cms_core::Clock::system().now();
+    let (mine, old) = (format!("cms_verifying_7_{now}"), "cms_verifying_7_1000".to_owned());
+    for name in [&mine, &old] {
+        site.database.run(format!("create schema {name}")).await;
+    }
+    let archive = site.database.folder.path().join("site.cms");
+    let how = Saving { verify: true, ..Saving::default() };
+    backup::save(site.cms.settings(), To::File(archive), how, nobody()).await.unwrap();
+    let is_there = async |name: &str| {
+        let schema = format!("select count(*) from pg_namespace where nspname = '{name}'");
+        site.database.count(&schema).await == 1
+    };
+    // Another process may be at work in the one.
+    assert!(is_there(&mine).await && !is_there(&old).await);
+    site.database.run(format!("drop schema {mine}")).await;
+    site.cms.close().await;
+}
+
+#[tokio::test]
 async fn a_check_names_what_is_missing_or_changed() {
     let site = site().await;
     let settings = site.cms.settings().clone();

@@ -34,6 +34,10 @@ async fn only_a_private_key_opens_an_encrypted_one() {
     let how = Saving { verify: true, ..Saving::default() };
     let saved = backup::save(&settings, To::File(archive.clone()), how, nobody()).await.unwrap();
     assert!(saved.verified && saved.encrypted && saved.with_secrets, "{saved:?}");
+    let plain = Saving { plain: true, ..Saving::default() };
+    let to = To::File(folder.join("plain.cms"));
+    let plain = backup::save(&settings, to, plain, nobody()).await.unwrap();
+    assert!(!plain.encrypted && !plain.with_secrets, "{plain:?}");
     let _old = closed(site).await;
     let bytes = fs::read(&archive).unwrap();
     assert_eq!(saved.bytes, bytes.len() as u64);
@@ -124,14 +128,19 @@ async fn the_service_makes_backups_and_removes_the_oldest() {
     let failed = run_task(&site).await;
     assert!(failed.contains("mount its disk"), "{failed}");
     fs::create_dir(&to).unwrap();
-    let old = ["site-20240101T000000Z.cms", "site-20250101T000000Z.cms"];
-    for name in old.into_iter().chain(["notes.txt", "site-mine.cms"]) {
+    assert_eq!(run_task(&site).await, "done");
+    let first = names(&to).remove(0);
+    let ours = first.split_at(first.len() - "20261126T030000Z.cms".len()).0;
+    fs::remove_file(to.join(&first)).unwrap();
+    let old = ["20240101T000000Z.cms", "20250101T000000Z.cms"].map(|at| format!("{ours}{at}"));
+    let others = ["notes.txt", "site-mine.cms", "site-ffffffff-20240101T000000Z.cms"];
+    for name in old.iter().map(String::as_str).chain(others) {
         fs::write(to.join(name), "x").unwrap();
     }
     assert_eq!(run_task(&site).await, "done");
     let found = names(&to);
-    assert!(found.len() == 4 && !found.contains(&old[0].to_owned()), "{found:?}");
-    let made = found.iter().find(|name| name.starts_with("site-202") && **name != old[1]).unwrap();
+    assert!(found.len() == 5 && !found.contains(&old[0]), "{found:?}");
+    let made = found.iter().find(|name| name.starts_with(ours) && **name != old[1]).unwrap();
     let last = backup::last(site.cms.settings()).unwrap();
     assert!(last.verified && last.file.ends_with(made.as_str()), "{last:?}");
     let settings = site.cms.settings().clone();
@@ -141,7 +150,7 @@ async fn the_service_makes_backups_and_removes_the_oldest() {
     fs::remove_file(settings.dirs.data.join("last-backup.json")).unwrap();
     fs::create_dir(settings.dirs.data.join("last-backup.json")).unwrap();
     assert_ne!(run_task(&site).await, "done");
-    assert!(names(&to).contains(&old[1].to_owned()));
+    assert!(names(&to).contains(&old[1]));
     site.cms.close().await;
 }
 

@@ -124,6 +124,40 @@ async fn a_kill_at_any_step_leaves_the_old_site_or_the_new_one() {
     assert!(killed >= 8, "{killed} of the steps came");
 }
 
+/// An exchange that PostgreSQL does not confirm may have been made: nothing is undone then.
+#[tokio::test]
+async fn an_exchange_without_an_answer_waits_for_the_command() {
+    let (_source, archive) = saved().await;
+    let site = Site::open().await;
+    write(&site.cms, "old").await;
+    let settings = site.cms.settings().clone();
+    let database = super::closed(site).await;
+    let Some(url) = database.url.clone() else { return };
+    let other = sqlx::postgres::PgPoolOptions::new().max_connections(1);
+    // Connections of the same user would be those of a service.
+    let other = other.after_connect(|connection, _| {
+        Box::pin(async move {
+            let hide = "set session application_name = 'a test'";
+            sqlx::Executor::execute(connection, hide).await.map(drop)
+        })
+    });
+    let other = other.connect(&url).await.unwrap();
+    let mut held = other.begin().await.unwrap();
+    let lock = "select pg_advisory_xact_lock(7165923410)";
+    sqlx::Executor::execute(&mut *held, lock).await.unwrap();
+    let unanswered = super::restore(&settings, &archive, true).await.unwrap_err();
+    assert_eq!(unanswered.code(), Code::Unavailable, "{unanswered:?}");
+    assert!(unanswered.detail().contains("cms db restore --finish"), "{unanswered}");
+    assert!(backup::is_pending(&settings));
+    held.rollback().await.unwrap();
+    other.close().await;
+    let ended = backup::finish(&settings, nobody()).await.unwrap();
+    assert!(matches!(ended, Ended::Finished(_)), "{ended:?}");
+    let cms = Cms::open(settings.clone()).await.unwrap();
+    assert_eq!(written(&cms).await, ["a", "b"]);
+    cms.close().await;
+}
+
 #[tokio::test]
 async fn a_restore_that_was_not_decided_is_undone_by_the_command() {
     let (_source, archive) = saved().await;

@@ -8,7 +8,10 @@ use std::{
 
 use bytes::Bytes;
 use sha2::{Digest as _, Sha256};
-use tokio::{sync::mpsc, task::JoinHandle};
+use tokio::{
+    sync::{mpsc, oneshot},
+    task::JoinHandle,
+};
 
 use super::{
     Headway, Told,
@@ -43,6 +46,9 @@ enum Piece {
     End(Box<Manifest>),
 }
 
+/// Is never sent.
+pub(super) enum Never {}
+
 /// An archive that is being written.
 pub(super) struct Archive {
     pieces: mpsc::Sender<Piece>,
@@ -50,11 +56,19 @@ pub(super) struct Archive {
 }
 
 impl Archive {
-    pub(super) fn begin(out: Box<dyn Sink>, total: u64, told: Told) -> Self {
+    /// The receiver hears when nothing more is written, also when this is dropped.
+    pub(super) fn begin(
+        out: Box<dyn Sink>,
+        total: u64,
+        told: Told,
+    ) -> (Self, oneshot::Receiver<Never>) {
         let (pieces, waiting) = mpsc::channel(WAITING);
-        let work =
-            move || write(out, Waiting { pieces: waiting, rest: Bytes::new() }, total, &told);
-        Self { pieces, writer: tokio::task::spawn_blocking(work) }
+        let (at_work, ended) = oneshot::channel();
+        let work = move || {
+            let _at_work = at_work;
+            write(out, Waiting { pieces: waiting, rest: Bytes::new() }, total, &told)
+        };
+        (Self { pieces, writer: tokio::task::spawn_blocking(work) }, ended)
     }
 
     async fn send(&mut self, piece: Piece) -> Result<()> {
@@ -113,7 +127,9 @@ impl Read for Waiting {
         if self.rest.is_empty() {
             match self.pieces.blocking_recv() {
                 Some(Piece::Bytes(bytes)) => self.rest = bytes,
-                _ => return Err(gone()),
+                // The entry is shorter than it was said to be: who counts says so.
+                Some(_) => return Ok(0),
+                None => return Err(gone()),
             }
         }
         let read = self.rest.len().min(into.len());
@@ -122,8 +138,9 @@ impl Read for Waiting {
     }
 }
 
+/// Not `Interrupted`: whoever copies would try that again for ever.
 fn gone() -> io::Error {
-    io::Error::new(io::ErrorKind::Interrupted, "the backup was broken off")
+    io::Error::other("the backup was broken off")
 }
 
 /// Passes bytes on, and counts and digests them.
@@ -231,4 +248,58 @@ fn append(
 ) -> io::Result<()> {
     // A part at a time: the copy within tar has 8 KiB.
     tar.append(&header(name, size)?, io::BufReader::with_capacity(PART, from))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+
+    struct Nowhere;
+
+    impl Write for Nowhere {
+        fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+            Ok(bytes.len())
+        }
+
+        fn flush(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+
+    impl Sink for Nowhere {
+        fn finish(self: Box<Self>) -> io::Result<()> {
+            Ok(())
+        }
+    }
+
+    fn begin() -> (Archive, oneshot::Receiver<Never>) {
+        Archive::begin(Box::new(Nowhere), 0, std::sync::Arc::new(|_| {}))
+    }
+
+    #[tokio::test]
+    async fn the_thread_ends_with_an_archive_that_is_dropped_within_an_entry() {
+        let (mut archive, ended) = begin();
+        archive.open("media/aa/b.png", 10).await.unwrap();
+        archive.bytes(Bytes::from_static(b"half")).await.unwrap();
+        drop(archive);
+        assert!(tokio::time::timeout(Duration::from_secs(60), ended).await.unwrap().is_err());
+    }
+
+    #[tokio::test]
+    async fn an_entry_that_ends_early_fails_the_archive() {
+        let (mut archive, _ended) = begin();
+        archive.open("media/aa/b.png", 10).await.unwrap();
+        archive.bytes(Bytes::from_static(b"half")).await.unwrap();
+        archive.open("media/aa/c.png", 1).await.unwrap();
+        let more = async {
+            loop {
+                archive.bytes(Bytes::from_static(b"x")).await?;
+            }
+        };
+        let failed: Result<()> = tokio::time::timeout(Duration::from_secs(60), more).await.unwrap();
+        let cause = format!("{:?}", failed.unwrap_err());
+        assert!(cause.contains("b.png became shorter"), "{cause}");
+    }
 }

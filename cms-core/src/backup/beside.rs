@@ -1,19 +1,24 @@
-//! Copies of SQLite's database beside it, which are gone with their handle.
+//! Files that lie for a while beside the site, and are gone with their handle.
 
-#[cfg(feature = "sqlite")]
+#[cfg(any(feature = "sqlite", feature = "s3"))]
 use std::{fs, path::Path};
 
-#[cfg(feature = "sqlite")]
+#[cfg(any(feature = "sqlite", feature = "s3"))]
 use crate::Result;
 use crate::{Code, Error};
 
-/// An empty file beside the database, for its owner alone; it goes when it is dropped. Those of
-/// killed processes go first.
+/// An empty file beside the database.
 #[cfg(feature = "sqlite")]
 pub(super) fn beside(database: &Path) -> Result<tempfile::TempPath> {
-    const STALE: std::time::Duration = std::time::Duration::from_secs(24 * 3600);
     let folder = database.parent().filter(|folder| !folder.as_os_str().is_empty());
-    let folder = folder.unwrap_or(Path::new("."));
+    Ok(within(folder.unwrap_or(Path::new(".")))?.into_temp_path())
+}
+
+/// An empty file in a folder, for its owner alone; it goes when it is dropped. Those of killed
+/// processes go first.
+#[cfg(any(feature = "sqlite", feature = "s3"))]
+pub(super) fn within(folder: &Path) -> Result<tempfile::NamedTempFile> {
+    const STALE: std::time::Duration = std::time::Duration::from_secs(24 * 3600);
     for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
         let name = entry.file_name();
         let is_ours = name.to_string_lossy().starts_with(".backup-");
@@ -23,7 +28,7 @@ pub(super) fn beside(database: &Path) -> Result<tempfile::TempPath> {
         }
     }
     let made = tempfile::Builder::new().prefix(".backup-").suffix(".db").tempfile_in(folder);
-    made.map(tempfile::NamedTempFile::into_temp_path).map_err(|error| {
+    made.map_err(|error| {
         let what = format!("{} cannot be written.", folder.display());
         Error::new(Code::Unavailable, what).caused_by(error)
     })

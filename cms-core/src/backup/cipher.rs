@@ -21,6 +21,10 @@ use crate::{Code, Error, Result};
 /// How an encrypted file begins.
 const MAGIC: &[u8] = b"age-encryption.org/";
 
+/// How the last line of its header begins.
+#[cfg(feature = "age")]
+const HEADER_END: &[u8] = b"\n--- ";
+
 /// Bytes of a file of private keys at most.
 const LARGEST: u64 = 64 << 10;
 
@@ -159,6 +163,10 @@ pub(super) fn decrypted<'a>(
             let what = "The archive is encrypted: name the file of a private key with --identity.";
             return Err(invalid(what.to_owned()));
         }
+        // Bounds what the header takes: it is read before anything of it is known.
+        if !begins.windows(HEADER_END.len()).any(|window| window == HEADER_END) {
+            return Err(super::manifest::refused("its header is too long"));
+        }
         let unopened = |error| {
             invalid(format!("The archive cannot be decrypted: {error}. Nothing was changed."))
         };
@@ -170,5 +178,20 @@ pub(super) fn decrypted<'a>(
     {
         let _ = (identities, invalid);
         Err(without_age())
+    }
+}
+
+#[cfg(all(test, feature = "age"))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_header_without_end_is_not_read_on() {
+        let keys = Identities(vec![Key::generate()]);
+        let begin = format!("{}v1\n-> X25519 ", String::from_utf8_lossy(MAGIC));
+        let endless = begin.as_bytes().chain(io::repeat(b'A'));
+        let from = io::BufReader::with_capacity(1 << 16, endless);
+        let refused = decrypted(from, &keys).err().unwrap();
+        assert!(refused.detail().contains("header is too long"), "{refused}");
     }
 }

@@ -60,7 +60,8 @@ fn place(settings: &Settings) -> PathBuf {
 }
 
 /// Whether a restore was broken off, or is under way.
-fn is_pending(settings: &Settings) -> bool {
+#[must_use]
+pub fn is_pending(settings: &Settings) -> bool {
     place(settings).exists()
 }
 
@@ -154,12 +155,16 @@ impl Journal {
     pub(super) async fn swap(mut self, settings: &Settings, told: &Told) -> Result<Vec<String>> {
         let mut kept = Vec::new();
         if let Some(schemas) = self.schemas.clone() {
-            // It can fail, as when somebody holds a table: then nothing has been moved yet.
             if let Err(error) = exchange(settings, &schemas, &mut kept).await {
-                self.state = State::Staging;
-                self.write(settings)?;
-                self.undo(settings).await?;
-                return Err(error);
+                // Perhaps only the answer was lost. If nobody knows, the journal stays.
+                if is_staged(settings, &schemas).await.map_err(unknown)? {
+                    // As when somebody holds a table: nothing has been moved yet.
+                    self.state = State::Staging;
+                    self.write(settings)?;
+                    self.undo(settings).await?;
+                    return Err(error);
+                }
+                exchange(settings, &schemas, &mut kept).await?;
             }
             told(Headway::at("exchanged"));
         }
@@ -177,6 +182,21 @@ async fn exchange(settings: &Settings, schemas: &Schemas, kept: &mut Vec<String>
         kept.push(format!("schema {}", schemas.kept));
     }
     Ok(())
+}
+
+#[cfg(feature = "postgres")]
+use super::schemas::is_staged;
+
+#[cfg(not(feature = "postgres"))]
+async fn is_staged(_: &Settings, _: &Schemas) -> Result<bool> {
+    Ok(true)
+}
+
+/// The exchange may have been made or not.
+fn unknown(why: Error) -> Error {
+    let what = "PostgreSQL does not say whether the restored tables are in their place: when it \
+                answers again, `cms db restore --finish`.";
+    Error::new(crate::Code::Unavailable, what).caused_by(why)
 }
 
 #[cfg(not(feature = "postgres"))]

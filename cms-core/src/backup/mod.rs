@@ -50,14 +50,14 @@ use std::sync::Arc;
 pub use check::{Checked, check, shrink};
 pub use cipher::Identities;
 pub(crate) use journal::expect_none;
-pub use journal::{Ended, finish};
+pub use journal::{Ended, finish, is_pending};
 pub use judge::{Judged, judge};
 pub use last::{Last, last};
 pub use manifest::Engine;
 pub use object::Object;
 pub use out::To;
 pub use restore::Restored;
-pub use save::{Saved, Saving, save};
+pub use save::{Saved, Saving, save, save_until};
 pub(crate) use scheduled::scheduled;
 
 use crate::{Code, Error, settings::SettingsError};

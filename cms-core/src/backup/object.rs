@@ -2,9 +2,9 @@
 
 use std::fmt;
 
-#[cfg(feature = "s3")]
-use super::Headway;
 use super::Told;
+#[cfg(feature = "s3")]
+use super::{Headway, judge::room};
 use crate::{
     Code, Error, Result,
     settings::{Settings, is_bucket, is_key_path},
@@ -58,21 +58,36 @@ impl Object {
         }
     }
 
+    /// Removes it, if it is there.
+    pub(super) async fn remove(&self, settings: &Settings) -> Result<()> {
+        #[cfg(feature = "s3")]
+        return Objects::of(settings, &self.bucket)?.remove(&self.name).await;
+        #[cfg(not(feature = "s3"))]
+        {
+            let _ = settings;
+            Err(without_s3())
+        }
+    }
+
     /// Brings it to the disk of this machine, into the data folder: it is read twice.
     ///
     /// # Errors
-    /// `not_found` when there is none, `unavailable` when the store does not answer.
+    /// `not_found` when there is none, `unavailable` when the store does not answer,
+    /// `validation_failed` without room for it.
     pub async fn fetch(&self, settings: &Settings, told: &Told) -> Result<tempfile::TempPath> {
         #[cfg(feature = "s3")]
         {
-            let folder = &settings.dirs.data;
-            private::create_folder(folder).map_err(Error::internal)?;
-            let named = tempfile::Builder::new().prefix(".backup-").tempfile_in(folder);
-            let mut file = named.map_err(Error::internal)?;
-            let objects = Objects::of(settings, &self.bucket)?;
+            let folder = settings.dirs.data.clone();
+            let made = move || {
+                private::create_folder(&folder).map_err(Error::internal)?;
+                super::beside::within(&folder)
+            };
+            let made = tokio::task::spawn_blocking(made).await.map_err(Error::internal)??;
+            let (file, path) = made.into_parts();
+            let (objects, room) = (Objects::of(settings, &self.bucket)?, room(settings));
             let on_read = |done, total| told(Headway { step: "fetch", done, total });
-            match objects.read(&self.name, file.as_file_mut(), &on_read).await? {
-                true => Ok(file.into_temp_path()),
+            match objects.read(&self.name, file, room, &on_read).await? {
+                true => Ok(path),
                 false => Err(Error::new(Code::NotFound, format!("There is no object {self}."))),
             }
         }

@@ -4,7 +4,7 @@
 use std::{
     fs::{self, File},
     io::{self, Write},
-    path::PathBuf,
+    path::{Path, PathBuf},
     sync::{
         Arc,
         atomic::{AtomicU64, Ordering},
@@ -22,6 +22,9 @@ use super::{
 #[cfg(feature = "s3")]
 use crate::media::{ObjectWriter, Objects};
 use crate::{Code, Error, Result, settings::Settings};
+
+/// What the name of a file has at its end until the file is whole.
+pub(super) const PARTIAL: &str = ".partial";
 
 /// Where an archive is written.
 pub enum To {
@@ -142,7 +145,7 @@ impl Part {
             return Err(Error::new(Code::ValidationFailed, what));
         }
         let mut part = path.clone().into_os_string();
-        part.push(".partial");
+        part.push(PARTIAL);
         let part = PathBuf::from(part);
         let no_link = i32::try_from(OFlags::NOFOLLOW.bits()).unwrap_or_default();
         let mut options = File::options();
@@ -159,6 +162,11 @@ impl Part {
         // What a killed backup has left.
         file.set_len(0).map_err(named)?;
         Ok(Self { path, part, file, is_done: false })
+    }
+
+    /// Where it lies until it has its name.
+    pub(super) fn place(&self) -> &Path {
+        &self.part
     }
 
     /// Gives the file its name, once it is on disk.

@@ -267,8 +267,7 @@ pub(super) async fn verify(
         }
         #[cfg(feature = "postgres")]
         Database::Postgres { .. } => {
-            let name =
-                format!("cms_verifying_{}_{}", std::process::id(), crate::Clock::system().now());
+            let name = super::schemas::of_trial(settings).await?;
             place.schemas = Some(super::schemas::Schemas {
                 staged: name.clone(),
                 place: String::new(),

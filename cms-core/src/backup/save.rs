@@ -5,13 +5,15 @@ use std::{
     fs, io,
     path::{Path, PathBuf},
     sync::atomic::Ordering,
+    time::Duration,
 };
 
 use futures_util::StreamExt as _;
+use tokio::sync::oneshot;
 
 use super::{
     Told,
-    archive::{Archive, header},
+    archive::{Archive, Never, header},
     cipher::{Identities, Recipients},
     last::{self, Last},
     manifest::{Engine, FORMAT, Manifest, key_of},
@@ -26,6 +28,8 @@ use crate::{
     settings::Settings,
 };
 
+/// How long what was written may take to be undone.
+const PATIENCE: Duration = Duration::from_secs(15);
 /// Warnings that are told at most.
 const TOLD: usize = 1000;
 /// Folders within each other at most.
@@ -36,6 +40,8 @@ const DEEPEST: usize = 32;
 pub struct Saving {
     /// Also `cms.local.toml`; an encrypted backup has it anyway.
     pub with_secrets: bool,
+    /// Not encrypted, whatever `backup.recipients` says.
+    pub plain: bool,
     /// Restores it to try it, beside the site.
     pub verify: bool,
 }
@@ -71,10 +77,44 @@ pub struct Saved {
 /// `unavailable` when the database cannot be read, `validation_failed` when the archive cannot be
 /// written, `conflict` while another backup writes the same file.
 pub async fn save(settings: &Settings, to: To, how: Saving, told: Told) -> Result<Saved> {
+    save_until(settings, to, how, told, std::future::pending()).await
+}
+
+/// As [`save`], unless `stop` ends first: then it undoes what it has written, and fails with
+/// `conflict`. Whoever drops the work instead leaves that to the background.
+///
+/// # Errors
+/// As [`save`], and `conflict` for one that was stopped.
+pub async fn save_until(
+    settings: &Settings,
+    to: To,
+    how: Saving,
+    told: Told,
+    stop: impl Future<Output = ()>,
+) -> Result<Saved> {
+    let mut at_work = None;
+    let saved = tokio::select! {
+        saved = written(settings, to, how, told, &mut at_work) => saved,
+        () = stop => Err(super::conflict("The backup was stopped.")),
+    };
+    if let (Err(_), Some(ended)) = (&saved, at_work) {
+        // A store keeps the parts that it has until it hears of it.
+        let _ = tokio::time::timeout(PATIENCE, ended).await;
+    }
+    saved
+}
+
+async fn written(
+    settings: &Settings,
+    to: To,
+    how: Saving,
+    told: Told,
+    at_work: &mut Option<oneshot::Receiver<Never>>,
+) -> Result<Saved> {
     let made_at = Clock::system().now();
-    let mut recipients = Recipients::of(&settings.backup.recipients)?;
-    let is_encrypted = !recipients.is_empty();
-    let with_secrets = how.with_secrets || is_encrypted;
+    let recipients: &[String] = if how.plain { &[] } else { &settings.backup.recipients };
+    let mut recipients = Recipients::of(recipients)?;
+    let encrypted = !recipients.is_empty();
     let trial = if how.verify { recipients.with_trial() } else { Identities::default() };
     let object = match &to {
         To::Object(object) => Some(object.clone()),
@@ -83,14 +123,19 @@ pub async fn save(settings: &Settings, to: To, how: Saving, told: Told) -> Resul
     let mut source = Source::open(settings).await?;
     let saved = async {
         let total = source.bytes().await?;
-        let out = Out::begin(to, settings, total, &recipients)?;
+        let begun = {
+            let settings = settings.clone();
+            move || Out::begin(to, &settings, total, &recipients)
+        };
+        let out = tokio::task::spawn_blocking(begun).await.map_err(Error::internal)??;
         let count = out.bytes();
-        let archive = Archive::begin(out.sink, total, told.clone());
-        let mut saver = Saver { archive, warnings: Vec::new() };
+        let (archive, ended) = Archive::begin(out.sink, total, told.clone());
+        *at_work = object.is_some().then_some(ended);
+        let mut saver = Saver { archive, warnings: Vec::new(), has_secrets: false };
         let rows = source.save(&mut saver.archive).await?;
         saver.media(settings, &mut source.reader).await?;
         saver.plugins(&settings.dirs.plugins).await?;
-        saver.settings(settings, with_secrets).await?;
+        saver.settings(settings, how.with_secrets || encrypted).await?;
         let manifest = Manifest {
             format: FORMAT,
             cms: crate::VERSION.to_owned(),
@@ -98,7 +143,7 @@ pub async fn save(settings: &Settings, to: To, how: Saving, told: Told) -> Resul
             schema: source.schema,
             made_at: rfc3339(made_at),
             key: key_of(settings),
-            with_secrets,
+            with_secrets: saver.has_secrets,
             rows,
             warnings: saver.warnings,
             entries: Vec::new(),
@@ -109,22 +154,31 @@ pub async fn save(settings: &Settings, to: To, how: Saving, told: Told) -> Resul
     let saved = saved.await;
     source.close().await;
     let (manifest, part, count) = saved?;
-    let file = match part {
-        Some(part) => Some(part.end()?),
-        None => None,
-    };
-    let verified = match (&file, &object) {
-        (Some(file), _) if how.verify => {
-            super::restore::verify(settings, file, &trial, told).await?;
-            true
+    // One that cannot be restored never takes a name.
+    match (&part, &object) {
+        (Some(part), _) if how.verify => {
+            super::restore::verify(settings, part.place(), &trial, told).await?;
         }
         (None, Some(object)) if how.verify => {
             // As the store gives it back.
-            let file = object.fetch(settings, &told).await?;
-            super::restore::verify(settings, &file, &trial, told).await?;
-            true
+            let tried = async {
+                let file = object.fetch(settings, &told).await?;
+                super::restore::verify(settings, &file, &trial, told.clone()).await
+            };
+            if let Err(error) = tried.await {
+                object.remove(settings).await?;
+                return Err(error);
+            }
         }
-        _ => false,
+        _ => {}
+    }
+    let place = match (part, object) {
+        (Some(part), _) => {
+            let file = tokio::task::spawn_blocking(|| part.end()).await;
+            file.map_err(Error::internal)??.display().to_string()
+        }
+        (None, Some(object)) => object.to_string(),
+        (None, None) => "-".to_owned(),
     };
     let mut warnings = manifest.warnings.clone();
     for entry in manifest.entries.iter().filter(|entry| entry.name.starts_with("media/")) {
@@ -134,12 +188,7 @@ pub async fn save(settings: &Settings, to: To, how: Saving, told: Told) -> Resul
             warnings.push(format!("/{}: has another content than its name says", entry.name));
         }
     }
-    let bytes = count.load(Ordering::Relaxed);
-    let place = match (file, object) {
-        (Some(file), _) => file.display().to_string(),
-        (None, Some(object)) => object.to_string(),
-        (None, None) => "-".to_owned(),
-    };
+    let (bytes, verified) = (count.load(Ordering::Relaxed), how.verify && place != "-");
     let made_at = manifest.made_at.clone();
     last::note(settings, &Last { made_at, file: place, bytes, verified })?;
     Ok(Saved {
@@ -150,8 +199,8 @@ pub async fn save(settings: &Settings, to: To, how: Saving, told: Told) -> Resul
         made_at: manifest.made_at,
         engine: manifest.engine,
         verified,
-        encrypted: is_encrypted,
-        with_secrets,
+        encrypted,
+        with_secrets: manifest.with_secrets,
         warnings,
     })
 }
@@ -159,6 +208,8 @@ pub async fn save(settings: &Settings, to: To, how: Saving, told: Told) -> Resul
 struct Saver {
     archive: Archive,
     warnings: Vec<String>,
+    /// Whether `cms.local.toml` is in it.
+    has_secrets: bool,
 }
 
 impl Saver {
@@ -236,27 +287,31 @@ impl Saver {
         let Some(folder) = &settings.folder else { return Ok(()) };
         for (file, is_wanted) in [("cms.toml", true), ("cms.local.toml", with_secrets)] {
             if is_wanted && folder.join(file).exists() {
-                self.plain(&folder.join(file), &format!("settings/{file}")).await?;
+                let is_saved = self.plain(&folder.join(file), &format!("settings/{file}")).await?;
+                self.has_secrets |= is_saved && file == "cms.local.toml";
             }
         }
         Ok(())
     }
 
-    /// A plain file, unless it is gone.
-    async fn plain(&mut self, path: &Path, entry: &str) -> Result<()> {
+    /// A plain file, unless it is gone. Returns whether it was saved.
+    async fn plain(&mut self, path: &Path, entry: &str) -> Result<bool> {
         if header(entry, 0).is_err() || !super::manifest::is_allowed(entry) {
             self.warn(format!("{entry}: left out, its name does not fit into an archive"));
-            return Ok(());
+            return Ok(false);
         }
         match opened(path) {
-            Ok(Some((Content::File(file), size, _))) => self.archive.file(entry, size, file).await,
+            Ok(Some((Content::File(file), size, _))) => {
+                self.archive.file(entry, size, file).await?;
+                Ok(true)
+            }
             Ok(_) => {
                 self.warn(format!("{entry}: left out, it is no plain file"));
-                Ok(())
+                Ok(false)
             }
             Err(error) => {
                 self.warn(format!("{entry}: left out, it cannot be read ({error})"));
-                Ok(())
+                Ok(false)
             }
         }
     }

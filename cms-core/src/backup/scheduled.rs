@@ -1,9 +1,19 @@
 //! The backups that the service makes by itself, one after another in `backup.to`: a folder, or
 //! what objects of a bucket begin with. The oldest go when there are more than `backup.keep`.
 
-use std::{fs, io, path::PathBuf, sync::Arc};
+use std::{
+    fs, io,
+    path::{Path, PathBuf},
+    sync::Arc,
+};
 
-use super::{Saving, object::Object, out::To, save};
+use super::{
+    Saving,
+    manifest::key_of,
+    object::Object,
+    out::{PARTIAL, To},
+    save,
+};
 use crate::{Clock, Code, Error, Result, settings::Settings};
 
 /// Around the moment in the name of a backup: other files are none of ours.
@@ -11,12 +21,21 @@ const BEFORE: &str = "site-";
 const BEHIND: &str = ".cms";
 /// As `20261126T030000Z`: names in order are moments in order.
 const MOMENT: &str = "%Y%m%dT%H%M%SZ";
+/// Digits that tell the sites apart that share a place.
+const DIGITS: usize = 8;
 
 /// Where they lie together.
+#[derive(Clone)]
 enum Place {
     Folder(PathBuf),
     /// The bucket, and what the names of objects begin with.
     Bucket(String, String),
+}
+
+/// How the backups of a site are named.
+#[derive(Clone)]
+struct Names {
+    before: String,
 }
 
 /// Makes one, and removes those that are too many.
@@ -24,37 +43,68 @@ enum Place {
 /// # Errors
 /// As [`save`]; then none is removed.
 pub(crate) async fn scheduled(settings: &Settings) -> Result<()> {
-    let Some(to) = &settings.backup.to else { return Ok(()) };
-    let place = Place::of(to)?;
-    let now = Clock::system().now();
-    let moment = jiff::Timestamp::from_millisecond(now).map_err(Error::internal)?;
-    let name = format!("{BEFORE}{}{BEHIND}", moment.strftime(MOMENT));
-    let how = Saving { with_secrets: false, verify: settings.backup.verify };
+    let Some(to) = settings.backup.to.clone() else { return Ok(()) };
+    let place = tokio::task::spawn_blocking(move || Place::of(&to)).await;
+    let (place, names) = (place.map_err(Error::internal)??, Names::of(settings));
+    let name = names.at(Clock::system().now())?;
+    let how = Saving { verify: settings.backup.verify, ..Saving::default() };
     let saved = save(settings, place.to(&name)?, how, Arc::new(|_| {})).await?;
     for warning in &saved.warnings {
         tracing::warn!(warning, "a backup lacks something");
     }
     let keep = usize::try_from(settings.backup.keep).unwrap_or(usize::MAX);
-    let removed = place.keep(settings, keep).await?;
+    let too_many = {
+        let name = name.clone();
+        move |found| names.too_many(found, &name, keep)
+    };
+    let removed = place.keep(settings, too_many).await?;
     let (bytes, rows) = (saved.bytes, saved.rows);
     tracing::info!(place = %place.shown(&name), bytes, rows, removed, "a backup was made");
     Ok(())
 }
 
-/// Whether a file is a backup that was made here.
-fn is_ours(name: &str) -> bool {
-    let moment = name.strip_prefix(BEFORE).and_then(|rest| rest.strip_suffix(BEHIND));
-    moment.is_some_and(|moment| jiff::civil::DateTime::strptime(MOMENT, moment).is_ok())
+impl Names {
+    /// Sites that share a place have keys of their own.
+    fn of(settings: &Settings) -> Self {
+        let before = match key_of(settings) {
+            Some(key) => format!("{BEFORE}{}-", &key[..DIGITS]),
+            None => BEFORE.to_owned(),
+        };
+        Self { before }
+    }
+
+    fn at(&self, now: i64) -> Result<String> {
+        let moment = jiff::Timestamp::from_millisecond(now).map_err(Error::internal)?;
+        Ok(format!("{}{}{BEHIND}", self.before, moment.strftime(MOMENT)))
+    }
+
+    /// Whether a file is a backup of this site that was made here.
+    fn is_ours(&self, name: &str) -> bool {
+        let moment = name.strip_prefix(&self.before).and_then(|rest| rest.strip_suffix(BEHIND));
+        moment.is_some_and(|moment| jiff::civil::DateTime::strptime(MOMENT, moment).is_ok())
+    }
+
+    /// Those that are too many beside the new one, oldest first, and what killed processes have
+    /// left.
+    fn too_many(&self, found: Vec<String>, new: &str, keep: usize) -> Vec<String> {
+        let (mut whole, others): (Vec<_>, Vec<_>) =
+            found.into_iter().filter(|name| name != new).partition(|name| self.is_ours(name));
+        whole.sort();
+        whole.truncate(whole.len().saturating_sub(keep.saturating_sub(1)));
+        let is_left =
+            |name: &String| name.strip_suffix(PARTIAL).is_some_and(|name| self.is_ours(name));
+        whole.into_iter().chain(others.into_iter().filter(is_left)).collect()
+    }
 }
 
-/// Those that are too many, oldest first, and what killed processes have left, for one process at
-/// a time runs the task.
-fn too_many(names: Vec<String>, keep: usize) -> Vec<String> {
-    let (mut whole, others): (Vec<_>, Vec<_>) = names.into_iter().partition(|name| is_ours(name));
-    whole.sort();
-    whole.truncate(whole.len().saturating_sub(keep));
-    let is_left = |name: &String| name.strip_suffix(".partial").is_some_and(is_ours);
-    whole.into_iter().chain(others.into_iter().filter(is_left)).collect()
+/// Removes a file, unless somebody still writes it.
+fn remove(path: &Path) -> io::Result<()> {
+    if path.to_string_lossy().ends_with(PARTIAL)
+        && matches!(fs::File::open(path)?.try_lock(), Err(fs::TryLockError::WouldBlock))
+    {
+        return Ok(());
+    }
+    fs::remove_file(path)
 }
 
 impl Place {
@@ -93,29 +143,34 @@ impl Place {
         })
     }
 
-    /// Removes all but the newest. Returns how many.
-    async fn keep(&self, settings: &Settings, keep: usize) -> Result<usize> {
+    /// Removes those that are too many of the names found here. Returns how many.
+    async fn keep(
+        &self,
+        settings: &Settings,
+        too_many: impl FnOnce(Vec<String>) -> Vec<String> + Send + 'static,
+    ) -> Result<usize> {
         match self {
             Self::Folder(folder) => {
+                let shown = folder.display().to_string();
                 let folder = folder.clone();
                 let removed = move || {
                     let entries = fs::read_dir(&folder)?.collect::<io::Result<Vec<_>>>()?;
                     let names = entries.iter().filter_map(|e| e.file_name().into_string().ok());
-                    let names = too_many(names.collect(), keep);
-                    names.iter().try_for_each(|name| fs::remove_file(folder.join(name)))?;
+                    let names = too_many(names.collect());
+                    names.iter().try_for_each(|name| remove(&folder.join(name)))?;
                     Ok::<_, io::Error>(names.len())
                 };
                 let removed =
                     tokio::task::spawn_blocking(removed).await.map_err(Error::internal)?;
                 removed.map_err(|error| {
-                    let what = "Old backups cannot be removed.";
+                    let what = format!("Old backups cannot be removed from {shown}.");
                     Error::new(Code::ValidationFailed, what).caused_by(error)
                 })
             }
             #[cfg(feature = "s3")]
             Self::Bucket(bucket, names) => {
                 let objects = crate::media::Objects::of(settings, bucket)?;
-                let old = too_many(objects.list(names).await?, keep);
+                let old = too_many(objects.list(names).await?);
                 for name in &old {
                     let name = if names.is_empty() { name } else { &format!("{names}/{name}") };
                     objects.remove(name).await?;
@@ -124,7 +179,7 @@ impl Place {
             }
             #[cfg(not(feature = "s3"))]
             Self::Bucket(..) => {
-                let _ = settings;
+                let _ = (settings, too_many);
                 Err(super::object::without_s3())
             }
         }
@@ -137,21 +192,47 @@ mod tests {
 
     #[test]
     fn the_oldest_of_ours_go_and_nothing_else() {
-        let names = [
-            "site-20261126T030000Z.cms",
-            "site-20251231T235959Z.cms",
-            "site-20261125T030000Z.cms",
-            "site-before-the-move.cms",
-            "site-20261399T030000Z.cms",
-            "site-20240101T000000Z.cms.partial",
+        let names = Names { before: "site-0a1b2c3d-".to_owned() };
+        let new = names.at(1_795_662_000_000).unwrap();
+        assert_eq!(new, "site-0a1b2c3d-20261126T030000Z.cms");
+        let found = [
+            &*new,
+            "site-0a1b2c3d-20251231T235959Z.cms",
+            "site-0a1b2c3d-20261125T030000Z.cms",
+            "site-0a1b2c3d-before-the-move.cms",
+            "site-0a1b2c3d-20261399T030000Z.cms",
+            "site-0a1b2c3d-20240101T000000Z.cms.partial",
+            // Of a site that has the same folder.
+            "site-99999999-20240101T000000Z.cms",
+            "site-99999999-20240101T000000Z.cms.partial",
+            "site-20240101T000000Z.cms",
             "other.cms",
         ];
-        let all = || names.map(str::to_owned).to_vec();
-        let left = "site-20240101T000000Z.cms.partial";
-        assert_eq!(
-            too_many(all(), 1),
-            ["site-20251231T235959Z.cms", "site-20261125T030000Z.cms", left]
-        );
-        assert_eq!(too_many(all(), 3), [left]);
+        let all = || found.map(str::to_owned).to_vec();
+        let (old, newer) = (found[1], found[2]);
+        let left = "site-0a1b2c3d-20240101T000000Z.cms.partial";
+        assert_eq!(names.too_many(all(), &new, 1), [old, newer, left]);
+        assert_eq!(names.too_many(all(), &new, 2), [old, left]);
+        assert_eq!(names.too_many(all(), &new, 3), [left]);
+        // The clock went back: the new one stays all the same.
+        let earlier = "site-0a1b2c3d-20200101T000000Z.cms";
+        let mut with = all();
+        with.push(earlier.to_owned());
+        assert!(!names.too_many(with, earlier, 1).contains(&earlier.to_owned()));
+        let none = Names::of(&Settings::default());
+        assert!(none.is_ours("site-20240101T000000Z.cms") && !none.is_ours(&new));
+    }
+
+    #[test]
+    fn what_somebody_writes_stays() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join(format!("site-20240101T000000Z.cms{PARTIAL}"));
+        let writer = fs::File::create(&path).unwrap();
+        writer.lock().unwrap();
+        remove(&path).unwrap();
+        assert!(path.exists());
+        drop(writer);
+        remove(&path).unwrap();
+        assert!(!path.exists());
     }
 }

@@ -27,6 +27,32 @@ async fn session(settings: &Settings) -> Result<Option<sqlx::PgConnection>> {
     }
 }
 
+/// How the schema of a trial is named: the process and the moment follow.
+#[cfg(feature = "postgres")]
+const TRIAL: &str = "cms_verifying_";
+
+/// The name of a schema for a trial. Those that killed processes have left go first.
+#[cfg(feature = "postgres")]
+pub(super) async fn of_trial(settings: &Settings) -> Result<String> {
+    const STALE_MS: i64 = 24 * 3600 * 1000;
+    let now = crate::Clock::system().now();
+    let names = match session(settings).await? {
+        Some(mut connection) => {
+            let names = postgres::schemas(&mut connection, TRIAL).await;
+            postgres::close(connection).await;
+            names?
+        }
+        None => Vec::new(),
+    };
+    for name in names {
+        let began = name.rsplit('_').next().and_then(|ms| ms.parse::<i64>().ok());
+        if began.is_some_and(|began| now - began > STALE_MS) {
+            drop_schema(settings, &name).await?;
+        }
+    }
+    Ok(format!("{TRIAL}{}_{now}", std::process::id()))
+}
+
 /// Removes a schema with all that is in it.
 #[cfg(feature = "postgres")]
 pub(super) async fn drop_schema(settings: &Settings, name: &str) -> Result<()> {
@@ -51,15 +77,33 @@ pub(super) async fn exchange(settings: &Settings, schemas: &Schemas) -> Result<b
     exchanged
 }
 
+/// Begins a transaction that waits until an exchange that was given up here, and goes on there,
+/// has ended.
+#[cfg(feature = "postgres")]
+const BEGIN: &str = "begin; select pg_advisory_xact_lock(7165923410)";
+
+/// Whether what is staged is not in its place yet.
+#[cfg(feature = "postgres")]
+pub(super) async fn is_staged(settings: &Settings, schemas: &Schemas) -> Result<bool> {
+    let Some(mut connection) = session(settings).await? else { return Ok(true) };
+    let asked = async {
+        postgres::run(&mut connection, BEGIN).await?;
+        postgres::has_schema(&mut connection, &schemas.staged).await
+    };
+    let is_staged = asked.await;
+    postgres::close(connection).await;
+    is_staged
+}
+
 #[cfg(feature = "postgres")]
 async fn exchange_on(connection: &mut sqlx::PgConnection, schemas: &Schemas) -> Result<bool> {
     use crate::db::dialect::quote;
     let Schemas { staged, place, kept, bound } = schemas;
+    postgres::run(connection, BEGIN).await?;
     if !postgres::has_schema(connection, staged).await? {
         // It was done before.
         return postgres::has_schema(connection, kept).await;
     }
-    postgres::run(connection, "begin").await?;
     let old = postgres::moves(connection, place, kept).await?;
     if !old.is_empty() {
         postgres::run(connection, format!("create schema {}", quote(kept))).await?;

@@ -87,7 +87,12 @@ async fn worked(site: &State, claimed: &Claimed) -> Outcome {
             tracing::error!(?error, task = claimed.name, "a task failed");
             Outcome::Failed("The task failed; the log has the cause.".to_owned())
         }
-        Ok(Err(error)) => Outcome::Failed(error.detail().to_owned()),
+        Ok(Err(error)) => {
+            if let Some(cause) = std::error::Error::source(&error) {
+                tracing::warn!(cause, task = claimed.name, "the cause of a task that failed");
+            }
+            Outcome::Failed(error.detail().to_owned())
+        }
         Err(_) => Outcome::Failed("The task panicked; the log has the cause.".to_owned()),
     }
 }

@@ -29,6 +29,9 @@ pub(crate) struct BackupArgs {
     /// encrypted one has it anyway
     #[arg(long)]
     with_secrets: bool,
+    /// Do not encrypt it, whatever backup.recipients says
+    #[arg(long, conflicts_with = "recipient")]
+    plain: bool,
     /// Restore the file beside the site, to try it, and remove that again
     #[arg(long)]
     verify: bool,
@@ -61,17 +64,19 @@ pub(super) async fn run(flags: &Flags, out: &Output, dir: &Path, args: BackupArg
         }
     };
     let heard = Heard::new(out);
-    let how = Saving { with_secrets: args.with_secrets, verify: args.verify };
+    let BackupArgs { with_secrets, plain, verify, .. } = args;
+    let how = Saving { with_secrets, plain, verify };
     let mut signals = Signals::open()?;
-    let saved = tokio::select! {
-        saved = backup::save(&settings, to, how, heard.told()) => saved,
-        // What was written goes with it.
-        () = signals.next() => {
-            heard.clear();
-            return Err(Failure::silent(Exit::Interrupted));
-        }
+    let mut is_stopped = false;
+    let stop = async {
+        signals.next().await;
+        is_stopped = true;
     };
+    let saved = backup::save_until(&settings, to, how, heard.told(), stop).await;
     heard.clear();
+    if is_stopped {
+        return Err(Failure::silent(Exit::Interrupted));
+    }
     let saved = saved?;
     for warning in &saved.warnings {
         out.note(&format!("warning: {warning}"));

@@ -29,7 +29,7 @@ pub(crate) enum DbCommand {
   cms db backup s3://backups/site.cms
   cms db backup - | ssh backup@host 'cat > site.cms'
 
-The file holds everything but cms.local.toml, which --with-secrets adds.")]
+The file holds everything but cms.local.toml, which --with-secrets adds, and encryption too.")]
     Backup(backup::BackupArgs),
     /// Bring a saved site back; what it replaces is kept
     #[command(after_help = "Examples:

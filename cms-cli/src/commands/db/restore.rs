@@ -73,8 +73,8 @@ pub(super) async fn run(flags: &Flags, out: &Output, dir: &Path, args: RestoreAr
     };
     let restored = judged.restore(&settings, replace, heard.told()).await;
     heard.clear();
-    if restored.is_err() && is_new {
-        // The folder is as it was.
+    if restored.is_err() && is_new && !backup::is_pending(&settings) {
+        // Nothing was decided: the folder is as it was.
         for name in &placed {
             let _ = std::fs::remove_file(dir.join(name));
         }

@@ -113,9 +113,9 @@ impl Trial {
         said.map(drop).map_err(|why| failed("cannot change the database", &why))
     }
 
-    /// Makes a backup of the site.
+    /// Makes a backup of the site, which it can put back by itself.
     pub(super) async fn backup(&self, file: &Path) -> Result<(), String> {
-        self.output(&["db", "backup", &file.display().to_string()], None).await.map(drop)
+        self.output(&["db", "backup", "--plain", &file.display().to_string()], None).await.map(drop)
     }
 
     /// Puts a backup back in place of what the site holds.

@@ -1,8 +1,12 @@
 //! New versions that do not start: the old one stays, or comes back, within a minute.
 
-use std::time::{Duration, Instant};
+use std::{
+    fs,
+    time::{Duration, Instant},
+};
 
 use super::lab::{Lab, Server, described, zipped};
+use crate::{doctor::statement, support::Run};
 
 fn stays(name: &str, program: &str, why: &str) {
     let lab = Lab::new();
@@ -65,4 +69,61 @@ fn a_version_that_changes_the_database_needs_a_backup_and_a_yes() {
     assert!(run.err.contains("3.0.0 cannot use it after that"), "{run:?}");
     assert!(run.err.contains("--yes"), "{run:?}");
     assert_eq!((lab.version(), lab.beside()), ("3.0.0".to_owned(), Vec::new()));
+}
+
+/// A version whose `migrate up` puts another database in place of the site's.
+fn migrating(lab: &Lab, changed: &'static str, more: &str) -> String {
+    let (site, copy) = (lab.site.path(), lab.folder.path().join("work"));
+    fs::create_dir_all(copy.join("data")).expect("a folder");
+    fs::copy(site.join("data/cms.db"), copy.join("data/cms.db")).expect("a copy");
+    statement(&copy, changed);
+    let changed = copy.join("data/changed.db");
+    fs::rename(copy.join("data/cms.db"), &changed).expect("renamed");
+    let (site, changed) = (site.display(), changed.display());
+    let steps = format!(
+        "if [ \"$1 $2\" = 'migrate status' ]; then\n\
+         echo '{{\"data\":[{{\"version\":1,\"name\":\"a\",\"applied\":false}}]}}'; exit 0; fi\n\
+         if [ \"$1 $2\" = 'migrate up' ]; then cp {changed} {site}/data/cms.db; exit; fi\n{more}"
+    );
+    Lab::newer("3.1.0", &steps)
+}
+
+fn apply(lab: &Lab, program: &str) -> Run {
+    // The backup must come back on this machine, where nobody has a private key.
+    let key = "age1qyqszqgpqyqszqgpqyqszqgpqyqszqgpqyqszqgpqyqszqgpqyqs3290gq";
+    lab.set("cms.toml", &format!("backup.recipients = [\"{key}\"]\n"));
+    let archive = zipped(&[("cms", program.as_bytes())]);
+    let server = Server::offering(described("3.1.0", "cms-3.1.0.zip", &archive, 1), archive);
+    lab.run(&server.url, &["update", "apply", "--yes"])
+}
+
+#[test]
+fn a_changed_database_comes_back_when_the_version_does_not_start() {
+    let lab = Lab::new();
+    lab.run("", &["keys", "create", "--name", "before", "--right", "*"]).ok();
+    let newer = "insert into cms_migrations (version, name, checksum, applied_at) \
+                 values (999999, 'newer', 'x', 1)";
+    let fails = "if [ \"$1\" = serve ]; then echo 'cannot listen' >&2; exit 1; fi";
+    let run = apply(&lab, &migrating(&lab, newer, fails)).fails(1);
+    assert!(run.err.contains("3.0.0 stays, with the backup"), "{run:?}");
+    assert_eq!(lab.version(), "3.0.0");
+    let keys = lab.run("", &["keys", "list", "--json"]).ok();
+    assert!(keys.contains("before"), "{keys}");
+    lab.run("", &["db", "check"]).ok();
+}
+
+#[test]
+fn a_changed_database_stays_when_the_version_starts() {
+    let lab = Lab::new();
+    let more = "insert into cms_settings (name, value, public) values ('newer', 'x', 1)";
+    let run = apply(&lab, &migrating(&lab, more, "")).fails(0);
+    assert!(run.err.contains("3.1.0 is in place"), "{run:?}");
+    assert_eq!(lab.version(), "3.1.0");
+    let settings = lab.run("", &["items", "list", "settings", "--json"]).ok();
+    assert!(settings.contains("newer"), "{settings}");
+    // The backup is from before.
+    let backup = lab.site.path().join("data/updates/before-3.1.0.cms-backup");
+    lab.run("", &["db", "restore", &backup.display().to_string(), "--yes"]).ok();
+    let settings = lab.run("", &["items", "list", "settings", "--json"]).ok();
+    assert!(!settings.contains("newer"), "{settings}");
 }

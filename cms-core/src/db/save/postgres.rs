@@ -259,6 +259,12 @@ pub(crate) async fn others(connection: &mut PgConnection) -> Result<i64> {
     Ok(read.instrument(span("others")).await?)
 }
 
+/// The schemas of this user whose names begin so.
+pub(crate) async fn schemas(connection: &mut PgConnection, begin: &str) -> Result<Vec<String>> {
+    let read = sqlx::query_scalar(sql::SCHEMAS).bind(begin).fetch_all(connection);
+    Ok(read.instrument(span("schema")).await?)
+}
+
 /// Whether there is a schema of this name.
 pub(crate) async fn has_schema(connection: &mut PgConnection, name: &str) -> Result<bool> {
     let read = sqlx::query_scalar(sql::HAS).bind(name).fetch_one(connection);

@@ -3,7 +3,7 @@
 use std::{
     fs::File,
     io::{self, Write},
-    sync::Arc,
+    sync::{Arc, mpsc as std_mpsc},
 };
 
 use bytes::{Bytes, BytesMut};
@@ -11,7 +11,7 @@ use futures_util::TryStreamExt as _;
 use object_store::{
     ObjectStore as _, ObjectStoreExt as _, aws::AmazonS3, buffered::BufWriter, path::Path as Key,
 };
-use tokio::sync::{mpsc, oneshot};
+use tokio::{io::AsyncWriteExt as _, sync::mpsc};
 
 use super::{
     PATIENCE, PAUSE, answered,
@@ -67,7 +67,7 @@ impl Objects {
         let store = Arc::new(self.store.clone());
         let writer = BufWriter::with_capacity(store, Key::from(name), capacity);
         let (pieces, waiting) = mpsc::channel(WAITING);
-        let (tell, ended) = oneshot::channel();
+        let (tell, ended) = std_mpsc::channel();
         let writer = writer.with_max_concurrency(AT_ONCE);
         let mut sending = Sending { writer, part, is_ending: false };
         tokio::spawn(async move {
@@ -77,26 +77,34 @@ impl Objects {
             }
             let _ = tell.send(sent.map(drop));
         });
-        ObjectWriter { piece: BytesMut::new(), pieces, ended: Some(ended) }
+        ObjectWriter { piece: BytesMut::new(), pieces: Some(pieces), ended: Some(ended) }
     }
 
-    /// Writes an object into a file. Returns false when there is none.
+    /// Writes an object into a file, where there are so many bytes of room. Returns false when
+    /// there is none.
     pub(crate) async fn read(
         &self,
         name: &str,
-        into: &mut File,
+        into: File,
+        room: u64,
         on_read: &(dyn Fn(u64, u64) + Send + Sync),
     ) -> Result<bool> {
         let Some(got) = answered(PATIENCE, self.store.get(&Key::from(name))).await? else {
             return Ok(false);
         };
         let (total, mut done) = (got.meta.size, 0);
+        if total > room {
+            let full = io::Error::from(io::ErrorKind::StorageFull);
+            return Err(crate::media::disk::kept(full));
+        }
         let mut parts = got.into_stream();
+        let mut into = tokio::fs::File::from_std(into);
         while let Some(part) = within(PAUSE, parts.try_next()).await? {
-            into.write_all(&part).map_err(crate::media::disk::kept)?;
+            into.write_all(&part).await.map_err(crate::media::disk::kept)?;
             done += part.len() as u64;
             on_read(done, total);
         }
+        into.flush().await.map_err(crate::media::disk::kept)?;
         match done == total {
             true => Ok(true),
             false => Err(unreachable(format!("an object ended after {done} of {total} bytes"))),
@@ -145,7 +153,6 @@ struct Sending {
 impl Sending {
     /// Returns false when the writer was dropped before its end.
     async fn all(&mut self, mut waiting: mpsc::Receiver<Piece>) -> Result<bool> {
-        use tokio::io::AsyncWriteExt as _;
         let patience = slowest(self.part) * 2;
         while let Some(piece) = waiting.recv().await {
             match piece {
@@ -175,21 +182,32 @@ impl Sending {
 }
 
 /// An object that is being written, by a thread that may wait. Dropped before
-/// [`ObjectWriter::finish`], nothing is left of it.
+/// [`ObjectWriter::finish`], nothing is left of it: the drop waits until its parts are given up.
 pub(crate) struct ObjectWriter {
     piece: BytesMut,
-    pieces: mpsc::Sender<Piece>,
-    ended: Option<oneshot::Receiver<Result<()>>>,
+    pieces: Option<mpsc::Sender<Piece>>,
+    ended: Option<std_mpsc::Receiver<Result<()>>>,
+}
+
+impl Drop for ObjectWriter {
+    fn drop(&mut self) {
+        // Without a sender there is no more to wait for.
+        self.pieces = None;
+        let _ = self.end();
+    }
 }
 
 impl ObjectWriter {
     fn pass(&mut self, piece: Piece) -> io::Result<()> {
-        self.pieces.blocking_send(piece).or_else(|_| self.end())
+        match &self.pieces {
+            Some(pieces) if pieces.blocking_send(piece).is_ok() => Ok(()),
+            _ => self.end(),
+        }
     }
 
     /// What has become of it.
     fn end(&mut self) -> io::Result<()> {
-        let ended = self.ended.take().and_then(|ended| ended.blocking_recv().ok());
+        let ended = self.ended.take().and_then(|ended| ended.recv().ok());
         match ended {
             Some(ended) => ended.map_err(io::Error::other),
             None => Err(io::Error::other("the upload has ended")),

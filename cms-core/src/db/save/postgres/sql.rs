@@ -10,6 +10,9 @@ pub(super) const PATH: &str = "select current_setting('search_path')";
 
 pub(super) const HAS: &str = "select exists (select 1 from pg_namespace where nspname = $1)";
 
+pub(super) const SCHEMAS: &str = "select cast(n.nspname as text) from pg_namespace n join pg_roles \
+     r on r.oid = n.nspowner where r.rolname = current_user and starts_with(n.nspname, $1)";
+
 /// The schema in use.
 macro_rules! here {
     () => {
