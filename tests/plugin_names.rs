@@ -260,6 +260,32 @@ async fn names_are_kept_and_given_up() {
     assert_eq!(group[0]["rights"], json!([]), "{group}");
 }
 
+/// So is a name of a plugin that the program itself brings.
+#[tokio::test]
+async fn names_of_a_compiled_plugin_are_given_up_too() {
+    let on = |database, kinds: &[&str]| {
+        Site::on(database).plugin(serde_json::from_value(plugin("a_b", kinds)).unwrap()).open()
+    };
+    let site = on(TestDatabase::new().await, &KINDS).await;
+    let release = async |site: &Site, status| {
+        let release = site.admin(&format!("POST {PLUGINS}/release"));
+        release.json(json!({"plugin": "a_b"})).expect(status).await.json()
+    };
+    assert_eq!(release(&site, 200).await["data"], json!([]), "it declares them all");
+    site.cms.close().await;
+    let site = on(site.database, &[]).await;
+    write(&site.database, &plugin("a", &KINDS));
+    assert_eq!(apply(&site, "a").await["state"], "refused");
+    assert_eq!(release(&site, 200).await["data"].as_array().unwrap().len(), 5);
+    assert_eq!(apply(&site, "a").await["state"], "applied");
+    // Without it in the program nothing else would free the rest.
+    site.cms.close().await;
+    let site = Site::on(site.database).open().await;
+    assert_eq!(release(&site, 200).await["data"].as_array().unwrap().len(), 6);
+    release(&site, 404).await;
+    site.cms.close().await;
+}
+
 /// Problems that `cms plugins apply` answers with.
 async fn refusals(site: &Site, manifest: &Json) -> Vec<String> {
     write(&site.database, manifest);

@@ -68,6 +68,9 @@ fn main() -> ExitCode {
         Some(first) if first == update::LAUNCH => return update::launch(args),
         _ => {}
     }
+    // Of a huge page, 2 MiB, a thread often needs a few KiB: at rest 84 MiB instead of 43.
+    #[cfg(target_os = "linux")]
+    let _ = rustix::thread::disable_transparent_huge_pages(true);
     environment::clean();
     let cli = Cli::parse();
     let out = Output::new(&cli.flags.print);

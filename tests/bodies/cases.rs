@@ -241,7 +241,7 @@ fn pictures(server: &Server) -> Case {
     let mut requests = Vec::new();
     for (format, kind) in [(ImageFormat::Png, "png"), (ImageFormat::Jpeg, "jpg")] {
         let mut file = Cursor::new(Vec::new());
-        RgbImage::new(6600, 5080).write_to(&mut file, format).expect("a picture");
+        RgbImage::new(5700, 4400).write_to(&mut file, format).expect("a picture");
         let disposition = format!("name=\"file\"; filename=\"a.{kind}\"");
         let head = format!("--XX\r\nContent-Disposition: form-data; {disposition}\r\n\r\n");
         let form = [head.as_bytes(), file.get_ref(), b"\r\n--XX--\r\n"].concat();

@@ -150,11 +150,13 @@ impl Server {
                         let read = stream.and_then(|mut stream| {
                             let _ = stream.write_all(last);
                             stream.read_exact(&mut reply)?;
-                            // The whole reply, so that nothing waits for its reader.
-                            stream.read_to_end(&mut Vec::new())
+                            // The whole reply, so that nothing waits for its reader. A server that
+                            // refuses a body before its end may reset the connection after it.
+                            let _ = stream.read_to_end(&mut Vec::new());
+                            Ok(())
                         });
                         let status = String::from_utf8_lossy(&reply[9..]).into_owned();
-                        let status = read.map_or("broken".to_owned(), |_| status);
+                        let status = read.map_or("broken".to_owned(), |()| status);
                         let mut counted = counted.lock().unwrap_or_else(PoisonError::into_inner);
                         *counted.entry(status).or_insert(0) += 1;
                     }

@@ -53,3 +53,27 @@ fn commands_see_and_do_what_the_user_may() {
     run(&["context", "add", "far", "--url", "http://127.0.0.1:9"]).ok();
     run(&["whoami", "--as", "ana", "--context", "far"]).fails(2);
 }
+
+/// Whoever may change keys and not see them gets the new value alone.
+#[test]
+fn a_key_is_rotated_by_a_caller_that_may_read_none() {
+    let dir = site_of_ana();
+    let run = |args: &[&str]| cms(dir.path(), args);
+    let rights = ["settings_settings_view", "keys_keys_edit"];
+    run(&["groups", "create", "builders", "--right", rights[0], "--right", rights[1]]).ok();
+    let bo = ["users", "create", "bo", "--group", "builders", "--password-stdin"];
+    cms_with(dir.path(), &bo, PASSWORD).ok();
+    let env = run(&["theme", "env", "--as", "bo"]).ok();
+    assert!(!env.contains("NUXT_API_KEY=cms_"), "{env}");
+    let mut values: Vec<String> = Vec::new();
+    // Made, then changed.
+    for _ in 0..2 {
+        let env = run(&["theme", "env", "--rotate-key", "--yes", "--as", "bo"]).ok();
+        let key = env.lines().find_map(|line| line.strip_prefix("NUXT_API_KEY=")).expect("a key");
+        values.push(key.to_owned());
+    }
+    assert!(values[0] != values[1] && values[1].len() > 20, "{values:?}");
+    let rotated = run(&["keys", "rotate", "1", "--yes", "--json", "--as", "bo"]).json();
+    assert!(rotated["data"]["key"].as_str().is_some_and(|key| key.len() > 20), "{rotated}");
+    run(&["keys", "list", "--as", "bo"]).fails(4);
+}

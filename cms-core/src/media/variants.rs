@@ -1,6 +1,7 @@
 //! Smaller pictures: made once for each width, one at a time, kept where the files lie.
 
 use std::{
+    fs::File,
     io::{self, BufReader, BufWriter, Read as _, Seek as _, Write as _},
     path::{Path, PathBuf},
     sync::atomic::Ordering,
@@ -9,10 +10,13 @@ use std::{
 
 use data_encoding::HEXLOWER;
 use image::{
-    DynamicImage, ImageDecoder, ImageEncoder, ImageFormat, ImageReader, Limits,
+    ColorType, DynamicImage, ImageBuffer, ImageDecoder, ImageEncoder, ImageFormat, ImageReader,
+    Limits, Luma, LumaA, Rgb, Rgba,
     codecs::{jpeg::JpegEncoder, png::PngEncoder, webp::WebPEncoder},
+    imageops,
     metadata::Orientation,
 };
+use memmap2::MmapMut;
 use sha2::{Digest as _, Sha256};
 use tempfile::{NamedTempFile, TempPath};
 use tokio::time::timeout;
@@ -28,9 +32,11 @@ use crate::{Code, Error, Result, ground::private};
 /// The widths that are served, in pixels.
 pub const WIDTHS: [u32; 7] = [160, 320, 640, 960, 1280, 1920, 2560];
 
-/// Bytes of an unpacked picture at most: 33 million pixels of three colours. Of larger ones there
+/// Bytes of an unpacked picture at most: 25 million pixels of three colours. Of larger ones there
 /// are no variants.
-const UNPACKED: u64 = 96 << 20;
+const UNPACKED: u64 = 72 << 20;
+/// Bytes that unpacking takes in all.
+const AT_WORK: u64 = 108 << 20;
 /// What stands in a PNG before its pixels, unpacked: a profile of colours, texts.
 const HEAD: u64 = 16 << 20;
 /// How long a visitor waits for the turn to make a variant.
@@ -189,24 +195,47 @@ pub(super) fn format(name: &Name) -> Option<ImageFormat> {
     }
 }
 
-/// A picture whose head was read; None: it cannot be, and never will. A disk that fails at this
-/// moment, or a file that is gone, says nothing of the picture.
-fn decoder(
-    source: &Path,
-    name: &Name,
-) -> io::Result<Option<(impl ImageDecoder + use<>, Orientation)>> {
+/// A picture whose head was read.
+struct Read<D> {
+    decoder: D,
+    orientation: Orientation,
+    /// Bytes that unpacking takes.
+    at_work: u64,
+}
+
+/// None: the picture cannot be unpacked, and never will. A disk that fails at this moment, or a
+/// file that is gone, says nothing of the picture.
+fn read(source: &Path, name: &Name) -> io::Result<Option<Read<impl ImageDecoder + use<>>>> {
     let Some(format) = format(name) else { return Ok(None) };
-    let (file, ..) = opened(source)?.ok_or(io::ErrorKind::NotFound)?;
-    let Content::File(file) = file else { return Ok(None) };
+    let (file, length, _) = opened(source)?.ok_or(io::ErrorKind::NotFound)?;
+    let Content::File(mut file) = file else { return Ok(None) };
+    let is_progressive = format == ImageFormat::Jpeg && is_progressive(&file);
+    file.rewind()?;
     let mut reader = ImageReader::with_format(BufReader::new(file), format);
     let mut limits = Limits::default();
     limits.max_alloc = Some(if format == ImageFormat::Png { HEAD } else { 2 * UNPACKED });
     reader.limits(limits);
     let read = reader.into_decoder().and_then(|mut decoder| {
         let orientation = decoder.orientation()?;
-        Ok((decoder, orientation))
+        let pixels = decoder.total_bytes();
+        let at_work = match format {
+            ImageFormat::Png => pixels,
+            // Two bytes for each colour of a pixel wait until the last pass has come.
+            ImageFormat::Jpeg if is_progressive => 3 * pixels + length,
+            ImageFormat::Jpeg => pixels + length,
+            // All four colours once more.
+            _ => pixels + pixels.div_ceil(3) * 4 + length,
+        };
+        Ok(Read { decoder, orientation, at_work })
     });
     unless_refused(read)
+}
+
+/// Whether a JPEG comes in passes. What cannot be read is refused where it is unpacked.
+fn is_progressive(file: &File) -> bool {
+    let mut decoder = zune_jpeg::JpegDecoder::new(BufReader::new(file));
+    let _ = decoder.decode_headers();
+    decoder.info().is_some_and(|info| info.sof.is_progressive())
 }
 
 /// None: the picture was refused. What the system refused is an error; an end that comes too early
@@ -237,11 +266,13 @@ fn is_turned(orientation: Orientation) -> bool {
     matches!(orientation, Rotate90 | Rotate270 | Rotate90FlipH | Rotate270FlipH)
 }
 
-/// Whether a picture of this width would be smaller and can be made.
-fn is_smaller(decoder: &impl ImageDecoder, orientation: Orientation, width: u32) -> bool {
-    let (across, down) = decoder.dimensions();
-    let shown = if is_turned(orientation) { down } else { across };
-    width < shown && decoder.total_bytes() <= UNPACKED
+impl<D: ImageDecoder> Read<D> {
+    /// Whether a picture of this width would be smaller and can be made.
+    fn is_larger(&self, width: u32) -> bool {
+        let (across, down) = self.decoder.dimensions();
+        let shown = if is_turned(self.orientation) { down } else { across };
+        width < shown && self.decoder.total_bytes() <= UNPACKED && self.at_work <= AT_WORK
+    }
 }
 
 /// A file of our own, beside the uploads that are under way.
@@ -257,26 +288,55 @@ fn made(
     name: &Name,
     width: u32,
 ) -> io::Result<Option<NamedTempFile>> {
-    let Some((mut decoder, orientation)) = decoder(source, name)? else { return Ok(None) };
-    if !is_smaller(&decoder, orientation, width) {
+    let Some(read) = read(source, name)?.filter(|read| read.is_larger(width)) else {
+        return Ok(None);
+    };
+    let Read { mut decoder, orientation, .. } = read;
+    let profile = decoder.icc_profile().ok().flatten();
+    let size @ (across, down) = decoder.dimensions();
+    let color = decoder.color_type();
+    // An allocator would keep so much, and without room end the process.
+    let bytes = usize::try_from(decoder.total_bytes()).unwrap_or(usize::MAX);
+    let mut pixels = MmapMut::map_anon(bytes).map_err(|_| io::ErrorKind::OutOfMemory)?;
+    if unless_refused(decoder.read_image(&mut pixels))?.is_none() {
         return Ok(None);
     }
-    // Where there is no room, the library would end the process.
-    let bytes = usize::try_from(decoder.total_bytes()).unwrap_or(usize::MAX);
-    let room = Vec::<u8>::new().try_reserve_exact(bytes);
-    room.map_err(|_| io::ErrorKind::OutOfMemory)?;
-    let profile = decoder.icc_profile().ok().flatten();
-    let unpacked = unless_refused(DynamicImage::from_decoder(decoder))?;
-    let Some(mut picture) = unpacked else { return Ok(None) };
-    let (across, down) = (picture.width(), picture.height());
     let (across, down) = if is_turned(orientation) { (down, across) } else { (across, down) };
     let height = u64::from(down) * u64::from(width) / u64::from(across.max(1));
     let height = u32::try_from(height).unwrap_or(u32::MAX).max(1);
-    let (w, h) = if is_turned(orientation) { (height, width) } else { (width, height) };
-    picture = picture.thumbnail_exact(w, h);
+    let to = if is_turned(orientation) { (height, width) } else { (width, height) };
+    let Some(mut picture) = shrunk(&pixels, color, size, to) else { return Ok(None) };
+    drop(pixels);
     picture.apply_orientation(orientation);
     let mut file = in_folder(incoming)?;
     Ok(written(&mut file, name, picture, profile)?.then_some(file))
+}
+
+/// Makes a smaller picture of pixels. None: they have colours that no file of ours has.
+fn shrunk(
+    pixels: &[u8],
+    color: ColorType,
+    (across, down): (u32, u32),
+    (width, height): (u32, u32),
+) -> Option<DynamicImage> {
+    macro_rules! of {
+        ($pixel:ty) => {{
+            let pixels = bytemuck::try_cast_slice(pixels).ok()?;
+            let whole = ImageBuffer::<$pixel, &[_]>::from_raw(across, down, pixels)?;
+            imageops::thumbnail(&whole, width, height).into()
+        }};
+    }
+    Some(match color {
+        ColorType::L8 => of!(Luma<u8>),
+        ColorType::La8 => of!(LumaA<u8>),
+        ColorType::Rgb8 => of!(Rgb<u8>),
+        ColorType::Rgba8 => of!(Rgba<u8>),
+        ColorType::L16 => of!(Luma<u16>),
+        ColorType::La16 => of!(LumaA<u16>),
+        ColorType::Rgb16 => of!(Rgb<u16>),
+        ColorType::Rgba16 => of!(Rgba<u16>),
+        _ => return None,
+    })
 }
 
 /// Packs a picture as its file is packed. Returns false when it cannot be.
@@ -341,6 +401,45 @@ mod tests {
         ] {
             let refused = unless_refused::<()>(Err(image::ImageError::IoError(error)));
             assert_eq!(refused.is_err(), passes);
+        }
+    }
+
+    #[test]
+    fn pictures_of_all_colours_are_made_smaller() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let name = Name::read("ab", &format!("{}.png", "c".repeat(62))).expect("a name");
+        let source = folder.path().join("a.png");
+        use ColorType::{L8, L16, La8, La16, Rgb8, Rgb16, Rgba8, Rgba16};
+        for color in [L8, La8, Rgb8, Rgba8, L16, La16, Rgb16, Rgba16] {
+            DynamicImage::new(321, 200, color).save(&source).expect("a picture");
+            let made = made(folder.path(), &source, &name, 320).expect("no fault");
+            let made = made.unwrap_or_else(|| panic!("none of {color:?}"));
+            let size = image::image_dimensions(&source).expect("a size");
+            let smaller = ImageReader::with_format(BufReader::new(made), ImageFormat::Png);
+            let smaller = smaller.into_dimensions().expect("a size");
+            assert_eq!((size, smaller), ((321, 200), (320, 199)), "{color:?}");
+        }
+    }
+
+    #[test]
+    fn a_jpeg_in_passes_takes_more_memory() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let name = Name::read("ab", &format!("{}.jpg", "c".repeat(62))).expect("a name");
+        let source = folder.path().join("a.jpg");
+        let of = |frame: u8, down: u16| {
+            let [high, low] = down.to_be_bytes();
+            let colors = [3, 1, 0x11, 0, 2, 0x11, 0, 3, 0x11, 0];
+            let frame = [&[0xff, frame, 0, 17, 8, high, low, 0x10, 0][..], &colors].concat();
+            let scan = [0xff, 0xda, 0, 12, 3, 1, 0, 2, 0, 3, 0, 0, 63, 0];
+            [&[0xff, 0xd8][..], &frame, &scan].concat()
+        };
+        // 4,096 pixels across: 12.6 and 25 million of them are the limits.
+        for (frame, down, fits) in
+            [(0xc0, 6_100, true), (0xc0, 6_200, false), (0xc2, 3_000, true), (0xc2, 3_100, false)]
+        {
+            std::fs::write(&source, of(frame, down)).expect("a file");
+            let read = read(&source, &name).expect("no fault").expect("a head");
+            assert_eq!(read.is_larger(160), fits, "{frame:x} {down}");
         }
     }
 

@@ -84,7 +84,7 @@ impl Answer {
     pub fn only_secret(&self) -> Option<(Json, String)> {
         let body: Data<Json> = serde_json::from_str(&self.body).ok()?;
         let secret = ["key", "secret"].iter().find_map(|name| body.data.get(name)?.as_str());
-        Some((self.only_id()?, secret?.to_owned()))
+        Some((body.data.get("id")?.clone(), secret?.to_owned()))
     }
 }
 
