@@ -5,12 +5,13 @@
 use std::{fs, path::Path};
 
 /// The files that open others, and why these are never the database's.
-const OPENS: [(&str, &str); 19] = [
+const OPENS: [(&str, &str); 20] = [
     ("backup/cipher.rs", "a file of private keys, before a restore"),
     ("backup/journal.rs", "its own file, and folders"),
     ("backup/judge.rs", "archives, and files of settings"),
     ("backup/last.rs", "its own file"),
     ("backup/out.rs", "the archive"),
+    ("backup/scheduled.rs", "archives that were not finished"),
     ("backup/source.rs", "a copy of the database that nobody else opens"),
     ("backup/stage.rs", "files that did not exist"),
     ("db/files.rs", "keeps the database's own open"),

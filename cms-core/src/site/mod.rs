@@ -380,10 +380,9 @@ impl Cms {
     /// Ends runs of tasks and scripts, writes the counters and closes the database, within seconds
     /// also when it does not answer. Test mails under way have a minute to be settled.
     pub async fn close(&self) {
-        self.tasks().close().await;
-        self.scripts().close().await;
         // Asked once, so that not each of those who want to write waits for it in vain.
-        let answers = self.answers().await;
+        let ((), (), answers) =
+            tokio::join!(self.tasks().close(), self.scripts().close(), self.answers());
         if answers {
             // Whoever stops the process may kill it before the mails have ended.
             self.write_counters().await;

@@ -151,7 +151,18 @@ impl Scheduler {
     /// Waits for the runs under way, stops those that are left, and gives up on ends that nobody
     /// can write down: their leases make the tasks due again.
     async fn finish(&mut self, grace: Duration) {
-        if self.ended(grace).await {
+        let site = self.site.clone();
+        // Without the database they could write down nothing.
+        let away = async {
+            while site.base.db().answers().await {
+                tokio::time::sleep(LOOK).await;
+            }
+        };
+        let have_ended = tokio::select! {
+            have_ended = self.ended(grace) => have_ended,
+            () = away => false,
+        };
+        if have_ended {
             return;
         }
         self.stop.send_replace(true);
