@@ -128,6 +128,11 @@ impl Worker {
         {
             self.note(joined);
         }
+        // A number of this process's own becomes another when it is read, and would then send
+        // waiting jobs back for nothing. Without an answer they go back.
+        if let Err(error) = self.site.base.db().read_epochs(Some(&[TABLE])).await {
+            tracing::debug!(%error, "how often subscriptions have changed was not read");
+        }
         let moment = self.moment();
         self.ahead.withdraw(Some(moment));
         let (free, most) = self.free_slots();
