@@ -59,7 +59,7 @@ mod login;
 mod login_processes;
 /// Mails: queued with their cause, sent once through a chain of providers.
 mod mail;
-/// ARCHITECTURE names what is there.
+/// The map and ARCHITECTURE name what is there.
 mod map;
 /// Uploaded files: hostile ones, hostile paths, crashes, memory.
 mod media;

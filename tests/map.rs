@@ -1,4 +1,4 @@
-//! ARCHITECTURE's map and the tree: every path it names exists, and every module has its place.
+//! docs/map.md and the tree: every path it names exists, and every module has its place.
 
 use std::{collections::BTreeSet, fs, path::Path};
 
@@ -17,9 +17,7 @@ fn root() -> &'static Path {
 
 /// The paths that the map names, from the repository's root.
 fn named() -> Vec<String> {
-    let text = fs::read_to_string(root().join("ARCHITECTURE.md")).expect("the page");
-    let map = text.split("## Where is what?").nth(1).expect("the map");
-    let map = map.split("\n## ").next().expect("its end");
+    let map = fs::read_to_string(root().join("docs/map.md")).expect("the page");
     let (mut paths, mut base) = (Vec::new(), "");
     for line in map.lines().filter(|line| line.starts_with('|')) {
         let mut cells = line.split('|').map(str::trim).skip(1);
