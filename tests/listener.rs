@@ -279,6 +279,23 @@ async fn idle_connections_leave_when_others_come() {
     running.end().await;
 }
 
+/// Whoever holds one connection at a time is never refused one, however fast they follow.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn ended_connections_take_no_place() {
+    let builder = Site::builder().await.settings(|s| {
+        s.http.max_connections = 8;
+        // Connections are looked at four times a second.
+        s.http.request_timeout_s = 1;
+    });
+    let running = start(builder).await;
+    let ask = b"GET /healthz HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n";
+    for number in 0..3000 {
+        let reply = running.exchange(ask).await;
+        assert!(reply.starts_with("HTTP/1.1 200"), "{number}: {reply}");
+    }
+    running.end().await;
+}
+
 #[tokio::test]
 async fn who_asks_too_much_loses_the_connection() {
     let builder = Site::builder()

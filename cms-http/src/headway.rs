@@ -6,7 +6,7 @@
 
 use std::{
     sync::{
-        Arc, Mutex, PoisonError,
+        Arc, Mutex, PoisonError, Weak,
         atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering},
     },
     task::Waker,
@@ -123,7 +123,9 @@ pub(crate) fn made_by(headway: Arc<Headway>, mut parts: Parts) -> Parts {
 struct Watched {
     headway: Arc<Headway>,
     connection: AbortHandle,
-    place: Arc<Place>,
+    network: Network,
+    /// Not held: the place of a connection that ended is free at once, not at the next look.
+    place: Weak<Place>,
     written: u64,
     in_head: bool,
     since: Instant,
@@ -139,7 +141,7 @@ pub(crate) struct Watch(Arc<Mutex<Vec<Watched>>>);
 const FAREWELL: Duration = Duration::from_secs(3);
 
 impl Watch {
-    pub(crate) fn add(&self, headway: Arc<Headway>, connection: AbortHandle, place: Arc<Place>) {
+    pub(crate) fn add(&self, headway: Arc<Headway>, connection: AbortHandle, place: &Arc<Place>) {
         let watched = Watched::new(headway, connection, place, Instant::now());
         self.0.lock().unwrap_or_else(PoisonError::into_inner).push(watched);
     }
@@ -165,14 +167,15 @@ impl Watch {
         let now = Instant::now();
         let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         all.iter_mut().for_each(|watched| watched.note(now));
-        let wanted = |watched: &&Watched| network.is_none() || watched.place.network() == network;
         let idlest = all
             .iter()
-            .filter(|watched| watched.headway.is_idle() && !watched.place.is_given_back())
-            .filter(wanted)
-            .min_by_key(|watched| watched.since);
-        let Some(idlest) = idlest else { return false };
-        idlest.place.give_back();
+            .filter(|watched| network.is_none() || watched.network == network)
+            .filter(|watched| watched.headway.is_idle())
+            .filter_map(|watched| Some((watched, watched.place.upgrade()?)))
+            .filter(|(_, place)| !place.is_given_back())
+            .min_by_key(|(watched, _)| watched.since);
+        let Some((idlest, place)) = idlest else { return false };
+        place.give_back();
         idlest.headway.give(Order::Leave);
         true
     }
@@ -182,10 +185,12 @@ impl Watched {
     fn new(
         headway: Arc<Headway>,
         connection: AbortHandle,
-        place: Arc<Place>,
+        place: &Arc<Place>,
         since: Instant,
     ) -> Self {
-        Self { headway, connection, place, written: 0, in_head: false, since, told: None }
+        let network = place.network();
+        let place = Arc::downgrade(place);
+        Self { headway, connection, network, place, written: 0, in_head: false, since, told: None }
     }
 
     /// Notes headway since the last look: bytes that went out, or a head that has begun.
@@ -236,7 +241,7 @@ mod tests {
         let (headway, connection) =
             (Arc::new(Headway::default()), tokio::spawn(std::future::pending::<()>()));
         let start = Instant::now();
-        let mut watched = Watched::new(headway.clone(), connection.abort_handle(), place(), start);
+        let mut watched = Watched::new(headway.clone(), connection.abort_handle(), &place(), start);
         let mut stays = |second| {
             watched.look(start + Duration::from_secs(second), Duration::from_secs(8));
             watched.told.is_none()
@@ -262,14 +267,18 @@ mod tests {
     async fn the_idlest_connection_leaves() {
         let (watch, now) = (Watch::default(), Instant::now());
         let task = tokio::spawn(std::future::pending::<()>());
-        let add = |age: u64| {
-            let headway = Arc::new(Headway::default());
+        let mut places: Vec<Arc<Place>> = Vec::new();
+        let mut add = |age: u64| {
+            let (headway, place) = (Arc::new(Headway::default()), place());
             let since = now.checked_sub(Duration::from_secs(age)).expect("a moment");
-            let watched = Watched::new(headway.clone(), task.abort_handle(), place(), since);
+            let watched = Watched::new(headway.clone(), task.abort_handle(), &place, since);
             watch.0.lock().expect("not poisoned").push(watched);
+            places.push(place);
             headway
         };
         let (young, oldest, busy, old) = (add(1), add(9), add(10), add(5));
+        let ended = add(20);
+        places.pop();
         busy.begin();
         let orders = || [&young, &oldest, &busy, &old].map(|headway| headway.order().is_some());
         assert!(watch.dismiss(None) && orders() == [false, true, false, false]);
@@ -279,6 +288,7 @@ mod tests {
         assert!(!watch.dismiss(Some(1)), "nobody of that network");
         young.sent();
         assert!(watch.dismiss(None) && orders() == [true, true, false, true]);
+        assert!(ended.order().is_none(), "it holds no place");
         task.abort();
     }
 

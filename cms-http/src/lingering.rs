@@ -85,7 +85,7 @@ impl Lingering {
 
 impl Drop for Lingering {
     fn drop(&mut self) {
-        let Some(mut stream) = self.stream.take() else { return };
+        let Some(stream) = self.stream.take() else { return };
         if self.place.is_given_back() {
             return;
         }
@@ -96,13 +96,17 @@ impl Drop for Lingering {
             return;
         }
         runtime.spawn(async move {
-            let _ = stream.shutdown().await;
-            let mut rest = stream.take(BYTES);
-            let _ = tokio::time::timeout(TIME, tokio::io::copy(&mut rest, &mut tokio::io::sink()))
-                .await;
+            close(stream).await;
             drop(place);
         });
     }
+}
+
+/// Ends our side, then throws away what still comes, for a moment.
+pub(crate) async fn close(mut stream: TcpStream) {
+    let _ = stream.shutdown().await;
+    let mut rest = stream.take(BYTES);
+    let _ = tokio::time::timeout(TIME, tokio::io::copy(&mut rest, &mut tokio::io::sink())).await;
 }
 
 impl AsyncRead for Lingering {

@@ -6,7 +6,7 @@ use cms_core::{Code, Descriptors, Error, Work};
 use hyper::server::conn::http1;
 use tokio::{
     net::{TcpListener, TcpStream},
-    sync::watch,
+    sync::{Semaphore, watch},
     time::Instant,
 };
 
@@ -14,6 +14,7 @@ use crate::{
     Api,
     connection::{Connection, raw},
     headway::{Headway, Watch},
+    lingering,
     places::{Place, Places},
 };
 
@@ -25,6 +26,8 @@ const COMPLAINT: Duration = Duration::from_secs(10);
 /// Bytes of one connection that the kernel takes ahead of the network.
 #[cfg(target_os = "linux")]
 const MOST_UNSENT: u32 = 128 << 10;
+/// Connections beyond their network's places that are closed gently at the same time.
+const MOST_REFUSED: usize = 32;
 /// Bytes of a short header: a head of only these has the most headers.
 const SHORT_HEADER: usize = 16;
 
@@ -140,7 +143,14 @@ impl Server {
         let work: Vec<_> = work.collect();
         tracing::debug!(?work, "background work begins");
         let background = api.cms().background_of(&work);
-        let mut door = Door { listener, places, watch, api: api.clone(), complained: None };
+        let mut door = Door {
+            listener,
+            places,
+            refused: Arc::new(Semaphore::new(MOST_REFUSED)),
+            watch,
+            api: api.clone(),
+            complained: None,
+        };
         // Has not seen the close, so that nobody who begins beside it misses it.
         let (close, untold) = watch::channel(false);
         let drain = Duration::from_secs(api.cms().settings().shutdown.drain_s);
@@ -169,7 +179,7 @@ impl Server {
                 stop: untold.clone(),
             };
             let connection = tokio::spawn(connection.serve(builder.clone(), stream));
-            door.watch.add(headway, connection.abort_handle(), place);
+            door.watch.add(headway, connection.abort_handle(), &place);
         }
         let Door { listener, places, .. } = door;
         drop(listener);
@@ -210,6 +220,8 @@ fn leave_unsent_to_us(stream: &TcpStream) {
 struct Door {
     listener: TcpListener,
     places: Places,
+    /// Those who read that they were refused.
+    refused: Arc<Semaphore>,
     watch: Watch,
     api: Api,
     /// When the log was last told that nothing can be accepted.
@@ -227,31 +239,41 @@ impl Door {
                     continue;
                 }
             };
-            if let Some(place) = self.place(&stream, peer).await {
-                return (place, stream, peer);
+            match self.place(peer).await {
+                Ok(place) => return (place, stream, peer),
+                Err(refusal) => self.refuse(stream, &refusal),
             }
+        }
+    }
+
+    /// Tells it, and closes gently while few are refused: a reset could destroy the reply.
+    fn refuse(&self, stream: TcpStream, refusal: &Error) {
+        let _ = stream.try_write(&raw(self.api.refuse(refusal)));
+        if let Ok(permit) = self.refused.clone().try_acquire_owned() {
+            tokio::spawn(async move {
+                lingering::close(stream).await;
+                drop(permit);
+            });
         }
     }
 
     /// A place for a connection. When its network or the house is full, the idlest connection there
     /// leaves. A network whose connections all answer gets no more; a full house is waited for.
-    async fn place(&self, stream: &TcpStream, peer: SocketAddr) -> Option<Place> {
+    async fn place(&self, peer: SocketAddr) -> Result<Place, Error> {
         let network = self.places.network(peer);
         if self.places.is_full_for(network) && !self.watch.dismiss(network) {
             let why = "Your network has too many connections that are being answered: wait, then \
                        try again, or see http.max_connections_per_network.";
-            let refusal = Error::new(Code::Unavailable, why).retry_after(1);
-            let _ = stream.try_write(&raw(self.api.refuse(&refusal)));
-            return None;
+            return Err(Error::new(Code::Unavailable, why).retry_after(1));
         }
         if let Some(place) = self.places.try_take(network) {
-            return Some(place);
+            return Ok(place);
         }
         loop {
             self.watch.dismiss(None);
             // Connections that answer now may be idle a moment later.
             if let Ok(place) = tokio::time::timeout(PAUSE, self.places.take(network)).await {
-                return place.ok();
+                return place.map_err(Error::internal);
             }
         }
     }
