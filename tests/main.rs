@@ -43,6 +43,8 @@ mod group_commit;
 mod held_writes;
 /// Columns and records that a right hides: no parameter tells of them.
 mod hidden_columns;
+/// Hooks of plugins: they judge, change and refuse writes, whatever door these came through.
+mod hooks;
 /// Indexes made while the site is in use: held up, failing, broken off, undeclared.
 mod index_builds;
 /// Keys at every door: each refusal has its code.
@@ -65,6 +67,8 @@ mod map;
 mod media;
 /// Origins: which pages may call, what browsers are told, how soon a change is in force.
 mod origins;
+/// SQL of the embedding program, in the change of a record.
+mod own_sql;
 /// Pages as editors and visitors have them at the same time: what is read while it is published,
 /// what an edit costs, what a kill leaves.
 mod page_builder;
@@ -91,6 +95,8 @@ mod plugins;
 mod processes;
 /// `/readyz`: whether a session can write.
 mod readiness;
+/// Records as values of Rust types, and queries that a program writes.
+mod records;
 /// The limiter in a real Redis: shared, stopped, hanging.
 mod redis;
 /// Refused logins and keys in the log, as programs read it.

@@ -4,8 +4,8 @@
 //! declares; this file acts.
 
 use cms_core::{
-    Code, Error, Result,
-    items::{IfMatch, Items, Query},
+    Code, Error, Result, content,
+    items::{Query, Write, WriteKind, asc, desc, eq},
     parse_rfc3339,
     plugins::{
         ContentCall, EndpointCall, Handlers, Manifest, PlacedWidget, Plugin, ScriptCall,
@@ -13,13 +13,38 @@ use cms_core::{
     },
     rfc3339,
 };
-use futures_util::{StreamExt as _, future::BoxFuture, stream};
-use serde_json::{Map, Value as Json, json};
+use futures_util::{StreamExt as _, TryStreamExt as _, future::BoxFuture};
+use serde::{Deserialize, Serialize};
+use serde_json::{Value as Json, json};
 
 /// Purchases that nobody paid for this long are cancelled.
 const PATIENCE_MS: i64 = 24 * 3_600_000;
-/// The value of `purchases.status`; 0 is open, 1 is paid.
+/// Values of `purchases.status`; 1 is paid.
+const OPEN: i64 = 0;
 const CANCELLED: i64 = 2;
+
+content! {
+    #[derive(Serialize, Deserialize)]
+    struct Product in "products" {
+        id: i64,
+        name: String,
+        price: f64,
+        kind: String,
+        on_sale: bool,
+    }
+}
+
+content! {
+    #[derive(Serialize, Deserialize)]
+    struct Purchase in "purchases" {
+        id: i64,
+        product_id: i64,
+        mail: String,
+        amount: i64,
+        status: i64,
+        purchased_at: String,
+    }
+}
 
 pub(crate) struct Shop(Manifest);
 
@@ -37,6 +62,7 @@ impl Plugin for Shop {
 
     fn handlers(&self) -> Handlers {
         Handlers::default()
+            .before("purchases", "check", check)
             .endpoint("offers", &["products"], offers)
             .endpoint("purchase", &[], purchase)
             .script("purchases/export.php", export)
@@ -65,16 +91,16 @@ impl WidgetContent for NewestPosts {
 
     fn content<'a>(&'a self, widget: &'a PlacedWidget, _: bool) -> BoxFuture<'a, Result<Json>> {
         Box::pin(async move {
-            let limit = widget.amount("amount", 3, 20).to_string();
-            let wanted = [
-                ("language", widget.language.as_str()),
-                ("filter[published]", "true"),
-                ("sort", "-published_at"),
-                ("fields", "id,title,slug,teaser,published_at,reading_minutes"),
-                ("limit", limit.as_str()),
-            ];
-            match rows(widget.records(), "blog", &wanted).await {
-                Ok(posts) => Ok(json!({"posts": posts})),
+            let fields = ["id", "title", "slug", "teaser", "published_at", "reading_minutes"];
+            let wanted = Query::new()
+                .language(&widget.language)
+                .filter("published", eq(true))
+                .sort(desc("published_at"))
+                .fields(fields)
+                .limit(widget.amount("amount", 3, 20));
+            match widget.records().list("blog", &wanted).await {
+                Ok(posts) => serde_json::from_str(&format!("{{\"posts\":[{}]}}", posts.records))
+                    .map_err(Error::internal),
                 Err(error) if error.code() == Code::UnknownTable => Ok(Json::Null),
                 Err(error) => Err(error),
             }
@@ -82,108 +108,99 @@ impl WidgetContent for NewestPosts {
     }
 }
 
+/// What holds for a purchase whoever makes it: a visitor, an editor, an import.
+async fn check(mut write: Write<'_>) -> Result<()> {
+    if write.kind() != WriteKind::Create {
+        return Ok(());
+    }
+    if !write.value("amount").as_i64().is_some_and(|amount| (1..=100).contains(&amount)) {
+        let message = "a whole number from 1 to 100 is expected";
+        return Err(Error::invalid_field("amount", "out_of_range", message));
+    }
+    let Some(product) = write.value("product_id").as_i64() else {
+        return Err(write.refuse("product_id", "a product is expected"));
+    };
+    let product = write.items.of::<Product>().get_in(write.change, product).await?;
+    if !product.on_sale {
+        return Err(Error::new(Code::Conflict, format!("{} is not on sale.", product.name)));
+    }
+    if write.value("purchased_at").is_null() {
+        write.set("purchased_at", rfc3339(write.change.now()));
+    }
+    Ok(())
+}
+
 /// `GET /api/bikeshop_products?kind=`: what can be bought, kept in the cache until
 /// a product changes.
 async fn offers(call: EndpointCall) -> Result<Json> {
-    let mut wanted = vec![("filter[on_sale]", "true"), ("sort", "name"), ("limit", "500")];
-    wanted.extend(call.parameter("kind").map(|kind| ("filter[kind]", kind)));
-    rows(&call.items, "products", &wanted).await
+    let mut wanted = Query::new().filter("on_sale", eq(true)).sort(asc("name")).limit(500);
+    if let Some(kind) = call.parameter("kind") {
+        wanted = wanted.filter("kind", eq(kind));
+    }
+    Ok(json!(call.items.of::<Product>().list(&wanted).await?.records))
 }
 
 /// `POST /api/bikeshop_purchase {"product_id", "mail", "amount"}`: row, event and audit row are
 /// written together, or not at all.
 async fn purchase(call: EndpointCall) -> Result<Json> {
-    let product = call.body["product_id"].to_string();
-    let product: Json = read(&call.items.get("products", &product, &Query::default()).await?)?;
-    if product["on_sale"] != true {
-        let detail = format!("{} is not on sale.", product["name"]);
-        return Err(Error::new(Code::Conflict, detail));
-    }
-    if !call.body["amount"].as_i64().is_some_and(|amount| (1..=100).contains(&amount)) {
-        let message = "a whole number from 1 to 100 is expected";
-        return Err(Error::invalid_field("amount", "out_of_range", message));
-    }
+    let members = call.body.as_object().cloned().unwrap_or_default();
+    let sent = ["product_id", "mail", "amount"];
+    let members = members.into_iter().filter(|(name, _)| sent.contains(&name.as_str())).collect();
     let mut change = call.change().await?;
-    let purchase = json!({
-        "product_id": call.body["product_id"],
-        "mail": call.body["mail"],
-        "amount": call.body["amount"],
-        "purchased_at": rfc3339(change.now()),
-    });
-    let made = call.items.create(&mut change, "purchases", &members(purchase)).await?;
-    change
-        .emit("bikeshop.purchased", json!({"purchase": made.key, "product": product["name"]}))
-        .await?;
+    let made = call.items.create(&mut change, "purchases", &members).await?;
+    let product = call.body["product_id"].as_i64().unwrap_or_default();
+    let product = call.items.of::<Product>().get_in(&mut change, product).await?.name;
+    change.emit("bikeshop.purchased", json!({"purchase": made.key, "product": product})).await?;
     change.commit().await?;
     Ok(json!({"purchase": made.key}))
 }
 
-/// The button `export`: the last 500 purchases, safe to open in a spreadsheet.
+/// The button `export`: all purchases, the newest first, safe to open in a spreadsheet.
 async fn export(call: ScriptCall) -> Result<ScriptReply> {
-    let purchases = rows(call.items(), "purchases", &[("sort", "-id"), ("limit", "500")]).await?;
-    let names = ["id", "purchased_at", "mail", "amount", "status"];
-    let line = move |purchase: &Json| {
-        let cell = |name: &&str| match &purchase[*name] {
-            Json::String(text) => text.clone(),
-            other => other.to_string(),
-        };
-        Ok(names.iter().map(cell).collect::<Vec<_>>())
+    let line = |one: Purchase| {
+        let (id, amount, status) = (one.id, one.amount, one.status);
+        vec![id.to_string(), one.purchased_at, one.mail, amount.to_string(), status.to_string()]
     };
-    let lines: Vec<_> = purchases.as_array().into_iter().flatten().map(line).collect();
+    let purchases = call.items().of::<Purchase>().stream(Query::new().sort(desc("id")));
     Ok(ScriptReply::Csv {
         save_as: "purchases.csv".to_owned(),
-        names: names.iter().map(|name| (*name).to_owned()).collect(),
-        rows: stream::iter(lines).boxed(),
+        names: ["id", "purchased_at", "mail", "amount", "status"].map(str::to_owned).to_vec(),
+        rows: purchases.map_ok(line).boxed(),
     })
 }
 
 /// The button `turnover` of a product: how many of it were bought.
 async fn turnover(call: ContentCall) -> Result<Json> {
     let product = call.row().unwrap_or_default();
-    let wanted = [("filter[product_id]", product), ("limit", "500")];
-    let purchases = rows(call.items(), "purchases", &wanted).await?;
-    let amounts = purchases.as_array().into_iter().flatten();
-    Ok(json!({"bought": amounts.filter_map(|purchase| purchase["amount"].as_i64()).sum::<i64>()}))
+    let purchases = call.items().of::<Purchase>();
+    let amounts = purchases.stream(Query::new().filter("product_id", eq(product)));
+    let bought = amounts.try_fold(0, async |sum, purchase| Ok(sum + purchase.amount)).await?;
+    Ok(json!({"bought": bought}))
 }
 
-/// The task `cancel`, once an hour. A purchase that is paid meanwhile has another tag, so it stays
-/// as it is.
+/// The task `cancel`, once an hour. A purchase that is paid meanwhile stays as it is: it is read
+/// again, locked.
 async fn cancel(run: TaskRun) -> Result<()> {
-    let items = run.items();
-    let wanted = [("filter[status]", "0"), ("sort", "purchased_at"), ("limit", "500")];
-    let cancelled = members(json!({"status": CANCELLED}));
-    for listed in rows(items, "purchases", &wanted).await?.as_array().into_iter().flatten() {
-        let id = listed["id"].to_string();
-        // Read before the change: what a change holds, others wait for.
-        let record = items.get("purchases", &id, &Query::default()).await?;
-        let purchase = read(&record)?;
-        if purchase["status"] != 0 {
-            continue;
-        }
+    let purchases = run.items().of::<Purchase>();
+    let open = Query::new().filter("status", eq(OPEN)).sort(asc("purchased_at")).limit(500);
+    for listed in purchases.list(&open).await?.records {
         let mut change = run.change().await?;
-        let purchased_at = purchase["purchased_at"].as_str().and_then(parse_rfc3339);
-        if purchased_at.is_none_or(|at| change.now() - at < PATIENCE_MS) {
+        let is_old = |purchase: &Purchase, now: i64| {
+            parse_rfc3339(&purchase.purchased_at).is_some_and(|at| now - at >= PATIENCE_MS)
+        };
+        if !is_old(&listed, change.now()) {
             break;
         }
-        let unchanged = IfMatch::Tags(vec![items.etag("purchases", &record)]);
-        match items.update(&mut change, "purchases", &id, None, &unchanged, &cancelled).await {
+        let cancelled = purchases.update(&mut change, listed.id, |purchase| {
+            if purchase.status == OPEN {
+                purchase.status = CANCELLED;
+            }
+        });
+        match cancelled.await {
             Ok(_) => change.commit().await?,
-            Err(error) if error.code() == Code::Stale => {}
+            Err(error) if error.code() == Code::NotFound => {}
             Err(error) => return Err(error),
         }
     }
     Ok(())
-}
-
-async fn rows(items: &Items, table: &str, wanted: &[(&str, &str)]) -> Result<Json> {
-    let list = items.list(table, &Query::parse(wanted.iter().copied())?).await?;
-    read(&format!("[{}]", list.records))
-}
-
-fn read(json: &str) -> Result<Json> {
-    serde_json::from_str(json).map_err(Error::internal)
-}
-
-fn members(object: Json) -> Map<String, Json> {
-    object.as_object().cloned().unwrap_or_default()
 }

@@ -64,6 +64,12 @@ impl SiteBuilder {
         self
     }
 
+    /// What only the builder of a site can set.
+    pub fn with(mut self, set: impl FnOnce(Builder) -> Builder + Send + 'static) -> Self {
+        self.plugins.push(Box::new(set));
+        self
+    }
+
     pub fn settings(mut self, change: impl FnOnce(&mut Settings)) -> Self {
         change(&mut self.settings);
         self

@@ -97,7 +97,8 @@ pub struct Emitted {
 }
 
 /// A transaction on behalf of an [`Actor`]. Dropping it without [`Change::commit`] undoes
-/// everything.
+/// everything. After a statement that the database refused, nothing more can be done under it on
+/// either engine: drop it and begin anew.
 pub struct Change {
     tx: Tx,
     actor: Actor,
@@ -119,9 +120,16 @@ pub struct Change {
     silent: bool,
     /// Ids of the events.
     emitted: Vec<String>,
+    /// A statement or a hook failed: nothing more may be done.
+    failed: bool,
+    /// The hooks that run under it, the outermost first.
+    hooks: Vec<String>,
     outbox: Outbox,
     _hold: Hold,
 }
+
+/// Hooks that run within each other at most.
+const MAX_HOOKS: usize = 8;
 
 impl Change {
     pub(crate) async fn begin(
@@ -132,6 +140,7 @@ impl Change {
         actor: Actor,
         patient: bool,
     ) -> Result<Self> {
+        Hold::expect_none()?;
         let tx = db.begin(patient).await?;
         Ok(Self {
             mark: tx.mark(db),
@@ -148,6 +157,8 @@ impl Change {
             queued: false,
             silent: false,
             emitted: Vec::new(),
+            failed: false,
+            hooks: Vec::new(),
             outbox: outbox.clone(),
             _hold: Hold::begin(),
         })
@@ -155,13 +166,56 @@ impl Change {
 
     /// Waits until no other change holds `lock`, and holds it until this change ends.
     pub(crate) async fn lock(&mut self, lock: Lock) -> Result<()> {
-        self.tx.lock(lock).await
+        self.expect_whole()?;
+        let done = self.tx.lock(lock).await;
+        self.noted(done)
+    }
+
+    /// PostgreSQL takes no statement after one that failed; SQLite would.
+    fn expect_whole(&self) -> Result<()> {
+        match self.failed {
+            true => Err(Error::internal(
+                "a statement or a hook of this change failed before: drop it and begin anew",
+            )),
+            false => Ok(()),
+        }
+    }
+
+    fn noted<T>(&mut self, done: Result<T>) -> Result<T> {
+        self.failed |= done.as_ref().is_err_and(Error::is_by_database);
+        done
+    }
+
+    /// Nothing more may be done under it, nor can it be committed.
+    pub(crate) fn fail(&mut self) {
+        self.failed = true;
+    }
+
+    /// Notes that a hook begins. [`Change::end_hook`] notes its end.
+    ///
+    /// # Errors
+    /// `internal_error` when hooks write within each other without end.
+    pub(crate) fn begin_hook(&mut self, name: &str) -> Result<()> {
+        self.hooks.push(name.to_owned());
+        match self.hooks.len() > MAX_HOOKS {
+            true => Err(Error::internal(format!(
+                "hooks run within each other without end: {}",
+                self.hooks.join(" → ")
+            ))),
+            false => Ok(()),
+        }
+    }
+
+    pub(crate) fn end_hook(&mut self) {
+        self.hooks.pop();
     }
 
     /// As [`Change::lock`]; refuses when that, or anything else this change waits for, takes longer
     /// than `patience`.
     pub(crate) async fn lock_within(&mut self, lock: Lock, patience: Millis) -> Result<()> {
-        self.tx.lock_within(lock, patience).await
+        self.expect_whole()?;
+        let done = self.tx.lock_within(lock, patience).await;
+        self.noted(done)
     }
 
     /// The engine's dialect of SQL.
@@ -230,7 +284,9 @@ impl Change {
         sql: impl Into<Sql>,
         args: Vec<Value>,
     ) -> Result<Vec<T>> {
-        self.tx.all(sql, args).await
+        self.expect_whole()?;
+        let done = self.tx.all(sql, args).await;
+        self.noted(done)
     }
 
     pub(crate) async fn optional<T: FromRow>(
@@ -250,13 +306,17 @@ impl Change {
     }
 
     pub(crate) async fn run(&mut self, sql: impl Into<Sql>, args: Vec<Value>) -> Result<u64> {
-        self.tx.run(sql, args).await
+        self.expect_whole()?;
+        let done = self.tx.run(sql, args).await;
+        self.noted(done)
     }
 
     /// Runs several statements in one trip; see [`Tx::steps`]. Returns the number of rows that the
     /// last one changed.
     pub(crate) async fn steps(&mut self, steps: Vec<Step>) -> Result<u64> {
-        self.tx.steps(steps).await
+        self.expect_whole()?;
+        let done = self.tx.steps(steps).await;
+        self.noted(done)
     }
 
     /// As [`Change::steps`] and [`Change::audit`], in one trip to the database.
@@ -284,7 +344,9 @@ impl Change {
     }
 
     pub(crate) async fn script(&mut self, sql: impl Into<Sql>) -> Result<()> {
-        self.tx.script(sql).await
+        self.expect_whole()?;
+        let done = self.tx.script(sql).await;
+        self.noted(done)
     }
 
     /// Raises no event from here on: rows, audit rows and epochs are written as ever. The audit log
@@ -376,13 +438,13 @@ impl Change {
         let id = self.random.uuid_v7(&self.clock)?;
         if self.silent {
             if let Some(beside) = beside {
-                self.tx.steps(vec![beside]).await?;
+                self.steps(vec![beside]).await?;
             }
             return Ok(Emitted { id, queued: 0 });
         }
         let [event, jobs] = Outbox::add(&id, event, self.now, data, subject);
         let steps = [Some(event), beside, Some(jobs)].into_iter().flatten().collect();
-        let queued = self.tx.steps(steps).await?;
+        let queued = self.steps(steps).await?;
         self.queued |= queued > 0;
         self.emitted.push(id.clone());
         Ok(Emitted { id, queued })
@@ -422,11 +484,12 @@ impl Change {
     /// Commits everything, or nothing.
     ///
     /// # Errors
-    /// `unavailable` when the database cannot write. `internal_error` for a change on behalf of a
-    /// key or a user who was not judged again under it: begin such a change with
-    /// [`Keys::change`](crate::keys::Keys::change) or
+    /// `unavailable` when the database cannot write. `internal_error` after a statement or a hook
+    /// that failed, and for a change on behalf of a key or a user who was not judged again under
+    /// it: begin such a change with [`Keys::change`](crate::keys::Keys::change) or
     /// [`Accounts::change`](crate::accounts::Accounts::change).
     pub async fn commit(mut self) -> Result<()> {
+        self.expect_whole()?;
         if self.unjudged {
             return Err(Error::internal("a change of a caller who was not judged again"));
         }

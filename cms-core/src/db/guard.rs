@@ -2,6 +2,9 @@
 //!
 //! Such a read misses what the change has written. On PostgreSQL it also waits for a second
 //! connection, so such changes can wait for each other forever.
+//!
+//! A hook runs while a change is open, and another change would wait for that one for ever: there
+//! it is refused, in all builds.
 
 use std::{
     future::Future,
@@ -10,6 +13,8 @@ use std::{
         atomic::{AtomicU32, Ordering},
     },
 };
+
+use crate::{Error, Result};
 
 tokio::task_local! {
     static WATCH: Arc<Watch>;
@@ -52,10 +57,33 @@ pub async fn watched<F: Future>(future: F) -> F::Output {
     WATCH.scope(Arc::new(watch), future).await
 }
 
+tokio::task_local! {
+    static UNDER_CHANGE: ();
+}
+
+/// Runs what must begin no change, because one is open.
+pub(crate) async fn under_change<F: Future>(future: F) -> F::Output {
+    UNDER_CHANGE.scope((), future).await
+}
+
 /// Counts a change until dropped, wherever that is.
 pub(crate) struct Hold(Option<Arc<Watch>>);
 
 impl Hold {
+    /// Refuses to begin a change where one is open and waits for what runs here.
+    ///
+    /// # Errors
+    /// `internal_error`.
+    pub(crate) fn expect_none() -> Result<()> {
+        match UNDER_CHANGE.try_with(|()| ()) {
+            Ok(()) => Err(Error::internal(
+                "a hook began a change while the one that it belongs to is open: write through \
+                 that one",
+            )),
+            Err(_) => Ok(()),
+        }
+    }
+
     pub(crate) fn begin() -> Self {
         let watch = WATCH.try_with(Arc::clone).ok();
         if let Some(watch) = &watch {

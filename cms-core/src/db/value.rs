@@ -35,6 +35,7 @@ macro_rules! from {
 }
 from! {
     Int: i64 => |v| v,
+    Int: i32 => i64::from,
     Text: String => |v| v,
     Text: &str => |v: &str| v.to_owned(),
     Bool: bool => |v| v,

@@ -5,20 +5,25 @@ mod addresses;
 mod bound;
 mod by_hand;
 mod checklist;
+mod compare;
 mod cursor;
 mod estimate;
 mod holding;
+mod hooks;
 mod if_match;
 mod indexes;
 mod key;
 mod order;
 mod own;
+mod own_sql;
 mod page;
 mod passwords;
 mod placed;
 mod present;
 mod query;
 mod ranges;
+mod reader;
+mod records;
 mod references;
 mod select;
 mod slow;
@@ -29,25 +34,36 @@ use std::{
     sync::{Arc, OnceLock},
 };
 
+use arc_swap::ArcSwap;
 use serde_json::{Map, Value as Json, value::RawValue};
 use sqlx::AssertSqlSafe;
 
 pub use addresses::BrokenAddress;
 pub(crate) use by_hand::Beside;
 pub use checklist::Checklist;
+pub use compare::{
+    Operand, Order, Test, asc, contains, desc, ends_with, eq, gt, gte, lt, lte, ne, none_of, null,
+    one_of, starts_with,
+};
+pub(crate) use hooks::Hook;
+pub use hooks::{BeforeWrite, Write, WriteKind};
 pub use if_match::{IfMatch, etag};
 pub(crate) use own::{OwnColumn, OwnList};
+pub use own_sql::OwnSql;
 pub(crate) use placed::{
     At, NewPlaced, Placed, PlacedRow, add as add_rows, after as placed_after,
     holding as pages_holding, of_page as rows_of_page, of_page_in as rows_of_page_in,
     set as set_row,
 };
 pub use query::{Filter, Op, Query, Within};
+pub(crate) use records::mismatches;
+pub use records::{Content, ContentField, FieldType, Records, TypedList};
 pub(crate) use write::event as event_data;
 
 use self::{
     bound::Bound,
     key::Key,
+    reader::Reader,
     select::{Conditions, Statement},
 };
 use crate::{
@@ -67,6 +83,7 @@ struct State {
     registry: Registry,
     /// What a room does beside the writes of its table.
     beside: OnceLock<(&'static str, Box<dyn Beside>)>,
+    hooks: ArcSwap<hooks::Hooks>,
     /// Held by who reads through a whole table.
     whole: Arc<tokio::sync::Mutex<()>>,
 }
@@ -103,7 +120,13 @@ pub struct Written {
 impl Items {
     pub(crate) fn new(base: &Base, registry: &Registry) -> Self {
         let (base, registry) = (base.clone(), registry.clone());
-        Self(Arc::new(State { base, registry, beside: OnceLock::new(), whole: Arc::default() }))
+        Self(Arc::new(State {
+            base,
+            registry,
+            beside: OnceLock::new(),
+            hooks: ArcSwap::default(),
+            whole: Arc::default(),
+        }))
     }
 
     /// The content table of this name.
@@ -135,9 +158,32 @@ impl Items {
     /// # Errors
     /// `not_found`, `unknown_table`, `bad_query`.
     pub async fn get(&self, table: &str, id: &str, query: &Query) -> Result<String> {
+        self.read_one(Reader::Pool(self.0.base.db()), table, id, query).await
+    }
+
+    /// As [`Items::get`], as an open change sees it.
+    ///
+    /// # Errors
+    /// As [`Items::get`].
+    pub async fn get_in(
+        &self,
+        change: &mut Change,
+        table: &str,
+        id: &str,
+        query: &Query,
+    ) -> Result<String> {
+        self.read_one(Reader::Under(change), table, id, query).await
+    }
+
+    async fn read_one(
+        &self,
+        mut reader: Reader<'_>,
+        table: &str,
+        id: &str,
+        query: &Query,
+    ) -> Result<String> {
         let (table, tables) = (self.table(table)?, self.0.registry.tables());
-        let Statement { sql, args } = single(&tables, &table, id, query)?;
-        let found: Option<(String,)> = self.0.base.db().optional(AssertSqlSafe(sql), args).await?;
+        let found: Option<(String,)> = reader.optional(single(&tables, &table, id, query)?).await?;
         found
             .map(|(json,)| tables.compact(&table, &query.expand, json))
             .ok_or_else(|| not_found(&table, id, query.language.as_deref()))
@@ -167,11 +213,24 @@ impl Items {
     /// # Errors
     /// `unknown_table`, `bad_query`.
     pub async fn list(&self, table: &str, query: &Query) -> Result<List> {
+        query.check()?;
         let (table, tables) = (self.table(table)?, self.0.registry.tables());
         let watch = slow::Watch::begin();
-        let list = read_page(&self.0.base, &tables, &table, query).await?;
+        let list =
+            read_page(&self.0.base, (&tables, &table), query, Reader::Pool(self.0.base.db()))
+                .await?;
         watch.end(self.0.base.settings().slow_ms, &table, query);
         Ok(list)
+    }
+
+    /// As [`Items::list`], as an open change sees it.
+    ///
+    /// # Errors
+    /// As [`Items::list`].
+    pub async fn list_in(&self, change: &mut Change, table: &str, query: &Query) -> Result<List> {
+        query.check()?;
+        let (table, tables) = (self.table(table)?, self.0.registry.tables());
+        read_page(&self.0.base, (&tables, &table), query, Reader::Under(change)).await
     }
 
     /// How the database would read a page: the lines of the engine's plan.
@@ -206,6 +265,10 @@ impl Items {
         if table.multilanguage && !body.contains_key("language_short") {
             let first = self.0.base.settings().languages.first().map_or("en", String::as_str);
             body.to_mut().insert("language_short".to_owned(), first.into());
+        }
+        if self.has_hooks(&table.name) {
+            let write = (WriteKind::Create, table.name.as_str());
+            self.run_hooks(change, write, None, None, body.to_mut()).await?;
         }
         let values = write::values(&table, self.0.base.vault(), &body, true)?;
         let columns: Vec<&str> = values.iter().map(|(column, _)| column.name.as_str()).collect();
@@ -247,10 +310,22 @@ impl Items {
         body: &Map<String, Json>,
     ) -> Result<Written> {
         let table = self.writable(table)?;
-        let values = write::values(&table, self.0.base.vault(), body, false)?;
-        let columns: Vec<&str> = values.iter().map(|(column, _)| column.name.as_str()).collect();
+        let vault = self.0.base.vault();
+        let has_hooks = self.has_hooks(&table.name);
+        // Hooks may mend what was sent.
+        let mut values = match has_hooks {
+            true => Vec::new(),
+            false => write::values(&table, vault, body, false)?,
+        };
         let (key, before) = self.present(change, &table, id, language).await?;
         if_match.check(self.0.base.cursors(), &table, &before)?;
+        if has_hooks {
+            let (mut body, old, id) = (body.clone(), members(&before)?, key.spelled(&table));
+            let write = (WriteKind::Update, table.name.as_str());
+            self.run_hooks(change, write, Some(&id), Some(&old), &mut body).await?;
+            values = write::values(&table, vault, &body, false)?;
+        }
+        let columns: Vec<&str> = values.iter().map(|(column, _)| column.name.as_str()).collect();
         if columns.is_empty() {
             let (id, key) = (key.spelled(&table), key.json(&table));
             return Ok(Written { id, key, json: before, changed: Vec::new() });
@@ -282,6 +357,11 @@ impl Items {
         let table = self.writable(table)?;
         let (key, before) = self.present(change, &table, id, language).await?;
         if_match.check(self.0.base.cursors(), &table, &before)?;
+        if self.has_hooks(&table.name) {
+            let (old, id) = (members(&before)?, key.spelled(&table));
+            let write = (WriteKind::Delete, table.name.as_str());
+            self.run_hooks(change, write, Some(&id), Some(&old), &mut Map::new()).await?;
+        }
         let Statement { sql, args } = write::delete(&table, &key);
         let deleted = change.hit(AssertSqlSafe(sql), args).await;
         references::explained(change, &table, &Vec::new(), deleted).await?;
@@ -344,18 +424,20 @@ fn single(tables: &Tables, table: &Table, id: &str, query: &Query) -> Result<Sta
 }
 
 /// A page of the rows of a table.
-async fn read_page(base: &Base, tables: &Tables, table: &Table, query: &Query) -> Result<List> {
+async fn read_page(
+    base: &Base,
+    (tables, table): (&Tables, &Table),
+    query: &Query,
+    mut reader: Reader<'_>,
+) -> Result<List> {
     let cursors = base.cursors();
-    let read = async |bound| -> Result<Found> {
-        let Statement { sql, args } = page::page(tables, cursors, table, query, bound)?;
-        base.db().one(AssertSqlSafe(sql), args).await
-    };
     let most = base.settings().http.page_limit_bytes;
-    let mut page = read(Bound::Share(most)).await?;
-    if page.3 < page.2 {
-        page = read(Bound::Sum(most)).await?;
+    let page = |bound| page::page(tables, cursors, table, query, bound);
+    let mut read: Found = reader.one(page(Bound::Share(most))?).await?;
+    if read.3 < read.2 {
+        read = reader.one(page(Bound::Sum(most))?).await?;
     }
-    let (records, positions, found, fit, total) = page;
+    let (records, positions, found, fit, total) = read;
     let (mut records, positions) = (records.unwrap_or_default(), positions.unwrap_or_default());
     let shown = fit.min(i64::from(query.limit));
     if fit > shown {
@@ -403,6 +485,10 @@ fn parsed(json: &str) -> Result<Json> {
         (name, serde_json::from_str(text.get()).unwrap_or_else(|_| note().into()))
     };
     Ok(Json::Object(members.into_iter().map(member).collect()))
+}
+
+fn members(json: &str) -> Result<Map<String, Json>> {
+    Ok(parsed(json)?.as_object().cloned().unwrap_or_default())
 }
 
 fn not_found(table: &Table, id: &str, language: Option<&str>) -> Error {

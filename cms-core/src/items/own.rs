@@ -10,6 +10,7 @@ use super::{
     List,
     query::{Filter, Op, Query},
     read_page,
+    reader::Reader,
     select::{Conditions, Statement},
 };
 use crate::{
@@ -60,8 +61,9 @@ impl OwnList {
         base: &Base,
         query: &Query,
     ) -> Result<(Vec<Map<String, Json>>, Option<String>)> {
+        let reader = Reader::Pool(base.db());
         let List { records, next, .. } =
-            read_page(base, &Tables::default(), &self.0, query).await?;
+            read_page(base, (&Tables::default(), &self.0), query, reader).await?;
         let rows = serde_json::from_str(&format!("[{records}]")).map_err(Error::internal)?;
         Ok((rows, next))
     }

@@ -154,14 +154,32 @@ impl Query {
                 _ => query.filters.push(filter(name, value)?),
             }
         }
-        if query.filters.len() > MAX_FILTERS {
-            return Err(bad(format!("At most {MAX_FILTERS} filters.")));
-        }
-        if query.cursor.is_some() && query.offset > 0 {
-            return Err(bad("Send either cursor or offset."));
-        }
+        query.check()?;
         query.searched()?;
         Ok(query)
+    }
+
+    /// The limits that hold for programs as for requests.
+    ///
+    /// # Errors
+    /// `bad_query`.
+    pub(super) fn check(&self) -> Result<()> {
+        if self.filters.len() > MAX_FILTERS {
+            return Err(bad(format!("At most {MAX_FILTERS} filters.")));
+        }
+        if let Some(filter) = self.filters.iter().find(|filter| filter.values.is_empty()) {
+            return Err(bad(format!("filter[{}] needs a value.", filter.column)));
+        }
+        if self.filters.iter().any(|filter| filter.values.len() > MAX_VALUES) {
+            return Err(bad(format!("A list holds at most {MAX_VALUES} values.")));
+        }
+        if !(1..=MAX_LIMIT).contains(&self.limit) {
+            return Err(bad(format!("limit must be a whole number from 1 to {MAX_LIMIT}.")));
+        }
+        if self.cursor.is_some() && self.offset > 0 {
+            return Err(bad("Send either cursor or offset."));
+        }
+        Ok(())
     }
 
     /// The text that is searched for, within its limits.
@@ -221,9 +239,6 @@ fn filter(name: &str, value: &str) -> Result<Filter> {
         Op::In | Op::Nin => value.split(',').map(str::to_owned).collect(),
         _ => vec![value.to_owned()],
     };
-    if values.len() > MAX_VALUES {
-        return Err(bad(format!("A list holds at most {MAX_VALUES} values.")));
-    }
     Ok(Filter { column: column.to_owned(), op: *op, values })
 }
 

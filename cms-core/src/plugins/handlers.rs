@@ -13,7 +13,10 @@ use super::{
     begin::Begin,
     widgets::WidgetContent,
 };
-use crate::{Change, Result, items::Items};
+use crate::{
+    Change, Result,
+    items::{BeforeWrite, Hook, Items},
+};
 
 /// Runs a task.
 pub(crate) type TaskHandler = Arc<dyn Fn(TaskRun) -> BoxFuture<'static, Result<()>> + Send + Sync>;
@@ -41,6 +44,7 @@ pub struct Handlers {
     pub(super) endpoints: BTreeMap<String, Answering>,
     pub(super) icons: BTreeMap<String, &'static [u8]>,
     pub(super) widgets: BTreeMap<String, Arc<dyn WidgetContent>>,
+    hooks: Vec<Hook>,
 }
 
 impl Handlers {
@@ -123,6 +127,36 @@ impl Handlers {
     pub fn icon(mut self, file: &str, content: &'static [u8]) -> Self {
         self.icons.insert(file.to_owned(), content);
         self
+    }
+
+    /// Adds a hook: `run` stands before every write of `table`, whichever door it came through, in
+    /// the same transaction. It may change the values, which are then checked, write more records,
+    /// or refuse with an error; nothing is written then. Hooks of one table run in the order in
+    /// which their plugins load, those of one plugin in the order in which they are added. A hook
+    /// that panics or takes longer than 3 s refuses the write. `name` stands in errors and in the
+    /// log.
+    #[must_use]
+    pub fn before(mut self, table: &str, name: &str, run: impl BeforeWrite) -> Self {
+        self.hooks.push(Hook::new(table, name, run));
+        self
+    }
+
+    /// The hooks, with the name of their plugin.
+    pub(crate) fn hooks<'h>(&'h self, plugin: &'h str) -> impl Iterator<Item = Hook> + 'h {
+        self.hooks.iter().map(|hook| hook.of(plugin))
+    }
+
+    /// Hooks that have the name of another one of their table.
+    pub(crate) fn repeated_hooks(&self) -> Vec<Problem> {
+        let mut seen = std::collections::BTreeSet::new();
+        let repeated = self.hooks.iter().filter(|hook| !seen.insert((&hook.table, &hook.name)));
+        let told = repeated.map(|hook| {
+            Problem::whole(format!(
+                "two hooks before writes of {} are named {}",
+                hook.table, hook.name
+            ))
+        });
+        told.collect()
     }
 
     pub(crate) fn of_task(&self, name: &str) -> Option<TaskHandler> {

@@ -18,13 +18,13 @@ use crate::{
     accounts::Accounts,
     backup,
     base::{Base, Parts},
-    content::Registry,
+    content::{Registry, Tables},
     db::{Db, Migration},
     events::Outbox,
     forms::Forms,
     funnels::Funnels,
     ground::{Cursors, Secret},
-    items::Items,
+    items::{Content, Items, mismatches},
     jobs::Restarts,
     keys::Keys,
     mail::Mails,
@@ -47,6 +47,7 @@ pub struct Builder {
     clock: Clock,
     random: Random,
     plugins: Vec<Arc<dyn Plugin>>,
+    types: Vec<fn(&Tables) -> Vec<String>>,
     launcher: Option<ScriptLauncher>,
 }
 
@@ -57,6 +58,7 @@ impl Builder {
             clock: Clock::system(),
             random: Random::system(),
             plugins: Vec::new(),
+            types: Vec::new(),
             launcher: None,
         }
     }
@@ -79,6 +81,14 @@ impl Builder {
     #[must_use]
     pub fn plugin(mut self, plugin: impl Plugin) -> Self {
         self.plugins.push(Arc::new(plugin));
+        self
+    }
+
+    /// Compares a Rust type with its content table when the site opens, which fails with all that
+    /// does not fit.
+    #[must_use]
+    pub fn content<T: Content>(mut self) -> Self {
+        self.types.push(mismatches::<T>);
         self
     }
 
@@ -139,7 +149,7 @@ impl Builder {
     }
 
     async fn open_for(self, opening: Opening) -> Result<Cms> {
-        let Self { settings, clock, random, plugins, launcher } = self;
+        let Self { settings, clock, random, plugins, types, launcher } = self;
         settings.validate().map_err(invalid)?;
         let zone = TimeZone::get(&settings.timezone)
             .map_err(|e| Error::invalid_field("timezone", "unknown", e.to_string()))?;
@@ -221,6 +231,13 @@ impl Builder {
         if let Err(error) = cms.begin(opening).await {
             cms.db().close().await;
             return Err(error);
+        }
+        let tables = cms.0.registry.tables();
+        let unfit: Vec<_> = types.iter().flat_map(|mismatches| mismatches(&tables)).collect();
+        if !unfit.is_empty() {
+            cms.db().close().await;
+            let why = format!("Rust types do not fit their tables: {}.", unfit.join("; "));
+            return Err(Error::new(Code::ValidationFailed, why));
         }
         cms.catch_up().await?;
         // Reads the rules now, so that no visitor waits for them.

@@ -65,12 +65,16 @@ impl Cms {
         let core = content::core::tables();
         let declared = Declared { plugin: content::core::ID, tables: &core, silent: false };
         self.resolve(&mut loading.tables, declared).await?;
-        let mut handlers = BTreeMap::new();
+        let (mut handlers, mut hooks) = (BTreeMap::new(), Vec::new());
         for plugin in &self.0.given {
             let (manifest, own) = (plugin.manifest(), plugin.handlers());
-            let problems =
-                [manifest.problems(), own.missing(&manifest), own.missing_icons(&manifest)]
-                    .concat();
+            let problems = [
+                manifest.problems(),
+                own.missing(&manifest),
+                own.missing_icons(&manifest),
+                own.repeated_hooks(),
+            ]
+            .concat();
             if !problems.is_empty() {
                 return Err(refusal(&manifest, &problems));
             }
@@ -93,6 +97,7 @@ impl Cms {
             if opening.writes() {
                 loading.claims.push(manifest.clone());
             }
+            hooks.extend(own.hooks(&manifest.id));
             handlers.insert(manifest.id.clone(), own);
             loading.expect(&manifest.id, Some(manifest.clone()));
             loading.states.push(PluginState::in_service(manifest));
@@ -151,6 +156,10 @@ impl Cms {
         }
         self.register_widgets(&loading.states, opening, only).await?;
         let left = loading.note_absent_tables(opening);
+        for hook in hooks.iter().filter(|hook| loading.tables.find(&hook.table).is_none()) {
+            tracing::error!(?hook, "this hook never runs: no such table is in service");
+        }
+        self.items().set_hooks(hooks);
         self.0.registry.set(loading.tables);
         self.0.plugins.set(loading.states, handlers, gone, left);
         if opening.writes() {

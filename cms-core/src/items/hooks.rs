@@ -1,0 +1,227 @@
+//! Hooks: code of plugins that runs in the change of every write of a record, whichever door it
+//! came through.
+
+use std::{any::Any, collections::BTreeMap, fmt, future::Future, sync::Arc, time::Duration};
+
+use futures_util::{FutureExt as _, future::BoxFuture};
+use serde_json::{Map, Value as Json};
+
+use super::Items;
+use crate::{Change, Code, Error, Result, db};
+
+/// A hook holds a transaction, and on SQLite the one writer of the site.
+const LONGEST: Duration = Duration::from_secs(3);
+
+/// Which write a hook sees.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum WriteKind {
+    /// A new record.
+    Create,
+    /// A record that exists.
+    Update,
+    /// The end of a record.
+    Delete,
+}
+
+/// A write of one record, before it reaches the database.
+///
+/// ```
+/// use cms_core::{Result, items::{Write, WriteKind}};
+///
+/// async fn price(mut write: Write<'_>) -> Result<()> {
+///     if write.kind() != WriteKind::Delete && write.value("price").as_f64() < Some(0.0) {
+///         return Err(write.refuse("price", "must not be negative"));
+///     }
+///     write.set("priced_at", cms_core::rfc3339(write.change.now()));
+///     Ok(())
+/// }
+/// let handlers = cms_core::plugins::Handlers::default().before("products", "price", price);
+/// ```
+pub struct Write<'w> {
+    /// The change of the write: what you write through it is kept or undone with the record.
+    pub change: &'w mut Change,
+    /// Records of content tables. Read them with [`Items::get_in`] and [`Items::list_in`].
+    pub items: &'w Items,
+    pub(super) kind: WriteKind,
+    pub(super) table: &'w str,
+    pub(super) id: Option<&'w str>,
+    pub(super) old: Option<&'w Map<String, Json>>,
+    pub(super) new: &'w mut Map<String, Json>,
+}
+
+impl Write<'_> {
+    /// What is done to the record.
+    #[must_use]
+    pub fn kind(&self) -> WriteKind {
+        self.kind
+    }
+
+    /// The content table.
+    #[must_use]
+    pub fn table(&self) -> &str {
+        self.table
+    }
+
+    /// The record's id; a new one has none yet.
+    #[must_use]
+    pub fn id(&self) -> Option<&str> {
+        self.id
+    }
+
+    /// The record as it is now; a new one has none.
+    #[must_use]
+    pub fn old(&self) -> Option<&Map<String, Json>> {
+        self.old
+    }
+
+    /// The columns that are written, as they were sent: they are checked after the hooks. Of a
+    /// deletion it is empty.
+    #[must_use]
+    pub fn new_values(&self) -> &Map<String, Json> {
+        self.new
+    }
+
+    /// The value that the column will have: the one that is written, or else the present one.
+    #[must_use]
+    pub fn value(&self, column: &str) -> &Json {
+        let value = self.new.get(column).or_else(|| self.old.and_then(|old| old.get(column)));
+        value.unwrap_or(&Json::Null)
+    }
+
+    /// Writes another value. It is checked as if the caller had sent it; a deletion ignores it.
+    pub fn set(&mut self, column: &str, value: impl Into<Json>) {
+        self.new.insert(column.to_owned(), value.into());
+    }
+
+    /// The error `validation_failed` at a column. Returned from a hook it refuses the write.
+    #[must_use]
+    pub fn refuse(&self, column: &str, why: impl Into<String>) -> Error {
+        Error::invalid_field(column, "refused", why)
+    }
+}
+
+/// Code that runs before each write of a table. Every named `async fn(Write<'_>) -> Result<()>` is
+/// one; implement the trait for a hook with state.
+pub trait BeforeWrite: Send + Sync + 'static {
+    /// Looks at the write, changes its values, or refuses it with an error.
+    fn before<'w>(&'w self, write: Write<'w>) -> BoxFuture<'w, Result<()>>;
+}
+
+/// An async function that takes a write of any lifetime.
+#[doc(hidden)]
+pub trait BeforeFn<'w>: Fn(Write<'w>) -> Self::Future {
+    type Future: Future<Output = Result<()>> + Send + 'w;
+}
+
+impl<'w, F, Run> BeforeFn<'w> for F
+where
+    F: Fn(Write<'w>) -> Run,
+    Run: Future<Output = Result<()>> + Send + 'w,
+{
+    type Future = Run;
+}
+
+impl<F> BeforeWrite for F
+where
+    F: for<'w> BeforeFn<'w> + Send + Sync + 'static,
+{
+    fn before<'w>(&'w self, write: Write<'w>) -> BoxFuture<'w, Result<()>> {
+        Box::pin(self(write))
+    }
+}
+
+/// A hook of a table, with the name that errors and the log give it.
+#[derive(Clone)]
+pub(crate) struct Hook {
+    pub(crate) table: String,
+    pub(crate) name: String,
+    run: Arc<dyn BeforeWrite>,
+}
+
+impl Hook {
+    pub(crate) fn new(table: &str, name: &str, run: impl BeforeWrite) -> Self {
+        Self { table: table.to_owned(), name: name.to_owned(), run: Arc::new(run) }
+    }
+
+    /// The hook as one of a plugin.
+    pub(crate) fn of(&self, plugin: &str) -> Self {
+        Self { name: format!("{plugin}.{}", self.name), ..self.clone() }
+    }
+
+    async fn run(&self, write: Write<'_>) -> Result<()> {
+        // Not polled again after a panic.
+        let run = std::panic::AssertUnwindSafe(async { self.run.before(write).await });
+        let run = tokio::time::timeout(LONGEST, run.catch_unwind());
+        match db::under_change(run).await {
+            Ok(Ok(done)) => done,
+            Ok(Err(panic)) => {
+                Err(Error::internal(format!("the hook {} panicked: {}", self.name, said(&*panic))))
+            }
+            Err(_) => {
+                let why = format!(
+                    "The hook {} did not end within {} s. Nothing was changed.",
+                    self.name,
+                    LONGEST.as_secs()
+                );
+                Err(Error::new(Code::Unavailable, why).retry_after(1))
+            }
+        }
+    }
+}
+
+fn said(panic: &(dyn Any + Send)) -> &str {
+    let text = panic.downcast_ref::<String>().map(String::as_str);
+    text.or_else(|| panic.downcast_ref::<&str>().copied()).unwrap_or("no text")
+}
+
+impl fmt::Debug for Hook {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} before writes of {}", self.name, self.table)
+    }
+}
+
+/// The hooks of a site by table, each table's in the order in which they run.
+pub(super) type Hooks = BTreeMap<String, Vec<Hook>>;
+
+impl Items {
+    /// Sets the hooks of all plugins, in the order in which the plugins were loaded.
+    pub(crate) fn set_hooks(&self, all: impl IntoIterator<Item = Hook>) {
+        let mut hooks = Hooks::new();
+        for hook in all {
+            hooks.entry(hook.table.clone()).or_default().push(hook);
+        }
+        self.0.hooks.store(Arc::new(hooks));
+    }
+
+    /// Whether anything runs before writes of the table.
+    pub(super) fn has_hooks(&self, table: &str) -> bool {
+        self.0.hooks.load().contains_key(table)
+    }
+
+    /// Runs the table's hooks, one after the other. After an error the change cannot be committed:
+    /// a hook may have written.
+    pub(super) async fn run_hooks(
+        &self,
+        change: &mut Change,
+        (kind, table): (WriteKind, &str),
+        id: Option<&str>,
+        old: Option<&Map<String, Json>>,
+        new: &mut Map<String, Json>,
+    ) -> Result<()> {
+        let hooks = self.0.hooks.load().get(table).cloned().unwrap_or_default();
+        for hook in hooks {
+            let write = Write { change: &mut *change, items: self, kind, table, id, old, new };
+            let done = match write.change.begin_hook(&hook.name) {
+                Ok(()) => hook.run(write).await,
+                Err(error) => Err(error),
+            };
+            change.end_hook();
+            if let Err(error) = done {
+                change.fail();
+                tracing::debug!(hook = hook.name, table, %error, "a hook refused a write");
+                return Err(error);
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,333 @@
+//! Records of one content table as values of a Rust type.
+
+use std::{marker::PhantomData, sync::Arc};
+
+use futures_util::{Stream, StreamExt as _, TryStreamExt as _, stream};
+use serde::{Serialize, de::DeserializeOwned};
+use serde_json::{Map, Value as Json};
+
+use super::{IfMatch, Items, List, Query};
+use crate::{
+    Change, Error, MAX_LIMIT, Result,
+    content::{Column, Table, Tables},
+    db::Kind,
+};
+
+/// A Rust type whose values are records of a content table. Declared with
+/// [`content!`](crate::content!), and compared with the table when the site opens:
+/// [`Builder::content`](crate::Builder::content).
+pub trait Content: Serialize + DeserializeOwned + Send + Sync + 'static {
+    /// The content table.
+    const TABLE: &'static str;
+    /// Its columns that the type has, in their order.
+    const FIELDS: &'static [ContentField];
+}
+
+/// A column as a Rust type has it.
+#[derive(Clone, Copy, Debug)]
+pub struct ContentField {
+    /// Its name.
+    pub name: &'static str,
+    /// The kinds of columns that it can read.
+    pub kinds: &'static [Kind],
+    /// Whether it can be null.
+    pub is_optional: bool,
+}
+
+/// A Rust type of a column. Implement it for your own types: what counts is how serde writes them.
+pub trait FieldType {
+    /// The kinds of columns that it can read.
+    const KINDS: &'static [Kind];
+    /// Whether it can be null.
+    const IS_OPTIONAL: bool = false;
+}
+
+macro_rules! field_types {
+    ($($name:ty: $($kind:ident)*;)*) => {$(
+        impl FieldType for $name {
+            const KINDS: &'static [Kind] = &[$(Kind::$kind),*];
+        }
+    )*};
+}
+field_types! {
+    i64: Integer;
+    f64: Decimal Double Integer;
+    bool: Boolean;
+    String: Text Date Time DateTime Binary;
+    Map<String, Json>: Json;
+}
+
+impl<T: FieldType> FieldType for Option<T> {
+    const KINDS: &'static [Kind] = T::KINDS;
+    const IS_OPTIONAL: bool = true;
+}
+
+impl<T> FieldType for Vec<T> {
+    const KINDS: &'static [Kind] = &[Kind::Json];
+}
+
+/// Takes every column, also null.
+impl FieldType for Json {
+    const KINDS: &'static [Kind] = &[
+        Kind::Integer,
+        Kind::Decimal,
+        Kind::Double,
+        Kind::Boolean,
+        Kind::Text,
+        Kind::Date,
+        Kind::Time,
+        Kind::DateTime,
+        Kind::Json,
+        Kind::Binary,
+    ];
+    const IS_OPTIONAL: bool = true;
+}
+
+/// Declares a struct whose values are records of a content table. Its fields have the names of the
+/// columns; a column that may be null is an `Option`. Columns that the struct leaves out are
+/// neither read nor written.
+///
+/// ```
+/// use serde::{Deserialize, Serialize};
+///
+/// cms_core::content! {
+///     /// A product of the shop.
+///     #[derive(Clone, Debug, Serialize, Deserialize)]
+///     pub struct Product in "products" {
+///         pub id: i64,
+///         pub name: String,
+///         pub price: f64,
+///         pub kind: Option<String>,
+///     }
+/// }
+/// ```
+#[macro_export]
+macro_rules! content {
+    (
+        $(#[$meta:meta])*
+        $vis:vis struct $name:ident in $table:literal {
+            $($(#[$field_meta:meta])* $field_vis:vis $field:ident: $type:ty),* $(,)?
+        }
+    ) => {
+        $(#[$meta])*
+        $vis struct $name {
+            $($(#[$field_meta])* $field_vis $field: $type),*
+        }
+
+        impl $crate::items::Content for $name {
+            const TABLE: &'static str = $table;
+            const FIELDS: &'static [$crate::items::ContentField] = &[
+                $($crate::items::ContentField {
+                    name: stringify!($field),
+                    kinds: <$type as $crate::items::FieldType>::KINDS,
+                    is_optional: <$type as $crate::items::FieldType>::IS_OPTIONAL,
+                }),*
+            ];
+        }
+    };
+}
+
+/// What of a type does not fit its table; empty: it fits.
+pub(crate) fn mismatches<T: Content>(tables: &Tables) -> Vec<String> {
+    let Some(table) = tables.find(T::TABLE) else {
+        return vec![format!("there is no content table {:?}", T::TABLE)];
+    };
+    let of_field = |field: &ContentField| {
+        let Some(column) = table.columns.iter().find(|column| column.name == field.name) else {
+            return Some(format!("{}.{} does not exist", T::TABLE, field.name));
+        };
+        mismatch(field, column).map(|why| format!("{}.{} {why}", T::TABLE, field.name))
+    };
+    T::FIELDS.iter().filter_map(of_field).collect()
+}
+
+fn mismatch(field: &ContentField, column: &Column) -> Option<String> {
+    if column.kind == Kind::Password {
+        return Some("is a password, which is never read: leave it out".to_owned());
+    }
+    if !field.kinds.contains(&column.kind) {
+        return Some(format!("is a column of kind {:?}, which the field cannot read", column.kind));
+    }
+    let is_nullable = column.nullable && !column.generated;
+    (is_nullable && !field.is_optional).then(|| "may be null: make the field an Option".to_owned())
+}
+
+/// A page of typed records.
+#[derive(Clone, Debug)]
+pub struct TypedList<T> {
+    /// The records.
+    pub records: Vec<T>,
+    /// The cursor of the next page, for [`Query::after`]; None at the end.
+    pub next: Option<String>,
+    /// Number of all matching records, if the query asked for `count`.
+    pub total: Option<i64>,
+}
+
+/// The records of one content table as values of `T`: [`Items::of`].
+pub struct Records<T> {
+    items: Items,
+    of: PhantomData<fn() -> T>,
+}
+
+impl<T> Clone for Records<T> {
+    fn clone(&self) -> Self {
+        Self { items: self.items.clone(), of: PhantomData }
+    }
+}
+
+impl Items {
+    /// The records of a content table as values of a Rust type.
+    ///
+    /// ```no_run
+    /// use serde::{Deserialize, Serialize};
+    ///
+    /// cms_core::content! {
+    ///     #[derive(Debug, Serialize, Deserialize)]
+    ///     struct Product in "products" { id: i64, name: String, price: f64 }
+    /// }
+    ///
+    /// # async fn shown(cms: cms_core::Cms) -> cms_core::Result<()> {
+    /// use cms_core::{Actor, items::{Query, desc, lt}};
+    ///
+    /// let products = cms.items().of::<Product>();
+    /// let cheap = Query::new().filter("price", lt(10)).sort(desc("price")).limit(20);
+    /// for product in products.list(&cheap).await?.records {
+    ///     println!("{} costs {}", product.name, product.price);
+    /// }
+    /// let mut change = cms.change(Actor::Operator).await?;
+    /// products.update(&mut change, 7, |product| product.price = 9.5).await?;
+    /// change.commit().await
+    /// # }
+    /// ```
+    #[must_use]
+    pub fn of<T: Content>(&self) -> Records<T> {
+        Records { items: self.clone(), of: PhantomData }
+    }
+}
+
+impl<T: Content> Records<T> {
+    /// One record.
+    ///
+    /// # Errors
+    /// `not_found`; `unknown_table`; `internal_error` for a record that the type cannot hold.
+    pub async fn get(&self, id: i64) -> Result<T> {
+        read(&self.items.get(T::TABLE, &id.to_string(), &fields::<T>(Query::new())).await?)
+    }
+
+    /// As [`Records::get`], as an open change sees it.
+    ///
+    /// # Errors
+    /// As [`Records::get`].
+    pub async fn get_in(&self, change: &mut Change, id: i64) -> Result<T> {
+        let id = id.to_string();
+        read(&self.items.get_in(change, T::TABLE, &id, &fields::<T>(Query::new())).await?)
+    }
+
+    /// A page of records. It can hold fewer than its limit and still have a `next`: pages end at
+    /// `http.page_limit_bytes`.
+    ///
+    /// # Errors
+    /// `bad_query`, and as [`Records::get`].
+    pub async fn list(&self, query: &Query) -> Result<TypedList<T>> {
+        typed(self.items.list(T::TABLE, &fields::<T>(query.clone())).await?)
+    }
+
+    /// As [`Records::list`], as an open change sees it.
+    ///
+    /// # Errors
+    /// As [`Records::list`].
+    pub async fn list_in(&self, change: &mut Change, query: &Query) -> Result<TypedList<T>> {
+        typed(self.items.list_in(change, T::TABLE, &fields::<T>(query.clone())).await?)
+    }
+
+    /// All matching records, read 500 at a time. Each page is a state of its own: records that
+    /// change meanwhile may be seen as before or after.
+    pub fn stream(&self, query: Query) -> impl Stream<Item = Result<T>> + Send + 'static {
+        let (items, query) = (self.items.clone(), fields::<T>(query.limit(MAX_LIMIT)));
+        let pages = stream::try_unfold(Some(query), move |query| {
+            let items = items.clone();
+            async move {
+                let Some(query) = query else { return Ok::<_, Error>(None) };
+                let page = typed::<T>(items.list(T::TABLE, &query).await?)?;
+                let next = page.next.map(|next| query.after(next));
+                Ok(Some((page.records, next)))
+            }
+        });
+        pages.map_ok(|records| stream::iter(records).map(Ok)).try_flatten()
+    }
+
+    /// Adds a record and returns it as stored. The database numbers it, whatever its `id`; of a
+    /// field that is null the column's default counts.
+    ///
+    /// # Errors
+    /// As [`Items::create`].
+    pub async fn create(&self, change: &mut Change, record: &T) -> Result<T> {
+        let table = self.items.table(T::TABLE)?;
+        let mut body = members(record)?;
+        body.retain(|name, value| !value.is_null() && !is_numbered(&table, name));
+        read(&self.items.create(change, T::TABLE, &body).await?.json)
+    }
+
+    /// Changes a record with `edit`, and returns it as stored. Only columns whose value changed are
+    /// written, and nothing when none did.
+    ///
+    /// # Errors
+    /// `not_found`, and as [`Items::update`].
+    pub async fn update(
+        &self,
+        change: &mut Change,
+        id: i64,
+        edit: impl FnOnce(&mut T),
+    ) -> Result<T> {
+        let (table, id) = (self.items.table(T::TABLE)?, id.to_string());
+        // Locked, so that what `edit` saw is what it changes.
+        let before = self.items.present(change, &table, &id, None).await?.1;
+        let mut record: T = read(&before)?;
+        let before = members(&record)?;
+        edit(&mut record);
+        let mut body = members(&record)?;
+        body.retain(|name, value| before.get(name) != Some(value));
+        let nothing = IfMatch::Any;
+        let written = self.items.update(change, T::TABLE, &id, None, &nothing, &body).await?;
+        read(&written.json)
+    }
+
+    /// Deletes a record.
+    ///
+    /// # Errors
+    /// `not_found`; `conflict` when other records refer to it.
+    pub async fn delete(&self, change: &mut Change, id: i64) -> Result<()> {
+        self.items.delete(change, T::TABLE, &id.to_string(), None, &IfMatch::Any).await
+    }
+}
+
+/// Only the type's columns are read.
+fn fields<T: Content>(query: Query) -> Query {
+    Query { fields: T::FIELDS.iter().map(|field| field.name.to_owned()).collect(), ..query }
+}
+
+fn is_numbered(table: &Arc<Table>, column: &str) -> bool {
+    table
+        .key_columns()
+        .any(|key| key.name == column && key.kind == Kind::Integer && key.has_default)
+}
+
+fn members<T: Content>(record: &T) -> Result<Map<String, Json>> {
+    match serde_json::to_value(record).map_err(Error::internal)? {
+        Json::Object(members) => Ok(members),
+        _ => Err(Error::internal(format!("a record of {} is no JSON object", T::TABLE))),
+    }
+}
+
+fn read<T: Content>(json: &str) -> Result<T> {
+    serde_json::from_str(json).map_err(unfit::<T>)
+}
+
+fn unfit<T: Content>(error: serde_json::Error) -> Error {
+    Error::internal(format!("a record of {} does not fit its Rust type: {error}", T::TABLE))
+}
+
+fn typed<T: Content>(list: List) -> Result<TypedList<T>> {
+    let records = serde_json::from_str(&format!("[{}]", list.records)).map_err(unfit::<T>)?;
+    Ok(TypedList { records, next: list.next, total: list.total })
+}

@@ -1,0 +1,135 @@
+//! A program on top of a site: records as Rust values, a hook, and SQL of its own, in one change.
+//!
+//! `cargo run -p cms-examples --example extend`
+
+use cms_core::{
+    Actor, Cms, Code, Error, Result, content,
+    items::{Query, Write, WriteKind, desc, gte},
+    plugins::{Handlers, Manifest, Plugin},
+    settings::Settings,
+};
+use serde::{Deserialize, Serialize};
+use serde_json::json;
+
+content! {
+    #[derive(Clone, Debug, Serialize, Deserialize)]
+    struct Stock in "stock" {
+        id: i64,
+        sku: String,
+        amount: i64,
+        price: f64,
+    }
+}
+
+content! {
+    #[derive(Clone, Debug, Serialize, Deserialize)]
+    struct Order in "orders" {
+        id: i64,
+        sku: String,
+        amount: i64,
+        total: Option<f64>,
+    }
+}
+
+struct Shop;
+
+impl Plugin for Shop {
+    fn manifest(&self) -> Manifest {
+        let manifest = json!({"id": "shop", "tables": [
+            {"name": "stock", "columns": [
+                {"name": "sku", "type": "text", "required": true, "unique": true},
+                {"name": "amount", "type": "integer", "required": true},
+                {"name": "price", "type": "decimal", "required": true},
+            ]},
+            {"name": "orders", "columns": [
+                {"name": "sku", "type": "text", "required": true},
+                {"name": "amount", "type": "integer", "required": true},
+                {"name": "total", "type": "decimal"},
+            ]},
+        ]});
+        serde_json::from_value(manifest).unwrap_or_default()
+    }
+
+    fn handlers(&self) -> Handlers {
+        Handlers::default().before("orders", "take", take)
+    }
+}
+
+/// Every order takes from the stock, whoever makes it: this program, a request, an import.
+async fn take(mut write: Write<'_>) -> Result<()> {
+    if write.kind() != WriteKind::Create {
+        return Ok(());
+    }
+    let Some(amount @ 1..=100) = write.value("amount").as_i64() else {
+        return Err(write.refuse("amount", "order 1 to 100"));
+    };
+    let sku = write.value("sku").as_str().unwrap_or_default().to_owned();
+    let sql = "update stock set amount = amount - $1 where sku = $2 and amount >= $1 \
+               returning cast(price * $1 as double precision)";
+    let left = write.items.sql(write.change, sql).touches(["stock"]).bind(amount).bind(&sku);
+    let Some((total,)) = left.optional::<(f64,)>().await? else {
+        return Err(Error::new(Code::Conflict, format!("Too few of {sku} are left.")));
+    };
+    write.set("total", (total * 100.0).round() / 100.0);
+    Ok(())
+}
+
+async fn open(folder: &std::path::Path) -> Result<Cms> {
+    let mut settings = Settings::default();
+    settings.dirs.data = folder.to_owned();
+    Cms::builder(settings).plugin(Shop).content::<Stock>().content::<Order>().open().await
+}
+
+/// Row, stock and event: all of them, or none.
+async fn order(cms: &Cms, sku: &str, amount: i64) -> Result<Order> {
+    let orders = cms.items().of::<Order>();
+    let mut change = cms.change(Actor::Operator).await?;
+    let wanted = Order { id: 0, sku: sku.to_owned(), amount, total: None };
+    let made = orders.create(&mut change, &wanted).await?;
+    change.emit("shop.ordered", json!({"order": made.id, "total": made.total})).await?;
+    change.commit().await?;
+    Ok(made)
+}
+
+async fn tour(folder: &std::path::Path) -> Result<Vec<String>> {
+    let cms = open(folder).await?;
+    let stock = cms.items().of::<Stock>();
+    let mut change = cms.change(Actor::Operator).await?;
+    let bells = Stock { id: 0, sku: "bell".to_owned(), amount: 10, price: 9.9 };
+    let bells = stock.create(&mut change, &bells).await?;
+    change.commit().await?;
+
+    let made = order(&cms, "bell", 4).await?;
+    let refused = order(&cms, "bell", 7).await;
+    let mut told = vec![format!("order {} for {:?}", made.id, made.total.unwrap_or_default())];
+    told.extend(refused.err().map(|error| error.to_string()));
+    told.push(format!("{} bells are left", stock.get(bells.id).await?.amount));
+
+    let large = Query::new().filter("total", gte(10)).sort(desc("id")).limit(20);
+    let large = cms.items().of::<Order>().list(&large).await?.records;
+    told.push(format!("{} large order", large.len()));
+    cms.close().await;
+    Ok(told)
+}
+
+#[tokio::main]
+async fn main() -> Result<()> {
+    let folder = tempfile::tempdir().map_err(Error::internal)?;
+    for line in tour(folder.path()).await? {
+        println!("{line}");
+    }
+    Ok(())
+}
+
+#[tokio::test]
+async fn an_order_takes_from_the_stock_or_is_not_made() -> Result<()> {
+    let folder = tempfile::tempdir().map_err(Error::internal)?;
+    let told = [
+        "order 1 for 39.6",
+        "conflict: Too few of bell are left.",
+        "6 bells are left",
+        "1 large order",
+    ];
+    assert_eq!(tour(folder.path()).await?, told);
+    Ok(())
+}

@@ -1,0 +1,211 @@
+//! Hooks of plugins: each write of a table passes them, and all of it stands or falls together.
+
+use std::time::Duration;
+
+use cms_core::{
+    Actor, Code, Error, Result,
+    items::{IfMatch, Query, Write, WriteKind},
+    plugins::{Handlers, Manifest, Plugin},
+};
+use serde_json::{Map, Value as Json, json};
+
+use crate::support::{Site, SiteBuilder};
+
+const ORDER: &str = "POST /api/backend/item?table=orders";
+
+/// Orders take from the stock, and their sum is made by a hook.
+struct Shop(fn(Handlers) -> Handlers);
+
+impl Plugin for Shop {
+    fn manifest(&self) -> Manifest {
+        let tables = json!([
+            {"name": "stock", "columns": [
+                {"name": "sku", "type": "text", "required": true, "unique": true},
+                {"name": "left", "type": "integer", "required": true},
+                {"name": "price", "type": "decimal", "required": true},
+            ]},
+            {"name": "orders", "columns": [
+                {"name": "sku", "type": "text", "required": true},
+                {"name": "amount", "type": "integer", "required": true},
+                {"name": "total", "type": "decimal", "required": true},
+            ]},
+        ]);
+        serde_json::from_value(json!({"id": "shop", "tables": tables})).unwrap()
+    }
+
+    fn handlers(&self) -> Handlers {
+        (self.0)(Handlers::default())
+    }
+}
+
+async fn total(mut write: Write<'_>) -> Result<()> {
+    if write.kind() == WriteKind::Delete {
+        return Ok(());
+    }
+    let amount = write.value("amount").as_i64().unwrap_or_default();
+    if amount < 1 {
+        return Err(write.refuse("amount", "order at least one"));
+    }
+    let query = Query::parse([("filter[sku]", write.value("sku").as_str().unwrap_or_default())])?;
+    let found = write.items.list_in(write.change, "stock", &query).await?;
+    let Ok(stock) = serde_json::from_str::<Json>(&found.records) else {
+        return Err(write.refuse("sku", "is not sold"));
+    };
+    // In cents: 9.9 * 6 is no decimal number of two digits.
+    let cents = (stock["price"].as_f64().unwrap_or_default() * 100.0).round() as i64 * amount;
+    write.set("total", format!("{}.{:02}", cents / 100, cents % 100));
+    Ok(())
+}
+
+async fn take(write: Write<'_>) -> Result<()> {
+    let before = write.old().map_or(0, |old| old["amount"].as_i64().unwrap_or_default());
+    let after = match write.kind() {
+        WriteKind::Delete => 0,
+        _ => write.value("amount").as_i64().unwrap_or_default(),
+    };
+    let sku = write.value("sku").as_str().unwrap_or_default().to_owned();
+    let sql = "update stock set \"left\" = \"left\" - $1 where sku = $2 and \"left\" >= $1";
+    let taken =
+        write.items.sql(write.change, sql).touches(["stock"]).bind(after - before).bind(&sku);
+    match taken.run().await? {
+        1 => Ok(()),
+        _ => Err(Error::new(Code::Conflict, "Too few are left.")),
+    }
+}
+
+async fn shop(handlers: fn(Handlers) -> Handlers) -> Site {
+    let site = Site::builder().await.program(Shop(handlers)).open().await;
+    site.admin("POST /api/backend/item?table=stock")
+        .json(json!({"sku": "bell", "left": 10, "price": "9.90"}))
+        .expect(201)
+        .await;
+    site
+}
+
+async fn left(site: &Site) -> i64 {
+    site.admin("GET /api/backend/item?table=stock&id=1").expect(200).await.data()["left"]
+        .as_i64()
+        .unwrap()
+}
+
+#[tokio::test]
+async fn values_are_made_checked_and_refused_before_they_are_written() {
+    let site =
+        shop(|all| all.before("orders", "total", total).before("orders", "take", take)).await;
+    let order = json!({"sku": "bell", "amount": 2});
+    let made = site.admin(ORDER).json(order).expect(201).await.data();
+    // No value was sent for a required column: the hook made it.
+    assert_eq!((made["total"].as_f64(), left(&site).await), (Some(19.8), 8));
+    let refused = site.admin(ORDER).json(json!({"sku": "bell", "amount": 0}));
+    let refused = refused.refused(422, "validation_failed").await;
+    assert_eq!(refused.json()["errors"][0]["field"], "amount", "{refused:?}");
+    site.admin(ORDER)
+        .json(json!({"sku": "horn", "amount": 1}))
+        .refused(422, "validation_failed")
+        .await;
+    site.admin(ORDER).json(json!({"sku": "bell", "amount": 9})).refused(409, "conflict").await;
+    // What a hook leaves wrong is refused as if it had been sent.
+    site.admin(ORDER)
+        .json(json!({"sku": "bell", "amount": "two"}))
+        .refused(422, "validation_failed")
+        .await;
+    assert_eq!(left(&site).await, 8, "nothing is left of what was refused");
+
+    let line = "PATCH /api/backend/item?table=orders&id=1";
+    let made = site.admin(line).json(json!({"amount": 5})).expect(200).await.data();
+    assert_eq!((made["total"].as_f64(), left(&site).await), (Some(49.5), 5));
+    site.admin("DELETE /api/backend/item?table=orders&id=1").expect(204).await;
+    assert_eq!(left(&site).await, 10);
+    // Each door: a list of records at once is one change.
+    let both = json!([{"sku": "bell", "amount": 6}, {"sku": "bell", "amount": 5}]);
+    site.admin(ORDER).json(both).refused(409, "conflict").await;
+    assert_eq!(left(&site).await, 10);
+    let trail = site.admin("GET /api/backend/audit?table=orders").expect(200).await.data();
+    assert_eq!(trail.as_array().map(Vec::len), Some(4), "with its table: {trail}");
+}
+
+fn record(value: Json) -> Map<String, Json> {
+    value.as_object().cloned().unwrap()
+}
+
+/// Runs `create` with a hook that fails, and returns the text of its error. The change is dead.
+async fn failed(handlers: fn(Handlers) -> Handlers) -> String {
+    let site = shop(handlers).await;
+    let mut change = site.cms.change(Actor::Operator).await.unwrap();
+    let order = record(json!({"sku": "bell", "amount": 1, "total": 1}));
+    let items = site.cms.items();
+    let error = items.create(&mut change, "orders", &order).await.unwrap_err();
+    let dead = items.get_in(&mut change, "stock", "1", &Query::new()).await.unwrap_err();
+    assert_eq!(dead.code(), Code::Internal);
+    assert_eq!(change.commit().await.unwrap_err().code(), Code::Internal);
+    // The site goes on, and nothing was written.
+    site.admin("GET /api/backend/item?table=orders&id=1").refused(404, "not_found").await;
+    assert_eq!(left(&site).await, 10);
+    site.cms.close().await;
+    format!("{error:?}")
+}
+
+async fn panics(_: Write<'_>) -> Result<()> {
+    panic!("out of paper")
+}
+
+async fn sleeps(_: Write<'_>) -> Result<()> {
+    tokio::time::sleep(Duration::from_secs(60)).await;
+    Ok(())
+}
+
+async fn orders_again(write: Write<'_>) -> Result<()> {
+    let order = record(json!({"sku": "bell", "amount": 1, "total": 1}));
+    write.items.create(write.change, "orders", &order).await.map(drop)
+}
+
+async fn writes_and_refuses(write: Write<'_>) -> Result<()> {
+    let patch = record(json!({"left": 0}));
+    let any = IfMatch::Any;
+    write.items.update(write.change, "stock", "1", None, &any, &patch).await?;
+    Err(Error::new(Code::Conflict, "No."))
+}
+
+#[tokio::test]
+async fn a_bad_hook_refuses_its_write_and_nothing_else() {
+    let told = failed(|all| all.before("orders", "print", panics)).await;
+    assert!(told.contains("the hook shop.print panicked: out of paper"), "{told}");
+    let told = failed(|all| all.before("orders", "again", orders_again)).await;
+    assert!(told.contains("within each other without end: shop.again → shop.again"), "{told}");
+    let told = failed(|all| all.before("orders", "half", writes_and_refuses)).await;
+    assert!(told.contains("conflict: No."), "{told}");
+    let told = failed(|all| all.before("orders", "slow", sleeps)).await;
+    assert!(told.contains("The hook shop.slow did not end within 3 s"), "{told}");
+}
+
+/// A hook with state: it has the site, and could begin a change beside the one that is open.
+struct Outside(std::sync::OnceLock<cms_core::Cms>);
+
+impl cms_core::items::BeforeWrite for &'static Outside {
+    fn before<'w>(&'w self, _: Write<'w>) -> futures_util::future::BoxFuture<'w, Result<()>> {
+        Box::pin(async {
+            let Some(cms) = self.0.get() else { return Ok(()) };
+            cms.change(Actor::System).await?.commit().await
+        })
+    }
+}
+
+#[tokio::test]
+async fn a_change_within_a_hook_is_an_error_at_once() {
+    static OUTSIDE: Outside = Outside(std::sync::OnceLock::new());
+    let site = shop(|all| all.before("orders", "outside", &OUTSIDE)).await;
+    OUTSIDE.0.set(site.cms.clone()).ok().unwrap();
+    let began = std::time::Instant::now();
+    let order = json!({"sku": "bell", "amount": 1, "total": 1});
+    site.admin(ORDER).json(order).refused(500, "internal_error").await;
+    assert!(began.elapsed() < Duration::from_secs(3), "it waited");
+}
+
+#[tokio::test]
+async fn hooks_of_one_name_are_refused_at_the_start() {
+    let twice = Shop(|all| all.before("orders", "total", total).before("orders", "total", take));
+    let builder: SiteBuilder = Site::builder().await.program(twice);
+    let refused = builder.try_open().await.err().expect("refused");
+    let detail = refused.detail();
+    assert!(detail.contains("two hooks before writes of orders are named total"), "{detail}");
+}

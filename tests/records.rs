@@ -1,0 +1,195 @@
+//! Records as values of Rust types, on both engines.
+
+use cms_core::{
+    Actor, Code,
+    items::{Query, asc, contains, desc, gte, lt, none_of, null, one_of},
+};
+use futures_util::TryStreamExt as _;
+use serde::{Deserialize, Serialize};
+use serde_json::{Value as Json, json};
+
+use crate::support::{Site, SiteBuilder};
+
+cms_core::content! {
+    /// A post of the blog.
+    #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+    struct Post in "posts" {
+        id: i64,
+        title: String,
+        price: Option<f64>,
+        stars: i64,
+        shown: bool,
+        day: Option<String>,
+        tags: Option<Vec<String>>,
+        parent: Option<i64>,
+    }
+}
+
+cms_core::content! {
+    #[derive(Debug, Serialize, Deserialize)]
+    struct Wrong in "posts" {
+        id: i64,
+        titel: String,
+        stars: String,
+        price: f64,
+        secret: Option<String>,
+    }
+}
+
+cms_core::content! {
+    #[derive(Debug, Serialize, Deserialize)]
+    struct Nowhere in "pots" { id: i64 }
+}
+
+async fn builder() -> SiteBuilder {
+    let columns = json!([
+        {"name": "title", "type": "text", "required": true},
+        {"name": "price", "type": "decimal"},
+        {"name": "stars", "type": "integer", "required": true, "default": 3},
+        {"name": "shown", "type": "boolean", "required": true, "default": false},
+        {"name": "day", "type": "date"},
+        {"name": "tags", "type": "json"},
+        {"name": "parent", "type": "integer", "references": "posts"},
+        {"name": "secret", "type": "password"},
+    ]);
+    let manifest = json!({"id": "blog", "tables": [{"name": "posts", "columns": columns}]});
+    Site::builder().await.plugin(manifest)
+}
+
+fn post(title: &str, stars: i64) -> Post {
+    Post {
+        id: 0,
+        title: title.to_owned(),
+        price: Some(0.1 + stars as f64),
+        stars,
+        shown: true,
+        day: Some("2026-11-27".to_owned()),
+        tags: Some(vec!["a".to_owned(), "ü".to_owned()]),
+        parent: None,
+    }
+}
+
+async fn add(site: &Site, posts: impl IntoIterator<Item = Post>) {
+    let mut change = site.cms.change(Actor::Operator).await.unwrap();
+    for post in posts {
+        site.cms.items().of::<Post>().create(&mut change, &post).await.unwrap();
+    }
+    change.commit().await.unwrap();
+}
+
+#[tokio::test]
+async fn a_value_goes_in_and_comes_back() {
+    let site = builder().await.with(|site| site.content::<Post>()).open().await;
+    let posts = site.cms.items().of::<Post>();
+    let mut change = site.cms.change(Actor::Operator).await.unwrap();
+    let made = posts.create(&mut change, &post("Hello", 4)).await.unwrap();
+    assert_eq!(made, Post { id: 1, ..post("Hello", 4) });
+    // Nobody else sees it yet; the change does.
+    assert_eq!(posts.get_in(&mut change, 1).await.unwrap(), made);
+    let child = Post { parent: Some(1), price: None, ..post("Child", 5) };
+    posts.create(&mut change, &child).await.unwrap();
+    change.commit().await.unwrap();
+
+    let mut change = site.cms.change(Actor::Operator).await.unwrap();
+    let edited = posts.update(&mut change, 1, |post| post.stars = 1).await.unwrap();
+    assert_eq!(edited, Post { stars: 1, ..made.clone() });
+    assert_eq!(posts.update(&mut change, 1, |_| ()).await.unwrap(), edited, "nothing changes");
+    let gone = posts.update(&mut change, 9, |_| ()).await.unwrap_err();
+    assert_eq!(gone.code(), Code::NotFound);
+    change.commit().await.unwrap();
+    assert_eq!(posts.get(1).await.unwrap(), edited);
+    let trail = site.admin("GET /api/backend/audit?table=posts").expect(200).await.data();
+    let acts: Vec<_> =
+        trail.as_array().into_iter().flatten().map(|act| act["action"].as_str()).collect();
+    let wanted = ["update", "create", "create", "install"].map(Some);
+    assert_eq!((acts.as_slice(), &trail[0]["columns"]), (&wanted[..], &json!(["stars"])));
+
+    let mut change = site.cms.change(Actor::Operator).await.unwrap();
+    assert_eq!(posts.delete(&mut change, 1).await.unwrap_err().code(), Code::Conflict);
+    drop(change);
+    let mut change = site.cms.change(Actor::Operator).await.unwrap();
+    posts.delete(&mut change, 2).await.unwrap();
+    posts.delete(&mut change, 1).await.unwrap();
+    change.commit().await.unwrap();
+    assert_eq!(posts.get(1).await.unwrap_err().code(), Code::NotFound);
+}
+
+#[tokio::test]
+async fn queries_say_what_requests_say() {
+    let site = builder().await.open().await;
+    add(&site, (0..1200).map(|n| post(&format!("Post {n}"), n % 7))).await;
+    let posts = site.cms.items().of::<Post>();
+    let titles = async |query: &Query| -> Vec<String> {
+        let list = posts.list(query).await.unwrap();
+        list.records.into_iter().map(|post| post.title).collect()
+    };
+    let query = Query::new()
+        .filter("stars", gte(5))
+        .filter("stars", none_of([6]))
+        .filter("title", contains("POST 1"))
+        .filter("parent", null(true))
+        .sort(desc("stars"))
+        .sort(asc("title"))
+        .limit(3);
+    assert_eq!(titles(&query).await, ["Post 1006", "Post 1013", "Post 1020"]);
+    let list = posts.list(&query.clone().count()).await.unwrap();
+    let next = query.after(list.next.unwrap());
+    assert_eq!((list.total, titles(&next).await[0].as_str()), (Some(44), "Post 1027"));
+    let some = Query::new().filter("title", one_of(["Post 7", "Post 9"])).filter("stars", lt(1));
+    assert_eq!(titles(&some).await, ["Post 7"]);
+    let all: Vec<Post> = posts.stream(Query::new().sort(desc("id"))).try_collect().await.unwrap();
+    assert_eq!((all.len(), all[0].id, all[1199].id), (1200, 1200, 1));
+}
+
+#[tokio::test]
+async fn a_wrong_query_is_refused_as_that_of_a_request() {
+    let site = builder().await.open().await;
+    let posts = site.cms.items().of::<Post>();
+    let many: Vec<i64> = (0..40_000).collect();
+    let filters = |count| (0..count).fold(Query::new(), |query, _| query.filter("id", gte(1)));
+    for (wrong, why) in [
+        (Query::new().filter("id", one_of([0_i64; 0])), "needs a value"),
+        (Query::new().filter("id", one_of(many)), "at most 500 values"),
+        (filters(51), "At most 50 filters"),
+        (Query::new().limit(0), "from 1 to 500"),
+        (Query::new().limit(501), "from 1 to 500"),
+        (Query::new().filter("titel", gte("x")), "has no column"),
+        (Query::new().sort(asc("titel")), "has no column"),
+        (Query::new().filter("stars", gte("many")), "filter[stars]"),
+    ] {
+        let error = posts.list(&wrong).await.unwrap_err();
+        let told = error.detail();
+        assert!(error.code() == Code::BadQuery && told.contains(why), "{why}: {told}");
+    }
+    posts.list(&filters(50)).await.unwrap();
+}
+
+#[tokio::test]
+async fn a_type_that_does_not_fit_is_refused_with_all_that_is_wrong() {
+    let with = builder().await.with(|site| site.content::<Wrong>().content::<Nowhere>());
+    let refused = with.try_open().await.err().expect("refused");
+    assert_eq!(refused.code(), Code::ValidationFailed);
+    let told = refused.detail();
+    for why in [
+        "posts.titel does not exist",
+        "posts.stars is a column of kind Integer",
+        "posts.price may be null",
+        "posts.secret is a password",
+        "there is no content table \"pots\"",
+    ] {
+        assert!(told.contains(why), "{why}: {told}");
+    }
+}
+
+#[tokio::test]
+async fn a_record_that_a_type_cannot_hold_is_an_error_with_its_table() {
+    let site = builder().await.open().await;
+    add(&site, [post("Hello", 1)]).await;
+    let error = site.cms.items().of::<Wrong>().list(&Query::new()).await.unwrap_err();
+    assert_eq!(error.code(), Code::BadQuery, "columns that are not there are not asked for");
+    let json: Json = serde_json::from_str(
+        &site.cms.items().first("posts", &Query::new()).await.unwrap().unwrap(),
+    )
+    .unwrap();
+    assert_eq!(json["title"], "Hello");
+}
