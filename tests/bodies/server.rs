@@ -90,8 +90,26 @@ impl Server {
         serde_json::from_str(&reply).expect("JSON")
     }
 
-    /// Status and body; 0 when the connection broke.
+    /// Status and body; 0 when the connection broke. Waits while the limiter refuses it, as it does
+    /// after the load of another route.
     pub fn send(
+        &self,
+        verb: &str,
+        target: &str,
+        head: &[(&str, &str)],
+        body: &[u8],
+    ) -> (u16, String) {
+        for _ in 0..90 {
+            let (status, reply) = self.send_once(verb, target, head, body);
+            if status != 429 {
+                return (status, reply);
+            }
+            std::thread::sleep(Duration::from_secs(1));
+        }
+        panic!("{verb} {target}: refused by the limiter for 90 s");
+    }
+
+    fn send_once(
         &self,
         verb: &str,
         target: &str,

@@ -30,8 +30,12 @@ const WRITERS: usize = 2;
 /// Bodies that are sent at the same time, and their size.
 const BODIES: usize = 24;
 const BODY: usize = 900 << 10;
-/// What a process may take beyond what it had when it was ready.
-const ROOM_KIB: u64 = 18 << 10;
+/// What a process may take beyond what it had when it was ready: enough for the first requests, too
+/// little for all that come at the same time.
+const ROOM_KIB: u64 = 40 << 10;
+/// The allocator asks for memory when it needs it. It would otherwise have much at the start, and
+/// no limit would make it short.
+const ON_DEMAND: (&str, &str) = ("MIMALLOC_ARENA_EAGER_COMMIT", "0");
 /// Attempts of one lane that may be under way when a process dies.
 const IN_FLIGHT: usize = 4;
 
@@ -122,7 +126,8 @@ pub async fn run(run: Arc<Run>) -> Vec<Finding> {
 
 fn serve(lab: &Lab, address: SocketAddr) -> Served {
     let command = command(&lab.database, &["serve", "--listen", &address.to_string()]);
-    Served::start_command(command, "error", &OPEN)
+    let variables: Vec<_> = OPEN.iter().copied().chain([ON_DEMAND]).collect();
+    Served::start_command(command, "error", &variables)
 }
 
 /// Sends bodies that are as large as they may be and no JSON, until it is done.

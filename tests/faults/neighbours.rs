@@ -8,7 +8,7 @@ use std::{
 };
 
 use crate::{
-    lab::{EVENT, ITEM, Lab, Run},
+    lab::{EVENT, Lab, Run},
     record::LANE,
     report::Finding,
     support::receiver::Answer,
@@ -19,6 +19,8 @@ const DEAD: usize = HEALTHY + 1;
 const SLOW: usize = HEALTHY + 2;
 /// Between two events, each of which goes to all receivers.
 const PACE: Duration = Duration::from_millis(400);
+/// What all receivers listen to.
+const REGISTERED: &str = "user.registered";
 /// Below this, twice as much means nothing.
 const FLOOR_MS: i64 = 50;
 
@@ -68,9 +70,9 @@ async fn measured(run: &Run, faults: bool) -> Measured {
         _ => Answer::Status(200),
     })
     .await;
-    lab.subscribe(HEALTHY, &[ITEM]).await;
-    lab.subscribe(1, &[ITEM, EVENT]).await;
-    lab.subscribe(1, &[ITEM]).await;
+    lab.subscribe(HEALTHY, &[REGISTERED]).await;
+    lab.subscribe(1, &[REGISTERED, EVENT]).await;
+    lab.subscribe(1, &[REGISTERED]).await;
     if faults {
         for _ in 0..10 {
             lab.emit(EVENT, run.scaled(1000, 100)).await;
@@ -79,14 +81,14 @@ async fn measured(run: &Run, faults: bool) -> Measured {
     let served = lab.serve(&[], &[]);
     // Connections are open and statements prepared, in both runs.
     for _ in 0..5 {
-        lab.emit(ITEM, 1).await;
+        lab.emit(REGISTERED, 1).await;
         tokio::time::sleep(PACE).await;
     }
     let warm: BTreeSet<i64> = lab.record.per_job().into_keys().collect();
     let mut next = tokio::time::interval(PACE);
     for _ in 0..events {
         next.tick().await;
-        lab.emit(ITEM, 1).await;
+        lab.emit(REGISTERED, 1).await;
     }
     let healthy = || lab.record.arrivals().into_iter().filter(|arrival| arrival.lane <= HEALTHY);
     let (expected, began) = ((events + 5) * HEALTHY, Instant::now());
