@@ -32,8 +32,8 @@ impl Items {
     /// # async fn take(cms: cms_core::Cms) -> cms_core::Result<()> {
     /// let mut change = cms.change(cms_core::Actor::Operator).await?;
     /// let left = "update stock set amount = amount - $1 where sku = $2 and amount >= $1";
-    /// let taken = cms.items().sql(&mut change, left).touches(["stock"]).bind(2).bind("bell").run();
-    /// if taken.await? == 0 {
+    /// let taken = cms.items().sql(&mut change, left).touches(["stock"]).bind(2).bind("bell");
+    /// if taken.run().await? == 0 {
     ///     return Err(cms_core::Error::new(cms_core::Code::Conflict, "Too few bells are left."));
     /// }
     /// change.commit().await
