@@ -289,6 +289,15 @@ impl Change {
         self.noted(done)
     }
 
+    /// Reads why a statement failed: SQLite takes reads after it, and only there is it called.
+    pub(crate) async fn all_after_failure<T: FromRow>(
+        &mut self,
+        sql: impl Into<Sql>,
+        args: Vec<Value>,
+    ) -> Result<Vec<T>> {
+        self.tx.all(sql, args).await
+    }
+
     pub(crate) async fn optional<T: FromRow>(
         &mut self,
         sql: impl Into<Sql>,

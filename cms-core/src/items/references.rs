@@ -32,7 +32,8 @@ async fn broken(
     let Some(keys) = table.dialect.foreign_keys().filter(|_| error.is_broken_reference()) else {
         return Ok(Vec::new());
     };
-    let keys: Vec<(String, String, String)> = change.all(keys, args![&table.source]).await?;
+    let keys: Vec<(String, String, String)> =
+        change.all_after_failure(keys, args![&table.source]).await?;
     let mut broken = Vec::new();
     for (column, target, key) in keys {
         let written = values.iter().position(|(written, _)| written.name == column);
@@ -46,8 +47,9 @@ async fn broken(
         let sql =
             format!("select count(*) from {} where {} = {input}", quote(&target), quote(&key));
         let document = write::document(values.clone());
-        let (found,): (i64,) = change.one(AssertSqlSafe(sql), vec![document]).await?;
-        if found == 0 {
+        let found: Vec<(i64,)> =
+            change.all_after_failure(AssertSqlSafe(sql), vec![document]).await?;
+        if found.iter().all(|(count,)| *count == 0) {
             broken.push(column);
         }
     }
