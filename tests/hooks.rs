@@ -96,6 +96,11 @@ async fn values_are_made_checked_and_refused_before_they_are_written() {
     let made = site.admin(ORDER).json(order).expect(201).await.data();
     // No value was sent for a required column: the hook made it.
     assert_eq!((made["total"].as_f64(), left(&site).await), (Some(19.8), 8));
+    // Forms and CSV send numbers as text.
+    for amount in [json!("0"), json!("-5"), json!(" 0 ")] {
+        let order = json!({"sku": "bell", "amount": amount});
+        site.admin(ORDER).json(order).refused(422, "validation_failed").await;
+    }
     let refused = site.admin(ORDER).json(json!({"sku": "bell", "amount": 0}));
     let refused = refused.refused(422, "validation_failed").await;
     assert_eq!(refused.json()["errors"][0]["field"], "amount", "{refused:?}");
@@ -122,6 +127,60 @@ async fn values_are_made_checked_and_refused_before_they_are_written() {
     assert_eq!(left(&site).await, 10);
     let trail = site.admin("GET /api/backend/audit?table=orders").expect(200).await.data();
     assert_eq!(trail.as_array().map(Vec::len), Some(4), "with its table: {trail}");
+}
+
+async fn sorted(mut write: Write<'_>) -> Result<()> {
+    if let Some(tags) = write.value("tags").as_array().cloned() {
+        let mut tags: Vec<_> = tags.iter().filter_map(Json::as_str).collect();
+        tags.sort_unstable();
+        write.set("tags", json!(tags));
+    }
+    Ok(())
+}
+
+/// Each post notes what was done, through its own change.
+async fn noted(write: Write<'_>) -> Result<()> {
+    let note = record(json!({"text": format!("{:?} {}", write.kind(), write.id().unwrap_or("-"))}));
+    write.items.create(write.change, "notes", &note).await.map(drop)
+}
+
+async fn signed(mut write: Write<'_>) -> Result<()> {
+    let text = write.value("text").as_str().unwrap_or_default().to_owned();
+    write.set("text", format!("{text}, signed"));
+    Ok(())
+}
+
+struct Blog;
+
+impl Plugin for Blog {
+    fn manifest(&self) -> Manifest {
+        let tables = json!([
+            {"name": "posts", "columns": [{"name": "tags", "type": "json"}]},
+            {"name": "notes", "columns": [{"name": "text", "type": "text", "required": true}]},
+        ]);
+        serde_json::from_value(json!({"id": "blog", "tables": tables})).unwrap()
+    }
+
+    fn handlers(&self) -> Handlers {
+        let handlers = Handlers::default().before("posts", "sorted", sorted);
+        handlers.before("posts", "noted", noted).before("notes", "signed", signed)
+    }
+}
+
+#[tokio::test]
+async fn a_hook_writes_more_records_and_a_checklist_passes_it_too() {
+    let site = Site::builder().await.program(Blog).open().await;
+    let posts = "POST /api/backend/item?table=posts";
+    let made = site.admin(posts).json(json!({"tags": ["b", "a"]})).expect(201).await.data();
+    assert_eq!(made["tags"], json!(["a", "b"]));
+    let more = json!({"table": "posts", "column": "tags", "id": 1, "add": ["0"]});
+    let values = site.admin("POST /api/backend/actions/checklist").json(more).expect(200).await;
+    assert_eq!(values.data(), json!(["0", "a", "b"]));
+    site.admin("DELETE /api/backend/item?table=posts&id=1").expect(204).await;
+    let notes = site.admin("GET /api/backend/item?table=notes&sort=id").expect(200).await.data();
+    let notes: Vec<_> =
+        notes.as_array().unwrap().iter().map(|note| note["text"].as_str().unwrap()).collect();
+    assert_eq!(notes, ["Create -, signed", "Update 1, signed", "Delete 1, signed"]);
 }
 
 fn record(value: Json) -> Map<String, Json> {

@@ -61,10 +61,13 @@ async fn what_it_may_not_do_is_refused_before_the_database_sees_it() {
         ("commit", "begins with one of"),
         ("  drop table stock", "begins with one of"),
         ("pragma user_version", "begins with one of"),
-        ("update stock set amount = 0; commit", "one statement at a time"),
+        ("update stock set amount = 0; commit", "bind texts"),
+        ("select 1 /* ' */, (select key_hash from cms_api_keys) /* ' */", "bind texts"),
+        ("with x as (select 1) replace into stock select 1", "name the tables"),
+        ("insert or rollback into stock (sku) values ($1)", "on conflict"),
         ("select key_hash from cms_api_keys", "belong to the service"),
         ("select 1 from \"CMS_users\"", "belong to the service"),
-        ("update settings set value = 'x'", "through their rooms"),
+        ("update settings set value = $1", "through their rooms"),
         ("update stock set amount = 0", "name the tables"),
         ("with x as (select 1) delete from stock", "name the tables"),
     ] {
@@ -77,9 +80,6 @@ async fn what_it_may_not_do_is_refused_before_the_database_sees_it() {
     }
     let error = items.sql(&mut change, TAKE).touches(["stok"]).run().await.unwrap_err();
     assert_eq!(error.code(), Code::UnknownTable);
-    let text = "select 'cms_; delete'";
-    let refused = items.sql(&mut change, text).rows::<(String,)>().await.unwrap_err();
-    assert!(format!("{refused:?}").contains("bind texts"), "{refused:?}");
     // None of them reached the database: the change is alive.
     items.create(&mut change, "stock", &bell()).await.unwrap();
     change.commit().await.unwrap();

@@ -22,6 +22,7 @@ cms_core::content! {
         day: Option<String>,
         tags: Option<Vec<String>>,
         parent: Option<i64>,
+        r#type: Option<String>,
     }
 }
 
@@ -50,6 +51,7 @@ async fn builder() -> SiteBuilder {
         {"name": "day", "type": "date"},
         {"name": "tags", "type": "json"},
         {"name": "parent", "type": "integer", "references": "posts"},
+        {"name": "type", "type": "text"},
         {"name": "secret", "type": "password"},
     ]);
     let manifest = json!({"id": "blog", "tables": [{"name": "posts", "columns": columns}]});
@@ -66,6 +68,7 @@ fn post(title: &str, stars: i64) -> Post {
         day: Some("2026-11-27".to_owned()),
         tags: Some(vec!["a".to_owned(), "ü".to_owned()]),
         parent: None,
+        r#type: Some("essay".to_owned()),
     }
 }
 
@@ -137,6 +140,9 @@ async fn queries_say_what_requests_say() {
     assert_eq!((list.total, titles(&next).await[0].as_str()), (Some(44), "Post 1027"));
     let some = Query::new().filter("title", one_of(["Post 7", "Post 9"])).filter("stars", lt(1));
     assert_eq!(titles(&some).await, ["Post 7"]);
+    let wanted = Query { offset: 1, ..Query::new().sort(desc("id")).expand("parent") };
+    let rest: Vec<Post> = posts.stream(wanted).try_collect().await.unwrap();
+    assert_eq!((rest.len(), rest[0].id), (1199, 1199));
     let all: Vec<Post> = posts.stream(Query::new().sort(desc("id"))).try_collect().await.unwrap();
     assert_eq!((all.len(), all[0].id, all[1199].id), (1200, 1200, 1));
 }

@@ -35,8 +35,8 @@ impl Items {
     /// Adds a record.
     ///
     /// # Errors
-    /// `validation_failed`, `database_error`, `conflict`. Then nothing is written and the change
-    /// cannot be committed.
+    /// `validation_failed`, `database_error`, `conflict`, and those of hooks. Then nothing is
+    /// written. After a refusal of the database or of a hook the change cannot be committed.
     pub async fn create(
         &self,
         change: &mut Change,

@@ -3,9 +3,8 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value as Json};
-use sqlx::AssertSqlSafe;
 
-use super::{IfMatch, Items, parsed, select::Statement, write};
+use super::{IfMatch, Items, parsed};
 use crate::{Change, Code, Error, Result, content::core, db::dialect::Kind};
 
 /// A change of a checklist: either all values, or values to add and to remove.
@@ -69,23 +68,17 @@ impl Items {
             Json::String(id) => id.clone(),
             other => other.to_string(),
         };
-        let (key, before) = self.present(change, &table, &id, None).await?;
+        // Locked, so that the values are added to what is there.
+        let (_, before) = self.present(change, &table, &id, None).await?;
         if_match.check(self.0.base.cursors(), &table, &before)?;
-        let old = parsed(&before)?;
-        let values = request.applied(old.get(&request.column).unwrap_or(&Json::Null))?;
-        let body = Map::from_iter([(request.column.clone(), Json::Array(values.clone()))]);
-        let written = write::values(&table, self.0.base.vault(), &body, false)?;
-        let Statement { sql, args } = write::update(&table, &key, written);
-        change
-            .all::<(String,)>(AssertSqlSafe(sql), args)
-            .await
-            .map_err(|e| write::refused(&table, e, &[]))?;
-        let mut new = old.clone();
-        new[&request.column] = Json::Array(values.clone());
-        let changed = write::changed(&old, &new);
-        self.record(change, &table, "updated", &key, &new, &[&request.column], Some(changed))
-            .await?;
-        Ok(values)
+        let values = request.applied(&parsed(&before)?[&request.column])?;
+        let body = Map::from_iter([(request.column.clone(), Json::Array(values))]);
+        let checked = IfMatch::Any;
+        let written = self.set(change, &request.table, &id, None, &checked, &body).await?;
+        match parsed(&written.json)?[&request.column].take() {
+            Json::Array(values) => Ok(values),
+            _ => Ok(Vec::new()),
+        }
     }
 }
 

@@ -1,5 +1,4 @@
-//! Hooks: code of plugins that runs in the change of every write of a record, whichever door it
-//! came through.
+//! Hooks: code of plugins that runs in the change of each create, update and delete of a record.
 
 use std::{any::Any, collections::BTreeMap, fmt, future::Future, sync::Arc, time::Duration};
 
@@ -7,7 +6,11 @@ use futures_util::{FutureExt as _, future::BoxFuture};
 use serde_json::{Map, Value as Json};
 
 use super::Items;
-use crate::{Change, Code, Error, Result, db};
+use crate::{
+    Change, Code, Error, Result,
+    content::{Table, check},
+    db::{self, Kind},
+};
 
 /// A hook holds a transaction, and on SQLite the one writer of the site.
 const LONGEST: Duration = Duration::from_secs(3);
@@ -29,10 +32,12 @@ pub enum WriteKind {
 /// use cms_core::{Result, items::{Write, WriteKind}};
 ///
 /// async fn price(mut write: Write<'_>) -> Result<()> {
-///     if write.kind() != WriteKind::Delete && write.value("price").as_f64() < Some(0.0) {
+///     if write.value("price").as_f64().is_some_and(|price| price < 0.0) {
 ///         return Err(write.refuse("price", "must not be negative"));
 ///     }
-///     write.set("priced_at", cms_core::rfc3339(write.change.now()));
+///     if write.kind() != WriteKind::Delete {
+///         write.set("priced_at", cms_core::rfc3339(write.change.now()));
+///     }
 ///     Ok(())
 /// }
 /// let handlers = cms_core::plugins::Handlers::default().before("products", "price", price);
@@ -74,8 +79,9 @@ impl Write<'_> {
         self.old
     }
 
-    /// The columns that are written, as they were sent: they are checked after the hooks. Of a
-    /// deletion it is empty.
+    /// The columns that are written, before they are checked. Numbers and booleans that were sent
+    /// as text are as records show them; what cannot be one is as it was sent. Of a deletion it is
+    /// empty.
     #[must_use]
     pub fn new_values(&self) -> &Map<String, Json> {
         self.new
@@ -88,7 +94,9 @@ impl Write<'_> {
         value.unwrap_or(&Json::Null)
     }
 
-    /// Writes another value. It is checked as if the caller had sent it; a deletion ignores it.
+    /// Writes another value, of the record itself: it is checked for its column as if it had been
+    /// sent. A deletion ignores it. In tables of the service it may also be a column that no caller
+    /// may write.
     pub fn set(&mut self, column: &str, value: impl Into<Json>) {
         self.new.insert(column.to_owned(), value.into());
     }
@@ -169,6 +177,28 @@ impl Hook {
     }
 }
 
+/// Most digits that a JSON number carries without loss (IEEE 754 binary64).
+const EXACT: usize = 15;
+
+/// Numbers and booleans may be sent as text: a hook sees them as records show them.
+fn spell(table: &Table, values: &mut Map<String, Json>) {
+    for column in &table.columns {
+        let Some(sent) = values.get_mut(&column.name) else { continue };
+        let Ok(checked) = check::value(column, table.dialect, sent) else { continue };
+        match (column.kind, sent.as_str()) {
+            (Kind::Integer | Kind::Boolean | Kind::Double, _) => *sent = checked,
+            (Kind::Decimal, Some(text))
+                if text.matches(|c: char| c.is_ascii_digit()).count() <= EXACT =>
+            {
+                if let Ok(number) = text.trim().parse::<f64>() {
+                    *sent = number.into();
+                }
+            }
+            _ => {}
+        }
+    }
+}
+
 fn said(panic: &(dyn Any + Send)) -> &str {
     let text = panic.downcast_ref::<String>().map(String::as_str);
     text.or_else(|| panic.downcast_ref::<&str>().copied()).unwrap_or("no text")
@@ -198,17 +228,20 @@ impl Items {
         self.0.hooks.load().contains_key(table)
     }
 
-    /// Runs the table's hooks, one after the other. After an error the change cannot be committed:
+    /// Runs the table's hooks, one after the other, on values spelled as records show them.
+    /// After an error the change cannot be committed:
     /// a hook may have written.
     pub(super) async fn run_hooks(
         &self,
         change: &mut Change,
-        (kind, table): (WriteKind, &str),
+        (kind, of): (WriteKind, &Table),
         id: Option<&str>,
         old: Option<&Map<String, Json>>,
         new: &mut Map<String, Json>,
     ) -> Result<()> {
+        let table = of.name.as_str();
         let hooks = self.0.hooks.load().get(table).cloned().unwrap_or_default();
+        spell(of, new);
         for hook in hooks {
             let write = Write { change: &mut *change, items: self, kind, table, id, old, new };
             let done = match write.change.begin_hook(&hook.name) {

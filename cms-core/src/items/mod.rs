@@ -267,7 +267,7 @@ impl Items {
             body.to_mut().insert("language_short".to_owned(), first.into());
         }
         if self.has_hooks(&table.name) {
-            let write = (WriteKind::Create, table.name.as_str());
+            let write = (WriteKind::Create, &*table);
             self.run_hooks(change, write, None, None, body.to_mut()).await?;
         }
         let values = write::values(&table, self.0.base.vault(), &body, true)?;
@@ -321,7 +321,7 @@ impl Items {
         if_match.check(self.0.base.cursors(), &table, &before)?;
         if has_hooks {
             let (mut body, old, id) = (body.clone(), members(&before)?, key.spelled(&table));
-            let write = (WriteKind::Update, table.name.as_str());
+            let write = (WriteKind::Update, &*table);
             self.run_hooks(change, write, Some(&id), Some(&old), &mut body).await?;
             values = write::values(&table, vault, &body, false)?;
         }
@@ -359,7 +359,7 @@ impl Items {
         if_match.check(self.0.base.cursors(), &table, &before)?;
         if self.has_hooks(&table.name) {
             let (old, id) = (members(&before)?, key.spelled(&table));
-            let write = (WriteKind::Delete, table.name.as_str());
+            let write = (WriteKind::Delete, &*table);
             self.run_hooks(change, write, Some(&id), Some(&old), &mut Map::new()).await?;
         }
         let Statement { sql, args } = write::delete(&table, &key);

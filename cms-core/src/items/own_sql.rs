@@ -7,8 +7,8 @@ use crate::{
     db::{FromRow, Value},
 };
 
-/// Words that a statement of the program cannot begin with: they would end the transaction or
-/// change the schema, which the service has read.
+/// Words that a statement of the program may begin with. Others would end the transaction or change
+/// the schema, which the service has read.
 const ALLOWED: [&str; 5] = ["select", "insert", "update", "delete", "with"];
 
 /// A statement of the embedding program under a change. Made by [`Items::sql`].
@@ -24,6 +24,7 @@ pub struct OwnSql<'c> {
 impl Items {
     /// A statement of your own on content tables, under `change`: it sees what the change wrote,
     /// and is kept or undone with it. One text serves both engines, with values as `$1`, `$2`...
+    /// Texts are bound, and comments are left out, so that each word of a statement is judged.
     ///
     /// No rules of columns, hooks or events apply to what it writes; raise an event yourself with
     /// [`Change::emit`]. Tables of the service itself are read only through their rooms.
@@ -95,25 +96,12 @@ impl OwnSql<'_> {
     }
 
     fn check(&self) -> Result<()> {
-        let words = words(self.text);
         let refused = |why: &str| Err(Error::internal(format!("{why}: {}", self.text)));
-        if !words.first().is_some_and(|first| ALLOWED.contains(&first.as_str())) {
-            return refused(
-                "a statement of your own begins with one of select, insert, update, \
-                            delete, with",
-            );
-        }
-        if self.text.contains(';') {
-            return refused("one statement at a time, without ';'; bind texts that hold one");
-        }
-        if words.iter().any(|word| word.starts_with("cms_")) {
-            return refused("tables whose names begin with cms_ belong to the service");
-        }
-        let writes = ["insert", "update", "delete"];
-        // `for update` locks rows and changes none.
-        let locks = words.windows(2).any(|pair| pair == ["for", "update"]);
-        let writes = words.iter().filter(|word| writes.contains(&word.as_str())).count();
-        if writes > usize::from(locks) && self.touched.is_empty() {
+        let words = match judged(self.text) {
+            Ok(words) => words,
+            Err(why) => return refused(why),
+        };
+        if writes(&words) && self.touched.is_empty() {
             return refused("name the tables that it changes with `touches`");
         }
         for name in &self.touched {
@@ -129,12 +117,46 @@ impl OwnSql<'_> {
     }
 }
 
-/// The words outside of texts, in lower case.
-fn words(sql: &str) -> Vec<String> {
-    let outside = sql.split('\'').step_by(2).collect::<Vec<_>>().join(" ");
-    let is_of_word = |c: char| c.is_alphanumeric() || c == '_';
-    let words = outside.split(|c| !is_of_word(c)).filter(|word| !word.is_empty());
-    words.map(str::to_lowercase).collect()
+/// The words of a statement that may run, in lower case, or why it may not.
+fn judged(sql: &str) -> Result<Vec<String>, &'static str> {
+    let sql = sql.to_lowercase();
+    if sql.contains(['\'', ';']) || ["--", "/*", "u&"].iter().any(|part| sql.contains(part)) {
+        return Err("one statement, without texts, comments and ';': bind texts");
+    }
+    // `$1` is a value, `$$` and `$tag$` would begin a text.
+    if sql.split('$').skip(1).any(|rest| !rest.starts_with(|c: char| c.is_ascii_digit())) {
+        return Err("'$' begins a value such as $1");
+    }
+    let words = sql.split(|c: char| !c.is_alphanumeric() && c != '_');
+    let words: Vec<_> = words.filter(|word| !word.is_empty()).map(str::to_owned).collect();
+    if !words.first().is_some_and(|first| ALLOWED.contains(&first.as_str())) {
+        return Err(
+            "a statement of your own begins with one of select, insert, update, delete, with",
+        );
+    }
+    if words.iter().any(|word| word.starts_with("cms_")) {
+        return Err("tables whose names begin with cms_ belong to the service");
+    }
+    for pair in words.windows(2) {
+        match [pair[0].as_str(), &pair[1]] {
+            // `or rollback` would undo the changes of others.
+            ["insert" | "update", "or"] => return Err("write `on conflict` in place of `or`"),
+            ["insert" | "replace" | "merge", "into"] => {}
+            [_, "into"] => return Err("`select into` makes a table: declare it in a plugin"),
+            _ => {}
+        }
+    }
+    Ok(words)
+}
+
+/// Whether any part of a statement writes. `for update` and `for no key update` only lock.
+fn writes(words: &[String]) -> bool {
+    let before = |at: usize| at.checked_sub(1).map_or("", |at| words[at].as_str());
+    words.iter().enumerate().any(|(at, word)| match word.as_str() {
+        "into" | "delete" => true,
+        "update" => !matches!(before(at), "for" | "key"),
+        _ => false,
+    })
 }
 
 fn explained(error: Error) -> Error {
@@ -153,9 +175,42 @@ fn explained(error: Error) -> Error {
 
 #[cfg(test)]
 mod tests {
+    use super::{judged, writes};
+
     #[test]
-    fn words_are_read_outside_of_texts() {
-        let sql = "UPDATE \"stock\" set a = 'it''s cms_x; delete' where n=$1";
-        assert_eq!(super::words(sql), ["update", "stock", "set", "a", "where", "n", "1"]);
+    fn every_word_is_judged() {
+        for (sql, is_write) in [
+            ("select replace(a, $1, $2) from stock where \"left\" > $3", false),
+            ("select a from stock for update", false),
+            ("select a from stock for no key update", false),
+            ("UPDATE stock set n = n - $1", true),
+            ("with x as (select 1) delete from stock", true),
+            ("with x as (select 1) replace into stock select 1", true),
+            ("insert into stock (n) values ($1) on conflict (n) do update set n = $1", true),
+            ("merge into stock using x on a = b when matched then delete", true),
+        ] {
+            assert_eq!(judged(sql).map(|words| writes(&words)), Ok(is_write), "{sql}");
+        }
+        for sql in [
+            "select 1 /* ' */, (select key_hash from cms_api_keys) /* ' */",
+            "select 1 as \"'\", key_hash from cms_api_keys where $1 = \"'\"",
+            "select key_hash from cms_api_keys",
+            "select key_hash from [CMS_api_keys]",
+            "select key_hash from main.\"cms_api_keys\"",
+            "select 1 from U&\"\\0063ms_users\"",
+            "select $$'$$, 1",
+            "select $a$ x $a$",
+            "select 1 -- don't",
+            "select 'text'",
+            "select 1; commit",
+            "select a into b from stock",
+            "insert or rollback into stock (n) values ($1)",
+            "update or rollback stock set n = $1",
+            "vacuum",
+            "explain select 1",
+            "",
+        ] {
+            assert!(judged(sql).is_err(), "{sql}");
+        }
     }
 }

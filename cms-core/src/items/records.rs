@@ -1,6 +1,6 @@
 //! Records of one content table as values of a Rust type.
 
-use std::{marker::PhantomData, sync::Arc};
+use std::marker::PhantomData;
 
 use futures_util::{Stream, StreamExt as _, TryStreamExt as _, stream};
 use serde::{Serialize, de::DeserializeOwned};
@@ -32,6 +32,17 @@ pub struct ContentField {
     pub kinds: &'static [Kind],
     /// Whether it can be null.
     pub is_optional: bool,
+}
+
+impl ContentField {
+    /// The column of a field: `r#type` is the column `type`.
+    #[must_use]
+    pub const fn column(field: &'static str) -> &'static str {
+        match field.as_bytes() {
+            [b'r', b'#', ..] => field.split_at(2).1,
+            _ => field,
+        }
+    }
 }
 
 /// A Rust type of a column. Implement it for your own types: what counts is how serde writes them.
@@ -84,8 +95,9 @@ impl FieldType for Json {
 }
 
 /// Declares a struct whose values are records of a content table. Its fields have the names of the
-/// columns; a column that may be null is an `Option`. Columns that the struct leaves out are
-/// neither read nor written.
+/// columns, `r#type` that of `type`; serde's `rename` is not seen. A column that may be null is an
+/// `Option`. Columns that the struct leaves out are neither read nor written. The key of the table
+/// is one whole number.
 ///
 /// ```
 /// use serde::{Deserialize, Serialize};
@@ -118,7 +130,7 @@ macro_rules! content {
             const TABLE: &'static str = $table;
             const FIELDS: &'static [$crate::items::ContentField] = &[
                 $($crate::items::ContentField {
-                    name: stringify!($field),
+                    name: $crate::items::ContentField::column(stringify!($field)),
                     kinds: <$type as $crate::items::FieldType>::KINDS,
                     is_optional: <$type as $crate::items::FieldType>::IS_OPTIONAL,
                 }),*
@@ -240,8 +252,8 @@ impl<T: Content> Records<T> {
         typed(self.items.list_in(change, T::TABLE, &fields::<T>(query.clone())).await?)
     }
 
-    /// All matching records, read 500 at a time. Each page is a state of its own: records that
-    /// change meanwhile may be seen as before or after.
+    /// All matching records, whatever the query's `limit`, read 500 at a time. Each page is a state
+    /// of its own: records that change meanwhile may be seen as before or after.
     pub fn stream(&self, query: Query) -> impl Stream<Item = Result<T>> + Send + 'static {
         let (items, query) = (self.items.clone(), fields::<T>(query.limit(MAX_LIMIT)));
         let pages = stream::try_unfold(Some(query), move |query| {
@@ -249,22 +261,22 @@ impl<T: Content> Records<T> {
             async move {
                 let Some(query) = query else { return Ok::<_, Error>(None) };
                 let page = typed::<T>(items.list(T::TABLE, &query).await?)?;
-                let next = page.next.map(|next| query.after(next));
+                let next = page.next.map(|next| Query { offset: 0, ..query.after(next) });
                 Ok(Some((page.records, next)))
             }
         });
         pages.map_ok(|records| stream::iter(records).map(Ok)).try_flatten()
     }
 
-    /// Adds a record and returns it as stored. The database numbers it, whatever its `id`; of a
-    /// field that is null the column's default counts.
+    /// Adds a record and returns it as stored. The database numbers it, whatever its `id`; columns
+    /// that it computes are not sent, and for a field that is null the column's default counts.
     ///
     /// # Errors
     /// As [`Items::create`].
     pub async fn create(&self, change: &mut Change, record: &T) -> Result<T> {
         let table = self.items.table(T::TABLE)?;
         let mut body = members(record)?;
-        body.retain(|name, value| !value.is_null() && !is_numbered(&table, name));
+        body.retain(|name, value| !value.is_null() && !is_made(&table, name));
         read(&self.items.create(change, T::TABLE, &body).await?.json)
     }
 
@@ -287,8 +299,10 @@ impl<T: Content> Records<T> {
         edit(&mut record);
         let mut body = members(&record)?;
         body.retain(|name, value| before.get(name) != Some(value));
-        let nothing = IfMatch::Any;
-        let written = self.items.update(change, T::TABLE, &id, None, &nothing, &body).await?;
+        if body.is_empty() {
+            return Ok(record);
+        }
+        let written = self.items.update(change, T::TABLE, &id, None, &IfMatch::Any, &body).await?;
         read(&written.json)
     }
 
@@ -301,15 +315,17 @@ impl<T: Content> Records<T> {
     }
 }
 
-/// Only the type's columns are read.
+/// Only the type's columns are read, and references stay numbers.
 fn fields<T: Content>(query: Query) -> Query {
-    Query { fields: T::FIELDS.iter().map(|field| field.name.to_owned()).collect(), ..query }
+    let fields = T::FIELDS.iter().map(|field| field.name.to_owned()).collect();
+    Query { fields, expand: Vec::new(), ..query }
 }
 
-fn is_numbered(table: &Arc<Table>, column: &str) -> bool {
-    table
-        .key_columns()
-        .any(|key| key.name == column && key.kind == Kind::Integer && key.has_default)
+/// Whether the database makes the column's values.
+fn is_made(table: &Table, column: &str) -> bool {
+    let is_numbered = |key: &Column| key.kind == Kind::Integer && key.has_default;
+    table.columns.iter().any(|one| one.name == column && one.generated)
+        || table.key_columns().any(|key| key.name == column && is_numbered(key))
 }
 
 fn members<T: Content>(record: &T) -> Result<Map<String, Json>> {

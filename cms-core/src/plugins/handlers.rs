@@ -129,12 +129,12 @@ impl Handlers {
         self
     }
 
-    /// Adds a hook: `run` stands before every write of `table`, whichever door it came through, in
+    /// Adds a hook: `run` stands before each create, update and delete of a record of `table`, in
     /// the same transaction. It may change the values, which are then checked, write more records,
     /// or refuse with an error; nothing is written then. Hooks of one table run in the order in
     /// which their plugins load, those of one plugin in the order in which they are added. A hook
-    /// that panics or takes longer than 3 s refuses the write. `name` stands in errors and in the
-    /// log.
+    /// that panics or waits longer than 3 s refuses the write; none may block its thread. `name`
+    /// stands in the log.
     #[must_use]
     pub fn before(mut self, table: &str, name: &str, run: impl BeforeWrite) -> Self {
         self.hooks.push(Hook::new(table, name, run));

@@ -55,13 +55,14 @@ impl Change {
             let (told, (kind, actor, name)) = (Json::from(told).to_string(), self.actor.columns());
             let audit = args![&told, kind, actor, name, action, table, &columns, self.now];
             if self.silent {
-                self.tx.run(many.audit, audit).await?;
+                self.run(many.audit, audit).await?;
                 continue;
             }
-            self.tx.run(many.events, args![&told, event, self.now]).await?;
-            self.tx.run(many.audit, audit).await?;
+            self.run(many.events, args![&told, event, self.now]).await?;
+            self.run(many.audit, audit).await?;
             let jobs = args![&told, self.now, event, family(event)];
-            self.queued |= self.tx.run(many.jobs, jobs).await? > 0;
+            let queued = self.run(many.jobs, jobs).await?;
+            self.queued |= queued > 0;
         }
         Ok(())
     }
