@@ -30,6 +30,15 @@ use crate::{
 const IN_USE: Lock = Lock::new(3);
 /// Taken by changes of keys on behalf of a key.
 const CHANGES: Lock = Lock::new(7);
+/// Refuses a grace beyond [`MAX_GRACE_S`].
+pub(crate) fn check_grace(grace_s: i64) -> Result<()> {
+    if (0..=MAX_GRACE_S).contains(&grace_s) {
+        return Ok(());
+    }
+    let message = format!("seconds from 0 to {MAX_GRACE_S} (7 days)");
+    Err(Error::invalid_field("grace_s", "range", message))
+}
+
 /// Longest grace of a rotation: seven days, in seconds.
 pub const MAX_GRACE_S: i64 = 7 * 24 * 3600;
 
@@ -271,13 +280,7 @@ impl Keys {
         id: i64,
         grace_s: i64,
     ) -> Result<(ApiKey, PlainKey)> {
-        if !(0..=MAX_GRACE_S).contains(&grace_s) {
-            return Err(Error::invalid_field(
-                "grace_s",
-                "range",
-                format!("seconds from 0 to {MAX_GRACE_S} (7 days)"),
-            ));
-        }
+        check_grace(grace_s)?;
         let mut key = self.changeable(change, held, id).await?;
         let value = PlainKey::new(&self.0.base.settings().key_prefix, self.0.base.random())?;
         key.prefix = value.prefix();

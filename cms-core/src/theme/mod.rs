@@ -15,7 +15,7 @@ use crate::{
     access::{Access, Endpoints, Right},
     base::Base,
     db::args,
-    keys::{ApiKey, Keys, NewApiKey, PlainKey},
+    keys::{ApiKey, Keys, NewApiKey, PlainKey, check_grace},
 };
 
 pub use safelist::{Safelist, VARIABLES as SAFELIST_VARIABLES};
@@ -113,6 +113,7 @@ impl Theme {
         held: &[Right],
         grace_s: i64,
     ) -> Result<(ApiKey, PlainKey)> {
+        check_grace(grace_s)?;
         let keys = &self.0.keys;
         // Two first rotations would create two keys.
         keys.take_turn(change).await?;
