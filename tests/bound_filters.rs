@@ -10,8 +10,8 @@ use crate::{
 
 /// Of a list these choose nothing.
 const PLAIN: [&str; 3] = ["id", "limit", "cursor"];
-/// Their filters count for one record too, every visitor reads them, or `id` is itself a filter.
-const OTHERS: [&str; 3] = ["/api/backend/item", "/api/pages", "/api/backend/audit"];
+/// Their filters count for one record too.
+const ITEMS: &str = "/api/backend/item/";
 
 /// A value that the parameter takes.
 fn value(schema: &Json) -> String {
@@ -34,11 +34,13 @@ async fn lists(site: &Site) -> Vec<(String, String, String)> {
         Some(at) => document.pointer(at.trim_start_matches('#')).unwrap().clone(),
         None => one["schema"].clone(),
     };
-    let mut found = Vec::new();
+    // The other name of one thing, which the document leaves out.
+    let users = ["/api/backend/users", "username", "sent"].map(str::to_owned);
+    let mut found = vec![users.into()];
     for (path, methods) in document["paths"].as_object().unwrap() {
         let Some(parameters) = methods["get"]["parameters"].as_array() else { continue };
-        let by_id = |one: &Json| one["name"] == "id" && one["required"] == false;
-        if OTHERS.contains(&path.as_str()) || !parameters.iter().any(by_id) {
+        let shows_one = document["paths"][format!("{path}/{{id}}")]["get"].is_object();
+        if !shows_one || path.starts_with(ITEMS) {
             continue;
         }
         for one in parameters.iter().filter(|one| one["in"] == "query") {

@@ -7,7 +7,7 @@ use crate::{
         api, audit, auth, cache, completions, config, context, db, doctor, events, exit_codes,
         forms, funnels, groups, inbox, init, items, keys, limits, login, mail, media, migrate,
         origins, pages, plugins, process_webhooks, queue, serve, status, tables, tasks, theme,
-        update, users, webhooks, widgets,
+        types, update, users, webhooks, widgets,
     },
     flags::Flags,
 };
@@ -99,6 +99,9 @@ pub(crate) enum Command {
     /// What the build of a theme reads: variables, class names to keep
     #[command(subcommand)]
     Theme(theme::ThemeCommand),
+    /// The API as types for programs that call it
+    #[command(subcommand)]
+    Types(types::TypesCommand),
     /// Uploaded files: pictures, sound, film, documents
     #[command(subcommand)]
     Media(media::MediaCommand),

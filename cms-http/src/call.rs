@@ -110,8 +110,8 @@ pub(crate) struct Call<'a> {
     pub(crate) operations: &'a [Described],
     /// The operations that plugins declare.
     pub(crate) declared: &'a [Described],
-    /// What another request would demand.
-    pub(crate) demand_of: fn(&Canonical) -> Demand,
+    /// What another request would demand; it is given its first spelling.
+    pub(crate) demand_of: &'a (dyn Fn(&mut Canonical) -> Result<Demand> + Sync),
     pub(crate) repetition: Option<idempotency::Ticket>,
     /// What its body takes, for work that outlives the call.
     pub(crate) memory: Memory,

@@ -9,6 +9,9 @@ use cms_core::{
 
 use crate::{caller::Caller, request::Canonical};
 
+/// Every caller reads what it may call.
+pub(crate) const TELLS_RIGHTS: &str = "/api/openapi.json";
+
 /// What the body of a request names.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Named {
@@ -56,6 +59,11 @@ impl Demand {
         judge(&KeyCall { method, path, query: &query, body_table })
     }
 
+    /// Whether it only tells what the caller may call: no key needs a right for that.
+    pub(crate) fn tells_rights(&self) -> bool {
+        self.route.is_some_and(|(path, _)| path == TELLS_RIGHTS)
+    }
+
     /// Rights come before existence: only who may call learns whether something is there.
     pub(crate) fn judge(&self, cms: &Cms, request: &Canonical, caller: &Caller) -> Result<()> {
         let (method, at) =
@@ -64,6 +72,9 @@ impl Demand {
         match caller {
             Caller::Anonymous | Caller::Operator => Ok(()),
             Caller::Key(key) => {
+                if self.tells_rights() {
+                    return Ok(());
+                }
                 let allows = |call: &KeyCall| key.rights.iter().any(|right| right.allows(call));
                 if self.as_key_call(request, allows) {
                     return Ok(());

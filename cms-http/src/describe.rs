@@ -12,6 +12,8 @@ use crate::{
 pub(crate) struct Described {
     pub(crate) path: &'static str,
     pub(crate) action: Option<&'static str>,
+    /// Other spellings, as what follows the path and the action.
+    pub(crate) tails: &'static [&'static str],
     pub(crate) method: &'static str,
     pub(crate) access: Access,
     /// The module of its types and its handler.

@@ -36,7 +36,7 @@ impl Lasting {
             cms: call.cms.clone(),
             caller: call.caller().clone(),
             demand: call.demand.clone(),
-            request: Canonical { method, path, query, headers: HeaderMap::new() },
+            request: Canonical { method, path, as_sent: None, query, headers: HeaderMap::new() },
         }
     }
 

@@ -12,6 +12,8 @@ use percent_encoding::percent_decode_str;
 pub(crate) struct Canonical {
     pub(crate) method: Method,
     pub(crate) path: String,
+    /// The decoded path, where dashes of it are underscores in `path`.
+    pub(crate) as_sent: Option<String>,
     pub(crate) query: Vec<(String, String)>,
     pub(crate) headers: HeaderMap,
 }
@@ -28,9 +30,10 @@ impl Canonical {
             path(uri.path()).and_then(|path| Ok((path, query(uri.query().unwrap_or_default())?)));
         let (address, unreadable) = match read {
             Ok(address) => (address, None),
-            Err(reason) => ((uri.path().to_owned(), Vec::new()), Some(reason)),
+            Err(reason) => (((uri.path().to_owned(), None), Vec::new()), Some(reason)),
         };
-        (Self { method, path: address.0, query: address.1, headers }, unreadable)
+        let ((path, as_sent), query) = address;
+        (Self { method, path, as_sent, query, headers }, unreadable)
     }
 
     /// Whether everybody may call, whatever credential is shown. `access`: that of the route.
@@ -67,12 +70,15 @@ pub(crate) fn moment(text: &str) -> Result<cms_core::Millis> {
         .ok_or_else(|| bad("since is a date-time such as 2026-11-21T09:30:00Z."))
 }
 
-/// The path, decoded. What could be read in two ways is refused.
-fn path(raw: &str) -> Result<String> {
+/// The path, decoded, and as it was sent where that differs. What could be read in two ways is
+/// refused.
+fn path(raw: &str) -> Result<(String, Option<String>)> {
     let decoded = decode(raw, false).filter(|decoded| is_plain(decoded, raw)).ok_or_else(|| {
         bad("The path has another spelling: no %2F, no empty or dot segments, no slash at the end.")
     })?;
-    Ok(spelled(decoded))
+    let path = spelled(decoded.clone());
+    let as_sent = (path != decoded).then_some(decoded);
+    Ok((path, as_sent))
 }
 
 fn is_plain(decoded: &str, raw: &str) -> bool {
@@ -159,7 +165,7 @@ mod tests {
             ("/api/%4", None),
             ("*", None),
         ] {
-            assert_eq!(path(raw).ok().as_deref(), expected, "{raw}");
+            assert_eq!(path(raw).ok().map(|found| found.0).as_deref(), expected, "{raw}");
         }
     }
 

@@ -1,5 +1,6 @@
 //! Every endpoint, one line each: address, access, then method, types, handler and status of a
-//! success for each operation. Types lie in `wire/<resource>.rs`, handlers in
+//! success for each operation. `+ "/{id}"` is another spelling of `?id=`; the last one is that of
+//! one thing in the OpenAPI document. Types lie in `wire/<resource>.rs`, handlers in
 //! `handlers/<resource>.rs`. The list is longer than other files because it is read as a whole:
 //! what is not in it is not served.
 
@@ -28,6 +29,8 @@ pub(crate) type Handler = for<'a> fn(&'a Call<'a>, Content) -> BoxFuture<'a, Res
 pub(crate) struct Route {
     pub(crate) path: &'static str,
     pub(crate) action: Option<&'static str>,
+    /// Other spellings, as what follows the path and the action: `/{id}` says `?id=`.
+    tails: &'static [&'static str],
     pub(crate) access: Access,
     /// The tables its replies are made from; none: they are not cached.
     pub(crate) tables: &'static [&'static str],
@@ -95,12 +98,13 @@ macro_rules! maybe {
 }
 
 macro_rules! routes {
-    ($($path:literal $(? action = $action:literal)? $access:ident $(($area:literal))?
-       $([$($table:literal),+])? $resource:ident
+    ($($path:literal $(? action = $action:literal)? $(+ $tail:literal)*
+       $access:ident $(($area:literal))? $([$($table:literal),+])? $resource:ident
        { $($method:ident $op:ident $handler:ident $status:tt $(as $type:tt)?),+ };)*) => {
         pub(super) static ROUTES: &[Route] = &[$(Route {
             path: $path,
             action: maybe!([$($action)?]),
+            tails: &[$($tail),*],
             access: Access::$access $(($area))?,
             tables: &[$($($table),+)?],
             records: None,
@@ -149,7 +153,7 @@ routes! {
     "/media/{folder}/{file}" Open media { GET Serve serve 200 as File };
     "/sitemap.xml" Open ["pages"] pages { GET Sitemap sitemap 200 as "application/xml" };
     "/api/openapi.json" Public openapi { GET Read read 200 };
-    "/api/pages" Public ["pages"] pages { GET Read read 200 };
+    "/api/pages" + "/one" Public ["pages"] pages { GET Read read 200 };
     "/api/pages/draft" Public pages { GET Draft draft 200 };
     "/api/menu" Public ["menu_items"] pages { GET Menu menu 200 };
     "/api/settings" Public ["settings"] pages { GET Settings settings 200 };
@@ -160,7 +164,7 @@ routes! {
     "/api/formfunnel/abandon" Public formfunnel { POST Abandon abandon 204 };
     "/api/formfunnel/resume" Public formfunnel { POST Resume resume 200 };
     "/api/formfunnel/upload" Public formfunnel { POST Upload upload 201 };
-    "/api/backend/forms/submissions" Area("forms_forms") forms {
+    "/api/backend/forms/submissions" + "/{id}" Area("forms_forms") forms {
         GET Read read 200, DELETE Delete delete 204
     };
     "/api/backend/forms/submissions/export" Area("forms_forms") forms {
@@ -178,7 +182,7 @@ routes! {
     "/api/backend/formfunnel" ? action = "list" Area("formfunnel_funnels") funnels {
         GET List list 200
     };
-    "/api/backend/formfunnel" ? action = "get" Area("formfunnel_funnels") funnels {
+    "/api/backend/formfunnel" ? action = "get" + "/{id}" Area("formfunnel_funnels") funnels {
         GET Get get 200
     };
     "/api/backend/formfunnel" ? action = "field_types" Area("formfunnel_funnels") funnels {
@@ -214,7 +218,7 @@ routes! {
     "/api/backend/formfunnel" ? action = "submissions" Area("formfunnel_inbox") inbox {
         GET Submissions submissions 200
     };
-    "/api/backend/formfunnel" ? action = "submission_get" Area("formfunnel_inbox") inbox {
+    "/api/backend/formfunnel" ? action = "submission_get" + "/{id}" Area("formfunnel_inbox") inbox {
         GET Submission submission 200
     };
     "/api/backend/formfunnel" ? action = "submission_update" Area("formfunnel_inbox") inbox {
@@ -232,7 +236,7 @@ routes! {
     "/api/backend/formfunnel" ? action = "erase" Area("formfunnel_inbox") inbox {
         POST Erase erase 200
     };
-    "/api/backend/formfunnel" ? action = "views" Area("formfunnel_inbox") inbox {
+    "/api/backend/formfunnel" ? action = "views" + "/{id}" Area("formfunnel_inbox") inbox {
         GET Views views 200, POST SaveView save_view 200, DELETE DeleteView delete_view 204
     };
     "/api/backend/formfunnel" ? action = "assignable_users" Area("formfunnel_inbox") inbox {
@@ -247,13 +251,13 @@ routes! {
     "/api/backend/formfunnel" ? action = "file" Area("formfunnel_inbox") inbox {
         GET StoredFile file 200 as File
     };
-    "/api/backend/item" Table item {
+    "/api/backend/item" + "/{table}" + "/{table}/{id}" Table item {
         GET Read read 200, POST Create create 201, PATCH Update update 200, DELETE Delete delete 204
     };
-    "/api/backend/tables" User tables { GET Read read 200 };
+    "/api/backend/tables" + "/{name}" User tables { GET Read read 200 };
     "/api/backend/theme" Area("settings_settings") theme { GET Read read 200 };
     "/api/backend/theme/key" Area("keys_keys") theme { POST RotateKey rotate_key 200 };
-    "/api/backend/plugins" Buttons plugins { GET Read read 200 };
+    "/api/backend/plugins" + "/{id}" Buttons plugins { GET Read read 200 };
     "/api/backend/plugins/buttons" Buttons plugins { GET Buttons buttons 200 };
     "/api/backend/plugins/content" Buttons plugins { GET Content content 200 };
     "/api/backend/plugins/diff" Admin plugin_changes { GET Diff diff 200 };
@@ -262,25 +266,25 @@ routes! {
     "/api/backend/plugins/release" Admin plugin_changes { POST Release release 200 };
     "/api/backend/actions/checklist" Checklist checklist { POST Apply apply 200 };
     "/api/backend/actions/script" Button script { POST Run run 200 as Any };
-    "/api/backend/keys" Area("keys_keys") keys {
+    "/api/backend/keys" + "/{id}" Area("keys_keys") keys {
         GET Read read 200, POST Create create 201, PATCH Update update 200, DELETE Delete delete 204
     };
     "/api/backend/keys/rotate" Area("keys_keys") keys { POST Rotate rotate 200 };
     "/api/backend/keys/endpoints" Area("keys_keys") keys { GET Endpoints endpoints 200 };
-    "/api/backend/keys/check" Area("keys_keys") keys { GET Check check 200 };
-    "/api/backend/keys/denied" Area("keys_keys") keys { GET LastDenied last_denied 200 };
-    "/api/backend/origins" Admin origins {
+    "/api/backend/keys/check" + "/{id}" Area("keys_keys") keys { GET Check check 200 };
+    "/api/backend/keys/denied" + "/{id}" Area("keys_keys") keys { GET LastDenied last_denied 200 };
+    "/api/backend/origins" + "/{id}" Admin origins {
         GET Read read 200, POST Create create 201, PATCH Update update 200, DELETE Delete delete 204
     };
     "/api/backend/status" Admin health { GET Status status 200 };
     "/api/backend/tasks" Admin tasks { GET Read read 200 };
-    "/api/backend/tasks/history" Admin tasks { GET History history 200 };
+    "/api/backend/tasks/history" + "/{id}" Admin tasks { GET History history 200 };
     "/api/backend/tasks/run" Admin tasks { POST Start start 200 };
     "/api/backend/mail/providers" Admin mail { GET Providers providers 200 };
-    "/api/backend/mail/log" Admin mail { GET Log log 200 };
+    "/api/backend/mail/log" + "/{id}" Admin mail { GET Log log 200 };
     "/api/backend/mail/test" Admin mail { POST Test test 200 };
     "/api/backend/mail/retry" Admin mail { POST Retry retry 200 };
-    "/api/backend/pagebuilder" Area("pages_pages") pagebuilder {
+    "/api/backend/pagebuilder" + "/{id}" Area("pages_pages") pagebuilder {
         GET Read read 200, POST Add add 201, PATCH Set set 200, DELETE Remove remove 204
     };
     "/api/backend/pagebuilder" ? action = "move" Area("pages_pages") pagebuilder {
@@ -304,7 +308,7 @@ routes! {
     "/api/backend/pagebuilder" ? action = "schedule" Area("pages_pages") pagebuilder {
         GET Plans plans 200, POST SetSchedule schedule 200
     };
-    "/api/backend/pagebuilder" ? action = "link" Area("pages_pages") pagebuilder {
+    "/api/backend/pagebuilder" ? action = "link" + "/{id}" Area("pages_pages") pagebuilder {
         GET Links links 200, POST MakeLink link 200, DELETE Unlink unlink 204
     };
     "/api/backend/pagebuilder" ? action = "revisions" Area("pages_pages") pagebuilder {
@@ -316,12 +320,14 @@ routes! {
     "/api/backend/pagebuilder" ? action = "diff" Area("pages_pages") pagebuilder {
         GET Diff diff 200
     };
-    "/api/backend/media" Area("media_media") media {
+    "/api/backend/media" + "/{id}" Area("media_media") media {
         GET Read read 200, POST Upload upload 201, PATCH Update update 200, DELETE Delete delete 204
     };
-    "/api/backend/media/uses" Area("media_media") media { GET Uses uses 200 };
+    "/api/backend/media/uses" + "/{id}" Area("media_media") media { GET Uses uses 200 };
     "/api/backend/media/check" Area("media_media") media { POST Check check 200 };
-    "/api/backend/pagebuilder/widgets" Area("pages_pages") widgets { GET Read read 200 };
+    "/api/backend/pagebuilder/widgets" + "/{widget}" Area("pages_pages") widgets {
+        GET Read read 200
+    };
     "/api/backend/pagebuilder/icon" Area("pages_pages") widgets { GET ShowIcon icon 200 as Any };
     "/api/backend/pagebuilder/components" Area("pages_pages") widgets {
         GET ShowComponents components 200
@@ -331,24 +337,24 @@ routes! {
         GET Read read 200, PATCH Update update 200, DELETE Clear clear 204
     };
     "/api/backend/limits" Admin limits { GET Read read 200, DELETE Reset reset 204 };
-    "/api/backend/users" Admin users {
+    "/api/backend/users" + "/{id}" Admin users {
         GET Read read 200, POST Create create 201, PATCH Update update 200, DELETE Delete delete 204
     };
-    "/api/backend/users/sessions" Admin users {
+    "/api/backend/users/sessions" + "/{id}" Admin users {
         GET Sessions sessions 200, DELETE Revoke revoke 204
     };
     "/api/backend/users/2fa-reset" Operator users {
         POST ResetSecondFactor reset_second_factor 204
     };
     "/api/backend/users/2fa-codes" Operator users { POST NewRecoveryCodes new_recovery_codes 200 };
-    "/api/backend/user_groups" Admin user_groups {
+    "/api/backend/user_groups" + "/{id}" Admin user_groups {
         GET Read read 200, POST Create create 201, PATCH Update update 200, DELETE Delete delete 204
     };
     "/api/backend/permissions" Admin permissions { GET List list 200 };
     "/api/backend/loginattempts" Admin auth {
         GET ListAttempts attempts 200, DELETE ClearAttempts clear_attempts 204
     };
-    "/api/backend/webhooks" Area("webhooks_subscriptions") webhooks {
+    "/api/backend/webhooks" + "/{id}" Area("webhooks_subscriptions") webhooks {
         GET Read read 200, POST Create create 201, PATCH Update update 200, DELETE Delete delete 204
     };
     "/api/backend/webhooks/rotate-secret" Area("webhooks_subscriptions") webhooks {
@@ -358,15 +364,17 @@ routes! {
         POST Activate activate 200
     };
     "/api/backend/webhooks/ping" Area("webhooks_subscriptions") webhooks { POST Ping ping 200 };
-    "/api/backend/webhooks/events" Area("webhooks_subscriptions") events { GET List list 200 };
+    "/api/backend/webhooks/events" + "/{name}" Area("webhooks_subscriptions") events {
+        GET List list 200
+    };
     "/api/backend/webhooks/explain" Read("webhooks_subscriptions") events {
         POST Explain explain 200
     };
     "/api/backend/webhooks/emit" Area("webhooks_subscriptions") events { POST Emit emit 201 };
-    "/api/backend/webhooks/messages" Area("webhooks_subscriptions") events {
+    "/api/backend/webhooks/messages" + "/{id}" Area("webhooks_subscriptions") events {
         GET Messages messages 200
     };
-    "/api/backend/webhooks/queue" Area("webhooks_subscriptions") webhooks {
+    "/api/backend/webhooks/queue" + "/{id}" Area("webhooks_subscriptions") webhooks {
         GET Queue queue 200, DELETE Purge purge 200
     };
     "/api/backend/webhooks/queue/stats" Area("webhooks_subscriptions") webhooks {
@@ -378,7 +386,7 @@ routes! {
     "/api/backend/webhooks/queue/cancel" Area("webhooks_subscriptions") webhooks {
         POST Cancel cancel 200
     };
-    "/api/backend/webhooks/deliveries" Area("webhooks_subscriptions") webhooks {
+    "/api/backend/webhooks/deliveries" + "/{id}" Area("webhooks_subscriptions") webhooks {
         GET Deliveries deliveries 200
     };
     "/api/backend/webhooks/redeliver" Area("webhooks_subscriptions") webhooks {
@@ -458,9 +466,10 @@ impl Route {
         self.methods.iter().find(|method| method.name == name)
     }
 
-    /// The value of `Allow`.
-    pub(crate) fn allow(&self) -> String {
-        let names = self.methods.iter().flat_map(|method| {
+    /// The value of `Allow`, where only some methods are `here`.
+    pub(crate) fn allow(&self, here: Option<&[&str]>) -> String {
+        let is_here = |method: &&Method| here.is_none_or(|here| here.contains(&method.name));
+        let names = self.methods.iter().filter(is_here).flat_map(|method| {
             if method.name == "GET" { vec!["GET", "HEAD"] } else { vec![method.name] }
         });
         names.collect::<Vec<_>>().join(", ")
@@ -503,6 +512,7 @@ fn operations_of(route: &'static Route) -> impl Iterator<Item = Described> {
     route.methods.iter().map(move |method| Described {
         path: route.path,
         action: route.action,
+        tails: route.tails,
         method: method.name,
         access: route.access,
         resource: route.resource,
@@ -515,6 +525,7 @@ fn operations_of(route: &'static Route) -> impl Iterator<Item = Described> {
 mod declared;
 #[cfg(test)]
 mod kinds;
+mod spellings;
 
 pub(crate) use declared::Declared;
 

@@ -38,6 +38,8 @@ mod origins;
 pub(crate) mod pagebuilder;
 /// What visitors read.
 mod pages;
+/// Paths for typed clients, beside `?action=` and `?id=`.
+mod paths;
 /// Permission keys that groups can hold.
 mod permissions;
 /// Plugins, their buttons and what these show.

@@ -46,9 +46,15 @@ async fn every_endpoint_is_described() {
             continue;
         }
         for method in &endpoint.methods {
-            let action = endpoint.action.map(|action| format!("#action={action}"));
-            let path = endpoint.path.clone() + &action.unwrap_or_default();
-            let operation = &document["paths"][&path][method.to_ascii_lowercase()];
+            let action = endpoint.action.map(|action| format!("/{action}"));
+            let path = match endpoint.path.as_str() {
+                "/api/backend/item" => "/api/backend/item/dishes".to_owned(),
+                path => path.to_owned() + &action.unwrap_or_default(),
+            };
+            let method = method.to_ascii_lowercase();
+            let paths = [path.clone(), path.clone() + "/{id}"];
+            let mut operations = paths.iter().map(|path| &document["paths"][path][&method]);
+            let operation = operations.find(|one| one.is_object()).unwrap_or(&Json::Null);
             let line = format!("{method} {path}");
             assert!(!operation["summary"].as_str().unwrap_or_default().is_empty(), "{line}");
             let responses = operation["responses"].as_object().expect(&line);
@@ -58,8 +64,11 @@ async fn every_endpoint_is_described() {
         }
     }
     // Two types of one name would get a number, or one would stand for both.
-    for name in document["components"]["schemas"].as_object().unwrap().keys() {
+    let names = document["components"]["schemas"].as_object().unwrap();
+    for name in names.keys() {
         assert!(!name.ends_with(|last: char| last.is_ascii_digit()), "{name}: the name is taken");
+        let short = name.trim_end_matches("Record");
+        assert!(short == name || !names.contains_key(short), "{name}: the name is taken");
     }
     assert!(document.pointer("/components/schemas/Problem/properties/title").is_some());
     for reference in references(&document) {
@@ -72,12 +81,12 @@ async fn every_endpoint_is_described() {
 async fn records_have_the_columns_of_their_table() {
     let site = site().await;
     let document = site.admin("GET /api/openapi.json").expect(200).await.json();
-    let dishes = &document["components"]["schemas"]["item.dishes"]["properties"];
+    let dishes = &document["components"]["schemas"]["Dishes"]["properties"];
     assert_eq!(dishes["price"]["type"], json!(["number", "null"]));
     assert!(dishes["title"].is_object() && dishes["id"].is_object());
     assert!(dishes["code"].is_null(), "passwords never come out");
     // What holds any JSON has no type.
-    let alt = &document["components"]["schemas"]["item.media"]["properties"]["alt"];
+    let alt = &document["components"]["schemas"]["Media"]["properties"]["alt"];
     assert!(alt.is_object() && alt.get("type").is_none(), "{alt}");
 }
 
@@ -86,7 +95,7 @@ async fn fields_of_forms_are_described_by_the_table_of_types() {
     let site = Site::open().await;
     let document = site.admin("GET /api/openapi.json").expect(200).await.json();
     let schemas = &document["components"]["schemas"];
-    let fields = &schemas["item.forms"]["properties"]["fields"];
+    let fields = &schemas["Forms"]["properties"]["fields"];
     assert_eq!(fields["items"]["$ref"], "#/components/schemas/FieldDeclaration");
     let types = schemas["FieldDeclaration"]["oneOf"].as_array().unwrap();
     let names: Vec<_> = types.iter().map(|one| &one["properties"]["type"]["const"]).collect();
@@ -138,7 +147,8 @@ async fn callers_see_what_they_may_call() {
         paths.keys().filter(|path| path.starts_with("/api/backend/")).cloned().collect()
     };
     let anonymous = site.ask("GET /api/openapi.json").expect(200).await;
-    assert!(!anonymous.text().contains("dishes"));
+    // It knows the records of a public endpoint, and no other door to them.
+    assert!(!anonymous.text().contains("/item/"));
     assert!(anonymous.json()["paths"]["/api/menu_card"]["get"].is_object());
     let login = ["/api/backend/auth/login", "/api/backend/auth/verify"];
     assert_eq!(paths(&anonymous.json()), login);
@@ -146,14 +156,15 @@ async fn callers_see_what_they_may_call() {
     let rights = ["GET /api/openapi.json", "GET /api/backend/item?table=settings"];
     let key = site.key(&rights).await;
     let known = site.ask("GET /api/openapi.json").key(&key).expect(200).await;
-    assert!(known.text().contains("item.settings") && !known.text().contains("dishes"));
-    let item = &known.json()["paths"]["/api/backend/item"];
+    assert!(known.text().contains("/item/settings") && !known.text().contains("/item/dishes"));
+    let item = &known.json()["paths"]["/api/backend/item/settings"];
     assert!(item["get"].is_object() && item["post"].is_null());
-    assert_eq!(paths(&known.json()), ["/api/backend/item"], "no key logs in");
+    let settings = ["/api/backend/item/settings", "/api/backend/item/settings/{id}"];
+    assert_eq!(paths(&known.json()), settings, "no key logs in");
 
     let editor = site.person("editor", json!(["menu_list_view", "keys_keys_view"])).await;
     let known = site.ask("GET /api/openapi.json").bearer(&editor.token).expect(200).await;
-    assert!(known.text().contains("item.dishes") && !known.text().contains("item.settings"));
+    assert!(known.text().contains("/item/dishes") && !known.text().contains("/item/settings"));
     let known = known.json();
     assert!(known["paths"]["/api/backend/keys"]["get"].is_object());
     assert!(known["paths"]["/api/backend/keys"]["post"].is_null());
@@ -194,12 +205,6 @@ async fn examples_of_creations_can_be_sent_as_they_are() {
         if operation["responses"]["201"].is_null() {
             continue;
         }
-        let table = operation["parameters"].as_array().expect(&line).iter();
-        let table = table.filter(|one| one["name"] == "table").map(|one| &one["schema"]);
-        let query =
-            table.map(|schema| format!("?table={}", schema["examples"][0].as_str().unwrap()));
-        // The fragment tells the operations of one path apart.
-        let line = line.replace('#', "?") + &query.collect::<String>();
         site.admin(&line).json(body["example"].clone()).expect(201).await;
         sent += 1;
     }
@@ -220,15 +225,19 @@ async fn replies_link_to_the_operations_on_their_rows() {
         links.clone()
     };
     let created = links("/~1api~1backend~1webhooks/post/responses/201/links");
-    assert_eq!(created["delete_backend_webhooks"]["parameters"]["id"], "$response.body#/data/id");
+    assert_eq!(
+        created["delete_backend_webhooks_id"]["parameters"]["id"],
+        "$response.body#/data/id"
+    );
     assert!(created.contains_key("post_backend_webhooks_ping"));
     // Ids below that path that are none of a subscription.
     assert!(!created.contains_key("post_backend_webhooks_queue_retry"), "{created:?}");
     let listed = links("/~1api~1backend~1webhooks~1queue/get/responses/200/links");
     let retry = &listed["post_backend_webhooks_queue_retry"]["parameters"];
     assert_eq!(retry["id"], "$response.body#/data/0/id");
-    let item = links("/~1api~1backend~1item/post/responses/201/links");
-    assert_eq!(item["patch_backend_item"]["parameters"]["table"], "$request.query.table");
+    let item = links("/~1api~1backend~1item~1dishes/post/responses/201/links");
+    let changed = &item["patch_backend_item_dishes_id"]["parameters"];
+    assert_eq!(changed["id"], "$response.body#/data/id");
 }
 
 /// What is read at an endpoint of a plugin takes the parameters of items, but for the table.
@@ -239,9 +248,12 @@ async fn endpoints_that_read_a_table_tell_their_filters() {
     for path in ["/api/menu_card", "/api/backend/menu/sales-report"] {
         let parameters = document["paths"][path]["get"]["parameters"].as_array().unwrap();
         let names: Vec<_> = parameters.iter().filter_map(|one| one["name"].as_str()).collect();
-        for name in ["id", "limit", "cursor", "sort", "fields", "filter[title]", "filter[price]"] {
+        for name in ["limit", "cursor", "sort", "filter[title][eq]", "filter[price][gte]"] {
             assert!(names.contains(&name), "{path}: {name} in {names:?}");
         }
-        assert!(!names.contains(&"table") && !names.contains(&"filter[code]"), "{names:?}");
+        assert!(!names.contains(&"table") && !names.contains(&"filter[code][eq]"), "{names:?}");
+        let one = &document["paths"][format!("{path}/{{id}}")]["get"];
+        let mut names = one["parameters"].as_array().unwrap().iter().map(|one| &one["name"]);
+        assert!(names.any(|name| name == "id"), "{one}");
     }
 }

@@ -22,7 +22,7 @@ ALLOWED = [
         "JSON Schema has no bound on the digits of a number",
     ),
     (
-        r"POST /api/backend/formfunnel", "validation_failed", r"the query names another",
+        r"POST /api/backend/formfunnel/", "validation_failed", r"the query names another",
         "the body must name the funnel that the query names",
     ),
     (
@@ -30,31 +30,35 @@ ALLOWED = [
         "id and funnel_id are two names of one funnel, so they must agree",
     ),
     (
-        r"POST /api/backend/formfunnel#action=(create|save|preview)", "validation_failed",
+        r"POST /api/backend/formfunnel/(create|save|preview)", "validation_failed",
         r"cannot be stored|cannot be shown", "a drawing is judged as a whole",
     ),
     (
-        r"POST /api/backend/formfunnel#action=email_routing_save", "validation_failed",
+        r"POST /api/backend/formfunnel/email_routing_save", "validation_failed",
         r"cannot be stored", "addresses, texts and conditions of mails have rules of their own",
     ),
     (
-        r"POST /api/backend/formfunnel#action=create", "validation_failed", r"funnel\.",
+        r"POST /api/backend/formfunnel/save", "validation_failed", r"id ",
+        "the query or the body names the funnel",
+    ),
+    (
+        r"POST /api/backend/formfunnel/create", "validation_failed", r"funnel\.",
         "languages, bases and addresses are those of the site, and a new funnel is a draft",
     ),
     (
-        r"POST /api/backend/formfunnel#action=explain", "validation_failed", r"condition|rule|group",
+        r"POST /api/backend/formfunnel/explain", "validation_failed", r"condition|rule|group",
         "with `validate` a condition is judged as a whole",
     ),
     (
-        r"GET /api/backend/formfunnel#action=submissions", "bad_query", r"",
+        r"GET /api/backend/formfunnel/submissions", "bad_query", r"",
         "columns, operators and values of filters are those of the inbox",
     ),
     (
-        r"GET /api/backend/formfunnel#action=analytics", "bad_query", r"",
+        r"GET /api/backend/formfunnel/analytics", "bad_query", r"",
         "days lie in order, 366 at most, in the funnel's time zone",
     ),
     (
-        r"POST /api/backend/formfunnel#action=(submission|views)", "validation_failed",
+        r"POST /api/backend/formfunnel/(submission|views)", "validation_failed",
         r"filter|query|value|expected|ids|assigned_to|inbox_status|name",
         "filters are those of the inbox, users those of the site, and a bulk change is judged whole",
     ),
@@ -67,7 +71,7 @@ ALLOWED = [
         "widgets have menus, nodes one parent and a place in it, pages a size, and times lie ahead",
     ),
     (
-        r"POST /api/backend/formfunnel#action=erase", "validation_failed", r"email",
+        r"POST /api/backend/formfunnel/erase", "validation_failed", r"email",
         "an address of mail is more than a text",
     ),
     (
@@ -79,13 +83,13 @@ ALLOWED = [
         "a list sent for one value repeats the parameter: the schema allows one",
     ),
     (
-        r"GET", "bad_query", r"chooses from the list",
-        "an id names one thing, so no filter goes with it",
+        r"GET /api/pages/one", "bad_query", r"Name the page",
+        "one of three parameters must be there",
     ),
     (r"GET|POST", "bad_query", r"cursor", "cursors are opaque: only `meta.next` gives one"),
     (
         r"\w+ /api/backend/item", "bad_query|database_error|validation_failed|unknown_table|bad_json",
-        r"", "columns, values and keys are those of the table that the query names",
+        r"", "a value, a key and a place in a list have rules beyond their type",
     ),
     (
         r"POST /api/backend/actions/checklist",
@@ -113,11 +117,11 @@ ALLOWED = [
         "a plugin alone selects no task",
     ),
     (
-        r"\w+ /api/backend/keys$", "validation_failed", r"rights",
+        r"\w+ /api/backend/keys(/\{id\})?$", "validation_failed", r"rights",
         "endpoints and methods of rights are those of the site",
     ),
     (
-        r"\w+ /api/backend/users$", "validation_failed", r"groups|password",
+        r"\w+ /api/backend/users(/\{id\})?$", "validation_failed", r"groups|password",
         "groups must exist, and a password must not contain the name",
     ),
     (r"GET /api/backend/keys/check", "bad_query", r"path", "paths have one spelling"),
@@ -126,11 +130,11 @@ ALLOWED = [
         "hosts and ports have rules beyond a regular expression",
     ),
     (
-        r"\w+ /api/backend/webhooks$", "validation_failed", r"url|custom_headers|events",
+        r"\w+ /api/backend/webhooks(/\{id\})?$", "validation_failed", r"url|custom_headers|events",
         "addresses are judged, header names reserved",
     ),
     (
-        r"\w+ /api/backend/webhooks(/emit|/explain)?$", "unknown_event", r"",
+        r"\w+ /api/backend/webhooks(/emit|/explain|/\{id\})?$", "unknown_event", r"",
         "events are those of the site",
     ),
     (r"POST /api/backend/webhooks/(emit|explain)", "validation_failed", r"",
@@ -146,7 +150,6 @@ ALLOWED = [
     (r"GET /api/backend/mail/log", "bad_query", r"to is one address", "an address is one"),
     (r"\w+ /api/backend/cache", ".*", r"200 bytes", "JSON Schema counts characters, not bytes"),
     (r"\w+ /api/backend/limits", "bad_query", r"owner", "the address of an owner must be one"),
-    (r"GET /api/backend/users", "bad_query", r"", "either id or username"),
     (r"GET /api/backend/audit", "bad_query", r"id names a row", "an id needs a table"),
 ]
 

@@ -20,9 +20,7 @@ for name in sys.argv[2:]:
     for entry in entries:
         url = urllib.parse.urlsplit(entry["request"]["url"])
         line = f'{entry["request"]["method"]} {url.path}'
-        # A path with actions has one operation for each of them.
-        action = urllib.parse.parse_qs(url.query).get("action", [""])[0]
-        own = {line, f"{line}#action={action}"} & statuses.keys()
+        own = {line} & statuses.keys()
         for operation in own or [name for name, path in filled if path.fullmatch(line)]:
             statuses[operation][entry["response"]["status"]] += 1
 

@@ -37,6 +37,7 @@ pub(crate) mod tasks;
 pub(crate) mod theme;
 #[cfg(feature = "tui")]
 pub(crate) mod tui;
+pub(crate) mod types;
 pub(crate) mod update;
 pub(crate) mod users;
 pub(crate) mod version;

@@ -237,6 +237,7 @@ pub(crate) const ORDINARY: &[Call] = &[
     ("plugins diff", &[], ""),
     ("plugins apply", &["notes"], ""),
     ("plugins release", &["notes", "--yes"], ""),
+    ("types typescript", &[], ""),
     ("plugins remove", &["notes", "--yes"], ""),
 ];
 

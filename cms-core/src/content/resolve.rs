@@ -44,6 +44,10 @@ pub(crate) async fn resolve(
         let mut column = column(db, own, found, wanted).map_err(|why| {
             load_error(format!("{plugin}: {}.{}: {why}.", declared.name, found.name))
         })?;
+        // Filled in for a record of several languages.
+        column.has_default |= own
+            && declared.multilanguage
+            && ["base_id", "language_short"].contains(&found.name.as_str());
         if own {
             column.length = column.length.or_else(|| index::text_limit(declared, &found.name));
         }
@@ -107,8 +111,7 @@ fn column(
             .and_then(|c| c.field_type.clone())
             .unwrap_or_else(|| field_type(kind).to_owned()),
         required: found.not_null,
-        has_default: found.has_default
-            || (own && ["base_id", "language_short"].contains(&found.name.as_str())),
+        has_default: found.has_default,
         generated: found.generated,
         references: wanted.and_then(|c| c.references.clone()),
         length: found.length,

@@ -6,10 +6,10 @@ use super::Column;
 use crate::db::dialect::Kind;
 
 impl Column {
-    /// The schema of its values in a record. Columns of adopted tables may hold what their type
-    /// does not promise.
+    /// The schema of its values, without those of its enum. Columns of adopted tables may hold what
+    /// their type does not promise.
     #[must_use]
-    pub fn schema(&self, adopted: bool) -> Value {
+    pub fn schema(&self, adopted: bool, nullable: bool) -> Value {
         let kind = match self.kind {
             Kind::Integer => "integer",
             Kind::Decimal | Kind::Double => "number",
@@ -20,7 +20,8 @@ impl Column {
         if adopted {
             return json!({"description": format!("{}, as a rule {kind}", self.field_type)});
         }
-        let mut schema = json!({"type": [kind, "null"], "description": self.field_type});
+        let kinds = if nullable { json!([kind, "null"]) } else { json!(kind) };
+        let mut schema = json!({"type": kinds, "description": self.field_type});
         match self.kind {
             Kind::Date => schema["format"] = "date".into(),
             Kind::DateTime => schema["format"] = "date-time".into(),

@@ -90,6 +90,12 @@ impl Column {
     pub fn readable(&self) -> bool {
         self.kind != Kind::Password
     }
+
+    /// Whether stored rows may hold null, even if new rows may not.
+    #[must_use]
+    pub fn may_hold_null(&self) -> bool {
+        self.nullable
+    }
 }
 
 impl Table {
@@ -107,10 +113,28 @@ impl Table {
         )
     }
 
+    /// Whether the column is a part of the primary key.
+    #[must_use]
+    pub fn is_key(&self, column: &Column) -> bool {
+        self.key_columns().any(|key| key.name == column.name)
+    }
+
     /// Whether rows can be written.
     #[must_use]
     pub fn writable(&self) -> bool {
         !self.key.is_empty()
+    }
+
+    /// Whether items make and remove its records; else another endpoint does.
+    #[must_use]
+    pub fn makes_records(&self) -> bool {
+        self.writable() && super::core::by_hand(&self.name, None::<[&String; 0]>).is_ok()
+    }
+
+    /// Whether items write the column.
+    #[must_use]
+    pub fn writes(&self, column: &Column) -> bool {
+        !column.generated && super::core::by_hand(&self.name, Some([&column.name])).is_ok()
     }
 
     /// Whether this column says which record a row is: a part of its key, or the record that it is

@@ -1,6 +1,6 @@
 //! A query of a table, read from query parameters.
 
-use crate::{Code, DEFAULT_LIMIT, Error, MAX_LIMIT, Result};
+use crate::{Code, DEFAULT_LIMIT, Error, MAX_LIMIT, Result, db::Kind};
 
 /// Most filters of one request, and most values of one `in` list.
 const MAX_FILTERS: usize = 50;
@@ -75,6 +75,23 @@ macro_rules! ops {
         pub enum Op { $($(#[$doc])* $name),* }
         impl Op {
             const ALL: &[(&str, Op)] = &[$(($text, Op::$name)),*];
+
+            /// Each with the word that a filter names it by.
+            pub fn all() -> impl Iterator<Item = (&'static str, Op)> {
+                Self::ALL.iter().copied()
+            }
+
+            /// Whether columns of this kind are compared so.
+            #[must_use]
+            pub fn compares(self, kind: Kind) -> bool {
+                match self {
+                    Op::Null => true,
+                    Op::Contains | Op::StartsWith | Op::EndsWith => {
+                        matches!(kind, Kind::Text | Kind::Json)
+                    }
+                    _ => kind != Kind::Binary,
+                }
+            }
         }
     };
 }

@@ -260,7 +260,7 @@ impl<'a> Conditions<'a> {
         }
         let part = match filter.op {
             Op::Contains | Op::StartsWith | Op::EndsWith => {
-                if !matches!(column.kind, Kind::Text | Kind::Json) || first.contains('\0') {
+                if !filter.op.compares(column.kind) || first.contains('\0') {
                     return Err(bad(format!(
                         "{} is not text: compare it with eq, gt, lt or in.",
                         column.name

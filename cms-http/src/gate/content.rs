@@ -75,7 +75,7 @@ fn types(visit: &Visit) -> Option<&'static Types> {
     if method != Method::POST && method != Method::PATCH {
         return None;
     }
-    Some(&visit.route?.method(method.as_str())?.types)
+    Some(&visit.method()?.types)
 }
 
 /// The body, where one is expected. Actions without arguments may leave it out.

@@ -42,6 +42,7 @@ use crate::{
     kept::Kept,
     replies::Lookup,
     reply::Reply,
+    request::Canonical,
     routes,
     wire::Content,
 };
@@ -113,14 +114,16 @@ where
 
     let (route, operation) = visit.operation()?;
     let Some(operation) = operation else {
-        let allow = route.allow();
-        let detail = format!("{} takes {allow}.", route.path);
+        let allow = route.allow(visit.here);
+        let place = if visit.here.is_some() { "This path" } else { route.path };
+        let detail = format!("{place} takes {allow}.");
         found.allow = Some(allow);
         return Err(Error::new(Code::MethodNotAllowed, detail));
     };
     let ticket = idempotency::ticket(cms, &visit.request, caller.repeats_as(), sent.bytes())?;
     let Sent { raw, content, source, memory } = sent;
     drop(raw);
+    let demand_of = |other: &mut Canonical| rights::demand_of(&visit.declared, other);
     let call = Call {
         cms,
         metrics: &kept.metrics,
@@ -137,7 +140,7 @@ where
         path_parameters: route.parameters(&visit.request.path),
         operations: routes::described(),
         declared: &visit.declared.operations,
-        demand_of: rights::demand_of,
+        demand_of: &demand_of,
         repetition: ticket,
         memory,
         endpoint: route.endpoint,

@@ -7,7 +7,7 @@ use crate::{
     caller::Caller,
     demand::{Demand, Named},
     request::Canonical,
-    routes::Route,
+    routes::{Declared, Route},
 };
 
 /// Whether the caller could act on some table: else there is no reason to read the body.
@@ -20,8 +20,9 @@ pub(super) fn may_act(visit: &Visit, caller: &Caller) -> bool {
 }
 
 /// What a request demands that comes over the network.
-pub(super) fn demand_of(request: &Canonical) -> Demand {
-    demand(visit::route_of(request), request)
+pub(super) fn demand_of(declared: &Declared, request: &mut Canonical) -> Result<Demand> {
+    declared.respell(request)?;
+    Ok(demand(visit::route_of(request), request))
 }
 
 fn demand(route: Option<&'static Route>, request: &Canonical) -> Demand {

@@ -31,6 +31,8 @@ pub(crate) struct Visit {
     pub(crate) request: Canonical,
     /// Why the address cannot be read. Such a request is counted like any other.
     unreadable: Option<Error>,
+    /// The methods that its path answers, if it is not the route's first spelling.
+    pub(super) here: Option<&'static [&'static str]>,
     pub(super) route: Option<&'static Route>,
     pub(super) way: Way,
     pub(super) client: Client,
@@ -63,7 +65,14 @@ impl Visit {
             sender::warn_of_strangers(&kept.told_of_strangers);
         }
         let client = sender::client(cms, &kept.proxy_header, peer, &headers);
-        let (request, unreadable) = Canonical::read(method, &uri, headers);
+        let (mut request, mut unreadable) = Canonical::read(method, &uri, headers);
+        let mut here = None;
+        if unreadable.is_none() {
+            match declared.respell(&mut request) {
+                Ok(methods) => here = methods,
+                Err(error) => unreadable = Some(error),
+            }
+        }
         let route = if operator { find(&request) } else { route_of(&request) };
         let route = route.or_else(|| declared.find(&request.path));
         let open = request.is_open(route.map(|route| route.access));
@@ -77,6 +86,7 @@ impl Visit {
             uri,
             request,
             unreadable,
+            here,
             route,
             way,
             client,
@@ -142,7 +152,17 @@ impl Visit {
         let route = self
             .route
             .ok_or_else(|| Error::new(Code::NotFound, "There is nothing at this address."))?;
-        Ok((route, route.method(self.request.method.as_str())))
+        Ok((route, self.method()))
+    }
+
+    /// What answers the request's method at its path.
+    pub(super) fn method(&self) -> Option<&'static Operation> {
+        let method = match self.request.method.as_str() {
+            "HEAD" => "GET",
+            method => method,
+        };
+        let is_here = self.here.is_none_or(|here| here.contains(&method));
+        self.route?.method(method).filter(|_| is_here)
     }
 }
 

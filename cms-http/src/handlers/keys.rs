@@ -104,8 +104,8 @@ pub(crate) async fn check(call: &Call<'_>, asked: PossibleCall) -> Result<Data<A
     })?;
     let method = Method::from_bytes(asked.method.to_ascii_uppercase().as_bytes());
     let method = method.map_err(|_| bad("method is a method such as GET."))?;
-    let seen = Canonical::new(method, &uri, HeaderMap::new())?;
-    let (keys, demand) = (call.cms.keys(), (call.demand_of)(&seen));
+    let mut seen = Canonical::new(method, &uri, HeaderMap::new())?;
+    let (keys, demand) = (call.cms.keys(), (call.demand_of)(&mut seen)?);
     let key = keys.get(asked.id).await?;
     let access = demand.route.map(|(_, access)| access);
     let refused = match access {
@@ -113,6 +113,8 @@ pub(crate) async fn check(call: &Call<'_>, asked: PossibleCall) -> Result<Data<A
         Some(access) if access.refuses_keys() => Some(Code::ApiKeyForbidden),
         _ => demand.as_key_call(&seen, |judged| keys.check(&key, judged)),
     };
+    let forgiven = demand.tells_rights().then_some(Code::ApiKeyForbidden);
+    let refused = refused.filter(|code| Some(*code) != forgiven);
     let reason = refused.map_or("allowed", |code| code.as_str()).to_owned();
     Ok(Data { data: Answer { allowed: refused.is_none(), reason } })
 }

@@ -13,7 +13,7 @@ use crate::{
     wire::{
         Data, OneOrPage, Record, Text,
         envelope::Meta,
-        pages::{DraftLink, Wanted, WhichFile, WhichMenu},
+        pages::{DraftLink, ListedPage, Wanted, WhichFile, WhichMenu},
         parameters::NoQuery,
     },
 };
@@ -21,7 +21,10 @@ use crate::{
 const NO_STORE: &str = "no-store";
 const ROBOTS: HeaderName = HeaderName::from_static("x-robots-tag");
 
-pub(crate) async fn read(call: &Call<'_>, wanted: Wanted) -> Result<Success<OneOrPage<Record>>> {
+pub(crate) async fn read(
+    call: &Call<'_>,
+    wanted: Wanted,
+) -> Result<Success<OneOrPage<ListedPage, ShownPage>>> {
     let language = wanted.language.as_deref();
     let one = pages::Wanted {
         id: wanted.id.as_deref(),

@@ -1,94 +1,320 @@
-//! Schemas of the content tables: what their records are, and which tables there are.
+//! Content tables: operations and types of each, with its own columns.
 
-use std::sync::{Arc, OnceLock};
+use std::{
+    cell::RefCell,
+    collections::{BTreeMap, BTreeSet},
+    sync::OnceLock,
+};
 
 use cms_core::{
-    content::{Column, Table},
+    content::{Column, Table, Tables},
+    db::Kind,
     fields::FieldType,
+    items::Op,
 };
 use serde_json::{Map, Value as Json, json};
 
-use super::example;
+use super::{
+    example,
+    forms::{self, Form},
+    knowledge::{self, Reach},
+    types::{self, Shapes},
+};
+use crate::{call::Call, caller::Caller, describe::Described};
 
-const ITEM: &str = "/api/backend/item";
+/// The component that describes fields of forms.
+const FIELD: &str = "FieldDeclaration";
 
-/// Writes the tables into the item operations, and their records into the components.
-pub(super) fn describe(
-    tables: &[Arc<Table>],
-    paths: &mut Map<String, Json>,
-    schemas: &mut Map<String, Json>,
-) {
-    let mut records = Vec::new();
-    for table in tables {
-        let name = format!("item.{}", table.name);
-        records.push(json!({"$ref": format!("#/components/schemas/{name}")}));
-        schemas.insert(name, record(table));
+/// Types that TypeScript has already, or that `cms types typescript` adds.
+const OF_TYPESCRIPT: [&str; 21] = [
+    "Array", "Blob", "Boolean", "Date", "Error", "Event", "File", "FormData", "Function",
+    "Headers", "Map", "Number", "Object", "Partial", "Promise", "Record", "Refusal", "Request",
+    "Response", "Set", "String",
+];
+
+/// The names of the types of all tables: `blog_posts` has `BlogPosts`, `BlogPostsCreate` and
+/// `BlogPostsUpdate`. They are the same for every caller.
+pub(super) struct Names(BTreeMap<String, String>);
+
+impl Names {
+    /// None of them is `taken`, whatever the case of its letters.
+    pub(super) fn of(tables: &Tables, taken: &Map<String, Json>) -> Self {
+        let mut taken: BTreeSet<String> = taken.keys().map(|name| name.to_lowercase()).collect();
+        taken.extend(OF_TYPESCRIPT.map(str::to_lowercase));
+        taken.insert(FIELD.to_lowercase());
+        let mut sorted: Vec<&str> = tables.iter().map(|table| table.name.as_str()).collect();
+        sorted.sort_unstable();
+        let mut names = BTreeMap::new();
+        for table in sorted {
+            let plain = type_name(table);
+            let others = (2..1000).map(|number| format!("{plain}Record{number}"));
+            let mut wanted = [plain.clone(), format!("{plain}Record")].into_iter().chain(others);
+            let is_free = |name: &String| {
+                let all = ["", "create", "update"].map(|end| name.to_lowercase() + end);
+                !all.iter().any(|name| taken.contains(name))
+            };
+            // One of so many numbers is free.
+            let name = wanted.find(is_free).unwrap_or(plain);
+            taken.extend(["", "create", "update"].map(|end| name.to_lowercase() + end));
+            names.insert(table.to_owned(), name);
+        }
+        Self(names)
     }
-    schemas.insert("FieldDeclaration".to_owned(), field().clone());
-    // Public records have forms of their own: pages with their rows, settings by name.
-    let item = schemas.get("Record").cloned().unwrap_or_default();
-    schemas.insert(
-        "Item".to_owned(),
-        if records.is_empty() { item } else { json!({"anyOf": records}) },
-    );
-    let names: Vec<&str> = tables.iter().map(|table| table.name.as_str()).collect();
-    let shown = example::table(tables);
-    let Some(item) = paths.get_mut(ITEM).and_then(Json::as_object_mut) else { return };
-    for (method, operation) in item {
-        rename(&mut operation["responses"]);
-        let parameters = operation["parameters"].as_array_mut();
-        for parameter in parameters.into_iter().flatten().filter(|one| one["name"] == "table") {
-            parameter["schema"]["enum"] = json!(names);
-            if let Some(table) = shown {
-                parameter["schema"]["examples"] = json!([table.name]);
+
+    fn get(&self, table: &str) -> &str {
+        self.0.get(table).map_or("AnyRecord", String::as_str)
+    }
+
+    pub(super) fn reference(&self, table: &str) -> Json {
+        json!({"$ref": format!("#/components/schemas/{}", self.get(table))})
+    }
+}
+
+/// Whether a path can carry the name without another spelling (RFC 3986, 2.3).
+fn is_segment(name: &str) -> bool {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || ['-', '.', '_', '~'].contains(&c);
+    name.chars().all(is_plain) && ![".", ".."].contains(&name)
+}
+
+/// `blog_posts` as `BlogPosts`.
+fn type_name(table: &str) -> String {
+    let words = table.split(|c: char| !c.is_ascii_alphanumeric()).filter(|word| !word.is_empty());
+    let capital = |word: &str| word[..1].to_ascii_uppercase() + &word[1..];
+    let name: String = words.map(capital).collect();
+    if name.starts_with(|c: char| c.is_ascii_alphabetic()) { name } else { format!("Table{name}") }
+}
+
+/// What is known of the tables of a document.
+pub(super) struct Content<'c> {
+    pub(super) call: &'c Call<'c>,
+    pub(super) names: &'c Names,
+    /// The tables that operations name.
+    used: RefCell<BTreeSet<String>>,
+}
+
+impl<'c> Content<'c> {
+    pub(super) fn of(call: &'c Call<'c>, names: &'c Names) -> Self {
+        Self { call, names, used: RefCell::default() }
+    }
+}
+
+impl Content<'_> {
+    /// The operation on each table on which the caller may use it.
+    pub(super) fn operations<'d>(
+        &self,
+        described: &'d Described,
+        shapes: &Shapes,
+    ) -> Vec<Form<'d>> {
+        let tables = self.call.cms.tables();
+        let mut forms = Vec::new();
+        for table in tables.iter().filter(|table| is_segment(&table.name)) {
+            let is_there = match described.method {
+                "GET" => true,
+                "PATCH" => table.writable(),
+                _ => table.makes_records(),
+            };
+            let reach = knowledge::reach(self.call, described.method, &table.name);
+            if !is_there || reach == Reach::Nothing {
+                continue;
             }
+            let list = format!("{}/{}", described.path, table.name);
+            let all = self.forms(described, shapes, table, &list);
+            let shown = all.into_iter().filter(|form| reach == Reach::All || form.path != list);
+            forms.extend(shown.map(|form| Form { tag: table.name.clone(), ..form }));
         }
-        let body = operation.pointer_mut("/requestBody/content/application~1json");
-        if let (Some(body), Some(table)) = (body, shown) {
-            body["example"] = example::of(table, method == "post");
+        forms
+    }
+
+    /// A plugin's endpoint that reads the records of a table.
+    pub(super) fn read_at<'d>(
+        &self,
+        described: &'d Described,
+        shapes: &Shapes,
+        table: &Table,
+    ) -> Vec<Form<'d>> {
+        // References are followed only by who may read the tables that they lead to.
+        let expands = !matches!(self.call.caller(), Caller::Anonymous);
+        let forms = self.forms(described, shapes, table, described.path);
+        forms.into_iter().map(|form| form.asking(|name| expands || name != "expand")).collect()
+    }
+
+    /// The operation on all records at `list`, and on one below it.
+    fn forms<'d>(
+        &self,
+        described: &'d Described,
+        shapes: &Shapes,
+        table: &Table,
+        list: &str,
+    ) -> Vec<Form<'d>> {
+        self.used.borrow_mut().insert(table.name.clone());
+        let name = &table.name;
+        let form = |path: String, summary: String| {
+            let form = Form { summary, ..Form::new(described, path, shapes) };
+            form.asking(|asked| {
+                !["table", "fields"].contains(&asked)
+                    && (table.multilanguage || asked != "language")
+            })
+        };
+        let all = |summary: String| form(list.to_owned(), summary).asking(|asked| asked != "id");
+        let one = |summary: String| {
+            let mut form = form(format!("{list}/{{id}}"), summary);
+            form.query["properties"]["id"] = id(table);
+            form
+        };
+        let sends = |form: Form<'d>, end: &str, example: Json| {
+            Form { body: self.body(table, end), example: Some(example), ..form }
+                .answering(self.written(table))
+        };
+        match described.method {
+            "GET" => {
+                let page = forms::halves(&shapes.reply).map(|(page, _)| page);
+                let page = self.page(table, page.unwrap_or_default());
+                let all = all(format!("Records of {name}, a page of them.")).answering(page);
+                let all = Form { filters: filters(table).collect(), ..all };
+                let selects = |asked: &str| ["id", "language", "expand"].contains(&asked);
+                let shown = one(format!("One record of {name}.")).asking(selects);
+                let shown = table.writable().then(|| shown.answering(self.data(table)));
+                [Some(all), shown].into_iter().flatten().collect()
+            }
+            "POST" => {
+                vec![sends(
+                    all(format!("Adds a record to {name}.")),
+                    "Create",
+                    example::of(table, true),
+                )]
+            }
+            "PATCH" => {
+                let changed = one(format!("Changes columns of a record of {name}."));
+                vec![sends(changed, "Update", example::of(table, false))]
+            }
+            _ => vec![one(format!("Removes a record of {name}."))],
         }
     }
-}
 
-/// The conditions that a page of a table's records takes.
-pub(super) fn filters(table: &Table) -> impl Iterator<Item = Json> {
-    let columns = table.columns.iter().filter(|column| column.readable());
-    columns.map(|column| {
-        let name = &column.name;
+    /// A page of a table's records, of the shape of all pages.
+    fn page(&self, table: &Table, mut page: Json) -> Json {
+        page["properties"]["data"]["items"] = self.names.reference(&table.name);
+        page
+    }
+
+    fn data(&self, table: &Table) -> Json {
+        data(self.names.reference(&table.name))
+    }
+
+    /// What a write answers: who may not read the record learns its id.
+    fn written(&self, table: &Table) -> Json {
+        if self.call.caller().may_read(self.call.cms, &table.name) {
+            return self.data(table);
+        }
+        let properties = json!({"id": {"description": "Its id; of a composite key an array."}});
+        let only = json!({"type": "object", "properties": properties, "required": ["id"]});
+        data(only)
+    }
+
+    fn body(&self, table: &Table, end: &str) -> Json {
+        json!({"$ref": format!("#/components/schemas/{}{end}", self.names.get(&table.name))})
+    }
+
+    /// The types of the tables that operations name. References lead only to those that the caller
+    /// may read, which have operations too.
+    pub(super) fn schemas(&self, schemas: &mut Map<String, Json>) {
+        schemas.insert(FIELD.to_owned(), field().clone());
+        let used = self.used.borrow();
+        for table in self.call.cms.tables().iter().filter(|one| used.contains(&one.name)) {
+            let name = self.names.get(&table.name);
+            schemas.insert(name.to_owned(), self.record(table));
+            schemas.insert(format!("{name}Create"), written(table, true));
+            schemas.insert(format!("{name}Update"), written(table, false));
+        }
+    }
+
+    fn record(&self, table: &Table) -> Json {
+        let columns = || table.columns.iter().filter(|column| column.readable());
+        let properties: Map<String, Json> =
+            columns().map(|column| (column.name.clone(), self.value(table, column))).collect();
+        let names: Vec<&str> = columns().map(|column| column.name.as_str()).collect();
         json!({
-            "name": format!("filter[{name}]"),
-            "in": "query",
-            "required": false,
-            "description": format!(
-                "Records whose {name} is this; filter[{name}][op]= compares otherwise."
-            ),
-            "schema": {"type": "string"},
+            "type": "object",
+            "description": format!("A record of {}, declared by {}.", table.name, table.plugin),
+            "properties": properties,
+            "required": names,
+            "additionalProperties": false,
         })
-    })
-}
+    }
 
-/// Replies of items hold items.
-fn rename(schema: &mut Json) {
-    match schema {
-        Json::Object(members) => members.values_mut().for_each(rename),
-        Json::Array(items) => items.iter_mut().for_each(rename),
-        Json::String(text) if text == "#/components/schemas/Record" => {
-            *text = "#/components/schemas/Item".to_owned();
+    /// What a column holds. `expand` replaces a reference by the record that it names.
+    fn value(&self, table: &Table, column: &Column) -> Json {
+        let mut schema = held(table, column, column.may_hold_null());
+        if table.adopted {
+            // Its rows may be older than the declaration.
+            schema = column.schema(true, true);
         }
-        _ => {}
+        let (cms, name) = (self.call.cms, column.references.as_deref());
+        let target = name.and_then(|name| cms.tables().find(name));
+        let target = target.filter(|target| target.key.len() == 1);
+        match target.filter(|target| self.call.caller().may_read(cms, &target.name)) {
+            Some(target) => json!({"anyOf": [schema, self.names.reference(&target.name)]}),
+            None => schema,
+        }
     }
 }
 
-fn record(table: &Table) -> Json {
-    let columns = table.columns.iter().filter(|column| column.readable());
-    let properties: Map<String, Json> =
-        columns.map(|column| (column.name.clone(), value(table, column))).collect();
+fn data(thing: Json) -> Json {
+    json!({"type": "object", "properties": {"data": thing}, "required": ["data"]})
+}
+
+/// The id of a record in a path; of a composite key a JSON array.
+fn id(table: &Table) -> Json {
+    let mut keys = table.columns.iter().filter(|column| table.is_key(column));
+    match (keys.next(), keys.next()) {
+        (Some(key), None) if key.kind == Kind::Integer => {
+            json!({"type": "integer", "description": "Its id.", "examples": [1]})
+        }
+        (Some(key), None) => json!({"type": "string", "description": format!("Its {}.", key.name)}),
+        _ => json!({"type": "string", "description": "Its key, as a JSON array."}),
+    }
+}
+
+/// The columns of a new record, or those that change of one.
+fn written(table: &Table, new: bool) -> Json {
+    let columns = || table.columns.iter().filter(|column| table.writes(column));
+    let properties: Map<String, Json> = columns()
+        .map(|column| (column.name.clone(), held(table, column, !column.required)))
+        .collect();
+    let needed = columns().filter(|column| new && column.required && !column.has_default);
+    let needed: Vec<&str> = needed.map(|column| column.name.as_str()).collect();
+    let what = if new { "A new record of" } else { "Columns to change of a record of" };
     json!({
         "type": "object",
-        "description": format!("A record of {}, declared by {}.", table.name, table.plugin),
+        "description": format!("{what} {}.", table.name),
         "properties": properties,
+        "required": needed,
         "additionalProperties": false,
     })
+}
+
+fn held(table: &Table, column: &Column, nullable: bool) -> Json {
+    if (table.name.as_str(), column.name.as_str()) == ("forms", "fields") {
+        let field = json!({"$ref": format!("#/components/schemas/{FIELD}")});
+        return json!({"type": "array", "items": field});
+    }
+    let mut schema = column.schema(table.adopted, nullable);
+    let Some(allowed) = &column.allowed else { return schema };
+    let null = || nullable.then_some(Json::Null);
+    if column.kind == Kind::Json {
+        let one: Vec<Json> = allowed.iter().cloned().chain(null()).collect();
+        let several = json!({"type": "array", "items": {"enum": allowed}});
+        return json!({"anyOf": [several, {"enum": one}]});
+    }
+    // Decimals are kept as text, and shown as numbers.
+    let shown = |value: &Json| match (column.kind, value.as_str()) {
+        (Kind::Decimal, Some(text)) => {
+            text.parse::<f64>().map_or_else(|_| value.clone(), Json::from)
+        }
+        _ => value.clone(),
+    };
+    schema["enum"] = allowed.iter().map(shown).chain(null()).collect();
+    schema
 }
 
 /// A field as declared, of any type. It never changes, so it is made once.
@@ -96,20 +322,36 @@ fn field() -> &'static Json {
     static FIELD: OnceLock<Json> = OnceLock::new();
     FIELD.get_or_init(|| {
         let types: Vec<_> = FieldType::ALL.iter().map(FieldType::declaration_schema).collect();
-        json!({"description": "A field that people fill in.", "oneOf": types})
+        let mut field = json!({"description": "A field that people fill in.", "oneOf": types});
+        types::open(&mut field);
+        field
     })
 }
 
-/// What a column holds. A reference may be replaced by the record that it names.
-fn value(table: &Table, column: &Column) -> Json {
-    if (table.name.as_str(), column.name.as_str()) == ("forms", "fields") {
-        let field = json!({"$ref": "#/components/schemas/FieldDeclaration"});
-        return json!({"type": "array", "items": field});
+/// The conditions that a page of a table's records takes, by the names that are sent.
+fn filters(table: &Table) -> impl Iterator<Item = Json> {
+    let columns = table.columns.iter().filter(|column| column.readable());
+    columns.flat_map(|column| {
+        let takes = Op::all().filter(|(_, op)| op.compares(column.kind));
+        takes.map(|(word, op)| {
+            json!({
+                "name": format!("filter[{}][{word}]", column.name),
+                "in": "query",
+                "required": false,
+                "schema": compared(column, op),
+            })
+        })
+    })
+}
+
+/// What a column is compared with: one value, or several by commas.
+fn compared(column: &Column, op: Op) -> Json {
+    let text = json!({"type": "string"});
+    match (op, column.kind) {
+        (Op::Null, _) | (Op::Eq | Op::Ne, Kind::Boolean) => json!({"type": "boolean"}),
+        (Op::In | Op::Nin | Op::Contains | Op::StartsWith | Op::EndsWith, _) => text,
+        (_, Kind::Integer) => json!({"type": "integer"}),
+        (_, Kind::Decimal | Kind::Double) => json!({"type": "number"}),
+        _ => text,
     }
-    let mut schema = column.schema(table.adopted);
-    let types = schema.get_mut("type").and_then(Json::as_array_mut);
-    if let (Some(_), Some(types)) = (&column.references, types) {
-        types.push("object".into());
-    }
-    schema
 }

@@ -7,15 +7,22 @@ use cms_core::{
     content::Table,
 };
 
-use crate::{call::Call, caller::Caller, describe::Described};
+use crate::{call::Call, caller::Caller, demand::TELLS_RIGHTS, describe::Described};
+
+const ITEM: &str = "/api/backend/item";
 
 pub(super) fn knows(call: &Call<'_>, operation: &Described) -> bool {
     match (operation.access, call.caller()) {
-        (Access::Login | Access::Session | Access::Operator, Caller::Key(_)) => false,
-        (Access::Open | Access::Public | Access::Login, _) | (_, Caller::Operator) => true,
+        (Access::Login | Access::Session, Caller::Key(_)) => false,
+        // Over the network there is no such path.
+        (Access::Operator, _) => false,
+        (Access::Open, _) | (_, Caller::Operator) => true,
+        (Access::Public | Access::Login, Caller::Anonymous | Caller::User { .. }) => true,
         (_, Caller::Anonymous) => false,
-        (_, Caller::Key(key)) => key.rights.iter().any(|right| names(right, operation)),
-        (access @ (Access::Table | Access::Checklist), Caller::User { user, .. }) => {
+        (_, Caller::Key(key)) => {
+            operation.path == TELLS_RIGHTS || key.rights.iter().any(|right| names(right, operation))
+        }
+        (access @ Access::Checklist, Caller::User { user, .. }) => {
             call.cms.tables().iter().any(|table| {
                 call.cms.allows(&user.rights, access, operation.method, Some(&table.name))
             })
@@ -30,6 +37,46 @@ pub(super) fn knows(call: &Call<'_>, operation: &Described) -> bool {
             call.cms.allows(&user.rights, access, operation.method, None)
         }
     }
+}
+
+/// What of a table a caller may use a method on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Reach {
+    Nothing,
+    /// Records by their id.
+    One,
+    All,
+}
+
+/// What the caller may use a method on, with all columns: the document shows no column that a
+/// right hides.
+pub(super) fn reach(call: &Call<'_>, method: &str, table: &str) -> Reach {
+    let of = |right: &Right| {
+        let query = &right.query;
+        if right.endpoint == "*" {
+            return Reach::All;
+        }
+        let is_about = right.endpoint == ITEM
+            && right.methods.iter().any(|one| one == method)
+            && query.get("table").is_none_or(|one| one == table)
+            && !query.contains_key("fields");
+        match is_about {
+            false => Reach::Nothing,
+            true if query.contains_key("id") => Reach::One,
+            true => Reach::All,
+        }
+    };
+    let may = match call.caller() {
+        Caller::Anonymous => false,
+        Caller::Operator => true,
+        Caller::Key(key) => return key.rights.iter().map(of).max().unwrap_or(Reach::Nothing),
+        // A button may open some columns to whoever may not read the table.
+        Caller::User { user, .. } => {
+            call.cms.allows(&user.rights, Access::Table, method, Some(table))
+                && call.caller().may_read(call.cms, table)
+        }
+    };
+    if may { Reach::All } else { Reach::Nothing }
 }
 
 /// Whether a row of a key is about the operation, whatever the parameters.

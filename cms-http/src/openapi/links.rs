@@ -1,65 +1,64 @@
 //! Links: a reply that names a row leads to the operations on this row.
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use serde_json::{Map, Value as Json, json};
 
-/// An operation that is about one row: its path, its id, and whether it asks for a table too.
-struct Target {
-    path: String,
-    id: String,
-    table: bool,
-}
-
 /// Adds links to the replies of lists and of creations.
-pub(super) fn add(paths: &mut Map<String, Json>) {
-    let lists: Vec<String> =
-        paths.iter().filter(|(_, item)| is_list(item)).map(|(path, _)| path.clone()).collect();
-    let targets: Vec<Target> =
-        paths.iter().flat_map(|(path, item)| about_rows(path, item)).collect();
-    for list in &lists {
-        let own = |target: &&Target| nearest(&lists, &target.path) == Some(list);
+pub(super) fn add(paths: &mut Map<String, Json>, schemas: &Map<String, Json>) {
+    let ends = paths.keys().filter_map(|path| path.strip_suffix("/{id}"));
+    let lists = ends.filter(|path| paths.get(*path).is_some_and(|item| has_id(item, schemas)));
+    let lists: BTreeSet<String> = lists.map(str::to_owned).collect();
+    let mut targets: BTreeMap<String, Vec<String>> = BTreeMap::new();
+    for (path, item) in &*paths {
+        let Some(list) = nearest(&lists, path) else { continue };
+        targets.entry(list.to_owned()).or_default().extend(about_rows(item));
+    }
+    for (list, operations) in targets {
         for (reply, id) in [("get/responses/200", "/data/0/id"), ("post/responses/201", "/data/id")]
         {
-            let Some(response) = paths[list].pointer_mut(&format!("/{reply}")) else { continue };
+            let Some(response) = paths[&list].pointer_mut(&format!("/{reply}")) else { continue };
             let links: Map<String, Json> =
-                targets.iter().filter(own).map(|target| link(target, id)).collect();
+                operations.iter().map(|operation| link(operation, id)).collect();
             response["links"] = Json::Object(links);
         }
     }
 }
 
-/// Whether a path answers with a list, or with one row of it by its id.
-fn is_list(item: &Json) -> bool {
-    parameter(&item["get"], "id").is_some_and(|id| id["required"] == false)
+/// Whether rows are listed and have an `id`; the key of a table may be called otherwise.
+fn has_id(item: &Json, schemas: &Map<String, Json>) -> bool {
+    let rows = "/get/responses/200/content/application~1json/schema/properties/data/items";
+    let Some(row) = item.pointer(rows) else { return item["get"].is_null() };
+    let name = row["$ref"].as_str().and_then(|at| at.rsplit('/').next());
+    name.and_then(|name| schemas.get(name))
+        .is_none_or(|row| row["properties"].is_null() || row["properties"]["id"].is_object())
 }
 
-fn about_rows(path: &str, item: &Json) -> Vec<Target> {
+/// The operations that ask for the id of one row.
+fn about_rows(item: &Json) -> impl Iterator<Item = String> {
     let operations = item.as_object().into_iter().flat_map(Map::values);
-    let with_id = operations.filter(|operation| parameter(operation, "id").is_some());
-    let target = |operation: &Json| Target {
-        path: path.to_owned(),
-        id: operation["operationId"].as_str().unwrap_or_default().to_owned(),
-        table: parameter(operation, "table").is_some(),
-    };
-    with_id.map(target).collect()
+    let with_id = operations.filter(|operation| asks_for_id(operation));
+    with_id.filter_map(|operation| operation["operationId"].as_str().map(str::to_owned))
 }
 
-fn parameter<'a>(operation: &'a Json, name: &str) -> Option<&'a Json> {
-    operation["parameters"].as_array()?.iter().find(|parameter| parameter["name"] == name)
+fn asks_for_id(operation: &Json) -> bool {
+    let parameters = operation["parameters"].as_array();
+    parameters.is_some_and(|all| all.iter().any(|one| one["name"] == "id"))
 }
 
 /// The list whose rows an operation is about: the longest path of a list that its own begins with.
-fn nearest<'a>(lists: &'a [String], path: &str) -> Option<&'a String> {
-    let above = |list: &&String| {
-        path.strip_prefix(list.as_str())
-            .is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
-    };
-    lists.iter().filter(above).max_by_key(|list| list.len())
+fn nearest<'l>(lists: &'l BTreeSet<String>, path: &str) -> Option<&'l str> {
+    let mut above = Some(path);
+    while let Some(path) = above {
+        if let Some(list) = lists.get(path) {
+            return Some(list);
+        }
+        above = path.rsplit_once('/').map(|(above, _)| above);
+    }
+    None
 }
 
-fn link(target: &Target, id: &str) -> (String, Json) {
-    let mut parameters = json!({"id": format!("$response.body#{id}")});
-    if target.table {
-        parameters["table"] = json!("$request.query.table");
-    }
-    (target.id.clone(), json!({"operationId": target.id, "parameters": parameters}))
+fn link(operation: &str, id: &str) -> (String, Json) {
+    let parameters = json!({"id": format!("$response.body#{id}")});
+    (operation.to_owned(), json!({"operationId": operation, "parameters": parameters}))
 }

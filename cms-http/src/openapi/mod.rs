@@ -4,8 +4,9 @@
 //! ```text
 //! types       schemas of all operations, made once
 //! knowledge   which operations and tables a caller may know
-//! operation   parameters, body, replies and security of one operation
-//! content     schemas of the content tables
+//! forms       the paths of an operation: one for each action, one thing apart from a list
+//! operation   parameters, body, replies and security of one operation at one path
+//! content     operations and types of each content table
 //! example     a record of a content table
 //! links       from a reply to the operations on the rows it names
 //! webhooks    what receivers of webhooks get
@@ -15,12 +16,16 @@
 mod components;
 mod content;
 mod example;
+mod forms;
 mod knowledge;
 mod links;
 mod operation;
 mod types;
 mod webhooks;
 
+use std::collections::BTreeMap;
+
+use cms_core::access::Access;
 use serde_json::{Map, Value as Json, json};
 
 use crate::call::Call;
@@ -28,33 +33,40 @@ use crate::call::Call;
 /// The document for the caller.
 pub(crate) fn document(call: &Call<'_>) -> Json {
     let types = types::of(call.operations);
-    let mut paths: Map<String, Json> = Map::new();
-    let of_plugins = call.declared.iter().filter_map(|one| match (one.method, one.records) {
-        ("GET", Some(_)) => Some((one, &types.records)),
-        (method, _) => Some((one, types.declared.get(method)?)),
-    });
-    for (described, schemata) in call.operations.iter().zip(&types.operations).chain(of_plugins) {
-        if !knowledge::knows(call, described) {
-            continue;
+    let tables = call.cms.tables();
+    let names = content::Names::of(&tables, &types.components);
+    let content = content::Content::of(call, &names);
+    let mut forms = Vec::new();
+    for (described, shapes) in call.operations.iter().zip(&types.operations) {
+        if described.access == Access::Table {
+            forms.extend(content.operations(described, shapes));
+        } else if knowledge::knows(call, described) {
+            forms.extend(forms::of(described, shapes));
         }
-        // An action is no path of its own, and OpenAPI has one operation for a path and method:
-        // a fragment tells them apart.
-        let path = match described.action {
-            Some(action) => format!("{}#action={action}", described.path),
-            None => described.path.to_owned(),
-        };
-        let item = paths.entry(path).or_insert_with(|| json!({}));
-        let mut operation = operation::of(described, schemata);
-        let table = described.records.and_then(|name| call.cms.tables().find(name));
-        if let (Some(table), Some(parameters)) = (table, operation["parameters"].as_array_mut()) {
-            parameters.extend(content::filters(&table));
-        }
-        item[described.method.to_ascii_lowercase()] = operation;
     }
-    let tables = knowledge::tables(call);
+    for described in call.declared.iter().filter(|one| knowledge::knows(call, one)) {
+        let table = described.records.and_then(|name| tables.find(name));
+        if let ("GET", Some(table)) = (described.method, table) {
+            forms.extend(content.read_at(described, &types.records, &table));
+        } else if let Some(shapes) = types.declared.get(described.method) {
+            forms.extend(forms::of(described, shapes));
+        }
+    }
+    let mut paths: Map<String, Json> = Map::new();
+    let mut ids = BTreeMap::new();
+    for form in forms {
+        let method = form.described.method.to_ascii_lowercase();
+        let mut operation = operation::of(&form);
+        // `blog/{id}` and a table `blog_id` have one name.
+        let same = ids.entry(form.id()).and_modify(|count| *count += 1).or_insert(1);
+        if *same > 1 {
+            operation["operationId"] = format!("{}_{same}", form.id()).into();
+        }
+        paths.entry(form.path).or_insert_with(|| json!({}))[method] = operation;
+    }
     let mut schemas = types.components.clone();
-    content::describe(&tables, &mut paths, &mut schemas);
-    links::add(&mut paths);
+    content.schemas(&mut schemas);
+    links::add(&mut paths, &schemas);
     let mut document = json!({
         "openapi": "3.1.0",
         "info": {

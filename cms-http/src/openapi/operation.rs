@@ -4,28 +4,25 @@ use cms_core::access::Access;
 use http::StatusCode;
 use serde_json::{Map, Value as Json, json};
 
-use super::types::Shapes;
+use super::forms::Form;
 use crate::{
     describe::Described,
     wire::{BodyKind, ReplyKind},
 };
 
-pub(super) fn of(described: &Described, shapes: &Shapes) -> Json {
-    let name = described.path.trim_start_matches("/api/").trim_matches('/');
-    let name = [name, described.action.unwrap_or_default()].join("_");
-    let name = name.replace(|c: char| !c.is_ascii_alphanumeric(), "_");
-    let (method, name) = (described.method.to_ascii_lowercase(), name.trim_matches('_'));
+pub(super) fn of(form: &Form<'_>) -> Json {
+    let described = form.described;
     let mut operation = json!({
-        "operationId": format!("{method}_{name}"),
-        "tags": [described.resource],
-        "summary": described.types.summary.trim(),
-        "parameters": parameters(described, &shapes.query),
-        "responses": responses(described, &shapes.reply),
+        "operationId": form.id(),
+        "tags": [form.tag],
+        "summary": form.summary,
+        "parameters": parameters(form),
+        "responses": responses(described, &form.reply),
         "security": security(described.access),
     });
     if let Some(kind) = described.types.body.media_type() {
-        let mut content = json!({"schema": shapes.body});
-        if let Some(example) = shapes.body.pointer("/examples/0") {
+        let mut content = json!({"schema": form.body});
+        if let Some(example) = &form.example {
             content["example"] = example.clone();
         }
         operation["requestBody"] = json!({
@@ -36,8 +33,8 @@ pub(super) fn of(described: &Described, shapes: &Shapes) -> Json {
     operation
 }
 
-fn parameters(described: &Described, query: &Json) -> Vec<Json> {
-    let none = Map::new();
+fn parameters(form: &Form<'_>) -> Vec<Json> {
+    let (described, query, none) = (form.described, &form.query, Map::new());
     let required: Vec<&str> = query["required"]
         .as_array()
         .map(|names| names.iter().filter_map(Json::as_str).collect())
@@ -49,7 +46,7 @@ fn parameters(described: &Described, query: &Json) -> Vec<Json> {
         .map(|(name, schema)| {
             let mut schema = without_null(schema.clone());
             let text = schema.as_object_mut().and_then(|schema| schema.remove("description"));
-            let in_path = described.path.contains(&format!("{{{name}}}"));
+            let in_path = form.path.contains(&format!("{{{name}}}"));
             json!({
                 "name": name,
                 "in": if in_path { "path" } else { "query" },
@@ -58,12 +55,8 @@ fn parameters(described: &Described, query: &Json) -> Vec<Json> {
                 "schema": schema,
             })
         })
+        .chain(form.filters.iter().cloned())
         .collect();
-    if let Some(action) = described.action {
-        let schema = json!({"const": action});
-        parameters
-            .push(json!({"name": "action", "in": "query", "required": true, "schema": schema}));
-    }
     let is_kept = !matches!(described.types.body, BodyKind::Multipart | BodyKind::Octets);
     if described.method == "POST" && described.access.is_for_keys() && is_kept {
         parameters.push(json!({"$ref": "#/components/parameters/IdempotencyKey"}));

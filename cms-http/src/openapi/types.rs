@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeMap, sync::OnceLock};
 
-use serde_json::{Map, Value as Json};
+use serde_json::{Map, Value as Json, json};
 
 use crate::describe::{self, Described, Schemas, Schemata, Types};
 
@@ -34,9 +34,16 @@ fn make(operations: &[Described]) -> AllTypes {
     let mut schemas = Schemas::default();
     let mut shapes = |types: Types| {
         let Schemata { query, body, reply } = (types.schemas)(&mut schemas);
-        let [mut query, mut body, reply] = [query, body, reply].map(Json::from);
+        let [mut query, mut body, mut reply] = [query, body, reply].map(Json::from);
         bound(&mut query);
         bound(&mut body);
+        keep_optional(&mut body);
+        for schema in [&mut body, &mut reply] {
+            if *schema == Json::Bool(true) {
+                *schema = json!({});
+            }
+            open(schema);
+        }
         Shapes { query, body, reply }
     };
     let operations = operations.iter().map(|operation| shapes(operation.types)).collect();
@@ -49,7 +56,64 @@ fn make(operations: &[Described]) -> AllTypes {
     }
     records.query["required"] = Json::Array(Vec::new());
     let _ = schemas.replies.subschema_for::<crate::wire::Problem>();
-    AllTypes { operations, declared, records, components: schemas.replies.take_definitions(true) }
+    let mut components = schemas.replies.take_definitions(true);
+    components.values_mut().for_each(open);
+    AllTypes { operations, declared, records, components }
+}
+
+/// Some generators take a member with a `default` for one that must be sent; within `allOf` none
+/// does.
+fn keep_optional(schema: &mut Json) {
+    match schema {
+        Json::Object(members) => {
+            if let Some(Json::Object(properties)) = members.get_mut("properties") {
+                properties.values_mut().for_each(wrap_default);
+            }
+            members.values_mut().for_each(keep_optional);
+        }
+        Json::Array(items) => items.iter_mut().for_each(keep_optional),
+        _ => {}
+    }
+}
+
+fn wrap_default(property: &mut Json) {
+    let Some(members) = property.as_object_mut() else { return };
+    match members.get("default") {
+        None => {}
+        Some(Json::Null) => drop(members.remove("default")),
+        Some(_) => {
+            let text = members.remove("description");
+            *property = json!({"allOf": [property.take()]});
+            if let Some(text) = text {
+                property["description"] = text;
+            }
+        }
+    }
+}
+
+/// An object of any members says so: to some generators a bare one has none. What may be anything
+/// is `{}`: orval fails at `true`.
+pub(super) fn open(schema: &mut Json) {
+    const SHAPES: [&str; 6] =
+        ["properties", "additionalProperties", "$ref", "oneOf", "anyOf", "allOf"];
+    match schema {
+        Json::Object(members) => {
+            let is_object = match members.get("type") {
+                Some(Json::String(kind)) => kind == "object",
+                Some(Json::Array(kinds)) => kinds.iter().any(|kind| kind == "object"),
+                _ => false,
+            };
+            if is_object && !SHAPES.iter().any(|name| members.contains_key(*name)) {
+                members.insert("additionalProperties".to_owned(), Json::Bool(true));
+            }
+            members.values_mut().for_each(open);
+            if let Some(items @ Json::Bool(true)) = members.get_mut("items") {
+                *items = json!({});
+            }
+        }
+        Json::Array(items) => items.iter_mut().for_each(open),
+        _ => {}
+    }
 }
 
 /// What a number of 64 bits holds: `format` alone binds nobody.

@@ -6,7 +6,7 @@ use std::{
 };
 
 use cms_core::{
-    Cms,
+    Cms, Result,
     access::{Access, Endpoint},
     plugins::{
         Index, Manifest,
@@ -14,14 +14,21 @@ use cms_core::{
     },
 };
 
-use super::{Handler, Method, Route, find};
+use super::{
+    Handler, Method, Route, find,
+    spellings::{self, First},
+};
 use crate::{
     call::DeclaredBy,
     describe::{self, Described},
     handlers::endpoints::answer,
+    request::Canonical,
     success::Answers,
     wire::ReplyKind,
 };
+
+/// Names one record of an endpoint that reads a table.
+const ONE: &str = "/{id}";
 
 /// The routes of a site's plugins.
 pub(crate) struct Declared {
@@ -42,7 +49,7 @@ impl Declared {
             let Some(manifest) = state.manifest.as_deref() else { continue };
             for endpoint in manifest.endpoints.iter() {
                 let path = endpoint.path();
-                if find(&path, None).is_some() {
+                if find(&path, None).is_some() || spellings::first(&path).is_some() {
                     tracing::error!(path, plugin = manifest.id, "the path is the service's own");
                     continue;
                 }
@@ -60,6 +67,31 @@ impl Declared {
 
     pub(crate) fn find(&self, path: &str) -> Option<&'static Route> {
         self.by_path.get(path).copied()
+    }
+
+    /// Gives the request its first spelling. Returns the methods that another spelling answers;
+    /// None: it was the first.
+    ///
+    /// # Errors
+    /// `bad_query` for a parameter that the path has already.
+    pub(crate) fn respell(
+        &self,
+        request: &mut Canonical,
+    ) -> Result<Option<&'static [&'static str]>> {
+        if spellings::is_first(&request.path) || self.find(&request.path).is_some() {
+            return Ok(None);
+        }
+        let of_plugin = || {
+            let (path, id) = request.path.rsplit_once('/')?;
+            // Dashes of an id are no other spelling of underscores.
+            let id =
+                request.as_sent.as_deref().and_then(|path| path.rsplit('/').next()).unwrap_or(id);
+            let route = self.find(path).filter(|route| !route.tails.is_empty())?;
+            let said = vec![("id".to_owned(), id.to_owned())];
+            Some(First { route, methods: &["GET"], said, needs_selector: false })
+        };
+        let first = spellings::first(&request.path).or_else(of_plugin);
+        first.map(|first| spellings::write(request, first)).transpose()
     }
 
     /// What keys may name beside the endpoints of the table.
@@ -119,6 +151,7 @@ fn route(parts: Parts) -> Route {
     Route {
         path: parts.path.leak(),
         action: None,
+        tails: if parts.records.is_some() { &[ONE] } else { &[] },
         access: if public { Access::Public } else { Access::Plugin(plugin) },
         tables: Vec::leak(tables),
         records: parts.records.map(|name| &*name.leak()),

@@ -344,7 +344,7 @@ async fn the_document_tells_each_kind() {
     let request = request.body(Full::<Bytes>::default()).expect("a request");
     let document = Answer::of(site.api.handle(request).await).await.json();
     let operation = |action: &str, method: &str| {
-        document["paths"][format!("/api/backend/kinds/{{folder}}#action={action}")][method].clone()
+        document["paths"][format!("/api/backend/kinds/{{folder}}/{action}")][method].clone()
     };
     for (action, kind) in [
         ("form", FORM),

@@ -35,6 +35,7 @@ operations! {
 #[serde(deny_unknown_fields)]
 pub struct Named {
     /// The event to describe.
+    #[schemars(example = &"page.published")]
     pub name: Option<String>,
     /// Rows of a page.
     #[serde(default)]

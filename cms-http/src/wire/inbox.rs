@@ -65,7 +65,7 @@ impl Body for Nothing {
 #[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
 pub struct InboxAsked {
     /// Rows of a page.
-    #[schemars(with = "u32", range(min = 1, max = MAX_LIMIT))]
+    #[schemars(with = "Option<u32>", range(min = 1, max = MAX_LIMIT))]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub limit: Option<String>,
     /// Where the page starts: `meta.next` of the page before.

@@ -31,13 +31,13 @@ pub struct WhichItems {
     /// Versions in this language.
     pub language: Option<String>,
     /// Rows of a page.
-    #[schemars(with = "u32", range(min = 1, max = MAX_LIMIT))]
+    #[schemars(with = "Option<u32>", range(min = 1, max = MAX_LIMIT))]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub limit: Option<String>,
     /// Where the page starts: `meta.next` of the page before.
     pub cursor: Option<String>,
     /// Rows to skip.
-    #[schemars(with = "u32", range(min = 0, max = i32::MAX))]
+    #[schemars(with = "Option<u32>", range(min = 0, max = i32::MAX))]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub offset: Option<String>,
     /// Columns separated by commas; `-` before one sorts it downwards.
@@ -48,7 +48,7 @@ pub struct WhichItems {
     #[schemars(length(max = 200))]
     pub search: Option<String>,
     /// Whether to count all matching rows.
-    #[schemars(with = "bool")]
+    #[schemars(with = "Option<bool>")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub count: Option<String>,
     /// References to replace by the record they name, separated by commas.

@@ -14,7 +14,7 @@ use super::{
 
 operations! {
     /// One published page with its content, or a page of the list.
-    Read: Wanted, NoBody => OneOrPage<Record>;
+    Read: Wanted, NoBody => OneOrPage<ListedPage, ShownPage>;
     /// The draft of a page, for who has a link to it.
     Draft: DraftLink, NoBody => Data<ShownPage>;
     /// A menu as a tree.
@@ -23,6 +23,27 @@ operations! {
     Settings: NoQuery, NoBody => Data<Record>;
     /// The published pages, for search engines; an index of files when there are too many for one.
     Sitemap: WhichFile, NoBody => Text;
+}
+
+/// A published page in the list of them.
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+pub struct ListedPage {
+    /// Its id.
+    pub id: i64,
+    /// The page that it is a version of.
+    pub base_id: Option<i64>,
+    /// Its language.
+    pub language_short: String,
+    /// The page above it.
+    pub parent_id: Option<i64>,
+    /// Its address.
+    pub url_rewrite: String,
+    /// Its title.
+    pub title: String,
+    /// Its view: what the front end shows it with.
+    pub view: Option<String>,
+    /// Its place among those beside it.
+    pub sort_order: i64,
 }
 
 /// Which page.

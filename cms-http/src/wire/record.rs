@@ -22,7 +22,7 @@ impl Record {
 
 impl JsonSchema for Record {
     fn schema_name() -> Cow<'static, str> {
-        "Record".into()
+        "AnyRecord".into()
     }
 
     fn json_schema(_: &mut SchemaGenerator) -> Schema {

@@ -59,6 +59,7 @@ const VERBS_ALONE: &[&str] = &[
     "status",
     "theme env",
     "theme safelist",
+    "types typescript",
     "update apply",
     "update check",
     "update download",

@@ -63,6 +63,10 @@ impl Check<'_> {
             let remedy = format!("/api/{core} is the service's own: choose another path");
             self.fault(format!("{at}/endpoint"), remedy);
         }
+        if path == "backend" {
+            let remedy = "/api/backend is the service's own: put a name behind it";
+            self.fault(format!("{at}/endpoint"), remedy);
+        }
         if endpoint.public && is_below(path, "backend") {
             let remedy = "endpoints under backend/ need a caller: leave it out, or move the \
                           endpoint";

@@ -39,8 +39,9 @@ fn item(table: Option<&Table>, is_update: bool) -> Json {
 /// No column is required: a retry sends the body as it was, without the columns that its table has
 /// got since.
 fn record(table: &Table) -> Json {
-    let properties: Map<String, Json> =
-        told(table).map(|column| (column.name.clone(), column.schema(table.adopted))).collect();
+    let properties: Map<String, Json> = told(table)
+        .map(|column| (column.name.clone(), column.schema(table.adopted, true)))
+        .collect();
     json!({
         "type": "object",
         "description": format!("A record of {}, declared by {}.", table.name, table.plugin),

@@ -1,0 +1,3 @@
+export default {
+  cms: { input: './openapi.json', output: { target: './generated/orval/cms.ts', client: 'fetch' } },
+}
