@@ -1,6 +1,8 @@
 //! Pages of several origins in a real Chromium. Runs with `CMS_TEST_BROWSER=1` only, as `.ci/full`
 //! sets it.
 
+/// The page of the API.
+mod docs;
 /// The page that plays any funnel.
 mod funnel;
 /// What an author writes runs nothing.
@@ -97,37 +99,44 @@ impl Website {
 
     /// What the page has seen, from the document as the browser dumps it.
     async fn visit(&self, path: &str) -> Json {
-        let profile = tempfile::tempdir().unwrap();
-        let output = Command::new("chromium")
-            .args([
-                "--headless",
-                "--no-sandbox",
-                "--disable-gpu",
-                "--disable-quic",
-                "--no-first-run",
-                "--no-proxy-server",
-                "--disable-popup-blocking",
-            ])
-            .args([
-                "--disable-background-networking",
-                "--disable-component-update",
-                "--disable-sync",
-                "--disable-dev-shm-usage",
-            ])
-            .arg(format!("--user-data-dir={}", profile.path().display()))
-            .args(["--dump-dom", &format!("{}{path}", self.origin)])
-            .stdin(Stdio::null())
-            .kill_on_drop(true)
-            .output();
-        let output =
-            tokio::time::timeout(Duration::from_secs(60), output).await.expect("the browser ends");
-        let output = output.expect("CMS_TEST_BROWSER is set, so chromium must be installed");
-        let document = String::from_utf8_lossy(&output.stdout).into_owned();
+        let document = shown_at(&format!("{}{path}", self.origin), &[]).await;
         let results =
             document.split_once("<pre id=\"out\">").and_then(|(_, rest)| rest.split_once("</pre>"));
         let results = results.and_then(|(results, _)| serde_json::from_str(results).ok());
-        results.unwrap_or_else(|| panic!("{document}\n{}", String::from_utf8_lossy(&output.stderr)))
+        results.unwrap_or_else(|| panic!("{document}"))
     }
+}
+
+/// The document at an address as the browser dumps it, and what it complained about.
+async fn shown_at(url: &str, flags: &[&str]) -> String {
+    let profile = tempfile::tempdir().unwrap();
+    let output = Command::new("chromium")
+        .args([
+            "--headless",
+            "--no-sandbox",
+            "--disable-gpu",
+            "--disable-quic",
+            "--no-first-run",
+            "--no-proxy-server",
+            "--disable-popup-blocking",
+        ])
+        .args([
+            "--disable-background-networking",
+            "--disable-component-update",
+            "--disable-sync",
+            "--disable-dev-shm-usage",
+        ])
+        .arg(format!("--user-data-dir={}", profile.path().display()))
+        .args(flags)
+        .args(["--dump-dom", url])
+        .stdin(Stdio::null())
+        .kill_on_drop(true)
+        .output();
+    let output =
+        tokio::time::timeout(Duration::from_secs(60), output).await.expect("the browser ends");
+    let output = output.expect("CMS_TEST_BROWSER is set, so chromium must be installed");
+    let shown = String::from_utf8_lossy(&output.stdout);
+    format!("{shown}\n{}", String::from_utf8_lossy(&output.stderr))
 }
 
 async fn register(cms: &Cms, origin: &str) {

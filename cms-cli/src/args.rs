@@ -102,6 +102,8 @@ pub(crate) enum Command {
     /// The API as types for programs that call it
     #[command(subcommand)]
     Types(types::TypesCommand),
+    #[command(flatten)]
+    Resource(items::resources::ResourceCommand),
     /// Uploaded files: pictures, sound, film, documents
     #[command(subcommand)]
     Media(media::MediaCommand),

@@ -147,6 +147,7 @@ async fn run(cli: Cli, out: &Output) -> Done {
             serve::run(flags, out, &args).await
         }
         Command::Items(command) => items::run(flags, out, command).await,
+        Command::Resource(command) => items::resources::run(flags, out, command).await,
         Command::Keys(command) => keys::run(flags, out, command).await,
         Command::Webhooks(command) => webhooks::run(flags, out, command).await,
         Command::Events(command) => events::run(flags, out, command).await,

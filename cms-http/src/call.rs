@@ -33,11 +33,11 @@ use crate::{
 };
 
 /// How long a repetition waits for the work before it.
-const PATIENCE: Duration = Duration::from_secs(5);
+const REPEAT_TIMEOUT: Duration = Duration::from_secs(5);
 /// Bytes of a reply at most that is kept for repetitions of work outside of a change.
 const MOST_KEPT: usize = 1 << 20;
 /// How often it looks.
-const LOOK: Duration = Duration::from_millis(100);
+const POLL_INTERVAL: Duration = Duration::from_millis(100);
 
 pub(crate) const API_KEY: HeaderName = HeaderName::from_static("x-api-key");
 
@@ -123,6 +123,21 @@ impl<'a> Call<'a> {
     /// The caller, with rights as they were read last.
     pub(crate) fn caller(&self) -> &Caller {
         self.again.get().unwrap_or(self.found)
+    }
+
+    /// Whether the caller sits at this machine. Any header that says that somebody passed the
+    /// request on, trusted or not, makes it a caller from far away.
+    pub(crate) fn is_from_here(&self) -> bool {
+        const PASSED_ON: [&str; 6] =
+            ["forwarded", "via", "x-real-ip", "x-client-ip", "true-client-ip", "cf-connecting-ip"];
+        let proxy_header = &self.cms.settings().proxy_header;
+        let mut names = self.request.headers.keys().map(HeaderName::as_str);
+        let is_passed_on = names.any(|name| {
+            PASSED_ON.contains(&name)
+                || name.starts_with("x-forwarded")
+                || name.eq_ignore_ascii_case(proxy_header)
+        });
+        self.client.is_known && self.client.address.is_loopback() && !is_passed_on
     }
 
     /// Refuses filters beside the id of the one thing to show. A row of a key may bind a filter,
@@ -211,10 +226,10 @@ impl<'a> Call<'a> {
             drop(change);
             // Reads only: those who wait must not keep the one writer of SQLite busy.
             while ticket.is_under_way(self.cms).await? {
-                if began.elapsed() >= PATIENCE {
+                if began.elapsed() >= REPEAT_TIMEOUT {
                     return Err(in_progress());
                 }
-                tokio::time::sleep(LOOK).await;
+                tokio::time::sleep(POLL_INTERVAL).await;
             }
         }
     }

@@ -2,6 +2,7 @@
 
 use cms_core::access::Access;
 use schemars::{Schema, SchemaGenerator, generate::SchemaSettings};
+use serde_json::Value as Json;
 
 use crate::{
     success::Answers,
@@ -75,6 +76,13 @@ impl Default for Schemas {
             replies: settings().for_serialize().into_generator(),
         }
     }
+}
+
+/// Whether an operation asks, in its query, for what the last part of a path names.
+pub(crate) fn is_named_by(tail: &str, method: &str, query: &Json) -> bool {
+    let name = tail.rsplit_once('{').and_then(|(_, name)| name.strip_suffix('}'));
+    // What is made has no name yet.
+    method != "POST" && name.is_some_and(|name| !query["properties"][name].is_null())
 }
 
 impl Types {

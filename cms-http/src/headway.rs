@@ -138,7 +138,7 @@ struct Watched {
 pub(crate) struct Watch(Arc<Mutex<Vec<Watched>>>);
 
 /// How long a connection that is stuck may take to end by itself.
-const FAREWELL: Duration = Duration::from_secs(3);
+const CLOSE_TIMEOUT: Duration = Duration::from_secs(3);
 
 impl Watch {
     pub(crate) fn add(&self, headway: Arc<Headway>, connection: AbortHandle, place: &Arc<Place>) {
@@ -208,7 +208,7 @@ impl Watched {
     fn look(&mut self, now: Instant, limit: Duration) {
         self.note(now);
         match self.told {
-            Some(told) if now.saturating_duration_since(told) >= FAREWELL => {
+            Some(told) if now.saturating_duration_since(told) >= CLOSE_TIMEOUT => {
                 self.connection.abort();
             }
             None if now.saturating_duration_since(self.since) >= limit => {

@@ -153,6 +153,8 @@ routes! {
     "/media/{folder}/{file}" Open media { GET Serve serve 200 as File };
     "/sitemap.xml" Open ["pages"] pages { GET Sitemap sitemap 200 as "application/xml" };
     "/api/openapi.json" Public openapi { GET Read read 200 };
+    "/api/docs" Open docs { GET Page page 200 as "text/html; charset=utf-8" };
+    "/api/docs/{file}" Open docs { GET File file 200 as Any };
     "/api/pages" + "/one" Public ["pages"] pages { GET Read read 200 };
     "/api/pages/draft" Public pages { GET Draft draft 200 };
     "/api/menu" Public ["menu_items"] pages { GET Menu menu 200 };

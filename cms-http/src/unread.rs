@@ -27,7 +27,7 @@ const SMALL: usize = 64 << 10;
 /// Seconds after which a refused reader may find room.
 const RETRY_AFTER_S: u64 = 1;
 /// How long a request waits for the reader's turn.
-const PATIENCE: Duration = Duration::from_secs(5);
+const TURN_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// What the readers of one API have not taken.
 pub(crate) struct Unread {
@@ -58,7 +58,7 @@ impl Unread {
         let Some(turn) = self.network(peer).and_then(|network| self.queue(network)) else {
             return Ok(None);
         };
-        let turn = tokio::time::timeout(PATIENCE, turn.acquire_owned()).await;
+        let turn = tokio::time::timeout(TURN_TIMEOUT, turn.acquire_owned()).await;
         turn.map_err(|_| too_much())?.map(Some).map_err(Error::internal)
     }
 

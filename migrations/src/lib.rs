@@ -68,6 +68,7 @@ pub const ALL: &[Step] = &[
         sql: include_str!("../sql/0028_epochs_by_backend.sql"),
     },
     Step { version: 29, name: "ways", sql: include_str!("../sql/0029_ways.sql") },
+    Step { version: 30, name: "redirects", sql: include_str!("../sql/0030_redirects.sql") },
 ];
 
 /// A token and the statements that it stands for.

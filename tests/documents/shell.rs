@@ -13,7 +13,7 @@ use crate::support::process;
 
 /// The port of all examples. It may be taken on this machine, so a free one stands for it.
 const PORT: &str = "127.0.0.1:8080";
-const PATIENCE: Duration = Duration::from_secs(60);
+const TIMEOUT: Duration = Duration::from_secs(60);
 
 pub struct Shell {
     folder: tempfile::TempDir,
@@ -56,7 +56,7 @@ impl Shell {
                 && lines.send(std::mem::take(&mut line)).is_ok()
             {}
         });
-        Self { folder, child, input, output: read, address: free, begun: 0, patience: PATIENCE }
+        Self { folder, child, input, output: read, address: free, begun: 0, patience: TIMEOUT }
     }
 
     /// Runs a command to its end, which must be good. Returns what it prints.

@@ -8,6 +8,8 @@ mod audit;
 mod auth;
 /// Settings and clears of the reply cache.
 mod cache;
+/// The page of the API.
+mod docs;
 /// Funnels as their authors draw them.
 mod formfunnel;
 /// Forms as items, their submissions listed, exported, removed.
@@ -44,6 +46,8 @@ mod paths;
 mod permissions;
 /// Plugins, their buttons and what these show.
 mod plugins;
+/// Old addresses and where they lead.
+mod redirects;
 /// Public settings.
 mod settings;
 /// `/sitemap.xml`.

@@ -21,7 +21,7 @@ use crate::{
 };
 
 /// How often the end of a long run is asked for.
-const LOOK: Duration = Duration::from_secs(1);
+const POLL_INTERVAL: Duration = Duration::from_secs(1);
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum TasksCommand {
@@ -90,7 +90,7 @@ async fn start(out: &Output, client: &Client, which: Which) -> Done {
     let (mut answer, begun) = reply::call::<Start>(client, &which, &NoBody).await?;
     let mut run = begun.data;
     while run.outcome == "running" {
-        tokio::time::sleep(LOOK).await;
+        tokio::time::sleep(POLL_INTERVAL).await;
         let asked = WhichRuns { id: Some(run.id), ..WhichRuns::default() };
         let (latest, found) = reply::call::<History>(client, &asked, &NoBody).await?;
         let OneOrPage::One(found) = found else {

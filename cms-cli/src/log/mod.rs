@@ -13,7 +13,7 @@ use self::lines::Lines;
 use crate::output::{Done, Exit, Failure, Output};
 
 /// How long the end of the process waits for the reader of its last lines.
-const FAREWELL: Duration = Duration::from_secs(1);
+const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(1);
 
 static LINES: OnceLock<Lines> = OnceLock::new();
 
@@ -75,7 +75,7 @@ pub(crate) fn line(text: &str) {
 /// Waits a moment until everything is written.
 pub(crate) fn finish() {
     if let Some(lines) = LINES.get() {
-        lines.wait(FAREWELL);
+        lines.wait(SHUTDOWN_TIMEOUT);
     }
 }
 

@@ -32,7 +32,7 @@ pub fn keys_of(area: &str) -> [String; 2] {
 #[must_use]
 pub fn area_of(table: &str) -> Option<&'static str> {
     match table {
-        "pages" | "menu_items" => Some("pages_pages"),
+        "pages" | "menu_items" | "redirects" => Some("pages_pages"),
         "settings" => Some("settings_settings"),
         "forms" => Some("forms_forms"),
         "media" => Some("media_media"),

@@ -29,7 +29,7 @@ use crate::{
 };
 
 /// How long what was written may take to be undone.
-const PATIENCE: Duration = Duration::from_secs(15);
+const UNDO_TIMEOUT: Duration = Duration::from_secs(15);
 /// Warnings that are told at most.
 const TOLD: usize = 1000;
 /// Folders within each other at most.
@@ -99,7 +99,7 @@ pub async fn save_until(
     };
     if let (Err(_), Some(ended)) = (&saved, at_work) {
         // A store keeps the parts that it has until it hears of it.
-        let _ = tokio::time::timeout(PATIENCE, ended).await;
+        let _ = tokio::time::timeout(UNDO_TIMEOUT, ended).await;
     }
     saved
 }

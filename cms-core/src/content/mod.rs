@@ -24,6 +24,7 @@ use std::sync::Arc;
 
 use arc_swap::ArcSwap;
 
+pub use self::core::{RESOURCES, Resource, ResourceColumn};
 pub use changes::{Action, Changes, Loss, Step};
 pub use declaration::{ColumnDeclaration, TableDeclaration};
 #[doc(hidden)]

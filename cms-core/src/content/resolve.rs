@@ -48,6 +48,9 @@ pub(crate) async fn resolve(
         column.has_default |= own
             && declared.multilanguage
             && ["base_id", "language_short"].contains(&found.name.as_str());
+        if plugin == super::core::ID {
+            column.help = super::core::help(&declared.name, &found.name);
+        }
         if own {
             column.length = column.length.or_else(|| index::text_limit(declared, &found.name));
         }
@@ -114,6 +117,7 @@ fn column(
         has_default: found.has_default,
         generated: found.generated,
         references: wanted.and_then(|c| c.references.clone()),
+        help: None,
         length: found.length,
         allowed,
         nullable: found.nullable,

@@ -21,7 +21,8 @@ impl Column {
             return json!({"description": format!("{}, as a rule {kind}", self.field_type)});
         }
         let kinds = if nullable { json!([kind, "null"]) } else { json!(kind) };
-        let mut schema = json!({"type": kinds, "description": self.field_type});
+        let description = self.help.unwrap_or(&self.field_type);
+        let mut schema = json!({"type": kinds, "description": description});
         match self.kind {
             Kind::Date => schema["format"] = "date".into(),
             Kind::DateTime => schema["format"] = "date-time".into(),

@@ -52,6 +52,8 @@ pub struct Column {
     pub generated: bool,
     /// The content table that it refers to.
     pub references: Option<String>,
+    /// What it means, where that is declared.
+    pub help: Option<&'static str>,
     /// Most characters, where the engine refuses longer text.
     pub length: Option<usize>,
     /// The only values that may be written; of a JSON column its entries.
@@ -73,6 +75,7 @@ impl Column {
             has_default: false,
             generated: false,
             references: None,
+            help: None,
             length: None,
             allowed: None,
             nullable: true,

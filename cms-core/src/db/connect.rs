@@ -52,7 +52,7 @@ impl Db {
 
 /// How long a connection to the server may take.
 #[cfg(feature = "postgres")]
-const PATIENCE: std::time::Duration = std::time::Duration::from_secs(10);
+const CONNECT_TIMEOUT: std::time::Duration = std::time::Duration::from_secs(10);
 
 #[cfg(feature = "postgres")]
 async fn postgres(
@@ -65,11 +65,11 @@ async fn postgres(
     use sqlx::{ConnectOptions, Connection};
     let options = options(url, idle_in_transaction_s)?;
     // The pool would ask a server that refuses again and again, and then tell of its own patience.
-    let first = tokio::time::timeout(PATIENCE, options.connect()).await;
+    let first = tokio::time::timeout(CONNECT_TIMEOUT, options.connect()).await;
     let late = |_| io::Error::new(io::ErrorKind::TimedOut, "no answer within 10 s");
     let first = first.map_err(late).map_err(|e| unreachable(e.into()))?.map_err(unreachable)?;
     first.close().await.map_err(unreachable)?;
-    Ok(super::server::Server::new(options, PATIENCE, epochs))
+    Ok(super::server::Server::new(options, CONNECT_TIMEOUT, epochs))
 }
 
 #[cfg(feature = "postgres")]
@@ -102,7 +102,7 @@ pub(super) fn options(
         // A process that stands still, or loses its network, must not hold its locks for long.
         .options([("idle_in_transaction_session_timeout", format!("{idle_in_transaction_s}s"))])
         // A lock that another program holds must not keep the few connections of this pool.
-        // Shorter than PATIENCE: reads that wait for a connection still get one.
+        // Shorter than CONNECT_TIMEOUT: reads that wait for a connection still get one.
         .options([("lock_timeout", "5000")])
         .statement_cache_capacity(200)
         .disable_statement_logging();

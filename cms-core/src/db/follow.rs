@@ -23,7 +23,7 @@ pub(crate) mod sql {
 }
 
 /// Timeout of [`Db::catch_up`]: a dead connection must not hide commits for longer.
-const PATIENCE: Duration = Duration::from_secs(2);
+const CATCH_UP_TIMEOUT: Duration = Duration::from_secs(2);
 /// How long a commit of another process may go unnoticed.
 #[cfg(feature = "postgres")]
 const POLL: Duration = Duration::from_millis(400);
@@ -118,7 +118,7 @@ impl Follower {
 impl Db {
     /// Reads all epochs. Returns the tables that others have changed since the last time.
     pub(crate) async fn catch_up(&self) -> Result<Vec<String>> {
-        let read = tokio::time::timeout(PATIENCE, self.changed_by_others()).await;
+        let read = tokio::time::timeout(CATCH_UP_TIMEOUT, self.changed_by_others()).await;
         read.map_err(|_| {
             let what = "The database does not answer: which tables have changed is unknown.";
             Error::new(Code::Unavailable, what)

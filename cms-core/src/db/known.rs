@@ -15,7 +15,7 @@ use crate::Result;
 /// Records in memory at most; more are rarely in use between two commits.
 const MOST: usize = 10_000;
 /// How long a reader waits for another one.
-const PATIENCE: Duration = Duration::from_millis(100);
+const LOAD_TIMEOUT: Duration = Duration::from_millis(100);
 
 /// How changes of a table are counted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -128,7 +128,7 @@ impl<T: Clone> Known<T> {
         }
         let _reading = match mark {
             // Where reading is slow, everybody reads: waits must not add up.
-            Some(_) => timeout(PATIENCE, self.reading[slot(name)].lock()).await.ok(),
+            Some(_) => timeout(LOAD_TIMEOUT, self.reading[slot(name)].lock()).await.ok(),
             None => None,
         };
         let mark = db.mark();

@@ -36,7 +36,7 @@ const POOL: u32 = 16;
 /// How often a connection is taken that turns out to have ended: all of the pool, and a new one.
 pub(super) const LOST_TRIES: u32 = POOL + 1;
 /// How long a statement runs before somebody asks, and from one question to the next.
-const PATIENCE: Duration = Duration::from_secs(10);
+const PROBE_INTERVAL: Duration = Duration::from_secs(10);
 /// How long the answer may take.
 const ANSWER: Duration = Duration::from_secs(10);
 /// When the server began, in microseconds: no two servers are the same in that.
@@ -99,7 +99,7 @@ impl Server {
             })
             .connect_lazy_with(options.clone());
         let (asked, apart) = (Mutex::default(), Mutex::default());
-        Self(Arc::new(Parts { pool, options, patience: PATIENCE, asked, apart }))
+        Self(Arc::new(Parts { pool, options, patience: PROBE_INTERVAL, asked, apart }))
     }
 
     /// A connection.
@@ -301,9 +301,9 @@ mod tests {
     #[test]
     fn a_server_that_began_anew_is_not_the_same() {
         let began = Instant::now();
-        let asked = |running| Uptime { at: began + 2 * PATIENCE, running };
-        assert!(asked(2 * PATIENCE).covers(began) && asked(Duration::MAX).covers(began));
-        assert!(!asked(PATIENCE).covers(began) && !asked(Duration::ZERO).covers(began));
+        let asked = |running| Uptime { at: began + 2 * PROBE_INTERVAL, running };
+        assert!(asked(2 * PROBE_INTERVAL).covers(began) && asked(Duration::MAX).covers(began));
+        assert!(!asked(PROBE_INTERVAL).covers(began) && !asked(Duration::ZERO).covers(began));
     }
 
     /// A server with a pool of one; None without PostgreSQL.
@@ -317,7 +317,7 @@ mod tests {
 
     #[tokio::test]
     async fn many_who_ask_at_once_share_one_session_and_none_gets_an_older_answer() {
-        let Some(server) = server(PATIENCE) else { return };
+        let Some(server) = server(PROBE_INTERVAL) else { return };
         let pid = Statement::new("pid", "select cast(pg_backend_pid() as bigint), 0::bigint");
         let asked = || async { server.ask_apart(pid).await.expect("an answer").0 };
         let all = futures_util::future::join_all((0..16).map(|_| asked())).await;

@@ -33,7 +33,7 @@ use crate::{Code, Error, Result, ground::private, settings::Synchronous};
 const READERS: u32 = 4;
 const BUSY_TIMEOUT: Duration = Duration::from_secs(5);
 /// How long somebody who waits for a reply waits for the writer.
-const PATIENCE: Duration = Duration::from_secs(10);
+const LOCK_TIMEOUT: Duration = Duration::from_secs(10);
 const BEGIN: &str = "BEGIN IMMEDIATE; SAVEPOINT change";
 const COMMIT: &str = "COMMIT";
 const ROLLBACK: &str = "ROLLBACK";
@@ -177,7 +177,7 @@ impl Writer {
         let turn = self.0.clone().lock_owned();
         let state = match patient {
             true => turn.await,
-            false => tokio::time::timeout(PATIENCE, turn).await.map_err(|_| {
+            false => tokio::time::timeout(LOCK_TIMEOUT, turn).await.map_err(|_| {
                 let detail = "The database is busy; nothing was changed. Try again.";
                 Error::new(Code::Unavailable, detail).retry_after(1)
             })?,
@@ -501,8 +501,8 @@ mod tests {
         let began = tokio::time::Instant::now();
         let refused = writer.begin(false).await.err().expect("refused");
         assert_eq!(refused.code(), Code::Unavailable);
-        assert!((PATIENCE..PATIENCE * 2).contains(&began.elapsed()), "{:?}", began.elapsed());
-        let patient = tokio::time::timeout(PATIENCE * 60, writer.begin(true)).await;
+        assert!((LOCK_TIMEOUT..LOCK_TIMEOUT * 2).contains(&began.elapsed()), "{:?}", began.elapsed());
+        let patient = tokio::time::timeout(LOCK_TIMEOUT * 60, writer.begin(true)).await;
         assert!(patient.is_err(), "it waits, and its caller may go");
         tokio::time::resume();
         drop(held);

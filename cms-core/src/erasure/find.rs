@@ -11,7 +11,7 @@ use crate::{
 /// How often all stages are gone through at most: others write meanwhile.
 const PASSES: u8 = 3;
 /// Submissions that go together.
-const TOGETHER: usize = 50;
+const BATCH_SIZE: usize = 50;
 
 /// Where the eraser looks, in this order. The submissions are the last, because by them everything
 /// else of a person is known.
@@ -206,7 +206,7 @@ impl Eraser {
     /// The next submissions to go.
     fn part(&mut self, visits: bool) -> Option<Vec<i64>> {
         let of = if visits { &mut self.visits } else { &mut self.forms };
-        let part: Vec<i64> = of.iter().take(TOGETHER).copied().collect();
+        let part: Vec<i64> = of.iter().take(BATCH_SIZE).copied().collect();
         of.retain(|id| !part.contains(id));
         (!part.is_empty()).then_some(part)
     }

@@ -7,12 +7,12 @@ use super::{IfMatch, Items, Written};
 use crate::{Change, Result, content::core};
 
 /// What a room does in the change of a caller who writes a record of its table.
-pub(crate) trait Beside: Send + Sync {
-    /// A record was made, or changed.
+pub(crate) trait AfterWrite: Send + Sync {
+    /// A record was made, or changed. What is written to it here stands in `written` too.
     fn written<'c>(
         &'c self,
         change: &'c mut Change,
-        written: &'c Written,
+        written: &'c mut Written,
         is_new: bool,
     ) -> BoxFuture<'c, Result<()>>;
 
@@ -21,15 +21,36 @@ pub(crate) trait Beside: Send + Sync {
     -> BoxFuture<'c, Result<()>>;
 }
 
+/// The tables of a room, each with what it does after their writes.
+pub(super) type AfterWrites = [(&'static str, Box<dyn AfterWrite>); 2];
+
 impl Items {
-    /// Says what is done beside the writes of a table, once.
-    pub(crate) fn set_beside(&self, table: &'static str, beside: Box<dyn Beside>) {
-        let is_first = self.0.beside.set((table, beside)).is_ok();
-        assert!(is_first, "one room works beside the writes of records");
+    /// Says what is done after the writes of tables, once.
+    pub(crate) fn set_after_writes(&self, tables: AfterWrites) {
+        let is_first = self.0.after_writes.set(tables).is_ok();
+        assert!(is_first, "one room works after the writes of records");
     }
 
-    fn beside(&self, table: &str) -> Option<&dyn Beside> {
-        self.0.beside.get().filter(|(of, _)| *of == table).map(|(_, beside)| &**beside)
+    fn after_write(&self, table: &str) -> Option<&dyn AfterWrite> {
+        let tables = self.0.after_writes.get()?;
+        tables.iter().find(|(of, _)| *of == table).map(|(_, room)| &**room)
+    }
+
+    async fn after(
+        &self,
+        change: &mut Change,
+        table: &str,
+        mut written: Written,
+        is_new: bool,
+    ) -> Result<Written> {
+        if let Some(room) = self.after_write(table)
+            && let Err(refusal) = room.written(change, &mut written, is_new).await
+        {
+            // The record stands in it.
+            change.fail();
+            return Err(refusal);
+        }
+        Ok(written)
     }
 
     /// Adds a record.
@@ -44,11 +65,9 @@ impl Items {
         body: &Map<String, Json>,
     ) -> Result<Written> {
         core::by_hand(table, None::<[&String; 0]>)?;
+        core::by_hand(table, Some(body.keys()))?;
         let written = self.insert(change, table, body).await?;
-        if let Some(beside) = self.beside(table) {
-            beside.written(change, &written, true).await?;
-        }
-        Ok(written)
+        self.after(change, table, written, true).await
     }
 
     /// Changes the columns named in `body`.
@@ -66,10 +85,7 @@ impl Items {
     ) -> Result<Written> {
         core::by_hand(table, Some(body.keys()))?;
         let written = self.set(change, table, id, language, if_match, body).await?;
-        if let Some(beside) = self.beside(table) {
-            beside.written(change, &written, false).await?;
-        }
-        Ok(written)
+        self.after(change, table, written, false).await
     }
 
     /// Deletes a record. Its event carries the record as it was.
@@ -86,8 +102,8 @@ impl Items {
     ) -> Result<()> {
         core::by_hand(table, None::<[&String; 0]>)?;
         let record = self.remove(change, table, id, language, if_match).await?;
-        match self.beside(table) {
-            Some(beside) => beside.removed(change, &record).await,
+        match self.after_write(table) {
+            Some(room) => room.removed(change, &record).await,
             None => Ok(()),
         }
     }

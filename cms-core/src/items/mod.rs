@@ -39,7 +39,7 @@ use serde_json::{Map, Value as Json, value::RawValue};
 use sqlx::AssertSqlSafe;
 
 pub use addresses::BrokenAddress;
-pub(crate) use by_hand::Beside;
+pub(crate) use by_hand::AfterWrite;
 pub use checklist::Checklist;
 pub use compare::{
     Operand, Order, Test, asc, contains, desc, ends_with, eq, gt, gte, lt, lte, ne, none_of, null,
@@ -81,8 +81,7 @@ pub struct Items(Arc<State>);
 struct State {
     base: Base,
     registry: Registry,
-    /// What a room does beside the writes of its table.
-    beside: OnceLock<(&'static str, Box<dyn Beside>)>,
+    after_writes: OnceLock<by_hand::AfterWrites>,
     hooks: ArcSwap<hooks::Hooks>,
     /// Held by who reads through a whole table.
     whole: Arc<tokio::sync::Mutex<()>>,
@@ -115,6 +114,8 @@ pub struct Written {
     pub json: String,
     /// Names of the columns whose values are others than before; all of a new record.
     pub changed: Vec<String>,
+    /// The record as it was before, as JSON; None for a new one.
+    pub before: Option<String>,
 }
 
 impl Items {
@@ -123,7 +124,7 @@ impl Items {
         Self(Arc::new(State {
             base,
             registry,
-            beside: OnceLock::new(),
+            after_writes: OnceLock::new(),
             hooks: ArcSwap::default(),
             whole: Arc::default(),
         }))
@@ -296,7 +297,8 @@ impl Items {
         let record = parsed(&json)?;
         self.record(change, &table, "created", &key, &record, &columns, None).await?;
         let changed = columns.into_iter().map(str::to_owned).collect();
-        Ok(Written { id: key.spelled(&table), key: key.json(&table), json, changed })
+        let (id, key) = (key.spelled(&table), key.json(&table));
+        Ok(Written { id, key, json, changed, before: None })
     }
 
     /// As [`Items::update`], for rooms whose records have columns that nobody writes by hand.
@@ -328,7 +330,8 @@ impl Items {
         let columns: Vec<&str> = values.iter().map(|(column, _)| column.name.as_str()).collect();
         if columns.is_empty() {
             let (id, key) = (key.spelled(&table), key.json(&table));
-            return Ok(Written { id, key, json: before, changed: Vec::new() });
+            let json = before.clone();
+            return Ok(Written { id, key, json, changed: Vec::new(), before: Some(before) });
         }
         let Statement { sql, args } = write::update(&table, &key, values.clone());
         let moved = change.optional(AssertSqlSafe(sql), args).await;
@@ -341,7 +344,8 @@ impl Items {
         let changed = write::changed(&old, &new);
         let told = Some(changed.clone());
         self.record(change, &table, "updated", &moved, &new, &columns, told).await?;
-        Ok(Written { id: moved.spelled(&table), key: moved.json(&table), json, changed })
+        let (id, key) = (moved.spelled(&table), moved.json(&table));
+        Ok(Written { id, key, json, changed, before: Some(before) })
     }
 
     /// As [`Items::delete`], for rooms whose records nobody removes by hand. Returns the record as

@@ -38,7 +38,7 @@ use super::{
 use crate::{Code, Error, Result, settings};
 
 /// An answer of the store; sending a part may take longer.
-const PATIENCE: Duration = Duration::from_secs(10);
+const RESPONSE_TIMEOUT: Duration = Duration::from_secs(10);
 /// An answer that a change waits for, because others wait for the change.
 const BRIEF: Duration = Duration::from_secs(3);
 /// A pause within an object that is read.
@@ -108,10 +108,10 @@ impl Bucket {
             let detail = format!("The bucket {} cannot be reached: {reason}.", self.name);
             Error::new(Code::Unavailable, detail).retry_after(link::AGAIN_S)
         };
-        match tokio::time::timeout(PATIENCE, listed.try_next()).await {
+        match tokio::time::timeout(RESPONSE_TIMEOUT, listed.try_next()).await {
             Ok(Ok(_)) => Ok(()),
             Ok(Err(fault)) => Err(cannot(link::reason(&fault))),
-            Err(_) => Err(cannot(link::late(PATIENCE))),
+            Err(_) => Err(cannot(link::late(RESPONSE_TIMEOUT))),
         }
     }
 
@@ -158,7 +158,7 @@ impl Bucket {
     /// What lies at a place, read when it is asked for; None: nothing.
     pub(super) async fn open(&self, place: &Path) -> Result<Option<Opened>> {
         let key = self.key(place);
-        let Some(about) = self.about(&key, PATIENCE).await? else {
+        let Some(about) = self.about(&key, RESPONSE_TIMEOUT).await? else {
             return self.is_known().await.map(|()| None);
         };
         let store = self.store.clone();
@@ -166,7 +166,7 @@ impl Bucket {
             let range = Some(GetRange::Bounded(first..first + length));
             let options = GetOptions { range, ..GetOptions::default() };
             let begun = async move {
-                let got = within(PATIENCE, store.get_opts(&key, options)).await?;
+                let got = within(RESPONSE_TIMEOUT, store.get_opts(&key, options)).await?;
                 let parts = got.into_stream();
                 Ok::<_, Error>(stream::try_unfold(parts, |mut parts| async move {
                     let part = within(PAUSE, parts.try_next()).await?;
@@ -215,7 +215,7 @@ impl Bucket {
         let folder = self.key(folder);
         let mut listed = self.store.list(Some(&folder));
         let mut files = Vec::new();
-        while let Some(object) = within(PATIENCE, listed.try_next()).await? {
+        while let Some(object) = within(RESPONSE_TIMEOUT, listed.try_next()).await? {
             let file = object.location.filename().unwrap_or_default();
             if folder.clone().join(file) == object.location {
                 files.push((file.to_owned(), object.size));

@@ -14,7 +14,7 @@ use crate::{Code, Error, Result};
 /// Places that are told at most.
 pub const TOLD: usize = 20;
 /// How long is looked. Adopted tables may have many millions of rows.
-const PATIENCE: Duration = Duration::from_secs(10);
+const SEARCH_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// A place that shows a file.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -61,7 +61,7 @@ impl Media {
         let record: Json = serde_json::from_str(&self.get(id).await?).map_err(Error::internal)?;
         let name = record["path"].as_str().and_then(Name::of_path);
         let name = name.ok_or_else(|| Error::internal("a path of no file"))?;
-        let until = Instant::now() + PATIENCE;
+        let until = Instant::now() + SEARCH_TIMEOUT;
         // Who waits for a turn until then says so: what is inside is asked first.
         let found = tokio::time::timeout_at(until, self.uses_of(id, &name, until)).await;
         found.unwrap_or_else(|_| {

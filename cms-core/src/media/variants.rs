@@ -40,7 +40,7 @@ const AT_WORK: u64 = 108 << 20;
 /// What stands in a PNG before its pixels, unpacked: a profile of colours, texts.
 const HEAD: u64 = 16 << 20;
 /// How long a visitor waits for the turn to make a variant.
-const PATIENCE: Duration = Duration::from_secs(20);
+const QUEUE_TIMEOUT: Duration = Duration::from_secs(20);
 /// How long a picture may take to come from a bucket: all others wait meanwhile.
 const FETCH: Duration = Duration::from_secs(60);
 /// Seconds after which they may ask again.
@@ -114,7 +114,7 @@ impl Media {
             Error::new(Code::Unavailable, detail).retry_after(AGAIN_S)
         };
         let turn = self.0.making.clone().lock_owned();
-        let turn = timeout(PATIENCE, turn).await.map_err(late)?;
+        let turn = timeout(QUEUE_TIMEOUT, turn).await.map_err(late)?;
         let (media, named) = (self.clone(), name.clone());
         // Held until the work ends, also when nobody waits any longer.
         let work = tokio::spawn(async move {
@@ -457,6 +457,6 @@ mod tests {
         let began = tokio::time::Instant::now();
         let late = media.make(Unmade { name, width: 160 }).await.expect_err("no turn");
         assert_eq!(late.code(), Code::Unavailable);
-        assert!((PATIENCE..PATIENCE * 2).contains(&began.elapsed()), "{:?}", began.elapsed());
+        assert!((QUEUE_TIMEOUT..QUEUE_TIMEOUT * 2).contains(&began.elapsed()), "{:?}", began.elapsed());
     }
 }

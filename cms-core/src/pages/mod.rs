@@ -6,6 +6,7 @@ mod fill;
 mod menu;
 mod parts;
 mod published;
+mod redirects;
 mod sitemap;
 pub(crate) mod sql;
 pub mod widgets;
@@ -15,7 +16,8 @@ use std::sync::Arc;
 use serde_json::value::RawValue;
 
 pub use menu::MenuItem;
-pub use published::{Alternate, Shown, ShownCol, ShownPage, ShownRow, ShownWidget};
+pub use published::{Alternate, ListedPage, Shown, ShownCol, ShownPage, ShownRow, ShownWidget};
+pub use redirects::Redirect;
 
 use self::widgets::Widgets;
 use crate::{
@@ -25,10 +27,6 @@ use crate::{
     items::{Filter, Items, List, Op, Query},
     plugins::Plugins,
 };
-
-/// The columns of the public list of pages.
-const LISTED: [&str; 8] =
-    ["id", "base_id", "language_short", "parent_id", "url_rewrite", "title", "view", "sort_order"];
 
 /// Selects a page. Of `id`, `view` and `url` the first given one counts.
 #[derive(Clone, Debug, Default)]
@@ -52,14 +50,19 @@ struct State {
     base: Base,
     items: Items,
     widgets: Widgets,
+    hits: redirects::Hits,
 }
 
 impl Pages {
     pub(crate) fn new(base: &Base, items: &Items, plugins: &Plugins) -> Self {
         let widgets = Widgets::new(base, items, plugins);
         let (base, items) = (base.clone(), items.clone());
-        let pages = Self(Arc::new(State { base, items, widgets }));
-        pages.items().set_beside("pages", Box::new(builder::ByHand::of(&pages.0)));
+        let hits = redirects::Hits::default();
+        let pages = Self(Arc::new(State { base, items, widgets, hits }));
+        pages.items().set_after_writes([
+            ("pages", Box::new(builder::ByHand::of(&pages.0))),
+            ("redirects", Box::new(redirects::Settling::of(&pages.0))),
+        ]);
         pages
     }
 
@@ -87,7 +90,7 @@ impl Pages {
             limit: paging.limit,
             cursor: paging.cursor.clone(),
             sort: vec![("sort_order".to_owned(), false)],
-            fields: LISTED.map(str::to_owned).to_vec(),
+            fields: ListedPage::COLUMNS.map(str::to_owned).to_vec(),
             filters: vec![equals("published", "true")],
             ..Query::default()
         };

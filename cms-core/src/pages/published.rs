@@ -8,10 +8,10 @@ use serde_json::{Map, Value as Json, json};
 use super::{Pages, Wanted, builder::Tree, sql};
 use crate::{Code, Error, Result, Secret, db::args, ground::address::encoded};
 
-/// A page as visitors read it.
+/// A published page in the list of them.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
-#[schemars(rename = "ShownPage")]
-pub struct ShownPage {
+#[schemars(rename = "ListedPage")]
+pub struct ListedPage {
     /// Its id.
     pub id: i64,
     /// The page that it is a language version of.
@@ -28,6 +28,29 @@ pub struct ShownPage {
     pub view: Option<String>,
     /// Its place in lists.
     pub sort_order: i64,
+}
+
+impl ListedPage {
+    /// The columns that its members are.
+    pub(super) const COLUMNS: [&str; 8] = [
+        "id",
+        "base_id",
+        "language_short",
+        "parent_id",
+        "url_rewrite",
+        "title",
+        "view",
+        "sort_order",
+    ];
+}
+
+/// A page as visitors read it.
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+#[schemars(rename = "ShownPage")]
+pub struct ShownPage {
+    /// What the list shows of it too.
+    #[serde(flatten)]
+    pub listed: ListedPage,
     /// Title for search engines.
     pub meta_title: Option<String>,
     /// Description for search engines.
@@ -186,14 +209,16 @@ impl Pages {
         let named = (found.id, found.language_short.as_str());
         let (rows, reads) = self.filled(&tree, named).await;
         let page = ShownPage {
-            id: found.id,
-            base_id: found.base_id,
-            language_short: found.language_short,
-            parent_id: found.parent_id,
-            url_rewrite: found.url_rewrite,
-            title: found.title,
-            view: found.view,
-            sort_order: found.sort_order,
+            listed: ListedPage {
+                id: found.id,
+                base_id: found.base_id,
+                language_short: found.language_short,
+                parent_id: found.parent_id,
+                url_rewrite: found.url_rewrite,
+                title: found.title,
+                view: found.view,
+                sort_order: found.sort_order,
+            },
             meta_title: found.meta_title,
             meta_description: found.meta_description,
             canonical,

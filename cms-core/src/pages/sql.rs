@@ -80,10 +80,41 @@ statements! {
                        p.id > $1 order by p.id limit $2";
     MENU = "select id, parent_id, title, url, target from cms_menu_items where menu = $1 and \
             language_short = $2 order by sort_order, id limit 1000";
+    REDIRECT_AT = "select id from cms_redirects where \"from\" = $1 and language_short = $2";
+    /// Redirects after `$1` that lead to `$2`, or below `$3`, in language `$4`, `$6` at most and
+    /// without `$5`.
+    LEADING_TO = "select id, \"from\", \"to\", status from cms_redirects where id > $1 and \
+                  id <> $5 and active and (\"to\" = $2 or \
+                  substr(\"to\", 1, length(cast($3 as text))) = $3) and (cast($4 as text) is null \
+                  or language_short = $4) order by id limit $6";
+    COUNT_HITS = "update cms_redirects set hits = hits + $2, last_hit_at = case when \
+                  last_hit_at is null or last_hit_at < $3 then $3 else last_hit_at end \
+                  where id = $1";
     /// The protocol allows addresses of less than 2,048 characters, the site's own included.
     SITEMAP = "select id, url_rewrite from cms_pages where published and id > $1 \
                and length(url_rewrite) < 2000 order by id limit $2";
 }
+
+/// The active redirect of the address `$3`, whose ways to match are the array `$1`, in language
+/// `$2`; `$4`: of any language.
+macro_rules! redirect {
+    ($name:literal, $elements:literal) => {
+        Statement::new(
+            concat!(module_path!(), "::", $name),
+            concat!(
+                "select r.id, r.\"from\", r.\"to\", r.status from ", $elements,
+                " join cms_redirects r on r.\"from\" = e.value where r.active and \
+                 (cast($4 as boolean) or r.language_short is null or r.language_short = $2) \
+                 order by case when r.\"from\" = $3 then 0 else 1 end, length(r.\"from\") desc, \
+                 case when r.language_short is null then 1 else 0 end, r.id limit 1"
+            ),
+        )
+    };
+}
+pub(super) const REDIRECT: PerEngine<Statement> = PerEngine {
+    sqlite: redirect!("REDIRECT_SQLITE", "json_each($1) e"),
+    postgres: redirect!("REDIRECT_POSTGRES", "json_array_elements_text(cast($1 as json)) e(value)"),
+};
 
 /// The published versions in language `$2` of the pages in the array `$1`, `$4` at most and without
 /// the page `$5`; trees as far as all before have `$3` bytes together. A tree is read only then.

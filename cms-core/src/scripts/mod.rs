@@ -51,11 +51,11 @@ use crate::{
 };
 
 /// How long a caller waits for one of the places.
-const PATIENCE: Duration = Duration::from_secs(5);
+const QUEUE_TIMEOUT: Duration = Duration::from_secs(5);
 /// Seconds after which a refused caller may find a place.
 const RETRY_AFTER_S: u64 = 5;
 /// How long a stop waits for scripts that were killed.
-const FAREWELL: Duration = Duration::from_secs(2);
+const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// The scripts of a site: `cms.scripts()`.
 #[derive(Clone)]
@@ -139,7 +139,7 @@ impl Scripts {
             }
             Way::File(file) => file,
         };
-        let Ok(place) = tokio::time::timeout(PATIENCE, self.place()).await else {
+        let Ok(place) = tokio::time::timeout(QUEUE_TIMEOUT, self.place()).await else {
             let why = "Too many scripts run at the moment: see scripts.max_running.";
             return Err(Error::new(Code::Unavailable, why).retry_after(RETRY_AFTER_S));
         };
@@ -173,7 +173,7 @@ impl Scripts {
     pub async fn close(&self) {
         self.0.closed.send_replace(true);
         let most = u32::try_from(self.0.base.settings().scripts.max_running).unwrap_or(u32::MAX);
-        if tokio::time::timeout(FAREWELL, self.0.places.acquire_many(most)).await.is_err() {
+        if tokio::time::timeout(SHUTDOWN_TIMEOUT, self.0.places.acquire_many(most)).await.is_err() {
             tracing::warn!("some scripts did not end in time");
         }
     }

@@ -33,9 +33,9 @@ pub(crate) use forms::{is_bucket, is_key_path};
 pub use layers::Loaded;
 pub use origin::{Origin, Origins, Setting};
 pub use tables::{
-    Backups, Cache, CacheStore, Commits, Confine, Dirs, Http, Limiter, LimiterStore, MAIL_KINDS,
-    MEDIA_TYPES, Mail, MailProvider, Media, Retention, Scripts, Session, Shutdown, SmtpTls,
-    Synchronous, Update, Webhooks,
+    Backups, Cache, CacheStore, Commits, Confine, Dirs, Docs, Http, Limiter, LimiterStore,
+    MAIL_KINDS, MEDIA_TYPES, Mail, MailProvider, Media, Retention, Scripts, Session, Shutdown,
+    SmtpTls, Synchronous, Update, Webhooks,
 };
 
 /// Keys that belong in `cms.local.toml` and whose values are masked wherever they are shown.
@@ -103,6 +103,8 @@ pub struct Settings {
     pub dirs: Dirs,
     /// Limits of every request.
     pub http: Http,
+    /// The page that shows the REST API.
+    pub docs: Docs,
     /// How changes are committed, and how long one may take.
     pub database: Commits,
     /// The end of the process.

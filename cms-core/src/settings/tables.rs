@@ -3,7 +3,7 @@
 
 use std::path::PathBuf;
 
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize};
 
 use super::{Cidr, unless_empty};
 use crate::ground::Secret;
@@ -22,6 +22,7 @@ defaults!(
     Commits = database,
     Dirs = dirs,
     Http = http,
+    Docs = docs,
     Limiter = limiter,
     Cache = cache,
     Webhooks = webhooks,
@@ -100,6 +101,36 @@ pub struct Http {
     pub max_connections_per_network: usize,
     /// Most open event streams at the same time, 1 to 100 000.
     pub max_streams: usize,
+}
+
+/// The page that shows the REST API.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Docs {
+    /// Whether `/api/docs` is there; None: for callers on this machine only.
+    #[serde(deserialize_with = "unless_loopback")]
+    pub enabled: Option<bool>,
+}
+
+/// `true` and `false`, also as text; None for `loopback`.
+fn unless_loopback<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<bool>, D::Error> {
+    #[derive(Deserialize)]
+    #[serde(untagged)]
+    enum Given {
+        Flag(bool),
+        Text(String),
+    }
+    match Given::deserialize(deserializer)? {
+        Given::Flag(flag) => Ok(Some(flag)),
+        Given::Text(text) => match text.as_str() {
+            "loopback" | "" => Ok(None),
+            "true" | "1" => Ok(Some(true)),
+            "false" | "0" => Ok(Some(false)),
+            other => Err(serde::de::Error::custom(format!(
+                "{other:?} is none of true, false and \"loopback\""
+            ))),
+        },
+    }
 }
 
 impl Webhooks {

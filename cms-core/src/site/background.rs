@@ -28,7 +28,7 @@ const SCHEDULE_S: u64 = 60;
 /// Seconds after which a backup is given up.
 const DAY_S: u64 = 86_400;
 /// How often the clock is asked whether it is time.
-const LOOK: Duration = Duration::from_secs(1);
+const POLL_INTERVAL: Duration = Duration::from_secs(1);
 
 /// A part of the background work.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -239,7 +239,7 @@ async fn run(cms: Cms, part: Work, mut stop: Stop) {
     let rounds = async {
         let mut last = cms.clock().now();
         loop {
-            tokio::time::sleep(LOOK).await;
+            tokio::time::sleep(POLL_INTERVAL).await;
             // A clock that is set back makes a round early, never late.
             if (cms.clock().now() - last).abs() < UPKEEP {
                 continue;

@@ -51,7 +51,7 @@ use crate::{
 };
 
 /// How long the end waits for the database, twice.
-const FAREWELL: Duration = Duration::from_secs(2);
+const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// An open site. Clones are cheap and share everything.
 ///
@@ -323,7 +323,11 @@ impl Cms {
     /// # Errors
     /// As every write. Unwritten counters are kept.
     pub async fn flush(&self) -> Result<()> {
-        watched(self.0.keys.flush()).await
+        watched(async {
+            let keys = self.0.keys.flush().await;
+            self.0.pages.write_hits().await.and(keys)
+        })
+        .await
     }
 
     /// Removes rows older than `retention` says: replies, audit rows, runs of tasks, mails,
@@ -392,7 +396,7 @@ impl Cms {
         } else {
             tracing::error!("counters were not written: the database does not answer");
         }
-        let patience = if answers { FAREWELL } else { FAREWELL / 10 };
+        let patience = if answers { SHUTDOWN_TIMEOUT } else { SHUTDOWN_TIMEOUT / 10 };
         if tokio::time::timeout(patience, self.db().close()).await.is_err() {
             tracing::warn!("the database was not closed in time");
         }
@@ -405,7 +409,7 @@ impl Cms {
     }
 
     async fn write_counters(&self) {
-        match tokio::time::timeout(FAREWELL, self.flush()).await {
+        match tokio::time::timeout(SHUTDOWN_TIMEOUT, self.flush()).await {
             Ok(Ok(())) => {}
             Ok(Err(error)) => tracing::error!(%error, "counters were not written"),
             Err(_) => tracing::error!("counters were not written: the database does not answer"),

@@ -44,7 +44,7 @@ use crate::{
 };
 
 /// How long a stop waits for runs that it has asked to end.
-const FAREWELL: Duration = Duration::from_secs(2);
+const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// A task of a plugin, or of the service itself. Times are RFC 3339 in UTC.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
@@ -267,7 +267,7 @@ impl Tasks {
         self.0.closed.send_replace(true);
         let mut under_way = self.0.under_way.subscribe();
         let ended = under_way.wait_for(|runs| *runs == 0);
-        if tokio::time::timeout(FAREWELL, ended).await.is_err() {
+        if tokio::time::timeout(SHUTDOWN_TIMEOUT, ended).await.is_err() {
             tracing::warn!("some runs of tasks did not end in time");
         }
     }

@@ -14,9 +14,9 @@ use crate::{
 };
 
 /// How often the clock is asked whether the lease is to be renewed.
-const LOOK: Duration = Duration::from_secs(1);
+const POLL_INTERVAL: Duration = Duration::from_secs(1);
 /// How long one renewal may take.
-const PATIENCE: Duration = Duration::from_secs(5);
+const RENEW_TIMEOUT: Duration = Duration::from_secs(5);
 /// How often the end of a run is tried to be written down.
 const TRIES: u32 = 3;
 
@@ -118,14 +118,14 @@ fn fenced(base: &Base, task: i64, lease: Lease) -> Begin {
 async fn overdue(base: &Base, claimed: &Claimed) {
     let most = i64::try_from(claimed.timeout_s).unwrap_or(i64::MAX).saturating_mul(1000);
     while base.clock().now() - claimed.began < most {
-        tokio::time::sleep(LOOK).await;
+        tokio::time::sleep(POLL_INTERVAL).await;
     }
 }
 
 /// Renews the lease; ends when it is lost, or when that cannot be known.
 async fn lost(base: &Base, task: i64, mut lease: Lease) {
     loop {
-        tokio::time::sleep(LOOK).await;
+        tokio::time::sleep(POLL_INTERVAL).await;
         let now = base.clock().now();
         if !lease.is_aging(now) {
             continue;
@@ -136,7 +136,7 @@ async fn lost(base: &Base, task: i64, mut lease: Lease) {
             let held = sql::renew(&mut change, task, renewed).await?;
             change.commit().await.map(|()| held)
         };
-        match tokio::time::timeout(PATIENCE, watched(renewal)).await {
+        match tokio::time::timeout(RENEW_TIMEOUT, watched(renewal)).await {
             Ok(Ok(true)) => lease = renewed,
             Ok(Ok(false)) => return,
             Ok(Err(error)) => tracing::debug!(%error, "a lease was not renewed"),
@@ -152,7 +152,7 @@ async fn lost(base: &Base, task: i64, mut lease: Lease) {
 /// longer than the lease, and a long change of others the whole of SQLite: then nobody can claim it
 /// either.
 async fn is_owned(base: &Base, task: i64, token: i64) -> bool {
-    let rows = tokio::time::timeout(PATIENCE, sql::rows(base.db())).await;
+    let rows = tokio::time::timeout(RENEW_TIMEOUT, sql::rows(base.db())).await;
     let is_own = |row: &sql::Row| row.id == task && row.lease.token == token;
     rows.is_ok_and(|rows| rows.is_ok_and(|rows| rows.iter().any(is_own)))
 }
@@ -169,13 +169,13 @@ async fn settle(site: &State, claimed: &Claimed, outcome: Outcome) -> Outcome {
             let held = sql::close(&mut change, ids, claimed.lease, &outcome).await?;
             change.commit().await.map(|()| held)
         };
-        match tokio::time::timeout(PATIENCE, written).await {
+        match tokio::time::timeout(RENEW_TIMEOUT, written).await {
             Ok(Ok(true)) => return outcome,
             Ok(Ok(false)) => return Outcome::Lost,
             Ok(Err(error)) => tracing::warn!(%error, "the end of a task was not written down"),
             Err(_) => tracing::warn!("the end of a task was not written down in time"),
         }
-        tokio::time::sleep(LOOK).await;
+        tokio::time::sleep(POLL_INTERVAL).await;
     }
     Outcome::Lost
 }

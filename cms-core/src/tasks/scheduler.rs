@@ -18,11 +18,11 @@ use super::{
 use crate::{Actor, Error, Result, db::watched, jobs};
 
 /// How often due tasks are looked for.
-const LOOK: Duration = Duration::from_secs(1);
+const POLL_INTERVAL: Duration = Duration::from_secs(1);
 /// The same while the database does not answer.
 const PAUSE: Duration = Duration::from_secs(5);
 /// How long one claim may take: its row may be locked by a process that stands still.
-const PATIENCE: Duration = Duration::from_secs(5);
+const CLAIM_TIMEOUT: Duration = Duration::from_secs(5);
 /// How long runs may go on after a stop.
 const GRACE: Duration = Duration::from_secs(5);
 /// How long stopped runs may take to write down their end.
@@ -43,7 +43,7 @@ async fn taken(site: &State, task: Declared) -> Result<Option<Claimed>> {
         let claimed = claim(site, &mut change, task, Cause::Schedule).await?;
         Ok::<_, Error>((change, claimed))
     };
-    let Ok(claimed) = tokio::time::timeout(PATIENCE, claimed).await else { return Ok(None) };
+    let Ok(claimed) = tokio::time::timeout(CLAIM_TIMEOUT, claimed).await else { return Ok(None) };
     let (change, claimed) = claimed?;
     change.commit().await?;
     Ok(claimed)
@@ -76,7 +76,7 @@ impl Scheduler {
                 continue;
             }
             let name = task.name.clone();
-            match tokio::time::timeout(2 * PATIENCE, self.take(task)).await {
+            match tokio::time::timeout(2 * CLAIM_TIMEOUT, self.take(task)).await {
                 Ok(Ok(Ok(is_taken))) => begun += usize::from(is_taken),
                 Ok(Ok(Err(error))) => return Err(error),
                 // Its commit may still come, and then its run.
@@ -133,7 +133,7 @@ impl Scheduler {
                 }
             };
             let pause = match claimed {
-                Ok(_) => LOOK,
+                Ok(_) => POLL_INTERVAL,
                 Err(_) if site.base.db().is_closed() => break,
                 Err(error) => {
                     tracing::warn!(%error, "due tasks cannot be read or claimed; trying again");
@@ -155,7 +155,7 @@ impl Scheduler {
         // Without the database they could write down nothing.
         let away = async {
             while site.base.db().answers().await {
-                tokio::time::sleep(LOOK).await;
+                tokio::time::sleep(POLL_INTERVAL).await;
             }
         };
         let have_ended = tokio::select! {

@@ -20,7 +20,7 @@ use crate::{
 /// Requests with the same caller and `Idempotency-Key` pass one at a time.
 const TURN: Lock = Lock::new(4);
 /// How long a repetition waits for its turn, in milliseconds.
-const PATIENCE: Millis = 5_000;
+const LOCK_TIMEOUT: Millis = 5_000;
 /// A request that has not renewed its claim for this long is abandoned: its process died or stood
 /// still.
 const LEASE_MS: Millis = 60_000;
@@ -33,7 +33,7 @@ const PERSISTENCE: Duration = Duration::from_secs(300);
 /// How long its caller waits for that.
 const COURTESY: Duration = Duration::from_secs(5);
 /// How long the end of the site waits for that.
-const FAREWELL: Duration = Duration::from_secs(10);
+const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(10);
 
 pub(crate) mod sql {
     crate::db::statements! {
@@ -242,7 +242,7 @@ impl Idempotency {
 
     /// Waits for replies that are not kept yet, 10 s at most: the site closes next.
     pub(crate) async fn close(&self) {
-        if tokio::time::timeout(FAREWELL, self.claims.write()).await.is_err() {
+        if tokio::time::timeout(SHUTDOWN_TIMEOUT, self.claims.write()).await.is_err() {
             tracing::warn!("replies are not kept at the end: the database cannot be written");
         }
     }
@@ -288,7 +288,7 @@ impl Idempotency {
     pub async fn take_turn(&self, change: &mut Change, caller: &str, key: &str) -> Result<()> {
         let name = crypto::sha256_hex(format!("{caller} {key}").as_bytes());
         let number = i64::from_str_radix(&name[..8], 16).map_err(Error::internal)?;
-        let waited = change.lock_within(TURN.of_row(number), PATIENCE).await;
+        let waited = change.lock_within(TURN.of_row(number), LOCK_TIMEOUT).await;
         waited.map_err(|error| match error.database() {
             Some(sqlx::Error::Database(e)) if e.code().is_some_and(|code| code == "55P03") => {
                 in_progress().caused_by(error)

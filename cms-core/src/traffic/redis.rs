@@ -1,6 +1,6 @@
 //! The connection to Redis, shared by limiter and cache.
 //!
-//! When Redis does not answer within [`PATIENCE`], each process uses its own memory, logs that, and
+//! When Redis does not answer within [`RESPONSE_TIMEOUT`], each process uses its own memory, logs that, and
 //! returns to Redis by itself.
 
 use std::{
@@ -24,7 +24,7 @@ use crate::{
 };
 
 /// Longest time that a request waits for Redis.
-const PATIENCE: Duration = Duration::from_millis(40);
+const RESPONSE_TIMEOUT: Duration = Duration::from_millis(40);
 /// How often to ask whether a Redis that was away is back.
 const RETRY: Duration = Duration::from_millis(200);
 
@@ -86,7 +86,7 @@ impl Redis {
         if self.is_away() {
             return None;
         }
-        let cause = match tokio::time::timeout(PATIENCE, asked).await {
+        let cause = match tokio::time::timeout(RESPONSE_TIMEOUT, asked).await {
             Ok(Ok(answer)) => return Some(answer),
             Ok(Err(error)) => error.to_string(),
             Err(_) => "no answer in time".to_owned(),
@@ -124,7 +124,7 @@ impl Redis {
                 let trying = shared.clone();
                 // A task of its own: a panic is a failed try.
                 let tried = tokio::spawn(async move {
-                    tokio::time::timeout(PATIENCE * 5, trying.reach()).await
+                    tokio::time::timeout(RESPONSE_TIMEOUT * 5, trying.reach()).await
                 });
                 if let Ok(Ok(Ok(connection))) = tried.await {
                     shared.connection.store(Arc::new(connection));

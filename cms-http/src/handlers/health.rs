@@ -50,9 +50,8 @@ pub(crate) async fn status(call: &Call<'_>, _: NoQuery) -> Result<Data<Findings>
 
 /// For loopback and `metrics_allow` only: how much a site is used is nobody else's business.
 pub(crate) async fn metrics(call: &Call<'_>, _: AnyQuery) -> Result<Text> {
-    let (client, settings) = (call.client, call.cms.settings());
-    let near = client.is_known && client.address.is_loopback() && !is_forwarded(call);
-    if !near && !settings.metrics_allow.iter().any(|network| network.contains(client.address)) {
+    let mut allowed = call.cms.settings().metrics_allow.iter();
+    if !call.is_from_here() && !allowed.any(|network| network.contains(call.client.address)) {
         return Err(Error::new(
             Code::PermissionDenied,
             "Metrics are for loopback and the networks in metrics_allow.",
@@ -67,17 +66,4 @@ pub(crate) async fn metrics(call: &Call<'_>, _: AnyQuery) -> Result<Text> {
         .ok();
     let mails = call.cms.mail().waiting().await.ok();
     Ok(Text(call.metrics.text(call.cms, call.streams.count(), backlog.as_ref(), mails)))
-}
-
-/// Whether any header says that somebody passed the request on, trusted or not: then whoever asks
-/// may be far away.
-fn is_forwarded(call: &Call<'_>) -> bool {
-    const NAMES: [&str; 6] =
-        ["forwarded", "via", "x-real-ip", "x-client-ip", "true-client-ip", "cf-connecting-ip"];
-    let proxy_header = &call.cms.settings().proxy_header;
-    call.request.headers.keys().map(http::HeaderName::as_str).any(|name| {
-        NAMES.contains(&name)
-            || name.starts_with("x-forwarded")
-            || name.eq_ignore_ascii_case(proxy_header)
-    })
 }

@@ -19,7 +19,7 @@ use crate::{
 };
 
 /// How long a request waits for the end of a test.
-const PATIENCE: Duration = Duration::from_secs(20);
+const TEST_TIMEOUT: Duration = Duration::from_secs(20);
 /// Mails that one request sends again at most.
 const MOST_IDS: usize = 500;
 
@@ -65,7 +65,7 @@ pub(crate) async fn test(
     call.keep(&mut change, Data { data: queued }).await?;
     change.commit().await?;
     // A test that takes longer goes on, and the reply says that it is being sent.
-    let _ = tokio::time::timeout(PATIENCE, mails.begin(claimed)).await;
+    let _ = tokio::time::timeout(TEST_TIMEOUT, mails.begin(claimed)).await;
     mails.detail(id).await.map(|data| Data { data })
 }
 

@@ -5,6 +5,7 @@ pub(crate) mod auth;
 mod by_name;
 pub(crate) mod cache;
 pub(crate) mod checklist;
+pub(crate) mod docs;
 pub(crate) mod endpoints;
 pub(crate) mod events;
 pub(crate) mod formfunnel;

@@ -1,9 +1,9 @@
 //! `/api/pages`, `/api/menu`, `/api/settings`, `/sitemap.xml`
 
 use cms_core::{
-    Error, Result, Secret,
+    Code, Error, Result, Secret,
     items::etag,
-    pages::{self, MenuItem, Shown, ShownPage},
+    pages::{self, ListedPage, MenuItem, Shown, ShownPage},
 };
 use http::{HeaderName, header};
 
@@ -13,7 +13,7 @@ use crate::{
     wire::{
         Data, OneOrPage, Record, Text,
         envelope::Meta,
-        pages::{DraftLink, ListedPage, Wanted, WhichFile, WhichMenu},
+        pages::{AtAddress, DraftLink, Redirected, Wanted, WhichFile, WhichMenu},
         parameters::NoQuery,
     },
 };
@@ -24,7 +24,7 @@ const ROBOTS: HeaderName = HeaderName::from_static("x-robots-tag");
 pub(crate) async fn read(
     call: &Call<'_>,
     wanted: Wanted,
-) -> Result<Success<OneOrPage<ListedPage, ShownPage>>> {
+) -> Result<Success<OneOrPage<ListedPage, AtAddress>>> {
     let language = wanted.language.as_deref();
     let one = pages::Wanted {
         id: wanted.id.as_deref(),
@@ -34,7 +34,18 @@ pub(crate) async fn read(
     };
     let pages = call.cms.pages();
     if one.id.or(one.view).or(one.url).is_some() {
-        let Shown { page, reads } = pages.find(&one, &base(call)).await?;
+        let found = pages.find(&one, &base(call)).await;
+        let left = |error: &Error| error.code() == Code::NotFound && one.id.or(one.view).is_none();
+        if let (Some(url), Some(_)) = (one.url, found.as_ref().err().filter(|error| left(error)))
+            && let Some(redirect) = pages.redirect(url, language).await?
+        {
+            let data = AtAddress::Redirect(Redirected { redirect });
+            // Each time is counted.
+            return Ok(
+                Success::from(OneOrPage::One(Data { data })).with(header::CACHE_CONTROL, NO_STORE)
+            );
+        }
+        let Shown { page, reads } = found?;
         let json = serde_json::to_string(&page).map_err(Error::internal)?;
         let found = Success::data(&json).with(header::ETAG, etag(&json));
         return Ok(match reads {

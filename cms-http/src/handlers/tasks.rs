@@ -19,7 +19,7 @@ use crate::{
 };
 
 /// How long a request waits for the end of a run.
-const PATIENCE: Duration = Duration::from_secs(20);
+const RUN_TIMEOUT: Duration = Duration::from_secs(20);
 
 pub(crate) async fn read(call: &Call<'_>, asked: Listing) -> Result<Page<Task>> {
     // No id holds a slash.
@@ -55,6 +55,6 @@ pub(crate) async fn start(call: &Call<'_>, which: WhichTask, _: NoBody) -> Resul
     change.commit().await?;
     let id = claimed.run_id();
     // A run that takes longer goes on, and the reply says that it runs.
-    let _ = tokio::time::timeout(PATIENCE, tasks.begin(claimed)).await;
+    let _ = tokio::time::timeout(RUN_TIMEOUT, tasks.begin(claimed)).await;
     tasks.run_of(id).await.map(|data| Data { data })
 }

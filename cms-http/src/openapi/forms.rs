@@ -2,10 +2,10 @@
 //! endpoint that answers with one thing or with a list is two operations. Generators of clients
 //! know one operation for a method and path, and one type for a reply.
 
-use serde_json::{Map, Value as Json};
+use serde_json::Value as Json;
 
 use super::types::Shapes;
-use crate::describe::Described;
+use crate::describe::{Described, is_named_by};
 
 /// What names one published page.
 const OF_PAGE: [&str; 3] = ["id", "view", "url"];
@@ -83,12 +83,10 @@ pub(super) fn of<'d>(described: &'d Described, shapes: &Shapes) -> Vec<Form<'d>>
             form(start + tail).asking(shows_one).answering(one),
         ];
     }
-    let none = Map::new();
-    let asked = shapes.query["properties"].as_object().unwrap_or(&none);
-    if described.method != "POST" && asked.contains_key(named) {
-        return vec![form(start + tail)];
+    match is_named_by(tail, described.method, &shapes.query) {
+        true => vec![form(start + tail)],
+        false => vec![form(start)],
     }
-    vec![form(start)]
 }
 
 /// The two types of a reply that is a page of a list, or one thing of it.

@@ -58,10 +58,10 @@ pub(crate) fn document(call: &Call<'_>) -> Json {
         let method = form.described.method.to_ascii_lowercase();
         let mut operation = operation::of(&form);
         // `blog/{id}` and a table `blog_id` have one name.
-        let same = ids.entry(form.id()).and_modify(|count| *count += 1).or_insert(1);
-        if *same > 1 {
-            operation["operationId"] = format!("{}_{same}", form.id()).into();
-        }
+        let id = form.id();
+        let same = ids.entry(id.clone()).and_modify(|count| *count += 1).or_insert(1);
+        let id = if *same > 1 { format!("{id}_{same}") } else { id };
+        operation["operationId"] = id.into();
         paths.entry(form.path).or_insert_with(|| json!({}))[method] = operation;
     }
     let mut schemas = types.components.clone();

@@ -13,7 +13,6 @@ use crate::{
 pub(super) fn of(form: &Form<'_>) -> Json {
     let described = form.described;
     let mut operation = json!({
-        "operationId": form.id(),
         "tags": [form.tag],
         "summary": form.summary,
         "parameters": parameters(form),

@@ -8,7 +8,7 @@ use cms_core::Result;
 
 use super::{BY_PATH, Route, table};
 use crate::{
-    describe::Schemas,
+    describe::{Schemas, is_named_by},
     request::{Canonical, bad},
 };
 
@@ -45,15 +45,13 @@ static SPELLINGS: LazyLock<matchit::Router<Spelling>> = LazyLock::new(|| {
 });
 
 fn methods(route: &Route, tail: &str) -> Vec<&'static str> {
-    let named = tail.rsplit_once('{').and_then(|(_, name)| name.strip_suffix('}'));
-    let asks = |method: &super::Method| match (tail, named) {
-        (NAMES_ONE, _) => method.name == "GET",
-        (OF_TABLE, _) => ["GET", "POST"].contains(&method.name),
-        (_, None) => true,
-        (_, Some(named)) => {
+    let asks = |method: &super::Method| match tail {
+        "" => true,
+        NAMES_ONE => method.name == "GET",
+        OF_TABLE => ["GET", "POST"].contains(&method.name),
+        _ => {
             let query = (method.types.schemas)(&mut Schemas::default()).query;
-            let properties = query.as_value().pointer(&format!("/properties/{named}"));
-            method.name != "POST" && properties.is_some()
+            is_named_by(tail, method.name, query.as_value())
         }
     };
     route.methods.iter().filter(|method| asks(method)).map(|method| method.name).collect()

@@ -18,6 +18,7 @@ pub mod auth;
 pub mod body;
 pub mod cache;
 pub mod checklist;
+pub mod docs;
 pub mod endpoints;
 pub mod envelope;
 pub mod events;

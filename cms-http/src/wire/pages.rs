@@ -2,7 +2,7 @@
 
 use cms_core::{
     Secret,
-    pages::{MenuItem, ShownPage},
+    pages::{ListedPage, MenuItem, Redirect, ShownPage},
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -13,8 +13,9 @@ use super::{
 };
 
 operations! {
-    /// One published page with its content, or a page of the list.
-    Read: Wanted, NoBody => OneOrPage<ListedPage, ShownPage>;
+    /// One published page with its content, or a page of the list. Where a page has left an
+    /// address: where it leads.
+    Read: Wanted, NoBody => OneOrPage<ListedPage, AtAddress>;
     /// The draft of a page, for who has a link to it.
     Draft: DraftLink, NoBody => Data<ShownPage>;
     /// A menu as a tree.
@@ -25,25 +26,22 @@ operations! {
     Sitemap: WhichFile, NoBody => Text;
 }
 
-/// A published page in the list of them.
+/// What stands at an address.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
-pub struct ListedPage {
-    /// Its id.
-    pub id: i64,
-    /// The page that it is a version of.
-    pub base_id: Option<i64>,
-    /// Its language.
-    pub language_short: String,
-    /// The page above it.
-    pub parent_id: Option<i64>,
-    /// Its address.
-    pub url_rewrite: String,
-    /// Its title.
-    pub title: String,
-    /// Its view: what the front end shows it with.
-    pub view: Option<String>,
-    /// Its place among those beside it.
-    pub sort_order: i64,
+#[serde(untagged)]
+#[schemars(inline)]
+pub enum AtAddress {
+    /// A published page.
+    Page(Box<ShownPage>),
+    /// The page has left; only for `url`.
+    Redirect(Redirected),
+}
+
+/// Instead of a page.
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+pub struct Redirected {
+    /// Where to go, and with which status.
+    pub redirect: Redirect,
 }
 
 /// Which page.

@@ -53,7 +53,7 @@ const FRAME: Duration = Duration::from_millis(16);
 const AFTER_INPUT: Duration = Duration::from_millis(4);
 
 /// How long Ctrl-Z waits for changes under way.
-const PATIENCE: Duration = Duration::from_secs(3);
+const SUSPEND_TIMEOUT: Duration = Duration::from_secs(3);
 
 /// Keeps a session that a login began, and gives the client that speaks with it.
 pub type KeepLogin = Arc<dyn Fn(&str, &str, &str) -> Result<Client, String> + Send + Sync>;
@@ -334,7 +334,7 @@ impl Hands {
         if self.suspending.as_ref().is_some_and(|task| !task.is_finished()) {
             return;
         }
-        let (at_rest, sender) = (self.calls.at_rest(PATIENCE), self.sender.clone());
+        let (at_rest, sender) = (self.calls.at_rest(SUSPEND_TIMEOUT), self.sender.clone());
         self.suspending = Some(tokio::spawn(async move {
             let next = if at_rest.await { Incoming::Suspend } else { Incoming::Busy };
             let _ = sender.send(next);

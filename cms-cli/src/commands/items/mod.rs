@@ -4,6 +4,7 @@ mod export;
 mod filters;
 mod format;
 mod import;
+pub(crate) mod resources;
 mod rows;
 mod written;
 
@@ -12,7 +13,12 @@ use std::path::PathBuf;
 use clap::Subcommand;
 use cms_http::client::Ask;
 
-use self::{export::ExportArgs, filters::Filters, import::ImportArgs, rows::DeleteArgs};
+use self::{
+    export::ExportArgs,
+    filters::Filters,
+    import::ImportArgs,
+    rows::{DeleteArgs, delete, print, tag},
+};
 use crate::{
     flags::Flags,
     input,
@@ -95,22 +101,22 @@ async fn at(flags: &Flags, out: &Output, site: &Site, command: ItemsCommand) -> 
         }
         ItemsCommand::Get { table, id, language } => {
             let ask = Ask::get(ITEM).query("table", table).query("id", id);
-            rows::print(out, client, ask.maybe("language", language)).await
+            print(out, client, ask.maybe("language", language)).await
         }
         ItemsCommand::Create { table, file } => {
             let ask = Ask::post(ITEM).query("table", table).text(input::text(&file)?);
-            rows::print(out, client, ask).await
+            print(out, client, ask).await
         }
         ItemsCommand::Update { table, id, file, if_match, language } => {
             let tag = match if_match {
-                None => rows::tag(client, &table, &id, language.as_deref()).await?,
+                None => tag(client, &table, &id, language.as_deref()).await?,
                 seen => seen,
             };
             let ask =
                 Ask::patch(ITEM).query("table", table).query("id", id).maybe("language", language);
-            rows::print(out, client, ask.text(input::text(&file)?).if_match(tag)).await
+            print(out, client, ask.text(input::text(&file)?).if_match(tag)).await
         }
-        ItemsCommand::Delete(args) => rows::delete(flags, out, client, &args).await,
+        ItemsCommand::Delete(args) => delete(flags, out, client, &args).await,
         ItemsCommand::Import(args) => import::run(out, site, args).await,
         ItemsCommand::Export(args) => export::run(out, site, &args).await,
     }

@@ -50,6 +50,12 @@ pub(crate) struct DeleteArgs {
     if_match: Option<String>,
 }
 
+impl DeleteArgs {
+    pub(super) fn of(table: &str, ids: Vec<String>) -> Self {
+        Self { table: table.to_owned(), ids, if_match: None }
+    }
+}
+
 /// The entity tag of a row as it is now. None: the caller may change rows, but not read them.
 pub(super) async fn tag(
     client: &Client,

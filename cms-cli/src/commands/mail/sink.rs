@@ -18,7 +18,7 @@ use crate::{
 /// Connections at once, and mails that wait to be shown.
 const PLACES: u32 = 64;
 /// How long the end waits for clients.
-const FAREWELL: Duration = Duration::from_secs(2);
+const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(2);
 
 #[derive(Args, Debug)]
 #[command(after_help = "Examples:
@@ -67,7 +67,7 @@ pub(super) async fn run(out: &Output, args: SinkArgs) -> Done {
         }
     }
     // Clients say goodbye; one that does not is not waited for.
-    let _ = tokio::time::timeout(FAREWELL, loopback.all_gone()).await;
+    let _ = tokio::time::timeout(SHUTDOWN_TIMEOUT, loopback.all_gone()).await;
     Ok(())
 }
 

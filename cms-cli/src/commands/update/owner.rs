@@ -17,7 +17,7 @@ const ASK: [(&str, &[&str]); 4] = [
 /// Where package managers put everything.
 const THEIRS: [&str; 4] = ["/nix/store/", "/gnu/store/", "/snap/", "/Cellar/"];
 /// How long one of them may think.
-const PATIENCE: Duration = Duration::from_secs(10);
+const PROBE_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// Fails when a package manager owns the file.
 pub(super) async fn refuse(path: &Path) -> Done {
@@ -37,7 +37,7 @@ pub(super) async fn refuse(path: &Path) -> Done {
             let mut ask = Command::new(program);
             ask.args(args).arg(name).kill_on_drop(true);
             ask.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
-            match tokio::time::timeout(PATIENCE, ask.status()).await {
+            match tokio::time::timeout(PROBE_TIMEOUT, ask.status()).await {
                 Ok(Ok(status)) if status.success() => return owned(program),
                 // It is not installed, or knows no such file.
                 Ok(_) => {}

@@ -38,7 +38,7 @@ use crate::{
 /// Connections at once.
 const PLACES: u32 = 64;
 /// Time limit for the head of a request.
-const PATIENCE: Duration = Duration::from_secs(10);
+const HEAD_TIMEOUT: Duration = Duration::from_secs(10);
 const PART_BYTES: usize = 64 << 10;
 const DESCRIPTION: &str = "latest.json";
 
@@ -71,7 +71,7 @@ pub(super) async fn run(flags: &Flags, out: &Output, folder: &Path, port: u16) -
     let loopback = Loopback::listen(port, PLACES).await?;
     let mut signals = Signals::open()?;
     let mut server = http1::Builder::new();
-    server.timer(TokioTimer::new()).header_read_timeout(PATIENCE);
+    server.timer(TokioTimer::new()).header_read_timeout(HEAD_TIMEOUT);
     out.always(&format!("ready http://{}", loopback.address()?));
     loop {
         tokio::select! {

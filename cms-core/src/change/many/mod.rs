@@ -13,7 +13,7 @@ use crate::{
 };
 
 /// Rows of one trip.
-const TOGETHER: usize = 500;
+const BATCH_SIZE: usize = 500;
 
 impl Change {
     /// Makes room for the change of many rows, before it writes anything. On SQLite it then has a
@@ -43,7 +43,7 @@ impl Change {
         let mut rows = rows.into_iter().peekable();
         while rows.peek().is_some() {
             let mut told = Vec::new();
-            for (row, data) in rows.by_ref().take(TOGETHER) {
+            for (row, data) in rows.by_ref().take(BATCH_SIZE) {
                 let id = self.random.uuid_v7(&self.clock)?;
                 let (body, removed) = events::body(&id, event, self.now, json!(data));
                 let removed = (!removed.is_empty()).then(|| json!(removed).to_string());
@@ -73,7 +73,7 @@ impl Change {
         let now = self.clock.now();
         if now - self.now >= events::LATE_AFTER {
             let later = self.dialect.of(&sql::MANY).later;
-            for ids in std::mem::take(&mut self.emitted).chunks(TOGETHER) {
+            for ids in std::mem::take(&mut self.emitted).chunks(BATCH_SIZE) {
                 let ids: Vec<_> = ids.iter().map(|id| [id]).collect();
                 self.tx.run(later, args![json!(ids).to_string(), now]).await?;
             }

@@ -3,6 +3,7 @@
 
 mod forms;
 mod media;
+mod redirects;
 
 use serde_json::Value as Json;
 
@@ -17,11 +18,12 @@ const SOURCES: &[(&str, &str)] = &[
     ("settings", "cms_settings"),
     ("forms", "cms_forms"),
     ("media", "cms_media"),
+    ("redirects", "cms_redirects"),
 ];
 
 /// Names reserved for the core, including those of future tables.
 pub(crate) const RESERVED: &[&str] =
-    &["pages", "menu_items", "settings", "forms", "media", "user_groups"];
+    &["pages", "menu_items", "settings", "forms", "media", "redirects", "user_groups"];
 
 /// The name of a core table in the database.
 fn source_of(name: &str) -> Option<&'static str> {
@@ -43,6 +45,7 @@ pub(crate) fn by_hand<'n>(
 ) -> Result<()> {
     match table {
         "media" => media::by_hand(columns),
+        "redirects" => redirects::by_hand(columns),
         _ => Ok(()),
     }
 }
@@ -52,9 +55,58 @@ pub(crate) fn problems(table: &str, column: &str, value: &Json) -> Vec<FieldErro
     match table {
         "forms" => forms::problems(column, value),
         "media" => media::problems(column, value),
+        "redirects" => redirects::problems(column, value),
         _ => Vec::new(),
     }
 }
+
+/// What a column of a core table means, where that is declared.
+pub(super) fn help(table: &str, column: &str) -> Option<&'static str> {
+    let resource = RESOURCES.iter().find(|resource| resource.table == table)?;
+    resource.columns.iter().find(|one| one.name == column).map(|one| one.help)
+}
+
+/// A core table of plain records, declared once: table, checks, the OpenAPI document, lists and
+/// forms, and a noun of the command line are made of this.
+#[derive(Clone, Copy, Debug)]
+#[non_exhaustive]
+pub struct Resource {
+    /// Its noun on the command line.
+    pub noun: &'static str,
+    /// What it is, for people.
+    pub about: &'static str,
+    /// Its name in the API.
+    pub table: &'static str,
+    /// Its columns, without `id`.
+    pub columns: &'static [ResourceColumn],
+}
+
+/// A column of a [`Resource`].
+#[derive(Clone, Copy, Debug)]
+#[non_exhaustive]
+pub struct ResourceColumn {
+    /// Its name.
+    pub name: &'static str,
+    /// One of [`ColumnDeclaration::TYPES`].
+    pub field_type: &'static str,
+    /// What it means, for people.
+    pub help: &'static str,
+    /// A new record must have it.
+    pub is_required: bool,
+    /// Whether people write it; else the service does.
+    pub is_written: bool,
+    /// The only values that it may have; none: any.
+    pub allowed: &'static [i64],
+}
+
+impl ResourceColumn {
+    const fn new(name: &'static str, field_type: &'static str, help: &'static str) -> Self {
+        Self { name, field_type, help, is_required: false, is_written: true, allowed: &[] }
+    }
+}
+
+/// The core tables that are declared so.
+pub const RESOURCES: &[Resource] = &[redirects::RESOURCE];
 
 /// The core's tables, declared in the same form as a plugin's.
 pub(crate) fn tables() -> Vec<TableDeclaration> {
@@ -123,11 +175,23 @@ pub(crate) fn tables() -> Vec<TableDeclaration> {
         ("focal_y", "number", None),
         ("uploaded_at", "text", None),
     ]);
-    vec![
+    let resource = |resource: &Resource| {
+        let column = |column: &ResourceColumn| ColumnDeclaration {
+            name: column.name.to_owned(),
+            field_type: Some(column.field_type.to_owned()),
+            allowed: (!column.allowed.is_empty())
+                .then(|| column.allowed.iter().copied().map(Json::from).collect()),
+            ..ColumnDeclaration::default()
+        };
+        table(resource.table, false, resource.columns.iter().map(column).collect())
+    };
+    let mut tables = vec![
         table("pages", true, pages),
         table("menu_items", false, menu_items),
         table("settings", false, settings),
         table("forms", false, forms),
         table("media", false, media),
-    ]
+    ];
+    tables.extend(RESOURCES.iter().map(resource));
+    tables
 }

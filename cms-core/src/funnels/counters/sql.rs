@@ -17,7 +17,7 @@ const BATCH: i64 = 200;
 /// Visits whose day is found out at once.
 const LABELLED: i64 = 500;
 /// Rows of one trip.
-const TOGETHER: usize = 32;
+const BATCH_SIZE: usize = 32;
 
 /// Where a visit stands in the walk through all that are not folded.
 pub(super) type Position = (i64, String, i64);
@@ -250,7 +250,7 @@ pub(super) async fn count_inbox(change: &mut Change) -> Result<()> {
 /// No two steps may write the same row.
 async fn together(change: &mut Change, mut steps: Vec<Step>) -> Result<()> {
     while !steps.is_empty() {
-        let rest = steps.split_off(steps.len().min(TOGETHER));
+        let rest = steps.split_off(steps.len().min(BATCH_SIZE));
         change.steps(std::mem::replace(&mut steps, rest)).await?;
     }
     Ok(())

@@ -8,7 +8,7 @@ use crate::{Actor, Millis, Result, db::args, funnels::Funnels};
 /// texts with every step.
 const REST: Millis = 120_000;
 /// Submissions that go into the index together.
-const TOGETHER: i64 = 500;
+const BATCH_SIZE: i64 = 500;
 /// Appended counts are added up once there are more.
 const APPENDED: i64 = 1_000;
 
@@ -25,7 +25,7 @@ impl Funnels {
             change.commit().await?;
         }
         let rested = base.clock().now().saturating_sub(REST);
-        while self.index(rested).await? == TOGETHER {}
+        while self.index(rested).await? == BATCH_SIZE {}
         Ok(())
     }
 
@@ -42,7 +42,7 @@ impl Funnels {
         let base = &self.0.base;
         let Some(indexing) = base.db().dialect().of(&INDEXING) else { return Ok(0) };
         let mut change = base.change(Actor::System).await?;
-        let late: Vec<(i64,)> = change.all(indexing.late, args![rested, TOGETHER]).await?;
+        let late: Vec<(i64,)> = change.all(indexing.late, args![rested, BATCH_SIZE]).await?;
         if late.is_empty() {
             return Ok(0);
         }

@@ -58,7 +58,7 @@ record! { Noted: noted_columns {
 } }
 
 /// Sessions that one statement reads. Fewer are filled up with an id that no row has.
-pub(super) const TOGETHER: usize = 8;
+pub(super) const BATCH_SIZE: usize = 8;
 
 /// Rows of a change at most; so each change of a session has numbers of its own.
 const ROWS: i64 = 1000;
@@ -229,9 +229,9 @@ pub(super) async fn by_id(db: &Db, id: i64) -> Result<Option<Session>> {
     db.optional(BY_ID, args![id]).await
 }
 
-/// Sessions with their notes, in any order. Only the first [`TOGETHER`] ids are asked for.
+/// Sessions with their notes, in any order. Only the first [`BATCH_SIZE`] ids are asked for.
 pub(super) async fn by_ids(db: &Db, ids: &[i64]) -> Result<Vec<Noted>> {
-    let filled = ids.iter().copied().chain(std::iter::repeat(-1)).take(TOGETHER);
+    let filled = ids.iter().copied().chain(std::iter::repeat(-1)).take(BATCH_SIZE);
     db.all(BY_IDS, filled.map(Value::from).collect()).await
 }
 

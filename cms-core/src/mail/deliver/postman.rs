@@ -37,7 +37,7 @@ const POLL: Duration = Duration::from_millis(500);
 /// How long a finished round waits for others to share its transaction.
 const GATHER: Duration = Duration::from_millis(5);
 /// How long the end waits for the database.
-const FAREWELL: Duration = Duration::from_secs(2);
+const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(2);
 /// How long an end waits for mail servers that scan a message: service managers wait for 90 s.
 pub(in crate::mail) const LONGEST_END: Duration = Duration::from_secs(60);
 
@@ -99,7 +99,7 @@ impl Postman {
             let turned = tokio::select! {
                 turned = watched(self.turn(true)) => turned,
                 // What was claimed meanwhile is sent when its lease ends.
-                () = jobs::stopped(stop.clone(), FAREWELL) => break,
+                () = jobs::stopped(stop.clone(), SHUTDOWN_TIMEOUT) => break,
             };
             match turned {
                 // The settled rounds may have ended the rest of a provider: look once more.
@@ -142,7 +142,7 @@ impl Postman {
                 tracing::warn!(mails, "mail servers did not answer before the stop");
                 self.under_way.abort_all();
             }
-            let settled = tokio::time::timeout(FAREWELL, watched(self.turn(false))).await;
+            let settled = tokio::time::timeout(SHUTDOWN_TIMEOUT, watched(self.turn(false))).await;
             if !matches!(settled, Ok(Ok(_))) {
                 tracing::warn!(mails = self.ended.len(), "finished mails were not settled");
                 return;

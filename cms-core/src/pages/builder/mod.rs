@@ -46,11 +46,11 @@ pub use types::{
 use super::{Pages, State};
 use crate::{
     Change, Error, Result,
-    items::{Beside, Written},
+    items::{AfterWrite, Written},
 };
 
-/// Publishes and takes off pages whose `published` callers write as items, and tells of published
-/// pages that they delete.
+/// Publishes and takes off pages whose `published` callers write as items, and keeps the old
+/// addresses of published pages that they move or delete.
 pub(super) struct ByHand(Weak<State>);
 
 impl ByHand {
@@ -60,23 +60,32 @@ impl ByHand {
     }
 }
 
-impl Beside for ByHand {
+impl AfterWrite for ByHand {
     fn written<'c>(
         &'c self,
         change: &'c mut Change,
-        written: &'c Written,
+        written: &'c mut Written,
         is_new: bool,
     ) -> BoxFuture<'c, Result<()>> {
         Box::pin(async move {
-            if !written.changed.iter().any(|name| name == "published") {
+            let changed = |column: &str| written.changed.iter().any(|name| name == column);
+            let (is_switched, is_moved) = (changed("published"), changed("url_rewrite"));
+            let Some(state) = self.0.upgrade().filter(|_| is_switched || is_moved) else {
                 return Ok(());
-            }
-            let record: Json = serde_json::from_str(&written.json).map_err(Error::internal)?;
+            };
+            let pages = Pages(state);
+            let parsed = |json: &str| serde_json::from_str::<Json>(json).map_err(Error::internal);
+            let record = parsed(&written.json)?;
             let is_published = record["published"] == true;
-            match (self.0.upgrade(), record["id"].as_i64()) {
-                (Some(state), Some(page)) if is_published || !is_new => {
-                    Pages(state).published_by_hand(change, page, is_published).await
-                }
+            if let (true, Some(page)) =
+                (is_switched && (is_published || !is_new), record["id"].as_i64())
+            {
+                pages.published_by_hand(change, page, is_published).await?;
+            }
+            let before = written.before.as_deref().map(parsed).transpose()?;
+            match before.filter(|before| before["published"] == true) {
+                Some(before) if !is_published => pages.gone(change, &before).await,
+                Some(before) if is_moved => pages.moved(change, &before, &record).await,
                 _ => Ok(()),
             }
         })
@@ -88,9 +97,9 @@ impl Beside for ByHand {
         record: &'c Json,
     ) -> BoxFuture<'c, Result<()>> {
         Box::pin(async move {
-            match record["published"] == true {
-                true => publish::deleted(change, record).await,
-                false => Ok(()),
+            match self.0.upgrade().filter(|_| record["published"] == true) {
+                Some(state) => Pages(state).deleted(change, record).await,
+                None => Ok(()),
             }
         })
     }

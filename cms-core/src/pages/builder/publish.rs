@@ -88,6 +88,9 @@ impl Pages {
         }
         note(change, held, "published", None, &["published"], steps).await?;
         change.raise_own(PAGE_PUBLISHED, &told(held, number)).await?;
+        if !was_seen {
+            self.settled_at(change, &held.url, &held.language).await?;
+        }
         change.touch("pages");
         Ok(made)
     }
@@ -113,7 +116,8 @@ impl Pages {
 
     pub(super) async fn take_off_held(&self, change: &mut Change, held: &HeldPage) -> Result<()> {
         self.switch(change, held.id, false).await?;
-        taken_off(change, held).await
+        taken_off(change, held).await?;
+        self.gone_from(change, &held.url, &held.language).await
     }
 
     /// Removes links that have ended, and revisions that a publication has left: they are more than
@@ -305,8 +309,15 @@ async fn taken_off(change: &mut Change, held: &HeldPage) -> Result<()> {
     change.raise_own(PAGE_TAKEN_OFF, &data).await.map(drop)
 }
 
-/// Tells that a page which visitors saw was deleted. `record`: the page as an item.
-pub(super) async fn deleted(change: &mut Change, record: &Json) -> Result<()> {
+impl Pages {
+    /// A page that visitors saw was deleted. `record`: the page as an item.
+    pub(super) async fn deleted(&self, change: &mut Change, record: &Json) -> Result<()> {
+        told_deleted(change, record).await?;
+        self.gone(change, record).await
+    }
+}
+
+async fn told_deleted(change: &mut Change, record: &Json) -> Result<()> {
     let text = |name: &str| record[name].as_str().map(str::to_owned);
     let page = Page {
         id: record["id"].as_i64().unwrap_or_default(),

@@ -16,7 +16,7 @@ use crate::{
 /// The content table.
 pub(super) const TABLE: &str = "media";
 /// Files of one query.
-const TOGETHER: usize = 500;
+const BATCH_SIZE: usize = 500;
 
 /// The widgets that show pictures of the media. Others with pictures have content of code alone.
 const WIDGETS: [&str; 12] = [
@@ -60,13 +60,13 @@ pub(super) async fn of(
     let all: Vec<String> =
         paths.iter().flatten().collect::<BTreeSet<_>>().into_iter().cloned().collect();
     let mut files = BTreeMap::new();
-    for some in all.chunks(TOGETHER) {
+    for some in all.chunks(BATCH_SIZE) {
         let query = Query {
             fields: ["path", "alt", "title", "width", "height", "focal_x", "focal_y"]
                 .map(str::to_owned)
                 .to_vec(),
             filters: vec![Filter { column: "path".to_owned(), op: Op::In, values: some.to_vec() }],
-            limit: TOGETHER as u32,
+            limit: BATCH_SIZE as u32,
             ..Query::default()
         };
         let list = widgets.0.items.list(TABLE, &query).await?;

@@ -44,7 +44,7 @@ const GATHER_BUSY: Duration = Duration::from_millis(10);
 /// not delay others.
 const QUICK: Duration = Duration::from_millis(500);
 /// How long the database may take for one change after a stop.
-const FAREWELL: Duration = Duration::from_secs(2);
+const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(2);
 /// How often jobs in the wrong state are looked for, in milliseconds.
 const ASTRAY_MS: i64 = 5_000;
 
@@ -270,7 +270,7 @@ impl Worker {
             }
             let claimed = tokio::select! {
                 claimed = self.claim() => Some(claimed),
-                () = jobs::stopped(stop.clone(), FAREWELL) => None,
+                () = jobs::stopped(stop.clone(), SHUTDOWN_TIMEOUT) => None,
             };
             let Some(claimed) = claimed else { continue };
             let begun = match claimed {
@@ -324,7 +324,7 @@ impl Worker {
         self.ahead.withdraw(None);
         let mut tries = 3;
         loop {
-            let why = match tokio::time::timeout(FAREWELL, watched(self.turn(false))).await {
+            let why = match tokio::time::timeout(SHUTDOWN_TIMEOUT, watched(self.turn(false))).await {
                 Ok(Ok(_)) => None,
                 Ok(Err(error)) => {
                     tries -= 1;

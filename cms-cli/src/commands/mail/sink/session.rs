@@ -18,7 +18,7 @@ const MOST_MESSAGE: usize = 32 << 20;
 /// Recipients of a mail at most.
 const MOST_TO: usize = 100;
 /// How long a client may be silent.
-const PATIENCE: Duration = Duration::from_secs(60);
+const IDLE_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// A mail as it came.
 pub(super) struct Taken {
@@ -41,7 +41,7 @@ impl Dialogue {
         let mut line = Vec::new();
         let mut limited = (&mut self.reader).take(MOST_LINE);
         let read = limited.read_until(b'\n', &mut line);
-        tokio::time::timeout(PATIENCE, read).await.map_err(io::Error::other)??;
+        tokio::time::timeout(IDLE_TIMEOUT, read).await.map_err(io::Error::other)??;
         if line.pop() != Some(b'\n') {
             return Ok(None);
         }

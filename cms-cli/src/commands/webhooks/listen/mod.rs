@@ -27,7 +27,7 @@ use crate::{
 /// Connections at once, and deliveries that wait to be printed.
 const PLACES: u32 = 64;
 /// Time limit for the head of a request, and for its body.
-const PATIENCE: Duration = Duration::from_secs(10);
+const READ_TIMEOUT: Duration = Duration::from_secs(10);
 
 #[derive(Args, Debug)]
 #[command(after_help = "Examples:
@@ -78,7 +78,7 @@ pub(super) async fn run(out: &Output, args: ListenArgs) -> Done {
     let receiver = Arc::new(Receiver::new(out.clone(), secrets, args.fail, forward, delay, sender));
     let connections = GracefulShutdown::new();
     let mut server = http1::Builder::new();
-    server.timer(TokioTimer::new()).header_read_timeout(PATIENCE);
+    server.timer(TokioTimer::new()).header_read_timeout(READ_TIMEOUT);
     out.always(&format!("listening http://{}", loopback.address()?));
     let mut left = args.count;
     while left != Some(0) {
@@ -102,7 +102,7 @@ pub(super) async fn run(out: &Output, args: ListenArgs) -> Done {
     }
     // Deliveries that were counted are answered.
     tokio::select! {
-        _ = tokio::time::timeout(delay + PATIENCE, connections.shutdown()) => {}
+        _ = tokio::time::timeout(delay + READ_TIMEOUT, connections.shutdown()) => {}
         () = signals.next() => {}
     }
     Ok(())

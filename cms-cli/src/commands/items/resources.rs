@@ -1,0 +1,164 @@
+//! Nouns that the core declares: a table of plain records each, through `/api/backend/item`. Verbs,
+//! flags and help are made of the declaration.
+
+use clap::{
+    Arg, ArgAction, ArgMatches, Args as _, Command, Error, FromArgMatches, Subcommand,
+    builder::PossibleValuesParser, error::ErrorKind,
+};
+use cms_core::content::{RESOURCES, Resource, ResourceColumn};
+use cms_http::client::Ask;
+use serde_json::{Map, Value as Json};
+
+use super::{
+    ITEM,
+    filters::Filters,
+    rows::{DeleteArgs, delete, print, tag},
+};
+use crate::{
+    flags::Flags,
+    output::{Done, Failure, Output},
+    reply::{self, Paging},
+    site,
+};
+
+/// A verb of one of these nouns.
+#[derive(Debug)]
+pub(crate) struct ResourceCommand {
+    resource: &'static Resource,
+    verb: Verb,
+}
+
+#[derive(Debug)]
+enum Verb {
+    List(Filters, Paging),
+    Show(String),
+    Create(Map<String, Json>),
+    Edit(String, Map<String, Json>),
+    Delete(Vec<String>),
+}
+
+const ID: &str = "id";
+
+impl Subcommand for ResourceCommand {
+    fn augment_subcommands(cli: Command) -> Command {
+        RESOURCES.iter().fold(cli, |cli, resource| cli.subcommand(noun(resource)))
+    }
+
+    fn augment_subcommands_for_update(cli: Command) -> Command {
+        Self::augment_subcommands(cli)
+    }
+
+    fn has_subcommand(name: &str) -> bool {
+        RESOURCES.iter().any(|resource| resource.noun == name)
+    }
+}
+
+impl FromArgMatches for ResourceCommand {
+    fn from_arg_matches(matches: &ArgMatches) -> Result<Self, Error> {
+        let unknown = || Error::new(ErrorKind::InvalidSubcommand);
+        let (name, below) = matches.subcommand().ok_or_else(unknown)?;
+        let resource = RESOURCES.iter().find(|resource| resource.noun == name);
+        let (verb, args) = below.subcommand().ok_or_else(unknown)?;
+        let id = || args.get_one::<String>(ID).cloned().unwrap_or_default();
+        let resource = resource.ok_or_else(unknown)?;
+        let verb = match verb {
+            "list" => Verb::List(Filters::from_arg_matches(args)?, Paging::from_arg_matches(args)?),
+            "show" => Verb::Show(id()),
+            "create" => Verb::Create(body(resource, args)),
+            "edit" => Verb::Edit(id(), body(resource, args)),
+            "delete" => {
+                Verb::Delete(args.get_many::<String>(ID).unwrap_or_default().cloned().collect())
+            }
+            _ => return Err(unknown()),
+        };
+        Ok(Self { resource, verb })
+    }
+
+    fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), Error> {
+        *self = Self::from_arg_matches(matches)?;
+        Ok(())
+    }
+}
+
+fn noun(resource: &Resource) -> Command {
+    let verb = |name: &'static str, about: &'static str| Command::new(name).about(about);
+    let id = || Arg::new(ID).value_name("ID").required(true).help("Id of the row");
+    let list = Paging::augment_args(Filters::augment_args(verb("list", "List rows")));
+    let written = || resource.columns.iter().filter(|column| column.is_written);
+    let nullable = "An empty value is null";
+    let create = verb("create", "Add a row").args(written().map(|one| flag(one, one.is_required)));
+    let edit = verb("edit", "Change columns of a row, if nobody else changes it meanwhile")
+        .arg(id())
+        .args(written().map(|one| flag(one, false)));
+    Command::new(resource.noun)
+        .about(resource.about)
+        .subcommand_required(true)
+        .arg_required_else_help(true)
+        .subcommand(list)
+        .subcommand(verb("show", "Show a row").arg(id()))
+        .subcommand(create.after_help(nullable))
+        .subcommand(edit.after_help(nullable))
+        .subcommand(
+            verb("delete", "Delete rows that nobody else changes meanwhile")
+                .arg(id().num_args(1..).action(ArgAction::Append).help("Ids of the rows")),
+        )
+}
+
+fn flag(column: &ResourceColumn, is_required: bool) -> Arg {
+    let arg = Arg::new(column.name)
+        .long(column.name.replace('_', "-"))
+        .help(column.help)
+        .allow_hyphen_values(true)
+        .required(is_required);
+    match (column.field_type, column.allowed) {
+        ("checkbox", _) => arg
+            .value_name("true|false")
+            .hide_possible_values(true)
+            .value_parser(PossibleValuesParser::new(["true", "false"])),
+        (_, []) => arg.value_name(column.name.to_ascii_uppercase()),
+        (_, allowed) => {
+            let values: Vec<String> = allowed.iter().map(ToString::to_string).collect();
+            arg.value_name("N").value_parser(PossibleValuesParser::new(values))
+        }
+    }
+}
+
+/// What the flags say. The service reads numbers and booleans from text too.
+fn body(resource: &Resource, args: &ArgMatches) -> Map<String, Json> {
+    let written = resource.columns.iter().filter(|column| column.is_written);
+    let given = written.filter_map(|column| {
+        let text = args.get_one::<String>(column.name)?;
+        let value = if text.is_empty() { Json::Null } else { text.as_str().into() };
+        Some((column.name.to_owned(), value))
+    });
+    given.collect()
+}
+
+pub(crate) async fn run(flags: &Flags, out: &Output, command: ResourceCommand) -> Done {
+    site::with(flags, out, async |site| at(flags, out, site, command).await).await
+}
+
+async fn at(flags: &Flags, out: &Output, site: &site::Site, command: ResourceCommand) -> Done {
+    let (client, table) = (&site.client, command.resource.table);
+    match command.verb {
+        Verb::List(filters, paging) => {
+            reply::records(out, client, &paging, filters.ask(table)).await
+        }
+        Verb::Show(id) => {
+            print(out, client, Ask::get(ITEM).query("table", table).query(ID, id)).await
+        }
+        Verb::Create(body) => {
+            let ask = Ask::post(ITEM).query("table", table);
+            print(out, client, ask.text(Json::Object(body).to_string())).await
+        }
+        Verb::Edit(_, body) if body.is_empty() => {
+            Err(Failure::usage("nothing is to be changed: name a column, such as --active false"))
+        }
+        Verb::Edit(id, body) => {
+            let tag = tag(client, table, &id, None).await?;
+            let ask = Ask::patch(ITEM).query("table", table).query(ID, id).if_match(tag);
+            print(out, client, ask.text(Json::Object(body).to_string())).await
+        }
+        Verb::Delete(ids) => delete(flags, out, client, &DeleteArgs::of(table, ids)).await,
+    }
+}

@@ -1,0 +1,115 @@
+//! What the columns of `redirects` hold, and which of them people write.
+
+use serde_json::Value as Json;
+
+use super::{Resource, ResourceColumn};
+use crate::{Error, FieldError, Result, ground::Address};
+
+/// What a redirect answers with (RFC 9110, 15.4 and 15.5.11).
+const STATUSES: &[i64] = &[301, 302, 307, 308, 410];
+
+pub(super) const RESOURCE: Resource = Resource {
+    noun: "redirects",
+    about: "Old addresses of the site, and where they lead",
+    table: "redirects",
+    columns: &[
+        ResourceColumn {
+            is_required: true,
+            ..ResourceColumn::new(
+                "from",
+                "text",
+                "Path that visitors ask for; /* at its end takes every path below it",
+            )
+        },
+        ResourceColumn::new(
+            "to",
+            "text",
+            "Path or address that it leads to; * stands for what * of from matched. None with 410",
+        ),
+        ResourceColumn {
+            allowed: STATUSES,
+            ..ResourceColumn::new("status", "integer", "Status to answer with; 301 without it")
+        },
+        ResourceColumn::new(
+            "language_short",
+            "text",
+            "Only for this language; null: for every one",
+        ),
+        ResourceColumn::new("active", "checkbox", "Whether it is followed; true without it"),
+        ResourceColumn {
+            is_written: false,
+            ..ResourceColumn::new("hits", "integer", "How often it was followed")
+        },
+        ResourceColumn {
+            is_written: false,
+            ..ResourceColumn::new("last_hit_at", "text", "When it was followed last")
+        },
+    ],
+};
+
+pub(super) fn by_hand<'n>(columns: Option<impl IntoIterator<Item = &'n String>>) -> Result<()> {
+    let is_counted = |name: &&String| {
+        RESOURCE.columns.iter().any(|column| column.name == name.as_str() && !column.is_written)
+    };
+    match columns.into_iter().flatten().find(is_counted) {
+        Some(name) => {
+            Err(Error::invalid_field(name, "read_only", "the service counts: leave it out"))
+        }
+        None => Ok(()),
+    }
+}
+
+/// What is wrong with a value of the right type; null is a value of columns that may be empty.
+pub(super) fn problems(column: &str, value: &Json) -> Vec<FieldError> {
+    let Some(text) = value.as_str() else { return Vec::new() };
+    let problem = match column {
+        "from" => {
+            let bare = text.strip_suffix("/*").map(|rest| if rest.is_empty() { "/" } else { rest });
+            let problem = Address::Path.problem(bare.unwrap_or(text));
+            problem.map(|problem| format!("{problem}; /* at its end takes every path below it"))
+        }
+        // What a path may hold otherwise, * may not be in an address as it is sent.
+        "to" => Address::Redirect.problem(&text.replacen('*', "x", 1)),
+        "language_short" if text.is_empty() => Some("write null for every language".to_owned()),
+        _ => None,
+    };
+    let fault = |message| FieldError { field: column.to_owned(), code: "format", message };
+    problem.into_iter().map(fault).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn each_column_has_its_rule() {
+        for (column, value, is_good) in [
+            ("from", json!("/"), true),
+            ("from", json!("/old/page"), true),
+            ("from", json!("/old/*"), true),
+            ("from", json!("/*"), true),
+            ("from", json!("/old*"), false),
+            ("from", json!("/old/*/x"), false),
+            ("from", json!("old"), false),
+            ("from", json!("/old?a=1"), false),
+            ("from", json!("https://example.org/old"), false),
+            ("to", json!("/new"), true),
+            ("to", json!("/new/*"), true),
+            ("to", json!("https://example.org/*?from=old"), true),
+            ("to", json!(null), true),
+            ("to", json!("/new/*/*"), false),
+            ("to", json!("javascript:alert(1)"), false),
+            ("to", json!("//example.org"), false),
+            ("language_short", json!(null), true),
+            ("language_short", json!("de"), true),
+            ("language_short", json!(""), false),
+        ] {
+            assert_eq!(problems(column, &value).is_empty(), is_good, "{column} {value}");
+        }
+        assert!(by_hand(Some(&["from".to_owned()])).is_ok());
+        assert!(by_hand(Some(&["hits".to_owned()])).is_err());
+        assert!(by_hand(None::<&Vec<String>>).is_ok());
+    }
+}
