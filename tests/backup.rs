@@ -21,7 +21,7 @@ use std::{
 
 use cms_core::{
     Actor, Cms, Code,
-    backup::{self, Identities, Restored, Saving, To, Told},
+    backup::{self, Identities, OnProgress, Restored, Saving, To},
     items::Query,
     settings::Settings,
 };
@@ -33,7 +33,7 @@ use crate::support::{
     process::{self, Served},
 };
 
-fn nobody() -> Told {
+fn nobody() -> OnProgress {
     Arc::new(|_| {})
 }
 

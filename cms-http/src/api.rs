@@ -157,7 +157,7 @@ impl Api {
     /// The reply, if its reader may have it beside what was not read yet.
     fn admitted(&self, peer: Option<Peer>, is_write: bool, reply: Reply) -> Result<Reply> {
         let Some(Peer(peer)) = peer else { return Ok(reply) };
-        let body = self.0.kept.unread.admit(peer, reply.body, is_write)?;
+        let body = self.0.kept.reply_budget.admit(peer, reply.body, is_write)?;
         Ok(Reply { body, ..reply })
     }
 

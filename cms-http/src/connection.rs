@@ -23,35 +23,35 @@ use tokio::{io::AsyncWriteExt, net::TcpStream, sync::watch};
 
 use crate::{
     Api, Body, Peer,
-    headway::{self, Headway, Order},
-    lingering::Lingering,
-    places::Place,
+    connection_limits::Slot,
+    idle_reaper::{self, Activity, Order},
+    lingering_close::LingeringClose,
 };
 
 /// Who is at the other end, and what is known of the connection.
 pub(crate) struct Connection {
     pub(crate) api: Api,
     pub(crate) peer: SocketAddr,
-    pub(crate) headway: Arc<Headway>,
-    pub(crate) place: Arc<Place>,
+    pub(crate) activity: Arc<Activity>,
+    pub(crate) slot: Arc<Slot>,
     pub(crate) stop: watch::Receiver<bool>,
 }
 
 impl Connection {
     pub(crate) async fn serve(self, builder: http1::Builder, stream: TcpStream) {
-        let Self { api, peer, headway, place, mut stop } = self;
-        let (own, asked) = (headway.clone(), api.clone());
+        let Self { api, peer, activity, slot, mut stop } = self;
+        let (own, asked) = (activity.clone(), api.clone());
         let service = service_fn(move |request: Request<Incoming>| {
             own.begin();
             let (answered, own) = (answer(&asked, peer, request), own.clone());
             async move {
                 let mut response = answered.await;
                 own.set_answering(false);
-                response.body_mut().map_parts(|parts| headway::made_by(own, parts));
+                response.body_mut().map_parts(|parts| idle_reaper::made_by(own, parts));
                 Ok::<_, Infallible>(response)
             }
         });
-        let stream = Lingering::new(stream, api.clone(), headway.clone(), place);
+        let stream = LingeringClose::new(stream, api.clone(), activity.clone(), slot);
         let mut connection = builder.serve_connection(TokioIo::new(stream), service);
         let stopped = stop.clone();
         let mut wakes = std::pin::pin!(stop.changed());
@@ -62,14 +62,14 @@ impl Connection {
             if !waits {
                 waits = true;
                 let _ = wakes.as_mut().poll(context);
-                headway.wakes(context.waker());
+                activity.wakes(context.waker());
             }
             if !told && stopped.has_changed().unwrap_or(true) {
                 told = true;
                 Pin::new(&mut connection).graceful_shutdown();
             }
             let polled = Pin::new(&mut connection).poll(context).map(Some);
-            if polled.is_pending() && headway.order().is_some() {
+            if polled.is_pending() && activity.order().is_some() {
                 return std::task::Poll::Ready(None);
             }
             polled
@@ -78,11 +78,11 @@ impl Connection {
         match ended {
             Some(Ok(())) => {}
             Some(Err(error)) => tracing::debug!(%error, "connection ended"),
-            None if headway.order() == Some(Order::Stuck) && headway.is_in_head() => {
+            None if activity.order() == Some(Order::Stuck) && activity.is_in_head() => {
                 let why = "The request did not arrive in time: send its head at once.";
                 let late = raw(api.refuse(&Error::new(Code::Timeout, why)));
                 // What is written now is no refusal of the parser.
-                headway.begin();
+                activity.begin();
                 let mut stream = connection.into_parts().io.into_inner();
                 let _ = stream.write_all(&late).await;
             }

@@ -6,8 +6,8 @@ use cms_core::{Code, Error, Result, settings::Settings};
 use http::HeaderName;
 
 use crate::{
-    budget::Budget, metrics::Metrics, refusals::Refusals, replies::Replies, streams::Streams,
-    unread::Unread,
+    budget::Budget, metrics::Metrics, refusals::Refusals, replies::Replies,
+    reply_budget::ReplyBudget, streams::Streams,
 };
 
 pub(crate) struct Kept {
@@ -15,7 +15,7 @@ pub(crate) struct Kept {
     pub(crate) refusals: Refusals,
     pub(crate) replies: Replies,
     pub(crate) streams: Streams,
-    pub(crate) unread: Unread,
+    pub(crate) reply_budget: ReplyBudget,
     /// Memory of the bodies that are being worked on.
     pub(crate) bodies: Arc<Budget>,
     pub(crate) proxy_header: HeaderName,
@@ -34,7 +34,7 @@ impl Kept {
             metrics: Metrics::default(),
             refusals: Refusals::default(),
             replies: Replies::new(settings)?,
-            unread: Unread::new(settings),
+            reply_budget: ReplyBudget::new(settings),
             bodies: Budget::new(settings.http.parsed_limit_bytes),
             // They are never idle, so they leave half of the places to others.
             streams: Streams::new(

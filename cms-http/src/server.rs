@@ -13,9 +13,9 @@ use tokio::{
 use crate::{
     Api,
     connection::{Connection, raw},
-    headway::{Headway, Watch},
-    lingering,
-    places::{Place, Places},
+    connection_limits::{ConnectionLimits, Slot},
+    idle_reaper::{Activity, Watch},
+    lingering_close,
 };
 
 /// Open requests get this long to finish after a stop.
@@ -117,7 +117,8 @@ impl Server {
             let (limit, connections) = (shares.limit, shares.connections);
             tracing::warn!(limit, connections, "the limit on open files bounds connections");
         }
-        let places = Places::new(&limits, shares.connections, &settings.trusted_proxies);
+        let connections =
+            ConnectionLimits::new(&limits, shares.connections, &settings.trusted_proxies);
         let mut builder = http1::Builder::new();
         builder
             .max_header_size(limits.header_limit_bytes)
@@ -145,7 +146,7 @@ impl Server {
         let background = api.cms().background_of(&work);
         let mut door = Door {
             listener,
-            places,
+            connections,
             refused: Arc::new(Semaphore::new(MOST_REFUSED)),
             watch,
             api: api.clone(),
@@ -164,24 +165,24 @@ impl Server {
         let mut drained = std::pin::pin!(drained);
         loop {
             // A full house must not keep a stop waiting.
-            let (place, stream, peer) = tokio::select! {
+            let (slot, stream, peer) = tokio::select! {
                 accepted = door.accept() => accepted,
                 () = &mut drained => break,
             };
             let _ = stream.set_nodelay(true);
             leave_unsent_to_us(&stream);
-            let (headway, place) = (Arc::new(Headway::default()), Arc::new(place));
+            let (activity, slot) = (Arc::new(Activity::default()), Arc::new(slot));
             let connection = Connection {
                 api: api.clone(),
                 peer,
-                headway: headway.clone(),
-                place: place.clone(),
+                activity: activity.clone(),
+                slot: slot.clone(),
                 stop: untold.clone(),
             };
             let connection = tokio::spawn(connection.serve(builder.clone(), stream));
-            door.watch.add(headway, connection.abort_handle(), &place);
+            door.watch.add(activity, connection.abort_handle(), &slot);
         }
-        let Door { listener, places, .. } = door;
+        let Door { listener, connections, .. } = door;
         drop(listener);
         close.send_replace(true);
         api.end_streams();
@@ -196,7 +197,7 @@ impl Server {
                 let _ = tokio::time::timeout(GRACE, away).await;
             };
             tokio::select! {
-                () = places.all_free() => {}
+                () = connections.all_free() => {}
                 () = grace => tracing::warn!("some requests did not finish in time"),
             }
         };
@@ -219,7 +220,7 @@ fn leave_unsent_to_us(stream: &TcpStream) {
 /// Where connections come in.
 struct Door {
     listener: TcpListener,
-    places: Places,
+    connections: ConnectionLimits,
     /// Those who read that they were refused.
     refused: Arc<Semaphore>,
     watch: Watch,
@@ -230,7 +231,7 @@ struct Door {
 
 impl Door {
     /// The next connection that has a place. Cancel-safe.
-    async fn accept(&mut self) -> (Place, TcpStream, SocketAddr) {
+    async fn accept(&mut self) -> (Slot, TcpStream, SocketAddr) {
         loop {
             let (stream, peer) = match self.listener.accept().await {
                 Ok(accepted) => accepted,
@@ -239,8 +240,8 @@ impl Door {
                     continue;
                 }
             };
-            match self.place(peer).await {
-                Ok(place) => return (place, stream, peer),
+            match self.slot(peer).await {
+                Ok(slot) => return (slot, stream, peer),
                 Err(refusal) => self.refuse(stream, &refusal),
             }
         }
@@ -251,7 +252,7 @@ impl Door {
         let _ = stream.try_write(&raw(self.api.refuse(refusal)));
         if let Ok(permit) = self.refused.clone().try_acquire_owned() {
             tokio::spawn(async move {
-                lingering::close(stream).await;
+                lingering_close::close(stream).await;
                 drop(permit);
             });
         }
@@ -259,21 +260,21 @@ impl Door {
 
     /// A place for a connection. When its network or the house is full, the idlest connection there
     /// leaves. A network whose connections all answer gets no more; a full house is waited for.
-    async fn place(&self, peer: SocketAddr) -> Result<Place, Error> {
-        let network = self.places.network(peer);
-        if self.places.is_full_for(network) && !self.watch.dismiss(network) {
+    async fn slot(&self, peer: SocketAddr) -> Result<Slot, Error> {
+        let network = self.connections.network(peer);
+        if self.connections.is_full_for(network) && !self.watch.dismiss(network) {
             let why = "Your network has too many connections that are being answered: wait, then \
                        try again, or see http.max_connections_per_network.";
             return Err(Error::new(Code::Unavailable, why).retry_after(1));
         }
-        if let Some(place) = self.places.try_take(network) {
-            return Ok(place);
+        if let Some(slot) = self.connections.try_take(network) {
+            return Ok(slot);
         }
         loop {
             self.watch.dismiss(None);
             // Connections that answer now may be idle a moment later.
-            if let Ok(place) = tokio::time::timeout(PAUSE, self.places.take(network)).await {
-                return place.map_err(Error::internal);
+            if let Ok(slot) = tokio::time::timeout(PAUSE, self.connections.take(network)).await {
+                return slot.map_err(Error::internal);
             }
         }
     }

@@ -34,8 +34,8 @@ async fn the_process_that_restores() {
         told.splitn(5, '\n').collect::<Vec<_>>().try_into().unwrap();
     let left = std::sync::atomic::AtomicI64::new(times.parse().unwrap());
     let step = step.to_owned();
-    let hook = move |headway: backup::Headway| {
-        let counts = headway.step == step;
+    let hook = move |progress: backup::Progress| {
+        let counts = progress.step == step;
         if counts && left.fetch_sub(1, std::sync::atomic::Ordering::SeqCst) == 1 {
             std::process::abort();
         }

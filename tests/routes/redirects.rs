@@ -72,7 +72,7 @@ async fn a_page_that_moves_or_goes_leaves_its_address_behind() {
     // Another page takes the address.
     page(&site, "/d", "en").await;
     assert_eq!(at(&site, "/d").await, json!("/d"));
-    let events = "select count(*) from cms_events where event = 'item.redirects.created'";
+    let events = "select count(*) from cms_events where name = 'item.redirects.created'";
     assert!(site.database.count(events).await > 0);
 }
 

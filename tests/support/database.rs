@@ -125,7 +125,7 @@ impl TestDatabase {
                 )
             } else {
                 let columns = format!(
-                    "select group_concat('quote(' || name || ')', ' || '','' || ') \
+                    "select group_concat('quote(\"' || name || '\")', ' || '','' || ') \
                      from pragma_table_info('{table}')"
                 );
                 let columns = self.text(&columns).await;

@@ -10,7 +10,7 @@ const SPACING: i64 = 1000;
 const ROOM: usize = 4;
 const AHEAD: usize = 32;
 const FAST: i64 = 100;
-const PATIENCE: i64 = 1000;
+const PREFETCH_TIMEOUT: i64 = 1000;
 const WAITS: [i64; 5] = [30_000, 120_000, 480_000, 1_920_000, 7_200_000];
 
 /// What the queue must be.
@@ -64,7 +64,7 @@ pub struct Lane {
 impl Held {
     /// Whether it may begin.
     fn suits(&self, now: i64, epoch: i64) -> bool {
-        self.epoch == epoch && (0..=PATIENCE).contains(&(now - self.at))
+        self.epoch == epoch && (0..=PREFETCH_TIMEOUT).contains(&(now - self.at))
     }
 }
 

@@ -49,7 +49,7 @@ use std::sync::Arc;
 use crate::{
     AuditEntry, Change, Code, Error, Result,
     base::Base,
-    db::{Db, Known, Lock},
+    db::{Db, Lock, RecordCache},
     jobs,
 };
 
@@ -64,13 +64,13 @@ struct State {
     base: Base,
     passwords: Passwords,
     /// Open sessions by the hash of their token.
-    known: Known<Arc<sessions::Open>>,
+    known: RecordCache<Arc<sessions::Open>>,
 }
 
 impl Accounts {
     pub(crate) fn new(base: &Base) -> Self {
         let passwords = Passwords::new(base.settings().password_salt.clone());
-        Self(Arc::new(State { base: base.clone(), passwords, known: Known::default() }))
+        Self(Arc::new(State { base: base.clone(), passwords, known: RecordCache::default() }))
     }
 
     /// Removes expired sessions, pending logins and wrong logins.

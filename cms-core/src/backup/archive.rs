@@ -14,7 +14,7 @@ use tokio::{
 };
 
 use super::{
-    Headway, Told,
+    OnProgress, Progress,
     manifest::{Digest, END, Entry, FIRST, FORMAT, MANIFEST, MOST, Manifest, SEAL},
     sink::{Sink, unwritten},
 };
@@ -60,7 +60,7 @@ impl Archive {
     pub(super) fn begin(
         out: Box<dyn Sink>,
         total: u64,
-        told: Told,
+        told: OnProgress,
     ) -> (Self, oneshot::Receiver<Never>) {
         let (pieces, waiting) = mpsc::channel(WAITING);
         let (at_work, ended) = oneshot::channel();
@@ -150,7 +150,7 @@ struct Counted<'a, R> {
     read: u64,
     so_far: u64,
     total: u64,
-    told: &'a Told,
+    told: &'a OnProgress,
 }
 
 impl<R: Read> Read for Counted<'_, R> {
@@ -159,7 +159,7 @@ impl<R: Read> Read for Counted<'_, R> {
         self.sha.update(&into[..read]);
         self.read += read as u64;
         let done = self.so_far + self.read;
-        (self.told)(Headway { step: "backup", done, total: self.total.max(done) });
+        (self.told)(Progress { step: "backup", done, total: self.total.max(done) });
         Ok(read)
     }
 }
@@ -186,7 +186,7 @@ fn write(
     out: Box<dyn Sink>,
     mut waiting: Waiting,
     total: u64,
-    told: &Told,
+    told: &OnProgress,
 ) -> io::Result<Manifest> {
     let out = Sealed { out, sha: Sha256::new() };
     let mut zstd = zstd::Encoder::new(out, LEVEL)?;

@@ -5,7 +5,7 @@ use std::io::Read as _;
 use futures_util::StreamExt as _;
 use sha2::{Digest as _, Sha256};
 
-use super::{Headway, Told, invalid};
+use super::{OnProgress, Progress, invalid};
 use crate::{
     Error, Result,
     db::{Db, args, save::Reader},
@@ -40,7 +40,7 @@ impl Checked {
 ///
 /// # Errors
 /// `unavailable` when the database or the store of files cannot be reached.
-pub async fn check(settings: &Settings, deep: bool, told: Told) -> Result<Checked> {
+pub async fn check(settings: &Settings, deep: bool, told: OnProgress) -> Result<Checked> {
     let mut found = Checked::default();
     let database = settings.database().map_err(invalid)?;
     let db = Db::existing(&database).await?;
@@ -58,7 +58,7 @@ pub async fn check(settings: &Settings, deep: bool, told: Told) -> Result<Checke
         Database::Sqlite { path, .. } => {
             use crate::db::save::sqlite;
             let mut connection = sqlite::open(path).await?;
-            told(Headway::at("database"));
+            told(Progress::at("database"));
             match sqlite::problems(&mut connection, true).await {
                 Ok(problems) => found.problems.extend(problems),
                 Err(error) if error.is_damaged() => found.problem(error.to_string()),
@@ -70,7 +70,7 @@ pub async fn check(settings: &Settings, deep: bool, told: Told) -> Result<Checke
         Database::Postgres { url, .. } => {
             use crate::db::save::postgres;
             let mut connection = postgres::session(url.expose()).await?;
-            told(Headway::at("database"));
+            told(Progress::at("database"));
             for rule in postgres::unproved(&mut connection).await? {
                 found.problem(format!("the rule {rule} was never compared with the rows"));
             }
@@ -96,7 +96,7 @@ async fn look_at_media(
     settings: &Settings,
     reader: &mut Reader,
     deep: bool,
-    told: &Told,
+    told: &OnProgress,
     found: &mut Checked,
 ) -> Result<()> {
     let (files, mut after) = (Files::of(settings)?, String::new());
@@ -109,7 +109,7 @@ async fn look_at_media(
         for (path, size) in rows {
             found.files += 1;
             found.bytes += size.unsigned_abs();
-            told(Headway { step: "media", done: found.bytes, total });
+            told(Progress { step: "media", done: found.bytes, total });
             if let Some(problem) = judged(&files, &path, size, deep).await? {
                 // One that was removed since the rows were read lost nothing.
                 let rows: Vec<(i64,)> = reader.all(media::sql::SIZE, args![&path]).await?;

@@ -9,7 +9,7 @@ use std::{
 
 use serde::{Deserialize, Serialize};
 
-use super::{Headway, Told, conflict, invalid, schemas::Schemas};
+use super::{OnProgress, Progress, conflict, invalid, schemas::Schemas};
 use crate::{Error, Result, ground::private, settings::Settings};
 
 const FILE: &str = "restore.json";
@@ -152,7 +152,11 @@ impl Journal {
     }
 
     /// Takes the steps that are left. Returns where that lies which was replaced.
-    pub(super) async fn swap(mut self, settings: &Settings, told: &Told) -> Result<Vec<String>> {
+    pub(super) async fn swap(
+        mut self,
+        settings: &Settings,
+        told: &OnProgress,
+    ) -> Result<Vec<String>> {
         let mut kept = Vec::new();
         if let Some(schemas) = self.schemas.clone() {
             if let Err(error) = exchange(settings, &schemas, &mut kept).await {
@@ -166,7 +170,7 @@ impl Journal {
                 }
                 exchange(settings, &schemas, &mut kept).await?;
             }
-            told(Headway::at("exchanged"));
+            told(Progress::at("exchanged"));
         }
         for one in &self.moves {
             one.take(&mut kept, told).map_err(|error| unmoved(&one.place, error))?;
@@ -206,7 +210,7 @@ async fn exchange(_: &Settings, _: &Schemas, _: &mut Vec<String>) -> Result<()> 
 
 impl Move {
     /// Each half of it may have been done before.
-    fn take(&self, kept: &mut Vec<String>, told: &Told) -> io::Result<()> {
+    fn take(&self, kept: &mut Vec<String>, told: &OnProgress) -> io::Result<()> {
         let is_there = |path: &Path| fs::symlink_metadata(path).is_ok();
         let is_due = self.staged.as_deref().is_none_or(is_there);
         if is_due && is_there(&self.place) {
@@ -217,7 +221,7 @@ impl Move {
             fs::rename(&self.place, &to)?;
             sync_folder_of(&to)?;
             sync_folder_of(&self.place)?;
-            told(Headway::at("cleared"));
+            told(Progress::at("cleared"));
         }
         if is_there(&self.kept) {
             kept.push(self.kept.display().to_string());
@@ -225,7 +229,7 @@ impl Move {
         if let Some(staged) = self.staged.as_deref().filter(|staged| is_there(staged)) {
             fs::rename(staged, &self.place)?;
             sync_folder_of(&self.place)?;
-            told(Headway::at("placed"));
+            told(Progress::at("placed"));
         }
         Ok(())
     }
@@ -261,7 +265,7 @@ fn remove_all(path: &Path) -> io::Result<()> {
 ///
 /// # Errors
 /// `conflict` while it is under way in another process, or when its journal cannot be read.
-pub async fn finish(settings: &Settings, told: Told) -> Result<Ended> {
+pub async fn finish(settings: &Settings, told: OnProgress) -> Result<Ended> {
     settings.database().map_err(invalid)?;
     if !is_pending(settings) {
         return Ok(Ended::Nothing);

@@ -9,7 +9,7 @@ use std::{
 };
 
 use super::{
-    Told,
+    OnProgress,
     cipher::Identities,
     journal::{sync_folder_of, unmoved},
     manifest::{Engine, Manifest, refused},
@@ -82,7 +82,7 @@ pub async fn judge(
     path: &Path,
     settings: &Settings,
     identities: &Identities,
-    told: Told,
+    told: OnProgress,
 ) -> Result<Judged> {
     let (path, room, identities) = (path.to_owned(), room(settings), identities.clone());
     let judged = move || {

@@ -64,7 +64,7 @@ use crate::{Code, Error, settings::SettingsError};
 
 /// How far a long step is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Headway {
+pub struct Progress {
     /// The step.
     pub step: &'static str,
     /// Bytes that are done.
@@ -73,14 +73,14 @@ pub struct Headway {
     pub total: u64,
 }
 
-impl Headway {
+impl Progress {
     const fn at(step: &'static str) -> Self {
         Self { step, done: 0, total: 0 }
     }
 }
 
 /// Hears how far a long step is, often.
-pub type Told = Arc<dyn Fn(Headway) + Send + Sync>;
+pub type OnProgress = Arc<dyn Fn(Progress) + Send + Sync>;
 
 fn invalid(error: SettingsError) -> Error {
     Error::new(Code::ValidationFailed, error.to_string())

@@ -2,9 +2,9 @@
 
 use std::fmt;
 
-use super::Told;
+use super::OnProgress;
 #[cfg(feature = "s3")]
-use super::{Headway, judge::room};
+use super::{Progress, judge::room};
 use crate::{
     Code, Error, Result,
     settings::{Settings, is_bucket, is_key_path},
@@ -74,7 +74,11 @@ impl Object {
     /// # Errors
     /// `not_found` when there is none, `unavailable` when the store does not answer,
     /// `validation_failed` without room for it.
-    pub async fn fetch(&self, settings: &Settings, told: &Told) -> Result<tempfile::TempPath> {
+    pub async fn fetch(
+        &self,
+        settings: &Settings,
+        told: &OnProgress,
+    ) -> Result<tempfile::TempPath> {
         #[cfg(feature = "s3")]
         {
             let folder = settings.dirs.data.clone();
@@ -85,7 +89,7 @@ impl Object {
             let made = tokio::task::spawn_blocking(made).await.map_err(Error::internal)??;
             let (file, path) = made.into_parts();
             let (objects, room) = (Objects::of(settings, &self.bucket)?, room(settings));
-            let on_read = |done, total| told(Headway { step: "fetch", done, total });
+            let on_read = |done, total| told(Progress { step: "fetch", done, total });
             match objects.read(&self.name, file, room, &on_read).await? {
                 true => Ok(path),
                 false => Err(Error::new(Code::NotFound, format!("There is no object {self}."))),

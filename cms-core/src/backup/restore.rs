@@ -4,7 +4,7 @@
 use std::path::{Path, PathBuf};
 
 use super::{
-    Headway, Told,
+    OnProgress, Progress,
     cipher::Identities,
     conflict, invalid,
     journal::{self, Journal, State, unmoved},
@@ -47,7 +47,7 @@ impl Judged {
         &self,
         settings: &Settings,
         replace: bool,
-        told: Told,
+        told: OnProgress,
     ) -> Result<Restored> {
         let database = settings.database().map_err(invalid)?;
         self.expect_engine(&database)?;
@@ -61,7 +61,7 @@ impl Judged {
         let place = Place::of(settings, &database).await?;
         let mut journal = place.journal(&self.path);
         journal.write(settings)?;
-        told(Headway::at("planned"));
+        told(Progress::at("planned"));
         let staged = self.stage(&place, &database, settings, told.clone()).await;
         let staged = match staged {
             Ok(staged) => staged,
@@ -70,15 +70,15 @@ impl Judged {
         if let Some(schemas) = &mut journal.schemas {
             schemas.bound = staged.bound;
         }
-        told(Headway::at("staged"));
+        told(Progress::at("staged"));
         if let Err(error) = expect_unused(&database).await {
             return Err(undone(journal, settings, error).await);
         }
         journal.state = State::Swapping;
         journal.write(settings)?;
-        told(Headway::at("decided"));
+        told(Progress::at("decided"));
         let kept = journal.swap(settings, &told).await?;
-        told(Headway::at("done"));
+        told(Progress::at("done"));
         let mut warnings = staged.warnings;
         let lacks = self.manifest.warnings.iter();
         warnings.extend(lacks.map(|what| format!("the archive lacks: {what}")));
@@ -119,7 +119,7 @@ impl Judged {
         place: &Place,
         database: &Database,
         settings: &Settings,
-        told: Told,
+        told: OnProgress,
     ) -> Result<Staged> {
         let media = match &place.media {
             Some(media) => Media::Folder(media.clone()),
@@ -150,7 +150,7 @@ impl Judged {
         database: &Database,
         step: &'static str,
         settings: &Settings,
-        told: Told,
+        told: OnProgress,
     ) -> Result<Staged> {
         let (file, manifest) = (self.file.clone(), self.manifest.clone());
         let (room, identities) = (room(settings), self.identities.clone());
@@ -243,7 +243,7 @@ pub(super) async fn verify(
     settings: &Settings,
     path: &Path,
     identities: &Identities,
-    told: Told,
+    told: OnProgress,
 ) -> Result<()> {
     let judged = judge(path, settings, identities, told.clone()).await?;
     let database = settings.database().map_err(invalid)?;

@@ -12,7 +12,7 @@ use futures_util::StreamExt as _;
 use tokio::sync::oneshot;
 
 use super::{
-    Told,
+    OnProgress,
     archive::{Archive, Never, header},
     cipher::{Identities, Recipients},
     last::{self, Last},
@@ -76,7 +76,7 @@ pub struct Saved {
 /// # Errors
 /// `unavailable` when the database cannot be read, `validation_failed` when the archive cannot be
 /// written, `conflict` while another backup writes the same file.
-pub async fn save(settings: &Settings, to: To, how: Saving, told: Told) -> Result<Saved> {
+pub async fn save(settings: &Settings, to: To, how: Saving, told: OnProgress) -> Result<Saved> {
     save_until(settings, to, how, told, std::future::pending()).await
 }
 
@@ -89,7 +89,7 @@ pub async fn save_until(
     settings: &Settings,
     to: To,
     how: Saving,
-    told: Told,
+    told: OnProgress,
     stop: impl Future<Output = ()>,
 ) -> Result<Saved> {
     let mut at_work = None;
@@ -108,7 +108,7 @@ async fn written(
     settings: &Settings,
     to: To,
     how: Saving,
-    told: Told,
+    told: OnProgress,
     at_work: &mut Option<oneshot::Receiver<Never>>,
 ) -> Result<Saved> {
     let made_at = Clock::system().now();

@@ -12,7 +12,7 @@ use std::{
 use sha2::{Digest as _, Sha256};
 
 use super::{
-    Headway, Told,
+    OnProgress, Progress,
     archive::PART,
     cipher::{self, Identities},
     manifest::{
@@ -41,7 +41,7 @@ pub(super) trait Taker {
 pub(super) struct Walk<'a> {
     /// What this step is called.
     pub(super) step: &'static str,
-    pub(super) told: &'a Told,
+    pub(super) told: &'a OnProgress,
     /// More bytes are refused: there is no room for them.
     pub(super) room: u64,
     /// What an earlier reading has found: every entry must be the same again.
@@ -122,7 +122,7 @@ impl Walk<'_> {
         zstd.window_log_max(WINDOW).map_err(refused)?;
         let mut tar = tar::Archive::new(zstd);
         let manifest =
-            self.entries(&mut tar, &|| Headway { step: self.step, done: at.get(), total }, taker)?;
+            self.entries(&mut tar, &|| Progress { step: self.step, done: at.get(), total }, taker)?;
         let mut zstd = tar.into_inner();
         nothing_but_zeros(&mut zstd)?;
         let mut source = zstd.finish();
@@ -136,7 +136,7 @@ impl Walk<'_> {
     fn entries(
         &self,
         tar: &mut tar::Archive<impl Read>,
-        headway: &dyn Fn() -> Headway,
+        progress: &dyn Fn() -> Progress,
         taker: &mut impl Taker,
     ) -> Result<Manifest> {
         let (mut found, mut names, mut bytes) = (Vec::<Entry>::new(), HashSet::new(), 0_u64);
@@ -185,7 +185,7 @@ impl Walk<'_> {
             if known.is_some_and(|known| known.is_none_or(|e| e.name != name || e.size != size)) {
                 return Err(refused("it was changed meanwhile"));
             }
-            let sha256 = self.pass(&mut entry, (&name, size), headway, taker)?;
+            let sha256 = self.pass(&mut entry, (&name, size), progress, taker)?;
             if known.flatten().is_some_and(|known| known.sha256 != sha256) {
                 return Err(refused("it was changed meanwhile"));
             }
@@ -202,7 +202,7 @@ impl Walk<'_> {
         &self,
         entry: &mut tar::Entry<'_, impl Read>,
         (name, size): (&str, u64),
-        headway: &dyn Fn() -> Headway,
+        progress: &dyn Fn() -> Progress,
         taker: &mut impl Taker,
     ) -> Result<Digest> {
         taker.begin(name, size)?;
@@ -214,7 +214,7 @@ impl Walk<'_> {
                     sha.update(&part[..n]);
                     taker.bytes(&part[..n])?;
                     read += n as u64;
-                    (self.told)(headway());
+                    (self.told)(progress());
                 }
             }
         }

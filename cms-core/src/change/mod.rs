@@ -12,7 +12,8 @@ use serde::{Deserialize, Serialize};
 use crate::{
     Clock, Code, Error, Millis, Random, Result,
     db::{
-        Db, DbTable, Dialect, Epochs, FromRow, Hold, Lock, Mark, Seen, Sql, Step, Tx, Value, args,
+        Cached, Db, DbTable, Dialect, Epochs, FromRow, Hold, Lock, SnapshotVersion, Sql, Step, Tx,
+        Value, args,
     },
     events::{self, Event, Judged, Outbox, Payload},
 };
@@ -105,7 +106,7 @@ pub struct Change {
     /// Whether the actor's rights are still to be read under this change.
     unjudged: bool,
     /// The state of the file that this change began in.
-    mark: Option<Mark>,
+    snapshot_version: Option<SnapshotVersion>,
     clock: Clock,
     random: Random,
     now: Millis,
@@ -143,7 +144,7 @@ impl Change {
         Hold::expect_none()?;
         let tx = db.begin(patient).await?;
         Ok(Self {
-            mark: tx.mark(db),
+            snapshot_version: tx.snapshot_version(db),
             tx,
             unjudged: actor.is_caller(),
             actor,
@@ -259,8 +260,10 @@ impl Change {
 
     /// The record of a caller, if nobody has committed anything since it was seen. Nor can anybody
     /// until this change ends.
-    pub(crate) fn still<T: Clone>(&self, seen: &Seen<T>) -> Option<T> {
-        self.mark.filter(|mark| seen.is_of(*mark)).map(|_| seen.record.clone())
+    pub(crate) fn still<T: Clone>(&self, seen: &Cached<T>) -> Option<T> {
+        self.snapshot_version
+            .filter(|snapshot_version| seen.is_of(*snapshot_version))
+            .map(|_| seen.record.clone())
     }
 
     /// Notes that the caller's record was read under this change and is good.

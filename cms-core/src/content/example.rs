@@ -12,6 +12,9 @@ impl Column {
         if let Some(first) = self.allowed.as_ref().and_then(|allowed| allowed.first()) {
             return if self.kind == Kind::Json { json!([first]) } else { first.clone() };
         }
+        if let Some(resource) = self.resource.filter(|resource| !resource.example.is_empty()) {
+            return resource.example.into();
+        }
         match self.kind {
             Kind::Integer => json!(1),
             Kind::Decimal | Kind::Double => json!(1.5),

@@ -49,7 +49,7 @@ pub(crate) async fn resolve(
             && declared.multilanguage
             && ["base_id", "language_short"].contains(&found.name.as_str());
         if plugin == super::core::ID {
-            column.help = super::core::help(&declared.name, &found.name);
+            column.resource = super::core::resource_column(&declared.name, &found.name);
         }
         if own {
             column.length = column.length.or_else(|| index::text_limit(declared, &found.name));
@@ -117,7 +117,7 @@ fn column(
         has_default: found.has_default,
         generated: found.generated,
         references: wanted.and_then(|c| c.references.clone()),
-        help: None,
+        resource: None,
         length: found.length,
         allowed,
         nullable: found.nullable,

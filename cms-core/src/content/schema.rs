@@ -21,7 +21,7 @@ impl Column {
             return json!({"description": format!("{}, as a rule {kind}", self.field_type)});
         }
         let kinds = if nullable { json!([kind, "null"]) } else { json!(kind) };
-        let description = self.help.unwrap_or(&self.field_type);
+        let description = self.resource.map_or(self.field_type.as_str(), |resource| resource.help);
         let mut schema = json!({"type": kinds, "description": description});
         match self.kind {
             Kind::Date => schema["format"] = "date".into(),

@@ -4,6 +4,7 @@ use std::sync::OnceLock;
 
 use serde_json::Value as Json;
 
+use super::ResourceColumn;
 use crate::{
     Code, Error, Result,
     db::dialect::{Col, Dialect, Kind, quote},
@@ -52,8 +53,8 @@ pub struct Column {
     pub generated: bool,
     /// The content table that it refers to.
     pub references: Option<String>,
-    /// What it means, where that is declared.
-    pub help: Option<&'static str>,
+    /// Its declaration as a column of a [`Resource`](super::Resource).
+    pub resource: Option<&'static ResourceColumn>,
     /// Most characters, where the engine refuses longer text.
     pub length: Option<usize>,
     /// The only values that may be written; of a JSON column its entries.
@@ -75,7 +76,7 @@ impl Column {
             has_default: false,
             generated: false,
             references: None,
-            help: None,
+            resource: None,
             length: None,
             allowed: None,
             nullable: true,

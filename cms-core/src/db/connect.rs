@@ -29,7 +29,7 @@ impl Db {
             #[cfg(feature = "sqlite")]
             Database::Sqlite { path, synchronous } => {
                 let (readers, writer) = super::sqlite::open(path, *synchronous).await?;
-                (Pool::Sqlite(readers, writer), super::mark::Index::of(path))
+                (Pool::Sqlite(readers, writer), super::snapshot_version::Index::of(path))
             }
             #[cfg(feature = "postgres")]
             Database::Postgres { url, idle_in_transaction_s } => {

@@ -29,7 +29,7 @@ const CATCH_UP_TIMEOUT: Duration = Duration::from_secs(2);
 const POLL: Duration = Duration::from_millis(400);
 #[cfg(feature = "sqlite")]
 const POLL_FILE: Duration = Duration::from_millis(250);
-/// How often in a row the file's mark alone is believed: then SQLite is asked.
+/// How often in a row the file's snapshot version alone is believed: then SQLite is asked.
 #[cfg(feature = "sqlite")]
 const BELIEVED: u32 = 12;
 
@@ -41,8 +41,8 @@ pub(crate) enum Follower {
         pool: sqlx::SqlitePool,
         connection: sqlx::pool::PoolConnection<sqlx::Sqlite>,
         version: i64,
-        index: Option<super::mark::Index>,
-        mark: Option<super::Mark>,
+        index: Option<super::snapshot_version::Index>,
+        snapshot_version: Option<super::SnapshotVersion>,
         believed: u32,
     },
     #[cfg(feature = "postgres")]
@@ -58,7 +58,7 @@ impl Follower {
                 connection: readers.acquire().await?,
                 version: 0,
                 index: db.index.clone(),
-                mark: None,
+                snapshot_version: None,
                 believed: 0,
             },
             #[cfg(feature = "postgres")]
@@ -83,11 +83,11 @@ impl Follower {
     pub(crate) async fn news(&mut self) -> Result<()> {
         match self {
             #[cfg(feature = "sqlite")]
-            Self::Sqlite { pool, connection, version, index, mark, believed } => loop {
+            Self::Sqlite { pool, connection, version, index, snapshot_version, believed } => loop {
                 pool.close_event().do_until(tokio::time::sleep(POLL_FILE)).await?;
-                // The mark is read here; a statement would wake the connection's thread.
-                let seen = index.as_ref().and_then(|index| index.mark());
-                let is_same = seen.is_some() && std::mem::replace(mark, seen) == seen;
+                // The version is read here; a statement would wake the connection's thread.
+                let seen = index.as_ref().and_then(|index| index.snapshot_version());
+                let is_same = seen.is_some() && std::mem::replace(snapshot_version, seen) == seen;
                 if is_same && *believed < BELIEVED {
                     *believed += 1;
                     continue;

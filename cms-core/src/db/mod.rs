@@ -10,19 +10,19 @@ pub(crate) mod files;
 pub(crate) mod follow;
 mod guard;
 mod indexes;
-mod known;
 mod lock;
-#[cfg_attr(not(all(feature = "sqlite", target_os = "linux")), path = "no_mark.rs")]
-mod mark;
 pub(crate) mod migrate;
 mod reach;
 pub(crate) mod ready;
 mod record;
+mod record_cache;
 pub(crate) mod save;
 mod schema;
 #[cfg_attr(not(feature = "postgres"), path = "no_server.rs")]
 mod server;
 mod snapshot;
+#[cfg_attr(not(all(feature = "sqlite", target_os = "linux")), path = "no_snapshot_version.rs")]
+mod snapshot_version;
 #[cfg(feature = "sqlite")]
 mod sqlite;
 mod statements;
@@ -46,12 +46,12 @@ pub(crate) use epochs::epoch_of;
 pub use guard::watched;
 pub(crate) use guard::{Hold, under_change};
 pub(crate) use indexes::{IndexColumn, IndexState};
-pub use known::Source;
-pub(crate) use known::{Known, Seen};
 pub(crate) use lock::Lock;
 pub use migrate::Migration;
 pub(crate) use reach::{Fault, place, remedy, writing};
 pub(crate) use record::{Record, field, read, record};
+pub use record_cache::Source;
+pub(crate) use record_cache::{Cached, RecordCache};
 pub use schema::{DbColumn, DbTable};
 pub(crate) use snapshot::Snapshot;
 pub(crate) use statements::Step;
@@ -67,7 +67,7 @@ pub use value::{Field, FromRow, Row, Value};
 use crate::{Error, Result};
 
 /// The number of a state of the database. It grows with every commit of every process.
-pub(crate) type Mark = i64;
+pub(crate) type SnapshotVersion = i64;
 
 /// A pool of connections to SQLite or PostgreSQL. Clones share the pool.
 #[derive(Clone)]
@@ -77,9 +77,9 @@ pub struct Db {
     epochs: Arc<Epochs>,
     /// Held while the epochs are read.
     reading: Arc<tokio::sync::Mutex<()>>,
-    index: Option<mark::Index>,
-    /// Epochs, by the mark at which they were read.
-    counted: Arc<Known<i64>>,
+    index: Option<snapshot_version::Index>,
+    /// Epochs, by the snapshot version at which they were read.
+    counted: Arc<RecordCache<i64>>,
 }
 
 #[derive(Clone)]
@@ -202,8 +202,8 @@ impl Db {
     /// The number of the present state, cheap to read; `None` when the engine has none. Rows read
     /// after this call are current while the number stays the same.
     #[must_use]
-    pub fn mark(&self) -> Option<i64> {
-        self.index.as_ref()?.mark()
+    pub fn snapshot_version(&self) -> Option<i64> {
+        self.index.as_ref()?.snapshot_version()
     }
 
     /// The number of statements sent since the start, without those that follow other processes.

@@ -501,7 +501,11 @@ mod tests {
         let began = tokio::time::Instant::now();
         let refused = writer.begin(false).await.err().expect("refused");
         assert_eq!(refused.code(), Code::Unavailable);
-        assert!((LOCK_TIMEOUT..LOCK_TIMEOUT * 2).contains(&began.elapsed()), "{:?}", began.elapsed());
+        assert!(
+            (LOCK_TIMEOUT..LOCK_TIMEOUT * 2).contains(&began.elapsed()),
+            "{:?}",
+            began.elapsed()
+        );
         let patient = tokio::time::timeout(LOCK_TIMEOUT * 60, writer.begin(true)).await;
         assert!(patient.is_err(), "it waits, and its caller may go");
         tokio::time::resume();

@@ -7,8 +7,8 @@ use tracing::Instrument;
 #[cfg(feature = "sqlite")]
 use super::sqlite;
 use super::{
-    Db, Dialect, FromRow, Lock, Mark, Row, Sql, Step, Value, args, epochs::Raised, on, server,
-    statements::span, value,
+    Db, Dialect, FromRow, Lock, Row, SnapshotVersion, Sql, Step, Value, args, epochs::Raised, on,
+    server, statements::span, value,
 };
 use crate::{Millis, Result};
 
@@ -46,14 +46,14 @@ impl Tx {
 
     /// The state of the file that this transaction sees, if nobody can have changed anything since.
     /// None: the transaction shares its commit with changes that no number tells of.
-    pub(crate) fn mark(&self, db: &Db) -> Option<Mark> {
+    pub(crate) fn snapshot_version(&self, db: &Db) -> Option<SnapshotVersion> {
         let unshared = match self {
             #[cfg(feature = "sqlite")]
             Self::Sqlite(tx) => tx.is_first(),
             #[cfg(feature = "postgres")]
             Self::Postgres(_) => false,
         };
-        if unshared { db.mark() } else { None }
+        if unshared { db.snapshot_version() } else { None }
     }
 
     /// Makes room for many rows, before anything is written; see [`sqlite::SqliteTx::grow`].

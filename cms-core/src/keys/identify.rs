@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::{IN_USE, Keys, PlainKey, Right, expiry, sql};
 use crate::{
     Actor, Change, Code, Error, Millis, Result,
-    db::{Seen, Source},
+    db::{Cached, Source},
 };
 
 /// A caller with a valid key.
@@ -17,7 +17,7 @@ pub struct KeyHolder {
     pub name: String,
     /// Calls that the key allows.
     pub rights: Vec<Right>,
-    seen: Seen<Arc<sql::Found>>,
+    seen: Cached<Arc<sql::Found>>,
 }
 
 impl KeyHolder {
@@ -87,7 +87,7 @@ impl Keys {
                 found.map(Arc::new).ok_or_else(invalid)?
             }
         };
-        let holder = self.admit(Seen::in_change(found), change.now())?;
+        let holder = self.admit(Cached::in_change(found), change.now())?;
         change.judged();
         Ok((change, holder))
     }
@@ -125,7 +125,7 @@ impl Keys {
     }
 
     /// The holder of a key, if the key is good at this moment.
-    fn admit(&self, seen: Seen<Arc<sql::Found>>, now: Millis) -> Result<KeyHolder> {
+    fn admit(&self, seen: Cached<Arc<sql::Found>>, now: Millis) -> Result<KeyHolder> {
         let found = &seen.record;
         if found.valid_until.is_some_and(|until| until <= now) {
             return Err(invalid());

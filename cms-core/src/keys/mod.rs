@@ -21,7 +21,7 @@ use crate::{
     AuditEntry, Change, Code, Error, FieldError, Page, Paging, Result,
     access::{self, Endpoints},
     base::Base,
-    db::{Known, Lock},
+    db::{Lock, RecordCache},
     ground::{ListName, clock, plain},
     jobs,
 };
@@ -135,14 +135,14 @@ struct State {
     base: Base,
     endpoints: Endpoints,
     /// Keys by the hash of their value.
-    known: Known<Arc<sql::Found>>,
+    known: RecordCache<Arc<sql::Found>>,
     usage: Usage,
 }
 
 impl Keys {
     pub(crate) fn new(base: &Base, endpoints: &Endpoints) -> Self {
         let (base, endpoints) = (base.clone(), endpoints.clone());
-        let (known, usage) = (Known::default(), Usage::default());
+        let (known, usage) = (RecordCache::default(), Usage::default());
         Self(Arc::new(State { base, endpoints, known, usage }))
     }
 

@@ -457,6 +457,10 @@ mod tests {
         let began = tokio::time::Instant::now();
         let late = media.make(Unmade { name, width: 160 }).await.expect_err("no turn");
         assert_eq!(late.code(), Code::Unavailable);
-        assert!((QUEUE_TIMEOUT..QUEUE_TIMEOUT * 2).contains(&began.elapsed()), "{:?}", began.elapsed());
+        assert!(
+            (QUEUE_TIMEOUT..QUEUE_TIMEOUT * 2).contains(&began.elapsed()),
+            "{:?}",
+            began.elapsed()
+        );
     }
 }

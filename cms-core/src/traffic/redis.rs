@@ -1,7 +1,7 @@
 //! The connection to Redis, shared by limiter and cache.
 //!
-//! When Redis does not answer within [`RESPONSE_TIMEOUT`], each process uses its own memory, logs that, and
-//! returns to Redis by itself.
+//! When Redis does not answer within [`RESPONSE_TIMEOUT`], each process uses its own memory, logs
+//! that, and returns to Redis by itself.
 
 use std::{
     sync::{

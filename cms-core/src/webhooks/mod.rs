@@ -23,7 +23,7 @@ pub use self::{
         worker::Worker,
     },
     history::{
-        deliveries::{Delivery, DeliveryDetail, Depth, Job, JobFilter, MAX_REDELIVER, Redeliver},
+        deliveries::{Attempt, AttemptDetail, Depth, Job, JobFilter, MAX_REDELIVER, Redeliver},
         explain::{Considered, Explained},
         feed::{Feed, Happened},
         messages::{Message, MessageDetail, MessageFilter},

@@ -241,7 +241,7 @@ impl Client {
     #[must_use]
     pub fn mark(&self) -> Option<i64> {
         match self {
-            Self::Local(api) | Self::LocalAs(api, _) => api.cms().db().mark(),
+            Self::Local(api) | Self::LocalAs(api, _) => api.cms().db().snapshot_version(),
             Self::Remote(_) => None,
         }
     }

@@ -185,7 +185,7 @@ where
 /// The turn to make the reply to a read. Writes wait for nobody.
 async fn turn(kept: &Kept, visit: &Visit) -> Result<Option<OwnedSemaphorePermit>> {
     match visit.peer {
-        Some(Peer(peer)) if visit.is_read() => kept.unread.turn(peer).await,
+        Some(Peer(peer)) if visit.is_read() => kept.reply_budget.turn(peer).await,
         _ => Ok(None),
     }
 }

@@ -14,7 +14,7 @@ use serde_json::Value as Json;
 use super::item::records;
 use crate::{
     call::{Call, DeclaredBy},
-    lasting::Lasting,
+    reauthorizer::Reauthorizer,
     reply::Reply,
     success::Success,
     wire::Content,
@@ -32,7 +32,7 @@ pub(crate) async fn answer(call: &Call<'_>, content: Content) -> Result<Reply> {
         query: call.request.query.clone(),
         body,
         items: call.cms.items().clone(),
-        begin: Arc::new(Lasting::of(call)).begin(),
+        begin: Arc::new(Reauthorizer::of(call)).begin(),
     };
     let (cms, answers) = (call.cms.clone(), call.answers);
     let work = async move {

@@ -10,7 +10,7 @@ use http::header;
 
 use crate::{
     call::Call,
-    lasting::Lasting,
+    reauthorizer::Reauthorizer,
     reply::{csv, save_as::attachment},
     success::Success,
     wire::{
@@ -66,6 +66,6 @@ pub(crate) async fn export(call: &Call<'_>, asked: Exported) -> Result<Success<T
         spam: asked.spam,
     };
     let table = call.cms.forms().export(&WhichForm::from(asked.form), filter).await?;
-    let rows = Arc::new(Lasting::of(call)).watching(csv::rows(table.names, table.rows));
+    let rows = Arc::new(Reauthorizer::of(call)).watching(csv::rows(table.names, table.rows));
     Ok(Success::streamed(rows).with(header::CONTENT_DISPOSITION, attachment(&table.save_as)))
 }

@@ -21,7 +21,7 @@ use crate::{
     body::{Body, Parts},
     call::Call,
     caller::Caller,
-    lasting::Lasting,
+    reauthorizer::Reauthorizer,
     reply::{Reply, csv, save_as::attachment},
     success::Success,
     wire::{
@@ -254,7 +254,7 @@ async fn exported(
         }
         Some(_) => return Err(Error::new(Code::BadQuery, "format is csv or jsonl.")),
     };
-    let body = Body::streamed(Arc::new(Lasting::of(call)).watching(parts));
+    let body = Body::streamed(Arc::new(Reauthorizer::of(call)).watching(parts));
     let reply = Reply::new(StatusCode::OK, HeaderValue::from_static(kind), Bytes::new());
     let reply = Reply { body, ..reply };
     Ok(Success::written(reply.with(header::CONTENT_DISPOSITION, &attachment(&save_as))))

@@ -13,7 +13,7 @@ use serde_json::Value as Json;
 use crate::{
     body::{Body, Parts},
     call::Call,
-    lasting::Lasting,
+    reauthorizer::Reauthorizer,
     reply::{JSON, Reply, csv, save_as::attachment},
     request::bad,
     success::Success,
@@ -38,31 +38,36 @@ pub(crate) async fn run(
         return super::inbox::export_script(call, data).await;
     }
     let script = call.cms.scripts().find(&plugin, &button_id)?;
-    let lasting = Arc::new(Lasting::of(call));
+    let reauthorizer = Arc::new(Reauthorizer::of(call));
     let id = serde_json::to_value(id).map_err(Error::internal)?;
     let input = ScriptInput { id, url_rewrite, data };
     let cms = call.cms.clone();
     let work = async move {
-        let mut change = lasting.change().await?;
+        let mut change = reauthorizer.change().await?;
         let pressed = format!("{plugin}/{button_id}");
         let entry = AuditEntry { action: "run", table: "scripts", id: &pressed, columns: &[] };
         change.audit(entry).await?;
         change.commit().await?;
-        match cms.scripts().run(&script, input, lasting.begin()).await? {
+        match cms.scripts().run(&script, input, reauthorizer.begin()).await? {
             ScriptReply::Json(text) => Ok(Reply::new(StatusCode::OK, JSON, text)),
             ScriptReply::Csv { save_as, names, rows } => {
                 let parts = csv::rows(names, rows);
-                streamed(ReplyKind::Csv.media_type(), &save_as, parts, lasting)
+                streamed(ReplyKind::Csv.media_type(), &save_as, parts, reauthorizer)
             }
             ScriptReply::Stream { media_type, save_as, parts } => {
-                streamed(&media_type, &save_as, parts, lasting)
+                streamed(&media_type, &save_as, parts, reauthorizer)
             }
         }
     };
     call.once(work).await.map(Success::written)
 }
 
-fn streamed(media_type: &str, save_as: &str, parts: Parts, caller: Arc<Lasting>) -> Result<Reply> {
+fn streamed(
+    media_type: &str,
+    save_as: &str,
+    parts: Parts,
+    caller: Arc<Reauthorizer>,
+) -> Result<Reply> {
     let kind = HeaderValue::from_str(media_type).map_err(Error::internal)?;
     let body = Body::streamed(caller.watching(parts));
     let reply = Reply { body, ..Reply::new(StatusCode::OK, kind, Bytes::new()) };

@@ -10,9 +10,9 @@ use http::{HeaderName, header};
 use crate::{
     call::Call,
     caller::Caller,
-    lasting::Lasting,
+    reauthorizer::Reauthorizer,
     reply::events::{self, BEGINNING, HEARTBEAT, HEARTBEAT_S},
-    streams::Place,
+    streams::Slot,
     success::Success,
     wire::{Text, stream::Followed},
 };
@@ -27,7 +27,7 @@ pub(crate) async fn follow(call: &Call<'_>, asked: Followed) -> Result<Success<T
     let last = call.request.header(&LAST_EVENT_ID)?.filter(|id| !id.is_empty());
     let place = call.streams.open(call.caller().repeats_as().unwrap_or_default())?;
     let feed = call.cms.webhooks().feed(asked.event.as_deref(), last).await?;
-    let (caller, has_gap) = (Lasting::of(call), feed.has_gap());
+    let (caller, has_gap) = (Reauthorizer::of(call), feed.has_gap());
     let (cms, clock) = (call.cms.clone(), call.cms.clock().clone());
     let following = Following { spoke: clock.now(), cms, clock, feed, caller, place };
     let gap = last.filter(|_| has_gap).map(|last| Ok(Bytes::from(events::gap(last))));
@@ -46,8 +46,8 @@ struct Following {
     cms: Cms,
     clock: Clock,
     feed: Feed,
-    caller: Lasting,
-    place: Place,
+    caller: Reauthorizer,
+    place: Slot,
     /// When it last sent something.
     spoke: i64,
 }

@@ -3,7 +3,7 @@
 use cms_core::{
     Error, FieldError, Result,
     webhooks::{
-        Delivery, DeliveryDetail, Depth, Job, JobFilter, NewSubscription, Pinged, Redeliver,
+        Attempt, AttemptDetail, Depth, Job, JobFilter, NewSubscription, Pinged, Redeliver,
         Subscription, SubscriptionPatch,
     },
 };
@@ -160,7 +160,7 @@ pub(crate) async fn cancel(call: &Call<'_>, which: ById, _: NoBody) -> Result<Su
 pub(crate) async fn deliveries(
     call: &Call<'_>,
     asked: WhichDeliveries,
-) -> Result<OneOrPage<Delivery, DeliveryDetail>> {
+) -> Result<OneOrPage<Attempt, AttemptDetail>> {
     let webhooks = call.cms.webhooks();
     if let Some(id) = asked.id {
         call.by_id_alone()?;

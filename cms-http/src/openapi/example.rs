@@ -3,11 +3,16 @@
 use cms_core::content::{Column, Table};
 use serde_json::Value as Json;
 
-/// What a new record must have, or for a change one column of it.
+/// What a new record must have, and what its table gives an example of; for a change one column of
+/// that.
 pub(super) fn of(table: &Table, new: bool) -> Json {
     let written = table.columns.iter().filter(|column| table.writes(column));
-    let needed = written
-        .filter(|column| column.required && !column.has_default && (new || !table.is_key(column)));
+    let has_example = |column: &Column| column.resource.is_some_and(|one| !one.example.is_empty());
+    let needed = written.filter(|column| {
+        (column.required || has_example(column))
+            && !column.has_default
+            && (new || !table.is_key(column))
+    });
     let value = |column: &Column| match (table.name.as_str(), column.name.as_str()) {
         ("forms", "name") => "newsletter".into(),
         _ => column.example(),

@@ -1,7 +1,7 @@
 //! `/api/backend/webhooks` and what hangs below it
 
 use cms_core::webhooks::{
-    Delivery, DeliveryDetail, Depth, Job, NewSubscription, Pinged, Subscription, SubscriptionPatch,
+    Attempt, AttemptDetail, Depth, Job, NewSubscription, Pinged, Subscription, SubscriptionPatch,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -39,7 +39,7 @@ operations! {
     /// Gives a job up.
     Cancel: ById, NoBody => Data<Job>;
     /// One attempt with what was sent, or a page of them.
-    Deliveries: WhichDeliveries, NoBody => OneOrPage<Delivery, DeliveryDetail>;
+    Deliveries: WhichDeliveries, NoBody => OneOrPage<Attempt, AttemptDetail>;
     /// Sends deliveries once more.
     Redeliver: NoQuery, Redelivery => Data<Queued>;
 }

@@ -10,7 +10,7 @@ use std::{
 };
 
 use clap::Subcommand;
-use cms_core::backup::{Headway, Told};
+use cms_core::backup::OnProgress;
 use serde_json::json;
 
 use crate::{
@@ -109,9 +109,9 @@ impl Heard {
         Self { out: out.clone(), bar: Arc::default() }
     }
 
-    fn told(&self) -> Told {
+    fn told(&self) -> OnProgress {
         let (out, bar) = (self.out.clone(), self.bar.clone());
-        Arc::new(move |Headway { step, done, total }| {
+        Arc::new(move |cms_core::backup::Progress { step, done, total }| {
             if total == 0 {
                 return;
             }

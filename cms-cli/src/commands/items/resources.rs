@@ -83,7 +83,8 @@ impl FromArgMatches for ResourceCommand {
 fn noun(resource: &Resource) -> Command {
     let verb = |name: &'static str, about: &'static str| Command::new(name).about(about);
     let id = || Arg::new(ID).value_name("ID").required(true).help("Id of the row");
-    let list = Paging::augment_args(Filters::augment_args(verb("list", "List rows")));
+    // The groups of flags bring texts of their own.
+    let list = Paging::augment_args(Filters::augment_args(Command::new("list")));
     let written = || resource.columns.iter().filter(|column| column.is_written);
     let nullable = "An empty value is null";
     let create = verb("create", "Add a row").args(written().map(|one| flag(one, one.is_required)));
@@ -94,7 +95,7 @@ fn noun(resource: &Resource) -> Command {
         .about(resource.about)
         .subcommand_required(true)
         .arg_required_else_help(true)
-        .subcommand(list)
+        .subcommand(list.about("List rows").long_about(None))
         .subcommand(verb("show", "Show a row").arg(id()))
         .subcommand(create.after_help(nullable))
         .subcommand(edit.after_help(nullable))

@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use super::{Accounts, LOCK, Rights, Token, record};
 use crate::{
     Actor, Change, Code, Error, Page, Paging, Result,
-    db::{Seen, Source},
+    db::{Cached, Source},
     events::{AUTH_LOGOUT, LoginData},
     ground::ListName,
     jobs,
@@ -48,7 +48,7 @@ pub struct SessionUser {
     pub rights: Rights,
     /// When the session ends at the latest, in milliseconds.
     pub expires_at: i64,
-    seen: Seen<Arc<Open>>,
+    seen: Cached<Arc<Open>>,
 }
 
 /// A session as read from the database.
@@ -185,7 +185,7 @@ impl Accounts {
                 Open::joined(sql::find_again(&mut change, hash, (seen, begun)).await?).map(Arc::new)
             }
         };
-        let user = self.user_of(Seen::in_change(open.ok_or_else(ended)?));
+        let user = self.user_of(Cached::in_change(open.ok_or_else(ended)?));
         change.judged();
         Ok((change, user))
     }
@@ -194,7 +194,7 @@ impl Accounts {
         &self,
         hash: &str,
         source: Option<Source<'_>>,
-    ) -> Result<Option<(Seen<Arc<Open>>, Option<i64>)>> {
+    ) -> Result<Option<(Cached<Arc<Open>>, Option<i64>)>> {
         let db = self.0.base.db();
         let (now, (seen, begun)) = (self.0.base.clock().now(), self.session_horizons());
         // A last use older than this is due to be written, unless another request wrote it
@@ -208,7 +208,7 @@ impl Accounts {
         self.0.known.find(db, hash, source, is_fresh, read).await
     }
 
-    fn user_of(&self, seen: Seen<Arc<Open>>) -> SessionUser {
+    fn user_of(&self, seen: Cached<Arc<Open>>) -> SessionUser {
         let open = &seen.record;
         SessionUser {
             session: open.session,

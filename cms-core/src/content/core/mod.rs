@@ -60,10 +60,10 @@ pub(crate) fn problems(table: &str, column: &str, value: &Json) -> Vec<FieldErro
     }
 }
 
-/// What a column of a core table means, where that is declared.
-pub(super) fn help(table: &str, column: &str) -> Option<&'static str> {
+/// A column of a [`Resource`].
+pub(super) fn resource_column(table: &str, column: &str) -> Option<&'static ResourceColumn> {
     let resource = RESOURCES.iter().find(|resource| resource.table == table)?;
-    resource.columns.iter().find(|one| one.name == column).map(|one| one.help)
+    resource.columns.iter().find(|one| one.name == column)
 }
 
 /// A core table of plain records, declared once: table, checks, the OpenAPI document, lists and
@@ -91,6 +91,8 @@ pub struct ResourceColumn {
     pub field_type: &'static str,
     /// What it means, for people.
     pub help: &'static str,
+    /// A text that it may hold; empty: any.
+    pub example: &'static str,
     /// A new record must have it.
     pub is_required: bool,
     /// Whether people write it; else the service does.
@@ -101,7 +103,15 @@ pub struct ResourceColumn {
 
 impl ResourceColumn {
     const fn new(name: &'static str, field_type: &'static str, help: &'static str) -> Self {
-        Self { name, field_type, help, is_required: false, is_written: true, allowed: &[] }
+        Self {
+            name,
+            field_type,
+            help,
+            example: "",
+            is_required: false,
+            is_written: true,
+            allowed: &[],
+        }
     }
 }
 

@@ -15,17 +15,22 @@ pub(super) const RESOURCE: Resource = Resource {
     columns: &[
         ResourceColumn {
             is_required: true,
+            example: "/old",
             ..ResourceColumn::new(
                 "from",
                 "text",
                 "Path that visitors ask for; /* at its end takes every path below it",
             )
         },
-        ResourceColumn::new(
-            "to",
-            "text",
-            "Path or address that it leads to; * stands for what * of from matched. None with 410",
-        ),
+        ResourceColumn {
+            example: "/new",
+            ..ResourceColumn::new(
+                "to",
+                "text",
+                "Path or address that it leads to; * stands for what * of from matched. None with \
+                 410",
+            )
+        },
         ResourceColumn {
             allowed: STATUSES,
             ..ResourceColumn::new("status", "integer", "Status to answer with; 301 without it")

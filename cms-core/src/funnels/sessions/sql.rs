@@ -286,7 +286,7 @@ pub(super) async fn start(
 
 /// What lists show of a session.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Told {
+pub(super) struct SubmissionSummary {
     pub(super) name: Option<String>,
     pub(super) email: Option<String>,
     pub(super) phone: Option<String>,
@@ -301,7 +301,7 @@ pub(super) struct Told {
 pub(super) async fn save(
     change: &mut Change,
     session: &mut Session,
-    told: Told,
+    told: SubmissionSummary,
     abandon_due: Option<Millis>,
     trail: Trail,
 ) -> Result<()> {

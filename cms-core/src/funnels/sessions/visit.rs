@@ -7,7 +7,7 @@ use serde_json::{Map, Value as Json};
 
 use super::{
     session::{Session, Status},
-    sql::{self, SentFile, Told},
+    sql::{self, SentFile, SubmissionSummary},
     summary,
     trail::Trail,
     types::{Progress, Stepped},
@@ -194,7 +194,7 @@ impl Visit {
         let answers = walk.answers(&session.path, &session.answers);
         let (answered, left) = (session.answered(), walk.remaining(self.current(session)));
         let whole = |count: usize| i64::try_from(count).unwrap_or(i64::MAX);
-        let told = Told {
+        let told = SubmissionSummary {
             answered: whole(answered),
             percent: whole(100 * answered / (answered + left).max(1)),
             ..summary::of(&answers)

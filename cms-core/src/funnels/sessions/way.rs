@@ -88,7 +88,7 @@ impl Funnels {
         ids: &[i64],
     ) -> Result<HashMap<i64, Exported>> {
         let mut told = HashMap::with_capacity(ids.len());
-        for ids in ids.chunks(sql::TOGETHER) {
+        for ids in ids.chunks(sql::BATCH_SIZE) {
             for sql::Noted { notes, session } in sql::by_ids(self.0.base.db(), ids).await? {
                 let version = self.version(session.version).await?;
                 let visit = self.visit_of(version, session.uuid.clone());

@@ -14,7 +14,7 @@ use object_store::{
 use tokio::{io::AsyncWriteExt as _, sync::mpsc};
 
 use super::{
-    PATIENCE, PAUSE, answered,
+    PAUSE, RESPONSE_TIMEOUT, answered,
     link::{self, failed, unreachable, within},
     parts::{PARTS, slowest},
 };
@@ -56,7 +56,7 @@ impl Objects {
 
     /// Whether there is an object.
     pub(crate) async fn has(&self, name: &str) -> Result<bool> {
-        Ok(answered(PATIENCE, self.store.head(&Key::from(name))).await?.is_some())
+        Ok(answered(RESPONSE_TIMEOUT, self.store.head(&Key::from(name))).await?.is_some())
     }
 
     /// Begins an object of about so many bytes. Nobody sees it before it is whole.
@@ -89,7 +89,7 @@ impl Objects {
         room: u64,
         on_read: &(dyn Fn(u64, u64) + Send + Sync),
     ) -> Result<bool> {
-        let Some(got) = answered(PATIENCE, self.store.get(&Key::from(name))).await? else {
+        let Some(got) = answered(RESPONSE_TIMEOUT, self.store.get(&Key::from(name))).await? else {
             return Ok(false);
         };
         let (total, mut done) = (got.meta.size, 0);
@@ -116,7 +116,7 @@ impl Objects {
         let folder = Key::from(folder);
         let mut listed = self.store.list(Some(&folder));
         let mut names = Vec::new();
-        while let Some(object) = within(PATIENCE, listed.try_next()).await? {
+        while let Some(object) = within(RESPONSE_TIMEOUT, listed.try_next()).await? {
             let file = object.location.filename().unwrap_or_default();
             if folder.clone().join(file) == object.location {
                 names.push(file.to_owned());
@@ -127,7 +127,7 @@ impl Objects {
 
     /// Removes an object, if there is one.
     pub(crate) async fn remove(&self, name: &str) -> Result<()> {
-        answered(PATIENCE, self.store.delete(&Key::from(name))).await.map(drop)
+        answered(RESPONSE_TIMEOUT, self.store.delete(&Key::from(name))).await.map(drop)
     }
 }
 
@@ -173,7 +173,7 @@ impl Sending {
         if self.is_ending {
             return;
         }
-        let given_up = tokio::time::timeout(PATIENCE, self.writer.abort()).await;
+        let given_up = tokio::time::timeout(RESPONSE_TIMEOUT, self.writer.abort()).await;
         if let Ok(Err(fault)) = given_up {
             let error = failed(&fault);
             tracing::warn!(%error, "parts of an upload were not removed: the store keeps them");

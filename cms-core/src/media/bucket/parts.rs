@@ -23,7 +23,7 @@ use sha2::{Digest as _, Sha256};
 use tokio::sync::SemaphorePermit;
 
 use super::{
-    Bucket, PATIENCE, answered,
+    Bucket, RESPONSE_TIMEOUT, answered,
     link::{self, unreachable, within},
 };
 use crate::{
@@ -52,7 +52,7 @@ impl Bucket {
     /// Sends a stored file unless it is there. What is sent is compared with its name.
     pub(in crate::media) async fn put(&self, file: File, name: &Name) -> Result<()> {
         let length = file.metadata().map_err(kept)?.len();
-        let there = self.about(&self.key(&name.place()), PATIENCE).await?;
+        let there = self.about(&self.key(&name.place()), RESPONSE_TIMEOUT).await?;
         match there.is_some_and(|there| there.size == length) {
             true => Ok(()),
             false => self.send(file, &name.place(), Some(name.sha256())).await,
@@ -80,10 +80,10 @@ impl Bucket {
             return within(SLOWEST, self.store.put(&key, part)).await.map(drop);
         }
         let _sending = self.sending.begin(&key);
-        let mut upload = within(PATIENCE, self.store.put_multipart(&key)).await?;
+        let mut upload = within(RESPONSE_TIMEOUT, self.store.put_multipart(&key)).await?;
         let sent = self.send_parts(reading, length, sha256, &mut *upload).await;
         if sent.is_err()
-            && let Err(error) = within(PATIENCE, upload.abort()).await
+            && let Err(error) = within(RESPONSE_TIMEOUT, upload.abort()).await
         {
             tracing::warn!(%error, "parts of an upload were not removed yet");
         }
@@ -130,7 +130,7 @@ impl Bucket {
                 if remove {
                     let given_up = self.store.abort_multipart(&key, &upload.upload_id);
                     // One that is gone by now was ended by who began it.
-                    removed += u64::from(answered(PATIENCE, given_up).await?.is_some());
+                    removed += u64::from(answered(RESPONSE_TIMEOUT, given_up).await?.is_some());
                 }
             }
             let next = (page.next_key_marker, page.next_upload_id_marker);
@@ -151,7 +151,7 @@ impl Bucket {
         let mut request = HttpRequest::new(HttpRequestBody::empty());
         *request.uri_mut() = url.parse().map_err(Error::internal)?;
         let credential = self.store.credentials().get_credential();
-        let credential = within(PATIENCE, credential).await?;
+        let credential = within(RESPONSE_TIMEOUT, credential).await?;
         AwsAuthorizer::new(&credential, "s3", &self.region)
             .try_authorize(&mut request, None)
             .map_err(|fault| link::failed(&fault))?;
@@ -160,9 +160,9 @@ impl Bucket {
             let status = reply.status();
             Ok((status, reply.into_body().bytes().await?))
         };
-        let reply = tokio::time::timeout(PATIENCE, asked).await;
+        let reply = tokio::time::timeout(RESPONSE_TIMEOUT, asked).await;
         let reply: Result<_, object_store::client::HttpError> =
-            reply.map_err(|_| unreachable(link::late(PATIENCE)))?;
+            reply.map_err(|_| unreachable(link::late(RESPONSE_TIMEOUT)))?;
         let (status, body) = reply.map_err(|error| unreachable(error.to_string()))?;
         if !status.is_success() {
             return Err(unreachable(format!("it answers {status}")));

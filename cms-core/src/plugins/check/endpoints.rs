@@ -5,7 +5,8 @@ use crate::plugins::manifest::{EndpointDeclaration, Method};
 
 /// Paths under `/api/` that the service itself answers, or will; with all that lies below. A test
 /// compares them with what is served.
-const CORE: [&str; 30] = [
+const CORE: [&str; 31] = [
+    "docs",
     "pages",
     "menu",
     "settings",

@@ -1,12 +1,12 @@
 //! From a job to a request: claim (lane, lease), sign, send, settle (fenced, breaker, log).
 
-mod ahead;
 mod bodies;
 mod claim;
 pub(super) mod claimed;
 pub(super) mod counters;
 mod local_faults;
 mod ping;
+mod prefetch;
 pub(super) mod request;
 mod settle;
 pub(super) mod sql;

@@ -11,11 +11,11 @@ use tokio::{
 use tracing::Instrument;
 
 use super::{
-    ahead::Ahead,
     bodies::Bodies,
     claim::{claim, give_back},
     claimed::{ClaimedJob, Ended, LANE_ATTEMPTS, Moment, Settled},
     local_faults::LocalFaults,
+    prefetch::Prefetch,
     request,
     settle::settle,
     sql::queue,
@@ -58,7 +58,7 @@ pub struct Worker {
     looked_at: Option<i64>,
     /// Finished attempts that are not settled yet.
     ended: Vec<Ended>,
-    ahead: Ahead,
+    prefetch: Prefetch,
     bodies: Bodies,
     local_faults: LocalFaults,
     /// Attempts under way at most.
@@ -77,7 +77,7 @@ impl Worker {
             young: Arc::new(()),
             looked_at: None,
             ended: Vec::new(),
-            ahead: Ahead::default(),
+            prefetch: Prefetch::default(),
             bodies: Bodies::default(),
             local_faults: LocalFaults::default(),
             is_full: false,
@@ -91,19 +91,19 @@ impl Worker {
     /// `unavailable` when the database cannot be reached; finished attempts are kept for the next
     /// call.
     pub async fn claim(&mut self) -> Result<usize> {
-        watched(self.put_right()).await?;
+        watched(self.reconcile()).await?;
         Ok(watched(self.turn(true)).await?.1)
     }
 
     /// Corrects jobs whose state does not match their subscription: they are held while it is off.
     /// An event committed during the switch can leave jobs in the wrong state.
-    async fn put_right(&mut self) -> Result<()> {
+    async fn reconcile(&mut self) -> Result<()> {
         let now = self.site.base.clock().now();
         if self.looked_at.is_some_and(|at| (now - at).abs() < ASTRAY_MS) {
             return Ok(());
         }
         let mut after = i64::MIN;
-        while let Some(id) = queue::astray(self.site.base.db(), after).await? {
+        while let Some(id) = queue::mismatched(self.site.base.db(), after).await? {
             let mut change = self.site.base.change(Actor::System).await?;
             if let Some(subscription) = subscriptions::lock(&mut change, id).await? {
                 if subscription.active {
@@ -134,9 +134,9 @@ impl Worker {
             tracing::debug!(%error, "how often subscriptions have changed was not read");
         }
         let moment = self.moment();
-        self.ahead.withdraw(Some(moment));
+        self.prefetch.withdraw(Some(moment));
         let (free, most) = self.free_slots();
-        let gives_back = !self.ahead.back().is_empty();
+        let gives_back = !self.prefetch.back().is_empty();
         let claims = claims
             && free > 0
             && (gives_back || queue::is_due(self.site.base.db(), moment.now).await?);
@@ -150,22 +150,22 @@ impl Worker {
             change.lock(CLAIMS).await?;
         }
         let settled = settle(&mut change, &mut self.ended).await?;
-        give_back(&mut change, self.ahead.back()).await?;
+        give_back(&mut change, self.prefetch.back()).await?;
         let mut claimed = Vec::new();
         if claims {
             let room = (free, self.bodies.room());
             claimed = claim(&self.site.base, &mut change, room, moment.epoch, most, |lane| {
-                self.ahead.limit(lane, most)
+                self.prefetch.limit(lane, most)
             })
             .await?;
         }
         change.commit().await?;
         self.ended.clear();
         self.is_full = claims && claimed.len() == free;
-        self.ahead.given_back();
+        self.prefetch.given_back();
         self.bodies.note(&claimed);
         self.site.counters.note(&settled);
-        let first = self.ahead.add(claimed);
+        let first = self.prefetch.add(claimed);
         let begun = first.len();
         first.into_iter().for_each(|claimed| self.begin(claimed));
         Ok((settled, begun))
@@ -179,7 +179,7 @@ impl Worker {
     /// has a slot.
     fn free_slots(&self) -> (usize, i64) {
         let slots = self.site.base.settings().webhooks.concurrency;
-        let waiting = self.ahead.waiting();
+        let waiting = self.prefetch.waiting();
         let all = self.under_way.len() + waiting;
         let settling = self.ended.iter().filter(|ended| ended.slot.is_some()).count();
         let young = Arc::strong_count(&self.young) - 1 - settling + waiting;
@@ -210,8 +210,8 @@ impl Worker {
         let Ok(mut ended) = joined else { return };
         let moment = self.moment();
         ended.rest = self.local_faults.rest(ended.subscription, &mut ended.attempt, moment.now);
-        self.ahead.end(&ended, moment.now);
-        if let Some(claimed) = self.ahead.next(ended.subscription, moment) {
+        self.prefetch.end(&ended, moment.now);
+        if let Some(claimed) = self.prefetch.next(ended.subscription, moment) {
             self.begin(claimed);
         }
         self.ended.push(ended);
@@ -227,7 +227,8 @@ impl Worker {
     }
 
     async fn gather(&mut self) {
-        let patience = if self.is_full || self.ahead.waiting() > 0 { GATHER_BUSY } else { GATHER };
+        let patience =
+            if self.is_full || self.prefetch.waiting() > 0 { GATHER_BUSY } else { GATHER };
         let others = async {
             while self.ended.len() < BATCH / 2
                 && let Some(joined) = self.under_way.join_next().await
@@ -244,7 +245,7 @@ impl Worker {
     /// # Errors
     /// As [`Worker::claim`]; unsettled attempts are kept for the next call.
     pub async fn step(&mut self) -> Result<Settled> {
-        watched(self.put_right()).await?;
+        watched(self.reconcile()).await?;
         let mut all = watched(self.turn(true)).await?.0;
         while !self.is_idle() {
             self.wait().await;
@@ -314,17 +315,18 @@ impl Worker {
     fn is_idle(&self) -> bool {
         self.under_way.is_empty()
             && self.ended.is_empty()
-            && self.ahead.waiting() == 0
-            && self.ahead.back().is_empty()
+            && self.prefetch.waiting() == 0
+            && self.prefetch.back().is_empty()
     }
 
     /// Returns jobs that did not begin, and waits for attempts under way. After three failed writes
     /// or one without an answer it gives up: unsettled jobs are sent again when their lease ends.
     async fn finish(&mut self) {
-        self.ahead.withdraw(None);
+        self.prefetch.withdraw(None);
         let mut tries = 3;
         loop {
-            let why = match tokio::time::timeout(SHUTDOWN_TIMEOUT, watched(self.turn(false))).await {
+            let why = match tokio::time::timeout(SHUTDOWN_TIMEOUT, watched(self.turn(false))).await
+            {
                 Ok(Ok(_)) => None,
                 Ok(Err(error)) => {
                     tries -= 1;

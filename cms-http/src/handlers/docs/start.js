@@ -15,21 +15,21 @@ const readAgain = (original, system) => (entered) => {
   return done;
 };
 
-const viewer = SwaggerUIBundle({
+// Undefined while the document is read for the first time.
+let viewer;
+viewer = SwaggerUIBundle({
   url: "openapi.json",
-  dom_id: "#viewer",
+  dom_id: "#shown",
   deepLinking: true,
-  docExpansion: "none",
   filter: true,
   validatorUrl: null,
   plugins: [
     { statePlugins: { auth: { wrapActions: { authorize: readAgain, logout: readAgain } } } },
   ],
   requestInterceptor(request) {
-    if (request.loadSpec && window.viewer) {
-      Object.assign(request.headers, credential(window.viewer.getSystem()));
+    if (request.loadSpec && viewer) {
+      Object.assign(request.headers, credential(viewer.getSystem()));
     }
     return request;
   },
 });
-window.viewer = viewer;

@@ -16,7 +16,7 @@ use tokio::sync::mpsc;
 
 use super::{
     super::signature::checks,
-    PATIENCE,
+    READ_TIMEOUT,
     arrival::{Arrival, Verdict},
     forward::Forward,
 };
@@ -66,7 +66,7 @@ impl Receiver {
         if parts.method != Method::POST {
             return self.refused(StatusCode::METHOD_NOT_ALLOWED, "deliveries are sent with POST");
         }
-        let body = match tokio::time::timeout(PATIENCE, read(body)).await {
+        let body = match tokio::time::timeout(READ_TIMEOUT, read(body)).await {
             Ok(Ok(Some(body))) => body,
             Ok(Ok(None)) => {
                 return self

@@ -206,7 +206,7 @@ fn latest(now: i64) -> i64 {
 }
 
 /// The next subscription after `after` with jobs in the wrong state.
-pub(in crate::webhooks) async fn astray(db: &Db, after: i64) -> Result<Option<i64>> {
+pub(in crate::webhooks) async fn mismatched(db: &Db, after: i64) -> Result<Option<i64>> {
     Ok(db.optional::<(i64,)>(ASTRAY, args![after]).await?.map(|(id,)| id))
 }
 

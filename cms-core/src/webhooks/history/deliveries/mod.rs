@@ -19,7 +19,8 @@ pub const MAX_REDELIVER: usize = 10_000;
 
 /// An attempt in the log. Times are RFC 3339 in UTC.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
-pub struct Delivery {
+#[schemars(rename = "Delivery")]
+pub struct Attempt {
     /// Its id; later attempts have larger ones.
     pub id: i64,
     /// The job; receivers see its id as `X-Delivery-ID`.
@@ -47,10 +48,11 @@ pub struct Delivery {
 
 /// An attempt with payload and reply.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
-pub struct DeliveryDetail {
+#[schemars(rename = "DeliveryDetail")]
+pub struct AttemptDetail {
     /// The attempt.
     #[serde(flatten)]
-    pub delivery: Delivery,
+    pub delivery: Attempt,
     /// The beginning of the reply's body, up to 4 KiB.
     pub response: Option<String>,
     /// The body that was sent; null once `retention.events_days` is over.
@@ -132,7 +134,7 @@ impl Webhooks {
     ///
     /// # Errors
     /// `bad_query` for a cursor that is not from here.
-    pub async fn deliveries(&self, filter: &JobFilter, paging: &Paging) -> Result<Page<Delivery>> {
+    pub async fn deliveries(&self, filter: &JobFilter, paging: &Paging) -> Result<Page<Attempt>> {
         let read = async |before, limit| sql::list(self.0.base.db(), before, limit, filter).await;
         Page::newest_first(
             self.0.base.list(ListName::Deliveries).of(filter.selection()),
@@ -147,7 +149,7 @@ impl Webhooks {
     ///
     /// # Errors
     /// `not_found`.
-    pub async fn delivery(&self, id: i64) -> Result<DeliveryDetail> {
+    pub async fn delivery(&self, id: i64) -> Result<AttemptDetail> {
         let missing = || Error::new(Code::NotFound, format!("There is no delivery with id {id}."));
         sql::get(self.0.base.db(), id).await?.ok_or_else(missing)
     }

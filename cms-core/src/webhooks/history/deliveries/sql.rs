@@ -1,13 +1,13 @@
 //! Statements of the log of attempts, and of the queue as the API shows it.
 
-use super::{Delivery, DeliveryDetail, Job, JobFilter, MAX_REDELIVER};
+use super::{Attempt, AttemptDetail, Job, JobFilter, MAX_REDELIVER};
 use crate::{
     Change, Result,
     db::{Db, Statement, Value, args, read, record, statements},
     funnels::subject,
 };
 
-record! { Delivery: delivery_columns {
+record! { Attempt: delivery_columns {
     id: "d.id",
     queue_id: "d.queue_id",
     event_id: "d.event_id",
@@ -21,7 +21,7 @@ record! { Delivery: delivery_columns {
     created_at: "d.created_at" => read::time,
 } }
 
-record! { DeliveryDetail: detail_columns {
+record! { AttemptDetail: detail_columns {
     delivery: (delivery_columns),
     response: "d.response",
     payload: "e.body" => read::optional_json,
@@ -199,7 +199,7 @@ pub(in crate::webhooks) async fn list(
     before: i64,
     limit: i64,
     filter: &JobFilter,
-) -> Result<Vec<Delivery>> {
+) -> Result<Vec<Attempt>> {
     db.all(listing(filter), selected(before, limit, filter)).await
 }
 
@@ -213,7 +213,7 @@ pub(in crate::webhooks) async fn plans(db: &Db, filter: &JobFilter) -> Result<[V
     ])
 }
 
-pub(in crate::webhooks) async fn get(db: &Db, id: i64) -> Result<Option<DeliveryDetail>> {
+pub(in crate::webhooks) async fn get(db: &Db, id: i64) -> Result<Option<AttemptDetail>> {
     db.optional(GET, args![id]).await
 }
 

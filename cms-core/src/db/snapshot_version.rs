@@ -18,7 +18,7 @@ use std::{
     sync::{Arc, LazyLock, Mutex, PoisonError},
 };
 
-use super::{Mark, files};
+use super::{SnapshotVersion, files};
 
 /// The first copy of the header, which a commit writes last: a counter of commits, the number of
 /// frames, their check sum and salts.
@@ -33,7 +33,7 @@ pub(crate) struct Index(Arc<Open>);
 
 struct Open {
     file: Arc<File>,
-    last: Mutex<(Header, Mark)>,
+    last: Mutex<(Header, SnapshotVersion)>,
 }
 
 /// One for each file, so that all agree on its numbers. None is dropped: see `files.rs`.
@@ -51,12 +51,12 @@ impl Index {
         }
         let index = Self(Arc::new(Open { file, last: Mutex::new(([0; 48], 0)) }));
         open.insert(id, index.clone());
-        index.mark().map(|_| index)
+        index.snapshot_version().map(|_| index)
     }
 
     /// The number of the present state. Rows read after this call are current while the number
     /// stays the same.
-    pub(super) fn mark(&self) -> Option<Mark> {
+    pub(super) fn snapshot_version(&self) -> Option<SnapshotVersion> {
         // Reads within the lock, so that no thread numbers an older header after a newer one.
         let mut last = self.0.last.lock().unwrap_or_else(PoisonError::into_inner);
         let mut header = [0; 48];
@@ -93,11 +93,11 @@ mod tests {
         one.execute("create table t (n integer)").await.expect("a table");
         let index = Index::of(&path).expect("an index");
         for round in 0..200 {
-            let before = index.mark();
+            let before = index.snapshot_version();
             one.execute("select n from t").await.expect("rows");
-            assert!(before.is_some() && index.mark() == before, "a read is no commit");
+            assert!(before.is_some() && index.snapshot_version() == before, "a read is no commit");
             two.execute("insert into t values (1)").await.expect("a row");
-            assert!(index.mark() > before, "round {round}");
+            assert!(index.snapshot_version() > before, "round {round}");
             if round % 7 == 0 {
                 // The next commit starts the log again.
                 one.execute("pragma wal_checkpoint(truncate)").await.expect("a checkpoint");
@@ -116,8 +116,8 @@ mod tests {
         std::fs::copy(folder.path().join("cms.db-shm"), folder.path().join("link.db-shm"))
             .expect("an old index file");
         let index = Index::of(&link).expect("an index");
-        let before = index.mark();
+        let before = index.snapshot_version();
         open(&link).await.execute("insert into t values (1)").await.expect("a row");
-        assert!(index.mark() > before);
+        assert!(index.snapshot_version() > before);
     }
 }

@@ -30,7 +30,7 @@ const RETRY_AFTER_S: u64 = 1;
 const TURN_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// What the readers of one API have not taken.
-pub(crate) struct Unread {
+pub(crate) struct ReplyBudget {
     budget: Arc<Budget>,
     proxies: Vec<Cidr>,
     /// One permit for each network: who has it makes a reply for this network.
@@ -43,7 +43,7 @@ struct Counted {
     _share: Share,
 }
 
-impl Unread {
+impl ReplyBudget {
     pub(crate) fn new(settings: &Settings) -> Self {
         let budget = Budget::new(settings.http.unread_limit_bytes);
         Self { budget, proxies: settings.trusted_proxies.clone(), turns: Mutex::default() }
@@ -141,11 +141,11 @@ mod tests {
 
     const KIB: usize = 1024;
 
-    fn unread() -> Unread {
+    fn unread() -> ReplyBudget {
         let mut settings = Settings::default();
         settings.http.unread_limit_bytes = 800 * KIB as u64;
         settings.trusted_proxies = vec!["10.0.0.0/8".parse().expect("a network")];
-        Unread::new(&settings)
+        ReplyBudget::new(&settings)
     }
 
     fn body(kib: usize) -> Body {

@@ -18,7 +18,7 @@ const FAST_MS: Millis = 100;
 
 /// The jobs that a worker holds, by lane.
 #[derive(Default)]
-pub(in crate::webhooks) struct Ahead {
+pub(in crate::webhooks) struct Prefetch {
     lanes: HashMap<i64, LaneJobs>,
     /// Lanes with a fast success since the last claim.
     fast: HashSet<i64>,
@@ -32,7 +32,7 @@ struct LaneJobs {
     waiting: VecDeque<ClaimedJob>,
 }
 
-impl Ahead {
+impl Prefetch {
     /// Number of waiting jobs.
     pub(in crate::webhooks) fn waiting(&self) -> usize {
         self.lanes.values().map(|held| held.waiting.len()).sum()
@@ -109,7 +109,7 @@ impl Ahead {
         &self.back
     }
 
-    /// The jobs in [`Ahead::back`] were returned.
+    /// The jobs in [`Prefetch::back`] were returned.
     pub(in crate::webhooks) fn given_back(&mut self) {
         self.back.clear();
     }

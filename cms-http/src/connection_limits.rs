@@ -12,7 +12,7 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use crate::budget::{self, Network};
 
 /// The places of one server.
-pub(crate) struct Places {
+pub(crate) struct ConnectionLimits {
     all: usize,
     of_one: usize,
     free: Arc<Semaphore>,
@@ -21,7 +21,7 @@ pub(crate) struct Places {
 }
 
 /// The place of one connection, until it is given back or dropped.
-pub(crate) struct Place {
+pub(crate) struct Slot {
     network: Network,
     held: Mutex<Option<Held>>,
 }
@@ -32,7 +32,7 @@ struct Held {
     _permit: OwnedSemaphorePermit,
 }
 
-impl Places {
+impl ConnectionLimits {
     /// As many as the settings say, and at most `bound`.
     pub(crate) fn new(settings: &Http, bound: usize, proxies: &[Cidr]) -> Self {
         let all = settings.max_connections.min(bound).max(1);
@@ -56,24 +56,24 @@ impl Places {
     }
 
     /// A place, if one is free.
-    pub(crate) fn try_take(&self, network: Network) -> Option<Place> {
+    pub(crate) fn try_take(&self, network: Network) -> Option<Slot> {
         let permit = self.free.clone().try_acquire_owned().ok()?;
-        Some(self.place(network, permit))
+        Some(self.slot(network, permit))
     }
 
     /// A place, once one is free.
-    pub(crate) async fn take(&self, network: Network) -> std::io::Result<Place> {
+    pub(crate) async fn take(&self, network: Network) -> std::io::Result<Slot> {
         let permit = self.free.clone().acquire_owned().await.map_err(std::io::Error::other)?;
-        Ok(self.place(network, permit))
+        Ok(self.slot(network, permit))
     }
 
-    fn place(&self, network: Network, permit: OwnedSemaphorePermit) -> Place {
+    fn slot(&self, network: Network, permit: OwnedSemaphorePermit) -> Slot {
         if let Some(network) = network {
             let mut taken = self.taken.lock().unwrap_or_else(PoisonError::into_inner);
             *taken.entry(network).or_default() += 1;
         }
         let held = Held { network, taken: self.taken.clone(), _permit: permit };
-        Place { network, held: Mutex::new(Some(held)) }
+        Slot { network, held: Mutex::new(Some(held)) }
     }
 
     /// Waits until every place is free.
@@ -83,7 +83,7 @@ impl Places {
     }
 }
 
-impl Place {
+impl Slot {
     pub(crate) fn network(&self) -> Network {
         self.network
     }
@@ -122,18 +122,18 @@ mod tests {
         let proxies: Vec<Cidr> = vec!["10.0.0.0/8".parse().expect("a network")];
         let mut http = Settings::default().http;
         http.max_connections = 1024;
-        let places = Places::new(&http, 8, &proxies);
-        let network = |text: &str| places.network(text.parse().expect("an address"));
+        let limits = ConnectionLimits::new(&http, 8, &proxies);
+        let network = |text: &str| limits.network(text.parse().expect("an address"));
         let (one, same) = (network("[2001:db8::1]:9"), network("[2001:db8::2]:9"));
-        let mut held: Vec<_> = (0..4).filter_map(|_| places.try_take(one)).collect();
-        assert!(places.is_full_for(one) && places.is_full_for(same));
+        let mut held: Vec<_> = (0..4).filter_map(|_| limits.try_take(one)).collect();
+        assert!(limits.is_full_for(one) && limits.is_full_for(same));
         let proxy = network("10.1.2.3:9");
-        held.extend((0..4).filter_map(|_| places.try_take(proxy)));
-        assert!(!places.is_full_for(proxy) && !places.is_full_for(network("1.2.3.4:9")));
-        assert!(held.len() == 8 && places.try_take(proxy).is_none(), "all are taken");
+        held.extend((0..4).filter_map(|_| limits.try_take(proxy)));
+        assert!(!limits.is_full_for(proxy) && !limits.is_full_for(network("1.2.3.4:9")));
+        assert!(held.len() == 8 && limits.try_take(proxy).is_none(), "all are taken");
         held[0].give_back();
-        assert!(!places.is_full_for(one) && places.try_take(proxy).is_some());
+        assert!(!limits.is_full_for(one) && limits.try_take(proxy).is_some());
         drop(held);
-        assert!(places.taken.lock().expect("not poisoned").is_empty());
+        assert!(limits.taken.lock().expect("not poisoned").is_empty());
     }
 }

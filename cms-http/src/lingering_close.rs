@@ -19,37 +19,37 @@ use tokio::{
     net::TcpStream,
 };
 
-use crate::{Api, headway::Headway, places::Place};
+use crate::{Api, connection_limits::Slot, idle_reaper::Activity};
 
 /// How long and how much is thrown away.
 const TIME: Duration = Duration::from_secs(2);
 const BYTES: u64 = 16 << 20;
 
-pub(crate) struct Lingering {
+pub(crate) struct LingeringClose {
     /// None only while it is dropped.
     stream: Option<TcpStream>,
     api: Api,
-    headway: Arc<Headway>,
+    activity: Arc<Activity>,
     /// Kept until the socket is closed.
-    place: Arc<Place>,
+    slot: Arc<Slot>,
     /// The rest of a refusal that counts as written.
     refusal: Vec<u8>,
 }
 
-impl Lingering {
+impl LingeringClose {
     pub(crate) fn new(
         stream: TcpStream,
         api: Api,
-        headway: Arc<Headway>,
-        place: Arc<Place>,
+        activity: Arc<Activity>,
+        slot: Arc<Slot>,
     ) -> Self {
-        Self { stream: Some(stream), api, headway, place, refusal: Vec::new() }
+        Self { stream: Some(stream), api, activity, slot, refusal: Vec::new() }
     }
 
     /// Notes the beginning of hyper's own refusal: what is written before any request was complete.
     fn is_refusal(&mut self, bytes: &[u8]) -> bool {
         const LINE: &str = "HTTP/1.1 ";
-        if self.headway.has_served() || !bytes.starts_with(LINE.as_bytes()) {
+        if self.activity.has_served() || !bytes.starts_with(LINE.as_bytes()) {
             return false;
         }
         let Some(end) = bytes.windows(2).position(|pair| pair == b"\r\n") else { return false };
@@ -73,7 +73,7 @@ impl Lingering {
 
     fn count<T>(&self, written: Poll<io::Result<T>>) -> Poll<io::Result<T>> {
         if matches!(written, Poll::Ready(Ok(_))) {
-            self.headway.wrote();
+            self.activity.wrote();
         }
         written
     }
@@ -83,13 +83,13 @@ impl Lingering {
     }
 }
 
-impl Drop for Lingering {
+impl Drop for LingeringClose {
     fn drop(&mut self) {
         let Some(stream) = self.stream.take() else { return };
-        if self.place.is_given_back() {
+        if self.slot.is_given_back() {
             return;
         }
-        let place = self.place.clone();
+        let slot = self.slot.clone();
         let nothing_waits = matches!(stream.try_read(&mut [0; 1024]), Err(_) | Ok(0));
         let Ok(runtime) = tokio::runtime::Handle::try_current() else { return };
         if nothing_waits {
@@ -97,7 +97,7 @@ impl Drop for Lingering {
         }
         runtime.spawn(async move {
             close(stream).await;
-            drop(place);
+            drop(slot);
         });
     }
 }
@@ -109,7 +109,7 @@ pub(crate) async fn close(mut stream: TcpStream) {
     let _ = tokio::time::timeout(TIME, tokio::io::copy(&mut rest, &mut tokio::io::sink())).await;
 }
 
-impl AsyncRead for Lingering {
+impl AsyncRead for LingeringClose {
     fn poll_read(
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
@@ -118,20 +118,20 @@ impl AsyncRead for Lingering {
         let before = buffer.filled().len();
         let read = self.stream()?.poll_read(context, buffer);
         if buffer.filled().len() > before {
-            self.headway.read();
+            self.activity.read();
         }
         read
     }
 }
 
-impl AsyncWrite for Lingering {
+impl AsyncWrite for LingeringClose {
     fn poll_write(
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
         bytes: &[u8],
     ) -> Poll<io::Result<usize>> {
         if self.refusal.is_empty() && self.is_refusal(bytes) {
-            self.headway.wrote();
+            self.activity.wrote();
             return Poll::Ready(Ok(bytes.len()));
         }
         ready!(self.poll_refusal(context))?;
@@ -144,7 +144,7 @@ impl AsyncWrite for Lingering {
         context: &mut Context<'_>,
         parts: &[io::IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
-        if !self.headway.has_served() {
+        if !self.activity.has_served() {
             let first = parts.iter().find(|part| !part.is_empty());
             return self.poll_write(context, first.map_or(&[], |part| part));
         }
@@ -159,7 +159,7 @@ impl AsyncWrite for Lingering {
     fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
         ready!(self.poll_refusal(context))?;
         let flushed = self.stream()?.poll_flush(context);
-        self.headway.sent();
+        self.activity.sent();
         flushed
     }
 

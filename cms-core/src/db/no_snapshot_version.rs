@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use super::Mark;
+use super::SnapshotVersion;
 
 /// No index file exists here.
 #[derive(Clone)]
@@ -14,7 +14,7 @@ impl Index {
         None
     }
 
-    pub(super) fn mark(&self) -> Option<Mark> {
+    pub(super) fn snapshot_version(&self) -> Option<SnapshotVersion> {
         match *self {}
     }
 }

@@ -16,11 +16,11 @@ use std::{
 use futures_util::{StreamExt as _, stream, task::AtomicWaker};
 use tokio::{task::AbortHandle, time::Instant};
 
-use crate::{body::Parts, budget::Network, places::Place};
+use crate::{body::Parts, budget::Network, connection_limits::Slot};
 
 /// What a connection tells of itself, and what it is told.
 #[derive(Debug, Default)]
-pub(crate) struct Headway {
+pub(crate) struct Activity {
     written: AtomicU64,
     answering: AtomicBool,
     /// Bytes were written that are not on their way yet.
@@ -43,7 +43,7 @@ pub(crate) enum Order {
     Stuck = 2,
 }
 
-impl Headway {
+impl Activity {
     /// Bytes went out. Bytes that come in do not count: they may be a head that never ends.
     pub(crate) fn wrote(&self) {
         self.written.fetch_add(1, Ordering::Relaxed);
@@ -111,21 +111,21 @@ impl Headway {
 
 /// A reply that is made part by part. While a part is being made the connection is not stuck; while
 /// its reader does not take what was made, it may be.
-pub(crate) fn made_by(headway: Arc<Headway>, mut parts: Parts) -> Parts {
+pub(crate) fn made_by(activity: Arc<Activity>, mut parts: Parts) -> Parts {
     let poll = move |context: &mut std::task::Context<'_>| {
         let polled = parts.as_mut().poll_next(context);
-        headway.set_answering(polled.is_pending());
+        activity.set_answering(polled.is_pending());
         polled
     };
     stream::poll_fn(poll).boxed()
 }
 
 struct Watched {
-    headway: Arc<Headway>,
+    activity: Arc<Activity>,
     connection: AbortHandle,
     network: Network,
     /// Not held: the place of a connection that ended is free at once, not at the next look.
-    place: Weak<Place>,
+    slot: Weak<Slot>,
     written: u64,
     in_head: bool,
     since: Instant,
@@ -141,8 +141,8 @@ pub(crate) struct Watch(Arc<Mutex<Vec<Watched>>>);
 const CLOSE_TIMEOUT: Duration = Duration::from_secs(3);
 
 impl Watch {
-    pub(crate) fn add(&self, headway: Arc<Headway>, connection: AbortHandle, place: &Arc<Place>) {
-        let watched = Watched::new(headway, connection, place, Instant::now());
+    pub(crate) fn add(&self, activity: Arc<Activity>, connection: AbortHandle, slot: &Arc<Slot>) {
+        let watched = Watched::new(activity, connection, slot, Instant::now());
         self.0.lock().unwrap_or_else(PoisonError::into_inner).push(watched);
     }
 
@@ -170,34 +170,34 @@ impl Watch {
         let idlest = all
             .iter()
             .filter(|watched| network.is_none() || watched.network == network)
-            .filter(|watched| watched.headway.is_idle())
-            .filter_map(|watched| Some((watched, watched.place.upgrade()?)))
-            .filter(|(_, place)| !place.is_given_back())
+            .filter(|watched| watched.activity.is_idle())
+            .filter_map(|watched| Some((watched, watched.slot.upgrade()?)))
+            .filter(|(_, slot)| !slot.is_given_back())
             .min_by_key(|(watched, _)| watched.since);
-        let Some((idlest, place)) = idlest else { return false };
-        place.give_back();
-        idlest.headway.give(Order::Leave);
+        let Some((idlest, slot)) = idlest else { return false };
+        slot.give_back();
+        idlest.activity.give(Order::Leave);
         true
     }
 }
 
 impl Watched {
     fn new(
-        headway: Arc<Headway>,
+        activity: Arc<Activity>,
         connection: AbortHandle,
-        place: &Arc<Place>,
+        slot: &Arc<Slot>,
         since: Instant,
     ) -> Self {
-        let network = place.network();
-        let place = Arc::downgrade(place);
-        Self { headway, connection, network, place, written: 0, in_head: false, since, told: None }
+        let network = slot.network();
+        let slot = Arc::downgrade(slot);
+        Self { activity, connection, network, slot, written: 0, in_head: false, since, told: None }
     }
 
     /// Notes headway since the last look: bytes that went out, or a head that has begun.
     fn note(&mut self, now: Instant) {
         let (written, in_head) =
-            (self.headway.written.load(Ordering::Relaxed), self.headway.is_in_head());
-        let is_answering = self.headway.answering.load(Ordering::Relaxed);
+            (self.activity.written.load(Ordering::Relaxed), self.activity.is_in_head());
+        let is_answering = self.activity.answering.load(Ordering::Relaxed);
         if written != self.written || is_answering || (in_head && !self.in_head) {
             self.since = now;
         }
@@ -212,8 +212,8 @@ impl Watched {
                 self.connection.abort();
             }
             None if now.saturating_duration_since(self.since) >= limit => {
-                tracing::debug!("a connection without headway is ended");
-                self.headway.give(Order::Stuck);
+                tracing::debug!("a connection without activity is ended");
+                self.activity.give(Order::Stuck);
                 self.told = Some(now);
             }
             _ => {}
@@ -227,38 +227,38 @@ mod tests {
     use futures_util::FutureExt as _;
 
     use super::*;
-    use crate::places::Places;
+    use crate::connection_limits::ConnectionLimits;
 
-    fn place() -> Arc<Place> {
+    fn slot() -> Arc<Slot> {
         let http = cms_core::settings::Settings::default().http;
-        let places = Places::new(&http, 8, &[]);
-        let network = places.network("192.0.2.1:9".parse().expect("an address"));
-        Arc::new(places.try_take(network).expect("a place"))
+        let limits = ConnectionLimits::new(&http, 8, &[]);
+        let network = limits.network("192.0.2.1:9".parse().expect("an address"));
+        Arc::new(limits.try_take(network).expect("a slot"))
     }
 
     #[tokio::test]
     async fn only_what_stands_still_is_ended() {
-        let (headway, connection) =
-            (Arc::new(Headway::default()), tokio::spawn(std::future::pending::<()>()));
+        let (activity, connection) =
+            (Arc::new(Activity::default()), tokio::spawn(std::future::pending::<()>()));
         let start = Instant::now();
-        let mut watched = Watched::new(headway.clone(), connection.abort_handle(), &place(), start);
+        let mut watched = Watched::new(activity.clone(), connection.abort_handle(), &slot(), start);
         let mut stays = |second| {
             watched.look(start + Duration::from_secs(second), Duration::from_secs(8));
             watched.told.is_none()
         };
         assert!(stays(7), "nothing yet, in time");
-        headway.wrote();
+        activity.wrote();
         assert!(stays(14), "a reply since");
-        headway.begin();
+        activity.begin();
         assert!(stays(40), "it is being answered, which ends by itself");
-        headway.set_answering(false);
+        activity.set_answering(false);
         assert!(stays(47));
-        headway.read();
+        activity.read();
         assert!(stays(49), "a head has begun");
-        headway.read();
+        activity.read();
         assert!(stays(56), "in time");
         assert!(!stays(57), "the head grows and does not end");
-        assert_eq!(headway.order(), Some(Order::Stuck));
+        assert_eq!(activity.order(), Some(Order::Stuck));
         watched.look(start + Duration::from_secs(60), Duration::from_secs(8));
         assert!(connection.await.is_err_and(|error| error.is_cancelled()), "it did not obey");
     }
@@ -267,20 +267,20 @@ mod tests {
     async fn the_idlest_connection_leaves() {
         let (watch, now) = (Watch::default(), Instant::now());
         let task = tokio::spawn(std::future::pending::<()>());
-        let mut places: Vec<Arc<Place>> = Vec::new();
+        let mut limits: Vec<Arc<Slot>> = Vec::new();
         let mut add = |age: u64| {
-            let (headway, place) = (Arc::new(Headway::default()), place());
+            let (activity, slot) = (Arc::new(Activity::default()), slot());
             let since = now.checked_sub(Duration::from_secs(age)).expect("a moment");
-            let watched = Watched::new(headway.clone(), task.abort_handle(), &place, since);
+            let watched = Watched::new(activity.clone(), task.abort_handle(), &slot, since);
             watch.0.lock().expect("not poisoned").push(watched);
-            places.push(place);
-            headway
+            limits.push(slot);
+            activity
         };
         let (young, oldest, busy, old) = (add(1), add(9), add(10), add(5));
         let ended = add(20);
-        places.pop();
+        limits.pop();
         busy.begin();
-        let orders = || [&young, &oldest, &busy, &old].map(|headway| headway.order().is_some());
+        let orders = || [&young, &oldest, &busy, &old].map(|activity| activity.order().is_some());
         assert!(watch.dismiss(None) && orders() == [false, true, false, false]);
         assert!(watch.dismiss(None) && orders() == [false, true, false, true]);
         young.wrote();
@@ -288,17 +288,17 @@ mod tests {
         assert!(!watch.dismiss(Some(1)), "nobody of that network");
         young.sent();
         assert!(watch.dismiss(None) && orders() == [true, true, false, true]);
-        assert!(ended.order().is_none(), "it holds no place");
+        assert!(ended.order().is_none(), "it holds no slot");
         task.abort();
     }
 
     #[tokio::test]
     async fn only_a_part_that_is_being_made_excuses_a_stream() {
-        let (headway, (sender, receiver)) =
-            (Arc::new(Headway::default()), tokio::sync::oneshot::channel::<()>());
+        let (activity, (sender, receiver)) =
+            (Arc::new(Activity::default()), tokio::sync::oneshot::channel::<()>());
         let part = async { receiver.await.map(|()| bytes::Bytes::new()).map_err(Error::internal) };
-        let mut parts = made_by(headway.clone(), stream::once(part).boxed());
-        let is_answering = || headway.answering.load(Ordering::Relaxed);
+        let mut parts = made_by(activity.clone(), stream::once(part).boxed());
+        let is_answering = || activity.answering.load(Ordering::Relaxed);
         assert!(parts.next().now_or_never().is_none() && is_answering());
         sender.send(()).expect("a receiver");
         assert!(parts.next().await.is_some_and(|part| part.is_ok()) && !is_answering());

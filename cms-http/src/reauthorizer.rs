@@ -19,7 +19,7 @@ use crate::{
 const JUDGED_FOR: Duration = Duration::from_secs(1);
 
 /// A caller whose reply lasts: judged again as long as it does.
-pub(crate) struct Lasting {
+pub(crate) struct Reauthorizer {
     cms: Cms,
     caller: Caller,
     demand: Demand,
@@ -27,7 +27,7 @@ pub(crate) struct Lasting {
     request: Canonical,
 }
 
-impl Lasting {
+impl Reauthorizer {
     /// The caller of a request that has passed the gate.
     pub(crate) fn of(call: &Call<'_>) -> Self {
         let Canonical { method, path, query, .. } = call.request;
@@ -42,10 +42,10 @@ impl Lasting {
 
     /// How a handler of a plugin begins changes.
     pub(crate) fn begin(self: &Arc<Self>) -> Begin {
-        let lasting = self.clone();
+        let reauthorizer = self.clone();
         Arc::new(move || {
-            let lasting = lasting.clone();
-            Box::pin(async move { lasting.change().await })
+            let reauthorizer = reauthorizer.clone();
+            Box::pin(async move { reauthorizer.change().await })
         })
     }
 

@@ -9,7 +9,7 @@ use std::{
 
 use tokio::time::timeout;
 
-use super::{Db, Mark};
+use super::{Db, SnapshotVersion};
 use crate::Result;
 
 /// Records in memory at most; more are rarely in use between two commits.
@@ -22,39 +22,39 @@ const LOAD_TIMEOUT: Duration = Duration::from_millis(100);
 pub enum Source<'a> {
     /// By the table's epoch: only the service writes the table.
     Counted(&'a str),
-    /// By the mark of the file, because other programs write the table too: any commit may be a
-    /// change.
+    /// By the snapshot version of the file, because other programs write the table too: any commit
+    /// may be a change.
     File,
 }
 
 /// A record as it was found, and the state of the file in which it was found.
 #[derive(Clone)]
-pub(crate) struct Seen<T> {
+pub(crate) struct Cached<T> {
     pub(crate) record: T,
-    mark: Option<Mark>,
+    version: Option<SnapshotVersion>,
 }
 
 /// Records of callers hold hashes of secrets.
-impl<T> std::fmt::Debug for Seen<T> {
+impl<T> std::fmt::Debug for Cached<T> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("Seen(..)")
+        f.write_str("Cached(..)")
     }
 }
 
-impl<T> Seen<T> {
+impl<T> Cached<T> {
     /// A record that a change has read.
     pub(crate) fn in_change(record: T) -> Self {
-        Self { record, mark: None }
+        Self { record, version: None }
     }
 
     /// Whether it was found in this state.
-    pub(crate) fn is_of(&self, mark: Mark) -> bool {
-        self.mark == Some(mark)
+    pub(crate) fn is_of(&self, version: SnapshotVersion) -> bool {
+        self.version == Some(version)
     }
 }
 
 /// Records of one kind by name.
-pub(crate) struct Known<T> {
+pub(crate) struct RecordCache<T> {
     records: Mutex<Records<T>>,
     /// Held while a record is read. After a commit everybody misses at once: who waits here finds
     /// what the first has read.
@@ -62,51 +62,51 @@ pub(crate) struct Known<T> {
 }
 
 struct Records<T> {
-    mark: Option<Mark>,
+    version: Option<SnapshotVersion>,
     by_name: HashMap<String, T>,
 }
 
-impl<T> Default for Known<T> {
+impl<T> Default for RecordCache<T> {
     fn default() -> Self {
-        let records = Mutex::new(Records { mark: None, by_name: HashMap::new() });
+        let records = Mutex::new(Records { version: None, by_name: HashMap::new() });
         Self { records, reading: Default::default() }
     }
 }
 
-impl<T: Clone> Known<T> {
-    /// The record, if it was read at this `mark`.
-    pub(crate) fn get(&self, mark: Mark, name: &str) -> Option<T> {
+impl<T: Clone> RecordCache<T> {
+    /// The record, if it was read at this `version`.
+    pub(crate) fn get(&self, version: SnapshotVersion, name: &str) -> Option<T> {
         let records = self.records.lock().unwrap_or_else(PoisonError::into_inner);
-        records.by_name.get(name).filter(|_| records.mark == Some(mark)).cloned()
+        records.by_name.get(name).filter(|_| records.version == Some(version)).cloned()
     }
 
-    /// Keeps a record. `mark` was read before the record, so a commit in between makes the next
+    /// Keeps a record. `version` was read before the record, so a commit in between makes the next
     /// request read again.
-    pub(crate) fn keep(&self, mark: Mark, name: &str, record: T) {
+    pub(crate) fn keep(&self, version: SnapshotVersion, name: &str, record: T) {
         let mut records = self.records.lock().unwrap_or_else(PoisonError::into_inner);
-        if records.mark > Some(mark) {
+        if records.version > Some(version) {
             return;
         }
-        if records.mark != Some(mark) || records.by_name.len() >= MOST {
-            *records = Records { mark: Some(mark), by_name: HashMap::new() };
+        if records.version != Some(version) || records.by_name.len() >= MOST {
+            *records = Records { version: Some(version), by_name: HashMap::new() };
         }
         records.by_name.insert(name.to_owned(), record);
     }
 
-    /// What is known at this mark of a record and of the change count of `source`.
+    /// What is known at this snapshot version of a record and of the change count of `source`.
     fn present(
         &self,
         db: &Db,
-        mark: Option<Mark>,
+        version: Option<SnapshotVersion>,
         name: &str,
         source: Option<Source<'_>>,
         is_fresh: impl Fn(&T) -> bool,
-    ) -> Option<(Seen<T>, Option<i64>)> {
-        let mark = mark?;
-        let record = self.get(mark, name).filter(is_fresh)?;
-        match source.map(|source| db.known_count(mark, source)) {
+    ) -> Option<(Cached<T>, Option<i64>)> {
+        let version = version?;
+        let record = self.get(version, name).filter(is_fresh)?;
+        match source.map(|source| db.known_count(version, source)) {
             Some(None) => None,
-            known => Some((Seen { record, mark: Some(mark) }, known.flatten())),
+            known => Some((Cached { record, version: Some(version) }, known.flatten())),
         }
     }
 
@@ -120,36 +120,36 @@ impl<T: Clone> Known<T> {
         source: Option<Source<'_>>,
         is_fresh: impl Fn(&T) -> bool,
         read: impl AsyncFnOnce(&str) -> Result<Option<(i64, T)>>,
-    ) -> Result<Option<(Seen<T>, Option<i64>)>> {
-        // The mark comes first: rows read later are at least as new.
-        let mark = db.mark();
-        if let Some(found) = self.present(db, mark, name, source, &is_fresh) {
+    ) -> Result<Option<(Cached<T>, Option<i64>)>> {
+        // The snapshot version comes first: rows read later are at least as new.
+        let version = db.snapshot_version();
+        if let Some(found) = self.present(db, version, name, source, &is_fresh) {
             return Ok(Some(found));
         }
-        let _reading = match mark {
+        let _reading = match version {
             // Where reading is slow, everybody reads: waits must not add up.
             Some(_) => timeout(LOAD_TIMEOUT, self.reading[slot(name)].lock()).await.ok(),
             None => None,
         };
-        let mark = db.mark();
-        if let Some(found) = self.present(db, mark, name, source, &is_fresh) {
+        let version = db.snapshot_version();
+        if let Some(found) = self.present(db, version, name, source, &is_fresh) {
             return Ok(Some(found));
         }
         let table = if let Some(Source::Counted(table)) = source { table } else { "" };
         let Some((sum, record)) = read(table).await? else { return Ok(None) };
         let epoch = db.epochs.number(sum);
-        if let Some(mark) = mark {
-            self.keep(mark, name, record.clone());
+        if let Some(version) = version {
+            self.keep(version, name, record.clone());
         }
         let count = match source {
             Some(Source::Counted(_)) => Some(epoch),
-            Some(Source::File) => mark,
+            Some(Source::File) => version,
             None => None,
         };
-        if let (Some(mark), Some(Source::Counted(_))) = (mark, source) {
-            db.counted.keep(mark, table, epoch);
+        if let (Some(version), Some(Source::Counted(_))) = (version, source) {
+            db.counted.keep(version, table, epoch);
         }
-        Ok(Some((Seen { record, mark }, count)))
+        Ok(Some((Cached { record, version }, count)))
     }
 }
 
@@ -159,10 +159,10 @@ fn slot(name: &str) -> usize {
 }
 
 impl Db {
-    fn known_count(&self, mark: Mark, source: Source<'_>) -> Option<i64> {
+    fn known_count(&self, version: SnapshotVersion, source: Source<'_>) -> Option<i64> {
         match source {
-            Source::Counted(table) => self.counted.get(mark, table),
-            Source::File => Some(mark),
+            Source::Counted(table) => self.counted.get(version, table),
+            Source::File => Some(version),
         }
     }
 }
@@ -173,7 +173,7 @@ mod tests {
 
     #[test]
     fn a_record_is_good_for_one_state_of_the_file() {
-        let known = Known::default();
+        let known = RecordCache::default();
         known.keep(1, "a", 'x');
         assert_eq!(
             (known.get(1, "a"), known.get(1, "b"), known.get(2, "a")),
@@ -188,7 +188,7 @@ mod tests {
 
     #[test]
     fn memory_is_bounded() {
-        let known = Known::default();
+        let known = RecordCache::default();
         for n in 0..=MOST {
             known.keep(1, &n.to_string(), ());
         }
