@@ -1,4 +1,4 @@
-//! Connections without headway are ended: a request that does not become complete, a reply that is
+//! Idle connections are ended: a request that does not become complete, a reply that is
 //! not taken, nothing asked for long. When places run out, the idlest connection is ended.
 //!
 //! One task looks at all of them once in a while. A timer that is set for each request, as hyper
@@ -39,7 +39,7 @@ pub(crate) struct Activity {
 pub(crate) enum Order {
     /// Somebody else needs its place. It may finish what it answers.
     Leave = 1,
-    /// It made no headway.
+    /// It made no progress.
     Stuck = 2,
 }
 
@@ -146,7 +146,7 @@ impl Watch {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).push(watched);
     }
 
-    /// Ends what made no headway for `limit`, or a quarter longer, until it is aborted itself.
+    /// Ends what made no progress for `limit`, or a quarter longer, until it is aborted itself.
     pub(crate) async fn run(self, limit: Duration) {
         let mut ticks = tokio::time::interval(
             (limit / 4).clamp(Duration::from_millis(10), Duration::from_secs(1)),
@@ -193,7 +193,7 @@ impl Watched {
         Self { activity, connection, network, slot, written: 0, in_head: false, since, told: None }
     }
 
-    /// Notes headway since the last look: bytes that went out, or a head that has begun.
+    /// Notes progress since the last look: bytes that went out, or a head that has begun.
     fn note(&mut self, now: Instant) {
         let (written, in_head) =
             (self.activity.written.load(Ordering::Relaxed), self.activity.is_in_head());
@@ -267,18 +267,18 @@ mod tests {
     async fn the_idlest_connection_leaves() {
         let (watch, now) = (Watch::default(), Instant::now());
         let task = tokio::spawn(std::future::pending::<()>());
-        let mut limits: Vec<Arc<Slot>> = Vec::new();
+        let mut slots: Vec<Arc<Slot>> = Vec::new();
         let mut add = |age: u64| {
             let (activity, slot) = (Arc::new(Activity::default()), slot());
             let since = now.checked_sub(Duration::from_secs(age)).expect("a moment");
             let watched = Watched::new(activity.clone(), task.abort_handle(), &slot, since);
             watch.0.lock().expect("not poisoned").push(watched);
-            limits.push(slot);
+            slots.push(slot);
             activity
         };
         let (young, oldest, busy, old) = (add(1), add(9), add(10), add(5));
         let ended = add(20);
-        limits.pop();
+        slots.pop();
         busy.begin();
         let orders = || [&young, &oldest, &busy, &old].map(|activity| activity.order().is_some());
         assert!(watch.dismiss(None) && orders() == [false, true, false, false]);

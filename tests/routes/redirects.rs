@@ -60,7 +60,7 @@ async fn a_page_that_moves_or_goes_leaves_its_address_behind() {
     site.admin(&off).json(json!({})).expect(200).await;
     assert_eq!([at(&site, "/a").await, at(&site, "/b").await], [gone(), gone()]);
     set(&site, id, json!({"published": true})).await;
-    assert_eq!([at(&site, "/a").await, at(&site, "/b").await], [json!("It"), gone()]);
+    assert_eq!([at(&site, "/a").await, at(&site, "/b").await], [json!("It"), moved("/a")]);
     set(&site, id, json!({"published": false})).await;
     assert_eq!(at(&site, "/a").await, gone());
     // What nobody saw leaves nothing.
@@ -90,6 +90,9 @@ async fn old_addresses_keep_their_spelling_and_their_language() {
     redirect(&site, json!({"from": "/a", "to": "/all"})).await;
     assert_eq!(at(&site, "/a&language=en").await, moved("/all"));
     assert_eq!(at(&site, "/a&language=de").await, moved("/b"), "the nearer one");
+    assert_eq!(at(&site, "/a").await, moved("/all"), "not that of another language");
+    set(&site, german, json!({"language_short": "fr"})).await;
+    assert_eq!(at(&site, "/b&language=de").await, gone());
 }
 
 #[tokio::test]
@@ -122,22 +125,32 @@ async fn the_exact_redirect_counts_else_the_longest() {
 }
 
 #[tokio::test]
-async fn chains_are_collapsed_and_loops_refused() {
+async fn chains_are_followed_and_loops_refused() {
     let site = Site::open().await;
     redirect(&site, json!({"from": "/a", "to": "/b"})).await;
     redirect(&site, json!({"from": "/b", "to": "/c", "status": 302})).await;
-    assert_eq!(at(&site, "/a").await, moved("/c"));
-    let shown = redirect(&site, json!({"from": "/z", "to": "/a"})).await;
-    assert_eq!(shown["to"], "/c", "the reply shows what is stored");
-    redirect(&site, json!({"from": "/d/*", "to": "/e/*"})).await;
-    redirect(&site, json!({"from": "/e/*", "to": "/f/*"})).await;
-    assert_eq!(at(&site, "/d/x").await, moved("/f/x"));
-    redirect(&site, json!({"from": "/g", "to": "/f/y?a=1"})).await;
-    redirect(&site, json!({"from": "/f/*", "to": "/h/*"})).await;
-    assert_eq!(
-        [at(&site, "/g").await, at(&site, "/d/x").await],
-        [moved("/h/y?a=1"), moved("/h/x")]
-    );
+    // One part may change, so nobody should keep the whole.
+    assert_eq!(at(&site, "/a").await, json!({"to": "/c", "status": 302}));
+    for (from, to) in [
+        ("/d/*", "/e/*"),
+        ("/e/*", "/f/*"),
+        ("/f/*", "/h/*"),
+        ("/g", "/f/y?a=1"),
+        ("/everything/*", "/*"),
+        ("/new/*", "/"),
+    ] {
+        redirect(&site, json!({"from": from, "to": to})).await;
+    }
+    for (url, expected) in [
+        ("/d/x", moved("/h/x")),
+        ("/g", moved("/f/y?a=1")),
+        ("/everything/d/x", moved("/h/x")),
+        ("/everything//evil.example", Json::Null),
+        ("/everything/%5Cevil.example", Json::Null),
+        ("/everything/%0d%0aa", Json::Null),
+    ] {
+        assert_eq!(at(&site, url).await, expected, "{url}");
+    }
     redirect(&site, json!({"from": "/c", "to": null, "status": 410})).await;
     assert_eq!(at(&site, "/a").await, gone());
     redirect(&site, json!({"from": "/de", "to": "/en", "language_short": "de"})).await;
@@ -147,6 +160,7 @@ async fn chains_are_collapsed_and_loops_refused() {
         (json!({"from": "/x", "to": "/x"}), "to", "loop"),
         (json!({"from": "/h/*", "to": "/d/*"}), "to", "loop"),
         (json!({"from": "/i/*", "to": "/i/more/*"}), "to", "loop"),
+        (json!({"from": "/h/y", "to": "/d/y"}), "to", "loop"),
         (json!({"from": "/en", "to": "/de"}), "to", "loop"),
         (json!({"from": "/x", "to": null}), "to", "format"),
         (json!({"from": "/x", "to": "/y", "status": 410}), "to", "format"),
@@ -166,6 +180,24 @@ async fn chains_are_collapsed_and_loops_refused() {
     let twice = site.admin(&format!("POST {ITEMS}")).json(json!({"from": "/a", "to": "/q"}));
     let twice = twice.refused(409, "conflict").await.json();
     assert_eq!(site.database.count(before).await, count, "{twice}");
+}
+
+#[tokio::test]
+async fn a_published_page_ends_a_chain() {
+    let site = Site::open().await;
+    page(&site, "/", "en").await;
+    page(&site, "/live", "en").await;
+    redirect(&site, json!({"from": "/old", "to": "/live"})).await;
+    redirect(&site, json!({"from": "/*", "to": "/"})).await;
+    redirect(&site, json!({"from": "/older", "to": "/old"})).await;
+    for (url, expected) in [
+        ("/live", json!("/live")),
+        ("/old", moved("/live")),
+        ("/older", moved("/live")),
+        ("/any/thing", moved("/")),
+    ] {
+        assert_eq!(at(&site, url).await, expected, "{url}");
+    }
 }
 
 #[tokio::test]

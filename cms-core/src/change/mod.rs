@@ -261,9 +261,7 @@ impl Change {
     /// The record of a caller, if nobody has committed anything since it was seen. Nor can anybody
     /// until this change ends.
     pub(crate) fn still<T: Clone>(&self, seen: &Cached<T>) -> Option<T> {
-        self.snapshot_version
-            .filter(|snapshot_version| seen.is_of(*snapshot_version))
-            .map(|_| seen.record.clone())
+        self.snapshot_version.filter(|version| seen.is_of(*version)).map(|_| seen.record.clone())
     }
 
     /// Notes that the caller's record was read under this change and is good.

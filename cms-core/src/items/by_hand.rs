@@ -8,11 +8,11 @@ use crate::{Change, Result, content::core};
 
 /// What a room does in the change of a caller who writes a record of its table.
 pub(crate) trait AfterWrite: Send + Sync {
-    /// A record was made, or changed. What is written to it here stands in `written` too.
+    /// A record was made, or changed.
     fn written<'c>(
         &'c self,
         change: &'c mut Change,
-        written: &'c mut Written,
+        written: &'c Written,
         is_new: bool,
     ) -> BoxFuture<'c, Result<()>>;
 
@@ -22,7 +22,7 @@ pub(crate) trait AfterWrite: Send + Sync {
 }
 
 /// The tables of a room, each with what it does after their writes.
-pub(super) type AfterWrites = [(&'static str, Box<dyn AfterWrite>); 2];
+pub(super) type AfterWrites = Vec<(&'static str, Box<dyn AfterWrite>)>;
 
 impl Items {
     /// Says what is done after the writes of tables, once.
@@ -40,11 +40,11 @@ impl Items {
         &self,
         change: &mut Change,
         table: &str,
-        mut written: Written,
+        written: Written,
         is_new: bool,
     ) -> Result<Written> {
         if let Some(room) = self.after_write(table)
-            && let Err(refusal) = room.written(change, &mut written, is_new).await
+            && let Err(refusal) = room.written(change, &written, is_new).await
         {
             // The record stands in it.
             change.fail();
@@ -102,9 +102,7 @@ impl Items {
     ) -> Result<()> {
         core::by_hand(table, None::<[&String; 0]>)?;
         let record = self.remove(change, table, id, language, if_match).await?;
-        match self.after_write(table) {
-            Some(room) => room.removed(change, &record).await,
-            None => Ok(()),
-        }
+        let Some(room) = self.after_write(table) else { return Ok(()) };
+        room.removed(change, &record).await.inspect_err(|_| change.fail())
     }
 }

@@ -59,9 +59,9 @@ impl Pages {
         let (base, items) = (base.clone(), items.clone());
         let hits = redirects::Hits::default();
         let pages = Self(Arc::new(State { base, items, widgets, hits }));
-        pages.items().set_after_writes([
+        pages.items().set_after_writes(vec![
             ("pages", Box::new(builder::ByHand::of(&pages.0))),
-            ("redirects", Box::new(redirects::Settling::of(&pages.0))),
+            ("redirects", Box::new(redirects::CheckedRedirects::of(&pages.0))),
         ]);
         pages
     }

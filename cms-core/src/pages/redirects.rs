@@ -1,5 +1,6 @@
 //! Old addresses and where they lead. The service writes a redirect when a published page moves or
-//! goes. Chains are collapsed when they are written, so that one look finds the end.
+//! goes. Chains are followed when they are read, so that a page which is published again is found
+//! by all its old addresses.
 
 use std::{
     collections::HashMap,
@@ -15,20 +16,18 @@ use super::{Pages, State, sql};
 use crate::{
     Actor, Change, Error, Millis, Result,
     base::Base,
-    db::{Lock, args},
+    db::args,
     ground::{Address, address::encoded, rfc3339},
     items::{AfterWrite, IfMatch, Written},
 };
 
 const TABLE: &str = "redirects";
-/// Redirects are chained and unchained one change at a time: two could close a loop.
-const TURN: Lock = Lock::new(22);
-/// Redirects that are followed from one at most; a longer chain is taken for a loop.
+/// Redirects of one chain at most.
 const MAX_CHAIN: usize = 16;
 /// Parts of an address that a redirect of all paths below can name.
-const MAX_DEPTH: usize = 50;
-/// Rows that are led elsewhere at once.
-const BATCH: i64 = 100;
+const MAX_DEPTH: usize = 20;
+/// Languages in which a redirect for all of them is tried.
+const MAX_LANGUAGES: i64 = 100;
 
 const MOVED: i64 = 301;
 const GONE: i64 = 410;
@@ -52,8 +51,6 @@ struct Rule {
     language_short: Option<String>,
     active: bool,
 }
-
-type Row = (i64, String, Option<String>, i64);
 
 impl Rule {
     fn of(record: &Json) -> Result<Self> {
@@ -83,6 +80,55 @@ impl Rule {
     }
 }
 
+/// Whose redirects count.
+#[derive(Clone, Copy, Debug)]
+enum Visitor<'v> {
+    /// Those of this language, and those for all.
+    In(&'v str),
+    /// Those of every language, this one first.
+    Anywhere(&'v str),
+}
+
+impl Visitor<'_> {
+    fn language(&self) -> (&str, bool) {
+        match self {
+            Self::In(language) => (language, false),
+            Self::Anywhere(first) => (first, true),
+        }
+    }
+}
+
+/// Follows a chain from its first redirect to its end.
+struct Chain {
+    status: i64,
+    to: Option<String>,
+    length: usize,
+}
+
+impl Chain {
+    fn begin(first: &Rule, address: &str) -> Self {
+        Self { status: first.status, to: first.target(address), length: 1 }
+    }
+
+    /// The path to look at next. What stands outside of the site, or asks for more than a page, is
+    /// an end.
+    fn next(&self) -> Option<String> {
+        self.to.clone().filter(|to| to.starts_with('/') && !to.contains(['?', '#']))
+    }
+
+    fn add(&mut self, next: &Rule, address: &str) {
+        self.to = next.target(address);
+        self.length += 1;
+        // A part that may change makes the whole one that nobody should keep.
+        self.status = match (self.status, next.status) {
+            (_, GONE) => GONE,
+            (301, 302 | 307) => 302,
+            (308, 302 | 307) => 307,
+            (status, _) => status,
+        };
+    }
+}
+
 /// What was asked for since the counts were written last: redirect → times, and the last time.
 #[derive(Default)]
 pub(super) struct Hits(Mutex<HashMap<i64, (i64, Millis)>>);
@@ -92,35 +138,38 @@ impl Hits {
         run(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
-    fn add(&self, id: i64, times: i64, at: Millis) {
+    fn add(&self, id: i64, at: Millis) {
         self.with(|hits| {
             let hit = hits.entry(id).or_default();
-            *hit = (hit.0 + times, hit.1.max(at));
+            *hit = (hit.0 + 1, hit.1.max(at));
         });
     }
 
     async fn write(&self, base: &Base) -> Result<()> {
-        let mut counted: Vec<_> = self.with(std::mem::take).into_iter().collect();
+        let mut counted: Vec<_> =
+            self.with(|hits| hits.iter().map(|(id, hit)| (*id, *hit)).collect());
         if counted.is_empty() {
             return Ok(());
         }
         // All processes in one order: none waits for another in a circle.
         counted.sort_unstable();
-        let written = write(base, &counted).await;
-        if written.is_err() {
-            counted.into_iter().for_each(|(id, (times, at))| self.add(id, times, at));
+        let mut change = base.change(Actor::System).await?;
+        for (id, (times, at)) in &counted {
+            change.run(sql::COUNT_HITS, args![*id, *times, rfc3339(*at)]).await?;
         }
-        written
+        change.touch(TABLE);
+        change.commit().await?;
+        // Until here they are kept: a write that is broken off may count twice, but loses none.
+        self.with(|hits| {
+            for (id, (times, _)) in &counted {
+                if let Some(hit) = hits.get_mut(id) {
+                    hit.0 -= times;
+                }
+            }
+            hits.retain(|_, hit| hit.0 > 0);
+        });
+        Ok(())
     }
-}
-
-async fn write(base: &Base, counted: &[(i64, (i64, Millis))]) -> Result<()> {
-    let mut change = base.change(Actor::System).await?;
-    for (id, (times, at)) in counted {
-        change.run(sql::COUNT_HITS, args![*id, *times, rfc3339(*at)]).await?;
-    }
-    change.touch(TABLE);
-    change.commit().await
 }
 
 impl Pages {
@@ -138,22 +187,35 @@ impl Pages {
     /// # Errors
     /// `unavailable` when the database cannot be read.
     pub async fn redirect(&self, url: &str, language: Option<&str>) -> Result<Option<Redirect>> {
-        if url.contains('\0') {
+        // What `*` matches becomes a part of an address.
+        let Some(url) = normalized(url) else { return Ok(None) };
+        let (base, first) = (self.base(), self.first_language());
+        let visitor = language.map_or(Visitor::Anywhere(first), Visitor::In);
+        let statement = base.db().dialect().of(&sql::REDIRECT);
+        let look = async |address: &str, is_first: bool| {
+            let row = base.db().optional(statement, matching(address, visitor, !is_first)).await?;
+            Ok::<_, Error>(row.map(rule))
+        };
+        let Some(begin) = look(&url, true).await? else { return Ok(None) };
+        self.0.hits.add(begin.id, base.clock().now());
+        let mut chain = Chain::begin(&begin, &url);
+        while let Some(address) = chain.next() {
+            let Some(next) = look(&address, false).await? else { break };
+            chain.add(&next, &address);
+            if chain.length > MAX_CHAIN {
+                tracing::warn!(url, "redirects lead from here in a circle: none is followed");
+                return Ok(None);
+            }
+        }
+        let is_address = |to: &String| Address::Redirect.accepts(to);
+        if chain.to.as_ref().is_some_and(|to| !is_address(to)) {
             return Ok(None);
         }
-        let base = self.base();
-        let statement = base.db().dialect().of(&sql::REDIRECT);
-        // Whoever asks may have decoded what is stored encoded.
-        let encoded = encoded(url);
-        let spellings = [url, &encoded];
-        for spelling in &spellings[..if encoded == url { 1 } else { 2 }] {
-            let args = args![matching(spelling), language, *spelling, language.is_none()];
-            let row: Option<Row> = base.db().optional(statement, args).await?;
-            let Some(rule) = row.map(found) else { continue };
-            self.0.hits.add(rule.id, 1, base.clock().now());
-            return Ok(Some(Redirect { to: rule.target(spelling), status: rule.status }));
-        }
-        Ok(None)
+        Ok(Some(Redirect { to: chain.to, status: chain.status }))
+    }
+
+    fn first_language(&self) -> &str {
+        self.base().settings().languages.first().map_or("en", String::as_str)
     }
 
     /// Writes how often redirects were asked for.
@@ -161,42 +223,27 @@ impl Pages {
         self.0.hits.write(self.base()).await
     }
 
-    /// A published page has moved. `before` and `now`: the page as an item.
+    /// A published page has another address or another language. `before` and `now`: the page as
+    /// an item.
     pub(super) async fn moved(&self, change: &mut Change, before: &Json, now: &Json) -> Result<()> {
-        let (old, language) = place(before);
-        let (new, now_in) = place(now);
-        self.settled_at(change, new, now_in).await?;
-        self.keep(change, (old, language), Some(new)).await
+        let (old, new) = (place(before), place(now));
+        self.published_at(change, new).await?;
+        let to = Some(new.0).filter(|url| *url != old.0);
+        self.write_redirect(change, old, to).await
     }
 
-    /// Nobody sees a page any longer. `before`: the page as an item.
-    pub(super) async fn gone(&self, change: &mut Change, before: &Json) -> Result<()> {
-        let (url, language) = place(before);
-        self.gone_from(change, url, language).await
+    /// Nobody sees a page any longer: its address and language.
+    pub(super) async fn gone_from(&self, change: &mut Change, left: (&str, &str)) -> Result<()> {
+        self.write_redirect(change, left, None).await
     }
 
-    /// As [`Pages::gone`], from its address and language.
-    pub(super) async fn gone_from(
+    /// A page is published at an address and in a language: a redirect of both is over.
+    pub(super) async fn published_at(
         &self,
         change: &mut Change,
-        url: &str,
-        language: &str,
+        (url, language): (&str, &str),
     ) -> Result<()> {
-        self.keep(change, (url, language), None).await
-    }
-
-    /// A page is published at an address: what the service wrote there is over.
-    pub(super) async fn settled_at(
-        &self,
-        change: &mut Change,
-        url: &str,
-        language: &str,
-    ) -> Result<()> {
-        let Some(url) = spelled(url) else { return Ok(()) };
-        if exactly(change, &url, language).await?.is_none() {
-            return Ok(());
-        }
-        change.lock(TURN).await?;
+        let Some(url) = normalized(url) else { return Ok(()) };
         if let Some(id) = exactly(change, &url, language).await? {
             let id = id.to_string();
             self.items().remove(change, TABLE, &id, None, &IfMatch::Nothing).await?;
@@ -204,116 +251,57 @@ impl Pages {
         Ok(())
     }
 
-    /// Writes the redirect of an address that a page has left, and leads those that led there on.
-    async fn keep(
+    async fn write_redirect(
         &self,
         change: &mut Change,
         (from, language): (&str, &str),
         to: Option<&str>,
     ) -> Result<()> {
-        let Some(from) = spelled(from) else { return Ok(()) };
-        let to = to.and_then(spelled);
-        change.lock(TURN).await?;
+        let Some(from) = normalized(from) else { return Ok(()) };
+        let to = to.and_then(normalized);
         let status = if to.is_some() { MOVED } else { GONE };
         let mut body = json!({"to": to, "status": status, "active": true});
-        let written = match exactly(change, &from, language).await? {
-            Some(id) => {
-                let id = id.to_string();
-                let body = members(&body);
-                self.items().set(change, TABLE, &id, None, &IfMatch::Nothing, &body).await?
-            }
-            None => {
-                body["from"] = from.into();
-                body["language_short"] = language.into();
-                self.items().insert(change, TABLE, &members(&body)).await?
-            }
-        };
-        let rule = Rule::of(&serde_json::from_str(&written.json).map_err(Error::internal)?)?;
-        self.lead_on(change, &rule).await
+        if let Some(id) = exactly(change, &from, language).await? {
+            let (id, body) = (id.to_string(), members(&body));
+            let items = self.items();
+            return items.set(change, TABLE, &id, None, &IfMatch::Nothing, &body).await.map(drop);
+        }
+        body["from"] = from.into();
+        body["language_short"] = language.into();
+        self.items().insert(change, TABLE, &members(&body)).await.map(drop)
     }
 
-    /// Leads a redirect that somebody has written past others, and others past it.
-    async fn settle(&self, change: &mut Change, rule: Rule) -> Result<Option<Written>> {
-        rule.check()?;
-        if !rule.active {
-            return Ok(None);
+    /// Refuses a redirect whose columns do not fit together, or that leads back to itself.
+    async fn check_redirect(&self, change: &mut Change, written: &Rule) -> Result<()> {
+        written.check()?;
+        if !written.active {
+            return Ok(());
         }
-        change.lock(TURN).await?;
-        let (to, status) = self.end_of(change, &rule, false).await?;
-        if rule.language_short.is_none() {
-            // A visitor in some language meets that language's redirects too.
-            self.end_of(change, &rule, true).await?;
-        }
-        let settled = match to == rule.to {
-            true => None,
-            false => Some(self.lead(change, rule.id, to.as_deref(), status).await?),
+        let languages: Vec<(String,)> = match &written.language_short {
+            Some(language) => vec![(language.clone(),)],
+            None => change.all(sql::REDIRECT_LANGUAGES, args![MAX_LANGUAGES]).await?,
         };
-        self.lead_on(change, &Rule { to, status, ..rule }).await?;
-        Ok(settled)
-    }
-
-    /// Where a redirect leads in the end. `any`: redirects of every language count.
-    async fn end_of(
-        &self,
-        change: &mut Change,
-        rule: &Rule,
-        any: bool,
-    ) -> Result<(Option<String>, i64)> {
-        let (mut to, mut status) = (rule.to.clone(), rule.status);
-        for step in 0.. {
-            // What stands outside of the site is an end.
-            let Some(at) = to.as_deref().filter(|to| to.starts_with('/')) else { break };
-            let path = at.split(['?', '#']).next().unwrap_or(at);
-            let statement = change.dialect().of(&sql::REDIRECT);
-            let args = args![matching(path), rule.language_short.clone(), path, any];
-            let next: Option<Row> = change.optional(statement, args).await?;
-            let Some(next) = next.map(found) else { break };
-            if next.id == rule.id || step == MAX_CHAIN {
-                let message = "it leads back to where it begins: choose an address that no \
-                               redirect leads away from";
+        let visitors = languages.iter().map(|(language,)| Visitor::In(language));
+        for visitor in visitors.chain([Visitor::Anywhere(self.first_language())]) {
+            // The sign `*` stands for whatever it matches.
+            let mut chain = Chain::begin(written, &written.from);
+            while let Some(address) = chain.next() {
+                let statement = change.dialect().of(&sql::REDIRECT);
+                let args = matching(&address, visitor, true);
+                let Some(next) = change.optional(statement, args).await?.map(rule) else { break };
+                chain.add(&next, &address);
+                let message = if next.id == written.id {
+                    "it leads back to where it begins: choose an address that no redirect leads \
+                     away from"
+                } else if chain.length > MAX_CHAIN {
+                    "it leads into a circle, or a chain of more than 16 redirects"
+                } else {
+                    continue;
+                };
                 return Err(Error::invalid_field("to", "loop", message));
             }
-            // The next one would lose what is asked for beside the page.
-            if path.len() < at.len() {
-                break;
-            }
-            to = next.target(path);
-            status = if to.is_some() { rule.status } else { GONE };
         }
-        Ok((to, status))
-    }
-
-    /// Leads redirects that lead to what `rule` matches to where it leads.
-    async fn lead_on(&self, change: &mut Change, rule: &Rule) -> Result<()> {
-        let mut after = 0;
-        loop {
-            let below = rule.from.strip_suffix('*');
-            let args =
-                args![after, rule.from.clone(), below, rule.language_short.clone(), rule.id, BATCH];
-            let rows: Vec<Row> = change.all(sql::LEADING_TO, args).await?;
-            for row in &rows {
-                let other = found(row.clone());
-                after = other.id;
-                let to = other.to.as_deref().and_then(|to| rule.target(to));
-                let status = if to.is_some() { other.status } else { GONE };
-                self.lead(change, other.id, to.as_deref(), status).await?;
-            }
-            if rows.len() < BATCH as usize {
-                return Ok(());
-            }
-        }
-    }
-
-    async fn lead(
-        &self,
-        change: &mut Change,
-        id: i64,
-        to: Option<&str>,
-        status: i64,
-    ) -> Result<Written> {
-        let body = members(&json!({"to": to, "status": status}));
-        let id = id.to_string();
-        self.items().set(change, TABLE, &id, None, &IfMatch::Nothing, &body).await
+        Ok(())
     }
 }
 
@@ -323,18 +311,19 @@ async fn exactly(change: &mut Change, url: &str, language: &str) -> Result<Optio
     Ok(row.map(|(id,)| id))
 }
 
-fn found((id, from, to, status): Row) -> Rule {
+fn rule((id, from, to, status): (i64, String, Option<String>, i64)) -> Rule {
     Rule { id, from, to, status, language_short: None, active: true }
 }
 
 /// The address and the language of a page.
-fn place(page: &Json) -> (&str, &str) {
+pub(super) fn place(page: &Json) -> (&str, &str) {
     let text = |name: &str| page[name].as_str().unwrap_or_default();
     (text("url_rewrite"), text("language_short"))
 }
 
-/// An address as a redirect names it. Pages may have some that are older than the rule for them.
-fn spelled(url: &str) -> Option<String> {
+/// An address as a redirect names it. Pages may have some that are older than the rule for them,
+/// and visitors may ask for a decoded one.
+fn normalized(url: &str) -> Option<String> {
     let candidates = [url.to_owned(), encoded(url)];
     candidates.into_iter().find(|url| Address::Path.accepts(url))
 }
@@ -343,36 +332,39 @@ fn members(body: &Json) -> Map<String, Json> {
     body.as_object().cloned().unwrap_or_default()
 }
 
+/// The arguments of [`sql::REDIRECT`]. `or_page`: none where a page is published.
+fn matching(address: &str, visitor: Visitor<'_>, or_page: bool) -> Vec<crate::db::Value> {
+    let (language, any) = visitor.language();
+    args![patterns(address), language, address, any, or_page]
+}
+
 /// What a redirect of this address may have in `from`, as a JSON array.
-fn matching(url: &str) -> String {
+fn patterns(url: &str) -> String {
     let ends = url.match_indices('/').map(|(at, _)| format!("{}/*", &url[..at]));
     let all: Vec<String> = std::iter::once(url.to_owned()).chain(ends.take(MAX_DEPTH)).collect();
     json!(all).to_string()
 }
 
-/// Settles redirects that callers write as items.
-pub(super) struct Settling(pub(super) Weak<State>);
+/// Checks redirects that callers write as items.
+pub(super) struct CheckedRedirects(Weak<State>);
 
-impl Settling {
+impl CheckedRedirects {
     pub(super) fn of(pages: &Arc<State>) -> Self {
         Self(Arc::downgrade(pages))
     }
 }
 
-impl AfterWrite for Settling {
+impl AfterWrite for CheckedRedirects {
     fn written<'c>(
         &'c self,
         change: &'c mut Change,
-        written: &'c mut Written,
+        written: &'c Written,
         _: bool,
     ) -> BoxFuture<'c, Result<()>> {
         Box::pin(async move {
             let Some(state) = self.0.upgrade() else { return Ok(()) };
             let record = serde_json::from_str(&written.json).map_err(Error::internal)?;
-            if let Some(settled) = Pages(state).settle(change, Rule::of(&record)?).await? {
-                written.json = settled.json;
-            }
-            Ok(())
+            Pages(state).check_redirect(change, &Rule::of(&record)?).await
         })
     }
 
@@ -387,24 +379,25 @@ mod tests {
 
     #[test]
     fn an_address_is_matched_by_itself_and_by_what_is_above() {
-        assert_eq!(matching("/"), r#"["/","/*"]"#);
-        assert_eq!(matching("/a/b"), r#"["/a/b","/*","/a/*"]"#);
+        assert_eq!(patterns("/"), r#"["/","/*"]"#);
+        assert_eq!(patterns("/a/b"), r#"["/a/b","/*","/a/*"]"#);
         let deep = "/x".repeat(10_000);
-        let all: Vec<String> = serde_json::from_str(&matching(&deep)).expect("an array");
+        let all: Vec<String> = serde_json::from_str(&patterns(&deep)).expect("an array");
         assert_eq!(all.len(), 1 + MAX_DEPTH);
     }
 
     #[test]
     fn what_the_star_matched_stands_for_it() {
-        let rule = |from: &str, to: &str| found((1, from.into(), Some(to.into()), 301));
+        let redirect = |from: &str, to: &str| rule((1, from.into(), Some(to.into()), 301));
         for (from, to, address, expected) in [
             ("/old", "/new", "/old", "/new"),
             ("/old/*", "/new/*", "/old/a/b", "/new/a/b"),
             ("/old/*", "/new", "/old/a", "/new"),
             ("/*", "https://example.org/*?from=old", "/a", "https://example.org/a?from=old"),
             ("/old/*", "/new/*", "/old/*", "/new/*"),
+            ("/old/*", "/*", "/old/a/b", "/a/b"),
         ] {
-            let target = rule(from, to).target(address);
+            let target = redirect(from, to).target(address);
             assert_eq!(target.as_deref(), Some(expected), "{from} {address}");
         }
     }

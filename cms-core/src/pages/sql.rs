@@ -81,12 +81,8 @@ statements! {
     MENU = "select id, parent_id, title, url, target from cms_menu_items where menu = $1 and \
             language_short = $2 order by sort_order, id limit 1000";
     REDIRECT_AT = "select id from cms_redirects where \"from\" = $1 and language_short = $2";
-    /// Redirects after `$1` that lead to `$2`, or below `$3`, in language `$4`, `$6` at most and
-    /// without `$5`.
-    LEADING_TO = "select id, \"from\", \"to\", status from cms_redirects where id > $1 and \
-                  id <> $5 and active and (\"to\" = $2 or \
-                  substr(\"to\", 1, length(cast($3 as text))) = $3) and (cast($4 as text) is null \
-                  or language_short = $4) order by id limit $6";
+    REDIRECT_LANGUAGES = "select distinct language_short from cms_redirects where active and \
+                          language_short is not null order by language_short limit $1";
     COUNT_HITS = "update cms_redirects set hits = hits + $2, last_hit_at = case when \
                   last_hit_at is null or last_hit_at < $3 then $3 else last_hit_at end \
                   where id = $1";
@@ -96,7 +92,7 @@ statements! {
 }
 
 /// The active redirect of the address `$3`, whose ways to match are the array `$1`, in language
-/// `$2`; `$4`: of any language.
+/// `$2`; `$4`: of any language, those of `$2` first; `$5`: none where a page is published.
 macro_rules! redirect {
     ($name:literal, $elements:literal) => {
         Statement::new(
@@ -105,8 +101,11 @@ macro_rules! redirect {
                 "select r.id, r.\"from\", r.\"to\", r.status from ", $elements,
                 " join cms_redirects r on r.\"from\" = e.value where r.active and \
                  (cast($4 as boolean) or r.language_short is null or r.language_short = $2) \
+                 and not (cast($5 as boolean) and exists (select 1 from cms_pages p where \
+                 p.published and p.url_rewrite = $3)) \
                  order by case when r.\"from\" = $3 then 0 else 1 end, length(r.\"from\") desc, \
-                 case when r.language_short is null then 1 else 0 end, r.id limit 1"
+                 case when r.language_short = $2 then 0 when r.language_short is null then 1 \
+                 else 2 end, r.id limit 1"
             ),
         )
     };

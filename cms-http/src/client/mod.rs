@@ -239,7 +239,7 @@ impl Client {
     /// The number of the present state of a site in this process. It grows with every commit of
     /// every process, and is cheap to read. None: the engine has none, or the site runs elsewhere.
     #[must_use]
-    pub fn mark(&self) -> Option<i64> {
+    pub fn snapshot_version(&self) -> Option<i64> {
         match self {
             Self::Local(api) | Self::LocalAs(api, _) => api.cms().db().snapshot_version(),
             Self::Remote(_) => None,

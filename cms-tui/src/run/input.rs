@@ -61,13 +61,13 @@ pub(super) fn ticks(
     clock: fn() -> i64,
 ) -> JoinHandle<()> {
     // Before any call is sent: its reply may already show what the next commit changes.
-    let mut mark = client.mark();
+    let mut version = client.snapshot_version();
     tokio::spawn(async move {
         let mut every = tokio::time::interval(TICK);
         loop {
             every.tick().await;
-            let now = client.mark();
-            if std::mem::replace(&mut mark, now) != now {
+            let now = client.snapshot_version();
+            if std::mem::replace(&mut version, now) != now {
                 // Fails only after the end of the loop, as the next one.
                 let _ = sender.send(Incoming::Msg(Msg::Committed));
             }

@@ -179,7 +179,7 @@ fn start(session: &Session, site: &Site) -> Start {
         readonly: session.readonly,
         remembered: files::remembered(site.state.as_deref()),
         now: (session.clock)(),
-        is_watched: site.client.mark().is_some(),
+        is_watched: site.client.snapshot_version().is_some(),
         seed: format!("tui-{}-{}", (session.clock)(), std::process::id()),
         ..Start::default()
     }

@@ -27,8 +27,8 @@ pub(super) const RESOURCE: Resource = Resource {
             ..ResourceColumn::new(
                 "to",
                 "text",
-                "Path or address that it leads to; * stands for what * of from matched. None with \
-                 410",
+                "Path or address that it leads to; * stands for what * of from matched. Null \
+                 with 410",
             )
         },
         ResourceColumn {
@@ -43,11 +43,11 @@ pub(super) const RESOURCE: Resource = Resource {
         ResourceColumn::new("active", "checkbox", "Whether it is followed; true without it"),
         ResourceColumn {
             is_written: false,
-            ..ResourceColumn::new("hits", "integer", "How often it was followed")
+            ..ResourceColumn::new("hits", "integer", "How often it was asked for")
         },
         ResourceColumn {
             is_written: false,
-            ..ResourceColumn::new("last_hit_at", "text", "When it was followed last")
+            ..ResourceColumn::new("last_hit_at", "text", "When it was asked for last")
         },
     ],
 };
@@ -73,13 +73,21 @@ pub(super) fn problems(column: &str, value: &Json) -> Vec<FieldError> {
             let problem = Address::Path.problem(bare.unwrap_or(text));
             problem.map(|problem| format!("{problem}; /* at its end takes every path below it"))
         }
-        // What a path may hold otherwise, * may not be in an address as it is sent.
+        // Visitors choose what stands for it.
+        "to" if !is_behind_the_host(text) => Some("* may not be a part of the host".to_owned()),
         "to" => Address::Redirect.problem(&text.replacen('*', "x", 1)),
         "language_short" if text.is_empty() => Some("write null for every language".to_owned()),
         _ => None,
     };
     let fault = |message| FieldError { field: column.to_owned(), code: "format", message };
     problem.into_iter().map(fault).collect()
+}
+
+/// Whether `*`, if there is one, stands behind the host of a whole address.
+fn is_behind_the_host(to: &str) -> bool {
+    let Some((_, rest)) = to.split_once("://") else { return true };
+    let host = rest.split(['/', '?', '#']).next().unwrap_or(rest);
+    !host.contains('*') && rest.as_bytes().get(host.len()).is_none_or(|byte| *byte == b'/')
 }
 
 #[cfg(test)]
@@ -105,6 +113,10 @@ mod tests {
             ("to", json!("https://example.org/*?from=old"), true),
             ("to", json!(null), true),
             ("to", json!("/new/*/*"), false),
+            ("to", json!("https://example.org"), true),
+            ("to", json!("https://example.org*"), false),
+            ("to", json!("https://*.example.org/"), false),
+            ("to", json!("https://*"), false),
             ("to", json!("javascript:alert(1)"), false),
             ("to", json!("//example.org"), false),
             ("language_short", json!(null), true),

@@ -43,7 +43,7 @@ pub use types::{
     Draft, Edited, LeftOut, Move, NewNode, Parent, Plan, Published, Replaced, Revision,
 };
 
-use super::{Pages, State};
+use super::{Pages, State, redirects::place};
 use crate::{
     Change, Error, Result,
     items::{AfterWrite, Written},
@@ -64,12 +64,13 @@ impl AfterWrite for ByHand {
     fn written<'c>(
         &'c self,
         change: &'c mut Change,
-        written: &'c mut Written,
+        written: &'c Written,
         is_new: bool,
     ) -> BoxFuture<'c, Result<()>> {
         Box::pin(async move {
             let changed = |column: &str| written.changed.iter().any(|name| name == column);
-            let (is_switched, is_moved) = (changed("published"), changed("url_rewrite"));
+            let is_switched = changed("published");
+            let is_moved = changed("url_rewrite") || changed("language_short");
             let Some(state) = self.0.upgrade().filter(|_| is_switched || is_moved) else {
                 return Ok(());
             };
@@ -84,7 +85,7 @@ impl AfterWrite for ByHand {
             }
             let before = written.before.as_deref().map(parsed).transpose()?;
             match before.filter(|before| before["published"] == true) {
-                Some(before) if !is_published => pages.gone(change, &before).await,
+                Some(before) if !is_published => pages.gone_from(change, place(&before)).await,
                 Some(before) if is_moved => pages.moved(change, &before, &record).await,
                 _ => Ok(()),
             }

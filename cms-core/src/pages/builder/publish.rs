@@ -16,7 +16,7 @@ use crate::{
     crypto::sha256_hex,
     events::{PAGE_DRAFT_DISCARDED, PAGE_PUBLISHED, PAGE_TAKEN_OFF, Page, PageData, PageTakenOff},
     items::{At, IfMatch, NewPlaced, add_rows},
-    pages::Pages,
+    pages::{Pages, redirects::place},
 };
 
 impl Pages {
@@ -89,7 +89,7 @@ impl Pages {
         note(change, held, "published", None, &["published"], steps).await?;
         change.raise_own(PAGE_PUBLISHED, &told(held, number)).await?;
         if !was_seen {
-            self.settled_at(change, &held.url, &held.language).await?;
+            self.published_at(change, (&held.url, &held.language)).await?;
         }
         change.touch("pages");
         Ok(made)
@@ -117,7 +117,7 @@ impl Pages {
     pub(super) async fn take_off_held(&self, change: &mut Change, held: &HeldPage) -> Result<()> {
         self.switch(change, held.id, false).await?;
         taken_off(change, held).await?;
-        self.gone_from(change, &held.url, &held.language).await
+        self.gone_from(change, (&held.url, &held.language)).await
     }
 
     /// Removes links that have ended, and revisions that a publication has left: they are more than
@@ -312,22 +312,18 @@ async fn taken_off(change: &mut Change, held: &HeldPage) -> Result<()> {
 impl Pages {
     /// A page that visitors saw was deleted. `record`: the page as an item.
     pub(super) async fn deleted(&self, change: &mut Change, record: &Json) -> Result<()> {
-        told_deleted(change, record).await?;
-        self.gone(change, record).await
+        let text = |name: &str| record[name].as_str().map(str::to_owned);
+        let page = Page {
+            id: record["id"].as_i64().unwrap_or_default(),
+            base_id: record["base_id"].as_i64(),
+            language_short: text("language_short").unwrap_or_default(),
+            url_rewrite: text("url_rewrite").unwrap_or_default(),
+            title: text("title").unwrap_or_default(),
+            view: text("view"),
+        };
+        change.raise_own(PAGE_TAKEN_OFF, &PageTakenOff { page, revision: None }).await?;
+        self.gone_from(change, place(record)).await
     }
-}
-
-async fn told_deleted(change: &mut Change, record: &Json) -> Result<()> {
-    let text = |name: &str| record[name].as_str().map(str::to_owned);
-    let page = Page {
-        id: record["id"].as_i64().unwrap_or_default(),
-        base_id: record["base_id"].as_i64(),
-        language_short: text("language_short").unwrap_or_default(),
-        url_rewrite: text("url_rewrite").unwrap_or_default(),
-        title: text("title").unwrap_or_default(),
-        view: text("view"),
-    };
-    change.raise_own(PAGE_TAKEN_OFF, &PageTakenOff { page, revision: None }).await.map(drop)
 }
 
 /// What events tell of a page and its revision.

@@ -31,7 +31,7 @@ pub(in crate::webhooks) struct ClaimedJob {
 
 /// A job that waits longer returns to the queue: it takes a slot, and an attempt may need 25 of the
 /// 30 s of its lease.
-const PATIENCE_MS: Millis = 1_000;
+const PREFETCH_TIMEOUT_MS: Millis = 1_000;
 
 /// The moment of a claim. A waiting job may begin only while this is recent and no subscription has
 /// changed.
@@ -46,7 +46,7 @@ pub(in crate::webhooks) struct Moment {
 impl Moment {
     pub(super) fn suits(self, claimed: &ClaimedJob) -> bool {
         self.epoch == claimed.moment.epoch
-            && (0..=PATIENCE_MS).contains(&(self.now - claimed.moment.now))
+            && (0..=PREFETCH_TIMEOUT_MS).contains(&(self.now - claimed.moment.now))
     }
 }
 

@@ -13,7 +13,7 @@ use crate::Millis;
 /// Jobs of a fast lane that one worker holds at most.
 const AHEAD: i64 = 32;
 /// An attempt that succeeds within this time, in milliseconds, shows that its lane is fast: 32
-/// jobs, four at a time, then begin within `PATIENCE_MS` of their claim.
+/// jobs, four at a time, then begin within `PREFETCH_TIMEOUT_MS` of their claim.
 const FAST_MS: Millis = 100;
 
 /// The jobs that a worker holds, by lane.

@@ -46,7 +46,7 @@ const QUICK: Duration = Duration::from_millis(500);
 /// How long the database may take for one change after a stop.
 const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(2);
 /// How often jobs in the wrong state are looked for, in milliseconds.
-const ASTRAY_MS: i64 = 5_000;
+const RECONCILE_INTERVAL_MS: i64 = 5_000;
 
 /// Delivers queued jobs. Several workers may run at once, in one process or in many.
 pub struct Worker {
@@ -99,7 +99,7 @@ impl Worker {
     /// An event committed during the switch can leave jobs in the wrong state.
     async fn reconcile(&mut self) -> Result<()> {
         let now = self.site.base.clock().now();
-        if self.looked_at.is_some_and(|at| (now - at).abs() < ASTRAY_MS) {
+        if self.looked_at.is_some_and(|at| (now - at).abs() < RECONCILE_INTERVAL_MS) {
             return Ok(());
         }
         let mut after = i64::MIN;

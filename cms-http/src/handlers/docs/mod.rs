@@ -19,7 +19,7 @@ mod viewer;
 
 /// The page.
 pub(crate) async fn page(call: &Call<'_>, _: NoQuery) -> Result<Success<Text>> {
-    shown(call)?;
+    expect_shown(call)?;
     #[cfg(feature = "docs")]
     return Ok(Success::from(Text(include_str!("page.html").to_owned()))
         .with(http::header::CONTENT_SECURITY_POLICY, POLICY));
@@ -29,7 +29,7 @@ pub(crate) async fn page(call: &Call<'_>, _: NoQuery) -> Result<Success<Text>> {
 
 /// A file of the page.
 pub(crate) async fn file(call: &Call<'_>, which: WhichFile) -> Result<Success<Text>> {
-    shown(call)?;
+    expect_shown(call)?;
     #[cfg(feature = "docs")]
     return viewer::file(&which.file).ok_or_else(absent);
     #[cfg(not(feature = "docs"))]
@@ -39,8 +39,8 @@ pub(crate) async fn file(call: &Call<'_>, which: WhichFile) -> Result<Success<Te
     }
 }
 
-/// Whether the site shows the page to whoever calls.
-fn shown(call: &Call<'_>) -> Result<()> {
+/// Refuses whoever the site does not show the page.
+fn expect_shown(call: &Call<'_>) -> Result<()> {
     match call.cms.settings().docs.enabled.unwrap_or_else(|| call.is_from_here()) {
         true => Ok(()),
         false => Err(absent()),

@@ -20,16 +20,20 @@ const UNPACKED: [(&str, &str, &str); 3] = [
     ("viewer.js", "/dist/swagger-ui-bundle.js", "text/javascript; charset=utf-8"),
     ("icon.png", "/dist/favicon-32x32.png", "image/png"),
 ];
-const START: File = File {
-    name: "start.js",
-    media_type: "text/javascript; charset=utf-8",
-    content: Bytes::from_static(include_bytes!("start.js")),
-};
+const START: &str = include_str!("start.js");
 
 struct File {
     name: &'static str,
     media_type: &'static str,
     content: Bytes,
+    tag: String,
+}
+
+impl File {
+    fn new(name: &'static str, media_type: &'static str, content: Bytes) -> Self {
+        let tag = etag(&String::from_utf8_lossy(&content));
+        Self { name, media_type, content, tag }
+    }
 }
 
 /// Unpacked once, when the page is opened first.
@@ -38,9 +42,10 @@ static FILES: LazyLock<Vec<File>> = LazyLock::new(|| {
         let content = unpacked(packed)
             .inspect_err(|error| tracing::error!(name, %error, "the viewer lacks a file"))
             .ok()?;
-        Some(File { name, media_type, content })
+        Some(File::new(name, media_type, content))
     });
-    unpacked.chain([START]).collect()
+    let start = File::new("start.js", UNPACKED[1].2, Bytes::from_static(START.as_bytes()));
+    unpacked.chain([start]).collect()
 });
 
 fn unpacked(end: &str) -> zip::result::ZipResult<Bytes> {
@@ -60,7 +65,7 @@ pub(super) fn file(name: &str) -> Option<Success<Text>> {
     // Another version of the service has other files at these addresses.
     let reply = Reply::new(StatusCode::OK, kind, file.content.clone())
         .with(header::CACHE_CONTROL, "no-cache")
-        .with(header::ETAG, &etag(&String::from_utf8_lossy(&file.content)));
+        .with(header::ETAG, &file.tag);
     Some(Success::written(reply))
 }
 

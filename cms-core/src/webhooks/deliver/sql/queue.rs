@@ -91,7 +91,7 @@ statements! {
                = $1 and status = 'sending' \
                and (lease_until <= $2 or lease_until > $3)";
     /// The next subscription with jobs in the wrong state.
-    ASTRAY = "select s.id from cms_webhook_subscriptions s where s.id > $1 and case when s.active \
+    MISMATCHED = "select s.id from cms_webhook_subscriptions s where s.id > $1 and case when s.active \
               then exists (select 1 from cms_webhook_queue q where q.subscription_id = s.id and \
               q.status = 'held') \
               else exists (select 1 from cms_webhook_queue q where q.subscription_id = s.id and \
@@ -207,7 +207,7 @@ fn latest(now: i64) -> i64 {
 
 /// The next subscription after `after` with jobs in the wrong state.
 pub(in crate::webhooks) async fn mismatched(db: &Db, after: i64) -> Result<Option<i64>> {
-    Ok(db.optional::<(i64,)>(ASTRAY, args![after]).await?.map(|(id,)| id))
+    Ok(db.optional::<(i64,)>(MISMATCHED, args![after]).await?.map(|(id,)| id))
 }
 
 /// Due lanes, the least recently served first.
