@@ -91,12 +91,12 @@ statements! {
                = $1 and status = 'sending' \
                and (lease_until <= $2 or lease_until > $3)";
     /// The next subscription with jobs in the wrong state.
-    MISMATCHED = "select s.id from cms_webhook_subscriptions s where s.id > $1 and case when s.active \
-              then exists (select 1 from cms_webhook_queue q where q.subscription_id = s.id and \
-              q.status = 'held') \
-              else exists (select 1 from cms_webhook_queue q where q.subscription_id = s.id and \
-              q.status in ('pending', 'retry')) \
-              end order by s.id limit 1";
+    MISMATCHED = "select s.id from cms_webhook_subscriptions s where s.id > $1 and case when \
+                  s.active then exists (select 1 from cms_webhook_queue q where \
+                  q.subscription_id = s.id and q.status = 'held') \
+                  else exists (select 1 from cms_webhook_queue q where \
+                  q.subscription_id = s.id and q.status in ('pending', 'retry')) \
+                  end order by s.id limit 1";
     /// Due lanes that may have another attempt: one after a failure, else up to `$3`. `min` instead
     /// of `exists`, with which PostgreSQL reads and joins the whole backlog.
     LANES = concat!(
