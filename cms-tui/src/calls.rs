@@ -122,7 +122,7 @@ pub(crate) fn whole<O: Operation>(answer: &Answer) -> Result<Reply, Fault> {
         data,
         next: body["meta"]["next"].as_str().map(str::to_owned),
         total: body["meta"]["total"].as_i64(),
-        counts: body["meta"]["counts"].take(),
+        counts: body.pointer_mut("/meta/counts").map(Json::take).unwrap_or_default(),
         etag: answer.etag.clone(),
         cut: false,
     };

@@ -203,7 +203,7 @@ impl Pages {
             let Some(next) = look(&address, false).await? else { break };
             chain.add(&next, &address);
             if chain.length > MAX_CHAIN {
-                tracing::warn!(url, "redirects lead from here in a circle: none is followed");
+                tracing::debug!(url, "redirects lead from here in a circle: none is followed");
                 return Ok(None);
             }
         }
