@@ -204,7 +204,7 @@ async fn dumped(database: &TestDatabase) -> Vec<(String, String)> {
     for name in names.split(',') {
         let columns = database
             .text(&format!(
-                "select group_concat('quote(' || name || ')', ' || '','' || ') from \
+                "select group_concat('quote(\"' || name || '\")', ' || '','' || ') from \
                  pragma_table_info('{name}')"
             ))
             .await;
