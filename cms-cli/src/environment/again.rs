@@ -1,5 +1,6 @@
-//! The program, started again by itself: the secrets and the true standard input wait in a socket
-//! that stands in for standard input.
+//! The program, started again by itself, without secrets in its environment and, to serve, with
+//! an option of the allocator. The secrets and the true standard input wait in a socket that stands
+//! in for standard input.
 
 use std::{
     env,
@@ -28,6 +29,10 @@ use super::is_secret;
 const SIGN: &str = "_CMS_STARTED_AGAIN";
 /// Most bytes of all secrets together; sockets hold more.
 const MOST_BYTES: usize = 128 << 10;
+/// An option that the allocator reads before `main`: after how many slow allocations a thread gives
+/// back what it has freed. With its 10,000, workers with nothing to do keep a burst of bodies; with
+/// 500 they give most of it back, for 1 % of the reads beside writes (docs/choices.md).
+const ALLOCATOR: (&str, &str) = ("MIMALLOC_GENERIC_COLLECT", "500");
 
 /// The secrets, when this program was started again to be without them.
 pub(super) fn received() -> Option<Vec<(String, String)>> {
@@ -52,13 +57,17 @@ fn lost(error: Errno) -> ! {
     std::process::exit(1)
 }
 
-/// Starts this program again without its secrets. Returns when there are none; or when that fails,
-/// which leaves everything as it is.
+/// Starts this program again without its secrets and with the option of the allocator. Returns
+/// when there is nothing to take out or to add; or when that fails, which leaves everything as it
+/// is.
 pub(super) fn start() -> Option<Vec<(String, String)>> {
     let secrets: Vec<_> = cms_core::settings::environment()
         .filter(|(name, value)| is_secret(name) && !value.is_empty())
         .collect();
-    if secrets.is_empty() {
+    // What the operator has set stays.
+    let serves = env::args_os().any(|argument| argument == "serve");
+    let option = (serves && env::var_os(ALLOCATOR.0).is_none()).then_some(ALLOCATOR);
+    if secrets.is_empty() && option.is_none() {
         return None;
     }
     let text = serde_json::to_vec(&secrets).ok().filter(|text| text.len() <= MOST_BYTES)?;
@@ -69,7 +78,7 @@ pub(super) fn start() -> Option<Vec<(String, String)>> {
     if let Some(name) = args.next() {
         again.arg0(name);
     }
-    again.args(args).env(SIGN, std::process::id().to_string());
+    again.args(args).env(SIGN, std::process::id().to_string()).envs(option);
     for (name, _) in &secrets {
         again.env_remove(name);
     }
