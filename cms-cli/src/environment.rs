@@ -1,7 +1,7 @@
 //! Secrets of the environment. The kernel shows the variables that a program was started with to
 //! every process of the same user (`/proc/PID/environ`), whatever the program changes later. So the
 //! program starts itself again without them, in the same process; an option of the allocator, which
-//! nothing can set later, comes in the same way.
+//! only `unsafe` code can set later, comes in the same way.
 
 #[cfg(target_os = "linux")]
 mod again;
@@ -16,8 +16,8 @@ const SECRETS: [&str; 3] = ["CMS_API_KEY", "CMS_COPY_TO", "CMS_WEBHOOK_SECRET"];
 /// The secrets that were taken out.
 static TAKEN: OnceLock<Vec<(String, String)>> = OnceLock::new();
 
-/// Takes the secrets out of the environment, and sets the allocator up. Comes first, while there is
-/// only one thread.
+/// Takes the secrets out of the environment, and gives the allocator its option. Comes first, while
+/// there is only one thread.
 pub(crate) fn clean() {
     #[cfg(target_os = "linux")]
     if let Some(taken) = again::received().or_else(again::start) {

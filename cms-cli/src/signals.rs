@@ -17,6 +17,9 @@ impl Signals {
     pub(crate) fn open() -> io::Result<Self> {
         let (terminate, interrupt) =
             (signal(SignalKind::terminate())?, signal(SignalKind::interrupt())?);
+        // A peer that is gone must not end the process, also where a refused exec has undone what
+        // Rust sets at the start.
+        drop(signal(SignalKind::pipe())?);
         Ok(Self { terminate, interrupt })
     }
 

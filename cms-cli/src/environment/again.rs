@@ -30,9 +30,9 @@ const SIGN: &str = "_CMS_STARTED_AGAIN";
 /// Most bytes of all secrets together; sockets hold more.
 const MOST_BYTES: usize = 128 << 10;
 /// An option that the allocator reads before `main`: after how many slow allocations a thread gives
-/// back what it has freed. With its 10,000, workers with nothing to do keep a burst of bodies; with
-/// 500 they give most of it back, for 1 % of the reads beside writes (docs/choices.md).
-const ALLOCATOR: (&str, &str) = ("MIMALLOC_GENERIC_COLLECT", "500");
+/// back what it has freed; 1,000 is the least. By default it is 10,000, which workers with nothing
+/// to do reach late, so that they keep a burst of bodies (docs/choices.md).
+const ALLOCATOR: (&str, &str) = ("MIMALLOC_GENERIC_COLLECT", "1000");
 
 /// The secrets, when this program was started again to be without them.
 pub(super) fn received() -> Option<Vec<(String, String)>> {
@@ -59,7 +59,7 @@ fn lost(error: Errno) -> ! {
 
 /// Starts this program again without its secrets and with the option of the allocator. Returns
 /// when there is nothing to take out or to add; or when that fails, which leaves everything as it
-/// is.
+/// is but SIGPIPE: [`Signals`](crate::signals::Signals) sees to that.
 pub(super) fn start() -> Option<Vec<(String, String)>> {
     let secrets: Vec<_> = cms_core::settings::environment()
         .filter(|(name, value)| is_secret(name) && !value.is_empty())
