@@ -1,12 +1,12 @@
-//! Secrets of the environment. The kernel shows the variables that a program was started with to
-//! every process of the same user (`/proc/PID/environ`), whatever the program changes later. So the
-//! program starts itself again without them, in the same process; an option of the allocator, which
-//! only `unsafe` code can set later, comes in the same way.
+//! What the environment holds at the start. The kernel shows the variables that a program was
+//! started with to every process of the same user (`/proc/PID/environ`), whatever the program
+//! changes later. So the program starts itself again without its secrets, in the same process; an
+//! option of the allocator, which only `unsafe` code can set later, comes in the same way.
 
 #[cfg(target_os = "linux")]
 mod again;
 
-use std::sync::OnceLock;
+use std::{process::Command, sync::OnceLock};
 
 use cms_core::settings::{self, SECRET_KEYS};
 
@@ -37,7 +37,14 @@ pub(crate) fn variables() -> impl Iterator<Item = (String, String)> {
     settings::environment().chain(taken().cloned())
 }
 
-/// The secrets that were taken out, for a program that needs them too.
+/// Gives another version of this program the environment that this one was started with.
+pub(crate) fn hand_on(command: &mut Command) {
+    #[cfg(target_os = "linux")]
+    again::forget(command);
+    command.envs(taken().map(|(name, value)| (name, value)));
+}
+
+/// The secrets that were taken out, for the terminal interface.
 pub(crate) fn secrets() -> Vec<(String, settings::Secret)> {
     taken().map(|(name, value)| (name.clone(), settings::Secret::new(value.as_str()))).collect()
 }

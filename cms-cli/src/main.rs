@@ -18,7 +18,7 @@
 //! input     files, standard input, durations
 //! output    what is printed, and how a command ends
 //! shop      a plugin in Rust, part of the sites of the demo
-//! environment  secrets taken out of the environment
+//! environment  the second start: without secrets, with an option of the allocator
 //! ```
 
 mod args;

@@ -4,6 +4,7 @@
 
 use std::{
     env,
+    ffi::OsString,
     io::{IoSlice, IoSliceMut},
     mem::MaybeUninit,
     os::{
@@ -53,7 +54,7 @@ pub(super) fn received() -> Option<Vec<(String, String)>> {
 
 #[expect(clippy::print_stderr, reason = "nothing else is there yet")]
 fn lost(error: Errno) -> ! {
-    eprintln!("cms: the secrets of the environment are lost: {error}");
+    eprintln!("cms: the second start did not get the environment: {error}");
     std::process::exit(1)
 }
 
@@ -64,9 +65,10 @@ pub(super) fn start() -> Option<Vec<(String, String)>> {
     let secrets: Vec<_> = cms_core::settings::environment()
         .filter(|(name, value)| is_secret(name) && !value.is_empty())
         .collect();
-    // What the operator has set stays.
     let serves = env::args_os().any(|argument| argument == "serve");
-    let option = (serves && env::var_os(ALLOCATOR.0).is_none()).then_some(ALLOCATOR);
+    // What the operator has set stays. The allocator reads names in any case.
+    let is_option = |(name, _): (OsString, _)| name.eq_ignore_ascii_case(ALLOCATOR.0);
+    let option = (serves && !env::vars_os().any(is_option)).then_some(ALLOCATOR);
     if secrets.is_empty() && option.is_none() {
         return None;
     }
@@ -86,6 +88,14 @@ pub(super) fn start() -> Option<Vec<(String, String)>> {
     let _ = again.exec();
     let _ = dup2_stdin(&stdin);
     None
+}
+
+/// Takes out of a program's environment what a second start has added.
+pub(super) fn forget(command: &mut Command) {
+    command.env_remove(SIGN);
+    if env::var(ALLOCATOR.0).is_ok_and(|value| value == ALLOCATOR.1) {
+        command.env_remove(ALLOCATOR.0);
+    }
 }
 
 /// Puts a socket in the place of standard input, from which the text and the true standard input

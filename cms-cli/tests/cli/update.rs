@@ -48,14 +48,10 @@ fn a_release_is_checked_downloaded_applied_and_taken_back() {
 #[test]
 fn only_apply_needs_credentials_and_says_so() {
     let lab = Lab::new();
-    lab.set("cms.toml", "update_user = \"\"\n");
-    std::fs::write(
-        lab.site.path().join("cms.local.toml"),
-        std::fs::read_to_string(lab.site.path().join("cms.local.toml"))
-            .expect("settings")
-            .replace("update_password = \"correct horse\"\n", ""),
-    )
-    .expect("written");
+    let local = lab.site.path().join("cms.local.toml");
+    let settings = std::fs::read_to_string(&local).expect("settings");
+    let settings = settings.replace("update_user = \"ana\"\n", "");
+    std::fs::write(&local, settings).expect("written");
     let archive = zipped(&[("cms", b"#!/bin/sh\n")]);
     let server = Server::offering(described("3.1.0", "cms-3.1.0.zip", &archive, 1), archive);
     let checked = lab.run(&server.url, &["update", "check"]).fails(0);

@@ -189,7 +189,7 @@ fn become_new(program: &Program) -> Failure {
     use std::os::unix::process::CommandExt;
     let mut command = std::process::Command::new(&program.path);
     command.args(std::env::args_os().skip(1));
-    command.envs(environment::secrets().iter().map(|(name, value)| (name, value.expose())));
+    environment::hand_on(&mut command);
     Failure::file(&program.path, &command.exec())
 }
 

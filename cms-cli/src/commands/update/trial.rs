@@ -60,7 +60,7 @@ impl Trial {
         #[cfg(not(target_os = "linux"))]
         let mut command = Command::new(&self.program);
         command.args(args).arg("--dir").arg(&self.site).kill_on_drop(true);
-        command.envs(environment::secrets().iter().map(|(name, value)| (name, value.expose())));
+        environment::hand_on(command.as_std_mut());
         command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
         command
     }

@@ -164,7 +164,7 @@ impl Lab {
         let copied = Command::new("cp").arg(env!("CARGO_BIN_EXE_cms")).arg(lab.program()).status();
         assert!(copied.expect("cp").success());
         lab.set("cms.toml", &format!("update.public_key = \"{}\"\n", public(1)));
-        lab.set("cms.local.toml", "update_user = \"ana\"\nupdate_password = \"correct horse\"\n");
+        lab.set("cms.local.toml", "update_user = \"ana\"\n");
         lab
     }
 
@@ -200,6 +200,8 @@ impl Lab {
                 None => own.env_remove(name),
             };
         }
+        // A secret in the environment: the program starts itself again without it.
+        own.env("CMS_UPDATE_PASSWORD", "correct horse");
         own.env("CMS_UPDATE_BASE_URL", url).args(args);
         own.stdin(std::process::Stdio::null());
         own.stdout(std::process::Stdio::piped()).stderr(std::process::Stdio::piped());

@@ -254,6 +254,22 @@ async fn the_environment_of_the_server_holds_no_secret() {
     assert!(line.contains("***") && line.contains("CMS_UPDATE_PASSWORD"), "{line}");
 }
 
+/// The allocator's option comes without secrets too; a value of the operator's stays.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_allocator_keeps_the_option_of_the_operator() {
+    let database = TestDatabase::new().await;
+    process::run(&database, &["init"]);
+    let own = [("mimalloc_generic_collect", "5000")];
+    for (given, kept) in [(&[][..], "collect=1000"), (&own, "collect=5000")] {
+        let served = Served::start_with(&database, "error", given);
+        let environment = std::fs::read(format!("/proc/{}/environ", served.child.id())).unwrap();
+        let environment = String::from_utf8_lossy(&environment).to_lowercase();
+        let found = environment.split('\0').filter(|v| v.starts_with("mimalloc_generic_collect"));
+        assert_eq!(found.count(), 1, "{environment}");
+        assert!(environment.contains(kept), "{environment}");
+    }
+}
+
 /// Standard input passes through the second start.
 #[test]
 fn standard_input_arrives_beside_secrets() {
