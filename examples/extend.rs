@@ -3,11 +3,13 @@
 //! `cargo run -p cms-examples --example extend`
 
 use cms_core::{
-    Actor, Cms, Code, Error, Result, content,
+    Actor, Cms, Code, Error, Result, Work, content,
     items::{Query, Write, WriteKind, desc, gte},
-    plugins::{Handlers, Manifest, Plugin},
+    plugins::{EventCall, Handlers, Manifest, Plugin},
     settings::Settings,
+    webhooks::Consumer,
 };
+use futures_util::StreamExt as _;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
@@ -31,6 +33,14 @@ content! {
     }
 }
 
+content! {
+    #[derive(Clone, Debug, Serialize, Deserialize)]
+    struct Parcel in "parcels" {
+        id: i64,
+        of: i64,
+    }
+}
+
 struct Shop;
 
 impl Plugin for Shop {
@@ -46,12 +56,13 @@ impl Plugin for Shop {
                 {"name": "amount", "type": "integer", "required": true},
                 {"name": "total", "type": "decimal"},
             ]},
+            {"name": "parcels", "columns": [{"name": "of", "type": "integer", "required": true}]},
         ]});
         serde_json::from_value(manifest).unwrap_or_default()
     }
 
     fn handlers(&self) -> Handlers {
-        Handlers::default().before("orders", "take", take)
+        Handlers::default().before("orders", "take", take).on("shop.ordered", "pack", pack)
     }
 }
 
@@ -74,6 +85,19 @@ async fn take(mut write: Write<'_>) -> Result<()> {
     Ok(())
 }
 
+/// A parcel for every order, after it was committed.
+async fn pack(call: EventCall) -> Result<()> {
+    #[derive(Deserialize)]
+    struct Ordered {
+        order: i64,
+    }
+    let ordered: Ordered = call.event().data_as()?;
+    let mut change = call.change().await?;
+    let parcel = Parcel { id: 0, of: ordered.order };
+    call.items().of::<Parcel>().create(&mut change, &parcel).await?;
+    change.commit().await
+}
+
 async fn open(folder: &std::path::Path) -> Result<Cms> {
     let mut settings = Settings::default();
     settings.dirs.data = folder.to_owned();
@@ -91,6 +115,15 @@ async fn order(cms: &Cms, sku: &str, amount: i64) -> Result<Order> {
     Ok(made)
 }
 
+/// Waits for parcels, beginning where the last run of the program stopped.
+async fn send(mut parcels: Consumer) -> Result<()> {
+    while let Some(event) = parcels.next().await {
+        println!("{}: {}", event.event, event.data);
+        parcels.finish().await?;
+    }
+    Ok(())
+}
+
 async fn tour(folder: &std::path::Path) -> Result<Vec<String>> {
     let cms = open(folder).await?;
     let stock = cms.items().of::<Stock>();
@@ -98,6 +131,11 @@ async fn tour(folder: &std::path::Path) -> Result<Vec<String>> {
     let bells = Stock { id: 0, sku: "bell".to_owned(), amount: 10, price: 9.9 };
     let bells = stock.create(&mut change, &bells).await?;
     change.commit().await?;
+
+    let background = cms.background_of(&[Work::Events]);
+    let mut packed = cms.events().subscribe("item.parcels.created").live().await?;
+    let parcels = cms.events().subscribe("item.parcels.created").named("sender").await?;
+    let sending = tokio::spawn(send(parcels));
 
     let made = order(&cms, "bell", 4).await?;
     let refused = order(&cms, "bell", 7).await;
@@ -108,7 +146,13 @@ async fn tour(folder: &std::path::Path) -> Result<Vec<String>> {
     let large = Query::new().filter("total", gte(10)).sort(desc("id")).limit(20);
     let large = cms.items().of::<Order>().list(&large).await?.records;
     told.push(format!("{} large order", large.len()));
+    packed.next().await;
+    let parcels = cms.items().of::<Parcel>().list(&Query::new()).await?.records;
+    told.extend(parcels.iter().map(|parcel| format!("a parcel for order {}", parcel.of)));
+    background.stop().await;
     cms.close().await;
+    // It ends with the site.
+    drop(sending.await);
     Ok(told)
 }
 
@@ -129,6 +173,7 @@ async fn an_order_takes_from_the_stock_or_is_not_made() -> Result<()> {
         "conflict: Too few of bell are left.",
         "6 bells are left",
         "1 large order",
+        "a parcel for order 1",
     ];
     assert_eq!(tour(folder.path()).await?, told);
     Ok(())

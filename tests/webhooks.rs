@@ -2,6 +2,8 @@
 
 mod attempts;
 mod bodies;
+/// Events for code of the process.
+mod consumers;
 /// Recorded events followed one by one.
 mod followed;
 mod payloads;

@@ -137,7 +137,7 @@ impl Server {
             }
         }));
         let work = Work::ALL.iter().copied().filter(|part| match part {
-            Work::Deliveries | Work::Mail => worker,
+            Work::Deliveries | Work::Events | Work::Mail => worker,
             Work::Upkeep | Work::Tasks | Work::Funnels => scheduler,
             _ => true,
         });

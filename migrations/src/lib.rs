@@ -4,7 +4,7 @@
 //! counts up, `{{json}}` a JSON column, `{{bytes}}` bytes, `{{false}}` and `{{true}}` the booleans,
 //! `{{strict}}` the mark of SQLite's STRICT tables, `{{binary}}` the order of lists in an index,
 //! `{{half_full}}` room on each page of PostgreSQL for rows that are updated all the time.
-//! Three more stand for whole statements, which the engines have in words of their own: [`SQLITE`]
+//! Four more stand for whole statements, which the engines have in words of their own: [`SQLITE`]
 //! and [`POSTGRES`].
 //!
 //! A published step is never edited: a database that has it would refuse to start. New needs are
@@ -69,24 +69,32 @@ pub const ALL: &[Step] = &[
     },
     Step { version: 29, name: "ways", sql: include_str!("../sql/0029_ways.sql") },
     Step { version: 30, name: "redirects", sql: include_str!("../sql/0030_redirects.sql") },
+    Step {
+        version: 31,
+        name: "event_consumers",
+        sql: include_str!("../sql/0031_event_consumers.sql"),
+    },
 ];
 
 /// A token and the statements that it stands for.
 pub type Part = (&'static str, &'static str);
 
-/// `{{inbox_counts}}` keeps the counts of the inbox, `{{inbox_search}}` the index of its searches.
+/// `{{inbox_counts}}` keeps the counts of the inbox, `{{inbox_search}}` the index of its searches,
+/// `{{event_removed}}` the places of consumers.
 /// `{{event_order}}` is empty: SQLite has a `rowid` by itself.
-pub const SQLITE: [Part; 3] = [
+pub const SQLITE: [Part; 4] = [
     ("{{event_order}}", ""),
     ("{{inbox_counts}}", include_str!("../sql/sqlite/inbox_counts.sql")),
     ("{{inbox_search}}", include_str!("../sql/sqlite/inbox_search.sql")),
+    ("{{event_removed}}", include_str!("../sql/sqlite/event_removed.sql")),
 ];
 
 /// As [`SQLITE`]; `{{event_order}}` is the column `rowid` of events.
-pub const POSTGRES: [Part; 3] = [
+pub const POSTGRES: [Part; 4] = [
     ("{{event_order}}", include_str!("../sql/postgres/event_order.sql")),
     ("{{inbox_counts}}", include_str!("../sql/postgres/inbox_counts.sql")),
     ("{{inbox_search}}", include_str!("../sql/postgres/inbox_search.sql")),
+    ("{{event_removed}}", include_str!("../sql/postgres/event_removed.sql")),
 ];
 
 #[cfg(test)]

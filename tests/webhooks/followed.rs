@@ -1,14 +1,11 @@
 use std::time::Duration;
 
-use cms_core::{
-    Result,
-    webhooks::{Feed, Happened},
-};
+use cms_core::{Result, events::RecordedEvent, webhooks::Feed};
 
 use crate::support::{Site, TestDatabase};
 
 /// The next events: a commit is noticed by the machine's clock.
-async fn next(feed: &mut Feed) -> Result<Vec<Happened>> {
+async fn next(feed: &mut Feed) -> Result<Vec<RecordedEvent>> {
     let next = async {
         loop {
             match feed.next().await {

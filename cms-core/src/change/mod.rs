@@ -503,6 +503,7 @@ impl Change {
         if self.unjudged {
             return Err(Error::internal("a change of a caller who was not judged again"));
         }
+        let has_events = !self.emitted.is_empty();
         self.move_late_events().await?;
         if let (true, Some(notify)) = (self.announced, self.dialect.notify()) {
             self.script(notify).await?;
@@ -511,6 +512,9 @@ impl Change {
         self.epochs.committed(&raised);
         if self.queued {
             self.outbox.ring();
+        }
+        if has_events {
+            self.outbox.tell();
         }
         Ok(())
     }

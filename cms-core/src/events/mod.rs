@@ -9,6 +9,7 @@
 //! conform   data compared with its schema
 //! filter    members removed from payloads
 //! outbox    an event's row and its jobs
+//! recorded  an event as those who follow events get it
 //! ```
 //!
 //! An embedding program raises events with [`Change::raise`](crate::Change::raise), or alone with
@@ -20,6 +21,7 @@ mod filter;
 mod outbox;
 mod outside;
 mod payloads;
+mod recorded;
 mod system;
 
 use serde_json::{Value as Json, json};
@@ -31,6 +33,7 @@ pub use self::{
         Deployment, DeploymentCompleted, DeploymentStatus, EmailmarketingSubscribed, Id, MediaFile,
         Order, OrderCreated, OrderItem, RegisteredUser, Subscriber, UserRegistered,
     },
+    recorded::RecordedEvent,
 };
 pub(crate) use self::{
     event::{Event, Payload, of_delivery, schema},

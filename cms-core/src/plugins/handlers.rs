@@ -15,6 +15,7 @@ use super::{
 };
 use crate::{
     Change, Result,
+    events::RecordedEvent,
     items::{BeforeWrite, Hook, Items},
 };
 
@@ -24,6 +25,14 @@ pub(crate) type TaskHandler = Arc<dyn Fn(TaskRun) -> BoxFuture<'static, Result<(
 /// Runs in place of a script.
 pub(crate) type ScriptHandler =
     Arc<dyn Fn(ScriptCall) -> BoxFuture<'static, Result<ScriptReply>> + Send + Sync>;
+
+/// Follows events of the site under a name.
+#[derive(Clone)]
+pub(crate) struct EventHandler {
+    pub(crate) pattern: String,
+    pub(crate) name: String,
+    pub(crate) run: Arc<dyn Fn(EventCall) -> BoxFuture<'static, Result<()>> + Send + Sync>,
+}
 
 /// The handlers of a plugin, by the names in its manifest.
 ///
@@ -45,6 +54,7 @@ pub struct Handlers {
     pub(super) icons: BTreeMap<String, &'static [u8]>,
     pub(super) widgets: BTreeMap<String, Arc<dyn WidgetContent>>,
     hooks: Vec<Hook>,
+    pub(super) events: Vec<EventHandler>,
 }
 
 impl Handlers {
@@ -139,6 +149,60 @@ impl Handlers {
     pub fn before(mut self, table: &str, name: &str, run: impl BeforeWrite) -> Self {
         self.hooks.push(Hook::new(table, name, run));
         self
+    }
+
+    /// Adds what is called after each event whose name matches `pattern`, such as
+    /// `item.orders.created` or `item.orders.*`, in their order and at least once: the database
+    /// keeps under `name` where it stands. A new name begins with the events after a site with the
+    /// plugin is first opened. An event is done when the handler returns, or with the commit of
+    /// [`EventCall::change`]: what that change writes is written exactly once. After an error, a
+    /// panic or 20 s the handler is called again, after 1, 5, 30, 60, 300, 300 ... s; later events
+    /// wait meanwhile, and `cms status` tells why. One process at a time calls it, of those that
+    /// run `Work::Events`.
+    ///
+    /// ```
+    /// use cms_core::plugins::Handlers;
+    ///
+    /// let handlers = Handlers::default().on("item.orders.created", "mail", |call| async move {
+    ///     println!("{} {}", call.event().id, call.event().data);
+    ///     Ok(())
+    /// });
+    /// ```
+    #[must_use]
+    pub fn on<F>(
+        mut self,
+        pattern: &str,
+        name: &str,
+        handler: impl Fn(EventCall) -> F + Send + Sync + 'static,
+    ) -> Self
+    where
+        F: Future<Output = Result<()>> + Send + 'static,
+    {
+        let (pattern, name) = (pattern.to_owned(), name.to_owned());
+        let run = Arc::new(move |call| -> BoxFuture<'static, _> { Box::pin(handler(call)) });
+        self.events.push(EventHandler { pattern, name, run });
+        self
+    }
+
+    /// Handlers of events with a name or a pattern that cannot be.
+    pub(crate) fn faulty_events(&self) -> Vec<Problem> {
+        let mut seen = std::collections::BTreeSet::new();
+        let mut problems = Vec::new();
+        for EventHandler { pattern, name, .. } in &self.events {
+            let is_known = |c: char| matches!(c, 'a'..='z' | '0'..='9' | '_' | '-');
+            if !(1..=40).contains(&name.len()) || !name.chars().all(is_known) {
+                let what = "the name of a handler of events is 1 to 40 of a-z, 0-9, _ and -";
+                problems.push(Problem::whole(format!("{what}: {name:?} is not")));
+            }
+            if !seen.insert(name) {
+                problems.push(Problem::whole(format!("two handlers of events are named {name}")));
+            }
+            if pattern.is_empty() || pattern.strip_suffix('*').unwrap_or(pattern).contains('*') {
+                let what = "the events of a handler are a name, or the beginning of names and *";
+                problems.push(Problem::whole(format!("{what}: {pattern:?} is neither")));
+            }
+        }
+        problems
     }
 
     /// The hooks, with the name of their plugin.
@@ -285,6 +349,38 @@ impl TaskRun {
     /// # Errors
     /// `conflict` when the lease is lost, because the process stood still: another one runs the
     /// task, and this run can change nothing more. As every write.
+    pub async fn change(&self) -> Result<Change> {
+        (self.begin)().await
+    }
+}
+
+/// One call for an event, as its handler sees it.
+#[derive(Clone)]
+pub struct EventCall {
+    pub(crate) event: RecordedEvent,
+    pub(crate) items: Items,
+    pub(crate) begin: Begin,
+}
+
+impl EventCall {
+    /// The event.
+    #[must_use]
+    pub fn event(&self) -> &RecordedEvent {
+        &self.event
+    }
+
+    /// Records of content tables.
+    #[must_use]
+    pub fn items(&self) -> &Items {
+        &self.items
+    }
+
+    /// Begins a change on behalf of the system that marks the event as done. What it writes commits
+    /// together with that mark, or not at all. A handler commits one at most.
+    ///
+    /// # Errors
+    /// `conflict` when the event is done already, or another process has taken over. As every
+    /// write.
     pub async fn change(&self) -> Result<Change> {
         (self.begin)().await
     }

@@ -52,8 +52,8 @@ pub(crate) use buttons::options_of;
 pub use buttons::{Shown, ShownButton, ShownField};
 #[cfg(test)]
 pub(crate) use check::problems_of_widgets;
-pub use handlers::{Handlers, ScriptCall, ScriptInput, ScriptReply, TaskRun};
-pub(crate) use handlers::{ScriptHandler, TaskHandler};
+pub use handlers::{EventCall, Handlers, ScriptCall, ScriptInput, ScriptReply, TaskRun};
+pub(crate) use handlers::{EventHandler, ScriptHandler, TaskHandler};
 pub use index::Index;
 pub(crate) use load::has_manifest;
 pub use load::{LoadedPlugin, check_folder, check_text, load_folder};
@@ -170,6 +170,15 @@ impl Plugins {
     /// The handler of a plugin's task.
     pub(crate) fn task_handler(&self, plugin: &str, name: &str) -> Option<TaskHandler> {
         self.0.load().handlers.get(plugin)?.of_task(name)
+    }
+
+    /// What the plugins in service call for events, with the ids of the plugins.
+    pub(crate) fn event_handlers(&self) -> Vec<(String, EventHandler)> {
+        let known = self.0.load();
+        let of = |(id, own): (&String, &Handlers)| {
+            own.events.iter().map(|one| (id.clone(), one.clone())).collect::<Vec<_>>()
+        };
+        known.handlers.iter().flat_map(of).collect()
     }
 
     /// The handler of a plugin's script.

@@ -15,6 +15,7 @@ use crate::{
     pages::Pages,
     settings::Settings,
     tasks::{self, Own},
+    webhooks,
 };
 
 /// How often counters are written and old rows removed.
@@ -43,6 +44,8 @@ pub enum Work {
     Upkeep,
     /// Runs tasks of plugins when they are due.
     Tasks,
+    /// Calls the plugins' handlers of events.
+    Events,
     /// Sends mails.
     Mail,
     /// Runs the service's own tasks when they are due: marks abandoned visits of funnels, compares
@@ -52,8 +55,15 @@ pub enum Work {
 
 impl Work {
     /// All parts of the background work.
-    pub const ALL: &[Self] =
-        &[Self::Deliveries, Self::Counters, Self::Upkeep, Self::Tasks, Self::Mail, Self::Funnels];
+    pub const ALL: &[Self] = &[
+        Self::Deliveries,
+        Self::Counters,
+        Self::Upkeep,
+        Self::Tasks,
+        Self::Events,
+        Self::Mail,
+        Self::Funnels,
+    ];
 }
 
 /// Running background work. Dropping it asks the work to stop; [`Background::stop`] also waits.
@@ -65,9 +75,9 @@ pub struct Background {
 }
 
 impl Cms {
-    /// Starts all background work: deliveries, counters, retention, tasks, mail. A program that
-    /// embeds the site starts it once and keeps the handle. Several processes of one site may all
-    /// run it. A task that panics starts again.
+    /// Starts all background work: deliveries, counters, retention, tasks, handlers of events, mail.
+    /// A program that embeds the site starts it once and keeps the handle. Several processes of one
+    /// site may all run it. A task that panics starts again.
     ///
     /// ```no_run
     /// # async fn run(cms: cms_core::Cms) {
@@ -97,6 +107,7 @@ impl Cms {
                 Work::Counters => "counters",
                 Work::Upkeep => "upkeep",
                 Work::Tasks => "tasks",
+                Work::Events => "events",
                 Work::Mail => "mail",
                 Work::Funnels => "funnels",
             };
@@ -230,6 +241,9 @@ async fn run(cms: Cms, part: Work, mut stop: Stop) {
         }
         Work::Tasks => return cms.tasks().scheduler().run(stop).await,
         Work::Funnels => return cms.tasks().own_scheduler().run(stop).await,
+        Work::Events => {
+            return webhooks::call_handlers(cms.webhooks(), cms.plugins(), cms.items(), stop).await;
+        }
         Work::Mail => {
             cms.mail().postman().run(stop, false).await;
             return;

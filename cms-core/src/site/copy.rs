@@ -49,7 +49,8 @@ const RULES: TableRules = TableRules {
     // The first worker takes the work over, and when it is due stays.
     leases: "update cms_webhook_queue set lease_until = 0 where status = 'sending'; \
              update cms_mails set lease_until = 0 where status = 'sending'; \
-             update cms_tasks set lease_until = 0 where lease_until <> 0",
+             update cms_tasks set lease_until = 0 where lease_until <> 0; \
+             update cms_event_consumers set lease_until = 0 where lease_until <> 0",
 };
 /// Stands for the plugins until their own records are copied.
 const EVERY_PLUGIN: &str = "copy";

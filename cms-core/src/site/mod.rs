@@ -47,7 +47,7 @@ use crate::{
     tasks::Tasks,
     theme::Theme,
     traffic::{cache::Cache, idempotency::Idempotency, limiter::Limiter, origins::Origins},
-    webhooks::Webhooks,
+    webhooks::{Events, Webhooks},
 };
 
 /// How long the end waits for the database, twice.
@@ -167,6 +167,12 @@ impl Cms {
     #[must_use]
     pub fn webhooks(&self) -> &Webhooks {
         &self.0.webhooks
+    }
+
+    /// Events for code of this process: as they happen, or from where it stood.
+    #[must_use]
+    pub fn events(&self) -> Events {
+        Events::new(&self.0.webhooks)
     }
 
     /// What the build of a theme reads: variables, and the key of its server.

@@ -17,6 +17,7 @@ use crate::{
         manifest::ContentType,
         names,
     },
+    webhooks::enter_handlers,
 };
 
 /// Tables of a plugin.
@@ -73,6 +74,7 @@ impl Cms {
                 own.missing(&manifest),
                 own.missing_icons(&manifest),
                 own.repeated_hooks(),
+                own.faulty_events(),
             ]
             .concat();
             if !problems.is_empty() {
@@ -164,6 +166,7 @@ impl Cms {
         self.0.plugins.set(loading.states, handlers, gone, left);
         if opening.writes() {
             self.webhooks().register(&self.plugins().index()).await?;
+            enter_handlers(self.webhooks(), self.plugins()).await?;
         }
         Ok(loading.builds)
     }

@@ -5,8 +5,10 @@
 //! subscriptions  which events go to which address; the catalogue of events
 //! deliver        claim (lane, lease) → ahead → request (sign) → send → settle (fenced)
 //! history        the log of attempts, the queue, recorded events, what an event would send
+//! consumers      events for code of this process
 //! ```
 
+mod consumers;
 mod deliver;
 mod history;
 mod rules;
@@ -14,8 +16,8 @@ mod subscriptions;
 
 use std::sync::Arc;
 
-pub(crate) use self::subscriptions::{CLAIMS, catalogue::Registered};
 pub use self::{
+    consumers::{Consumer, Events, Subscribe},
     deliver::{
         PING, Pinged,
         claimed::Settled,
@@ -25,7 +27,7 @@ pub use self::{
     history::{
         deliveries::{Attempt, AttemptDetail, Depth, Job, JobFilter, MAX_REDELIVER, Redeliver},
         explain::{Considered, Explained},
-        feed::{Feed, Happened},
+        feed::Feed,
         messages::{Message, MessageDetail, MessageFilter},
     },
     rules::{
@@ -37,6 +39,10 @@ pub use self::{
         NewSubscription, Subscription, SubscriptionHealth, SubscriptionPatch,
         catalogue::{DescribedEvent, RegisteredEvent},
     },
+};
+pub(crate) use self::{
+    consumers::{call_handlers, enter_handlers},
+    subscriptions::{CLAIMS, catalogue::Registered},
 };
 pub use crate::jobs::Until;
 pub use crate::outbound::AddressRule;
@@ -99,7 +105,7 @@ impl Webhooks {
 }
 
 /// The statements of this room.
-pub(crate) fn statements() -> [&'static [Statement]; 8] {
+pub(crate) fn statements() -> [&'static [Statement]; 9] {
     [
         subscriptions::sql::ALL,
         subscriptions::catalogue::sql::ALL,
@@ -109,5 +115,6 @@ pub(crate) fn statements() -> [&'static [Statement]; 8] {
         history::deliveries::sql::ALL,
         history::messages::sql::ALL,
         history::feed::sql::ALL,
+        consumers::sql::ALL,
     ]
 }

@@ -33,7 +33,7 @@ pub(crate) struct ServeArgs {
     /// to try
     #[arg(long)]
     demo: bool,
-    /// Leave the delivery of webhooks and mails to other processes
+    /// Leave the delivery of webhooks and mails, and handlers of events, to other processes
     #[arg(long)]
     no_worker: bool,
     /// Leave tasks and the removal of old rows to other processes

@@ -185,7 +185,7 @@ mod tests {
     /// PostgreSQL takes the index only for the expression that it was made with.
     #[test]
     fn the_schema_indexes_what_searches_look_at() {
-        let [_, _, (token, index)] = cms_migrations::POSTGRES;
+        let [_, _, (token, index), _] = cms_migrations::POSTGRES;
         assert_eq!(token, "{{inbox_search}}");
         assert!(index.contains(text!(postgres, "")), "{index}");
     }

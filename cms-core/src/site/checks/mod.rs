@@ -223,6 +223,8 @@ checks! {
     mail: Site Waiting work::mail;
     /// the latest run of a task failed
     tasks: Site Waiting work::tasks;
+    /// an event was not handled by a plugin, so that later ones wait for it
+    event_handlers: Site Waiting work::event_handlers;
     /// indexes of tables could be made
     indexes: Site Quick work::indexes;
     /// background work of the process failed and was started again

@@ -220,6 +220,19 @@ pub(super) async fn tasks(asked: &Asked, found: &mut Found) -> Result<()> {
     Ok(())
 }
 
+pub(super) async fn event_handlers(asked: &Asked, found: &mut Found) -> Result<()> {
+    let Some(cms) = asked.cms() else { return Ok(()) };
+    for (name, failures, why) in cms.events().failing().await? {
+        let why = why.map(|why| format!(": {why}")).unwrap_or_default();
+        found.error(
+            format!("{name} failed {failures} times in a row{why}"),
+            "mend the plugin; the event is tried again by itself, and later ones wait for it",
+        );
+        found.about(name);
+    }
+    Ok(())
+}
+
 pub(super) fn indexes(asked: &Asked, found: &mut Found) {
     let Some(cms) = asked.cms() else { return };
     if cms.indexes_state() == "failed" {

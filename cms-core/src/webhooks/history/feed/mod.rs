@@ -2,14 +2,14 @@
 
 pub(in crate::webhooks) mod sql;
 
-use std::collections::BTreeSet;
+use std::{collections::BTreeSet, time::Duration};
 
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use tokio::sync::watch;
 
 use super::messages::{Pattern, pattern};
-use crate::{Code, Error, Result, webhooks::Webhooks};
+use crate::{Code, Error, Result, events::RecordedEvent, webhooks::Webhooks};
 
 /// Events that are read at once at most, and the bytes after which no further one is: an event
 /// holds a whole record, which may be much larger than the body of a request.
@@ -17,18 +17,6 @@ const STEP: (i64, i64) = (16, 4 << 20);
 
 /// Where an event stands: its row, which events of one transaction share on PostgreSQL, and its id.
 type Position = (i64, String);
-
-/// An event as those who follow events get it.
-#[derive(Clone, Debug)]
-pub struct Happened {
-    /// Its id; deliveries send the same.
-    pub id: String,
-    /// Its name.
-    pub event: String,
-    /// The JSON of its data, as deliveries send it.
-    pub data: String,
-    row: i64,
-}
 
 /// Follows recorded events, each once.
 pub struct Feed {
@@ -43,13 +31,17 @@ pub struct Feed {
     news: watch::Receiver<()>,
     /// There may be more than was read: not final then, or too many for one step.
     unread: bool,
+    /// Everything up to that position was read, which a read has shown.
+    drained: bool,
+    /// The rows were numbered anew: it can read nothing more.
+    over: bool,
     gap: bool,
 }
 
 impl Webhooks {
     /// Follows events with this name, or with a name that begins with the text before `*`: those
-    /// after the event with the id `after`, else those that happen from now on. When retention has
-    /// removed that event, all that are kept follow: see [`Feed::has_gap`].
+    /// after the event with the id `after`, all for the empty text, else those that happen from now
+    /// on. When retention has removed that event, all that are kept follow: see [`Feed::has_gap`].
     ///
     /// # Errors
     /// `bad_query` for a pattern with `*` anywhere but at the end.
@@ -61,7 +53,7 @@ impl Webhooks {
             Some(id) => sql::row(db, id).await?,
             None => None,
         };
-        let gap = after.is_some() && row.is_none();
+        let gap = after.is_some_and(|id| !id.is_empty()) && row.is_none();
         let stands = newest.map(|id| (settled, id));
         let (after, stands, known) = match (row, after) {
             (None, Some(_)) => ((i64::MIN, String::new()), None, Vec::new()),
@@ -78,7 +70,8 @@ impl Webhooks {
         };
         let known = known.into_iter().collect();
         let webhooks = self.clone();
-        Ok(Feed { webhooks, pattern, after, stands, known, news, unread: true, gap })
+        let (unread, drained, over) = (true, false, false);
+        Ok(Feed { webhooks, pattern, after, stands, known, news, unread, drained, over, gap })
     }
 }
 
@@ -89,12 +82,36 @@ impl Feed {
         self.gap
     }
 
+    /// Whether it must be opened again, after the last event that it gave out.
+    pub(in crate::webhooks) fn is_over(&self) -> bool {
+        self.over
+    }
+
+    /// The id of the last event up to which nothing is left to read, where that is known.
+    pub(in crate::webhooks) async fn read_up_to(&self) -> Result<Option<String>> {
+        match &self.stands {
+            _ if !self.drained || self.over => Ok(None),
+            // Another event may have the row by now.
+            Some((_, id)) => Ok(Some(id.clone())),
+            None => sql::newest(self.webhooks.0.base.db(), self.after.0 - 1).await,
+        }
+    }
+
+    /// Waits until somebody has committed something since the last [`Feed::next`], or for this
+    /// long: an event can be held back by a change that is still open.
+    pub(in crate::webhooks) async fn wait(&self, longest: Duration) {
+        let mut news = self.news.clone();
+        if tokio::time::timeout(longest, news.changed()).await.is_ok_and(|open| open.is_err()) {
+            tokio::time::sleep(longest).await;
+        }
+    }
+
     /// The next events; none when there are no new ones. Reads only after a commit of any process.
     ///
     /// # Errors
     /// `unavailable` when the database cannot be reached, or has renumbered its events: who
     /// begins again after the last one misses none.
-    pub async fn next(&mut self) -> Result<Vec<Happened>> {
+    pub async fn next(&mut self) -> Result<Vec<RecordedEvent>> {
         let db = self.webhooks.0.base.db();
         if self.news.has_changed().unwrap_or(true) {
             self.news.mark_unchanged();
@@ -104,19 +121,19 @@ impl Feed {
             return Ok(Vec::new());
         }
         let (settled, newest) = sql::settled(db).await?;
-        let renumbered = || Error::new(Code::Unavailable, "The events were renumbered.");
         // SQLite counts from one again when retention has emptied the table, and a VACUUM renumbers
         // it. An empty table has nothing to miss.
         if settled > 0 && settled + 1 < self.after.0 {
-            return Err(renumbered());
+            return Err(self.renumbered());
         }
         let mut found = sql::next(db, &self.pattern, &self.after, settled, STEP).await?;
         // After the read: as long as this event stands in its row, no row before has got another.
         if let (true, Some((row, id))) = (settled > 0, &self.stands)
             && sql::row(db, id).await? != Some(*row)
         {
-            return Err(renumbered());
+            return Err(self.renumbered());
         }
+        self.drained = found.is_empty() && self.known.is_empty();
         if let Some(last) = found.last() {
             self.after = (last.row, last.id.clone());
             self.stands = newest.map(|_| self.after.clone());
@@ -128,6 +145,13 @@ impl Feed {
         }
         found.retain(|one| !self.known.remove(&one.id));
         Ok(found)
+    }
+}
+
+impl Feed {
+    fn renumbered(&mut self) -> Error {
+        self.over = true;
+        Error::new(Code::Unavailable, "The events were renumbered.")
     }
 }
 

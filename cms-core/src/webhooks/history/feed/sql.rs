@@ -1,12 +1,13 @@
 //! Statements that follow events.
 
-use super::{Happened, Pattern, Position, data};
+use super::{Pattern, Position, data};
 use crate::{
     Result,
     db::{Db, PerEngine, args, record, statements},
+    events::RecordedEvent,
 };
 
-record! { Happened: happened_columns {
+record! { RecordedEvent: recorded_columns {
     id: "e.id",
     event: "e.name",
     data: "e.body" => data,
@@ -17,7 +18,7 @@ statements! {
     /// After the position `$1`, `$2` and not later than the row `$3`: `$4` at most, and no further
     /// one once those before have `$7` bytes together. A body is read only then.
     NEXT = concat!(
-        "select ", happened_columns!(), " from (select n.id, cast(sum(n.bytes) over (order by \
+        "select ", recorded_columns!(), " from (select n.id, cast(sum(n.bytes) over (order by \
          n.place, n.id) as bigint) - n.bytes as bytes_before from (select e.id, e.rowid as place, \
          octet_length(e.body) as bytes from cms_events e \
          where (e.rowid, e.id) > ($1, $2) and e.rowid <= $3 \
@@ -30,6 +31,8 @@ statements! {
     /// After the row `$1`, up to the position `$2`, `$3`.
     BETWEEN = "select e.id from cms_events e where e.rowid > $1 and (e.rowid, e.id) <= ($2, $3) \
                order by e.rowid limit 10000";
+    NEWEST = "select e.id from cms_events e where e.rowid <= $1 \
+              order by e.rowid desc, e.id desc limit 1";
     BEYOND = "select count(*) from \
               (select 1 as one from cms_events e where e.rowid > $1 limit 1) b";
 }
@@ -51,7 +54,7 @@ pub(in crate::webhooks) const RESTORED: PerEngine<Option<&str>> = PerEngine {
 };
 
 /// The last row up to which no further event can appear, and its event where rows are used again.
-pub(super) async fn settled(db: &Db) -> Result<(i64, Option<String>)> {
+pub(in crate::webhooks) async fn settled(db: &Db) -> Result<(i64, Option<String>)> {
     db.one(db.dialect().of(&SETTLED), args![]).await
 }
 
@@ -61,7 +64,7 @@ pub(super) async fn next(
     (row, id): &Position,
     until: i64,
     (limit, bytes): (i64, i64),
-) -> Result<Vec<Happened>> {
+) -> Result<Vec<RecordedEvent>> {
     let (name, beginning) = (pattern.name.clone(), pattern.beginning.clone());
     db.all(NEXT, args![*row, id, until, limit, name, beginning, bytes]).await
 }
@@ -76,6 +79,12 @@ pub(super) async fn row(db: &Db, id: &str) -> Result<Option<i64>> {
 pub(super) async fn between(db: &Db, after: i64, (row, id): &Position) -> Result<Vec<String>> {
     let found: Vec<(String,)> = db.all(BETWEEN, args![after, *row, id]).await?;
     Ok(found.into_iter().map(|(id,)| id).collect())
+}
+
+/// The newest event up to a row.
+pub(in crate::webhooks) async fn newest(db: &Db, row: i64) -> Result<Option<String>> {
+    let found: Option<(String,)> = db.optional(NEWEST, args![row]).await?;
+    Ok(found.map(|(id,)| id))
 }
 
 /// Whether there are events after a row.

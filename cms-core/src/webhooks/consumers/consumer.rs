@@ -1,0 +1,274 @@
+//! A follower with a name: one process at a time has it, by a lease.
+
+use std::{collections::VecDeque, sync::Arc};
+
+use super::{PAUSE, Subscribe, sql};
+use crate::{
+    Actor, Change, Code, Error, Result,
+    base::Base,
+    events::RecordedEvent,
+    jobs::{self, Backoff, Lease},
+    plugins::Begin,
+    webhooks::Feed,
+};
+
+/// Waits after failures of one event.
+const WAITS: Backoff = Backoff(&[1, 5, 30, 60, LONGEST_WAIT_S]);
+const LONGEST_WAIT_S: i64 = 300;
+/// The longest name.
+const MAX_NAME: usize = 100;
+/// The longest text of a failure that is kept, in characters.
+const MAX_WHY: usize = 1000;
+
+/// Follows events under a name: [`Subscribe::named`].
+pub struct Consumer {
+    name: String,
+    subscribe: Subscribe,
+    /// None: it is opened with the next look.
+    feed: Option<Feed>,
+    /// The last event that is done; empty: before all.
+    after: String,
+    /// What was read beyond it.
+    ahead: VecDeque<RecordedEvent>,
+    /// What this process holds.
+    lease: Option<Lease>,
+    /// The event that was given out last, until the database has told what became of it.
+    given: Option<String>,
+    /// The next event has failed and is not due yet.
+    waits: bool,
+    has_gap: bool,
+}
+
+impl Consumer {
+    pub(super) async fn open(subscribe: Subscribe, name: &str) -> Result<Self> {
+        let is_known = |c: char| matches!(c, 'a'..='z' | '0'..='9' | '_' | '-' | '.');
+        if name.is_empty() || name.len() > MAX_NAME || !name.chars().all(is_known) {
+            let what = "The name of a consumer is 1 to 100 of a-z, 0-9, _, - and the full stop.";
+            return Err(Error::new(Code::BadQuery, what));
+        }
+        let after = enter(&subscribe.webhooks.0.base, name).await?;
+        Ok(Self {
+            feed: Some(subscribe.feed_after(&after).await?),
+            name: name.to_owned(),
+            subscribe,
+            after,
+            ahead: VecDeque::new(),
+            lease: None,
+            given: None,
+            waits: false,
+            has_gap: false,
+        })
+    }
+
+    /// Whether events between the last one that was marked as done and the one that [`next`] gave
+    /// out were removed, because they were older than `retention.events_days` or erased.
+    ///
+    /// [`next`]: Self::next
+    #[must_use]
+    pub fn has_gap(&self) -> bool {
+        self.has_gap
+    }
+
+    /// Waits for the next event. Returns the same one again until it is marked as done, by
+    /// [`change`](Self::change) or [`finish`](Self::finish). Waits while the database is away.
+    /// None: the site is closed. It may be dropped while it waits.
+    pub async fn next(&mut self) -> Option<RecordedEvent> {
+        let mut away = false;
+        while !self.is_closed() {
+            let pause = match self.first().await {
+                Ok(Some(event)) => return Some(event),
+                Ok(None) => self.waits || self.lease.is_none(),
+                Err(_) if self.is_closed() => break,
+                Err(error) => {
+                    if !std::mem::replace(&mut away, true) {
+                        let name = &self.name;
+                        tracing::warn!(name, %error, "cannot follow events; trying again");
+                    }
+                    true
+                }
+            };
+            match &self.feed {
+                Some(feed) if !pause => feed.wait(PAUSE).await,
+                _ => tokio::time::sleep(PAUSE).await,
+            }
+        }
+        None
+    }
+
+    /// Begins a change that marks the event of [`next`](Self::next) as done. What it writes commits
+    /// together with that mark, or not at all. Commit it within 20 s after `next`: later another
+    /// process may take over.
+    ///
+    /// # Errors
+    /// `conflict` before an event was given out, after it was marked as done, and when another
+    /// process has taken over. As every write.
+    pub async fn change(&self) -> Result<Change> {
+        (self.begin()?)().await
+    }
+
+    pub(super) fn begin(&self) -> Result<Begin> {
+        let (Some(lease), Some(event)) = (self.lease, self.given.clone()) else {
+            return Err(Error::new(Code::Conflict, "No event is given out: call next() first."));
+        };
+        let place = (self.name.clone(), self.after.clone());
+        let base = self.base().clone();
+        Ok(Arc::new(move || {
+            let (base, (name, after), event) = (base.clone(), place.clone(), event.clone());
+            Box::pin(async move {
+                let mut change = base.change(Actor::System).await?;
+                let lease = lease.renewed(change.now());
+                if sql::done(&mut change, &name, lease, [&after, &event]).await? {
+                    return Ok(change);
+                }
+                let what = format!("The event is done, or another process follows as {name}.");
+                Err(Error::new(Code::Conflict, what))
+            })
+        }))
+    }
+
+    /// Marks the event as done, unless a change has done that.
+    ///
+    /// # Errors
+    /// As [`change`](Self::change) and its commit.
+    pub async fn finish(&self) -> Result<()> {
+        let row = sql::row(self.base().db(), &self.name).await?;
+        if row.is_some_and(|row| self.given == Some(row.event)) {
+            return Ok(());
+        }
+        self.change().await?.commit().await
+    }
+
+    /// Lets another process, or the next start of this one, take over at once.
+    ///
+    /// # Errors
+    /// `unavailable`: then it takes over when the lease ends, after 30 s.
+    pub async fn release(self) -> Result<()> {
+        let Some(lease) = self.lease else { return Ok(()) };
+        let mut change = self.base().change(Actor::System).await?;
+        let ended = Lease { until: change.now(), ..lease };
+        sql::renew(&mut change, &self.name, ended, None).await?;
+        change.commit().await
+    }
+
+    /// Writes down why the event failed; it is tried again later. An event that is done, or that
+    /// another process has, did not fail.
+    pub(super) async fn fail(&self, why: &str) -> Result<()> {
+        let row = sql::row(self.base().db(), &self.name).await?;
+        let (Some(row), Some(lease)) = (row, self.lease) else { return Ok(()) };
+        let wait = WAITS.wait_ms(row.failures, i64::MAX).unwrap_or_default();
+        let why: String = why.chars().take(MAX_WHY).collect();
+        let mut change = self.base().change(Actor::System).await?;
+        let failure = (row.failures + 1, why.as_str(), change.now() + wait);
+        sql::fail(&mut change, &self.name, lease, &self.after, failure).await?;
+        change.commit().await
+    }
+
+    pub(super) fn is_closed(&self) -> bool {
+        self.subscribe.is_closed()
+    }
+
+    fn base(&self) -> &Base {
+        &self.subscribe.webhooks.0.base
+    }
+
+    /// The next event, when this process may handle it now.
+    async fn first(&mut self) -> Result<Option<RecordedEvent>> {
+        if !self.hold().await? {
+            return Ok(None);
+        }
+        if self.ahead.is_empty() {
+            let mut feed = match self.feed.take() {
+                Some(feed) if !feed.is_over() => feed,
+                _ => self.subscribe.feed_after(&self.after).await?,
+            };
+            let read = feed.next().await;
+            let is_over = feed.is_over();
+            self.feed = Some(feed);
+            // The next look goes on after what stands in the database.
+            if is_over {
+                return Ok(None);
+            }
+            self.ahead.extend(read?);
+        }
+        let first = self.ahead.front().cloned();
+        self.given = first.as_ref().map(|event| event.id.clone());
+        Ok(first)
+    }
+
+    /// Whether this process has the name and the next event may be tried. Reads the state when it
+    /// may be another one than this process knows.
+    async fn hold(&mut self) -> Result<bool> {
+        let now = self.base().clock().now();
+        let is_fresh = self.lease.is_some_and(|lease| !lease.is_aging(now));
+        let is_read = self.feed.as_ref().is_some_and(|feed| !feed.is_over());
+        if is_fresh && is_read && self.given.is_none() && !self.waits {
+            return Ok(true);
+        }
+        let Some(row) = sql::row(self.base().db(), &self.name).await? else {
+            return Err(Error::internal("the row of a consumer is gone"));
+        };
+        if row.has_gap && !self.has_gap {
+            tracing::warn!(name = self.name, "events were removed before they were handled");
+        }
+        self.has_gap = row.has_gap;
+        self.go_on_after(row.event);
+        let held = self.lease.filter(|lease| lease.token == row.lease.token);
+        self.lease = match held {
+            Some(_) if !row.lease.is_aging(now) => Some(row.lease),
+            Some(_) => self.renew(row.lease.renewed(now)).await?,
+            None if row.lease.is_free(now) => self.take(row.lease, row.lease.next(now)).await?,
+            None => None,
+        };
+        self.waits = !jobs::is_due(row.next_try_at, LONGEST_WAIT_S * 1000, now);
+        Ok(self.lease.is_some() && !self.waits)
+    }
+
+    fn go_on_after(&mut self, event: String) {
+        let given = self.given.take();
+        if given.as_ref() == Some(&event) {
+            self.ahead.pop_front();
+        } else if given.is_some() || self.after != event {
+            // What was given out may be removed meanwhile.
+            self.ahead.clear();
+            self.feed = None;
+        }
+        self.after = event;
+    }
+
+    /// Takes the lease. None: somebody else was quicker.
+    async fn take(&self, old: Lease, lease: Lease) -> Result<Option<Lease>> {
+        let mut change = self.base().change(Actor::System).await?;
+        let held = sql::take(&mut change, &self.name, old, lease).await?;
+        change.commit().await?;
+        Ok(held.then_some(lease))
+    }
+
+    /// Renews the lease. None: it is lost. Other events than those of the pattern are passed, so
+    /// that the place of a rare one is not removed by retention.
+    async fn renew(&mut self, lease: Lease) -> Result<Option<Lease>> {
+        let passed = match &self.feed {
+            Some(feed) if self.ahead.is_empty() => feed.read_up_to().await?,
+            _ => None,
+        };
+        let mut change = self.base().change(Actor::System).await?;
+        let held = sql::renew(&mut change, &self.name, lease, passed.as_deref()).await?;
+        change.commit().await?;
+        if let (true, Some(passed)) = (held, passed) {
+            self.after = passed;
+        }
+        Ok(held.then_some(lease))
+    }
+}
+
+/// Enters a name that is new: it begins with the events from now on. Returns the last event that is
+/// done.
+pub(super) async fn enter(base: &Base, name: &str) -> Result<String> {
+    if let Some(row) = sql::row(base.db(), name).await? {
+        return Ok(row.event);
+    }
+    let newest = sql::newest(base.db()).await?;
+    let mut change = base.change(Actor::System).await?;
+    sql::add(&mut change, name, &newest).await?;
+    change.commit().await?;
+    Ok(newest)
+}

@@ -1,0 +1,147 @@
+//! Calls the handlers of plugins for events.
+
+use std::{panic::AssertUnwindSafe, time::Duration};
+
+use futures_util::FutureExt as _;
+use tokio::{
+    sync::watch,
+    task::JoinSet,
+    time::{sleep, timeout},
+};
+
+use super::{Consumer, Events, PAUSE, consumer::enter};
+use crate::{
+    Code, Result,
+    db::watched,
+    events::RecordedEvent,
+    items::Items,
+    jobs::{self, Stop},
+    plugins::{EventCall, EventHandler, Plugins},
+    webhooks::Webhooks,
+};
+
+/// How long a handler may take; a lease lasts for longer.
+const LONGEST: Duration = Duration::from_secs(20);
+
+/// Enters the names of handlers that are new, so that they begin now.
+pub(crate) async fn enter_handlers(webhooks: &Webhooks, plugins: &Plugins) -> Result<()> {
+    for (plugin, handler) in plugins.event_handlers() {
+        enter(&webhooks.0.base, &name_of(&plugin, &handler)).await?;
+    }
+    Ok(())
+}
+
+fn name_of(plugin: &str, handler: &EventHandler) -> String {
+    format!("{plugin}.{}", handler.name)
+}
+
+/// Calls the handlers of all plugins in service, each beside the others, until the stop.
+pub(crate) async fn call_handlers(
+    webhooks: &Webhooks,
+    plugins: &Plugins,
+    items: &Items,
+    stop: Stop,
+) {
+    let mut stopped = std::pin::pin!(jobs::stopped(stop, Duration::ZERO));
+    let mut is_stopped = false;
+    while !is_stopped {
+        let index = plugins.index();
+        let (ended, end) = watch::channel(false);
+        let mut running = JoinSet::new();
+        for (plugin, handler) in plugins.event_handlers() {
+            let (events, items, end) = (Events::new(webhooks), items.clone(), end.clone());
+            running.spawn(watched(follow(events, plugin, handler, items, end)));
+        }
+        // Until a plugin comes into service or leaves it.
+        let mut panic = None;
+        while panic.is_none() && !is_stopped && plugins.has(&index) {
+            tokio::select! {
+                () = &mut stopped => is_stopped = true,
+                Some(Err(error)) = running.join_next() => panic = error.try_into_panic().ok(),
+                () = sleep(PAUSE) => {}
+            }
+        }
+        ended.send_replace(true);
+        while running.join_next().await.is_some() {}
+        if let Some(panic) = panic {
+            // The supervisor counts it and starts all of them again.
+            std::panic::resume_unwind(panic);
+        }
+    }
+}
+
+/// Calls one handler for its events, until the stop.
+async fn follow(events: Events, plugin: String, handler: EventHandler, items: Items, stop: Stop) {
+    let name = name_of(&plugin, &handler);
+    let mut stopped = std::pin::pin!(jobs::stopped(stop.clone(), Duration::ZERO));
+    let opened = async {
+        loop {
+            match events.subscribe(&handler.pattern).named(&name).await {
+                Ok(consumer) => return consumer,
+                Err(error) => {
+                    tracing::warn!(name, %error, "cannot follow events; trying again");
+                    sleep(PAUSE).await;
+                }
+            }
+        }
+    };
+    let mut consumer = tokio::select! {
+        consumer = opened => consumer,
+        () = &mut stopped => return,
+    };
+    loop {
+        tokio::select! {
+            next = consumer.next() => match next {
+                // A stop waits for it.
+                Some(event) => called(&consumer, &handler, event, &items, &stop).await,
+                None => return,
+            },
+            () = &mut stopped => break,
+        }
+    }
+    // Else another takes over when the lease ends.
+    let _ = consumer.release().await;
+}
+
+/// Calls the handler, and writes down what came of it.
+async fn called(
+    consumer: &Consumer,
+    handler: &EventHandler,
+    event: RecordedEvent,
+    items: &Items,
+    stop: &Stop,
+) {
+    let Ok(begin) = consumer.begin() else { return };
+    let id = event.id.clone();
+    let call = EventCall { event, items: items.clone(), begin };
+    let work = async { (handler.run)(call).await };
+    let failure = match timeout(LONGEST, AssertUnwindSafe(work).catch_unwind()).await {
+        Ok(Ok(Ok(()))) => None,
+        Ok(Ok(Err(error))) if error.code() == Code::Internal => {
+            tracing::error!(?error, handler = handler.name, event = id, "a handler failed");
+            Some("The handler failed; the log has the cause.".to_owned())
+        }
+        Ok(Ok(Err(error))) => Some(error.detail().to_owned()),
+        Ok(Err(_)) => Some("The handler panicked; the log has the cause.".to_owned()),
+        Err(_) => Some(format!("The handler took longer than {} s.", LONGEST.as_secs())),
+    };
+    if let Some(why) = &failure {
+        tracing::warn!(handler = handler.name, event = id, why, "an event was not handled");
+    }
+    // The handler is not called again only because this cannot be written now.
+    loop {
+        let written = match &failure {
+            None => consumer.finish().await,
+            Some(why) => consumer.fail(why).await,
+        };
+        match written {
+            Err(error)
+                if error.code() != Code::Conflict && !*stop.borrow() && !consumer.is_closed() =>
+            {
+                tracing::debug!(%error, "the end of a handler is not written down; trying again");
+                sleep(PAUSE).await;
+            }
+            _ => return,
+        }
+    }
+}

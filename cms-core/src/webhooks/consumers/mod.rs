@@ -1,0 +1,156 @@
+//! Events for code of this process: as they happen, or from where it stood.
+//!
+//! ```text
+//! mod        cms.events(): what to follow, and events as they happen
+//! consumer   a follower with a name: the database keeps where it stands
+//! handled    calls the handlers of plugins
+//! ```
+
+mod consumer;
+mod handled;
+pub(in crate::webhooks) mod sql;
+
+use std::{collections::VecDeque, time::Duration};
+
+use futures_util::{
+    StreamExt as _,
+    stream::{self, BoxStream},
+};
+
+pub use self::consumer::Consumer;
+pub(crate) use self::handled::{call_handlers, enter_handlers};
+use super::{Feed, Webhooks};
+use crate::{Millis, Result, events::RecordedEvent};
+
+/// How long news may go unnoticed, and the pause after a failure.
+const PAUSE: Duration = Duration::from_millis(500);
+/// A name that no process has followed for longer is given up, as after a change of the program.
+const GIVEN_UP_MS: Millis = 86_400_000;
+
+/// The events of a site, for code of this process: `cms.events()`.
+///
+/// [`Change::emit`](crate::Change::emit) raises one.
+#[derive(Clone)]
+pub struct Events(Webhooks);
+
+/// What to follow, and how: [`Events::subscribe`].
+#[must_use = "nothing is followed before `live` or `named`"]
+pub struct Subscribe {
+    webhooks: Webhooks,
+    pattern: String,
+}
+
+impl Events {
+    pub(crate) fn new(webhooks: &Webhooks) -> Self {
+        Self(webhooks.clone())
+    }
+
+    /// Follows the events with this name, or with a name that begins with the text before `*`:
+    /// `item.orders.*`, `*`. Events of all processes of the site are seen: those of this process at
+    /// once, those of others within half a second.
+    ///
+    /// ```no_run
+    /// # async fn run(cms: cms_core::Cms) -> cms_core::Result<()> {
+    /// let mut orders = cms.events().subscribe("item.orders.*").named("index").await?;
+    /// while let Some(event) = orders.next().await {
+    ///     println!("{} {}", event.event, event.data);
+    ///     let mut change = orders.change().await?;
+    ///     // Write what follows from the event: it commits together with the mark that the event
+    ///     // is done.
+    ///     change.commit().await?;
+    /// }
+    /// # Ok(()) }
+    /// ```
+    pub fn subscribe(&self, pattern: &str) -> Subscribe {
+        Subscribe { webhooks: self.0.clone(), pattern: pattern.to_owned() }
+    }
+
+    /// The consumers whose next event failed, how often in a row, and why.
+    pub(crate) async fn failing(&self) -> Result<Vec<(String, i64, Option<String>)>> {
+        let base = &self.0.0.base;
+        sql::failing(base.db(), base.clock().now() - GIVEN_UP_MS).await
+    }
+}
+
+impl Subscribe {
+    /// Events from now on. The stream waits while the database is away, and ends when the site is
+    /// closed. The database stores no position for it: events that happen while the program is down
+    /// are not seen.
+    ///
+    /// # Errors
+    /// `bad_query` for a pattern with `*` anywhere but at the end, `unavailable`.
+    pub async fn live(self) -> Result<BoxStream<'static, RecordedEvent>> {
+        let feed = self.webhooks.feed(Some(&self.pattern), None).await?;
+        let live = Live { subscribe: self, feed, last: None, ahead: VecDeque::new() };
+        let events = stream::unfold(live, |mut live| async move {
+            while !live.subscribe.is_closed() {
+                match live.next().await {
+                    Ok(Some(event)) => return Some((event, live)),
+                    Ok(None) => live.feed.wait(PAUSE).await,
+                    Err(error) => {
+                        tracing::debug!(%error, "cannot follow events; trying again");
+                        tokio::time::sleep(PAUSE).await;
+                    }
+                }
+            }
+            None
+        });
+        Ok(events.boxed())
+    }
+
+    /// Follows under a name, and gives each event at least once: the database keeps where the name
+    /// stands, so that it goes on there after a restart. A new name begins with the events from now
+    /// on; on PostgreSQL those may come too that were committed while an older change is open. One
+    /// process at a time gets the events of a name. Another takes over 30 s after it crashes or
+    /// hangs.
+    ///
+    /// # Errors
+    /// `bad_query` for a pattern with `*` anywhere but at the end, or a name that is not 1 to 100
+    /// of `a-z`, `0-9`, `_`, `-` and `.`; `unavailable`.
+    pub async fn named(self, name: &str) -> Result<Consumer> {
+        Consumer::open(self, name).await
+    }
+
+    async fn feed_after(&self, id: &str) -> Result<Feed> {
+        self.webhooks.feed(Some(&self.pattern), Some(id)).await
+    }
+
+    fn is_closed(&self) -> bool {
+        self.webhooks.0.base.db().is_closed()
+    }
+}
+
+/// Events as they happen.
+struct Live {
+    subscribe: Subscribe,
+    feed: Feed,
+    /// The last event that was read.
+    last: Option<String>,
+    /// What was read and not given out.
+    ahead: VecDeque<RecordedEvent>,
+}
+
+impl Live {
+    async fn next(&mut self) -> Result<Option<RecordedEvent>> {
+        if self.ahead.is_empty() {
+            if self.feed.is_over() {
+                self.reopen().await?;
+            }
+            self.ahead.extend(self.feed.next().await?);
+            self.last = self.ahead.back().map(|event| event.id.clone()).or(self.last.take());
+        }
+        Ok(self.ahead.pop_front())
+    }
+
+    /// Goes on after the last event. When that was removed, others may be missed: those of before
+    /// must not come again.
+    async fn reopen(&mut self) -> Result<()> {
+        if let Some(last) = &self.last {
+            self.feed = self.subscribe.feed_after(last).await?;
+        }
+        if self.last.is_none() || self.feed.has_gap() {
+            self.feed = self.subscribe.webhooks.feed(Some(&self.subscribe.pattern), None).await?;
+        }
+        Ok(())
+    }
+}
