@@ -1,5 +1,8 @@
 //! Hooks of plugins: each write of a table passes them, and all of it stands or falls together.
 
+/// A program with hooks, killed again and again.
+mod killed;
+
 use std::time::Duration;
 
 use cms_core::{

@@ -53,8 +53,8 @@ async fn serve_leaves_to_others_what_its_flags_say() {
     let database = TestDatabase::new().await;
     process::run(&database, &["init"]);
     for (flags, work) in [
-        (&[][..], "[Deliveries, Counters, Upkeep, Tasks, Mail, Funnels]"),
-        (&["--no-scheduler"], "[Deliveries, Counters, Mail]"),
+        (&[][..], "[Deliveries, Counters, Upkeep, Tasks, Events, Mail, Funnels]"),
+        (&["--no-scheduler"], "[Deliveries, Counters, Events, Mail]"),
         (&["--no-worker"], "[Counters, Upkeep, Tasks, Funnels]"),
         (&["--no-worker", "--no-scheduler"], "[Counters]"),
     ] {

@@ -172,4 +172,19 @@ impl TestDatabase {
                 .unwrap(),
         }
     }
+
+    /// A column of numbers out of the database.
+    pub async fn numbers(&self, sql: &str) -> Vec<i64> {
+        let sql = AssertSqlSafe(sql.to_owned());
+        match &self.url {
+            Some(url) => {
+                let mut connection = sqlx::PgConnection::connect(url).await.unwrap();
+                sqlx::query_scalar(sql).fetch_all(&mut connection).await.unwrap()
+            }
+            None => sqlx::query_scalar(sql)
+                .fetch_all(&mut self.sqlite_connection().await)
+                .await
+                .unwrap(),
+        }
+    }
 }

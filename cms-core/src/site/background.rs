@@ -75,9 +75,9 @@ pub struct Background {
 }
 
 impl Cms {
-    /// Starts all background work: deliveries, counters, retention, tasks, handlers of events, mail.
-    /// A program that embeds the site starts it once and keeps the handle. Several processes of one
-    /// site may all run it. A task that panics starts again.
+    /// Starts all background work: deliveries, counters, retention, tasks, handlers of events and
+    /// mails. A program that embeds the site starts it once and keeps the handle. Several processes
+    /// of one site may all run it. A task that panics starts again.
     ///
     /// ```no_run
     /// # async fn run(cms: cms_core::Cms) {
