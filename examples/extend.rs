@@ -116,12 +116,14 @@ async fn order(cms: &Cms, sku: &str, amount: i64) -> Result<Order> {
 }
 
 /// Waits for parcels, beginning where the last run of the program stopped.
-async fn send(mut parcels: Consumer) -> Result<()> {
+async fn send(mut parcels: Consumer) {
     while let Some(event) = parcels.next().await {
         println!("{}: {}", event.event, event.data);
-        parcels.finish().await?;
+        // After an error the same event comes again.
+        if let Err(error) = parcels.finish().await {
+            eprintln!("{error}");
+        }
     }
-    Ok(())
 }
 
 async fn tour(folder: &std::path::Path) -> Result<Vec<String>> {

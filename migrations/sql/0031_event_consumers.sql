@@ -12,6 +12,6 @@ CREATE TABLE cms_event_consumers (
     error_message TEXT,
     next_try_at BIGINT NOT NULL DEFAULT 0
 ) {{strict}};
--- An event that is removed leaves the names that stand at it at the one before, and a gap in those
--- that have not seen it.
+-- When an event is removed, names that stand at it stand at the one before, and names that have not
+-- passed it have a gap.
 {{event_removed}}

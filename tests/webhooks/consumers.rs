@@ -200,6 +200,74 @@ async fn removed_events_are_a_gap() {
     assert_eq!((name(&next(&mut consumer).await), consumer.has_gap()), ("four".to_owned(), false));
 }
 
+/// A gap that comes while an event is in hand is shown with the next one.
+#[tokio::test]
+async fn a_gap_is_shown_once_the_row_was_read() {
+    let site = Site::open().await;
+    let mut consumer = named(&site.cms, "index").await;
+    for name in ["one", "two", "three"] {
+        write(&site.cms, None, name).await;
+    }
+    assert_eq!((name(&next(&mut consumer).await), consumer.has_gap()), ("one".to_owned(), false));
+    remove(&site, "body like '%\"two\"%'").await;
+    consumer.finish().await.unwrap();
+    let event = next(&mut consumer).await;
+    // It may be read ahead.
+    assert!(["two", "three"].contains(&&*name(&event)), "{event:?}");
+    assert!(consumer.has_gap());
+}
+
+/// An event of another name that was removed is nothing to stand at.
+#[tokio::test]
+async fn a_place_is_an_event_that_is_there() {
+    let site = Site::open().await;
+    write(&site.cms, None, "one").await;
+    let mut consumer = site.cms.events().subscribe("shop.*").named("index").await.unwrap();
+    write(&site.cms, None, "two").await;
+    none_comes(&mut consumer).await;
+    remove(&site, NEWEST).await;
+    // The lease is renewed, and the place with it.
+    site.clock.advance(11_000);
+    none_comes(&mut consumer).await;
+    let there = "select count(*) from cms_event_consumers c join cms_events e on e.id = c.event_id";
+    assert_eq!(site.database.count(there).await, 1);
+}
+
+/// Events of another server come before those of this one, in their order.
+#[tokio::test]
+async fn events_that_were_restored_are_handled_in_their_order() {
+    let site = Site::open().await;
+    if !site.database.is_postgres() {
+        return;
+    }
+    let mut consumer = named(&site.cms, "shop.copies").await;
+    for name in ["one", "two", "three"] {
+        write(&site.cms, None, name).await;
+    }
+    let mut seen = name(&next(&mut consumer).await);
+    assert_eq!(seen, "one");
+    consumer.finish().await.unwrap();
+    consumer.release().await.unwrap();
+    let restored = "update cms_events set rowid = rowid + 1000000000";
+    site.database.run(restored.to_owned()).await;
+    let shop = Shop::with(|all, _| all.on(SETTINGS, "copies", |_| async { Ok(()) }));
+    let again = Cms::builder(site.database.settings())
+        .clock(site.clock.clone())
+        .random(Random::seeded(1 << 62))
+        .plugin(shop)
+        .open()
+        .await
+        .unwrap();
+    write(&again, None, "four").await;
+    let mut consumer = named(&again, "shop.copies").await;
+    for expected in ["two", "three", "four"] {
+        seen = name(&next(&mut consumer).await);
+        assert_eq!(seen, expected);
+        consumer.finish().await.unwrap();
+    }
+    again.close().await;
+}
+
 /// As when a visitor is erased: what was done before must not come again.
 #[tokio::test]
 async fn a_name_stands_before_an_event_that_was_removed() {

@@ -153,8 +153,8 @@ impl Handlers {
 
     /// Adds what is called after each event whose name matches `pattern`, such as
     /// `item.orders.created` or `item.orders.*`, in their order and at least once: the database
-    /// keeps under `name` where it stands. A new name begins with the events after a site with the
-    /// plugin is first opened. An event is done when the handler returns, or with the commit of
+    /// keeps under `name` where it stands. A new name begins with the events after the first
+    /// start with the plugin. An event is done when the handler returns, or with the commit of
     /// [`EventCall::change`]: what that change writes is written exactly once. After an error, a
     /// panic or 20 s the handler is called again, after 1, 5, 30, 60, 300, 300 ... s; later events
     /// wait meanwhile, and `cms status` tells why. One process at a time calls it, of those that

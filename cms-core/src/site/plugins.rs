@@ -166,7 +166,12 @@ impl Cms {
         self.0.plugins.set(loading.states, handlers, gone, left);
         if opening.writes() {
             self.webhooks().register(&self.plugins().index()).await?;
-            enter_handlers(self.webhooks(), self.plugins()).await?;
+            match enter_handlers(self.webhooks(), self.plugins()).await {
+                Err(error) if opening == Opening::Start && error.code() == Code::Unavailable => {
+                    tracing::warn!(%error, "handlers of events begin later");
+                }
+                entered => entered?,
+            }
         }
         Ok(loading.builds)
     }

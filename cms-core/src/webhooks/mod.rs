@@ -77,15 +77,22 @@ impl Webhooks {
         Worker::new(self.0.clone())
     }
 
-    /// Removes settled jobs, old deliveries, old events, and old secrets after their grace. Returns
-    /// the number of rows.
-    pub(crate) async fn expire(&self) -> Result<u64> {
-        let (base, now) = (&self.0.base, self.0.base.clock().now());
+    /// Puts events in order that were restored from another server.
+    async fn put_in_order(&self) -> Result<()> {
+        let base = &self.0.base;
         if let Some(sql) = base.db().dialect().of(&history::feed::sql::RESTORED) {
             let mut change = base.change(crate::Actor::System).await?;
             change.run(sql, Vec::new()).await?;
             change.commit().await?;
         }
+        Ok(())
+    }
+
+    /// Removes settled jobs, old deliveries, old events, and old secrets after their grace. Returns
+    /// the number of rows.
+    pub(crate) async fn expire(&self) -> Result<u64> {
+        let (base, now) = (&self.0.base, self.0.base.clock().now());
+        self.put_in_order().await?;
         let keep = &base.settings().retention;
         let deliveries = jobs::days_before(now, keep.deliveries_days);
         let due = [

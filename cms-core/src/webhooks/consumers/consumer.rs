@@ -9,7 +9,7 @@ use crate::{
     events::RecordedEvent,
     jobs::{self, Backoff, Lease},
     plugins::Begin,
-    webhooks::Feed,
+    webhooks::{Feed, history::feed},
 };
 
 /// Waits after failures of one event.
@@ -32,7 +32,7 @@ pub struct Consumer {
     ahead: VecDeque<RecordedEvent>,
     /// What this process holds.
     lease: Option<Lease>,
-    /// The event that was given out last, until the database has told what became of it.
+    /// The event that was given out last, until the row was read again.
     given: Option<String>,
     /// The next event has failed and is not due yet.
     waits: bool,
@@ -60,10 +60,9 @@ impl Consumer {
         })
     }
 
-    /// Whether events between the last one that was marked as done and the one that [`next`] gave
-    /// out were removed, because they were older than `retention.events_days` or erased.
-    ///
-    /// [`next`]: Self::next
+    /// Whether events before the one that [`next`](Self::next) gave out may be missing: they were
+    /// removed before they were done, because they were older than `retention.events_days`, or
+    /// erased.
     #[must_use]
     pub fn has_gap(&self) -> bool {
         self.has_gap
@@ -71,7 +70,8 @@ impl Consumer {
 
     /// Waits for the next event. Returns the same one again until it is marked as done, by
     /// [`change`](Self::change) or [`finish`](Self::finish). Waits while the database is away.
-    /// None: the site is closed. It may be dropped while it waits.
+    /// None: the site is closed. It may be dropped while it waits; dropped in the instant in which
+    /// it takes the name over, the next call waits for 30 s.
     pub async fn next(&mut self) -> Option<RecordedEvent> {
         let mut away = false;
         while !self.is_closed() {
@@ -96,8 +96,8 @@ impl Consumer {
     }
 
     /// Begins a change that marks the event of [`next`](Self::next) as done. What it writes commits
-    /// together with that mark, or not at all. Commit it within 20 s after `next`: later another
-    /// process may take over.
+    /// together with that mark, or not at all. Begin it after slow work, and commit it within 20 s
+    /// after `next`: later another process may take over.
     ///
     /// # Errors
     /// `conflict` before an event was given out, after it was marked as done, and when another
@@ -107,20 +107,25 @@ impl Consumer {
     }
 
     pub(super) fn begin(&self) -> Result<Begin> {
+        self.begin_after(&self.after)
+    }
+
+    fn begin_after(&self, after: &str) -> Result<Begin> {
         let (Some(lease), Some(event)) = (self.lease, self.given.clone()) else {
             return Err(Error::new(Code::Conflict, "No event is given out: call next() first."));
         };
-        let place = (self.name.clone(), self.after.clone());
-        let base = self.base().clone();
+        let place = (self.name.clone(), after.to_owned());
+        let (base, has_gap) = (self.base().clone(), self.has_gap);
         Ok(Arc::new(move || {
             let (base, (name, after), event) = (base.clone(), place.clone(), event.clone());
             Box::pin(async move {
                 let mut change = base.change(Actor::System).await?;
                 let lease = lease.renewed(change.now());
-                if sql::done(&mut change, &name, lease, [&after, &event]).await? {
+                if sql::done(&mut change, &name, lease, [&after, &event], has_gap).await? {
                     return Ok(change);
                 }
-                let what = format!("The event is done, or another process follows as {name}.");
+                let what =
+                    format!("The event is done or removed, or another process follows as {name}.");
                 Err(Error::new(Code::Conflict, what))
             })
         }))
@@ -132,10 +137,12 @@ impl Consumer {
     /// As [`change`](Self::change) and its commit.
     pub async fn finish(&self) -> Result<()> {
         let row = sql::row(self.base().db(), &self.name).await?;
-        if row.is_some_and(|row| self.given == Some(row.event)) {
+        let after = row.map_or_else(String::new, |row| row.event);
+        if self.given.as_ref() == Some(&after) {
             return Ok(());
         }
-        self.change().await?.commit().await
+        // The place may have moved: the event at which it stood was removed.
+        (self.begin_after(&after)?)().await?.commit().await
     }
 
     /// Lets another process, or the next start of this one, take over at once.
@@ -146,7 +153,7 @@ impl Consumer {
         let Some(lease) = self.lease else { return Ok(()) };
         let mut change = self.base().change(Actor::System).await?;
         let ended = Lease { until: change.now(), ..lease };
-        sql::renew(&mut change, &self.name, ended, None).await?;
+        sql::renew(&mut change, &self.name, ended).await?;
         change.commit().await
     }
 
@@ -251,9 +258,13 @@ impl Consumer {
             _ => None,
         };
         let mut change = self.base().change(Actor::System).await?;
-        let held = sql::renew(&mut change, &self.name, lease, passed.as_deref()).await?;
+        let held = sql::renew(&mut change, &self.name, lease).await?;
+        let moved = match &passed {
+            Some(passed) if held => sql::pass(&mut change, &self.name, lease, passed).await?,
+            _ => false,
+        };
         change.commit().await?;
-        if let (true, Some(passed)) = (held, passed) {
+        if let (true, Some(passed)) = (moved, passed) {
             self.after = passed;
         }
         Ok(held.then_some(lease))
@@ -266,9 +277,10 @@ pub(super) async fn enter(base: &Base, name: &str) -> Result<String> {
     if let Some(row) = sql::row(base.db(), name).await? {
         return Ok(row.event);
     }
-    let newest = sql::newest(base.db()).await?;
+    let (settled, _) = feed::sql::settled(base.db()).await?;
     let mut change = base.change(Actor::System).await?;
-    sql::add(&mut change, name, &newest).await?;
+    sql::add(&mut change, name, settled).await?;
     change.commit().await?;
-    Ok(newest)
+    let row = sql::row(base.db(), name).await?;
+    Ok(row.map_or_else(String::new, |row| row.event))
 }

@@ -25,7 +25,11 @@ const LONGEST: Duration = Duration::from_secs(20);
 
 /// Enters the names of handlers that are new, so that they begin now.
 pub(crate) async fn enter_handlers(webhooks: &Webhooks, plugins: &Plugins) -> Result<()> {
-    for (plugin, handler) in plugins.event_handlers() {
+    let handlers = plugins.event_handlers();
+    if !handlers.is_empty() {
+        webhooks.put_in_order().await?;
+    }
+    for (plugin, handler) in handlers {
         enter(&webhooks.0.base, &name_of(&plugin, &handler)).await?;
     }
     Ok(())
@@ -58,7 +62,7 @@ pub(crate) async fn call_handlers(
             tokio::select! {
                 () = &mut stopped => is_stopped = true,
                 Some(Err(error)) = running.join_next() => panic = error.try_into_panic().ok(),
-                () = sleep(PAUSE) => {}
+                () = sleep(PAUSE) => is_stopped = webhooks.0.base.db().is_closed(),
             }
         }
         ended.send_replace(true);

@@ -100,9 +100,9 @@ impl Subscribe {
 
     /// Follows under a name, and gives each event at least once: the database keeps where the name
     /// stands, so that it goes on there after a restart. A new name begins with the events from now
-    /// on; on PostgreSQL those may come too that were committed while an older change is open. One
-    /// process at a time gets the events of a name. Another takes over 30 s after it crashes or
-    /// hangs.
+    /// on. On PostgreSQL it may also get events committed shortly before, while an older change was
+    /// open. One process at a time gets the events of a name. Another takes over 30 s after it
+    /// crashes or hangs.
     ///
     /// # Errors
     /// `bad_query` for a pattern with `*` anywhere but at the end, or a name that is not 1 to 100
@@ -145,12 +145,14 @@ impl Live {
     /// Goes on after the last event. When that was removed, others may be missed: those of before
     /// must not come again.
     async fn reopen(&mut self) -> Result<()> {
-        if let Some(last) = &self.last {
-            self.feed = self.subscribe.feed_after(last).await?;
-        }
-        if self.last.is_none() || self.feed.has_gap() {
-            self.feed = self.subscribe.webhooks.feed(Some(&self.subscribe.pattern), None).await?;
-        }
+        let after = match &self.last {
+            Some(last) => Some(self.subscribe.feed_after(last).await?),
+            None => None,
+        };
+        self.feed = match after.filter(|feed| !feed.has_gap()) {
+            Some(feed) => feed,
+            None => self.subscribe.webhooks.feed(Some(&self.subscribe.pattern), None).await?,
+        };
         Ok(())
     }
 }

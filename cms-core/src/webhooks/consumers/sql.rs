@@ -4,7 +4,6 @@ use crate::{
     Change, Millis, Result,
     db::{Db, args, record, statements},
     jobs::Lease,
-    webhooks::history::feed,
 };
 
 /// A consumer as it is stored.
@@ -33,37 +32,34 @@ fn lease((until, token): (i64, i64)) -> Result<Lease> {
 
 statements! {
     ROW = concat!("select ", row_columns!(), " from cms_event_consumers where name = $1");
-    ADD = "insert into cms_event_consumers (name, event_id) values ($1, $2) \
+    ADD = "insert into cms_event_consumers (name, event_id) values ($1, coalesce((select e.id \
+           from cms_events e where e.rowid <= $2 order by e.rowid desc, e.id desc limit 1), '')) \
            on conflict (name) do nothing";
     /// The token alone would not notice that the owner has renewed the lease meanwhile.
     TAKE = "update cms_event_consumers set lease_token = $4, lease_until = $5 \
             where name = $1 and lease_token = $2 and lease_until = $3";
-    RENEW = "update cms_event_consumers set lease_until = $3, event_id = coalesce($4, event_id) \
-             where name = $1 and lease_token = $2";
+    RENEW = "update cms_event_consumers set lease_until = $3 where name = $1 and lease_token = $2";
     /// An event that was erased meanwhile cannot be where a name stands.
-    DONE = "update cms_event_consumers set event_id = $5, lease_until = $3, has_gap = false, \
+    PASS = "update cms_event_consumers set event_id = $3 where name = $1 and lease_token = $2 \
+            and exists (select 1 from cms_events e where e.id = $3)";
+    /// A gap that the consumer did not show stays.
+    DONE = "update cms_event_consumers set event_id = $4, has_gap = (has_gap and not $5), \
             failures = 0, error_message = null, next_try_at = 0 \
-            where name = $1 and lease_token = $2 and event_id = $4 \
-            and exists (select 1 from cms_events e where e.id = $5)";
+            where name = $1 and lease_token = $2 and event_id = $3 \
+            and exists (select 1 from cms_events e where e.id = $4)";
     FAIL = "update cms_event_consumers set failures = $4, error_message = $5, next_try_at = $6 \
             where name = $1 and lease_token = $2 and event_id = $3";
     FAILING = "select name, failures, error_message from cms_event_consumers \
                where failures > 0 and lease_until >= $1 order by name limit 50";
 }
 
-/// The newest event before which no other can appear any more; empty: there is none.
-pub(super) async fn newest(db: &Db) -> Result<String> {
-    let (settled, _) = feed::sql::settled(db).await?;
-    Ok(feed::sql::newest(db, settled).await?.unwrap_or_default())
-}
-
 pub(super) async fn row(db: &Db, name: &str) -> Result<Option<Row>> {
     db.optional(ROW, args![name]).await
 }
 
-/// Enters a name that is new.
-pub(super) async fn add(change: &mut Change, name: &str, event: &str) -> Result<()> {
-    change.run(ADD, args![name, event]).await.map(drop)
+/// Enters a name that is new, after the events up to a row.
+pub(super) async fn add(change: &mut Change, name: &str, settled: i64) -> Result<()> {
+    change.run(ADD, args![name, settled]).await.map(drop)
 }
 
 /// Takes the lease. False: somebody else was quicker.
@@ -77,25 +73,33 @@ pub(super) async fn take(
     Ok(change.run(TAKE, args).await? > 0)
 }
 
-/// Renews the lease, or ends it; nothing is left to do up to the event. False: the lease is lost.
-pub(super) async fn renew(
+/// Renews the lease, or ends it. The row is locked then: on PostgreSQL no event can be removed
+/// unnoticed by a later statement of the change. False: the lease is lost.
+pub(super) async fn renew(change: &mut Change, name: &str, lease: Lease) -> Result<bool> {
+    Ok(change.run(RENEW, args![name, lease.token, lease.until]).await? > 0)
+}
+
+/// Has the name stand at an event up to which there is nothing to do. False: it is not there.
+pub(super) async fn pass(
     change: &mut Change,
     name: &str,
     lease: Lease,
-    event: Option<&str>,
+    event: &str,
 ) -> Result<bool> {
-    Ok(change.run(RENEW, args![name, lease.token, lease.until, event]).await? > 0)
+    Ok(change.run(PASS, args![name, lease.token, event]).await? > 0)
 }
 
-/// Writes down that the event after another one is done. False: the lease is lost, or it is done
-/// already.
+/// Writes down that the event after another one is done, and whether a gap before it was shown.
+/// False: the lease is lost, or it is done or removed already.
 pub(super) async fn done(
     change: &mut Change,
     name: &str,
     lease: Lease,
     [after, event]: [&str; 2],
+    shown: bool,
 ) -> Result<bool> {
-    Ok(change.run(DONE, args![name, lease.token, lease.until, after, event]).await? > 0)
+    Ok(renew(change, name, lease).await?
+        && change.run(DONE, args![name, lease.token, after, event, shown]).await? > 0)
 }
 
 /// Writes down that the event after this one failed.

@@ -146,9 +146,7 @@ impl Feed {
         found.retain(|one| !self.known.remove(&one.id));
         Ok(found)
     }
-}
 
-impl Feed {
     fn renumbered(&mut self) -> Error {
         self.over = true;
         Error::new(Code::Unavailable, "The events were renumbered.")

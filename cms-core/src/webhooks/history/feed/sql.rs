@@ -44,12 +44,13 @@ const SETTLED: PerEngine<&str> = PerEngine {
     postgres: "select txid_snapshot_xmin(txid_current_snapshot()) - 1, cast(null as text)",
 };
 
-/// Puts events in order that came from another server, whose transactions had higher numbers.
+/// Puts events that came from another server, whose transactions had higher numbers, before those
+/// of this one, in their order.
 pub(in crate::webhooks) const RESTORED: PerEngine<Option<&str>> = PerEngine {
     sqlite: None,
     postgres: Some(
-        "update cms_events set rowid = 0 where rowid >= \
-         txid_snapshot_xmax(txid_current_snapshot())",
+        "update cms_events set rowid = rowid - (select max(m.rowid) from cms_events m) where \
+         (select max(m.rowid) from cms_events m) >= txid_snapshot_xmax(txid_current_snapshot())",
     ),
 };
 
