@@ -32,10 +32,11 @@ pub async fn serve(
 ) -> Result<(), Failure> {
     // Delivers webhooks, writes counters, removes what is old.
     let background = cms.background();
-    let application = application(Api::new(cms.clone())?);
-    axum::serve(listener, application.into_make_service_with_connect_info::<SocketAddr>())
-        .with_graceful_shutdown(stop)
-        .await?;
+    let api = Api::new(cms.clone())?;
+    // Ends event streams too, which would be waited for.
+    let stop = api.closing(stop);
+    let application = application(api).into_make_service_with_connect_info::<SocketAddr>();
+    axum::serve(listener, application).with_graceful_shutdown(stop).await?;
     background.stop().await;
     cms.close().await;
     Ok(())

@@ -65,6 +65,8 @@ mod mail;
 mod map;
 /// Uploaded files: hostile ones, hostile paths, crashes, memory.
 mod media;
+/// An API below a path of another server: paths, cookies, that server's users and counts.
+mod mounting;
 /// Origins: which pages may call, what browsers are told, how soon a change is in force.
 mod origins;
 /// SQL of the embedding program, in the change of a record.

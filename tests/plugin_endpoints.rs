@@ -4,6 +4,8 @@
 mod claims;
 /// `Handlers::endpoint`.
 mod handlers;
+/// The whole request, and replies of every kind.
+mod requests;
 
 use cms_core::plugins::{Handlers, Manifest, Plugin};
 use serde_json::json;
@@ -30,8 +32,8 @@ impl Plugin for Guests {
         Handlers::default().endpoint("sign", &[], |call| async move {
             let mut change = call.change().await?;
             let none = serde_json::Map::new();
-            let body = call.body.as_object().unwrap_or(&none);
-            let made = call.items.create(&mut change, "guests", body).await?;
+            let body = call.body().as_object().unwrap_or(&none);
+            let made = call.items().create(&mut change, "guests", body).await?;
             change.commit().await?;
             Ok(json!({"id": made.key}))
         })

@@ -137,19 +137,19 @@ async fn offers(call: EndpointCall) -> Result<Json> {
     if let Some(kind) = call.parameter("kind") {
         wanted = wanted.filter("kind", eq(kind));
     }
-    Ok(json!(call.items.of::<Product>().list(&wanted).await?.records))
+    Ok(json!(call.items().of::<Product>().list(&wanted).await?.records))
 }
 
 /// `POST /api/bikeshop_purchase {"product_id", "mail", "amount"}`: row, event and audit row are
 /// written together, or not at all.
 async fn purchase(call: EndpointCall) -> Result<Json> {
-    let members = call.body.as_object().cloned().unwrap_or_default();
+    let members = call.body().as_object().cloned().unwrap_or_default();
     let sent = ["product_id", "mail", "amount"];
     let members = members.into_iter().filter(|(name, _)| sent.contains(&name.as_str())).collect();
     let mut change = call.change().await?;
-    let made = call.items.create(&mut change, "purchases", &members).await?;
-    let product = call.body["product_id"].as_i64().unwrap_or_default();
-    let product = call.items.of::<Product>().get_in(&mut change, product).await?.name;
+    let made = call.items().create(&mut change, "purchases", &members).await?;
+    let product = call.body()["product_id"].as_i64().unwrap_or_default();
+    let product = call.items().of::<Product>().get_in(&mut change, product).await?.name;
     change.emit("bikeshop.purchased", json!({"purchase": made.key, "product": product})).await?;
     change.commit().await?;
     Ok(json!({"purchase": made.key}))

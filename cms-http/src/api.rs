@@ -2,6 +2,7 @@
 
 use std::{
     convert::Infallible,
+    panic::AssertUnwindSafe,
     sync::{
         Arc, Mutex, PoisonError,
         atomic::{AtomicU64, Ordering},
@@ -13,7 +14,7 @@ use std::{
 use arc_swap::ArcSwap;
 use cms_core::{Cms, Code, Error, Result};
 use data_encoding::HEXLOWER;
-use futures_util::future::BoxFuture;
+use futures_util::{FutureExt as _, future::BoxFuture};
 use http::{HeaderName, HeaderValue, Method, Request, Response, StatusCode, header};
 use tracing::Instrument as _;
 
@@ -23,6 +24,7 @@ use crate::{
     caller::Caller,
     gate::{self, Findings, Visit},
     kept::Kept,
+    mount::{COOKIE, Mount},
     reply::Reply,
     routes::{self, Declared},
 };
@@ -65,8 +67,17 @@ impl Api {
     /// # Errors
     /// `internal_error` when the operating system has no randomness to give.
     pub fn new(cms: Cms) -> Result<Self> {
+        Self::mounted(cms, Mount::root())
+    }
+
+    /// An API below a path of its host, or with another name of the cookie.
+    pub fn builder(cms: Cms) -> ApiBuilder {
+        ApiBuilder::new(cms)
+    }
+
+    fn mounted(cms: Cms, mount: Mount) -> Result<Self> {
         let ids = RequestIds::new(cms.random().bytes()?);
-        let kept = Kept::new(cms.settings())?;
+        let kept = Kept::new(cms.settings(), mount)?;
         let declared = ArcSwap::new(declare(&cms));
         Ok(Self(Arc::new(Inner { cms, ids, kept, declared, declaring: Mutex::default() })))
     }
@@ -106,7 +117,21 @@ impl Api {
         self.0.kept.streams.end();
     }
 
-    /// Answers a request; a refusal is a reply like any other.
+    /// Waits for `signal`, then for `shutdown.drain_s` seconds in which `/readyz` answers 503, and
+    /// ends all event streams. What a server waits for before it finishes its requests, as with
+    /// `with_graceful_shutdown` of axum: otherwise an open stream would keep it from ending.
+    pub fn closing<S: Future + Send>(&self, signal: S) -> impl Future<Output = ()> + Send + use<S> {
+        let api = self.clone();
+        async move {
+            signal.await;
+            api.stop_soon();
+            tokio::time::sleep(Duration::from_secs(api.cms().settings().shutdown.drain_s)).await;
+            api.end_streams();
+        }
+    }
+
+    /// Answers a request; a refusal is a reply like any other. So is a panic: 500, with the id of
+    /// the request in the log.
     pub async fn handle<B>(&self, request: Request<B>) -> Response<Body>
     where
         B: http_body::Body,
@@ -176,7 +201,12 @@ impl Api {
         let operator = visit.is_by_operator();
         let mut found = Findings::of(operator);
         let mut cause = None;
-        let outcome = gate::pass(cms, kept, &mut visit, body, &mut found).await;
+        // Neither is used again after a panic but for what was found before it.
+        let passing = AssertUnwindSafe(gate::pass(cms, kept, &mut visit, body, &mut found));
+        let outcome = passing
+            .catch_unwind()
+            .await
+            .unwrap_or_else(|panic| Err(Error::of_panic("answering a request", &*panic)));
         let reply = outcome.unwrap_or_else(|error| {
             if matches!(error.code(), Code::Internal | Code::Unavailable) {
                 // The span with the id is left out where requests are not logged.
@@ -221,6 +251,66 @@ impl Api {
     }
 }
 
+/// An API that is not at the root of its host: [`Api::builder`].
+///
+/// ```
+/// # tokio::runtime::Builder::new_multi_thread().enable_all().build()?.block_on(async {
+/// # let folder = tempfile::tempdir()?;
+/// # let mut settings = cms_core::settings::Settings::default();
+/// # settings.dirs.data = folder.path().to_owned();
+/// let cms = cms_core::Cms::open(settings).await?;
+/// let api = cms_http::Api::builder(cms).base("/cms").build()?;
+/// let nothing = http_body_util::Empty::<bytes::Bytes>::new();
+/// let request = http::Request::get("/cms/healthz").body(nothing)?;
+/// assert_eq!(api.handle(request).await.status(), 200);
+/// # Ok::<(), Box<dyn std::error::Error>>(()) })?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[must_use]
+pub struct ApiBuilder {
+    cms: Cms,
+    base: String,
+    stripped: bool,
+    cookie: String,
+}
+
+impl ApiBuilder {
+    fn new(cms: Cms) -> Self {
+        Self { cms, base: String::new(), stripped: false, cookie: COOKIE.to_owned() }
+    }
+
+    /// The path before every path of the API, such as `/cms`: requests for anything else get 404,
+    /// but for files at `/media/`, whose addresses records hold. The document of the API and the
+    /// session's cookie name the path.
+    pub fn base(mut self, path: &str) -> Self {
+        path.clone_into(&mut self.base);
+        self
+    }
+
+    /// Says that the server takes the base path off before the API sees a request, as
+    /// `nest_service` of axum does.
+    pub fn stripped(self) -> Self {
+        Self { stripped: true, ..self }
+    }
+
+    /// Names the session's cookie; `cms_session` without it. Sites on one host need names of their
+    /// own, also on other ports: browsers send cookies to every port.
+    pub fn cookie(mut self, name: &str) -> Self {
+        name.clone_into(&mut self.cookie);
+        self
+    }
+
+    /// The API, with its endpoints declared for the rights of keys.
+    ///
+    /// # Errors
+    /// `validation_failed` for a base path or a name of a cookie that cannot be; `internal_error`
+    /// when the operating system has no randomness to give.
+    pub fn build(self) -> Result<Api> {
+        let Self { cms, base, stripped, cookie } = self;
+        Api::mounted(cms, Mount::new(base, stripped, &cookie)?)
+    }
+}
+
 /// Makes the routes of the plugins in service, and declares all endpoints for the rights of keys.
 fn declare(cms: &Cms) -> Arc<Declared> {
     let declared = Declared::of(cms);
@@ -238,6 +328,10 @@ fn log(caller: &Caller, method: &Method, path: &str, status: StatusCode, took: D
         }
         Caller::User { user, .. } => {
             tracing::info!(%method, path, status, duration_us, user = user.id, "user")
+        }
+        Caller::Application { user, .. } => {
+            let name = user.name();
+            tracing::info!(%method, path, status, duration_us, name, "user of the application")
         }
     }
 }

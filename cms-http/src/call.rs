@@ -11,7 +11,7 @@ use cms_core::{
     access::Act,
     traffic::idempotency::{Claim, in_progress},
 };
-use http::HeaderName;
+use http::{Extensions, HeaderName, header};
 use serde::Serialize;
 use serde_json::{Map, Value as Json, json};
 use tokio::time::Instant;
@@ -24,8 +24,9 @@ use crate::{
     describe::Described,
     idempotency,
     metrics::Metrics,
+    mount::Mount,
     replies::Replies,
-    reply::Reply,
+    reply::{JSON, Reply},
     request::{Canonical, bad},
     streams::Streams,
     success::{Answers, Success},
@@ -41,10 +42,6 @@ const POLL_INTERVAL: Duration = Duration::from_millis(100);
 
 pub(crate) const API_KEY: HeaderName = HeaderName::from_static("x-api-key");
 
-/// The cookie that holds a session's token. Because of its prefix, browsers take it only from this
-/// host itself, over HTTPS (or from loopback), never from another host of the domain (RFC 6265bis).
-pub(crate) const SESSION_COOKIE: &str = "__Host-cms_session";
-
 /// The address of the peer, to be set as a request extension by whoever accepts connections.
 /// Without it the limiter counts all requests as one client's.
 #[derive(Clone, Copy, Debug)]
@@ -54,6 +51,17 @@ pub struct Peer(pub SocketAddr);
 /// extension that this server sets. Such a request is never answered from the cache.
 #[derive(Clone, Copy, Debug)]
 pub struct FrontendLogin;
+
+/// What the limiter counts a request by, in place of its address, key or user: a tenant for
+/// example. A request extension that the embedding server sets.
+///
+/// ```
+/// let mut request = http::Request::get("/api/pages").body(())?;
+/// request.extensions_mut().insert(cms_http::LimitKey("tenant 7".to_owned()));
+/// # Ok::<(), http::Error>(())
+/// ```
+#[derive(Clone, Debug)]
+pub struct LimitKey(pub String);
 
 /// Marks a request of the in-process client; it cannot come over the network.
 #[derive(Clone, Copy, Debug)]
@@ -89,6 +97,7 @@ pub(crate) struct DeclaredBy {
 /// A request that has passed the gate, as handlers see it.
 pub(crate) struct Call<'a> {
     pub(crate) cms: &'a Cms,
+    pub(crate) mount: &'a Mount,
     pub(crate) metrics: &'a Metrics,
     pub(crate) replies: &'a Replies,
     pub(crate) streams: &'a Streams,
@@ -117,6 +126,16 @@ pub(crate) struct Call<'a> {
     pub(crate) memory: Memory,
     /// The plugin's declaration that the request was judged by.
     pub(crate) endpoint: Option<DeclaredBy>,
+    /// What layers of the embedding server have added.
+    pub(crate) extensions: &'a Extensions,
+}
+
+/// Whether status and JSON say all of a reply.
+fn is_plain(reply: &Reply) -> bool {
+    let kind = reply.headers.get(header::CONTENT_TYPE);
+    let says_more = [header::LOCATION, header::SET_COOKIE];
+    let says_more = says_more.iter().any(|name| reply.headers.contains_key(name));
+    !says_more && kind.is_none_or(|kind| *kind == JSON)
 }
 
 impl<'a> Call<'a> {
@@ -192,7 +211,7 @@ impl<'a> Call<'a> {
     /// Does work that is no part of a change, such as that of a plugin's handler: once for an
     /// `Idempotency-Key`. Such work goes on when its caller hangs up, so that its reply is
     /// there for the repetition. Replies that are streamed or longer than [`MOST_KEPT`] are not
-    /// kept.
+    /// kept; of those that are no JSON, or say more in headers, it is kept that they were given.
     pub(crate) async fn once(
         &self,
         work: impl Future<Output = Result<Reply>> + Send + 'static,
@@ -207,7 +226,7 @@ impl<'a> Call<'a> {
             let reply = claim.during(work).await?;
             let whole = reply.body.whole().filter(|body| body.len() <= MOST_KEPT);
             if whole.is_some() {
-                claim.keep(ticket.remember(&reply, rights, false)).await;
+                claim.keep(ticket.remember(&reply, rights, !is_plain(&reply))).await;
             }
             Ok(reply)
         };
@@ -261,9 +280,9 @@ impl<'a> Call<'a> {
         act: Act,
         columns: impl IntoIterator<Item = &'n String>,
     ) -> Result<()> {
-        let Caller::User { user, .. } = self.caller() else { return Ok(()) };
+        let Some(rights) = self.caller().user_rights() else { return Ok(()) };
         let columns: Vec<&str> = columns.into_iter().map(String::as_str).collect();
-        self.cms.admit_columns(&user.rights, table, act, &columns)
+        self.cms.admit_columns(rights, table, act, &columns)
     }
 
     /// As [`Call::admit_columns`], for a new record: who may only make versions must name a record
@@ -275,9 +294,9 @@ impl<'a> Call<'a> {
         record: &Map<String, Json>,
     ) -> Result<()> {
         self.admit_columns(table, Act::Create, record.keys())?;
-        let Caller::User { user, .. } = self.caller() else { return Ok(()) };
+        let Some(rights) = self.caller().user_rights() else { return Ok(()) };
         let columns: Vec<&str> = record.keys().map(String::as_str).collect();
-        if self.cms.makes_versions_only(&user.rights, table, &columns) {
+        if self.cms.makes_versions_only(rights, table, &columns) {
             self.cms.items().admit_version(change, table, record).await?;
         }
         Ok(())

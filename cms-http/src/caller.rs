@@ -1,11 +1,14 @@
 //! Who calls, and what the caller may do.
 
 use cms_core::{
-    Actor, Change, Cms, Result,
+    Actor, Change, Cms, Code, Result,
     access::{self, Access, Right, Rights},
-    accounts::SessionUser,
+    accounts::{AppUser, SessionUser},
     keys::KeyHolder,
 };
+
+/// Where records are read.
+const ITEM: (&str, &str) = ("GET", "/api/backend/item");
 
 /// Who calls.
 #[derive(Clone, Debug)]
@@ -18,6 +21,11 @@ pub(crate) enum Caller {
         user: SessionUser,
         /// The session came in a cookie, which browsers send by themselves.
         by_cookie: bool,
+    },
+    /// A user of the embedding application, with present rights.
+    Application {
+        user: AppUser,
+        rights: Rights,
     },
 }
 
@@ -69,6 +77,13 @@ impl Caller {
                 let (change, user) = accounts.judge(change, user).await?;
                 Ok((change, Self::User { user, by_cookie: *by_cookie }))
             }
+            Self::Application { user, .. } => {
+                if waits.of == Some(Kind::Users) {
+                    cms.accounts().take_turn(&mut change).await?;
+                }
+                let (change, rights) = cms.accounts().judge_app_user(change, user).await?;
+                Ok((change, Self::Application { user: user.clone(), rights }))
+            }
             Self::Anonymous | Self::Operator => Ok((change, self.clone())),
         }
     }
@@ -78,6 +93,7 @@ impl Caller {
         match self {
             Self::Key(key) => key.actor(),
             Self::User { user, .. } => user.actor(),
+            Self::Application { user, .. } => user.actor(),
             Self::Operator => Actor::Operator,
             Self::Anonymous => Actor::Visitor,
         }
@@ -91,8 +107,21 @@ impl Caller {
                 let user = cms.accounts().identify_again(user).await?;
                 Self::User { user, by_cookie: *by_cookie }
             }
+            Self::Application { user, .. } => {
+                let rights = cms.accounts().rights_of_app_user(user).await?;
+                Self::Application { user: user.clone(), rights }
+            }
             Self::Anonymous | Self::Operator => self.clone(),
         })
+    }
+
+    /// The rights of a user: through groups, or as the application says.
+    pub(crate) fn user_rights(&self) -> Option<&Rights> {
+        match self {
+            Self::User { user, .. } => Some(&user.rights),
+            Self::Application { rights, .. } => Some(rights),
+            Self::Anonymous | Self::Operator | Self::Key(_) => None,
+        }
     }
 
     /// The permissions that the caller may pass on to others. A key without the row `*` has none.
@@ -100,112 +129,86 @@ impl Caller {
         match self {
             Self::Operator => Rights::Admin,
             Self::Key(key) if key.rights.contains(&Right::everything()) => Rights::Admin,
-            Self::Anonymous | Self::Key(_) => Rights::default(),
-            Self::User { user, .. } => user.rights.clone(),
+            _ => self.user_rights().cloned().unwrap_or_default(),
+        }
+    }
+
+    /// Whether the caller may do more than the request demands: a key this call, a user what
+    /// `of_user` says.
+    fn may(
+        &self,
+        (method, path): (&str, &str),
+        query: &[(String, String)],
+        of_user: impl FnOnce(&Rights) -> bool,
+    ) -> bool {
+        let call = access::KeyCall { method, path, query, body_table: None };
+        match self {
+            Self::Operator => true,
+            Self::Key(key) => key.rights.iter().any(|right| right.allows(&call)),
+            _ => self.user_rights().is_some_and(of_user),
         }
     }
 
     /// Whether the caller may read a content table; handlers ask this for tables that the address
     /// does not name.
     pub(crate) fn may_read(&self, cms: &Cms, table: &str) -> bool {
-        const ITEM: &str = "/api/backend/item";
         let query = [("table".to_owned(), table.to_owned())];
-        let call = access::KeyCall { method: "GET", path: ITEM, query: &query, body_table: None };
-        match self {
-            Self::Anonymous => false,
-            Self::Operator => true,
-            Self::Key(key) => key.rights.iter().any(|right| right.allows(&call)),
-            Self::User { user, .. } => cms.allows(&user.rights, Access::Table, "GET", Some(table)),
-        }
+        self.may(ITEM, &query, |rights| cms.allows(rights, Access::Table, "GET", Some(table)))
     }
 
     /// Whether the caller may read a record with all columns; replies to writes show it then.
     pub(crate) fn may_read_record(&self, cms: &Cms, table: &str, id: &str) -> bool {
-        const ITEM: &str = "/api/backend/item";
-        let Self::Key(key) = self else { return self.may_read(cms, table) };
         let query = [("table".to_owned(), table.to_owned()), ("id".to_owned(), id.to_owned())];
-        let call = access::KeyCall { method: "GET", path: ITEM, query: &query, body_table: None };
-        key.rights.iter().any(|right| right.allows(&call))
+        self.may(ITEM, &query, |rights| cms.allows(rights, Access::Table, "GET", Some(table)))
     }
 
     /// Whether the caller may subscribe to everything, and so may see what is sent: records of
     /// every table.
     pub(crate) fn may_see_payloads(&self) -> bool {
-        const WEBHOOKS: &str = "/api/backend/webhooks";
-        let call = access::KeyCall { method: "POST", path: WEBHOOKS, query: &[], body_table: None };
-        match self {
-            Self::Anonymous => false,
-            Self::Operator => true,
-            Self::Key(key) => key.rights.iter().any(|right| right.allows(&call)),
-            Self::User { user, .. } => user.rights.may("webhooks_subscriptions_edit"),
-        }
+        let webhooks = ("POST", "/api/backend/webhooks");
+        self.may(webhooks, &[], |rights| rights.may("webhooks_subscriptions_edit"))
     }
 
-    /// Whether the caller may see the inbox of funnels: who may only change it learns nothing of
-    /// what it holds.
+    /// Whether the caller may see the inbox of funnels: whoever may only change it learns nothing
+    /// of what it holds.
     pub(crate) fn may_see_inbox(&self) -> bool {
-        self.may_see_of_funnels("submissions", "formfunnel_inbox_view")
+        self.may_of_funnels("GET", "submissions", "formfunnel_inbox_view")
     }
 
     /// Whether the caller may see funnels.
     pub(crate) fn may_see_funnels(&self) -> bool {
-        self.may_see_of_funnels("list", "formfunnel_funnels_view")
+        self.may_of_funnels("GET", "list", "formfunnel_funnels_view")
     }
 
     /// Whether the caller may have a funnel judged that is not stored.
     pub(crate) fn may_draw_funnels(&self) -> bool {
-        const FUNNELS: &str = "/api/backend/formfunnel";
-        let query = [("action".to_owned(), "save".to_owned())];
-        let call =
-            access::KeyCall { method: "POST", path: FUNNELS, query: &query, body_table: None };
-        match self {
-            Self::Anonymous => false,
-            Self::Operator => true,
-            Self::Key(key) => key.rights.iter().any(|right| right.allows(&call)),
-            Self::User { user, .. } => user.rights.may("formfunnel_funnels_edit"),
-        }
+        self.may_of_funnels("POST", "save", "formfunnel_funnels_edit")
     }
 
-    fn may_see_of_funnels(&self, action: &str, permission: &str) -> bool {
+    fn may_of_funnels(&self, method: &str, action: &str, permission: &str) -> bool {
         let query = [("action".to_owned(), action.to_owned())];
-        self.may_get("/api/backend/formfunnel", &query, permission)
+        self.may((method, "/api/backend/formfunnel"), &query, |rights| rights.may(permission))
     }
 
     /// Whether the caller may read the draft of this page; without one, of any.
     pub(crate) fn may_see_draft(&self, page: Option<i64>) -> bool {
         let query = page.map(|page| ("page_id".to_owned(), page.to_string()));
-        self.may_get("/api/backend/pagebuilder", query.as_slice(), "pages_pages_view")
+        let builder = ("GET", "/api/backend/pagebuilder");
+        self.may(builder, query.as_slice(), |rights| rights.may("pages_pages_view"))
     }
 
     /// Whether the caller may read the row `id` at `path`, whose access is this.
     pub(crate) fn may_read_row(&self, cms: &Cms, (path, access): (&str, Access), id: i64) -> bool {
         let query = [("id".to_owned(), id.to_string())];
-        let call = access::KeyCall { method: "GET", path, query: &query, body_table: None };
-        match self {
-            Self::Anonymous => false,
-            Self::Operator => true,
-            Self::Key(key) => key.rights.iter().any(|right| right.allows(&call)),
-            Self::User { user, .. } => cms.allows(&user.rights, access, "GET", None),
-        }
-    }
-
-    fn may_get(&self, path: &str, query: &[(String, String)], permission: &str) -> bool {
-        let call = access::KeyCall { method: "GET", path, query, body_table: None };
-        match self {
-            Self::Anonymous => false,
-            Self::Operator => true,
-            Self::Key(key) => key.rights.iter().any(|right| right.allows(&call)),
-            Self::User { user, .. } => user.rights.may(permission),
-        }
+        self.may(("GET", path), &query, |rights| cms.allows(rights, access, "GET", None))
     }
 
     /// The rows of a key's rights that the caller may pass on.
     pub(crate) fn rights(&self, cms: &Cms) -> Vec<Right> {
         match self {
-            Self::Anonymous => Vec::new(),
             Self::Operator => vec![Right::everything()],
             Self::Key(key) => key.rights.clone(),
-            Self::User { user, .. } => cms.rows_of(&user.rights),
+            _ => self.user_rights().map_or_else(Vec::new, |rights| cms.rows_of(rights)),
         }
     }
 
@@ -213,10 +216,17 @@ impl Caller {
     pub(crate) fn digest(&self, cms: &Cms) -> String {
         let rights = match self {
             Self::Key(key) => serde_json::to_vec(&key.rights),
-            Self::User { user, .. } => serde_json::to_vec(&user.rights),
-            Self::Anonymous | Self::Operator => Ok(Vec::new()),
+            _ => self.user_rights().map_or_else(|| Ok(Vec::new()), serde_json::to_vec),
         };
         cms.idempotency().fingerprint(&rights.unwrap_or_default())
+    }
+
+    /// The code of a refusal for lack of rights.
+    pub(crate) fn refused_as(&self) -> Code {
+        match self.user_rights() {
+            Some(_) => Code::PermissionDenied,
+            None => Code::ApiKeyForbidden,
+        }
     }
 
     /// Whose repetitions of a request are the same request; None: nobody is known.
@@ -226,6 +236,7 @@ impl Caller {
             Self::Operator => Some("operator".to_owned()),
             Self::Key(key) => Some(format!("key:{}", key.id)),
             Self::User { user, .. } => Some(format!("user:{}", user.id)),
+            Self::Application { user, .. } => Some(format!("application:{}", user.name())),
         }
     }
 }

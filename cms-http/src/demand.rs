@@ -85,8 +85,9 @@ impl Demand {
                 );
                 Err(Error::new(Code::ApiKeyForbidden, detail))
             }
-            Caller::User { user, .. } => {
-                let Some((_, access)) = self.route else { return Ok(()) };
+            Caller::User { .. } | Caller::Application { .. } => {
+                let rights = caller.user_rights();
+                let Some(((_, access), rights)) = self.route.zip(rights) else { return Ok(()) };
                 // A table named twice must be the same.
                 let table = match (request.parameter("table"), body_table) {
                     (Some(asked), Some(body)) if asked != body => None,
@@ -94,10 +95,10 @@ impl Demand {
                 };
                 let allowed = match &self.body.button {
                     Some((plugin, permission)) if access == Access::Button => {
-                        user.rights.may_use(plugin, permission)
+                        rights.may_use(plugin, permission)
                     }
-                    _ if self.body.only_reads => cms.allows(&user.rights, access, "GET", table),
-                    _ => cms.allows(&user.rights, access, method, table),
+                    _ if self.body.only_reads => cms.allows(rights, access, "GET", table),
+                    _ => cms.allows(rights, access, method, table),
                 };
                 if allowed {
                     return Ok(());

@@ -113,8 +113,8 @@ impl Ticket {
             return Ok(None);
         }
         let Some(body) = earlier.body else {
-            let detail = "The request was carried out; its reply held a secret and is not kept. \
-                          Read the record, or make a new one.";
+            let detail = "The request was carried out; its reply held a secret or is no plain \
+                          JSON, so it is not kept. Read the record, or make a new one.";
             return Err(Error::new(Code::IdempotencySpent, detail));
         };
         let (status, rights) = (earlier.status, earlier.rights);

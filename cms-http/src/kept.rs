@@ -6,11 +6,12 @@ use cms_core::{Code, Error, Result, settings::Settings};
 use http::HeaderName;
 
 use crate::{
-    budget::Budget, metrics::Metrics, refusals::Refusals, replies::Replies,
+    budget::Budget, metrics::Metrics, mount::Mount, refusals::Refusals, replies::Replies,
     reply_budget::ReplyBudget, streams::Streams,
 };
 
 pub(crate) struct Kept {
+    pub(crate) mount: Arc<Mount>,
     pub(crate) metrics: Metrics,
     pub(crate) refusals: Refusals,
     pub(crate) replies: Replies,
@@ -26,11 +27,12 @@ pub(crate) struct Kept {
 }
 
 impl Kept {
-    pub(crate) fn new(settings: &Settings) -> Result<Self> {
+    pub(crate) fn new(settings: &Settings, mount: Mount) -> Result<Self> {
         let proxy_header = settings.proxy_header.parse();
         let proxy_header = proxy_header
             .map_err(|e| Error::new(Code::ValidationFailed, format!("proxy_header: {e}")))?;
         Ok(Self {
+            mount: Arc::new(mount),
             metrics: Metrics::default(),
             refusals: Refusals::default(),
             replies: Replies::new(settings)?,

@@ -1,8 +1,8 @@
 //! Callers whose replies last: they are judged again meanwhile.
 
-use std::{sync::Arc, time::Duration};
+use std::{panic::AssertUnwindSafe, sync::Arc, time::Duration};
 
-use cms_core::{Change, Cms, Result, plugins::Begin};
+use cms_core::{Change, Cms, Error, Result, plugins::Begin};
 use futures_util::{StreamExt as _, stream};
 use http::HeaderMap;
 use tokio::time::Instant;
@@ -69,8 +69,16 @@ impl Reauthorizer {
         Ok(caller)
     }
 
-    /// Breaks a long reply off when its caller was revoked meanwhile.
+    /// Breaks a long reply off when its caller was revoked meanwhile, and after a panic.
     pub(crate) fn watching(self: Arc<Self>, parts: Parts) -> Parts {
+        let parts = AssertUnwindSafe(parts).catch_unwind().map(|part| {
+            part.unwrap_or_else(|panic| {
+                let error = Error::of_panic("making a reply", &*panic);
+                tracing::error!(?error, "a reply is broken off");
+                Err(error)
+            })
+        });
+        let parts = parts.boxed();
         let begun = (parts, self, Instant::now());
         stream::unfold(begun, |(mut parts, caller, mut judged)| async move {
             let mut part = parts.next().await?;

@@ -20,17 +20,20 @@ pub(crate) struct Canonical {
 
 impl Canonical {
     pub(crate) fn new(method: Method, uri: &Uri, headers: HeaderMap) -> Result<Self> {
-        let (request, unreadable) = Self::read(method, uri, headers);
+        let (request, unreadable) = Self::read(method, (uri.path(), uri.query()), headers);
         unreadable.map_or(Ok(request), Err)
     }
 
     /// The request; one that cannot be read, as it is written and with the reason.
-    pub(crate) fn read(method: Method, uri: &Uri, headers: HeaderMap) -> (Self, Option<Error>) {
-        let read =
-            path(uri.path()).and_then(|path| Ok((path, query(uri.query().unwrap_or_default())?)));
+    pub(crate) fn read(
+        method: Method,
+        (sent, asked): (&str, Option<&str>),
+        headers: HeaderMap,
+    ) -> (Self, Option<Error>) {
+        let read = path(sent).and_then(|path| Ok((path, query(asked.unwrap_or_default())?)));
         let (address, unreadable) = match read {
             Ok(address) => (address, None),
-            Err(reason) => (((uri.path().to_owned(), None), Vec::new()), Some(reason)),
+            Err(reason) => (((sent.to_owned(), None), Vec::new()), Some(reason)),
         };
         let ((path, as_sent), query) = address;
         (Self { method, path, as_sent, query, headers }, unreadable)

@@ -35,7 +35,7 @@ pub(crate) struct Route {
     /// The tables its replies are made from; none: they are not cached.
     pub(crate) tables: &'static [&'static str],
     /// The content table whose records a plugin's endpoint reads.
-    records: Option<&'static str>,
+    pub(crate) records: Option<&'static str>,
     /// The declaration of a plugin's endpoint.
     pub(crate) endpoint: Option<DeclaredBy>,
     resource: &'static str,

@@ -50,7 +50,7 @@ const CORE: Floors = &[
 
 const HTTP: Floors = &[
     &["crate"],
-    &["metrics", "budget"],
+    &["metrics", "budget", "mount"],
     &["body"],
     &["wire"],
     &["request"],

@@ -50,16 +50,16 @@ impl Plugin for Desk {
         Handlers::default()
             .endpoint("echo", &[], |call| async move {
                 let parameter = call.parameter("a").map(str::to_owned);
-                Ok(json!({"method": call.method.name(), "a": parameter, "body": call.body}))
+                Ok(json!({"method": call.method().name(), "a": parameter, "body": call.body()}))
             })
             .endpoint("write", &[], |call| async move {
                 let mut change = call.change().await?;
-                if call.method.name() == "DELETE" {
+                if call.method().name() == "DELETE" {
                     let id = call.parameter("id").unwrap_or_default();
-                    call.items.delete(&mut change, "notes", id, None, &IfMatch::Nothing).await?;
+                    call.items().delete(&mut change, "notes", id, None, &IfMatch::Nothing).await?;
                 } else {
-                    let note = call.body.as_object().cloned().unwrap_or_default();
-                    call.items.create(&mut change, "notes", &note).await?;
+                    let note = call.body().as_object().cloned().unwrap_or_default();
+                    call.items().create(&mut change, "notes", &note).await?;
                 }
                 if call.parameter("forget").is_none() {
                     change.commit().await?;
@@ -69,7 +69,8 @@ impl Plugin for Desk {
             .endpoint("list", &["notes"], move |call| {
                 listed.fetch_add(1, Ordering::SeqCst);
                 async move {
-                    let all = call.items.list("notes", &cms_core::items::Query::default()).await?;
+                    let all =
+                        call.items().list("notes", &cms_core::items::Query::default()).await?;
                     Ok(json!(format!("[{}]", all.records)))
                 }
             })
@@ -81,7 +82,7 @@ impl Plugin for Desk {
                 let number = slow.fetch_add(1, Ordering::SeqCst);
                 async move {
                     tokio::time::sleep(Duration::from_millis(300)).await;
-                    match call.body["fails"] == number {
+                    match call.body()["fails"] == number {
                         true => Err(Error::new(Code::Conflict, "The desk is closed.")),
                         false => Ok(json!(number)),
                     }
@@ -95,7 +96,7 @@ impl Plugin for Desk {
                 }
             })
             .endpoint("faults", &[], |call| async move {
-                Err(match call.parameter("kind") {
+                Err::<serde_json::Value, _>(match call.parameter("kind") {
                     Some("conflict") => Error::new(Code::Conflict, "The desk is closed."),
                     Some("field") => Error::invalid_field("text", "dull", "another text"),
                     _ => Error::internal("a password"),

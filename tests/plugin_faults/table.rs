@@ -821,6 +821,24 @@ pub(super) const FAULTS: &[Fault] = &[
         "/endpoints/1/endpoint",
         "no slash first",
     ),
+    by_schema(
+        r#""endpoint": "blog/authors""#,
+        r#""endpoint": "{blog}/authors""#,
+        "/endpoints/1/endpoint",
+        "later parts may be parameters",
+    ),
+    by_check(
+        r#""endpoint": "blog/authors""#,
+        r#""endpoint": "blog/{id}/{id}""#,
+        "/endpoints/1/endpoint",
+        "a name of its own",
+    ),
+    by_check(
+        r#""endpoint": "blog/authors""#,
+        r#""endpoint": "blog/{id}""#,
+        "/endpoints/1/endpoint",
+        "a table is read at a fixed path",
+    ),
     by_check(
         r#""endpoint": "blog/authors""#,
         r#""endpoint": "blog_posts""#,

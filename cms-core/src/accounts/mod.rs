@@ -9,6 +9,7 @@
 //! second_factor  recovery for users who lost theirs, on the site's own machine only
 //! own        what users change of their own account
 //! acting     the operator looks as a user
+//! application  users of the embedding application, without rows
 //! people     users with their rights, for other rooms
 //! attempts   wrong logins by network
 //! password, totp, recovery, token, qr   the secrets, each with its own type
@@ -16,6 +17,7 @@
 
 mod acting;
 pub(crate) mod admins;
+mod application;
 pub(crate) mod attempts;
 pub(crate) mod groups;
 pub(crate) mod login;
@@ -30,6 +32,7 @@ mod token;
 mod totp;
 pub(crate) mod users;
 
+pub use application::AppUser;
 pub use attempts::{ACCOUNT_ATTEMPTS, ATTEMPTS, Attempts, WINDOW_S};
 pub use groups::{Group, GroupPatch, NewGroup};
 pub use login::{Checked, LoggedIn, Outcome, PENDING_S, Pending, Proof, Setup, WRONG_CODES};

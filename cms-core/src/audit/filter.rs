@@ -7,7 +7,7 @@ use crate::{Code, Error, Millis, Result};
 /// Actors that have an id.
 const CALLERS: [&str; 2] = ["user", "key"];
 /// Actors that have none.
-const OTHERS: [&str; 3] = ["operator", "system", "visitor"];
+const OTHERS: [&str; 4] = ["operator", "system", "visitor", "application"];
 
 /// Selects entries of the audit log.
 #[derive(Clone, Debug, Default)]
@@ -36,7 +36,8 @@ impl AuditFilter {
     }
 }
 
-/// Who made a change, without the name: `user:3`, `key:5`, `operator`, `system` or `visitor`.
+/// Who made a change, without the name: `user:3`, `key:5`, `operator`, `system`, `visitor` or
+/// `application`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ActorName {
     pub(super) kind: &'static str,
@@ -45,7 +46,8 @@ pub struct ActorName {
 
 impl ActorName {
     /// What [`ActorName::parse`] takes, as far as a regular expression can say.
-    pub const PATTERN: &'static str = "^((user|key):[0-9]{1,18}|operator|system|visitor)$";
+    pub const PATTERN: &'static str =
+        "^((user|key):[0-9]{1,18}|operator|system|visitor|application)$";
 
     /// Reads `user:3`.
     ///
@@ -61,7 +63,8 @@ impl ActorName {
             None => known(&OTHERS, text).map(|kind| Self { kind, id: None }),
         };
         found.ok_or_else(|| {
-            let detail = "actor is user:3 or key:5 with the id, or operator, system or visitor.";
+            let detail = "actor is user:3 or key:5 with the id, or operator, system, visitor or \
+                          application.";
             Error::new(Code::BadQuery, detail)
         })
     }

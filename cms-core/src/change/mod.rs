@@ -50,12 +50,17 @@ pub enum Actor {
         /// The user's name.
         name: String,
     },
+    /// A user of the embedding application, of whom the site has no row.
+    Application {
+        /// What the application calls the user.
+        name: String,
+    },
 }
 
 impl Actor {
     /// Whether somebody may take the actor's rights away.
     pub(crate) fn is_caller(&self) -> bool {
-        matches!(self, Self::Key { .. } | Self::User { .. })
+        matches!(self, Self::Key { .. } | Self::User { .. } | Self::Application { .. })
     }
 
     /// Whether nobody waits for a reply: background work, and commands, which end by themselves.
@@ -71,6 +76,7 @@ impl Actor {
             Self::Visitor => ("visitor", None, None),
             Self::Key { id, name } => ("key", Some(*id), Some(name)),
             Self::User { id, name } => ("user", Some(*id), Some(name)),
+            Self::Application { name } => ("application", None, Some(name)),
         }
     }
 }

@@ -1,6 +1,6 @@
 //! Errors: one stable code each. Codes know no HTTP status: `cms-http` maps them.
 
-use std::{error, fmt};
+use std::{any::Any, error, fmt};
 
 /// Shorthand for results of this crate.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
@@ -179,6 +179,13 @@ impl Error {
             "The service failed; the log has the cause under this request id.",
         )
         .caused_by(cause)
+    }
+
+    /// As [`Error::internal`], for code that panicked in `doing` something.
+    pub fn of_panic(doing: &str, panic: &(dyn Any + Send)) -> Self {
+        let text = panic.downcast_ref::<String>().map(String::as_str);
+        let said = text.or_else(|| panic.downcast_ref::<&str>().copied()).unwrap_or("no text");
+        Self::internal(format!("{doing} panicked: {said}"))
     }
 
     /// `validation_failed` with the fields that are wrong.

@@ -1,6 +1,6 @@
 //! Hooks: code of plugins that runs in the change of each create, update and delete of a record.
 
-use std::{any::Any, collections::BTreeMap, fmt, future::Future, sync::Arc, time::Duration};
+use std::{collections::BTreeMap, fmt, future::Future, sync::Arc, time::Duration};
 
 use futures_util::{FutureExt as _, future::BoxFuture};
 use serde_json::{Map, Value as Json};
@@ -162,9 +162,7 @@ impl Hook {
         let run = tokio::time::timeout(LONGEST, run.catch_unwind());
         match db::under_change(run).await {
             Ok(Ok(done)) => done,
-            Ok(Err(panic)) => {
-                Err(Error::internal(format!("the hook {} panicked: {}", self.name, said(&*panic))))
-            }
+            Ok(Err(panic)) => Err(Error::of_panic(&format!("the hook {}", self.name), &*panic)),
             Err(_) => {
                 let why = format!(
                     "The hook {} did not end within {} s. Nothing was changed.",
@@ -197,11 +195,6 @@ fn spell(table: &Table, values: &mut Map<String, Json>) {
             _ => {}
         }
     }
-}
-
-fn said(panic: &(dyn Any + Send)) -> &str {
-    let text = panic.downcast_ref::<String>().map(String::as_str);
-    text.or_else(|| panic.downcast_ref::<&str>().copied()).unwrap_or("no text")
 }
 
 impl fmt::Debug for Hook {

@@ -9,8 +9,10 @@ use serde_json::Value as Json;
 
 use super::{
     MAX_ICON_BYTES, Manifest, Problem,
-    answers::{Answering, ContentCall, ContentHandler, EndpointCall, EndpointHandler},
     begin::Begin,
+    content_call::{ContentCall, ContentHandler},
+    endpoint::{Answering, EndpointCall, EndpointHandler, EndpointReply},
+    site_ref::SiteRef,
     widgets::WidgetContent,
 };
 use crate::{
@@ -105,20 +107,39 @@ impl Handlers {
         self
     }
 
-    /// Adds the handler of the endpoints whose `modelPath` is this name. `tables` are the content
-    /// tables that its replies to GET are made from: replies are kept until one of them changes.
-    /// Without tables they are not kept.
+    /// Adds the handler of the endpoints whose `modelPath` is this name: it answers with JSON, that
+    /// is wrapped in `data`, or with an [`EndpointReply`]. `tables` are the content tables that its
+    /// replies to GET are made from: replies to visitors are kept until one of them changes, for
+    /// all visitors who ask the same path and query of the same host. So a handler that looks at
+    /// more of a request names no tables: without tables nothing is kept. A panic is a 500 for the
+    /// caller, and the log has its text.
+    ///
+    /// ```
+    /// use cms_core::plugins::{EndpointReply, Handlers};
+    ///
+    /// let handlers = Handlers::default().endpoint("pay", &[], |call| async move {
+    ///     let Some(signature) = call.header("x-signature") else {
+    ///         return Ok(EndpointReply::data(&"no signature").status(400));
+    ///     };
+    ///     println!("{} bytes from {:?}: {signature}", call.bytes().len(), call.client());
+    ///     Ok(EndpointReply::empty())
+    /// });
+    /// ```
     #[must_use]
-    pub fn endpoint<F>(
+    pub fn endpoint<F, R>(
         mut self,
         name: &str,
         tables: &[&str],
         handler: impl Fn(EndpointCall) -> F + Send + Sync + 'static,
     ) -> Self
     where
-        F: Future<Output = Result<Json>> + Send + 'static,
+        F: Future<Output = Result<R>> + Send + 'static,
+        R: Into<EndpointReply>,
     {
-        let handler: EndpointHandler = Arc::new(move |call| Box::pin(handler(call)));
+        let handler: EndpointHandler = Arc::new(move |call| {
+            let answered = handler(call);
+            Box::pin(async move { Ok(answered.await?.into()) })
+        });
         let tables = tables.iter().map(|table| (*table).to_owned()).collect();
         self.endpoints.insert(name.to_owned(), Answering { handler, tables });
         self
@@ -322,6 +343,7 @@ pub struct TaskRun {
     pub(crate) name: String,
     pub(crate) items: Items,
     pub(crate) begin: Begin,
+    pub(crate) site: SiteRef,
 }
 
 impl TaskRun {
@@ -360,6 +382,7 @@ pub struct EventCall {
     pub(crate) event: RecordedEvent,
     pub(crate) items: Items,
     pub(crate) begin: Begin,
+    pub(crate) site: SiteRef,
 }
 
 impl EventCall {
@@ -403,6 +426,7 @@ pub struct ScriptCall {
     pub(crate) input: ScriptInput,
     pub(crate) items: Items,
     pub(crate) begin: Begin,
+    pub(crate) site: SiteRef,
 }
 
 impl ScriptCall {

@@ -8,7 +8,8 @@
 //! built_in  names of widgets that the service has itself
 //! load      reads plugins/<id>/plugin.json
 //! script_path  the rule of a script's path, and its file; widget_path: those of widgets
-//! handlers  what a plugin written in Rust runs by itself; answers: what it answers
+//! handlers  what a plugin written in Rust runs by itself; endpoint, content_call: what it answers
+//! site_ref  the site, as handlers hold it
 //! widgets   what a plugin written in Rust shows in widgets
 //! writers   what buttons write; buttons: as a user sees them; select: their fixed options
 //! installed what the database remembers: the last declaration in service
@@ -17,11 +18,12 @@
 //! index     declarations of the plugins in service: tables, events, permission keys
 //! ```
 
-mod answers;
 mod begin;
 mod built_in;
 mod buttons;
 mod check;
+mod content_call;
+mod endpoint;
 mod handlers;
 mod index;
 pub(crate) mod installed;
@@ -33,18 +35,21 @@ mod problem;
 mod reading;
 mod script_path;
 mod select;
+mod site_ref;
 mod widget_columns;
 mod widget_path;
 mod widgets;
 mod writers;
 
-use std::{collections::BTreeMap, sync::Arc};
+use std::{
+    collections::BTreeMap,
+    sync::{Arc, OnceLock},
+};
 
 use arc_swap::ArcSwap;
 
 use crate::items::Items;
 
-pub use answers::{ContentCall, EndpointCall};
 pub use begin::Begin;
 #[cfg(test)]
 pub(crate) use built_in::BUILT_IN_WIDGETS;
@@ -52,6 +57,8 @@ pub(crate) use buttons::options_of;
 pub use buttons::{Shown, ShownButton, ShownField};
 #[cfg(test)]
 pub(crate) use check::problems_of_widgets;
+pub use content_call::ContentCall;
+pub use endpoint::{EndpointCall, EndpointReply, EndpointRequest, ReplyBody};
 pub use handlers::{EventCall, Handlers, ScriptCall, ScriptInput, ScriptReply, TaskRun};
 pub(crate) use handlers::{EventHandler, ScriptHandler, TaskHandler};
 pub use index::Index;
@@ -64,6 +71,7 @@ pub use problem::Problem;
 pub(crate) use script_path::find_script;
 pub use script_path::is_script_path;
 pub(crate) use select::bound_tables;
+pub(crate) use site_ref::SiteRef;
 pub use widget_columns::WIDGET_COLUMNS;
 pub(crate) use widget_columns::{MOST_COLUMNS, check_made, check_rows, rows_of};
 pub(crate) use widget_path::{MAX_ICON_BYTES, find_component, find_icon};
@@ -101,7 +109,10 @@ impl Plugin for Manifest {
 
 /// The plugins of a site: `cms.plugins()`. Clones share them.
 #[derive(Clone, Debug, Default)]
-pub struct Plugins(Arc<ArcSwap<Known>>);
+pub struct Plugins {
+    known: Arc<ArcSwap<Known>>,
+    site: Arc<OnceLock<SiteRef>>,
+}
 
 #[derive(Debug, Default)]
 struct Known {
@@ -149,32 +160,42 @@ impl PluginState {
 }
 
 impl Plugins {
+    /// Says which site they belong to.
+    pub(crate) fn set_site(&self, site: SiteRef) {
+        let _ = self.site.set(site);
+    }
+
+    /// The site, for handlers.
+    pub(crate) fn site(&self) -> SiteRef {
+        self.site.get().cloned().unwrap_or_default()
+    }
+
     /// All plugins that were found, in load order.
     #[must_use]
     pub fn states(&self) -> Arc<Vec<PluginState>> {
-        self.0.load().states.clone()
+        self.known.load().states.clone()
     }
 
     /// The declarations of the plugins in service.
     #[must_use]
     pub fn index(&self) -> Arc<Index> {
-        self.0.load().index.clone()
+        self.known.load().index.clone()
     }
 
     /// Whether the plugins in service are still those of this index.
     #[must_use]
     pub fn has(&self, index: &Arc<Index>) -> bool {
-        Arc::ptr_eq(&self.0.load().index, index)
+        Arc::ptr_eq(&self.known.load().index, index)
     }
 
     /// The handler of a plugin's task.
     pub(crate) fn task_handler(&self, plugin: &str, name: &str) -> Option<TaskHandler> {
-        self.0.load().handlers.get(plugin)?.of_task(name)
+        self.known.load().handlers.get(plugin)?.of_task(name)
     }
 
     /// What the plugins in service call for events, with the ids of the plugins.
     pub(crate) fn event_handlers(&self) -> Vec<(String, EventHandler)> {
-        let known = self.0.load();
+        let known = self.known.load();
         let of = |(id, own): (&String, &Handlers)| {
             own.events.iter().map(|one| (id.clone(), one.clone())).collect::<Vec<_>>()
         };
@@ -183,7 +204,7 @@ impl Plugins {
 
     /// The handler of a plugin's script.
     pub(crate) fn script_handler(&self, plugin: &str, path: &str) -> Option<ScriptHandler> {
-        self.0.load().handlers.get(plugin)?.of_script(path)
+        self.known.load().handlers.get(plugin)?.of_script(path)
     }
 
     /// The ids of plugins in service with buttons or tasks that run a file.
@@ -202,18 +223,18 @@ impl Plugins {
 
     /// The code of a plugin in service that makes the content of a widget.
     pub(crate) fn widget_content(&self, widget: &str) -> Option<Arc<dyn WidgetContent>> {
-        self.0.load().handlers.values().find_map(|own| own.widgets.get(widget).cloned())
+        self.known.load().handlers.values().find_map(|own| own.widgets.get(widget).cloned())
     }
 
     /// The icon that a plugin in Rust has of this name.
     pub(crate) fn icon(&self, plugin: &str, file: &str) -> Option<&'static [u8]> {
-        self.0.load().handlers.get(plugin)?.icons.get(file).copied()
+        self.known.load().handlers.get(plugin)?.icons.get(file).copied()
     }
 
     /// The manifest of a plugin in service.
     #[must_use]
     pub fn manifest(&self, plugin: &str) -> Option<Arc<Manifest>> {
-        let known = self.0.load();
+        let known = self.known.load();
         known.states.iter().find(|state| state.id == plugin)?.manifest.clone()
     }
 
@@ -228,8 +249,9 @@ impl Plugins {
         class: &str,
         row: Option<String>,
     ) -> Option<crate::Result<serde_json::Value>> {
-        let handler = self.0.load().handlers.get(plugin)?.contents.get(class)?.clone();
-        Some(handler(ContentCall { row, items: items.clone() }).await)
+        let handler = self.known.load().handlers.get(plugin)?.contents.get(class)?.clone();
+        let call = ContentCall { row, items: items.clone(), site: self.site() };
+        Some(handler(call).await)
     }
 
     /// The answer of an endpoint's handler; None when the plugin has none of this name.
@@ -238,31 +260,32 @@ impl Plugins {
     /// As its handler says.
     pub async fn answer(
         &self,
+        items: &Items,
         plugin: &str,
         name: &str,
-        call: EndpointCall,
-    ) -> Option<crate::Result<serde_json::Value>> {
-        let handler = self.0.load().handlers.get(plugin)?.endpoints.get(name)?.handler.clone();
-        Some(handler(call).await)
+        request: EndpointRequest,
+    ) -> Option<crate::Result<EndpointReply>> {
+        let handler = self.known.load().handlers.get(plugin)?.endpoints.get(name)?.handler.clone();
+        Some(handler(EndpointCall::new(request, items.clone(), self.site())).await)
     }
 
     /// The content tables that an endpoint's replies are made from; none: they are not kept.
     #[must_use]
     pub fn tables_of(&self, plugin: &str, name: &str) -> Vec<String> {
-        let known = self.0.load();
+        let known = self.known.load();
         let endpoint = known.handlers.get(plugin).and_then(|handlers| handlers.endpoints.get(name));
         endpoint.map(|endpoint| endpoint.tables.clone()).unwrap_or_default()
     }
 
     /// Plugins that were in service and whose folder is gone.
     pub(crate) fn gone(&self) -> Vec<String> {
-        self.0.load().gone.clone()
+        self.known.load().gone.clone()
     }
 
     /// What an operator should know of tables that a plugin in service declares no longer.
     #[must_use]
     pub fn left_tables(&self, plugin: &str) -> Vec<Problem> {
-        let known = self.0.load();
+        let known = self.known.load();
         let tables = known.left.get(plugin).into_iter().flatten();
         let told = tables.map(|table| {
             Problem::whole(format!(
@@ -282,6 +305,6 @@ impl Plugins {
     ) {
         let index = Index::new(states.iter().filter_map(|state| state.manifest.as_deref()));
         let (states, index) = (states.into(), index.into());
-        self.0.store(Arc::new(Known { states, index, handlers, gone, left }));
+        self.known.store(Arc::new(Known { states, index, handlers, gone, left }));
     }
 }

@@ -70,7 +70,7 @@ fn declared(manifest: &Manifest) -> Vec<Declared> {
             one(NameKind::Event, &event.name, format!("/webhook_events/{i}/name"))
         });
     let endpoints = manifest.endpoints.iter().enumerate().map(|(i, endpoint)| {
-        one(NameKind::Endpoint, &endpoint.path(), format!("/endpoints/{i}/endpoint"))
+        one(NameKind::Endpoint, &endpoint.shape(), format!("/endpoints/{i}/endpoint"))
     });
     let widgets = manifest.pagebuilder_widgets.iter().enumerate().map(|(i, widget)| {
         let at = format!("/pagebuilder_widgets/{i}/widget_template");

@@ -135,7 +135,8 @@ impl Scripts {
         let Script { plugin, path, way } = script;
         let file = match way {
             Way::Handler(handler) => {
-                return handler(ScriptCall { input, items: self.0.items.clone(), begin }).await;
+                let (items, site) = (self.0.items.clone(), self.0.plugins.site());
+                return handler(ScriptCall { input, items, begin, site }).await;
             }
             Way::File(file) => file,
         };

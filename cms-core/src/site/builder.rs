@@ -30,7 +30,7 @@ use crate::{
     mail::Mails,
     media::Media,
     pages::Pages,
-    plugins::{Names, Plugin, Plugins},
+    plugins::{Names, Plugin, Plugins, SiteRef},
     scripts::{ScriptLauncher, Scripts},
     settings::{Settings, SettingsError},
     tasks::Tasks,
@@ -227,6 +227,7 @@ impl Builder {
             base,
         };
         let cms = Cms(Arc::new(rooms));
+        cms.plugins().set_site(SiteRef::of(&cms.0));
         cms.provide_widgets();
         if let Err(error) = cms.begin(opening).await {
             cms.db().close().await;

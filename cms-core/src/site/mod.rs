@@ -8,6 +8,7 @@ mod checks;
 #[cfg(all(feature = "sqlite", feature = "postgres"))]
 mod copy;
 mod follow;
+mod handlers;
 mod loading;
 mod plugins;
 mod reload;

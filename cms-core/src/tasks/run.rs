@@ -73,6 +73,7 @@ async fn worked(site: &State, claimed: &Claimed) -> Outcome {
                     name: claimed.name.clone(),
                     items: site.items.clone(),
                     begin: fenced(&site.base, claimed.task_id, claimed.lease),
+                    site: site.plugins.site(),
                 };
                 handler(run).await
             }

@@ -1,11 +1,11 @@
 //! Where a reply may lie, and what it depends on.
 
 use cms_core::{Cms, Result, db::Source};
-use http::{HeaderMap, HeaderValue, header};
+use http::{HeaderValue, header};
 
 use super::visit::Visit;
 use crate::{
-    call::{API_KEY, SESSION_COOKIE},
+    call::API_KEY,
     caller::Caller,
     replies::{Key, Lookup},
 };
@@ -48,7 +48,8 @@ pub(super) async fn lookup<'v>(
     let visitor = visit.is_read()
         && matches!(caller, Caller::Anonymous)
         && !visit.logged_in
-        && !(visit.shows_caller && shows_somebody(&request.headers));
+        && visit.app_user.is_none()
+        && !(visit.shows_caller && shows_somebody(visit));
     if tables.is_empty() || !visitor {
         return Ok(None);
     }
@@ -92,14 +93,15 @@ fn key(host: &str, visit: &Visit) -> Option<Key> {
 }
 
 /// Whether the request carries a login of some kind, good or not.
-fn shows_somebody(headers: &HeaderMap) -> bool {
-    let session = || headers.get_all(header::COOKIE).iter().any(is_session);
+fn shows_somebody(visit: &Visit) -> bool {
+    let headers = &visit.request.headers;
+    let name = visit.mount.cookie_name();
+    let session = || headers.get_all(header::COOKIE).iter().any(|line| is_session(line, name));
     headers.contains_key(header::AUTHORIZATION) || headers.contains_key(API_KEY) || session()
 }
 
-fn is_session(cookies: &HeaderValue) -> bool {
-    let named = |cookie: &str| {
-        cookie.trim().split_once('=').is_some_and(|(name, _)| name == SESSION_COOKIE)
-    };
+fn is_session(cookies: &HeaderValue, name: &str) -> bool {
+    let named =
+        |cookie: &str| cookie.trim().split_once('=').is_some_and(|(known, _)| known == name);
     cookies.to_str().map_or(true, |line| line.split(';').any(named))
 }

@@ -105,6 +105,18 @@ where
     if raw.is_empty() {
         return Ok(Sent::whole(raw, Content::Empty, memory));
     }
+    if takes_any(visit) {
+        let json = match is_json(&essence(visit.request.header(&header::CONTENT_TYPE)?)) {
+            true => {
+                let json = Unparsed::new(raw.clone(), types.most_values)?;
+                memory.take(json.memory())?;
+                Some(json.parse()?)
+            }
+            false => None,
+        };
+        let content = Content::Whole(raw.clone(), json);
+        return Ok(Sent::whole(raw, content, memory));
+    }
     declared(visit, kind)?;
     let content = match kind {
         BodyKind::Form => {
@@ -143,15 +155,28 @@ fn memory(cms: &Cms, kept: &Kept, visit: &Visit) -> Memory {
     Memory::of(kept.bodies.share(network))
 }
 
+/// Whether a handler of a plugin takes the body, of whatever type.
+fn takes_any(visit: &Visit) -> bool {
+    visit.route.is_some_and(|route| route.endpoint.is_some() && route.records.is_none())
+}
+
+/// The type without its parameters.
+fn essence(sent: Option<&str>) -> String {
+    let essence = sent.unwrap_or_default().split(';').next().unwrap_or_default();
+    essence.trim().to_ascii_lowercase()
+}
+
+fn is_json(essence: &str) -> bool {
+    essence == "application/json"
+        || (essence.starts_with("application/") && essence.ends_with("+json"))
+}
+
 /// The declared kind of the body, which must be the one that is expected.
 fn declared(visit: &Visit, kind: BodyKind) -> Result<&str> {
     let sent = visit.request.header(&header::CONTENT_TYPE)?.unwrap_or_default();
-    let essence = sent.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
+    let essence = essence(Some(sent));
     let fits = match kind {
-        BodyKind::None | BodyKind::Json => {
-            essence == "application/json"
-                || (essence.starts_with("application/") && essence.ends_with("+json"))
-        }
+        BodyKind::None | BodyKind::Json => is_json(&essence),
         BodyKind::Octets => true,
         _ => kind.media_type() == Some(&essence),
     };

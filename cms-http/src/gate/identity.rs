@@ -1,4 +1,4 @@
-//! Who calls: a key, else a token, else a cookie.
+//! Who calls: a user of the embedding application, else a key, else a token, else a cookie.
 
 use cms_core::{Cms, Code, Error, Result, access::Access, db::Source};
 use http::Method;
@@ -23,6 +23,15 @@ pub(super) enum Credential {
 pub(super) async fn credential(cms: &Cms, visit: &Visit, source: Option<Source<'_>>) -> Credential {
     if visit.way == Way::Operator {
         return Credential::Good(Caller::Operator, None);
+    }
+    if let (Some(user), true) = (&visit.app_user, visit.is_judged()) {
+        let rights = Box::pin(cms.accounts().rights_of_app_user(user)).await;
+        return match rights {
+            Ok(rights) => {
+                Credential::Good(Caller::Application { user: user.clone(), rights }, None)
+            }
+            Err(reason) => Credential::Bad(reason),
+        };
     }
     if !visit.shows_credential() {
         return Credential::Good(Caller::Anonymous, None);
@@ -56,11 +65,12 @@ async fn look_up(
     }
     // Neither a cookie, which is sent by itself, nor a token, which may be the embedding server's
     // own, is a reason to refuse what everybody may read.
-    let (token, by_cookie) = match (bearer(request)?, session_cookie(request)) {
-        (Some(token), _) => (token, false),
-        (None, Some(token)) => (token, true),
-        (None, None) => return Ok(nobody),
-    };
+    let (token, by_cookie) =
+        match (bearer(request)?, session_cookie(request, visit.mount.cookie_name())) {
+            (Some(token), _) => (token, false),
+            (None, Some(token)) => (token, true),
+            (None, None) => return Ok(nobody),
+        };
     let found = cms.accounts().identify_reader(token, source).await?;
     Ok(found.map_or(nobody, |(user, changes)| (Caller::User { user, by_cookie }, changes)))
 }
@@ -103,7 +113,11 @@ fn known(visit: &Visit, caller: &Caller) -> Result<()> {
 /// may call, and say so.
 fn forged(visit: &Visit, caller: &Caller, page: &Page) -> Result<()> {
     let changes = !visit.is_read() && visit.request.method != Method::OPTIONS;
-    let by_cookie = matches!(caller, Caller::User { by_cookie: true, .. });
+    let by_cookie = match caller {
+        Caller::User { by_cookie, .. } => *by_cookie,
+        Caller::Application { user, .. } => !user.is_by_token(),
+        _ => false,
+    };
     if changes && by_cookie && !matches!(page, Page::Allowed(_)) {
         return Err(Error::new(
             Code::Csrf,

@@ -114,7 +114,7 @@ where
 
     let (route, operation) = visit.operation()?;
     let Some(operation) = operation else {
-        let allow = route.allow(visit.here);
+        let allow = route.allow(visit.here.as_deref());
         let place = if visit.here.is_some() { "This path" } else { route.path };
         let detail = format!("{place} takes {allow}.");
         found.allow = Some(allow);
@@ -126,6 +126,7 @@ where
     let demand_of = |other: &mut Canonical| rights::demand_of(&visit.declared, other);
     let call = Call {
         cms,
+        mount: &kept.mount,
         metrics: &kept.metrics,
         replies: &kept.replies,
         streams: &kept.streams,
@@ -144,6 +145,7 @@ where
         repetition: ticket,
         memory,
         endpoint: route.endpoint,
+        extensions: &visit.extensions,
     };
     if let Some(ticket) = &call.repetition
         && let Some(earlier) = Box::pin(ticket.earlier_reply(cms)).await?

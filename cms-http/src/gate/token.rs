@@ -3,7 +3,7 @@
 use cms_core::Result;
 use http::header;
 
-use crate::{call::SESSION_COOKIE, request::Canonical};
+use crate::request::Canonical;
 
 /// `Authorization: Bearer ...` (RFC 6750, 2.1); other schemes are somebody else's.
 pub(super) fn bearer(request: &Canonical) -> Result<Option<&str>> {
@@ -16,13 +16,13 @@ pub(super) fn bearer(request: &Canonical) -> Result<Option<&str>> {
 
 /// The session's cookie. Two of them are nobody's: another website of the domain may have set the
 /// one.
-pub(super) fn session_cookie(request: &Canonical) -> Option<&str> {
+pub(super) fn session_cookie<'r>(request: &'r Canonical, name: &str) -> Option<&'r str> {
     let lines = request.headers.get_all(header::COOKIE).iter();
     // Cookies of others may hold bytes that are no text.
     let pairs =
         lines.flat_map(|line| line.as_bytes().split(|byte| *byte == b';')).map(<[u8]>::trim_ascii);
     let mut sessions =
-        pairs.filter_map(|pair| pair.strip_prefix(SESSION_COOKIE.as_bytes())?.strip_prefix(b"="));
+        pairs.filter_map(|pair| pair.strip_prefix(name.as_bytes())?.strip_prefix(b"="));
     match (sessions.next(), sessions.next()) {
         (Some(token), None) => std::str::from_utf8(token).ok(),
         _ => None,

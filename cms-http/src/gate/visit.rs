@@ -2,15 +2,17 @@
 
 use std::{net::IpAddr, str::FromStr as _, sync::Arc};
 
-use cms_core::{Cms, Code, Error, Result, access::Access};
+use cms_core::{Cms, Code, Error, Result, access::Access, accounts::AppUser};
 use http::{
-    HeaderMap, HeaderName, HeaderValue, Method, Uri, header, request::Parts, uri::Authority,
+    Extensions, HeaderMap, HeaderName, HeaderValue, Method, Uri, header, request::Parts,
+    uri::Authority,
 };
 
 use super::sender;
 use crate::{
-    call::{API_KEY, AsOperator, Client, FrontendLogin, InProcess, Peer},
+    call::{API_KEY, AsOperator, Client, FrontendLogin, InProcess, LimitKey, Peer},
     kept::Kept,
+    mount::Mount,
     request::Canonical,
     routes::{self, Declared, Method as Operation, Route},
 };
@@ -32,7 +34,7 @@ pub(crate) struct Visit {
     /// Why the address cannot be read. Such a request is counted like any other.
     unreadable: Option<Error>,
     /// The methods that its path answers, if it is not the route's first spelling.
-    pub(super) here: Option<&'static [&'static str]>,
+    pub(super) here: Option<Vec<&'static str>>,
     pub(super) route: Option<&'static Route>,
     pub(super) way: Way,
     pub(super) client: Client,
@@ -42,10 +44,17 @@ pub(crate) struct Visit {
     in_process: bool,
     /// At the embedding server's front end.
     pub(super) logged_in: bool,
+    /// Whom the embedding server has logged in.
+    pub(super) app_user: Option<AppUser>,
+    /// What layers of the embedding server have added.
+    pub(super) extensions: Extensions,
+    /// What the embedding server counts the request by.
+    pub(super) limit_key: Option<String>,
     /// Whether a header is there that can show a caller.
     pub(super) shows_caller: bool,
     /// Routes of plugins.
     pub(super) declared: Arc<Declared>,
+    pub(super) mount: Arc<Mount>,
 }
 
 impl Visit {
@@ -56,16 +65,27 @@ impl Visit {
         peer: Option<Peer>,
         declared: Arc<Declared>,
     ) -> Self {
-        let Parts { method, uri, mut headers, extensions, .. } = parts;
+        let Parts { method, uri, mut headers, mut extensions, .. } = parts;
         let operator = extensions.get::<AsOperator>().is_some();
         let in_process = extensions.get::<InProcess>().is_some();
         let logged_in = extensions.get::<FrontendLogin>().is_some();
+        let app_user = extensions.remove::<AppUser>();
+        let limit_key = extensions.remove::<LimitKey>().map(|LimitKey(key)| key);
         asked_host(&uri, &mut headers);
         if peer.is_none() && !operator && !in_process {
             sender::warn_of_strangers(&kept.told_of_strangers);
         }
         let client = sender::client(cms, &kept.proxy_header, peer, &headers);
-        let (mut request, mut unreadable) = Canonical::read(method, &uri, headers);
+        let mount = kept.mount.clone();
+        let within = match operator || in_process {
+            true => Ok(uri.path()),
+            false => mount.within(uri.path()),
+        };
+        let path = *within.as_ref().unwrap_or(&uri.path());
+        let (mut request, mut unreadable) = Canonical::read(method, (path, uri.query()), headers);
+        if let Err(elsewhere) = within {
+            unreadable = Some(elsewhere);
+        }
         let mut here = None;
         if unreadable.is_none() {
             match declared.respell(&mut request) {
@@ -93,8 +113,12 @@ impl Visit {
             peer,
             in_process,
             logged_in,
+            app_user,
+            extensions,
+            limit_key,
             shows_caller,
             declared,
+            mount,
         }
     }
 
@@ -118,9 +142,14 @@ impl Visit {
         is_judged && !self.in_process
     }
 
+    /// Whether it matters who calls.
+    pub(super) fn is_judged(&self) -> bool {
+        self.way == Way::Judged && self.unreadable.is_none()
+    }
+
     /// Whether a credential counts here.
     pub(super) fn shows_credential(&self) -> bool {
-        self.shows_caller && self.way == Way::Judged && self.unreadable.is_none()
+        self.shows_caller && self.is_judged()
     }
 
     /// Refuses what cannot be read, and hosts that the service does not answer for.
@@ -161,7 +190,7 @@ impl Visit {
             "HEAD" => "GET",
             method => method,
         };
-        let is_here = self.here.is_none_or(|here| here.contains(&method));
+        let is_here = self.here.as_ref().is_none_or(|here| here.contains(&method));
         self.route?.method(method).filter(|_| is_here)
     }
 }

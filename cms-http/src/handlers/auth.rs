@@ -2,14 +2,14 @@
 
 use cms_core::{
     Code, Error, Result,
-    accounts::{Attempts, OwnProof, PENDING_S, Proof, Rights, Session, SessionUser, Visitor, qr},
+    accounts::{Attempts, OwnProof, PENDING_S, Proof, Session, SessionUser, Visitor, qr},
     rfc3339,
 };
 use http::header;
 
 use super::users::shown_once;
 use crate::{
-    call::{Call, SESSION_COOKIE},
+    call::Call,
     caller::Caller,
     request::bad,
     success::Success,
@@ -71,7 +71,7 @@ pub(crate) async fn verify(
         user: Named { id: login.user, username: login.username },
         recovery_codes: login.recovery_codes.as_deref().map(shown_once),
     };
-    let cookie = cookie(login.token.expose(), call.cms.settings().session.absolute_s);
+    let cookie = call.mount.cookie(login.token.expose(), call.cms.settings().session.absolute_s);
     Ok(Success::from(Data { data })
         .with(header::CACHE_CONTROL, "no-store")
         .with(header::SET_COOKIE, cookie))
@@ -84,16 +84,20 @@ pub(crate) async fn logout(call: &Call<'_>, _: NoQuery, _: NoBody) -> Result<Suc
         call.cms.accounts().logout(&mut change, user).await?;
         change.commit().await?;
     }
-    Ok(Success::from(Done).with(header::SET_COOKIE, cookie("", 0)))
+    Ok(Success::from(Done).with(header::SET_COOKIE, call.mount.cookie("", 0)))
 }
 
 pub(crate) async fn me(call: &Call<'_>, _: NoQuery) -> Result<Data<Me>> {
     let Caller::User { user, .. } = call.caller() else {
+        let username = match call.caller() {
+            Caller::Application { user, .. } => user.name().to_owned(),
+            _ => "operator".to_owned(),
+        };
         let data = Me {
             id: None,
-            username: "operator".to_owned(),
+            username,
             groups: Vec::new(),
-            rights: Rights::Admin,
+            rights: call.caller().permissions(),
             recovery_codes: None,
             expires_at: None,
         };
@@ -169,6 +173,10 @@ pub(crate) async fn end_sessions(call: &Call<'_>, which: WhichOwn) -> Result<Suc
 fn own<'c>(call: &Call<'c>) -> Result<&'c SessionUser> {
     match call.found {
         Caller::User { user, .. } => Ok(user),
+        Caller::Application { .. } => Err(Error::new(
+            Code::PermissionDenied,
+            "Your account is the application's: it keeps your password and your sessions.",
+        )),
         _ => Err(Error::new(
             Code::PermissionDenied,
             "The operator of this machine has no account: `cms users` changes anybody's.",
@@ -195,11 +203,4 @@ fn visitor(call: &Call<'_>) -> Visitor {
         .get(header::USER_AGENT)
         .map(|agent| String::from_utf8_lossy(agent.as_bytes()).into_owned());
     Visitor { address: call.client.address, user_agent }
-}
-
-/// The session as a cookie (RFC 6265): no script reads it, no other website's page sends it.
-fn cookie(token: &str, max_age_s: u64) -> String {
-    format!(
-        "{SESSION_COOKIE}={token}; Max-Age={max_age_s}; Path=/; HttpOnly; Secure; SameSite=Strict"
-    )
 }

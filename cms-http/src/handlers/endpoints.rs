@@ -2,22 +2,22 @@
 
 use std::sync::Arc;
 
-use cms_core::{
-    Code, Error, Result,
-    plugins::{
-        EndpointCall, Manifest,
-        manifest::{EndpointDeclaration, Method},
-    },
-};
-use serde_json::Value as Json;
+use http::header;
 
 use super::item::records;
 use crate::{
-    call::{Call, DeclaredBy},
+    Body,
+    call::{API_KEY, Call, DeclaredBy},
     reauthorizer::Reauthorizer,
-    reply::Reply,
-    success::Success,
+    reply::{JSON, Reply},
     wire::Content,
+};
+use cms_core::{
+    Code, Error, Result,
+    plugins::{
+        EndpointReply, EndpointRequest, Manifest, ReplyBody,
+        manifest::{EndpointDeclaration, Method},
+    },
 };
 
 /// Answers whatever method the declaration names.
@@ -26,21 +26,50 @@ pub(crate) async fn answer(call: &Call<'_>, content: Content) -> Result<Reply> {
     if plugin.tables.iter().any(|table| table.name == name) {
         return records(call, name, call.request.parameter("id")).await?.reply(call.answers);
     }
-    let body = content.json()?.unwrap_or_default();
-    let asked = EndpointCall {
+    let (body, json) = content.whole()?;
+    let mut headers = call.request.headers.clone();
+    for name in [header::AUTHORIZATION, header::COOKIE, API_KEY] {
+        if let http::header::Entry::Occupied(mut sent) = headers.entry(name) {
+            // `Debug` shows them no more.
+            sent.iter_mut().for_each(|value| value.set_sensitive(true));
+        }
+    }
+    let reauthorizer = Arc::new(Reauthorizer::of(call));
+    let asked = EndpointRequest {
         method: method(call),
+        path: call.request.path.clone(),
         query: call.request.query.clone(),
+        headers,
+        extensions: call.extensions.clone(),
+        client: call.client.is_known.then_some(call.client.address),
+        actor: call.caller().actor(),
+        rights: call.caller().permissions(),
         body,
-        items: call.cms.items().clone(),
-        begin: Arc::new(Reauthorizer::of(call)).begin(),
+        json,
+        begin: reauthorizer.begin(),
     };
-    let (cms, answers) = (call.cms.clone(), call.answers);
+    let cms = call.cms.clone();
     let work = async move {
-        let answer = cms.plugins().answer(&plugin.id, name, asked).await;
-        let data = answer.ok_or_else(|| Error::internal(format!("no handler {name:?}")))??;
-        Success::<Json>::data(&data.to_string()).reply(answers)
+        let answer = cms.plugins().answer(cms.items(), &plugin.id, name, asked).await;
+        let answer = answer.ok_or_else(|| Error::internal(format!("no handler {name:?}")))??;
+        reply(answer, reauthorizer)
     };
     call.once(work).await
+}
+
+fn reply(answer: EndpointReply, reauthorizer: Arc<Reauthorizer>) -> Result<Reply> {
+    let (status, headers, body) = answer.into_parts()?;
+    let mut reply = match body {
+        ReplyBody::Data(json) => Reply::new(status, JSON, ["{\"data\":", &json, "}"].concat()),
+        ReplyBody::Bytes(bytes) => Reply { body: bytes.into(), ..Reply::no_content() },
+        ReplyBody::Stream(parts) => {
+            let body = Body::streamed(reauthorizer.watching(parts));
+            Reply { body, ..Reply::no_content() }
+        }
+    };
+    reply.status = status;
+    reply.headers.extend(headers);
+    Ok(reply)
 }
 
 /// The plugin of the address, and what its endpoint is made of, while both are as they were when

@@ -20,7 +20,6 @@ use super::item::if_match;
 use crate::{
     body::{Body, Parts},
     call::Call,
-    caller::Caller,
     reauthorizer::Reauthorizer,
     reply::{Reply, csv, save_as::attachment},
     success::Success,
@@ -261,11 +260,7 @@ async fn exported(
 }
 
 pub(super) fn unseen(call: &Call<'_>, detail: &str) -> Error {
-    let code = match call.caller() {
-        Caller::Key(_) => Code::ApiKeyForbidden,
-        _ => Code::PermissionDenied,
-    };
-    Error::new(code, detail)
+    Error::new(call.caller().refused_as(), detail)
 }
 
 /// The bytes are a visitor's: no browser shows them, and none guesses what they are.

@@ -11,7 +11,6 @@ use serde_json::{Map, Value as Json};
 
 use crate::{
     call::Call,
-    caller::Caller,
     success::Success,
     wire::{
         Data, Done, OneOrPage, OnlyId, Record,
@@ -57,12 +56,8 @@ fn may_see(call: &Call<'_>, table: &str) -> Result<()> {
     if call.caller().may_read(call.cms, table) {
         return Ok(());
     }
-    let code = if matches!(call.caller(), Caller::User { .. }) {
-        Code::PermissionDenied
-    } else {
-        Code::ApiKeyForbidden
-    };
-    Err(Error::new(code, format!("You have no right to read {table}, so it cannot be expanded.")))
+    let detail = format!("You have no right to read {table}, so it cannot be expanded.");
+    Err(Error::new(call.caller().refused_as(), detail))
 }
 
 pub(crate) async fn create(

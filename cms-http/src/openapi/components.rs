@@ -5,8 +5,6 @@ use std::collections::BTreeSet;
 use http::StatusCode;
 use serde_json::{Map, Value as Json, json};
 
-use crate::call::SESSION_COOKIE;
-
 /// Every status of a refusal, with what it means here.
 const REFUSALS: [(u16, &str); 17] = [
     (400, "The request cannot be read, or asks for something that there is not."),
@@ -29,7 +27,7 @@ const REFUSALS: [(u16, &str); 17] = [
 ];
 
 /// Adds the components of a document, of the schemas only those that it uses.
-pub(super) fn add(document: &mut Json, schemas: Map<String, Json>) {
+pub(super) fn add(document: &mut Json, schemas: Map<String, Json>, cookie: &str) {
     let text =
         |description: &str, schema: Json| json!({"description": description, "schema": schema});
     let responses: Map<String, Json> = REFUSALS.iter().map(refusal).collect();
@@ -54,7 +52,7 @@ pub(super) fn add(document: &mut Json, schemas: Map<String, Json>) {
         "securitySchemes": {
             "ApiKey": {"type": "apiKey", "in": "header", "name": "X-Api-Key"},
             "Session": {"type": "http", "scheme": "bearer"},
-            "Cookie": {"type": "apiKey", "in": "cookie", "name": SESSION_COOKIE},
+            "Cookie": {"type": "apiKey", "in": "cookie", "name": cookie},
         },
     });
     let mut used = BTreeSet::new();

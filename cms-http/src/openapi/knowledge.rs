@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use cms_core::{
-    access::{Access, Right},
+    access::{Access, Right, Rights},
     content::Table,
 };
 
@@ -17,25 +17,33 @@ pub(super) fn knows(call: &Call<'_>, operation: &Described) -> bool {
         // Over the network there is no such path.
         (Access::Operator, _) => false,
         (Access::Open, _) | (_, Caller::Operator) => true,
-        (Access::Public | Access::Login, Caller::Anonymous | Caller::User { .. }) => true,
+        (Access::Login, Caller::Application { .. }) => false,
+        (Access::Public | Access::Login, Caller::Anonymous) => true,
         (_, Caller::Anonymous) => false,
         (_, Caller::Key(key)) => {
             operation.path == TELLS_RIGHTS || key.rights.iter().any(|right| names(right, operation))
         }
-        (access @ Access::Checklist, Caller::User { user, .. }) => {
-            call.cms.tables().iter().any(|table| {
-                call.cms.allows(&user.rights, access, operation.method, Some(&table.name))
-            })
+        (access, Caller::User { .. } | Caller::Application { .. }) => {
+            let rights = call.caller().user_rights();
+            rights.is_some_and(|rights| opens(call, operation, access, rights))
         }
-        (Access::Button, Caller::User { user, .. }) => {
+    }
+}
+
+fn opens(call: &Call<'_>, operation: &Described, access: Access, rights: &Rights) -> bool {
+    let allows = |table| call.cms.allows(rights, access, operation.method, table);
+    match access {
+        Access::Public | Access::Login => true,
+        Access::Checklist => {
+            call.cms.tables().iter().any(|table| allows(Some(table.name.as_str())))
+        }
+        Access::Button => {
             let index = call.cms.plugins().index();
             index
                 .permissions()
-                .any(|(plugin, key)| key.ends_with("_edit") && user.rights.may_use(plugin, key))
+                .any(|(plugin, key)| key.ends_with("_edit") && rights.may_use(plugin, key))
         }
-        (access, Caller::User { user, .. }) => {
-            call.cms.allows(&user.rights, access, operation.method, None)
-        }
+        _ => allows(None),
     }
 }
 
@@ -71,9 +79,9 @@ pub(super) fn reach(call: &Call<'_>, method: &str, table: &str) -> Reach {
         Caller::Operator => true,
         Caller::Key(key) => return key.rights.iter().map(of).max().unwrap_or(Reach::Nothing),
         // A button may open some columns to whoever may not read the table.
-        Caller::User { user, .. } => {
-            call.cms.allows(&user.rights, Access::Table, method, Some(table))
-                && call.caller().may_read(call.cms, table)
+        caller => {
+            let allows = |rights| call.cms.allows(rights, Access::Table, method, Some(table));
+            caller.user_rights().is_some_and(allows) && caller.may_read(call.cms, table)
         }
     };
     if may { Reach::All } else { Reach::Nothing }

@@ -49,7 +49,7 @@ pub(crate) fn document(call: &Call<'_>) -> Json {
         if let ("GET", Some(table)) = (described.method, table) {
             forms.extend(content.read_at(described, &types.records, &table));
         } else if let Some(shapes) = types.declared.get(described.method) {
-            forms.extend(forms::of(described, shapes));
+            forms.extend(forms::of(described, shapes).into_iter().map(with_parameters));
         }
     }
     let mut paths: Map<String, Json> = Map::new();
@@ -74,10 +74,20 @@ pub(crate) fn document(call: &Call<'_>) -> Json {
             "version": cms_core::VERSION,
             "description": "The REST API of this site, as far as the caller may know it.",
         },
-        "servers": [{"url": "/"}],
+        "servers": [{"url": call.mount.server(call.cms.settings())}],
         "paths": paths,
     });
     webhooks::add(call, &mut document, &mut schemas);
-    components::add(&mut document, schemas);
+    components::add(&mut document, schemas, call.mount.cookie_name());
     document
+}
+
+/// With the parameters in the path of an endpoint, which its handler reads as text.
+fn with_parameters(mut form: forms::Form<'_>) -> forms::Form<'_> {
+    let path = form.path.clone();
+    let names = path.split('/').filter_map(|part| part.strip_prefix('{')?.strip_suffix('}'));
+    for name in names {
+        form.query["properties"][name] = json!({"type": "string"});
+    }
+    form
 }

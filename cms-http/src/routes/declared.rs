@@ -33,6 +33,9 @@ const ONE: &str = "/{id}";
 /// The routes of a site's plugins.
 pub(crate) struct Declared {
     by_path: HashMap<String, &'static Route>,
+    /// Those with parameters in their path, each named by its place: two routes may name the same
+    /// place differently.
+    patterns: matchit::Router<&'static Route>,
     /// For the OpenAPI document.
     pub(crate) operations: Vec<Described>,
     /// The declarations that they are made of.
@@ -45,6 +48,7 @@ impl Declared {
         // Read first: after a change meanwhile the routes are made again.
         let index = cms.plugins().index();
         let mut by_path = HashMap::new();
+        let mut patterns = matchit::Router::new();
         for state in cms.plugins().states().iter() {
             let Some(manifest) = state.manifest.as_deref() else { continue };
             for endpoint in manifest.endpoints.iter() {
@@ -53,11 +57,18 @@ impl Declared {
                     tracing::error!(path, plugin = manifest.id, "the path is the service's own");
                     continue;
                 }
-                by_path.insert(path.clone(), kept(Parts::of(cms, manifest, endpoint, path)));
+                let route = kept(Parts::of(cms, manifest, endpoint, path.clone()));
+                if path.contains('{')
+                    && let Err(error) = patterns.insert(placed(&path), route)
+                {
+                    tracing::error!(path, plugin = manifest.id, %error, "no route");
+                    continue;
+                }
+                by_path.insert(path, route);
             }
         }
         let operations = by_path.values().copied().flat_map(super::operations_of).collect();
-        Self { by_path, operations, index }
+        Self { by_path, patterns, operations, index }
     }
 
     /// Whether the plugins in service are those that the routes were made of.
@@ -74,12 +85,14 @@ impl Declared {
     ///
     /// # Errors
     /// `bad_query` for a parameter that the path has already.
-    pub(crate) fn respell(
-        &self,
-        request: &mut Canonical,
-    ) -> Result<Option<&'static [&'static str]>> {
-        if spellings::is_first(&request.path) || self.find(&request.path).is_some() {
+    pub(crate) fn respell(&self, request: &mut Canonical) -> Result<Option<Vec<&'static str>>> {
+        let is_fixed = !request.path.contains('{') && self.find(&request.path).is_some();
+        if spellings::is_first(&request.path) || is_fixed {
             return Ok(None);
+        }
+        if let Ok(found) = self.patterns.at(&request.path) {
+            let first = of_pattern(found.value, request);
+            return spellings::write(request, first).map(Some);
         }
         let of_plugin = || {
             let (path, id) = request.path.rsplit_once('/')?;
@@ -88,7 +101,7 @@ impl Declared {
                 request.as_sent.as_deref().and_then(|path| path.rsplit('/').next()).unwrap_or(id);
             let route = self.find(path).filter(|route| !route.tails.is_empty())?;
             let said = vec![("id".to_owned(), id.to_owned())];
-            Some(First { route, methods: &["GET"], said, needs_selector: false })
+            Some(First { route, methods: vec!["GET"], said, needs_selector: false })
         };
         let first = spellings::first(&request.path).or_else(of_plugin);
         first.map(|first| spellings::write(request, first)).transpose()
@@ -98,6 +111,27 @@ impl Declared {
     pub(crate) fn endpoints(&self) -> impl Iterator<Item = Endpoint> {
         self.by_path.values().map(|route| super::endpoint(route))
     }
+}
+
+/// `/api/orders/{3}/pay`: the parameters by their place.
+fn placed(path: &str) -> String {
+    let place = |(place, part): (usize, &str)| match part.starts_with('{') {
+        true => format!("{{{place}}}"),
+        false => part.to_owned(),
+    };
+    path.split('/').enumerate().map(place).collect::<Vec<_>>().join("/")
+}
+
+/// The path of a route with parameters, whose values go into the query.
+fn of_pattern(route: &'static Route, request: &Canonical) -> First {
+    // Dashes of a value are no other spelling of underscores.
+    let sent = request.as_sent.as_deref().unwrap_or(&request.path);
+    let said = route.path.split('/').zip(sent.split('/')).filter_map(|(part, value)| {
+        let name = part.strip_prefix('{')?.strip_suffix('}')?;
+        Some((name.to_owned(), value.to_owned()))
+    });
+    let methods = route.methods.iter().map(|method| method.name).collect();
+    First { route, methods, said: said.collect(), needs_selector: false }
 }
 
 /// What a route is made of.

@@ -12,8 +12,11 @@ use super::{
     Accounts, NAME_PATTERN, Rights, admins::AdminGuard, check_held, name_key, name_problem, record,
 };
 use crate::{
-    Actor, Change, Code, Error, Page, Paging, Result, access::CORE, change::is_unique_violation,
-    ground::ListName, items::Checklist,
+    Actor, Change, Code, Error, Page, Paging, Result,
+    access::{CORE, Permissions},
+    change::is_unique_violation,
+    ground::ListName,
+    items::Checklist,
 };
 
 /// A group as the API shows it.
@@ -240,11 +243,19 @@ async fn owned(change: &mut Change, rights: &Rights, before: &Rights) -> Result<
         Rights::Only(keys) => keys.owner_of(key).to_owned(),
         Rights::Admin => String::new(),
     };
-    let owner = |key: &str, held: &str| match held {
+    Ok(Rights::Only(owned_by(keys, &owners, of_before)))
+}
+
+/// Gives each key that is no built-in area's its owner, or the one that `otherwise` names.
+pub(super) fn owned_by(
+    keys: &Permissions,
+    owners: &BTreeMap<String, String>,
+    otherwise: impl Fn(&str) -> String,
+) -> Permissions {
+    keys.owned_by(|key, held| match held {
         CORE => Some(CORE.to_owned()),
-        _ => Some(owners.get(key).cloned().unwrap_or_else(|| of_before(key))),
-    };
-    Ok(Rights::Only(keys.owned_by(owner)))
+        _ => Some(owners.get(key).cloned().unwrap_or_else(|| otherwise(key))),
+    })
 }
 
 /// The rights of a group whose keys belong to these plugins now. A key of nobody becomes its

@@ -31,6 +31,7 @@ statements! {
          order by g.id limit $2"
     );
     GET = get!();
+    NAMED = concat!("select ", group_columns!(), " from cms_user_groups g where g.name_key = $1");
     FIND = "select id from cms_user_groups where name_key = $1";
     INSERT = "insert into cms_user_groups (name, name_key, rights, created_at) \
               values ($1, $2, $3, $4) returning id";
@@ -48,6 +49,11 @@ pub(in crate::accounts) async fn list(db: &Db, after: i64, limit: i64) -> Result
 
 pub(in crate::accounts) async fn get(db: &Db, id: i64) -> Result<Option<Group>> {
     db.optional(GET, args![id]).await
+}
+
+/// The group with this name, which is in lower case.
+pub(in crate::accounts) async fn named(db: &Db, name_key: &str) -> Result<Option<Group>> {
+    db.optional(NAMED, args![name_key]).await
 }
 
 /// Reads and locks the group until this change ends.
@@ -105,12 +111,16 @@ pub(in crate::accounts) async fn rights(change: &mut Change) -> Result<Vec<(i64,
 pub(in crate::accounts) async fn held(
     db: &Db,
 ) -> Result<(BTreeMap<String, String>, Vec<(i64, Rights)>)> {
-    let owners = db.all::<(String, String)>(OWNERS, args![]).await?.into_iter().collect();
-    Ok((owners, stored(db.all(RIGHTS, args![]).await?)?))
+    Ok((owners_now(db).await?, stored(db.all(RIGHTS, args![]).await?)?))
 }
 
 pub(in crate::accounts) async fn bind(change: &mut Change, id: i64, rights: &Rights) -> Result<()> {
     change.hit(BIND, args![id, rights.to_stored()?]).await
+}
+
+/// The plugin that each permission key belongs to, outside of a change.
+pub(in crate::accounts) async fn owners_now(db: &Db) -> Result<BTreeMap<String, String>> {
+    Ok(db.all::<(String, String)>(OWNERS, args![]).await?.into_iter().collect())
 }
 
 /// The plugin that each permission key belongs to.

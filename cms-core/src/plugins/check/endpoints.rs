@@ -42,7 +42,17 @@ const CORE: [&str; 31] = [
 impl Check<'_> {
     pub(super) fn endpoints(&mut self) {
         let endpoints = &self.manifest.endpoints;
-        let paths: Vec<_> = endpoints.iter().map(EndpointDeclaration::path).collect();
+        let is_table = |one: &EndpointDeclaration| {
+            self.manifest.tables.iter().any(|table| table.name == one.model_path)
+        };
+        // What reads a table shows one record at the path and its id.
+        let records = endpoints.iter().filter(|one| is_table(one));
+        let records: Vec<_> = records.map(|one| format!("{}/{{}}", one.path())).collect();
+        let paths: Vec<_> = endpoints.iter().map(EndpointDeclaration::shape).collect();
+        for (i, path) in paths.iter().enumerate().filter(|(_, path)| records.contains(path)) {
+            let remedy = format!("{path:?} names one record of a table that is read there");
+            self.fault(format!("/endpoints/{i}/endpoint"), remedy);
+        }
         let places = paths.iter().enumerate();
         self.doubles(
             places.map(|(i, path)| (format!("/endpoints/{i}/endpoint"), path.as_str())),
@@ -56,12 +66,18 @@ impl Check<'_> {
     fn endpoint(&mut self, endpoint: &EndpointDeclaration, at: &str) {
         let path = endpoint.path();
         let path = path.trim_start_matches("/api/");
-        if !names::is_path(&endpoint.endpoint) {
+        let is_table = self.manifest.tables.iter().any(|table| table.name == endpoint.model_path);
+        if !names::is_endpoint(&endpoint.endpoint) {
             let remedy = "letters, digits, _ and - are expected, slashes between parts, no slash \
-                          first, such as \"blog/posts\"";
+                          first, such as \"blog/posts\"; later parts may be parameters, each \
+                          with a name of its own, such as \"orders/{id}/pay\"";
             self.fault(format!("{at}/endpoint"), remedy);
         } else if let Some(core) = CORE.iter().find(|core| is_below(path, core)) {
             let remedy = format!("/api/{core} is the service's own: choose another path");
+            self.fault(format!("{at}/endpoint"), remedy);
+        }
+        if is_table && endpoint.parameters().next().is_some() {
+            let remedy = "a table is read at a fixed path; the id of a record may stand behind it";
             self.fault(format!("{at}/endpoint"), remedy);
         }
         if path == "backend" {
@@ -76,7 +92,6 @@ impl Check<'_> {
         if endpoint.methods.is_empty() {
             self.fault(format!("{at}/methods"), "name at least one method");
         }
-        let is_table = self.manifest.tables.iter().any(|table| table.name == endpoint.model_path);
         for (i, method) in endpoint.methods.iter().enumerate() {
             let at = format!("{at}/methods/{i}");
             if endpoint.methods[..i].contains(method) {

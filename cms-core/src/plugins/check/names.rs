@@ -14,6 +14,18 @@ pub(super) fn is_path(path: &str) -> bool {
     path.len() <= 200 && path.split('/').all(is_word)
 }
 
+/// A path whose parts after the first may be parameters, `{id}`, each with a name of its own.
+pub(super) fn is_endpoint(path: &str) -> bool {
+    let mut names = std::collections::BTreeSet::new();
+    let mut parts = path.split('/');
+    path.len() <= 200
+        && parts.next().is_some_and(is_word)
+        && parts.all(|part| match part.strip_prefix('{').and_then(|part| part.strip_suffix('}')) {
+            Some(name) => is_identifier(name) && names.insert(name),
+            None => is_word(part),
+        })
+}
+
 /// The path of a picture below its widget's folder.
 pub(super) fn is_icon(path: &str) -> bool {
     path.rsplit_once('.').is_some_and(|(stem, end)| {

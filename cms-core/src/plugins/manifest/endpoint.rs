@@ -13,8 +13,9 @@ pub struct EndpointDeclaration {
     #[serde(rename = "modelPath")]
     #[schemars(length(min = 1))]
     pub model_path: String,
-    /// Its path under `/api/`. Outside `backend/` dashes become underscores.
-    #[schemars(regex(pattern = "^[A-Za-z0-9_-]+(/[A-Za-z0-9_-]+)*$"))]
+    /// Its path under `/api/`. Outside `backend/` dashes become underscores. For a handler, parts
+    /// after the first may be parameters: `orders/{id}/pay`.
+    #[schemars(regex(pattern = "^[A-Za-z0-9_-]+(/([A-Za-z0-9_-]+|\\{[a-z][a-z0-9_]*\\}))*$"))]
     pub endpoint: String,
     /// Its methods. A table can only be read.
     #[serde(default = "get")]
@@ -25,15 +26,32 @@ pub struct EndpointDeclaration {
     pub public: bool,
 }
 
+/// The name of a parameter that stands for a part of a path.
+fn named(part: &str) -> Option<&str> {
+    part.strip_prefix('{')?.strip_suffix('}')
+}
+
 fn get() -> Vec<Method> {
     vec![Method::Get]
 }
 
 impl EndpointDeclaration {
-    /// The path that is served.
+    /// The path that is served, with its parameters in braces.
     #[must_use]
     pub fn path(&self) -> String {
         spelled(format!("/api/{}", self.endpoint))
+    }
+
+    /// The names of its parameters.
+    pub(crate) fn parameters(&self) -> impl Iterator<Item = &str> {
+        self.endpoint.split('/').filter_map(named)
+    }
+
+    /// The path without the names of its parameters: what one request could mean only once.
+    pub(crate) fn shape(&self) -> String {
+        let path = self.path();
+        let parts = path.split('/').map(|part| if named(part).is_some() { "{}" } else { part });
+        parts.collect::<Vec<_>>().join("/")
     }
 }
 

@@ -2,7 +2,10 @@
 
 use std::{fmt, net::IpAddr, str::FromStr};
 
-use crate::{ground::Millis, traffic::address::network};
+use crate::{
+    ground::{Millis, crypto},
+    traffic::address::network,
+};
 
 /// A kind of bucket: its capacity and its rate.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -52,14 +55,26 @@ pub enum Owner {
     Key(i64),
     /// A logged-in backend user.
     User(i64),
+    /// What the embedding application counts by: see [`Owner::application`].
+    Application(u64),
 }
 
-/// `key:7`, `user:7` or `ip:203.0.113.7`.
+impl Owner {
+    /// One whom the embedding application names: a user of its own, a tenant.
+    #[must_use]
+    pub fn application(name: &str) -> Self {
+        let digest = crypto::sha256(name.as_bytes());
+        Self::Application(u64::from_be_bytes(std::array::from_fn(|at| digest[at])))
+    }
+}
+
+/// `key:7`, `user:7`, `ip:203.0.113.7`, or `app:` with a digest of the application's name.
 impl fmt::Display for Owner {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Key(id) => write!(f, "key:{id}"),
             Self::User(id) => write!(f, "user:{id}"),
+            Self::Application(digest) => write!(f, "app:{digest:016x}"),
             Self::Network(network) => {
                 write!(f, "ip:{}", IpAddr::V6((*network).into()).to_canonical())
             }
@@ -71,10 +86,13 @@ impl FromStr for Owner {
     type Err = &'static str;
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
-        let form = "an owner is written key:7, user:7 or ip:203.0.113.7";
+        let form = "an owner is written key:7, user:7, ip:203.0.113.7 or app: with 16 digits";
         match text.split_once(':') {
             Some(("key", id)) => id.parse().map(Self::Key).map_err(|_| form),
             Some(("user", id)) => id.parse().map(Self::User).map_err(|_| form),
+            Some(("app", digest)) if digest.len() == 16 => {
+                u64::from_str_radix(digest, 16).map(Self::Application).map_err(|_| form)
+            }
             Some(("ip", address)) => {
                 address.parse().map(|address| Self::Network(network(address))).map_err(|_| form)
             }
@@ -238,7 +256,7 @@ mod tests {
 
     #[test]
     fn owners_are_written_and_read() {
-        for text in ["key:7", "user:7", "ip:203.0.113.7", "ip:2001:db8::"] {
+        for text in ["key:7", "user:7", "ip:203.0.113.7", "ip:2001:db8::", "app:00112233445566ff"] {
             assert_eq!(text.parse::<Owner>().expect(text).to_string(), text);
         }
         assert!(["key:x", "ip:", "7", "user:x"].iter().all(|text| text.parse::<Owner>().is_err()));

@@ -29,6 +29,7 @@ enum Of {
     High,
     Key,
     User,
+    Application,
 }
 
 impl From<Owner> for Packed {
@@ -38,6 +39,7 @@ impl From<Owner> for Packed {
             Owner::Network(network) => Self(Of::High, (network >> 64) as u64),
             Owner::Key(id) => Self(Of::Key, id.cast_unsigned()),
             Owner::User(id) => Self(Of::User, id.cast_unsigned()),
+            Owner::Application(digest) => Self(Of::Application, digest),
         }
     }
 }
@@ -49,6 +51,7 @@ impl From<Packed> for Owner {
             Of::High => Self::Network(u128::from(id) << 64),
             Of::Key => Self::Key(id.cast_signed()),
             Of::User => Self::User(id.cast_signed()),
+            Of::Application => Self::Application(id),
         }
     }
 }
@@ -243,8 +246,8 @@ mod tests {
         };
         let owners =
             ["192.0.2.1", "255.255.255.255", "2001:db8:1:2::1", "::1", "fe80::1"].map(network);
-        for owner in owners.into_iter().chain([Owner::Key(7), Owner::User(7), Owner::Key(i64::MAX)])
-        {
+        let others = [Owner::Key(7), Owner::User(7), Owner::Key(i64::MAX), Owner::application("a")];
+        for owner in owners.into_iter().chain(others) {
             assert_eq!(Owner::from(Packed::from(owner)), owner);
         }
         assert_eq!(size_of::<(Slot, Fill)>(), 32);

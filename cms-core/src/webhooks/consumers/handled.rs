@@ -16,7 +16,7 @@ use crate::{
     events::RecordedEvent,
     items::Items,
     jobs::{self, Stop},
-    plugins::{EventCall, EventHandler, Plugins},
+    plugins::{EventCall, EventHandler, Plugins, SiteRef},
     webhooks::Webhooks,
 };
 
@@ -53,8 +53,9 @@ pub(crate) async fn call_handlers(
         let (ended, end) = watch::channel(false);
         let mut running = JoinSet::new();
         for (plugin, handler) in plugins.event_handlers() {
-            let (events, items, end) = (Events::new(webhooks), items.clone(), end.clone());
-            running.spawn(watched(follow(events, plugin, handler, items, end)));
+            let (events, end) = (Events::new(webhooks), end.clone());
+            let reach = (items.clone(), plugins.site());
+            running.spawn(watched(follow(events, plugin, handler, reach, end)));
         }
         // Until a plugin comes into service or leaves it.
         let mut panic = None;
@@ -75,7 +76,13 @@ pub(crate) async fn call_handlers(
 }
 
 /// Calls one handler for its events, until the stop.
-async fn follow(events: Events, plugin: String, handler: EventHandler, items: Items, stop: Stop) {
+async fn follow(
+    events: Events,
+    plugin: String,
+    handler: EventHandler,
+    reach: (Items, SiteRef),
+    stop: Stop,
+) {
     let name = name_of(&plugin, &handler);
     let mut stopped = std::pin::pin!(jobs::stopped(stop.clone(), Duration::ZERO));
     let opened = async {
@@ -97,7 +104,7 @@ async fn follow(events: Events, plugin: String, handler: EventHandler, items: It
         tokio::select! {
             next = consumer.next() => match next {
                 // A stop waits for it.
-                Some(event) => called(&consumer, &handler, event, &items, &stop).await,
+                Some(event) => called(&consumer, &handler, event, &reach, &stop).await,
                 None => return,
             },
             () = &mut stopped => break,
@@ -112,12 +119,12 @@ async fn called(
     consumer: &Consumer,
     handler: &EventHandler,
     event: RecordedEvent,
-    items: &Items,
+    (items, site): &(Items, SiteRef),
     stop: &Stop,
 ) {
     let Ok(begin) = consumer.begin() else { return };
     let id = event.id.clone();
-    let call = EventCall { event, items: items.clone(), begin };
+    let call = EventCall { event, items: items.clone(), begin, site: site.clone() };
     let work = async { (handler.run)(call).await };
     let failure = match timeout(LONGEST, AssertUnwindSafe(work).catch_unwind()).await {
         Ok(Ok(Ok(()))) => None,

@@ -9,6 +9,7 @@ mod text;
 
 use std::future::{Future, ready};
 
+use bytes::Bytes;
 use cms_core::{Code, Error, Result};
 use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize, de::DeserializeOwned, de::IgnoredAny};
@@ -71,11 +72,21 @@ pub enum Content {
     Pairs(Vec<(String, String)>),
     /// A text.
     Text(String),
+    /// The bytes for a handler of a plugin, and their JSON where they are JSON.
+    Whole(Bytes, Option<Json>),
     /// What comes in while the handler runs.
     Upload(Upload),
 }
 
 impl Content {
+    pub(crate) fn whole(self) -> Result<(Bytes, Option<Json>)> {
+        match self {
+            Self::Empty => Ok((Bytes::new(), None)),
+            Self::Whole(bytes, json) => Ok((bytes, json)),
+            _ => Err(other()),
+        }
+    }
+
     pub(crate) fn json(self) -> Result<Option<Json>> {
         match self {
             Self::Empty => Ok(None),

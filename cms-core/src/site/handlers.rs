@@ -1,0 +1,29 @@
+//! The site, for handlers of plugins.
+
+use super::{Cms, Rooms};
+use crate::{
+    Code, Error, Result,
+    plugins::{ContentCall, EndpointCall, EventCall, ScriptCall, SiteRef, TaskRun},
+};
+
+fn of(site: &SiteRef) -> Result<Cms> {
+    let gone = || Error::new(Code::Unavailable, "The site was closed.");
+    site.get::<Rooms>().map(Cms).ok_or_else(gone)
+}
+
+macro_rules! reaches_site {
+    ($($call:ident),*) => { $(
+        impl $call {
+            /// The site. Changes that begin there are not on behalf of the caller: use `change`
+            /// for those.
+            ///
+            /// # Errors
+            /// `unavailable` when the last handle on the site was dropped meanwhile.
+            pub fn cms(&self) -> Result<Cms> {
+                of(&self.site)
+            }
+        }
+    )* };
+}
+
+reaches_site!(ContentCall, EndpointCall, EventCall, ScriptCall, TaskRun);

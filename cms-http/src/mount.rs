@@ -1,0 +1,144 @@
+//! Where an API stands within its server: the path before its own paths, and its cookie.
+
+use std::borrow::Cow;
+
+use cms_core::{Code, Error, Result, settings::Settings};
+
+/// The cookie of an API without a name of its own.
+pub(crate) const COOKIE: &str = "cms_session";
+/// Addresses in records begin with it.
+const MEDIA: &str = "/media/";
+
+/// Where an API stands.
+#[derive(Debug)]
+pub(crate) struct Mount {
+    /// Empty at the root; no slash at the end.
+    base: String,
+    is_stripped: bool,
+    /// The name of the session's cookie, with the prefix that makes browsers guard it.
+    cookie: String,
+}
+
+impl Mount {
+    /// At the root of the host.
+    pub(crate) fn root() -> Self {
+        Self { base: String::new(), is_stripped: false, cookie: format!("__Host-{COOKIE}") }
+    }
+
+    /// # Errors
+    /// `validation_failed` for a path or a name that cannot be.
+    pub(crate) fn new(base: String, is_stripped: bool, cookie: &str) -> Result<Self> {
+        let is_known = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.' | '~');
+        let is_segment =
+            |part: &str| !matches!(part, "" | "." | "..") && part.chars().all(is_known);
+        let is_path = base.strip_prefix('/').is_some_and(|path| path.split('/').all(is_segment));
+        if !base.is_empty() && !is_path {
+            let why = "begins with a slash and ends without one, and has letters, digits, _, -, . \
+                       and ~ between slashes, such as /cms";
+            return Err(Error::invalid_field("base", "format", why));
+        }
+        let is_name = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-');
+        if !(1..=64).contains(&cookie.len()) || !cookie.chars().all(is_name) {
+            let why = "1 to 64 letters, digits, _ and -";
+            return Err(Error::invalid_field("cookie", "format", why));
+        }
+        // `__Host-` demands the path / (RFC 6265bis, 4.1.3.2).
+        let prefix = if base.is_empty() { "__Host-" } else { "__Secure-" };
+        Ok(Self { cookie: format!("{prefix}{cookie}"), base, is_stripped })
+    }
+
+    /// The path of a request within the API.
+    ///
+    /// # Errors
+    /// `not_found` for a path that is not the API's.
+    pub(crate) fn within<'p>(&self, path: &'p str) -> Result<&'p str> {
+        if self.is_stripped || self.base.is_empty() {
+            return Ok(path);
+        }
+        match path.strip_prefix(&self.base) {
+            Some("") => Ok("/"),
+            Some(within) if within.starts_with('/') => Ok(within),
+            _ if path.starts_with(MEDIA) => Ok(path),
+            _ => {
+                let detail =
+                    format!("There is nothing at this address: the API is at {}.", self.base);
+                Err(Error::new(Code::NotFound, detail))
+            }
+        }
+    }
+
+    /// The name of the session's cookie.
+    pub(crate) fn cookie_name(&self) -> &str {
+        &self.cookie
+    }
+
+    /// The session as a cookie (RFC 6265): no script reads it, no other website's page sends it.
+    pub(crate) fn cookie(&self, token: &str, max_age_s: u64) -> String {
+        let Self { base, cookie, .. } = self;
+        let path = if base.is_empty() { "/" } else { base };
+        format!(
+            "{cookie}={token}; Max-Age={max_age_s}; Path={path}; HttpOnly; Secure; SameSite=Strict"
+        )
+    }
+
+    /// Where clients find the paths of the document: behind a proxy that removes a path, the
+    /// setting `api_url` tells it.
+    pub(crate) fn server<'s>(&'s self, settings: &'s Settings) -> Cow<'s, str> {
+        if !self.base.is_empty() {
+            return Cow::Borrowed(&self.base);
+        }
+        let url = settings.api_url.as_deref().and_then(|url| http::Uri::try_from(url).ok());
+        url.map_or(Cow::Borrowed("/"), |url| Cow::Owned(url.path().to_owned()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn mount(base: &str, stripped: bool) -> Mount {
+        Mount::new(base.to_owned(), stripped, "shop").expect("a mount")
+    }
+
+    #[test]
+    fn a_path_is_taken_off_once() {
+        let cms = mount("/cms", false);
+        for (path, within) in [
+            ("/cms/api/pages", Some("/api/pages")),
+            ("/cms", Some("/")),
+            ("/cms/", Some("/")),
+            ("/cms/cms", Some("/cms")),
+            ("/media/aa/bb.png", Some("/media/aa/bb.png")),
+            ("/cmsapi/pages", None),
+            ("/CMS/api/pages", None),
+            ("/c%6ds/api/pages", None),
+            ("//cms/api/pages", None),
+            ("/api/pages", None),
+            ("/", None),
+        ] {
+            assert_eq!(cms.within(path).ok(), within, "{path}");
+        }
+        assert_eq!(mount("/cms", true).within("/cms/api").ok(), Some("/cms/api"));
+        assert_eq!(mount("", false).within("/api").ok(), Some("/api"));
+    }
+
+    #[test]
+    fn what_cannot_be_a_path_or_a_cookie_is_refused() {
+        for base in ["cms", "/cms/", "/", "/a//b", "/a/../b", "/a b", "/a;b", "/ä", "/%61"] {
+            assert!(Mount::new(base.to_owned(), false, "shop").is_err(), "{base}");
+        }
+        for cookie in ["", "a b", "a=b", "a;b", "ä"] {
+            assert!(Mount::new(String::new(), false, cookie).is_err(), "{cookie}");
+        }
+    }
+
+    #[test]
+    fn a_cookie_is_bound_to_where_the_api_is() {
+        let told = |mount: &Mount| mount.cookie("t", 5);
+        let rest = "HttpOnly; Secure; SameSite=Strict";
+        let at_root = format!("__Host-cms_session=t; Max-Age=5; Path=/; {rest}");
+        assert_eq!(told(&Mount::root()), at_root);
+        let below = format!("__Secure-shop=t; Max-Age=5; Path=/cms; {rest}");
+        assert_eq!(told(&mount("/cms", true)), below);
+    }
+}

@@ -1,0 +1,103 @@
+//! The API below `/cms` of an application that has users of its own.
+//!
+//! `cargo run -p cms-examples --example mounted`
+
+use std::net::SocketAddr;
+
+use axum::{
+    Router,
+    extract::{ConnectInfo, Request},
+    middleware::{Next, from_fn},
+    response::Response,
+    routing::get,
+};
+use cms_core::{
+    Cms, Result,
+    plugins::{EndpointReply, Handlers, Manifest, Plugin},
+    settings::Settings,
+};
+use cms_http::{Api, AppUser, LimitKey, Peer};
+use serde_json::json;
+use tokio::net::TcpListener;
+
+type Failure = Box<dyn std::error::Error + Send + Sync>;
+
+#[tokio::main]
+async fn main() -> Result<(), Failure> {
+    let cms = Cms::builder(Settings::default()).plugin(Desk).open().await?;
+    let listener = TcpListener::bind("127.0.0.1:8080").await?;
+    serve(cms, listener, async { drop(tokio::signal::ctrl_c().await) }).await
+}
+
+/// Serves until `stop` ends, then finishes what is under way.
+pub async fn serve(
+    cms: Cms,
+    listener: TcpListener,
+    stop: impl Future<Output = ()> + Send + 'static,
+) -> Result<(), Failure> {
+    let background = cms.background();
+    let api = Api::builder(cms.clone()).base("/cms").stripped().cookie("shop").build()?;
+    let stop = api.closing(stop);
+    let application = application(api).into_make_service_with_connect_info::<SocketAddr>();
+    axum::serve(listener, application).with_graceful_shutdown(stop).await?;
+    background.stop().await;
+    cms.close().await;
+    Ok(())
+}
+
+/// The application at the root, the API below `/cms`, files of records at their own address.
+pub fn application(api: Api) -> Router {
+    Router::new()
+        .route("/", get(async || "from the application"))
+        .nest_service("/cms", api.clone())
+        .route_service("/media/{*file}", api)
+        .layer(from_fn(log_in))
+}
+
+/// The login of the application: a real one would look the token up. Its users have no rows in
+/// the site: the groups that it names say what they may do.
+async fn log_in(
+    ConnectInfo(address): ConnectInfo<SocketAddr>,
+    mut request: Request,
+    next: Next,
+) -> Response {
+    let sent = request.headers().get("authorization").and_then(|sent| sent.to_str().ok());
+    let anna = (sent == Some("Bearer anna-was-here"))
+        .then(|| AppUser::new("anna@example.org").group("editors").by_token());
+    let tenant = request.headers().get("x-tenant").and_then(|sent| sent.to_str().ok());
+    let tenant = tenant.map(|tenant| LimitKey(tenant.to_owned()));
+    let extensions = request.extensions_mut();
+    extensions.insert(Peer(address));
+    anna.map(|anna| extensions.insert(anna));
+    tenant.map(|tenant| extensions.insert(tenant));
+    next.run(request).await
+}
+
+/// A plugin whose endpoint looks at all of a request, and answers as it likes.
+pub struct Desk;
+
+impl Plugin for Desk {
+    fn manifest(&self) -> Manifest {
+        let manifest = json!({
+            "id": "desk",
+            "endpoints": [
+                {"modelPath": "paid", "endpoint": "paid", "methods": ["POST"], "public": true}],
+        });
+        serde_json::from_value(manifest).unwrap_or_default()
+    }
+
+    fn handlers(&self) -> Handlers {
+        // What a payment provider calls: it signs the bytes of the body.
+        Handlers::default().endpoint("paid", &[], |call| async move {
+            let signature = call.header("x-signature").unwrap_or_default();
+            if signature != format!("{} bytes", call.bytes().len()) {
+                return Ok(EndpointReply::data(&json!({"seen": signature})).status(400));
+            }
+            let mut change = call.change().await?;
+            let event = json!({"body": call.body(), "by": call.client()});
+            change.emit("desk.paid", event).await?;
+            change.commit().await?;
+            Ok(EndpointReply::empty().status(202).header("x-accepted", "yes"))
+        })
+    }
+}

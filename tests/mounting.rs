@@ -1,0 +1,255 @@
+//! An API below a path of another server, whose users and counts are that server's.
+
+#[path = "../examples/mounted.rs"]
+#[expect(dead_code, reason = "its main listens to a fixed port")]
+mod mounted_program;
+
+use std::{net::SocketAddr, sync::Arc, time::Duration};
+
+use cms_core::{Code, accounts::Rights};
+use cms_http::{Api, AppUser, LimitKey, Peer, client::Client};
+use mounted_program::Desk;
+use serde_json::json;
+use tokio::{
+    io::{AsyncReadExt as _, AsyncWriteExt as _},
+    net::{TcpListener, TcpStream},
+};
+
+use crate::support::{
+    Site,
+    people::{PASSWORD, code},
+};
+
+#[tokio::test]
+async fn paths_document_and_cookie_are_those_of_the_mount() {
+    let mut site = Site::open().await;
+    let ana = site.person("ana", json!([])).await;
+    site.api = Api::builder(site.cms.clone()).base("/cms").cookie("shop").build().unwrap();
+    site.ask("GET /cms/healthz").expect(200).await;
+    for elsewhere in ["/healthz", "/cmsapi/pages", "/api/pages?view=home", "/CMS/healthz", "/"] {
+        let told = site.ask(&format!("GET {elsewhere}")).refused(404, "not_found").await;
+        assert!(told.text().contains("the API is at /cms"), "{elsewhere}: {}", told.text());
+    }
+    site.ask("GET /cms/cms/healthz").refused(404, "not_found").await;
+    let file = format!("GET /media/aa/{}.png", "b".repeat(62));
+    let told = site.ask(&file).refused(404, "not_found").await;
+    assert!(!told.text().contains("the API is at"), "files are at both: {}", told.text());
+
+    let document = site.admin("GET /cms/api/openapi.json").expect(200).await.json();
+    assert_eq!(document["servers"], json!([{"url": "/cms"}]));
+    assert_eq!(document["components"]["securitySchemes"]["Cookie"]["name"], "__Secure-shop");
+
+    let login = json!({"username": "ana", "password": PASSWORD});
+    let begun = site.ask("POST /cms/api/backend/auth/login").json(login).expect(200).await.data();
+    let proof = json!({"pending_token": begun["pending_token"],
+        "code": code(&ana.secret, site.clock.now())});
+    let done = site.ask("POST /cms/api/backend/auth/verify").json(proof).expect(200).await;
+    let cookie = done.header("set-cookie").to_owned();
+    assert!(cookie.starts_with("__Secure-shop=") && cookie.contains("; Path=/cms; "), "{cookie}");
+    let token = done.data()["token"].as_str().unwrap().to_owned();
+    let me = "GET /cms/api/backend/auth/me";
+    site.ask(me).header("cookie", format!("__Secure-shop={token}")).expect(200).await;
+    let other = site.ask(me).header("cookie", format!("__Host-cms_session={token}"));
+    other.refused(401, "login_required").await;
+}
+
+#[tokio::test]
+async fn the_document_names_the_path_that_a_proxy_removes() {
+    let at = |url: &str| {
+        let url = url.to_owned();
+        move |settings: &mut cms_core::settings::Settings| settings.api_url = Some(url)
+    };
+    for (url, server) in [("https://a.org/cms", "/cms"), ("https://api.a.org", "/")] {
+        let site = Site::builder().await.settings(at(url)).open().await;
+        let document = site.admin("GET /api/openapi.json").expect(200).await.json();
+        assert_eq!(document["servers"], json!([{"url": server}]), "{url}");
+    }
+}
+
+#[tokio::test]
+async fn users_of_the_application_have_the_rights_that_it_names() {
+    let site = Site::open().await;
+    let group = site.group("Editors", json!(["pages_pages_view", "settings_settings_edit"])).await;
+    let anna = || AppUser::new("anna@example.org").group("editors").by_token();
+    let claim = || json!({"name": "claim", "value": "Hello", "public": true});
+    let write = "POST /api/backend/item?table=settings";
+
+    let me = site.ask("GET /api/backend/auth/me").extension(anna()).expect(200).await;
+    assert_eq!(me.header("cache-control"), "private, no-cache");
+    let me = me.data();
+    assert_eq!((&me["id"], &me["username"]), (&json!(null), &json!("anna@example.org")));
+    assert_eq!(me["rights"], json!(["pages_pages_view", "settings_settings_edit"]));
+    site.ask("GET /api/backend/item?table=pages").extension(anna()).expect(200).await;
+    site.ask(write).extension(anna()).json(claim()).expect(201).await;
+    let keys = "GET /api/backend/keys";
+    site.ask(keys).extension(anna()).refused(403, "permission_denied").await;
+    site.ask("GET /api/backend/audit?actor=application").extension(anna()).expect(403).await;
+    let acts = site.admin("GET /api/backend/audit?actor=application").expect(200).await.data();
+    let actor = json!({"kind": "application", "id": null, "name": "anna@example.org"});
+    assert_eq!((&acts[0]["actor"], acts.as_array().map(Vec::len)), (&actor, Some(1)));
+
+    // The account is the application's.
+    let own = site.ask("GET /api/backend/auth/sessions").extension(anna());
+    own.refused(403, "permission_denied").await;
+    // A key that is sent as well does not count, and nobody is told of it.
+    site.ask(keys).extension(anna()).key(&site.admin).refused(403, "permission_denied").await;
+
+    // Rights without a group; nobody grants what he does not hold.
+    let all = || AppUser::new("root").rights(Rights::Admin).by_token();
+    site.ask(keys).extension(all()).expect(200).await;
+    let permissions = ["keys_keys_view", "keys_keys_edit"].map(str::to_owned);
+    let some = || {
+        let rights = Rights::Only(permissions.iter().cloned().collect());
+        AppUser::new("clerk").rights(rights).by_token()
+    };
+    let key = |right| json!({"name": "k", "rights": [right]});
+    let make = "POST /api/backend/keys";
+    let beyond = key(json!({"endpoint": "*"}));
+    site.ask(make).extension(some()).json(beyond).refused(403, "permission_denied").await;
+    let within = key(json!({"endpoint": "/api/backend/keys", "methods": ["GET"]}));
+    site.ask(make).extension(some()).json(within).expect(201).await;
+
+    // Groups count as they are now.
+    let patch = format!("PATCH /api/backend/user_groups?id={group}");
+    site.admin(&patch).json(json!({"rights": []})).expect(200).await;
+    site.ask(write).extension(anna()).json(claim()).refused(403, "permission_denied").await;
+    let unknown = AppUser::new("bob").group("edditors");
+    let told = site.ask("GET /api/pages?view=home").extension(unknown);
+    let told = told.refused(403, "permission_denied").await.text();
+    assert!(told.contains("edditors"), "{told}");
+    for name in ["", "a\u{202e}b", &"x".repeat(201)] {
+        site.ask(keys).extension(AppUser::new(name)).refused(500, "internal_error").await;
+    }
+}
+
+/// A cookie of the application is sent for pages of other websites as well.
+#[tokio::test]
+async fn a_user_of_the_application_changes_things_from_pages_that_may_call() {
+    let site = Site::open().await;
+    let write = || {
+        let all = AppUser::new("root").rights(Rights::Admin);
+        let record = json!({"name": "claim", "value": "Hello"});
+        site.ask("POST /api/backend/item?table=settings").extension(all).json(record)
+    };
+    write().refused(403, "csrf").await;
+    write().header("origin", "https://evil.test").refused(403, "origin_not_allowed").await;
+    write().header("origin", "https://cms.test").expect(201).await;
+}
+
+#[tokio::test]
+async fn requests_count_by_what_the_application_names() {
+    let counted = |settings: &mut cms_core::settings::Settings| {
+        settings.limiter.store = cms_core::settings::LimiterStore::Memory;
+    };
+    let site = Site::builder().await.settings(counted).open().await;
+    let peer = |last: u8| Peer(SocketAddr::from(([192, 0, 2, last], 50_000)));
+    let left = async |last: u8, tenant: Option<&str>| {
+        let mut ask = site.ask("GET /api/settings").peer(peer(last));
+        if let Some(tenant) = tenant {
+            ask = ask.extension(LimitKey(tenant.to_owned()));
+        }
+        ask.expect(200).await.header("x-ratelimit-remaining").parse::<u32>().unwrap()
+    };
+    assert_eq!((left(1, None).await, left(1, None).await, left(2, None).await), (99, 98, 99));
+    assert_eq!((left(1, Some("a")).await, left(2, Some("a")).await), (99, 98));
+    assert_eq!((left(1, Some("b")).await, left(1, None).await), (99, 97));
+    let of_user = async |name: &str| {
+        let user = AppUser::new(name).rights(Rights::Admin);
+        let reply = site.ask("GET /api/settings").peer(peer(1)).extension(user).expect(200).await;
+        reply.header("x-ratelimit-remaining").parse::<u32>().unwrap()
+    };
+    let (first, second) = (of_user("anna").await, of_user("anna").await);
+    assert_eq!((first - second, of_user("bob").await), (1, first));
+    let owners = site.admin("GET /api/backend/limits").expect(200).await.text();
+    assert!(owners.contains("\"app:"), "{owners}");
+}
+
+/// The example, on a real socket: its own pages, the API below `/cms`, its own login, an endpoint
+/// that sees all of a request; an open stream does not keep it from ending.
+#[tokio::test]
+async fn an_application_with_the_api_below_a_path() {
+    let site = Site::builder().await.program(Desk).open().await;
+    site.group("editors", json!(["settings_settings_view", "settings_settings_edit"])).await;
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = listener.local_addr().unwrap();
+    let stop = Arc::new(tokio::sync::Notify::new());
+    let stopped = stop.clone();
+    let stopped = async move { stopped.notified().await };
+    let serving = tokio::spawn(mounted_program::serve(site.cms.clone(), listener, stopped));
+    let http = cms_http::client::transport().unwrap().build().unwrap();
+    let at = |path: &str| format!("http://{address}{path}");
+    let got = async |path: &str| http.get(at(path)).send().await.unwrap();
+
+    assert_eq!(got("/").await.text().await.unwrap(), "from the application");
+    assert_eq!(got("/cms/healthz").await.status(), 200);
+    assert_eq!(got("/healthz").await.status(), 404);
+    assert_eq!(got("/media/aa/b.png").await.headers()["content-type"], "application/problem+json");
+    let anna = http.post(at("/cms/api/backend/item?table=settings"));
+    let anna = anna.header("authorization", "Bearer anna-was-here");
+    let anna = anna.header("content-type", "application/json").body(r#"{"name":"a","value":"b"}"#);
+    assert_eq!(anna.send().await.unwrap().status(), 201);
+    let paid = async |signature: &str| {
+        let call = http.post(at("/cms/api/paid")).header("x-signature", signature).body("a=1&b=2");
+        let reply = call.send().await.unwrap();
+        (reply.status().as_u16(), reply.headers().get("x-accepted").cloned())
+    };
+    assert_eq!(paid("7 bytes").await, (202, Some("yes".parse().unwrap())));
+    assert_eq!(paid("forged").await, (400, None));
+    let paid = "select count(*) from cms_events where name = 'desk.paid'";
+    assert_eq!(site.database.count(paid).await, 1);
+
+    // `cms --url http://host/cms` speaks to it as well.
+    let credential = cms_http::client::Credential::Key(cms_http::Secret::new(&site.admin));
+    let client = Client::remote(&at("/cms"), &credential).unwrap();
+    let ask = cms_http::client::Ask::get("/api/backend/keys");
+    assert!(client.send(ask).await.is_ok());
+
+    let mut stream = TcpStream::connect(address).await.unwrap();
+    let head = format!(
+        "GET /cms/api/backend/events/stream HTTP/1.1\r\nhost: x\r\nx-api-key: {}\r\n\r\n",
+        site.admin
+    );
+    stream.write_all(head.as_bytes()).await.unwrap();
+    let mut text = String::new();
+    while !text.contains("\r\n\r\n") {
+        let mut bytes = [0; 1024];
+        let read = stream.read(&mut bytes).await.unwrap();
+        assert!(read > 0, "{text}");
+        text.push_str(std::str::from_utf8(&bytes[..read]).unwrap());
+    }
+    assert!(text.starts_with("HTTP/1.1 200"), "{text}");
+    stop.notify_one();
+    let ended = tokio::time::timeout(Duration::from_secs(10), serving).await;
+    ended.expect("an open stream does not hold it up").unwrap().unwrap();
+}
+
+/// Whoever closes the site without its server ends the streams too.
+#[tokio::test]
+async fn streams_end_with_the_site() {
+    use http_body_util::BodyExt as _;
+
+    let site = Site::open().await;
+    let request = http::Request::get("/api/backend/events/stream").header("host", "cms.test");
+    let request = request.header("x-api-key", &site.admin);
+    let nothing = http_body_util::Empty::<bytes::Bytes>::new();
+    let reply = site.api.handle(request.body(nothing).unwrap()).await;
+    assert_eq!(reply.status(), 200);
+    let read = tokio::spawn(reply.into_body().collect());
+    site.cms.close().await;
+    let ended = tokio::time::timeout(Duration::from_secs(10), read).await;
+    assert!(ended.expect("it ends").unwrap().is_ok(), "without an error");
+}
+
+#[tokio::test]
+async fn a_mount_that_cannot_be_is_refused() {
+    let site = Site::open().await;
+    let faulty = [("cms", "a", "base"), ("/cms/", "a", "base"), ("", "a b", "cookie")];
+    for (base, cookie, field) in faulty {
+        let made = Api::builder(site.cms.clone()).base(base).cookie(cookie).build();
+        let error = made.err().expect(base);
+        assert_eq!(
+            (error.code(), error.fields()[0].field.as_str()),
+            (Code::ValidationFailed, field)
+        );
+    }
+}
