@@ -61,15 +61,16 @@ async fn log_in(
     mut request: Request,
     next: Next,
 ) -> Response {
-    let sent = request.headers().get("authorization").and_then(|sent| sent.to_str().ok());
-    let anna = (sent == Some("Bearer anna-was-here"))
-        .then(|| AppUser::new("anna@example.org").group("editors").by_token());
-    let tenant = request.headers().get("x-tenant").and_then(|sent| sent.to_str().ok());
-    let tenant = tenant.map(|tenant| LimitKey(tenant.to_owned()));
+    let sent = request.headers().get("authorization").cloned();
+    let sent = sent.as_ref().and_then(|sent| sent.to_str().ok());
     let extensions = request.extensions_mut();
     extensions.insert(Peer(address));
-    anna.map(|anna| extensions.insert(anna));
-    tenant.map(|tenant| extensions.insert(tenant));
+    if sent == Some("Bearer anna-was-here") {
+        let anna = AppUser::new("anna@example.org").group("editors").by_token();
+        extensions.insert(anna);
+        // All of her company count as one.
+        extensions.insert(LimitKey("example.org".to_owned()));
+    }
     next.run(request).await
 }
 

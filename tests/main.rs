@@ -13,6 +13,8 @@ mod authenticator;
 mod backup;
 /// Bodies, parameters and paths that are wrong: the documented error, nothing written.
 mod bad_input;
+/// Programs that use the library wrongly.
+mod bad_use;
 /// Filters that a right fixes: nothing leads past them.
 mod bound_filters;
 /// Pages of several origins in a real browser; only with CMS_TEST_BROWSER=1.

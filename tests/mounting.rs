@@ -114,12 +114,71 @@ async fn users_of_the_application_have_the_rights_that_it_names() {
     site.admin(&patch).json(json!({"rights": []})).expect(200).await;
     site.ask(write).extension(anna()).json(claim()).refused(403, "permission_denied").await;
     let unknown = AppUser::new("bob").group("edditors");
-    let told = site.ask("GET /api/pages?view=home").extension(unknown);
+    let told = site.ask("GET /api/backend/item?table=pages").extension(unknown.clone());
     let told = told.refused(403, "permission_denied").await.text();
     assert!(told.contains("edditors"), "{told}");
-    for name in ["", "a\u{202e}b", &"x".repeat(201)] {
+    site.ask("GET /api/settings").extension(unknown).expect(200).await;
+    let unknown = AppUser::new("bob").group("edditors");
+    site.ask("GET /api/backend/auth/me").extension(unknown).expect(403).await;
+    for name in ["", " ", "a\u{202e}b", &"x".repeat(201)] {
         site.ask(keys).extension(AppUser::new(name)).refused(500, "internal_error").await;
     }
+}
+
+/// What belongs to one user of the application is no other's.
+#[tokio::test]
+async fn users_of_the_application_are_told_apart() {
+    let site = Site::open().await;
+    let user = |name: &str| AppUser::new(name).rights(Rights::Admin).by_token();
+    let view = json!({"name": "Mine", "query": {}});
+    let make = "POST /api/backend/formfunnel/views";
+    let made = site.ask(make).extension(user("anna")).json(view).send().await;
+    let list = async |name: &str| {
+        let list = site.ask("GET /api/backend/formfunnel/views").extension(user(name));
+        list.expect(200).await.data().as_array().map(Vec::len)
+    };
+    assert!(made.status.is_success(), "{}", made.text());
+    assert_eq!((list("anna").await, list("bob").await), (Some(1), Some(0)));
+
+    let write = |name: &str| {
+        let ask = site.ask("POST /api/backend/item?table=settings").extension(user(name));
+        let ask = ask.header("idempotency-key", "one");
+        ask.json(json!({"name": name, "value": "x"})).expect(201)
+    };
+    let (anna, bob, again) = (write("anna").await, write("bob").await, write("anna").await);
+    assert!(anna.data() != bob.data() && anna.data() == again.data());
+    assert!(again.headers.contains_key("idempotency-replayed"));
+    assert!(!bob.headers.contains_key("idempotency-replayed"));
+}
+
+/// The login to the site itself knows no user of the application.
+#[tokio::test]
+async fn a_user_of_the_application_may_log_in_to_the_site() {
+    let site = Site::open().await;
+    site.person("ana", json!([])).await;
+    let login = json!({"username": "ana", "password": PASSWORD});
+    let user = AppUser::new("root").group("nowhere");
+    site.ask("POST /api/backend/auth/login").extension(user).json(login).expect(200).await;
+}
+
+/// Whoever loses rights loses the stream.
+#[tokio::test]
+async fn a_stream_ends_with_the_rights_of_the_groups() {
+    use http_body_util::BodyExt as _;
+
+    let site = Site::open().await;
+    let group = site.group("hooks", json!(["webhooks_subscriptions_edit"])).await;
+    let user = AppUser::new("anna").group("hooks").by_token();
+    let request = http::Request::get("/api/backend/events/stream").header("host", "cms.test");
+    let nothing = http_body_util::Empty::<bytes::Bytes>::new();
+    let request = request.extension(user).body(nothing).unwrap();
+    let mut body = site.api.handle(request).await.into_body();
+    assert!(body.frame().await.unwrap().is_ok(), "it begins");
+    let delete = format!("DELETE /api/backend/user_groups?id={group}");
+    site.admin(&delete).expect(204).await;
+    let rest = tokio::time::timeout(Duration::from_secs(10), body.collect()).await;
+    let rest = rest.expect("it ends").unwrap().to_bytes();
+    assert!(!String::from_utf8_lossy(&rest).contains("user_group"), "{rest:?}");
 }
 
 /// A cookie of the application is sent for pages of other websites as well.
@@ -153,6 +212,10 @@ async fn requests_count_by_what_the_application_names() {
     assert_eq!((left(1, None).await, left(1, None).await, left(2, None).await), (99, 98, 99));
     assert_eq!((left(1, Some("a")).await, left(2, Some("a")).await), (99, 98));
     assert_eq!((left(1, Some("b")).await, left(1, None).await), (99, 97));
+    // A guess counts for its address, whatever it is said to count for.
+    let guess = site.ask("GET /api/settings").peer(peer(9)).key("cms_k1_wrong");
+    let guess = guess.extension(LimitKey("a".to_owned())).expect(401).await;
+    assert_eq!(guess.header("x-ratelimit-remaining"), "99");
     let of_user = async |name: &str| {
         let user = AppUser::new(name).rights(Rights::Admin);
         let reply = site.ask("GET /api/settings").peer(peer(1)).extension(user).expect(200).await;

@@ -307,6 +307,12 @@ impl ApiBuilder {
     /// when the operating system has no randomness to give.
     pub fn build(self) -> Result<Api> {
         let Self { cms, base, stripped, cookie } = self;
+        if !base.is_empty() && cms.settings().api_url.is_none() {
+            tracing::warn!(
+                base,
+                "api_url is not set: links in mails and themes lead to the API at the root"
+            );
+        }
         Api::mounted(cms, Mount::new(base, stripped, &cookie)?)
     }
 }

@@ -52,8 +52,10 @@ pub struct Peer(pub SocketAddr);
 #[derive(Clone, Copy, Debug)]
 pub struct FrontendLogin;
 
-/// What the limiter counts a request by, in place of its address, key or user: a tenant for
-/// example. A request extension that the embedding server sets.
+/// What the limiter counts a request by, in place of its address, key or user: the tenant of a
+/// user who has logged in, for example. A request extension that the embedding server sets; never
+/// from what a client may choose, or each request would have a full bucket. Keys and sessions that
+/// are no good count against the address all the same.
 ///
 /// ```
 /// let mut request = http::Request::get("/api/pages").body(())?;
@@ -132,10 +134,9 @@ pub(crate) struct Call<'a> {
 
 /// Whether status and JSON say all of a reply.
 fn is_plain(reply: &Reply) -> bool {
+    let is_kept = |name: &HeaderName| [header::CONTENT_TYPE, header::ETAG].contains(name);
     let kind = reply.headers.get(header::CONTENT_TYPE);
-    let says_more = [header::LOCATION, header::SET_COOKIE];
-    let says_more = says_more.iter().any(|name| reply.headers.contains_key(name));
-    !says_more && kind.is_none_or(|kind| *kind == JSON)
+    reply.headers.keys().all(is_kept) && kind.is_none_or(|kind| *kind == JSON)
 }
 
 impl<'a> Call<'a> {
@@ -210,8 +211,8 @@ impl<'a> Call<'a> {
 
     /// Does work that is no part of a change, such as that of a plugin's handler: once for an
     /// `Idempotency-Key`. Such work goes on when its caller hangs up, so that its reply is
-    /// there for the repetition. Replies that are streamed or longer than [`MOST_KEPT`] are not
-    /// kept; of those that are no JSON, or say more in headers, it is kept that they were given.
+    /// there for the repetition. Refusals, and replies that are streamed or longer than
+    /// [`MOST_KEPT`], are not kept; of those that are no JSON, or say more in headers, it is kept that they were given.
     pub(crate) async fn once(
         &self,
         work: impl Future<Output = Result<Reply>> + Send + 'static,
@@ -225,7 +226,8 @@ impl<'a> Call<'a> {
             // Only failed work is released to the next request.
             let reply = claim.during(work).await?;
             let whole = reply.body.whole().filter(|body| body.len() <= MOST_KEPT);
-            if whole.is_some() {
+            let is_refusal = reply.status.is_client_error() || reply.status.is_server_error();
+            if whole.is_some() && !is_refusal {
                 claim.keep(ticket.remember(&reply, rights, !is_plain(&reply))).await;
             }
             Ok(reply)

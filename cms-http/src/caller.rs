@@ -54,7 +54,7 @@ impl Caller {
     /// takes rights from that caller until the change ends. Whatever else the change waits for
     /// comes before that, so that no two wait for each other.
     pub(crate) async fn change(&self, cms: &Cms, waits: Waits<'_>) -> Result<(Change, Self)> {
-        let mut change = cms.change(self.actor()).await?;
+        let mut change = cms.change_of_request(self.actor()).await?;
         if let Some((caller, key)) = waits.repeats {
             cms.idempotency().take_turn(&mut change, caller, key).await?;
         }

@@ -1,7 +1,5 @@
 //! Where an API stands within its server: the path before its own paths, and its cookie.
 
-use std::borrow::Cow;
-
 use cms_core::{Code, Error, Result, settings::Settings};
 
 /// The cookie of an API without a name of its own.
@@ -32,9 +30,10 @@ impl Mount {
         let is_segment =
             |part: &str| !matches!(part, "" | "." | "..") && part.chars().all(is_known);
         let is_path = base.strip_prefix('/').is_some_and(|path| path.split('/').all(is_segment));
-        if !base.is_empty() && !is_path {
+        let is_taken = base == "/media" || base.starts_with(MEDIA);
+        if !base.is_empty() && (!is_path || is_taken) {
             let why = "begins with a slash and ends without one, and has letters, digits, _, -, . \
-                       and ~ between slashes, such as /cms";
+                       and ~ between slashes, such as /cms; files are at /media";
             return Err(Error::invalid_field("base", "format", why));
         }
         let is_name = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-');
@@ -81,14 +80,17 @@ impl Mount {
         )
     }
 
-    /// Where clients find the paths of the document: behind a proxy that removes a path, the
-    /// setting `api_url` tells it.
-    pub(crate) fn server<'s>(&'s self, settings: &'s Settings) -> Cow<'s, str> {
-        if !self.base.is_empty() {
-            return Cow::Borrowed(&self.base);
-        }
+    /// The base path; empty at the root.
+    pub(crate) fn base(&self) -> &str {
+        &self.base
+    }
+
+    /// Where clients find the paths of the document: as `api_url` says, because a proxy may remove
+    /// a part of the path, else below the base path.
+    pub(crate) fn server(&self, settings: &Settings) -> String {
         let url = settings.api_url.as_deref().and_then(|url| http::Uri::try_from(url).ok());
-        url.map_or(Cow::Borrowed("/"), |url| Cow::Owned(url.path().to_owned()))
+        let path = url.as_ref().map_or(self.base.as_str(), http::Uri::path).trim_end_matches('/');
+        if path.is_empty() { "/".to_owned() } else { path.to_owned() }
     }
 }
 
@@ -124,7 +126,10 @@ mod tests {
 
     #[test]
     fn what_cannot_be_a_path_or_a_cookie_is_refused() {
-        for base in ["cms", "/cms/", "/", "/a//b", "/a/../b", "/a b", "/a;b", "/ä", "/%61"] {
+        for base in [
+            "cms", "/media", "/media/a", "/cms/", "/", "/a//b", "/a/../b", "/a b", "/a;b", "/ä",
+            "/%61",
+        ] {
             assert!(Mount::new(base.to_owned(), false, "shop").is_err(), "{base}");
         }
         for cookie in ["", "a b", "a=b", "a;b", "ä"] {

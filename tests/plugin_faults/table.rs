@@ -835,6 +835,18 @@ pub(super) const FAULTS: &[Fault] = &[
     ),
     by_check(
         r#""endpoint": "blog/authors""#,
+        r#""endpoint": "backend/{a}/{b}""#,
+        "/endpoints/1/endpoint",
+        "the part behind backend/ is a name",
+    ),
+    by_check(
+        r#""endpoint": "blog/authors""#,
+        r#""endpoint": "backend/keys/{id}""#,
+        "/endpoints/1/endpoint",
+        "the service's own",
+    ),
+    by_check(
+        r#""endpoint": "blog/authors""#,
         r#""endpoint": "blog/{id}""#,
         "/endpoints/1/endpoint",
         "a table is read at a fixed path",

@@ -25,7 +25,7 @@ pub(crate) enum AuditCommand {
         /// Only changes of the row with this id
         #[arg(long, value_name = "ID", requires = "table")]
         id: Option<String>,
-        /// Only what user:ID or key:ID did, or operator, system or visitor
+        /// Only what user:ID or key:ID did, or operator, system, visitor or application
         #[arg(long)]
         actor: Option<String>,
         /// Only since this date-time, such as 2026-11-21T09:30:00Z, or for this long, such as 2d

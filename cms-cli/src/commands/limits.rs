@@ -27,12 +27,12 @@ pub(crate) enum LimitsCommand {
   cms limits show user:3
   cms limits show ip:203.0.113.7 --url https://cms.example.org --key-file admin.key")]
     Show {
-        /// key:ID, user:ID or ip:ADDRESS
+        /// key:ID, user:ID, ip:ADDRESS or app:DIGEST
         owner: Option<String>,
     },
     /// Fill the buckets of an owner
     Reset {
-        /// key:ID, user:ID or ip:ADDRESS
+        /// key:ID, user:ID, ip:ADDRESS or app:DIGEST
         owner: String,
     },
 }

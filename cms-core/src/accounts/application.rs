@@ -24,21 +24,25 @@ pub struct AppUser {
 
 impl AppUser {
     /// A user without rights. The name tells users apart: in the audit log, in the limiter, and for
-    /// requests that are repeated. It has 1 to 200 characters, all of them visible.
+    /// requests that are repeated. It has 1 to 200 characters, no blank at either end and no
+    /// control character; requests with another one are refused with 500.
     #[must_use]
     pub fn new(name: impl Into<String>) -> Self {
         let (name, rights) = (name.into(), Rights::default());
         Self { name, groups: Vec::new(), rights, by_token: false }
     }
 
-    /// Adds the rights that the group of this name has at the time of each request.
+    /// Adds the rights that the group of this name has: read with each request and each change,
+    /// and once a second while a stream is open. Requests with a group that does not exist are
+    /// refused, but for what everybody may read.
     #[must_use]
     pub fn group(mut self, name: impl Into<String>) -> Self {
         self.groups.push(name.into());
         self
     }
 
-    /// Adds these rights.
+    /// Adds these rights, for as long as the request lasts: a stream that is open goes on with
+    /// them.
     #[must_use]
     pub fn rights(self, rights: Rights) -> Self {
         Self { rights: self.rights.and(rights), ..self }
@@ -47,7 +51,7 @@ impl AppUser {
     /// Says that the user was recognised by a header which only programs set, such as
     /// `Authorization`. Without this a request that changes something needs the `Origin` of a page
     /// that may call, because browsers send cookies and certificates by themselves, for pages of
-    /// other websites too.
+    /// other websites too. GET is never refused for that, so no handler of GET should write.
     #[must_use]
     pub fn by_token(self) -> Self {
         Self { by_token: true, ..self }
@@ -87,9 +91,10 @@ impl AppUser {
     fn check(&self) -> Result<()> {
         let length = self.name.chars().count();
         let hidden = crate::plain::problem("name", &self.name).is_some();
-        if hidden || !(1..=200).contains(&length) {
+        if hidden || self.name.trim() != self.name || !(1..=200).contains(&length) {
             return Err(Error::internal(
-                "the name of an AppUser has 1 to 200 characters, all of them visible",
+                "the name of an AppUser has 1 to 200 characters, no blank at either end, no \
+                 control character",
             ));
         }
         Ok(())
@@ -130,12 +135,14 @@ impl Accounts {
             true => user.owned(&groups::sql::owners(&mut change).await?),
             false => user.rights.clone(),
         };
+        // By id, as all who lock several groups: two would wait for each other otherwise.
+        let mut named = BTreeMap::new();
         for name in &user.groups {
             let id = groups::sql::find(&mut change, &name_key(name)).await?;
-            let group = match id {
-                Some(id) => groups::sql::keep(&mut change, id).await?,
-                None => None,
-            };
+            named.insert(id.ok_or_else(|| no_group(name))?, name);
+        }
+        for (id, name) in named {
+            let group = groups::sql::keep(&mut change, id).await?;
             rights = rights.and(group.ok_or_else(|| no_group(name))?.rights);
         }
         change.judged();

@@ -42,7 +42,7 @@ impl AuditRow {
 /// Who made a change.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct AuditActor {
-    /// `system`, `operator`, `visitor`, `key` or `user`.
+    /// `system`, `operator`, `visitor`, `key`, `user` or `application`.
     pub kind: String,
     /// Id of the key or user.
     pub id: Option<i64>,

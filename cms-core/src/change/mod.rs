@@ -2,6 +2,7 @@
 //! audit rows, the epochs of the tables and the idempotency record together, or nothing. Long,
 //! because the order of these at a commit is one idea.
 
+mod holders;
 pub(crate) mod many;
 
 use std::{collections::BTreeSet, sync::Arc};
@@ -17,6 +18,8 @@ use crate::{
     },
     events::{self, Event, Judged, Outbox, Payload},
 };
+use holders::Holder;
+pub(crate) use holders::Holders;
 use serde_json::json;
 
 pub(crate) mod sql {
@@ -132,6 +135,8 @@ pub struct Change {
     /// The hooks that run under it, the outermost first.
     hooks: Vec<String>,
     outbox: Outbox,
+    /// Who holds it, where a program began it.
+    holder: Option<Holder>,
     _hold: Hold,
 }
 
@@ -167,8 +172,13 @@ impl Change {
             failed: false,
             hooks: Vec::new(),
             outbox: outbox.clone(),
+            holder: None,
             _hold: Hold::begin(),
         })
+    }
+
+    pub(crate) fn held_by(self, holder: Holder) -> Self {
+        Self { holder: Some(holder), ..self }
     }
 
     /// Waits until no other change holds `lock`, and holds it until this change ends.
@@ -179,7 +189,10 @@ impl Change {
     }
 
     /// PostgreSQL takes no statement after one that failed; SQLite would.
-    fn expect_whole(&self) -> Result<()> {
+    fn expect_whole(&mut self) -> Result<()> {
+        if let Some(holder) = &mut self.holder {
+            holder.used();
+        }
         match self.failed {
             true => Err(Error::internal(
                 "a statement or a hook of this change failed before: drop it and begin anew",

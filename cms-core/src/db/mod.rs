@@ -64,7 +64,7 @@ pub(crate) use value::Columns;
 pub(crate) use value::args;
 pub use value::{Field, FromRow, Row, Value};
 
-use crate::{Error, Result};
+use crate::{Code, Error, Result};
 
 /// The number of a state of the database. It grows with every commit of every process.
 pub(crate) type SnapshotVersion = i64;
@@ -239,6 +239,10 @@ impl Db {
     /// time; PostgreSQL's pool refuses everybody.
     pub(crate) async fn begin(&self, patient: bool) -> Result<Tx> {
         let _ = patient;
+        // SQLite's writer would go on.
+        if self.is_closed() {
+            return Err(Error::new(Code::Unavailable, "The site was closed: nothing was changed."));
+        }
         Ok(match &self.pool {
             #[cfg(feature = "sqlite")]
             Pool::Sqlite(_, writer) => Tx::Sqlite(writer.begin(patient).await?),

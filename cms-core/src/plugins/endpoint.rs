@@ -6,7 +6,7 @@ use bytes::Bytes;
 use futures_util::{future::BoxFuture, stream::BoxStream};
 use http::{
     Extensions, HeaderMap, HeaderName, HeaderValue, StatusCode,
-    header::{CONNECTION, CONTENT_LENGTH, CONTENT_TYPE, LOCATION, TRANSFER_ENCODING},
+    header::{CONTENT_TYPE, LOCATION},
 };
 use serde::{Serialize, de::DeserializeOwned};
 use serde_json::Value as Json;
@@ -184,6 +184,10 @@ pub struct EndpointReply {
     fault: Option<Error>,
 }
 
+/// Headers of the connection and of framing (RFC 9110, 7.6.1; RFC 9113, 8.2.2).
+const SERVERS: [&str; 6] =
+    ["connection", "content-length", "keep-alive", "trailer", "transfer-encoding", "upgrade"];
+
 /// The body of an [`EndpointReply`].
 pub enum ReplyBody {
     /// A JSON value, which is wrapped in `data`.
@@ -240,12 +244,17 @@ impl EndpointReply {
         self
     }
 
-    /// Adds a header. A reply with one that cannot be sent is a 500, and the log has the cause.
+    /// Adds a header; another `Content-Type` takes the place of the one before. A reply with a
+    /// header that cannot be sent is a 500, and the log has the cause.
     pub fn header(mut self, name: &str, value: &str) -> Self {
         let both = HeaderName::try_from(name).ok().zip(HeaderValue::try_from(value).ok());
         match both {
-            Some((name, _)) if [CONNECTION, CONTENT_LENGTH, TRANSFER_ENCODING].contains(&name) => {
+            Some((name, _)) if SERVERS.contains(&name.as_str()) => {
                 self.faulty(Error::internal(format!("the header {name} is the server's")))
+            }
+            Some((name, value)) if name == CONTENT_TYPE => {
+                self.headers.insert(name, value);
+                self
             }
             Some((name, value)) => {
                 self.headers.append(name, value);
@@ -264,8 +273,12 @@ impl EndpointReply {
     /// # Errors
     /// `internal_error` for what cannot be sent.
     pub fn into_parts(self) -> Result<(StatusCode, HeaderMap, ReplyBody)> {
+        let is_bare = matches!(&self.body, ReplyBody::Bytes(bytes) if bytes.is_empty());
         match self.fault {
             Some(fault) => Err(fault),
+            None if [204, 304].contains(&self.status.as_u16()) && !is_bare => {
+                Err(Error::internal(format!("a reply with status {} has no body", self.status)))
+            }
             None => Ok((self.status, self.headers, self.body)),
         }
     }
@@ -298,6 +311,7 @@ mod tests {
             (reply().header("a", "b\r\nc: d"), "a second header"),
             (reply().header("Content-Length", "3"), "the server's"),
             (reply().header("transfer-encoding", "chunked"), "the server's"),
+            (reply().status(204), "a body without room for one"),
             (EndpointReply::bytes("a\nb", ""), "a type"),
             (EndpointReply::redirect("/a\r\n"), "an address"),
         ] {

@@ -107,12 +107,12 @@ impl Handlers {
         self
     }
 
-    /// Adds the handler of the endpoints whose `modelPath` is this name: it answers with JSON, that
-    /// is wrapped in `data`, or with an [`EndpointReply`]. `tables` are the content tables that its
-    /// replies to GET are made from: replies to visitors are kept until one of them changes, for
-    /// all visitors who ask the same path and query of the same host. So a handler that looks at
-    /// more of a request names no tables: without tables nothing is kept. A panic is a 500 for the
-    /// caller, and the log has its text.
+    /// Adds the handler of the endpoints whose `modelPath` is this name. It answers with JSON,
+    /// which is wrapped in `data`, or with an [`EndpointReply`]. `tables` are the content tables
+    /// that its replies to GET are made from: one reply is kept for all visitors who ask the same
+    /// path and query of the same host, until one of the tables changes. A handler that looks at
+    /// more of a request names no tables, and nothing is kept. A panic is a 500 for the caller, and
+    /// the log has its text.
     ///
     /// ```
     /// use cms_core::plugins::{EndpointReply, Handlers};

@@ -44,11 +44,12 @@ mod writers;
 use std::{
     collections::BTreeMap,
     sync::{Arc, OnceLock},
+    time::Duration,
 };
 
 use arc_swap::ArcSwap;
 
-use crate::items::Items;
+use crate::{Code, Error, Result, items::Items};
 
 pub use begin::Begin;
 #[cfg(test)]
@@ -111,7 +112,8 @@ impl Plugin for Manifest {
 #[derive(Clone, Debug, Default)]
 pub struct Plugins {
     known: Arc<ArcSwap<Known>>,
-    site: Arc<OnceLock<SiteRef>>,
+    /// The site, and how long its handlers may take.
+    site: Arc<OnceLock<(SiteRef, Duration)>>,
 }
 
 #[derive(Debug, Default)]
@@ -160,14 +162,36 @@ impl PluginState {
 }
 
 impl Plugins {
-    /// Says which site they belong to.
-    pub(crate) fn set_site(&self, site: SiteRef) {
-        let _ = self.site.set(site);
+    /// Says which site they belong to, and how long a handler may take to answer.
+    pub(crate) fn set_site(&self, site: SiteRef, limit: Duration) {
+        let _ = self.site.set((site, limit));
+    }
+
+    /// Ends the work of a handler that takes too long. A change that it holds is undone.
+    ///
+    /// # Errors
+    /// `unavailable` then.
+    pub(crate) async fn in_time<T>(
+        &self,
+        (plugin, name): (&str, &str),
+        work: impl Future<Output = Result<T>>,
+    ) -> Result<T> {
+        let Some((_, limit)) = self.site.get() else { return work.await };
+        let outcome = tokio::time::timeout(*limit, work).await;
+        outcome.unwrap_or_else(|_| {
+            tracing::error!(plugin, name, "a handler took too long");
+            let detail = format!(
+                "The handler took longer than {} s, see scripts.timeout_s: what it had not \
+                 committed was undone.",
+                limit.as_secs()
+            );
+            Err(Error::new(Code::Unavailable, detail))
+        })
     }
 
     /// The site, for handlers.
     pub(crate) fn site(&self) -> SiteRef {
-        self.site.get().cloned().unwrap_or_default()
+        self.site.get().map(|(site, _)| site.clone()).unwrap_or_default()
     }
 
     /// All plugins that were found, in load order.
@@ -248,10 +272,10 @@ impl Plugins {
         plugin: &str,
         class: &str,
         row: Option<String>,
-    ) -> Option<crate::Result<serde_json::Value>> {
+    ) -> Option<Result<serde_json::Value>> {
         let handler = self.known.load().handlers.get(plugin)?.contents.get(class)?.clone();
         let call = ContentCall { row, items: items.clone(), site: self.site() };
-        Some(handler(call).await)
+        Some(self.in_time((plugin, class), handler(call)).await)
     }
 
     /// The answer of an endpoint's handler; None when the plugin has none of this name.
@@ -264,9 +288,10 @@ impl Plugins {
         plugin: &str,
         name: &str,
         request: EndpointRequest,
-    ) -> Option<crate::Result<EndpointReply>> {
+    ) -> Option<Result<EndpointReply>> {
         let handler = self.known.load().handlers.get(plugin)?.endpoints.get(name)?.handler.clone();
-        Some(handler(EndpointCall::new(request, items.clone(), self.site())).await)
+        let call = EndpointCall::new(request, items.clone(), self.site());
+        Some(self.in_time((plugin, name), handler(call)).await)
     }
 
     /// The content tables that an endpoint's replies are made from; none: they are not kept.

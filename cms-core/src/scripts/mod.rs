@@ -136,7 +136,8 @@ impl Scripts {
         let file = match way {
             Way::Handler(handler) => {
                 let (items, site) = (self.0.items.clone(), self.0.plugins.site());
-                return handler(ScriptCall { input, items, begin, site }).await;
+                let call = ScriptCall { input, items, begin, site };
+                return self.0.plugins.in_time((plugin, path), handler(call)).await;
             }
             Way::File(file) => file,
         };

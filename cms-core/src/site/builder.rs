@@ -1,6 +1,6 @@
 //! Opens a site: the database, its migrations, then the content tables of the core and of plugins.
 
-use std::sync::Arc;
+use std::{sync::Arc, time::Duration};
 
 use jiff::tz::TimeZone;
 use tokio::sync::watch;
@@ -150,6 +150,11 @@ impl Builder {
 
     async fn open_for(self, opening: Opening) -> Result<Cms> {
         let Self { settings, clock, random, plugins, types, launcher } = self;
+        if tokio::runtime::Handle::try_current().is_err() {
+            let why =
+                "A site is opened within a Tokio runtime: #[tokio::main], or block_on of one.";
+            return Err(Error::new(Code::Unavailable, why));
+        }
         settings.validate().map_err(invalid)?;
         let zone = TimeZone::get(&settings.timezone)
             .map_err(|e| Error::invalid_field("timezone", "unknown", e.to_string()))?;
@@ -222,12 +227,14 @@ impl Builder {
             building: Building::default(),
             reapplied,
             restarts: Restarts::default(),
+            holders: Default::default(),
             kept: Default::default(),
             registry,
             base,
         };
         let cms = Cms(Arc::new(rooms));
-        cms.plugins().set_site(SiteRef::of(&cms.0));
+        let limit = Duration::from_secs(cms.settings().scripts.timeout_s);
+        cms.plugins().set_site(SiteRef::of(&cms.0), limit);
         cms.provide_widgets();
         if let Err(error) = cms.begin(opening).await {
             cms.db().close().await;

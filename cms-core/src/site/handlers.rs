@@ -14,8 +14,8 @@ fn of(site: &SiteRef) -> Result<Cms> {
 macro_rules! reaches_site {
     ($($call:ident),*) => { $(
         impl $call {
-            /// The site. Changes that begin there are not on behalf of the caller: use `change`
-            /// for those.
+            /// The site. A change that begins there is not the call's: it is on behalf of whoever
+            /// it names, and nobody judges it.
             ///
             /// # Errors
             /// `unavailable` when the last handle on the site was dropped meanwhile.

@@ -16,7 +16,7 @@ mod statements;
 mod tables;
 mod widgets;
 
-use std::{sync::Arc, time::Duration};
+use std::{panic::Location, sync::Arc, time::Duration};
 
 use jiff::civil::Date;
 use tokio::sync::watch;
@@ -31,6 +31,7 @@ use crate::{
     access::Endpoints,
     accounts::Accounts,
     base::Base,
+    change::Holders,
     content::{Registry, Tables},
     db::{Db, Migration, watched},
     forms::Forms,
@@ -108,6 +109,8 @@ struct Rooms {
     webhooks: Webhooks,
     theme: Theme,
     restarts: Restarts,
+    /// Tasks of the program that hold a change.
+    holders: Holders,
     kept: checks::kept::Kept,
 }
 
@@ -126,11 +129,28 @@ impl Cms {
         Builder::new(settings)
     }
 
-    /// Begins a change on behalf of `actor`.
+    /// Begins a change on behalf of `actor`. A task holds one at a time: on SQLite the second would
+    /// wait for the first, for ever. One that is held for more than 3 s is named in the log, with
+    /// the place of this call.
+    ///
+    /// # Errors
+    /// `unavailable` when the database cannot be reached. `conflict` when the task holds a change
+    /// that does not end within 3 s, also where the other one runs beside it in a `join!`.
+    #[track_caller]
+    pub fn change(&self, actor: Actor) -> impl Future<Output = Result<Change>> + Send + '_ {
+        let at = Location::caller();
+        async move {
+            let holder = self.0.holders.admit(at).await?;
+            Ok(self.0.base.change(actor).await?.held_by(holder))
+        }
+    }
+
+    /// As [`Cms::change`], while a request waits for it: requests may be answered beside each other
+    /// in one task. Only servers need this.
     ///
     /// # Errors
     /// `unavailable` when the database cannot be reached.
-    pub async fn change(&self, actor: Actor) -> Result<Change> {
+    pub async fn change_of_request(&self, actor: Actor) -> Result<Change> {
         self.0.base.change(actor).await
     }
 

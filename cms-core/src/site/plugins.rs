@@ -236,7 +236,7 @@ impl Cms {
             return;
         }
         let noted = async {
-            let mut change = self.change(Actor::System).await?;
+            let mut change = self.0.base.change(Actor::System).await?;
             installed::refuse(&mut change, manifest, error.detail()).await?;
             change.commit().await
         };
@@ -269,7 +269,7 @@ impl Cms {
         }
         let claimed = async {
             if !lacking.is_empty() {
-                let mut change = self.change(Actor::System).await?;
+                let mut change = self.0.base.change(Actor::System).await?;
                 change.lock(Lock::SCHEMA).await?;
                 for (_, manifest) in &lacking {
                     names::claim(&mut change, manifest).await?;
@@ -395,7 +395,7 @@ impl Cms {
         if news.is_empty() && !claims.iter().any(is_new) {
             return Ok(());
         }
-        let mut change = self.change(Actor::System).await?;
+        let mut change = self.0.base.change(Actor::System).await?;
         change.lock(Lock::SCHEMA).await?;
         let mut refused = Vec::new();
         for manifest in claims.iter().filter(|manifest| is_new(manifest)) {

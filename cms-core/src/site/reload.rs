@@ -165,7 +165,7 @@ impl Cms {
             if differences.iter().any(|one| !one.problems.is_empty()) {
                 return Ok(differences);
             }
-            let mut change = self.change(Actor::System).await?;
+            let mut change = self.0.base.change(Actor::System).await?;
             installed::remove(&mut change, id, false).await?;
             change.commit().await?;
         }

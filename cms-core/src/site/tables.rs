@@ -47,7 +47,7 @@ impl Cms {
             tokio::time::sleep(TURN).await;
         }
         let installed = async {
-            let mut change = self.change(Actor::System).await?;
+            let mut change = self.0.base.change(Actor::System).await?;
             let exactly = opening == Opening::Apply;
             let builds = install::install(&mut change, &loading.tables, declared, exactly).await?;
             change.commit().await.map(|()| builds)

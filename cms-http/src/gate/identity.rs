@@ -1,6 +1,10 @@
 //! Who calls: a user of the embedding application, else a key, else a token, else a cookie.
 
-use cms_core::{Cms, Code, Error, Result, access::Access, db::Source};
+use cms_core::{
+    Cms, Code, Error, Result,
+    access::{Access, Rights},
+    db::Source,
+};
 use http::Method;
 
 use super::{
@@ -24,8 +28,20 @@ pub(super) async fn credential(cms: &Cms, visit: &Visit, source: Option<Source<'
     if visit.way == Way::Operator {
         return Credential::Good(Caller::Operator, None);
     }
-    if let (Some(user), true) = (&visit.app_user, visit.is_judged()) {
-        let rights = Box::pin(cms.accounts().rights_of_app_user(user)).await;
+    let access = visit.route.map(|route| route.access);
+    if let Some(user) = &visit.app_user
+        && visit.is_judged()
+        && access != Some(Access::Login)
+    {
+        let rights = match Box::pin(cms.accounts().rights_of_app_user(user)).await {
+            // What everybody may read needs no group.
+            Err(reason)
+                if reason.code() == Code::PermissionDenied && access == Some(Access::Public) =>
+            {
+                Ok(Rights::default())
+            }
+            found => found,
+        };
         return match rights {
             Ok(rights) => {
                 Credential::Good(Caller::Application { user: user.clone(), rights }, None)
@@ -119,11 +135,17 @@ fn forged(visit: &Visit, caller: &Caller, page: &Page) -> Result<()> {
         _ => false,
     };
     if changes && by_cookie && !matches!(page, Page::Allowed(_)) {
-        return Err(Error::new(
-            Code::Csrf,
-            "A session in a cookie changes things only with the Origin header of a page that may \
-             call; programs send the token as Authorization: Bearer.",
-        ));
+        let detail = match caller {
+            Caller::Application { .. } => {
+                "A login of the application changes things only with the Origin header of a page \
+                 that may call, unless the application says that it came by a token."
+            }
+            _ => {
+                "A session in a cookie changes things only with the Origin header of a page that \
+                 may call; programs send the token as Authorization: Bearer."
+            }
+        };
+        return Err(Error::new(Code::Csrf, detail));
     }
     Ok(())
 }

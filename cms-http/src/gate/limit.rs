@@ -21,16 +21,20 @@ pub(super) async fn take(cms: &Cms, visit: &Visit, credential: &Credential) -> O
     if !visit.counts() {
         return None;
     }
-    let chosen = visit.limit_key.as_deref().map(Owner::application);
+    let chosen = visit.limit_key.as_deref().map(Owner::chosen);
     let (owner, identity) = match credential {
         Credential::Good(Caller::Key(key), _) => (Owner::Key(key.id), bucket::KEY),
         Credential::Good(Caller::User { user, .. }, _) => (Owner::User(user.id), bucket::BACKEND),
         Credential::Good(Caller::Application { user, .. }, _) => {
-            (Owner::application(user.name()), bucket::BACKEND)
+            (Owner::app_user(user.name()), bucket::BACKEND)
         }
         _ => (Owner::Network(address::network(visit.client.address)), bucket::PUBLIC),
     };
-    cms.limiter().take(chosen.unwrap_or(owner), identity, &visit.request.path).await
+    let owner = match credential {
+        Credential::Good(..) => chosen.unwrap_or(owner),
+        Credential::Bad(_) => owner,
+    };
+    cms.limiter().take(owner, identity, &visit.request.path).await
 }
 
 /// Refuses when a bucket is empty.

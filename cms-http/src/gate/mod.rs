@@ -114,7 +114,7 @@ where
 
     let (route, operation) = visit.operation()?;
     let Some(operation) = operation else {
-        let allow = route.allow(visit.here.as_deref());
+        let allow = route.allow(visit.here);
         let place = if visit.here.is_some() { "This path" } else { route.path };
         let detail = format!("{place} takes {allow}.");
         found.allow = Some(allow);

@@ -34,7 +34,7 @@ pub(crate) struct Visit {
     /// Why the address cannot be read. Such a request is counted like any other.
     unreadable: Option<Error>,
     /// The methods that its path answers, if it is not the route's first spelling.
-    pub(super) here: Option<Vec<&'static str>>,
+    pub(super) here: Option<&'static [&'static str]>,
     pub(super) route: Option<&'static Route>,
     pub(super) way: Way,
     pub(super) client: Client,
@@ -65,12 +65,12 @@ impl Visit {
         peer: Option<Peer>,
         declared: Arc<Declared>,
     ) -> Self {
-        let Parts { method, uri, mut headers, mut extensions, .. } = parts;
+        let Parts { method, uri, mut headers, extensions, .. } = parts;
         let operator = extensions.get::<AsOperator>().is_some();
         let in_process = extensions.get::<InProcess>().is_some();
         let logged_in = extensions.get::<FrontendLogin>().is_some();
-        let app_user = extensions.remove::<AppUser>();
-        let limit_key = extensions.remove::<LimitKey>().map(|LimitKey(key)| key);
+        let app_user = extensions.get::<AppUser>().cloned();
+        let limit_key = extensions.get::<LimitKey>().map(|LimitKey(key)| key.clone());
         asked_host(&uri, &mut headers);
         if peer.is_none() && !operator && !in_process {
             sender::warn_of_strangers(&kept.told_of_strangers);
@@ -190,7 +190,7 @@ impl Visit {
             "HEAD" => "GET",
             method => method,
         };
-        let is_here = self.here.as_ref().is_none_or(|here| here.contains(&method));
+        let is_here = self.here.is_none_or(|here| here.contains(&method));
         self.route?.method(method).filter(|_| is_here)
     }
 }

@@ -9,7 +9,7 @@ use cms_core::{
 };
 use http::header;
 
-use super::{inbox::unseen, item::if_match, pages::base};
+use super::{inbox::unseen, item::if_match, pages::api};
 use crate::{
     call::Call,
     success::Success,
@@ -174,7 +174,7 @@ pub(crate) async fn link(
         return Err(unseen(call, detail));
     }
     let (pages, how) = (call.cms.pages(), (asked.ttl_s, asked.note.as_deref()));
-    let data = pages.link(&mut change, page, how, &base(call)).await?;
+    let data = pages.link(&mut change, page, how, &api(call)).await?;
     call.commit(change, Data { data }, true).await
 }
 

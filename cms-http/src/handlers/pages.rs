@@ -86,6 +86,12 @@ pub(crate) async fn sitemap(call: &Call<'_>, which: WhichFile) -> Result<Text> {
     call.cms.pages().sitemap(&base(call), which.after).await.map(Text)
 }
 
+/// The address of the API, for links that lead there.
+pub(super) fn api(call: &Call<'_>) -> String {
+    let set = call.cms.settings().api_url.as_deref().map(|url| url.trim_end_matches('/'));
+    set.map_or_else(|| [&base(call), call.mount.base()].concat(), str::to_owned)
+}
+
 /// Absolute links are always https, on the site's own address or the request's host.
 pub(super) fn base(call: &Call<'_>) -> String {
     let host = || {

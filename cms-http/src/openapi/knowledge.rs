@@ -18,6 +18,10 @@ pub(super) fn knows(call: &Call<'_>, operation: &Described) -> bool {
         (Access::Operator, _) => false,
         (Access::Open, _) | (_, Caller::Operator) => true,
         (Access::Login, Caller::Application { .. }) => false,
+        // The account is the application's.
+        (Access::Session, Caller::Application { .. }) => {
+            operation.path.ends_with("/me") || operation.path.ends_with("/logout")
+        }
         (Access::Public | Access::Login, Caller::Anonymous) => true,
         (_, Caller::Anonymous) => false,
         (_, Caller::Key(key)) => {

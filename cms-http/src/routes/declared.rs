@@ -85,14 +85,13 @@ impl Declared {
     ///
     /// # Errors
     /// `bad_query` for a parameter that the path has already.
-    pub(crate) fn respell(&self, request: &mut Canonical) -> Result<Option<Vec<&'static str>>> {
+    pub(crate) fn respell(
+        &self,
+        request: &mut Canonical,
+    ) -> Result<Option<&'static [&'static str]>> {
         let is_fixed = !request.path.contains('{') && self.find(&request.path).is_some();
         if spellings::is_first(&request.path) || is_fixed {
             return Ok(None);
-        }
-        if let Ok(found) = self.patterns.at(&request.path) {
-            let first = of_pattern(found.value, request);
-            return spellings::write(request, first).map(Some);
         }
         let of_plugin = || {
             let (path, id) = request.path.rsplit_once('/')?;
@@ -101,10 +100,17 @@ impl Declared {
                 request.as_sent.as_deref().and_then(|path| path.rsplit('/').next()).unwrap_or(id);
             let route = self.find(path).filter(|route| !route.tails.is_empty())?;
             let said = vec![("id".to_owned(), id.to_owned())];
-            Some(First { route, methods: vec!["GET"], said, needs_selector: false })
+            Some(First { route, methods: &["GET"], said, needs_selector: false })
         };
-        let first = spellings::first(&request.path).or_else(of_plugin);
-        first.map(|first| spellings::write(request, first)).transpose()
+        if let Some(first) = spellings::first(&request.path).or_else(of_plugin) {
+            return spellings::write(request, first).map(Some);
+        }
+        // Last, so that no pattern takes another path from whoever has it.
+        if let Ok(found) = self.patterns.at(&request.path) {
+            let first = of_pattern(found.value, request);
+            spellings::write(request, first)?;
+        }
+        Ok(None)
     }
 
     /// What keys may name beside the endpoints of the table.
@@ -130,8 +136,7 @@ fn of_pattern(route: &'static Route, request: &Canonical) -> First {
         let name = part.strip_prefix('{')?.strip_suffix('}')?;
         Some((name.to_owned(), value.to_owned()))
     });
-    let methods = route.methods.iter().map(|method| method.name).collect();
-    First { route, methods, said: said.collect(), needs_selector: false }
+    First { route, methods: &[], said: said.collect(), needs_selector: false }
 }
 
 /// What a route is made of.

@@ -61,7 +61,7 @@ fn methods(route: &Route, tail: &str) -> Vec<&'static str> {
 /// belongs in the query.
 pub(super) struct First {
     pub(super) route: &'static Route,
-    pub(super) methods: Vec<&'static str>,
+    pub(super) methods: &'static [&'static str],
     pub(super) said: Vec<(String, String)>,
     pub(super) needs_selector: bool,
 }
@@ -77,7 +77,7 @@ pub(super) fn first(path: &str) -> Option<First> {
     let action = route.action.map(|action| ("action".to_owned(), action.to_owned()));
     let named = found.params.iter().map(|(name, value)| (name.to_owned(), value.to_owned()));
     let said = action.into_iter().chain(named).collect();
-    Some(First { route, methods: methods.clone(), said, needs_selector: *tail == NAMES_ONE })
+    Some(First { route, methods, said, needs_selector: *tail == NAMES_ONE })
 }
 
 /// Writes the first spelling into the request. Returns the methods that the path answers.
@@ -88,7 +88,7 @@ pub(super) fn first(path: &str) -> Option<First> {
 pub(super) fn write(
     request: &mut Canonical,
     First { route, methods, said, needs_selector }: First,
-) -> Result<Vec<&'static str>> {
+) -> Result<&'static [&'static str]> {
     // Else the path would name one thing, and the query act on another.
     if route.action.is_none() && request.parameter("action").is_some() {
         return Err(bad("An action is a part of the path, or goes with its first spelling."));

@@ -23,7 +23,7 @@ pub struct WhichAuditRows {
     pub table: Option<String>,
     /// Only the row with this id; with `table`.
     pub id: Option<String>,
-    /// Only what `user:3` or `key:5` did, or `operator`, `system` or `visitor`.
+    /// Only what `user:3` or `key:5` did, or `operator`, `system`, `visitor` or `application`.
     #[schemars(regex(pattern = ActorName::PATTERN))]
     pub actor: Option<String>,
     /// Not before.

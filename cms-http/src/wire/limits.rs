@@ -14,13 +14,13 @@ operations! {
 }
 
 /// How an owner of buckets is written.
-const OWNER: &str = r"^((key|user):[0-9]{1,18}|ip:[0-9A-Fa-f.:]+)$";
+const OWNER: &str = r"^((key|user):[0-9]{1,18}|ip:[0-9A-Fa-f.:]+|app:[0-9a-f]{16})$";
 
 /// Whose buckets to show.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Which {
-    /// `key:7`, `user:3` or `ip:203.0.113.7`; everybody without it.
+    /// `key:7`, `user:3`, `ip:203.0.113.7` or `app:` with its digest; everybody without it.
     #[schemars(example = &"key:7", regex(pattern = OWNER))]
     pub owner: Option<String>,
 }
@@ -29,7 +29,7 @@ pub struct Which {
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Whose {
-    /// `key:7`, `user:3` or `ip:203.0.113.7`.
+    /// `key:7`, `user:3`, `ip:203.0.113.7` or `app:` with its digest.
     #[schemars(example = &"key:7", regex(pattern = OWNER))]
     pub owner: String,
 }

@@ -61,6 +61,7 @@ fn none(id: i64) -> Error {
 fn owner(actor: &Actor) -> String {
     match actor.columns() {
         (kind, Some(id), _) => format!("{kind}:{id}"),
-        (kind, None, _) => kind.to_owned(),
+        (kind, None, Some(name)) => format!("{kind}:{name}"),
+        (kind, None, None) => kind.to_owned(),
     }
 }

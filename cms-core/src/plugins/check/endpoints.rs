@@ -80,6 +80,10 @@ impl Check<'_> {
             let remedy = "a table is read at a fixed path; the id of a record may stand behind it";
             self.fault(format!("{at}/endpoint"), remedy);
         }
+        if path.starts_with("backend/{") {
+            let remedy = "the part behind backend/ is a name, such as \"backend/shop/{id}\"";
+            self.fault(format!("{at}/endpoint"), remedy);
+        }
         if path == "backend" {
             let remedy = "/api/backend is the service's own: put a name behind it";
             self.fault(format!("{at}/endpoint"), remedy);

@@ -55,15 +55,26 @@ pub enum Owner {
     Key(i64),
     /// A logged-in backend user.
     User(i64),
-    /// What the embedding application counts by: see [`Owner::application`].
+    /// A digest of what the embedding application counts by: [`Owner::app_user`],
+    /// [`Owner::chosen`].
     Application(u64),
 }
 
 impl Owner {
-    /// One whom the embedding application names: a user of its own, a tenant.
+    /// A user of the embedding application.
     #[must_use]
-    pub fn application(name: &str) -> Self {
-        let digest = crypto::sha256(name.as_bytes());
+    pub fn app_user(name: &str) -> Self {
+        Self::application("user", name)
+    }
+
+    /// What the embedding application chose to count by: a tenant, for example.
+    #[must_use]
+    pub fn chosen(key: &str) -> Self {
+        Self::application("key", key)
+    }
+
+    fn application(kind: &str, name: &str) -> Self {
+        let digest = crypto::sha256([kind, "\0", name].concat().as_bytes());
         Self::Application(u64::from_be_bytes(std::array::from_fn(|at| digest[at])))
     }
 }

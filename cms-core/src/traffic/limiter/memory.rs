@@ -246,7 +246,7 @@ mod tests {
         };
         let owners =
             ["192.0.2.1", "255.255.255.255", "2001:db8:1:2::1", "::1", "fe80::1"].map(network);
-        let others = [Owner::Key(7), Owner::User(7), Owner::Key(i64::MAX), Owner::application("a")];
+        let others = [Owner::Key(7), Owner::User(7), Owner::Key(i64::MAX), Owner::app_user("a")];
         for owner in owners.into_iter().chain(others) {
             assert_eq!(Owner::from(Packed::from(owner)), owner);
         }

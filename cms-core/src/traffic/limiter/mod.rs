@@ -32,7 +32,8 @@ enum Store {
 /// A bucket that is not full.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Used {
-    /// `key:7` or `ip:203.0.113.7`; an IPv6 network by its first address.
+    /// `key:7`, `user:3`, `app:` with a digest, or `ip:203.0.113.7`; an IPv6 network by its first
+    /// address.
     pub owner: String,
     /// The kind of bucket.
     pub bucket: String,

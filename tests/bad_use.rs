@@ -1,0 +1,173 @@
+//! Programs that use the library wrongly: each gets a clear error, nothing hangs, and nothing is
+//! half done. Wrong queries are in `records.rs`, faulty hooks in `hooks.rs`, missing addresses in
+//! `embedding.rs`.
+
+use std::{sync::Arc, time::Duration};
+
+use cms_core::{
+    Actor, Change, Cms, Code,
+    plugins::{Handlers, Manifest, Plugin},
+    settings::Settings,
+};
+use futures_util::FutureExt as _;
+use serde_json::json;
+use tokio::sync::Notify;
+
+use crate::support::{Site, TestDatabase};
+
+async fn write(site: &Site, change: &mut Change, name: &str) {
+    let record = json!({"name": name, "value": "x"});
+    site.cms.items().create(change, "settings", record.as_object().unwrap()).await.unwrap();
+}
+
+async fn written(site: &Site) -> i64 {
+    site.database.count("select count(*) from cms_settings").await
+}
+
+#[tokio::test]
+async fn a_task_that_holds_a_change_gets_no_second_one() {
+    let site = Site::open().await;
+    let log = tempfile::NamedTempFile::new().unwrap();
+    let file = Arc::new(log.reopen().unwrap());
+    let logging = tracing::subscriber::set_default(
+        tracing_subscriber::fmt().with_ansi(false).with_writer(file).finish(),
+    );
+    let mut first = site.cms.change(Actor::Operator).await.unwrap();
+    write(&site, &mut first, "first").await;
+    let second = tokio::time::timeout(Duration::from_secs(20), site.cms.change(Actor::Operator));
+    let second = second.await.expect("it does not wait for ever").err().expect("refused");
+    assert_eq!(second.code(), Code::Conflict);
+    assert!(second.detail().contains("bad_use.rs:"), "{second}");
+    first.commit().await.unwrap();
+    // The log names the one that was held so long, and where it began.
+    drop(logging);
+    let told = std::fs::read_to_string(log.path()).unwrap();
+    assert!(told.contains("held for long") && told.contains("bad_use.rs:"), "{told}");
+
+    let mut next = site.cms.change(Actor::Operator).await.unwrap();
+    write(&site, &mut next, "next").await;
+    next.commit().await.unwrap();
+    assert_eq!(written(&site).await, 2);
+}
+
+/// Changes beside each other in one task, and one that was handed to another task.
+#[tokio::test]
+async fn changes_beside_each_other_take_turns() {
+    let site = Site::open().await;
+    let one = async |name: &str| {
+        let mut change = site.cms.change(Actor::Operator).await.unwrap();
+        write(&site, &mut change, name).await;
+        change.commit().await.unwrap();
+    };
+    tokio::join!(one("a"), one("b"), one("c"));
+    assert_eq!(written(&site).await, 3);
+
+    let mut change = site.cms.change(Actor::Operator).await.unwrap();
+    let (used, go) = (Arc::new(Notify::new()), Arc::new(Notify::new()));
+    let (cms, told, waits) = (site.cms.clone(), used.clone(), go.clone());
+    let other = tokio::spawn(async move {
+        let record = json!({"name": "handed over", "value": "x"});
+        let record = record.as_object().cloned().unwrap_or_default();
+        cms.items().create(&mut change, "settings", &record).await.unwrap();
+        told.notify_one();
+        waits.notified().await;
+        // Longer than a task waits for itself.
+        tokio::time::sleep(Duration::from_millis(3300)).await;
+        change.commit().await.unwrap();
+    });
+    used.notified().await;
+    go.notify_one();
+    one("own").await;
+    other.await.unwrap();
+    assert_eq!(written(&site).await, 5);
+}
+
+#[test]
+fn a_site_is_opened_within_a_runtime() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut settings = Settings::default();
+    settings.dirs.data = folder.path().to_owned();
+    let opened = Cms::open(settings).now_or_never().expect("an error at once");
+    let error = opened.err().expect("refused");
+    assert!(error.detail().contains("Tokio runtime"), "{error}");
+}
+
+#[tokio::test]
+async fn a_closed_site_takes_no_writes() {
+    let site = Site::open().await;
+    let clone = site.cms.clone();
+    site.cms.close().await;
+    let refused = tokio::time::timeout(Duration::from_secs(20), clone.change(Actor::Operator));
+    let refused = refused.await.expect("it does not hang").err().expect("refused");
+    assert_eq!(refused.code(), Code::Unavailable, "{refused:?}");
+    site.ask("GET /api/settings").refused(503, "unavailable").await;
+    assert_eq!(written(&site).await, 0);
+}
+
+/// A plugin whose endpoint writes and then never answers.
+#[derive(Default)]
+struct Slow {
+    asked: Arc<Notify>,
+}
+
+impl Plugin for Slow {
+    fn manifest(&self) -> Manifest {
+        let endpoint = json!({"modelPath": "hang", "endpoint": "hang", "methods": ["POST"],
+            "public": true});
+        let manifest = json!({"id": "slow", "endpoints": [endpoint]});
+        serde_json::from_value(manifest).unwrap()
+    }
+
+    fn handlers(&self) -> Handlers {
+        let asked = self.asked.clone();
+        Handlers::default().endpoint("hang", &[], move |call| {
+            let asked = asked.clone();
+            async move {
+                let mut change = call.change().await?;
+                let record = json!({"name": "half", "value": "x"});
+                let record = record.as_object().cloned().unwrap_or_default();
+                call.items().create(&mut change, "settings", &record).await?;
+                asked.notify_one();
+                std::future::pending::<()>().await;
+                change.commit().await?;
+                Ok(json!(null))
+            }
+        })
+    }
+}
+
+#[tokio::test]
+async fn a_handler_that_never_answers_is_ended_and_leaves_nothing() {
+    let slow = Slow::default();
+    let asked = slow.asked.clone();
+    let site = Site::builder().await.program(slow).settings(|s| s.scripts.timeout_s = 1);
+    let site = site.open().await;
+    let hang = site.ask("POST /api/hang");
+    let (told, ()) = tokio::join!(hang.refused(503, "unavailable"), asked.notified());
+    assert!(told.text().contains("longer than 1 s"), "{}", told.text());
+    let body = json!({"name": "whole", "value": "x"});
+    site.admin("POST /api/backend/item?table=settings").json(body).expect(201).await;
+    assert_eq!(written(&site).await, 1);
+    // Nor does it keep its key: a repetition runs again.
+    for _ in 0..2 {
+        let again = site.admin("POST /api/hang").header("idempotency-key", "k");
+        again.refused(503, "unavailable").await;
+    }
+}
+
+#[tokio::test]
+async fn a_plugin_that_is_given_twice_is_refused() {
+    let database = TestDatabase::new().await;
+    let both = Site::on(database).program(Slow::default()).program(Slow::default());
+    let refused = both.try_open().await.err().expect("refused");
+    assert_eq!(refused.code(), Code::ValidationFailed);
+    assert!(refused.detail().contains("\"slow\""), "{refused}");
+}
+
+/// Whoever forgets the background work is told so where the service is asked how it is.
+#[tokio::test]
+async fn a_program_without_background_work_is_told_so() {
+    let site = Site::open().await;
+    let ready = site.ask("GET /readyz").expect(200).await.data();
+    assert_eq!(ready["worker"], "none", "{ready}");
+}
