@@ -1,6 +1,8 @@
 //! What records as values cost beside the JSON of the same records: `cargo bench -p cms-core
 //! --bench typed`. Both read the same rows in turn, so a busy machine slows both.
 
+#![expect(clippy::print_stdout, reason = "it prints figures")]
+
 use std::{
     hint::black_box,
     time::{Duration, Instant},
@@ -79,7 +81,10 @@ async fn main() -> Result<()> {
     }
     change.commit().await?;
 
-    let all = Query::new().sort(desc("id")).limit(500);
+    // The columns that the type has, as its reads ask for them.
+    let names = ["id", "title", "body", "stars", "price", "shown"].map(str::to_owned).to_vec();
+    let same = |query: Query| Query { fields: names.clone(), ..query };
+    let all = same(Query::new().sort(desc("id")).limit(500));
     let (mut raw, mut typed) = (Vec::new(), Vec::new());
     for _ in 0..ROUNDS {
         let began = Instant::now();
@@ -94,7 +99,7 @@ async fn main() -> Result<()> {
     let (mut raw, mut typed) = (Vec::new(), Vec::new());
     for _ in 0..ROUNDS * 10 {
         let began = Instant::now();
-        black_box(items.get("posts", "250", &Query::new()).await?);
+        black_box(items.get("posts", "250", &same(Query::new())).await?);
         raw.push(began.elapsed());
         let began = Instant::now();
         black_box(posts.get(250).await?);

@@ -307,11 +307,10 @@ impl ApiBuilder {
     /// when the operating system has no randomness to give.
     pub fn build(self) -> Result<Api> {
         let Self { cms, base, stripped, cookie } = self;
-        if !base.is_empty() && cms.settings().api_url.is_none() {
-            tracing::warn!(
-                base,
-                "api_url is not set: links in mails and themes lead to the API at the root"
-            );
+        let url = cms.settings().api_url.as_deref().unwrap_or_default();
+        if !url.trim_end_matches('/').ends_with(&base) {
+            let why = "api_url does not end with the base path: links in mails lead elsewhere";
+            tracing::warn!(base, api_url = url, "{why}");
         }
         Api::mounted(cms, Mount::new(base, stripped, &cookie)?)
     }

@@ -212,7 +212,8 @@ impl<'a> Call<'a> {
     /// Does work that is no part of a change, such as that of a plugin's handler: once for an
     /// `Idempotency-Key`. Such work goes on when its caller hangs up, so that its reply is
     /// there for the repetition. Refusals, and replies that are streamed or longer than
-    /// [`MOST_KEPT`], are not kept; of those that are no JSON, or say more in headers, it is kept that they were given.
+    /// [`MOST_KEPT`], are not kept; of those that are no JSON, or say more in headers, it is kept
+    /// that they were given.
     pub(crate) async fn once(
         &self,
         work: impl Future<Output = Result<Reply>> + Send + 'static,

@@ -178,7 +178,7 @@ async fn parts_of_a_path_are_parameters() {
     assert_eq!(gone["query"], json!([["letter", "9"]]));
     let put = site.ask("GET /api/letters/9/gone").refused(405, "method_not_allowed").await;
     assert_eq!(put.header("allow"), "POST");
-    // The service's own paths, and a record of a table, come first.
+    // A record of a table that another endpoint reads.
     let own = site.admin("GET /api/backend/letters/77").refused(404, "not_found").await;
     assert!(own.text().contains("77"), "{}", own.text());
 

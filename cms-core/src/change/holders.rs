@@ -1,6 +1,5 @@
-//! Which tasks of a program hold a change. One that holds a change and waits for another would
-//! wait for itself: for ever on SQLite, which has one writer, and on PostgreSQL wherever both
-//! change the same row.
+//! Which tasks of a program hold a change. On SQLite, which has one writer, a task that holds a
+//! change and waits for another would wait for itself, for ever.
 
 use std::{
     panic::Location,
@@ -9,13 +8,15 @@ use std::{
     time::{Duration, Instant},
 };
 
-use crate::{Code, Error, Result};
+use crate::{Error, Result};
 
-/// How long a task waits for its own other change: it may run beside, as with `join!`.
-const LONGEST: Duration = Duration::from_secs(3);
-/// Changes that were held for so long are named in the log.
-const SLOW: Duration = Duration::from_secs(3);
-const POLL_INTERVAL: Duration = Duration::from_millis(20);
+/// For how long a change lies idle before its task is thought to wait for itself, and before the
+/// log names it. One that runs beside another, as with `join!`, goes on meanwhile.
+const IDLE: Duration = Duration::from_secs(3);
+/// The same for one whose last statement was not seen to end: its future was dropped, or it takes
+/// long.
+const SILENT: Duration = Duration::from_secs(60);
+const POLL_INTERVAL: Duration = Duration::from_millis(100);
 
 /// What runs a future: a task, or the thread that blocks on it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -34,47 +35,75 @@ struct Held {
     number: u64,
     by: Runner,
     at: &'static Location<'static>,
+    /// Whether a statement runs under it.
+    is_busy: bool,
+    /// When the last one began or ended.
+    used: Instant,
+}
+
+#[derive(Default)]
+struct All {
+    last: u64,
+    held: Vec<Held>,
 }
 
 /// The changes that programs hold of one site.
 #[derive(Clone, Default)]
-pub(crate) struct Holders(Arc<Mutex<(u64, Vec<Held>)>>);
+pub(crate) struct Holders(Arc<Mutex<All>>);
 
 impl Holders {
-    /// Notes that a change begins at this place of the program.
+    /// Waits for a change to begin, as long as the task does not wait for itself.
     ///
     /// # Errors
-    /// `conflict` when the task holds a change already.
-    pub(crate) async fn admit(&self, at: &'static Location<'static>) -> Result<Holder> {
-        let began = Instant::now();
-        loop {
-            let by = Runner::present();
-            let other = {
-                let mut all = self.all();
-                let other = all.1.iter().find(|held| held.by == by).map(|held| held.at);
-                if other.is_none() {
-                    all.0 += 1;
-                    let number = all.0;
-                    all.1.push(Held { number, by, at });
-                    let began = Instant::now();
-                    return Ok(Holder { holders: self.clone(), number, by, at, began });
+    /// Those of `begin`; `internal_error` when the task holds a change that lies idle.
+    pub(crate) async fn admit<T>(&self, begin: impl Future<Output = Result<T>>) -> Result<T> {
+        let waits_for_itself = async {
+            let mut is_told = false;
+            loop {
+                tokio::time::sleep(POLL_INTERVAL).await;
+                let by = Runner::present();
+                match self.idle(by) {
+                    Some((at, true)) => return at,
+                    // It may wait for this task; and whoever never ends has no line of its own.
+                    Some((at, false)) if !is_told => {
+                        is_told = true;
+                        tracing::warn!(%at, "a change waits for one held without a statement");
+                    }
+                    _ => {}
                 }
-                other
-            };
-            if let Some(other) = other
-                && began.elapsed() >= LONGEST
-            {
-                let detail = format!(
-                    "This task holds a change already, begun at {other}: commit or drop it before \
-                     it begins another."
-                );
-                return Err(Error::new(Code::Conflict, detail));
             }
-            tokio::time::sleep(POLL_INTERVAL).await;
+        };
+        tokio::select! {
+            biased;
+            begun = begin => begun,
+            at = waits_for_itself => {
+                let detail = format!(
+                    "This task holds a change already, begun at {at}: commit or drop it before it \
+                     begins another."
+                );
+                Err(Error::internal(detail))
+            }
         }
     }
 
-    fn all(&self) -> MutexGuard<'_, (u64, Vec<Held>)> {
+    /// Where an idle change began, and whether it is this task's.
+    fn idle(&self, by: Runner) -> Option<(&'static Location<'static>, bool)> {
+        let all = self.all();
+        let idle = all.held.iter().filter(|held| held.is_idle());
+        idle.map(|held| (held.at, held.by == by)).max_by_key(|(_, is_own)| *is_own)
+    }
+
+    /// Notes a change that has begun, and the place of the program that began it.
+    pub(crate) fn enter(&self, at: &'static Location<'static>) -> Holder {
+        let mut all = self.all();
+        all.last += 1;
+        let number = all.last;
+        let (by, used) = (Runner::present(), Instant::now());
+        all.held.push(Held { number, by, at, is_busy: false, used });
+        Holder { holders: self.clone(), number }
+    }
+
+    fn all(&self) -> MutexGuard<'_, All> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -83,30 +112,47 @@ impl Holders {
 pub(crate) struct Holder {
     holders: Holders,
     number: u64,
-    by: Runner,
-    at: &'static Location<'static>,
-    began: Instant,
 }
 
 impl Holder {
-    /// Notes which task uses the change now: it may have been handed to another.
-    pub(crate) fn used(&mut self) {
+    /// Notes that a statement begins or ends, and in which task: the change may have been handed
+    /// to another.
+    pub(crate) fn used(&self, is_busy: bool) {
+        let mut all = self.holders.all();
+        let Some(held) = all.held.iter_mut().find(|held| held.number == self.number) else {
+            return;
+        };
         let by = Runner::present();
-        if by != self.by {
-            self.by = by;
-            let mut all = self.holders.all();
-            all.1.iter_mut().filter(|held| held.number == self.number).for_each(|one| one.by = by);
-        }
+        let before = Held { by, is_busy, used: Instant::now(), ..*held };
+        let before = std::mem::replace(held, before);
+        drop(all);
+        before.warn();
     }
 }
 
 impl Drop for Holder {
     fn drop(&mut self) {
-        self.holders.all().1.retain(|held| held.number != self.number);
-        let held = self.began.elapsed();
-        if held >= SLOW {
-            let (held_ms, at) = (held.as_millis(), self.at.to_string());
-            tracing::warn!(held_ms, at, "a change was held for long: nobody else writes on SQLite");
+        let mut all = self.holders.all();
+        let place = all.held.iter().position(|held| held.number == self.number);
+        let held = place.map(|place| all.held.swap_remove(place));
+        drop(all);
+        if let Some(held) = held {
+            held.warn();
+        }
+    }
+}
+
+impl Held {
+    fn is_idle(&self) -> bool {
+        self.used.elapsed() >= if self.is_busy { SILENT } else { IDLE }
+    }
+
+    /// Names a change that lay idle: nobody else could write on SQLite.
+    fn warn(&self) {
+        let idle = self.used.elapsed();
+        if !self.is_busy && idle >= IDLE {
+            let (idle_ms, at) = (idle.as_millis(), self.at.to_string());
+            tracing::warn!(idle_ms, at, "a change was held without a statement");
         }
     }
 }

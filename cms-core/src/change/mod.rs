@@ -189,9 +189,9 @@ impl Change {
     }
 
     /// PostgreSQL takes no statement after one that failed; SQLite would.
-    fn expect_whole(&mut self) -> Result<()> {
-        if let Some(holder) = &mut self.holder {
-            holder.used();
+    fn expect_whole(&self) -> Result<()> {
+        if let Some(holder) = &self.holder {
+            holder.used(!self.failed);
         }
         match self.failed {
             true => Err(Error::internal(
@@ -202,6 +202,9 @@ impl Change {
     }
 
     fn noted<T>(&mut self, done: Result<T>) -> Result<T> {
+        if let Some(holder) = &self.holder {
+            holder.used(false);
+        }
         self.failed |= done.as_ref().is_err_and(Error::is_by_database);
         done
     }

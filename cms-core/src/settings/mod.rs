@@ -74,7 +74,7 @@ pub struct Settings {
     #[serde(deserialize_with = "unless_empty")]
     pub site_url: Option<String>,
     /// Address of the service for themes and clients, without a trailing slash; a path is what a
-    /// proxy takes off. Default: [`Settings::site_url`].
+    /// proxy takes off, or the base path of an embedding program. Default: [`Settings::site_url`].
     #[serde(deserialize_with = "unless_empty")]
     pub api_url: Option<String>,
     /// Name of the product as people read it, 1 to 64 bytes.

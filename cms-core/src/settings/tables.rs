@@ -342,7 +342,7 @@ pub const MEDIA_TYPES: [&str; 23] = [
 pub struct Scripts {
     /// Program that runs them: a name in `PATH`, or a path.
     pub interpreter: String,
-    /// Longest run in seconds, 1 to 3600.
+    /// Longest run in seconds, also of handlers in Rust, 1 to 3600.
     pub timeout_s: u64,
     /// Most runs at the same time, 1 to 256.
     pub max_running: usize,

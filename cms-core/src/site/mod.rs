@@ -129,19 +129,19 @@ impl Cms {
         Builder::new(settings)
     }
 
-    /// Begins a change on behalf of `actor`. A task holds one at a time: on SQLite the second would
-    /// wait for the first, for ever. One that is held for more than 3 s is named in the log, with
-    /// the place of this call.
+    /// Begins a change on behalf of `actor`. Changes beside each other, as in a `join!`, take turns
+    /// on SQLite, which has one writer. One that lies idle for 3 s is named in the log, with the
+    /// place of this call.
     ///
     /// # Errors
-    /// `unavailable` when the database cannot be reached. `conflict` when the task holds a change
-    /// that does not end within 3 s, also where the other one runs beside it in a `join!`.
+    /// `unavailable` when the database cannot be reached. `internal_error` when it waits for a
+    /// change that its own task began here and that lies idle: it would wait for ever.
     #[track_caller]
     pub fn change(&self, actor: Actor) -> impl Future<Output = Result<Change>> + Send + '_ {
         let at = Location::caller();
         async move {
-            let holder = self.0.holders.admit(at).await?;
-            Ok(self.0.base.change(actor).await?.held_by(holder))
+            let change = self.0.holders.admit(self.0.base.change(actor)).await?;
+            Ok(change.held_by(self.0.holders.enter(at)))
         }
     }
 
@@ -150,6 +150,7 @@ impl Cms {
     ///
     /// # Errors
     /// `unavailable` when the database cannot be reached.
+    #[doc(hidden)]
     pub async fn change_of_request(&self, actor: Actor) -> Result<Change> {
         self.0.base.change(actor).await
     }

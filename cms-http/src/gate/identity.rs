@@ -1,10 +1,6 @@
 //! Who calls: a user of the embedding application, else a key, else a token, else a cookie.
 
-use cms_core::{
-    Cms, Code, Error, Result,
-    access::{Access, Rights},
-    db::Source,
-};
+use cms_core::{Cms, Code, Error, Result, access::Access, db::Source};
 use http::Method;
 
 use super::{
@@ -33,18 +29,14 @@ pub(super) async fn credential(cms: &Cms, visit: &Visit, source: Option<Source<'
         && visit.is_judged()
         && access != Some(Access::Login)
     {
-        let rights = match Box::pin(cms.accounts().rights_of_app_user(user)).await {
-            // What everybody may read needs no group.
-            Err(reason)
-                if reason.code() == Code::PermissionDenied && access == Some(Access::Public) =>
-            {
-                Ok(Rights::default())
-            }
-            found => found,
-        };
-        return match rights {
+        let is_open = access == Some(Access::Public) && visit.is_read();
+        return match Box::pin(cms.accounts().rights_of_app_user(user)).await {
             Ok(rights) => {
                 Credential::Good(Caller::Application { user: user.clone(), rights }, None)
+            }
+            // What everybody may read needs no group.
+            Err(reason) if is_open && reason.code() == Code::PermissionDenied => {
+                Credential::Good(Caller::Anonymous, None)
             }
             Err(reason) => Credential::Bad(reason),
         };

@@ -20,7 +20,7 @@ pub(super) fn knows(call: &Call<'_>, operation: &Described) -> bool {
         (Access::Login, Caller::Application { .. }) => false,
         // The account is the application's.
         (Access::Session, Caller::Application { .. }) => {
-            operation.path.ends_with("/me") || operation.path.ends_with("/logout")
+            matches!(operation.path, "/api/backend/auth/me" | "/api/backend/auth/logout")
         }
         (Access::Public | Access::Login, Caller::Anonymous) => true,
         (_, Caller::Anonymous) => false,
