@@ -44,8 +44,11 @@ async fn a_task_that_waits_for_itself_gets_an_error() {
     let second = tokio::time::timeout(Duration::from_secs(30), second).await;
     let second = second.expect("it does not wait for ever");
     let first = first.commit().await;
-    assert!(first.is_ok() != second.is_ok(), "one of the two: {first:?} {second:?}");
+    // PostgreSQL ends a session that lies idle, and a wait for a lock.
+    assert!(first.is_err() || second.is_err(), "not both: {second:?}");
+    let kept = i64::from(first.is_ok()) + i64::from(second.is_ok());
     if site.database.url.is_none() {
+        assert!(first.is_ok(), "{first:?}");
         let told = format!("{:?}", second.expect_err("refused"));
         assert!(
             told.contains("This task holds a change") && told.contains("bad_use.rs:"),
@@ -60,7 +63,7 @@ async fn a_task_that_waits_for_itself_gets_an_error() {
     let mut next = site.cms.change(Actor::Operator).await.unwrap();
     write(&site, &mut next, "next").await;
     next.commit().await.unwrap();
-    assert_eq!(written(&site).await, 2);
+    assert_eq!(written(&site).await, kept + 1);
 }
 
 /// Changes beside each other in one task, and one that was handed to another task.
