@@ -51,7 +51,7 @@ fn state(reply: &Reply) -> String {
         .map_or_else(|| "-".to_owned(), |value| value.to_str().unwrap().to_owned())
 }
 
-pub(crate) async fn asked(ask: Ask<'_>) -> String {
+pub(crate) async fn asked(ask: Ask) -> String {
     state(&ask.expect(200).await)
 }
 
@@ -132,7 +132,7 @@ async fn the_short_way_and_the_long_way_say_the_same() {
     assert_eq!(refused.header("x-ratelimit-remaining"), "0");
 }
 
-async fn asked_any(ask: Ask<'_>) -> String {
+async fn asked_any(ask: Ask) -> String {
     state(&ask.send().await)
 }
 

@@ -18,7 +18,7 @@ use cms_core::{
 use serde_json::{Value as Json, json};
 
 use crate::support::{
-    Site, TestDatabase, database::server, media::png, process, receiver::Receiver, visits::leads,
+    Receiver, Site, TestDatabase, database::server, media::png, process, visits::leads,
     webhooks::open,
 };
 

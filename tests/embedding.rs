@@ -13,7 +13,7 @@ use http_body_util::{BodyExt, Empty};
 use serde_json::json;
 use tower_service::Service as _;
 
-use crate::support::receiver::Receiver;
+use crate::support::Receiver;
 
 /// A site in `folder` that may deliver to loopback.
 async fn site(folder: &std::path::Path) -> Cms {

@@ -20,9 +20,8 @@ use cms_http::client::{Ask, Client};
 use serde_json::{Value as Json, json};
 
 use crate::support::{
-    TestDatabase,
+    Answer, Receiver, TestDatabase,
     process::{self, Served},
-    receiver::{Answer, Receiver},
 };
 
 const OPEN: [(&str, &str); 2] =

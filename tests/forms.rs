@@ -6,7 +6,7 @@ mod hostile;
 use cms_core::{Actor, Code};
 use serde_json::{Value as Json, json};
 
-use crate::support::{Ask, Site, receiver::Receiver, site::NOW, webhooks};
+use crate::support::{Ask, Receiver, Site, site::NOW, webhooks};
 
 /// A form as its author saves it.
 pub fn contact() -> Json {
@@ -26,7 +26,7 @@ pub async fn open(site: &Site, name: &str, others: Json) -> Json {
 }
 
 /// A visitor's call.
-pub fn submit(site: &Site, answered: Json) -> Ask<'_> {
+pub fn submit(site: &Site, answered: Json) -> Ask {
     site.ask("POST /api/form/submit").json(answered)
 }
 

@@ -11,7 +11,7 @@ use sqlx::{Connection, Executor, PgConnection};
 
 use crate::{
     revoked::requests::acts,
-    support::{Site, receiver::Receiver, site::Reply, webhooks::open},
+    support::{Receiver, Reply, Site, webhooks::open},
 };
 
 /// While a barrier is up, the first change that commits waits for it, with its locks, and is undone

@@ -41,6 +41,8 @@ mod forms;
 mod funnels;
 /// SQLite's shared commits: refused means not written.
 mod group_commit;
+/// Code of plugins that may refuse logins, uploads and submissions.
+mod guards;
 /// A change that stands still keeps nobody else from writing.
 mod held_writes;
 /// Columns and records that a right hides: no parameter tells of them.
@@ -127,6 +129,8 @@ mod statements;
 mod tables;
 /// Tasks of plugins: each once in its interval, whatever happens to the processes.
 mod tasks;
+/// The kit for tests of programs.
+mod test_kit;
 /// Two databases made by others: adopted, read and written on both engines.
 mod third_party;
 /// Calls of the client by the types of an operation.

@@ -3,7 +3,7 @@
 use cms_core::plugins::{Handlers, Manifest, Plugin};
 use serde_json::{Value as Json, json};
 
-use crate::support::{Site, site::Reply};
+use crate::support::{Reply, Site};
 
 /// A plugin with a button of each type.
 pub(crate) struct Blog;

@@ -30,7 +30,7 @@ async fn beside(site: &Site, url: String) -> Site {
     let clock = Clock::fixed(site.clock.now());
     let random = Random::seeded(77);
     let cms = Cms::builder(settings).clock(clock.clone()).random(random).inspect().await.unwrap();
-    let database = TestDatabase { folder: tempfile::tempdir().unwrap(), url: None };
+    let database = TestDatabase::sqlite().await;
     Site { api: Api::new(cms.clone()).unwrap(), cms, clock, database, admin: site.admin.clone() }
 }
 
@@ -105,7 +105,9 @@ async fn a_proxy_without_a_server_is_unavailable_and_no_fault() {
     let authority = url.split('@').nth(1).unwrap().split('/').next().unwrap();
     let (port, away) = proxy(authority.to_owned()).await;
     let mut database = TestDatabase::new().await;
-    database.url = database.url.map(|url| url.replace(authority, &format!("127.0.0.1:{port}")));
+    if let Some(url) = &mut database.url {
+        *url = url.replace(authority, &format!("127.0.0.1:{port}"));
+    }
     let site = Site::on(database).open().await;
     site.ask("GET /readyz").expect(200).await;
     away.send_replace(true);

@@ -32,7 +32,7 @@ async fn create(site: &Site, id: &str) {
 }
 
 /// Statements that a request sends.
-async fn cost(site: &Site, ask: crate::support::Ask<'_>) -> u64 {
+async fn cost(site: &Site, ask: crate::support::Ask) -> u64 {
     let before = site.cms.db().statements_sent();
     ask.expect(200).await;
     site.cms.db().statements_sent() - before

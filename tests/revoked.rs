@@ -20,7 +20,7 @@ use requests::{Act, acts};
 use serde_json::{Value as Json, json};
 use sha2::{Digest, Sha256};
 
-use crate::support::{Site, receiver::Receiver, site::NOW, webhooks::open};
+use crate::support::{Receiver, Site, site::NOW, webhooks::open};
 
 /// A caller who may do everything, and how to take that away.
 struct Caller {

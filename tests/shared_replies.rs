@@ -37,7 +37,7 @@ async fn beside(site: &Site, redis: &Redis, seed: u64) -> Site {
         .open()
         .await
         .unwrap();
-    let database = TestDatabase { folder: tempfile::tempdir().unwrap(), url: None };
+    let database = TestDatabase::sqlite().await;
     Site { api: Api::new(cms.clone()).unwrap(), cms, clock, database, admin: site.admin.clone() }
 }
 

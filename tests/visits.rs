@@ -20,8 +20,7 @@ mod views;
 use serde_json::{Value as Json, json};
 
 use crate::support::{
-    Site,
-    receiver::Receiver,
+    Receiver, Site,
     visits::{Visit, leads},
     webhooks,
 };

@@ -21,8 +21,7 @@ use serde_json::json;
 use tokio::sync::watch;
 
 use crate::support::{
-    Site,
-    receiver::{Answer, Delivery, Receiver},
+    Answer, Delivery, Receiver, Site,
     webhooks::{open, site},
 };
 

@@ -15,7 +15,7 @@ use cms_core::{
 };
 use serde_json::json;
 
-use crate::support::{receiver::Receiver, webhooks::site};
+use crate::support::{Receiver, webhooks::site};
 
 #[tokio::test]
 async fn a_delivery_is_what_the_documentation_says() {

@@ -25,6 +25,7 @@
 //! theme      what the build of a front end reads: variables, and class names to keep
 //! backup     a site in one file, written while it is in use, and brought back
 //! update     what an update server offers, judged before anything of it is used
+//! testing    a site for each test of a program (feature `testing`)
 //! ```
 //!
 //! Start with [`Cms::open`]; every write is a [`Change`]. The REST API over it is `cms-http`.
@@ -32,8 +33,8 @@
 //! Modules stand on floors and import only from floors below: `ground`, `settings`, `db`, `events`,
 //! `change`, `base`, `access`, `outbound`, `jobs`, `fields`, `conditions`, `content`, `items`, then
 //! the rooms `audit`, `keys`, `accounts`, `traffic`, `plugins`, `scripts`, `pages`, `media`,
-//! `tasks`, `mail`, `forms`, `funnels`, `webhooks`, `erasure`, `theme`, `backup`, `update`, and
-//! `site` on top. A test checks the imports.
+//! `tasks`, `mail`, `forms`, `funnels`, `webhooks`, `erasure`, `theme`, `backup`, `update`, `site`,
+//! and `testing` on top. A test checks the imports.
 
 #[cfg(not(any(feature = "sqlite", feature = "postgres")))]
 compile_error!("cms-core needs a database: enable the feature `sqlite`, `postgres` or both");
@@ -65,6 +66,8 @@ pub mod scripts;
 pub mod settings;
 mod site;
 pub mod tasks;
+#[cfg(feature = "testing")]
+pub mod testing;
 pub mod theme;
 pub mod traffic;
 pub mod update;

@@ -8,6 +8,7 @@
 //! call      a request as handlers see it, and who made it
 //! handlers  one file for each resource
 //! reply     what a handler answers; the one table from error code to status
+//! testing   requests without a socket, for tests of a program (feature `testing`)
 //! ```
 
 mod api;
@@ -39,6 +40,8 @@ mod routes;
 mod server;
 mod streams;
 mod success;
+#[cfg(feature = "testing")]
+pub mod testing;
 pub mod wire;
 
 pub use api::{Api, ApiBuilder};

@@ -100,7 +100,9 @@ async fn work_goes_on_when_a_server_that_vanished_is_back() {
     let silent = Arc::new(AtomicBool::new(false));
     let port = proxy(authority, silent.clone());
     let mut database = TestDatabase::new().await;
-    database.url = database.url.map(|url| url.replace(authority, &format!("127.0.0.1:{port}")));
+    if let Some(url) = &mut database.url {
+        *url = url.replace(authority, &format!("127.0.0.1:{port}"));
+    }
     let site = Site::on(database).open().await;
     let list = "GET /api/backend/item?table=settings";
     join_all((0..8).map(|_| site.admin(list).expect(200))).await;

@@ -12,7 +12,7 @@ use cms_http::client::{Ask, Client, Credential};
 use serde_json::json;
 
 use super::OPEN;
-use crate::support::{TestDatabase, process, receiver::Receiver};
+use crate::support::{Receiver, TestDatabase, process};
 
 /// Where the log goes.
 #[derive(Clone, Copy, Debug)]

@@ -16,7 +16,7 @@ use crate::{
     lab::{EVENT, Lab, Run, settings},
     record::Arrival,
     report::Finding,
-    support::receiver::Answer,
+    support::Answer,
 };
 
 const LANES: usize = 5;

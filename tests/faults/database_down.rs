@@ -16,7 +16,7 @@ use sqlx::Executor;
 use crate::{
     lab::{Engine, ITEM, Lab, Run, post},
     report::Finding,
-    support::receiver::Answer,
+    support::Answer,
 };
 
 const WRITERS: usize = 4;

@@ -9,8 +9,8 @@ use crate::{
     lab::{Engine, ITEM, Lab, Run, post},
     report::Finding,
     support::{
+        Answer,
         process::{self, Served},
-        receiver::Answer,
     },
 };
 

@@ -19,7 +19,7 @@ use crate::{
     lab::{ITEM, Lab, OPEN, Run, post},
     process::signal,
     report::Finding,
-    support::{process, receiver::Answer},
+    support::{Answer, process},
 };
 
 const LANES: usize = 3;

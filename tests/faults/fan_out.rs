@@ -9,7 +9,7 @@ use std::{
 use crate::{
     lab::{ITEM, LEASE, Lab, Run, post},
     report::Finding,
-    support::receiver::Answer,
+    support::Answer,
 };
 
 /// What the caller may wait, and what all deliveries may take.

@@ -18,7 +18,7 @@ use crate::{
     lab::{Engine, Lab, Run},
     process::signal,
     report::Finding,
-    support::{process::Served, receiver::Answer},
+    support::{Answer, process::Served},
 };
 
 const NODES: usize = 3;

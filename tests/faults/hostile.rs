@@ -11,7 +11,7 @@ use crate::{
     process::peak_kib,
     record::LANE,
     report::Finding,
-    support::receiver::Answer,
+    support::Answer,
 };
 
 /// Jobs for each receiver: all of them are attempted at once.

@@ -11,7 +11,7 @@ use serde_json::Value as Json;
 use crate::{
     lab::{ITEM, Lab, Run, post},
     report::Finding,
-    support::receiver::Answer,
+    support::Answer,
 };
 
 const WRITERS: usize = 8;

@@ -6,7 +6,7 @@ use crate::{
     lab::{EVENT, LEASE, Lab, Run, now},
     process::Worker,
     report::Finding,
-    support::receiver::Answer,
+    support::Answer,
 };
 
 /// Attempts under way in a worker: few, so that the deliveries last for all the kills.

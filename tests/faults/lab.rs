@@ -16,9 +16,8 @@ use sqlx::Connection;
 use crate::{
     record::{LANE, Record},
     support::{
-        TestDatabase,
+        Answer, Delivery, Receiver, TestDatabase,
         process::{self, Served},
-        receiver::{Answer, Delivery, Receiver},
     },
 };
 

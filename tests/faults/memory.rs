@@ -20,8 +20,8 @@ use crate::{
     lab::{ITEM, Lab, OPEN, Run},
     report::Finding,
     support::{
+        Answer,
         process::{Served, command},
-        receiver::Answer,
     },
 };
 

@@ -11,7 +11,7 @@ use crate::{
     lab::{EVENT, Lab, Run},
     record::LANE,
     report::Finding,
-    support::receiver::Answer,
+    support::Answer,
 };
 
 const HEALTHY: usize = 98;

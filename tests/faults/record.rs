@@ -8,7 +8,7 @@ use std::{
 use cms_core::webhooks::{Received, verify};
 use sha2::{Digest, Sha256};
 
-use crate::{lab, report::Finding, support::receiver::Delivery};
+use crate::{lab, report::Finding, support::Delivery};
 
 /// The header by which the receiver knows the secret that must have signed.
 pub const LANE: &str = "x-lane";

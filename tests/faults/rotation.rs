@@ -14,7 +14,7 @@ use cms_core::{
 use crate::{
     lab::{EVENT, Lab, Run, now},
     report::Finding,
-    support::receiver::{Answer, Delivery},
+    support::{Answer, Delivery},
 };
 
 const ROTATIONS: usize = 20;

@@ -11,7 +11,7 @@ use crate::{
     process::Worker,
     record::LANE,
     report::Finding,
-    support::receiver::Answer,
+    support::Answer,
 };
 
 const LANES: usize = 20;

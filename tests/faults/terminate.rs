@@ -9,7 +9,7 @@ use crate::{
     lab::{EVENT, Lab, Run},
     process::Worker,
     report::Finding,
-    support::receiver::Answer,
+    support::Answer,
 };
 
 pub async fn run(run: Arc<Run>) -> Vec<Finding> {

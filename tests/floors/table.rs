@@ -46,6 +46,7 @@ const CORE: Floors = &[
     &["backup"],
     &["update"],
     &["site"],
+    &["testing"],
 ];
 
 const HTTP: Floors = &[
@@ -73,7 +74,7 @@ const HTTP: Floors = &[
     &["idle_reaper"],
     &["lingering_close"],
     &["connection"],
-    &["server", "client"],
+    &["server", "client", "testing"],
 ];
 
 const CLI: Floors = &[

@@ -138,7 +138,7 @@ async fn counts(site: &Site) -> [i64; 2] {
     [rows, site.database.count("select count(*) from cms_events").await]
 }
 
-async fn judge(site: &Site, what: &str, ask: Ask<'_>, outcome: Outcome) {
+async fn judge(site: &Site, what: &str, ask: Ask, outcome: Outcome) {
     let before = counts(site).await;
     let reply = ask.send().await;
     let grown = counts(site).await;

@@ -9,9 +9,8 @@ use cms_core::{Actor, Secret, mail::Address};
 use serde_json::json;
 
 use crate::support::{
-    Site,
+    Answer, Receiver, Site,
     mail::{Say, Smtp, from_shop, json_reply, mail, over_http, provider, site_with, taken},
-    receiver::{Answer, Receiver},
 };
 
 /// A site with all three providers.

@@ -12,9 +12,8 @@ use cms_core::Actor;
 use serde_json::json;
 
 use crate::support::{
-    Site,
+    Answer, Receiver, Site,
     mail::{from_shop, ids, mail, over_http, taken},
-    receiver::{Answer, Receiver},
 };
 
 const MAILS: usize = 10_000;

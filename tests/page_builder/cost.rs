@@ -8,14 +8,14 @@ use crate::{
 };
 
 /// Statements that a request sends.
-async fn cost_once(site: &Site, ask: Ask<'_>, status: u16) -> u64 {
+async fn cost_once(site: &Site, ask: Ask, status: u16) -> u64 {
     let before = site.cms.db().statements_sent();
     ask.expect(status).await;
     site.cms.db().statements_sent() - before
 }
 
 /// As [`cost_once`], the least of three.
-async fn cost<'s>(site: &'s Site, ask: impl Fn(usize) -> Ask<'s>, status: u16) -> u64 {
+async fn cost<'s>(site: &'s Site, ask: impl Fn(usize) -> Ask, status: u16) -> u64 {
     let mut least = u64::MAX;
     for n in 0..3 {
         least = least.min(cost_once(site, ask(n), status).await);

@@ -5,7 +5,7 @@ use futures_util::FutureExt;
 use serde_json::{Value as Json, json};
 
 use super::{Act, Caller, body, send, site, takes_keys};
-use crate::support::{Site, receiver::Receiver};
+use crate::support::{Receiver, Site};
 
 /// What every reply may show: the id, and numbers of the write itself.
 const SHOWN: [&str; 2] = ["id", "queued"];

@@ -3,7 +3,7 @@
 use cms_core::access::Access;
 use serde_json::{Value as Json, json};
 
-use crate::support::{Site, receiver::Receiver};
+use crate::support::{Receiver, Site};
 
 /// A call with all that it needs.
 pub struct Act {

@@ -2,7 +2,7 @@
 
 use serde_json::Value as Json;
 
-use crate::support::{Site, receiver::Receiver, webhooks};
+use crate::support::{Receiver, Site, webhooks};
 
 #[tokio::test]
 async fn health_and_hosts() {

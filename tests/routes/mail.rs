@@ -4,9 +4,8 @@ use cms_core::mail::LogFilter;
 use serde_json::json;
 
 use crate::support::{
-    Site,
+    Receiver, Site,
     mail::{Say, Smtp, site_with},
-    receiver::Receiver,
 };
 
 #[tokio::test]

@@ -3,11 +3,7 @@
 use cms_http::Peer;
 use serde_json::json;
 
-use crate::support::{
-    Site,
-    receiver::{Answer, Receiver},
-    webhooks::site,
-};
+use crate::support::{Answer, Receiver, Site, webhooks::site};
 
 async fn metrics(site: &Site) -> Vec<String> {
     let peer = cms_http::Peer("127.0.0.1:1".parse().unwrap());

@@ -1,18 +1,38 @@
-//! A database for one test: a file, or a schema on the server that `CMS_TEST_DB` names.
+//! The database of a test, asked beside the service.
 
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::ops::{Deref, DerefMut};
 
-use cms_core::settings::{Secret, Settings};
+use cms_core::{settings::Settings, testing};
 use sqlx::{AssertSqlSafe, Connection, Executor};
-use tempfile::TempDir;
 
-pub struct TestDatabase {
-    pub folder: TempDir,
-    /// URL of the schema, on PostgreSQL.
-    pub url: Option<String>,
+/// The kit's database, and what this suite looks at in it.
+pub struct TestDatabase(testing::TestDatabase);
+
+impl Deref for TestDatabase {
+    type Target = testing::TestDatabase;
+
+    fn deref(&self) -> &testing::TestDatabase {
+        &self.0
+    }
 }
 
-static COUNT: AtomicU64 = AtomicU64::new(0);
+impl DerefMut for TestDatabase {
+    fn deref_mut(&mut self) -> &mut testing::TestDatabase {
+        &mut self.0
+    }
+}
+
+impl From<testing::TestDatabase> for TestDatabase {
+    fn from(kit: testing::TestDatabase) -> Self {
+        Self(kit)
+    }
+}
+
+impl From<TestDatabase> for testing::TestDatabase {
+    fn from(database: TestDatabase) -> Self {
+        database.0
+    }
+}
 
 pub fn server() -> Option<String> {
     std::env::var("CMS_TEST_DB").ok().filter(|url| !url.is_empty())
@@ -20,47 +40,21 @@ pub fn server() -> Option<String> {
 
 impl TestDatabase {
     pub async fn new() -> Self {
-        Self::on(server()).await
+        Self(testing::TestDatabase::new().await)
     }
 
     /// SQLite whatever `CMS_TEST_DB` says.
     pub async fn sqlite() -> Self {
-        Self::on(None).await
+        Self(testing::TestDatabase::sqlite().await)
     }
 
-    async fn on(server: Option<String>) -> Self {
-        let folder = tempfile::tempdir().unwrap();
-        let Some(server) = server else { return Self { folder, url: None } };
-        let schema = format!("t{}_{}", std::process::id(), COUNT.fetch_add(1, Ordering::SeqCst));
-        let mut connection =
-            sqlx::PgConnection::connect(&server).await.expect("CMS_TEST_DB answers");
-        let sql = format!("drop schema if exists {schema} cascade; create schema {schema}");
-        connection.execute(sqlx::raw_sql(AssertSqlSafe(sql))).await.unwrap();
-        connection.close().await.unwrap();
-        let separator = if server.contains('?') { '&' } else { '?' };
-        // By its name a test knows the connections of its own site.
-        let url =
-            format!("{server}{separator}options[search_path]={schema}&application_name={schema}");
-        Self { folder, url: Some(url) }
-    }
-
-    pub fn is_postgres(&self) -> bool {
-        self.url.is_some()
-    }
-
-    /// Settings of a site on this database, in this folder.
+    /// Settings of a site on this database, in this folder: as an operator has them, but for the
+    /// limiter, and without a cache that would hide what a test has changed.
     pub fn settings(&self) -> Settings {
-        let mut settings = Settings::default();
-        let folder = self.folder.path();
-        settings.dirs.data = folder.join("data");
-        settings.dirs.plugins = folder.join("plugins");
-        settings.dirs.media = folder.join("media");
+        let mut settings = self.0.settings();
+        settings.webhooks = Settings::default().webhooks;
         settings.languages = vec!["en".to_owned(), "de".to_owned()];
         settings.cache.enabled = false;
-        settings.limiter.store = cms_core::settings::LimiterStore::Off;
-        settings.database_url = self.url.clone().map(Secret::new);
-        settings.password_salt = Some(Secret::new("a salt that only tests have"));
-        settings.encryption_key = Some(Secret::new("AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8="));
         settings
     }
 

@@ -17,10 +17,7 @@ use tokio::{
     sync::Semaphore,
 };
 
-use super::{
-    Site,
-    receiver::{Answer, Delivery, Receiver},
-};
+use super::{Answer, Delivery, Receiver, Site};
 
 /// A mail that a mail server took.
 #[derive(Clone, Debug)]

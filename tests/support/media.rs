@@ -52,7 +52,7 @@ impl Site {
         self.uploading(&[], name, content).send().await
     }
 
-    pub fn uploading(&self, fields: &[(&str, &str)], name: &str, content: &[u8]) -> Ask<'_> {
+    pub fn uploading(&self, fields: &[(&str, &str)], name: &str, content: &[u8]) -> Ask {
         let ask = self.admin("POST /api/backend/media").header("content-type", FORM);
         ask.body(form(fields, name, content))
     }

@@ -5,7 +5,6 @@ pub mod mail;
 pub mod media;
 pub mod people;
 pub mod process;
-pub mod receiver;
 pub mod redis;
 pub mod s3;
 pub mod search;
@@ -13,6 +12,8 @@ pub mod site;
 pub mod visits;
 pub mod webhooks;
 
+pub use cms_core::testing::{Answer, Delivery, Receiver};
+pub use cms_http::testing::Reply;
 pub use database::TestDatabase;
 pub use redis::Redis;
-pub use site::{Ask, Reply, Site, SiteBuilder};
+pub use site::{Ask, Site, SiteBuilder};

@@ -3,7 +3,7 @@
 use serde_json::{Value as Json, json};
 use totp_rs::{Builder, Secret};
 
-use super::{Site, site::Reply};
+use super::{Reply, Site};
 
 pub const PASSWORD: &str = "correct horse battery";
 

@@ -1,28 +1,33 @@
 //! A site with a clock of its own, spoken to without sockets.
 
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::{
+    convert::Infallible,
+    sync::atomic::{AtomicU64, Ordering},
+    task::{Context, Poll},
+};
 
 use bytes::Bytes;
+pub use cms_core::testing::NOW;
 use cms_core::{
-    Actor, Builder, Clock, Cms, Random,
+    Actor, Builder, Clock, Cms,
     keys::{NewApiKey, Right},
     plugins::{Handlers, Manifest, Plugin},
     settings::Settings,
+    testing::{TestSite, TestSiteBuilder},
 };
-use cms_http::Api;
-use http::{HeaderMap, Request, StatusCode};
-use http_body_util::{BodyExt, Full};
+use cms_http::{Api, Body, testing};
+use futures_util::{FutureExt as _, future::BoxFuture};
+use http::{Request, Response};
+use http_body_util::Full;
 use serde_json::Value as Json;
+use tower_service::Service;
 
 use super::TestDatabase;
 
+pub type Ask = testing::Ask<Named>;
+
 /// Each opening has its own sequence, so that a site that is opened again makes other keys.
 static SEED: AtomicU64 = AtomicU64::new(1);
-
-/// 2026-11-21T09:30:00Z.
-pub const NOW: i64 = 1_795_253_400_000;
-
-const EVENTS: &str = "text/event-stream";
 
 pub struct Site {
     pub cms: Cms,
@@ -50,7 +55,7 @@ impl Plugin for Declared {
 pub struct SiteBuilder {
     database: TestDatabase,
     settings: Settings,
-    plugins: Vec<Box<dyn FnOnce(Builder) -> Builder + Send>>,
+    parts: Vec<Box<dyn FnOnce(TestSiteBuilder) -> TestSiteBuilder + Send>>,
 }
 
 impl SiteBuilder {
@@ -59,14 +64,13 @@ impl SiteBuilder {
     }
 
     /// A plugin of the embedding program.
-    pub fn program(mut self, plugin: impl Plugin) -> Self {
-        self.plugins.push(Box::new(|builder| builder.plugin(plugin)));
-        self
+    pub fn program(self, plugin: impl Plugin) -> Self {
+        self.with(|builder| builder.plugin(plugin))
     }
 
     /// What only the builder of a site can set.
     pub fn with(mut self, set: impl FnOnce(Builder) -> Builder + Send + 'static) -> Self {
-        self.plugins.push(Box::new(set));
+        self.parts.push(Box::new(|builder| builder.with(set)));
         self
     }
 
@@ -80,19 +84,37 @@ impl SiteBuilder {
     }
 
     pub async fn try_open(self) -> Result<Site, cms_core::Error> {
-        let clock = Clock::fixed(NOW);
-        let mut builder = Cms::builder(self.settings)
-            .clock(clock.clone())
-            .random(Random::seeded(SEED.fetch_add(1 << 32, Ordering::SeqCst)));
-        for plugin in self.plugins {
-            builder = plugin(builder);
+        let kit = TestSite::on(self.database.into()).await.settings(|all| *all = self.settings);
+        let kit = self.parts.into_iter().fold(kit, |kit, set| set(kit));
+        let kit = kit.seed(SEED.fetch_add(1, Ordering::SeqCst)).try_open().await?;
+        let api = Api::new(kit.cms.clone())?;
+        let admin = kit.key(&["*"]).await;
+        let TestSite { cms, clock, database, .. } = kit;
+        Ok(Site { cms, api, clock, database: database.into(), admin })
+    }
+}
+
+/// Every reply names its request.
+#[derive(Clone)]
+pub struct Named(Api);
+
+impl Service<Request<Full<Bytes>>> for Named {
+    type Response = Response<Body>;
+    type Error = Infallible;
+    type Future = BoxFuture<'static, Result<Response<Body>, Infallible>>;
+
+    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), Infallible>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn call(&mut self, request: Request<Full<Bytes>>) -> Self::Future {
+        let api = self.0.clone();
+        async move {
+            let reply = api.handle(request).await;
+            assert!(reply.headers().contains_key("x-request-id"));
+            Ok(reply)
         }
-        let cms = builder.open().await?;
-        cms.indexes_made().await.expect("made");
-        let api = Api::new(cms.clone())?;
-        let mut site = Site { cms, api, clock, database: self.database, admin: String::new() };
-        site.admin = site.key(&["*"]).await;
-        Ok(site)
+        .boxed()
     }
 }
 
@@ -102,7 +124,7 @@ impl Site {
     }
 
     pub fn on(database: TestDatabase) -> SiteBuilder {
-        SiteBuilder { settings: database.settings(), database, plugins: Vec::new() }
+        SiteBuilder { settings: database.settings(), database, parts: Vec::new() }
     }
 
     pub async fn open() -> Site {
@@ -130,18 +152,12 @@ impl Site {
     }
 
     /// `site.ask("GET /api/pages")`
-    pub fn ask(&self, line: &str) -> Ask<'_> {
-        let (method, target) = line.split_once(' ').expect("method and target");
-        Ask {
-            site: self,
-            request: Request::builder().method(method).uri(target),
-            body: Vec::new(),
-            line: line.to_owned(),
-        }
+    pub fn ask(&self, line: &str) -> Ask {
+        testing::ask(&Named(self.api.clone()), line)
     }
 
     /// As [`Site::ask`], with the key that may do everything.
-    pub fn admin(&self, line: &str) -> Ask<'_> {
+    pub fn admin(&self, line: &str) -> Ask {
         self.ask(line).key(&self.admin)
     }
 
@@ -176,118 +192,5 @@ impl Site {
                 .await,
         );
         counts
-    }
-}
-
-pub struct Ask<'a> {
-    site: &'a Site,
-    request: http::request::Builder,
-    body: Vec<u8>,
-    line: String,
-}
-
-#[derive(Debug)]
-pub struct Reply {
-    pub status: StatusCode,
-    pub headers: HeaderMap,
-    pub body: Bytes,
-}
-
-impl Ask<'_> {
-    pub fn key(self, key: &str) -> Self {
-        self.header("x-api-key", key)
-    }
-
-    /// A session's token.
-    pub fn bearer(self, token: &str) -> Self {
-        self.header("authorization", format!("Bearer {token}"))
-    }
-
-    /// What an embedding server says of the request.
-    pub fn extension(mut self, value: impl Clone + Send + Sync + 'static) -> Self {
-        self.request = self.request.extension(value);
-        self
-    }
-
-    /// Where the request comes from.
-    pub fn peer(mut self, peer: cms_http::Peer) -> Self {
-        self.request = self.request.extension(peer);
-        self
-    }
-
-    pub fn header(mut self, name: &str, value: impl AsRef<[u8]>) -> Self {
-        self.request = self.request.header(name, value.as_ref());
-        self
-    }
-
-    pub fn json(self, body: Json) -> Self {
-        self.body(body.to_string())
-    }
-
-    pub fn body(mut self, body: impl Into<Vec<u8>>) -> Self {
-        self.body = body.into();
-        let typed =
-            self.request.headers_ref().is_some_and(|headers| headers.contains_key("content-type"));
-        if typed { self } else { self.header("content-type", "application/json") }
-    }
-
-    /// Sends it and expects this status.
-    pub async fn expect(self, status: u16) -> Reply {
-        let line = self.line.clone();
-        let reply = self.send().await;
-        assert_eq!(reply.status.as_u16(), status, "{line}: {}", reply.text());
-        reply
-    }
-
-    /// Sends it and expects this status and code.
-    pub async fn refused(self, status: u16, code: &str) -> Reply {
-        let line = self.line.clone();
-        let reply = self.expect(status).await;
-        assert_eq!(reply.json()["error"], code, "{line}: {}", reply.text());
-        assert_eq!(reply.headers["content-type"], "application/problem+json", "{line}");
-        reply
-    }
-
-    pub async fn send(mut self) -> Reply {
-        // As every request over HTTP/1.1 has one.
-        if self.request.headers_ref().is_some_and(|headers| !headers.contains_key("host")) {
-            self = self.header("host", "cms.test");
-        }
-        let request = self.request.body(Full::new(Bytes::from(self.body))).expect(&self.line);
-        let (parts, mut body) = self.site.api.handle(request).await.into_parts();
-        assert!(parts.headers.contains_key("x-request-id"));
-        // A stream of events has no end: its beginning says that it is open.
-        let body = if parts.headers.get("content-type").is_some_and(|kind| kind == EVENTS) {
-            let first = body.frame().await.and_then(Result::ok);
-            first.and_then(|frame| frame.into_data().ok()).unwrap_or_default()
-        } else {
-            body.collect().await.unwrap().to_bytes()
-        };
-        Reply { status: parts.status, headers: parts.headers, body }
-    }
-}
-
-impl Reply {
-    pub fn text(&self) -> String {
-        String::from_utf8_lossy(&self.body).into_owned()
-    }
-
-    pub fn json(&self) -> Json {
-        serde_json::from_slice(&self.body).unwrap_or_else(|e| panic!("{e}: {}", self.text()))
-    }
-
-    /// As [`Reply::json`]; null for an empty body and for what is no JSON.
-    pub fn json_or_null(&self) -> Json {
-        let kind = self.headers.get("content-type").map(|kind| kind.to_str().unwrap_or_default());
-        let is_json = kind.is_none_or(|kind| kind.ends_with("json"));
-        if self.body.is_empty() || !is_json { Json::Null } else { self.json() }
-    }
-
-    pub fn data(&self) -> Json {
-        self.json()["data"].clone()
-    }
-
-    pub fn header(&self, name: &str) -> &str {
-        self.headers.get(name).unwrap_or_else(|| panic!("no header {name}")).to_str().unwrap()
     }
 }

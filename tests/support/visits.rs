@@ -2,10 +2,7 @@
 
 use serde_json::{Value as Json, json};
 
-use super::{
-    Site,
-    site::{Ask, Reply},
-};
+use super::{Ask, Reply, Site};
 
 /// A funnel as its author sends it: who (-1), budget (-2), rich? (-3), then call (-4) and thanks
 /// (-5), else sorry (-6).
@@ -76,7 +73,7 @@ impl Site {
     }
 
     /// A visitor's call.
-    pub fn visitor(&self, action: &str, body: Json) -> Ask<'_> {
+    pub fn visitor(&self, action: &str, body: Json) -> Ask {
         self.ask(&format!("POST /api/formfunnel/{action}")).json(body)
     }
 
@@ -95,7 +92,7 @@ pub struct Visit<'a> {
 }
 
 impl Visit<'_> {
-    pub fn step(&self, node: Option<i64>, answers: Json) -> Ask<'_> {
+    pub fn step(&self, node: Option<i64>, answers: Json) -> Ask {
         let mut body = json!({"session_uuid": self.session, "answers": answers});
         if let Some(node) = node {
             body["node_id"] = node.into();
@@ -107,7 +104,7 @@ impl Visit<'_> {
         self.step(None, answers).expect(200).await.json()
     }
 
-    pub fn complete(&self, answers: Option<Json>) -> Ask<'_> {
+    pub fn complete(&self, answers: Option<Json>) -> Ask {
         let mut body = json!({"session_uuid": self.session});
         if let Some(answers) = answers {
             body["answers"] = answers;
@@ -115,7 +112,7 @@ impl Visit<'_> {
         self.site.visitor("complete", body)
     }
 
-    pub fn resume(&self) -> Ask<'_> {
+    pub fn resume(&self) -> Ask {
         self.site.visitor("resume", json!({"session_uuid": self.session}))
     }
 

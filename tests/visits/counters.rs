@@ -3,7 +3,7 @@
 use cms_core::{Cms, Random};
 use serde_json::{Value as Json, json};
 
-use crate::support::{Site, receiver::Receiver, visits::leads, webhooks};
+use crate::support::{Receiver, Site, visits::leads, webhooks};
 
 const DAY: i64 = 24 * 3_600_000;
 const HOUR: i64 = 3_600_000;

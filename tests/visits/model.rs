@@ -14,8 +14,7 @@ use self::{
     rules::{Given, Model, Said, Status},
 };
 use crate::support::{
-    Site,
-    site::Reply,
+    Reply, Site,
     visits::{Published, Visit},
 };
 

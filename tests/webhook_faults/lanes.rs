@@ -9,10 +9,7 @@ use cms_core::settings::Settings;
 use tokio::sync::watch;
 
 use super::{by_status, open, raise, site, subscribe};
-use crate::support::{
-    Site,
-    receiver::{Answer, Receiver},
-};
+use crate::support::{Answer, Receiver, Site};
 
 /// Many receivers that answer nobody do not use up the places: each attempt gives its own away
 /// after half a second.

@@ -3,7 +3,7 @@
 use std::{collections::BTreeMap, time::Duration};
 
 use super::{by_status, raise, site, subscribe};
-use crate::support::receiver::{Answer, Receiver};
+use crate::support::{Answer, Receiver};
 
 /// 5: a worker that stood still for longer than its lease changes nothing any more.
 #[tokio::test]

@@ -4,7 +4,7 @@
 use std::time::{Duration, Instant};
 
 use super::{open, raise, subscribe};
-use crate::support::{Site, receiver::Receiver};
+use crate::support::{Receiver, Site};
 
 /// Each connection keeps a plan from the sixth time on.
 const BEFORE: i64 = 60;

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use serde_json::json;
 
 use super::{by_status, raise, site, subscribe};
-use crate::support::receiver::Receiver;
+use crate::support::Receiver;
 
 /// 12: a secret that cannot be opened fails its own lane, with a reason; nothing is sent unsigned.
 #[tokio::test]

@@ -6,9 +6,8 @@ use serde_json::{Value as Json, json};
 
 use super::arrivals;
 use crate::support::{
-    TestDatabase,
+    Answer, Receiver, TestDatabase,
     process::{self, Served},
-    receiver::{Answer, Receiver},
 };
 
 const OPEN: [(&str, &str); 2] =

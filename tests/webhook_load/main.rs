@@ -20,7 +20,6 @@
 //! | `CMS_BENCH_ONLY` | | `rates`, `fan_out`, `faults` or `split`: that part alone |
 
 #[path = "../support/database.rs"]
-#[expect(dead_code, reason = "tests use more of it")]
 mod database;
 #[path = "../support/durable.rs"]
 mod durable;

@@ -22,11 +22,7 @@ use serde_json::json;
 use sqlx::{Connection, PgConnection, SqliteConnection};
 use tokio::sync::watch;
 
-use crate::support::{
-    Site, TestDatabase,
-    receiver::{Answer, Receiver},
-    site::NOW,
-};
+use crate::support::{Answer, Receiver, Site, TestDatabase, site::NOW};
 
 /// Of one site; then another is opened.
 const STEPS: usize = 250;

@@ -6,10 +6,7 @@ use cms_core::webhooks::{Received, verify};
 use serde_json::json;
 
 use crate::support::webhooks::{open, site};
-use crate::support::{
-    Site,
-    receiver::{Answer, Receiver},
-};
+use crate::support::{Answer, Receiver, Site};
 
 #[tokio::test]
 async fn the_schedule_is_exact() {

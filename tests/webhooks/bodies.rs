@@ -1,7 +1,7 @@
 //! Events of large records: a worker holds as many bodies as have room, and the others wait in the
 //! queue.
 
-use crate::support::{receiver::Receiver, webhooks::site};
+use crate::support::{Receiver, webhooks::site};
 
 const LANES: i64 = 12;
 

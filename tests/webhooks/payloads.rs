@@ -20,10 +20,9 @@ use super::valid;
 use crate::{
     forms,
     support::{
-        Site,
+        Delivery, Receiver, Site,
         database::TestDatabase,
         media::png,
-        receiver::{Delivery, Receiver},
         visits,
         webhooks::{open, site},
     },

@@ -6,6 +6,7 @@ use jiff::{Timestamp, civil::Date, tz::TimeZone};
 
 use crate::{
     Actor, Change, Clock, Error, Millis, Random, Result, Vault,
+    change::Guards,
     db::Db,
     events::Outbox,
     ground::{Cursors, List, ListName},
@@ -27,6 +28,8 @@ pub(crate) struct Parts {
     pub(crate) vault: Vault,
     pub(crate) cursors: Cursors,
     pub(crate) outbox: Outbox,
+    /// Whom acts of callers are judged by, beside their rights.
+    pub(crate) guards: Guards,
 }
 
 impl Base {
@@ -39,13 +42,14 @@ impl Base {
     /// # Errors
     /// `unavailable` when the database cannot be reached.
     pub(crate) async fn change(&self, actor: Actor) -> Result<Change> {
-        let patient = actor.is_patient();
-        self.begin(actor, patient).await
+        let (patient, is_own) = (actor.is_patient(), actor == Actor::System);
+        let change = self.begin(actor, patient).await?;
+        Ok(if is_own { change } else { change.guarded_by(&self.0.guards) })
     }
 
     /// As [`Base::change`] by the service itself, while a request waits for it.
     pub(crate) async fn change_in_time(&self) -> Result<Change> {
-        self.begin(Actor::System, false).await
+        Ok(self.begin(Actor::System, false).await?.guarded_by(&self.0.guards))
     }
 
     async fn begin(&self, actor: Actor, patient: bool) -> Result<Change> {
@@ -90,6 +94,10 @@ impl Base {
     /// A list whose pages have cursors.
     pub(crate) fn list(&self, name: ListName) -> List<'_> {
         List::new(&self.0.cursors, name)
+    }
+
+    pub(crate) fn guards(&self) -> &Guards {
+        &self.0.guards
     }
 
     pub(crate) fn outbox(&self) -> &Outbox {

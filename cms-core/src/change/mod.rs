@@ -2,6 +2,7 @@
 //! audit rows, the epochs of the tables and the idempotency record together, or nothing. Long,
 //! because the order of these at a commit is one idea.
 
+mod guards;
 mod holders;
 pub(crate) mod many;
 
@@ -18,6 +19,7 @@ use crate::{
     },
     events::{self, Event, Judged, Outbox, Payload},
 };
+pub(crate) use guards::{Guard, Guards, Judge, bounded};
 use holders::Holder;
 pub(crate) use holders::Holders;
 use serde_json::json;
@@ -134,6 +136,8 @@ pub struct Change {
     failed: bool,
     /// The hooks that run under it, the outermost first.
     hooks: Vec<String>,
+    /// Who is asked before its acts; nobody for what the service does by itself.
+    guards: Option<Guards>,
     outbox: Outbox,
     /// Who holds it, where a program began it.
     holder: Option<Holder>,
@@ -171,6 +175,7 @@ impl Change {
             emitted: Vec::new(),
             failed: false,
             hooks: Vec::new(),
+            guards: None,
             outbox: outbox.clone(),
             holder: None,
             _hold: Hold::begin(),
@@ -179,6 +184,11 @@ impl Change {
 
     pub(crate) fn held_by(self, holder: Holder) -> Self {
         Self { holder: Some(holder), ..self }
+    }
+
+    /// Asks these before each act.
+    pub(crate) fn guarded_by(self, guards: &Guards) -> Self {
+        Self { guards: Some(guards.clone()), ..self }
     }
 
     /// Waits until no other change holds `lock`, and holds it until this change ends.
@@ -467,6 +477,7 @@ impl Change {
                 "1 to 300 bytes without control characters, such as shop.order_paid",
             ));
         }
+        self.ask_guards(event, &data).await?;
         let id = self.random.uuid_v7(&self.clock)?;
         if self.silent {
             if let Some(beside) = beside {

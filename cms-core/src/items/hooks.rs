@@ -1,19 +1,17 @@
 //! Hooks: code of plugins that runs in the change of each create, update and delete of a record.
 
-use std::{collections::BTreeMap, fmt, future::Future, sync::Arc, time::Duration};
+use std::{collections::BTreeMap, fmt, future::Future, sync::Arc};
 
-use futures_util::{FutureExt as _, future::BoxFuture};
+use futures_util::future::BoxFuture;
 use serde_json::{Map, Value as Json};
 
 use super::Items;
 use crate::{
-    Change, Code, Error, Result,
+    Change, Error, Result,
+    change::bounded,
     content::{Table, check},
-    db::{self, Kind},
+    db::Kind,
 };
-
-/// A hook holds a transaction, and on SQLite the one writer of the site.
-const LONGEST: Duration = Duration::from_secs(3);
 
 /// Which write a hook sees.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -157,21 +155,7 @@ impl Hook {
     }
 
     async fn run(&self, write: Write<'_>) -> Result<()> {
-        // Not polled again after a panic.
-        let run = std::panic::AssertUnwindSafe(async { self.run.before(write).await });
-        let run = tokio::time::timeout(LONGEST, run.catch_unwind());
-        match db::under_change(run).await {
-            Ok(Ok(done)) => done,
-            Ok(Err(panic)) => Err(Error::of_panic(&format!("the hook {}", self.name), &*panic)),
-            Err(_) => {
-                let why = format!(
-                    "The hook {} did not end within {} s. Nothing was changed.",
-                    self.name,
-                    LONGEST.as_secs()
-                );
-                Err(Error::new(Code::Unavailable, why).retry_after(1))
-            }
-        }
+        bounded(&self.name, async { self.run.before(write).await }).await
     }
 }
 

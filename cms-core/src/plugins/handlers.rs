@@ -12,11 +12,13 @@ use super::{
     begin::Begin,
     content_call::{ContentCall, ContentHandler},
     endpoint::{Answering, EndpointCall, EndpointHandler, EndpointReply},
+    guard::{BeforeAct, DeclaredGuard},
     site_ref::SiteRef,
     widgets::WidgetContent,
 };
 use crate::{
     Change, Result,
+    change::Guard,
     events::RecordedEvent,
     items::{BeforeWrite, Hook, Items},
 };
@@ -56,6 +58,7 @@ pub struct Handlers {
     pub(super) icons: BTreeMap<String, &'static [u8]>,
     pub(super) widgets: BTreeMap<String, Arc<dyn WidgetContent>>,
     hooks: Vec<Hook>,
+    guards: Vec<DeclaredGuard>,
     pub(super) events: Vec<EventHandler>,
 }
 
@@ -172,6 +175,21 @@ impl Handlers {
         self
     }
 
+    /// Adds a guard: `run` stands before each act that raises an event whose name matches
+    /// `pattern`, such as `auth.login`, `media.uploaded` or `form.*`, in the same transaction. It
+    /// may refuse the act with an error, which the caller gets; nothing is written then. It may
+    /// write more through the change. Guards are asked in the order in which their plugins load,
+    /// those of one plugin in the order in which they are added. One that panics or waits longer
+    /// than 3 s refuses the act; none may block its thread. `name` stands in the log.
+    ///
+    /// What the service does by itself in the background is not asked for: nobody waits for the
+    /// answer. Events of records have [`Handlers::before`].
+    #[must_use]
+    pub fn guard(mut self, pattern: &str, name: &str, run: impl BeforeAct) -> Self {
+        self.guards.push(DeclaredGuard::new(pattern, name, run));
+        self
+    }
+
     /// Adds what is called after each event whose name matches `pattern`, such as
     /// `item.orders.created` or `item.orders.*`, in their order and at least once: the database
     /// keeps under `name` where it stands. A new name begins with the events after the first
@@ -229,6 +247,20 @@ impl Handlers {
     /// The hooks, with the name of their plugin.
     pub(crate) fn hooks<'h>(&'h self, plugin: &'h str) -> impl Iterator<Item = Hook> + 'h {
         self.hooks.iter().map(|hook| hook.of(plugin))
+    }
+
+    /// The guards of a plugin, which reach the site.
+    pub(crate) fn guards<'h>(
+        &'h self,
+        plugin: &'h str,
+        site: &'h SiteRef,
+    ) -> impl Iterator<Item = Guard> + 'h {
+        self.guards.iter().map(|guard| guard.of(plugin, site))
+    }
+
+    /// Guards with a name or a pattern that cannot be.
+    pub(crate) fn faulty_guards(&self) -> Vec<Problem> {
+        DeclaredGuard::faults(&self.guards)
     }
 
     /// Hooks that have the name of another one of their table.

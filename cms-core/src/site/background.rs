@@ -116,6 +116,39 @@ impl Cms {
         Background { stop, tasks }
     }
 
+    /// Does once what these parts of the background work have to do now, and waits for it: for
+    /// tests, and for programs that drive the work themselves. Returns how many things were done;
+    /// what a handler or a task has made due meanwhile waits for the next call.
+    ///
+    /// # Errors
+    /// `unavailable` when the database fails; the next call goes on.
+    pub async fn step(&self, work: &[Work]) -> Result<u64> {
+        let mut done = 0;
+        for part in work {
+            done += match part {
+                Work::Deliveries => {
+                    let settled = self.webhooks().worker().step().await?;
+                    settled.delivered + settled.retried + settled.failed
+                }
+                Work::Tasks => self.tasks().scheduler().step().await? as u64,
+                Work::Funnels => self.tasks().own_scheduler().step().await? as u64,
+                Work::Events => {
+                    webhooks::step_handlers(self.webhooks(), self.plugins(), self.items()).await?
+                }
+                Work::Mail => {
+                    let counted = self.mail().postman().step().await?;
+                    counted.sent + counted.retried + counted.failed
+                }
+                Work::Counters => {
+                    self.count().await;
+                    0
+                }
+                Work::Upkeep => self.expire().await?,
+            };
+        }
+        Ok(done)
+    }
+
     /// Runs a task until it ends by itself. It starts again after a panic, which
     /// [`Cms::restarts`] counts.
     #[doc(hidden)]

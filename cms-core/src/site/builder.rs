@@ -18,6 +18,7 @@ use crate::{
     accounts::Accounts,
     backup,
     base::{Base, Parts},
+    change::Guards,
     content::{Registry, Tables},
     db::{Db, Migration},
     events::Outbox,
@@ -190,6 +191,7 @@ impl Builder {
             vault,
             cursors,
             outbox: Outbox::default(),
+            guards: Guards::default(),
         });
         let settings = base.settings();
         let (endpoints, registry) = (Endpoints::default(), Registry::default());

@@ -1,9 +1,11 @@
 //! The site, for handlers of plugins.
 
+use std::borrow::Borrow as _;
+
 use super::{Cms, Rooms};
 use crate::{
     Code, Error, Result,
-    plugins::{ContentCall, EndpointCall, EventCall, ScriptCall, SiteRef, TaskRun},
+    plugins::{Act, ContentCall, EndpointCall, EventCall, ScriptCall, SiteRef, TaskRun},
 };
 
 fn of(site: &SiteRef) -> Result<Cms> {
@@ -12,7 +14,7 @@ fn of(site: &SiteRef) -> Result<Cms> {
 }
 
 macro_rules! reaches_site {
-    ($($call:ident),*) => { $(
+    ($($call:ty),*) => { $(
         impl $call {
             /// The site. A change that begins there is not the call's: it is on behalf of whoever
             /// it names, and nobody judges it.
@@ -20,10 +22,10 @@ macro_rules! reaches_site {
             /// # Errors
             /// `unavailable` when the last handle on the site was dropped meanwhile.
             pub fn cms(&self) -> Result<Cms> {
-                of(&self.site)
+                of(self.site.borrow())
             }
         }
     )* };
 }
 
-reaches_site!(ContentCall, EndpointCall, EventCall, ScriptCall, TaskRun);
+reaches_site!(Act<'_>, ContentCall, EndpointCall, EventCall, ScriptCall, TaskRun);

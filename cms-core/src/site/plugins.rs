@@ -66,7 +66,8 @@ impl Cms {
         let core = content::core::tables();
         let declared = Declared { plugin: content::core::ID, tables: &core, silent: false };
         self.resolve(&mut loading.tables, declared).await?;
-        let (mut handlers, mut hooks) = (BTreeMap::new(), Vec::new());
+        let (mut handlers, mut hooks, mut guards) = (BTreeMap::new(), Vec::new(), Vec::new());
+        let site = self.plugins().site();
         for plugin in &self.0.given {
             let (manifest, own) = (plugin.manifest(), plugin.handlers());
             let problems = [
@@ -75,6 +76,7 @@ impl Cms {
                 own.missing_icons(&manifest),
                 own.repeated_hooks(),
                 own.faulty_events(),
+                own.faulty_guards(),
             ]
             .concat();
             if !problems.is_empty() {
@@ -100,6 +102,7 @@ impl Cms {
                 loading.claims.push(manifest.clone());
             }
             hooks.extend(own.hooks(&manifest.id));
+            guards.extend(own.guards(&manifest.id, &site));
             handlers.insert(manifest.id.clone(), own);
             loading.expect(&manifest.id, Some(manifest.clone()));
             loading.states.push(PluginState::in_service(manifest));
@@ -162,6 +165,7 @@ impl Cms {
             tracing::error!(?hook, "this hook never runs: no such table is in service");
         }
         self.items().set_hooks(hooks);
+        self.0.base.guards().set(guards);
         self.0.registry.set(loading.tables);
         self.0.plugins.set(loading.states, handlers, gone, left);
         if opening.writes() {

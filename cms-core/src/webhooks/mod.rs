@@ -41,7 +41,7 @@ pub use self::{
     },
 };
 pub(crate) use self::{
-    consumers::{call_handlers, enter_handlers},
+    consumers::{call_handlers, enter_handlers, step_handlers},
     subscriptions::{CLAIMS, catalogue::Registered},
 };
 pub use crate::jobs::Until;

@@ -3,9 +3,8 @@
 use serde_json::{Value as Json, json};
 
 use crate::support::{
-    Site,
+    Reply, Site,
     people::{PASSWORD, Person, code, wrong_code},
-    site::Reply,
 };
 
 const NEW: &str = "three men in a boat";

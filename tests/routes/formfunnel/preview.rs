@@ -7,7 +7,7 @@ use crate::{
     support::{Ask, Site},
 };
 
-fn preview(site: &Site, body: Json) -> Ask<'_> {
+fn preview(site: &Site, body: Json) -> Ask {
     site.admin(&format!("POST {ACTION}=preview")).json(body)
 }
 

@@ -7,7 +7,7 @@ use crate::{
     support::{Ask, Site},
 };
 
-fn publish(site: &Site, body: Json) -> Ask<'_> {
+fn publish(site: &Site, body: Json) -> Ask {
     site.admin(&format!("POST {ACTION}=publish")).json(body)
 }
 

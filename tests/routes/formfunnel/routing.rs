@@ -7,7 +7,7 @@ use crate::{
     support::{Ask, Site},
 };
 
-fn put(site: &Site, body: Json) -> Ask<'_> {
+fn put(site: &Site, body: Json) -> Ask {
     site.admin(&format!("POST {ACTION}=email_routing_save")).json(body)
 }
 

@@ -7,7 +7,7 @@ use crate::{
     support::{Ask, Site},
 };
 
-fn save(site: &Site, body: Json) -> Ask<'_> {
+fn save(site: &Site, body: Json) -> Ask {
     site.admin(&format!("POST {ACTION}=save")).json(body)
 }
 

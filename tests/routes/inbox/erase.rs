@@ -5,12 +5,7 @@ use std::path::Path;
 use serde_json::{Value as Json, json};
 
 use super::{page, post, sent, site};
-use crate::support::{
-    Site,
-    receiver::{Answer, Receiver},
-    visits::leads,
-    webhooks::open,
-};
+use crate::support::{Answer, Receiver, Site, visits::leads, webhooks::open};
 
 const ADDRESS: &str = "Zora.Quill@Example.org";
 /// What else the person has sent.

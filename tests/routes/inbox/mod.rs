@@ -17,8 +17,7 @@ mod views;
 use serde_json::{Value as Json, json};
 
 use crate::support::{
-    Site,
-    site::{Ask, Reply},
+    Ask, Reply, Site,
     visits::{Visit, leads},
 };
 
@@ -28,7 +27,7 @@ pub fn at(method: &str, action: &str) -> String {
 }
 
 /// A call of an action.
-pub fn post<'s>(site: &'s Site, action: &str, body: Json) -> Ask<'s> {
+pub fn post<'s>(site: &'s Site, action: &str, body: Json) -> Ask {
     site.admin(&at("POST", action)).json(body)
 }
 

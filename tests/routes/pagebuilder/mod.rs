@@ -13,7 +13,7 @@ mod widgets;
 
 use serde_json::{Value as Json, json};
 
-use crate::support::{Site, site::Reply};
+use crate::support::{Reply, Site};
 
 pub(crate) const BUILDER: &str = "/api/backend/pagebuilder";
 

@@ -3,7 +3,7 @@
 use cms_core::webhooks::JobFilter;
 use serde_json::{Value as Json, json};
 
-use crate::support::{Site, receiver::Receiver, webhooks::site};
+use crate::support::{Receiver, Site, webhooks::site};
 
 /// A payload may hold records of any table: it is for those who could subscribe to all of them.
 #[tokio::test]

@@ -3,7 +3,7 @@
 use serde_json::{Value as Json, json};
 
 use super::{EMIT, shop, webhook};
-use crate::support::{Site, receiver::Receiver};
+use crate::support::{Receiver, Site};
 
 #[tokio::test]
 async fn an_event_is_raised_by_hand() {

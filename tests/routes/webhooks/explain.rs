@@ -3,7 +3,7 @@
 use serde_json::{Value as Json, json};
 
 use super::{shop, webhook};
-use crate::support::receiver::Receiver;
+use crate::support::Receiver;
 
 const EXPLAIN: &str = "POST /api/backend/webhooks/explain";
 

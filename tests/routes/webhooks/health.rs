@@ -2,7 +2,7 @@
 
 use serde_json::{Value as Json, json};
 
-use crate::support::{Site, receiver::Receiver, webhooks::site};
+use crate::support::{Receiver, Site, webhooks::site};
 
 /// What a record tells: time, status and code of the last attempt, and the jobs that wait.
 fn health(record: &Json) -> Json {

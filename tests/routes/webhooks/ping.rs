@@ -2,7 +2,7 @@
 
 use serde_json::{Value as Json, json};
 
-use crate::support::{receiver::Receiver, webhooks::site};
+use crate::support::{Receiver, webhooks::site};
 
 #[tokio::test]
 async fn a_ping_tells_at_once_how_it_went() {

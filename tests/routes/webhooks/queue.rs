@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use crate::support::{receiver::Receiver, webhooks::site};
+use crate::support::{Receiver, webhooks::site};
 
 #[tokio::test]
 async fn jobs_are_retried_and_cancelled_by_hand() {

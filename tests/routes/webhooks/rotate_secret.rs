@@ -3,7 +3,7 @@
 use cms_core::webhooks::{Received, hex_signature, verify};
 use serde_json::json;
 
-use crate::support::{receiver::Receiver, webhooks::site};
+use crate::support::{Receiver, webhooks::site};
 
 #[tokio::test]
 async fn rotation_stops_the_old_secret_at_once_or_after_a_grace() {
@@ -22,7 +22,7 @@ async fn rotation_stops_the_old_secret_at_once_or_after_a_grace() {
         site.worker().step().await.unwrap();
         receiver.deliveries().pop().unwrap()
     };
-    let fits = |secret: &str, delivery: &crate::support::receiver::Delivery| {
+    let fits = |secret: &str, delivery: &crate::support::Delivery| {
         let received = Received {
             id: &delivery.headers["webhook-id"],
             timestamp: &delivery.headers["webhook-timestamp"],
@@ -31,7 +31,7 @@ async fn rotation_stops_the_old_secret_at_once_or_after_a_grace() {
         verify(secret, &received, &delivery.body, site.clock.now() / 1000).is_ok()
     };
     // It holds one signature: the one that a receiver has checked so far.
-    let simple = |secret: &str, delivery: &crate::support::receiver::Delivery| {
+    let simple = |secret: &str, delivery: &crate::support::Delivery| {
         delivery.headers["x-webhook-signature"] == hex_signature(secret, &delivery.body)
     };
     let first = made["secret"].as_str().unwrap();

@@ -44,8 +44,10 @@ impl Change {
         while rows.peek().is_some() {
             let mut told = Vec::new();
             for (row, data) in rows.by_ref().take(BATCH_SIZE) {
+                let data = json!(data);
+                self.ask_guards(event, &data).await?;
                 let id = self.random.uuid_v7(&self.clock)?;
-                let (body, removed) = events::body(&id, event, self.now, json!(data));
+                let (body, removed) = events::body(&id, event, self.now, data);
                 let removed = (!removed.is_empty()).then(|| json!(removed).to_string());
                 told.push(json!([id, body, removed, row.to_string()]));
                 if !self.silent {

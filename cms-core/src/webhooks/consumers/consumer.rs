@@ -179,7 +179,7 @@ impl Consumer {
     }
 
     /// The next event, when this process may handle it now.
-    async fn first(&mut self) -> Result<Option<RecordedEvent>> {
+    pub(super) async fn first(&mut self) -> Result<Option<RecordedEvent>> {
         if !self.hold().await? {
             return Ok(None);
         }

@@ -17,7 +17,7 @@ use crate::{
     items::Items,
     jobs::{self, Stop},
     plugins::{EventCall, EventHandler, Plugins, SiteRef},
-    webhooks::Webhooks,
+    webhooks::{Webhooks, history::feed},
 };
 
 /// How long a handler may take; a lease lasts for longer.
@@ -73,6 +73,31 @@ pub(crate) async fn call_handlers(
             std::panic::resume_unwind(panic);
         }
     }
+}
+
+/// Calls the handlers of all plugins in service for the events that are there and that they have
+/// not seen, one after the other. Returns how many calls there were.
+pub(crate) async fn step_handlers(
+    webhooks: &Webhooks,
+    plugins: &Plugins,
+    items: &Items,
+) -> Result<u64> {
+    let (_run, stop) = watch::channel(false);
+    let (events, reach) = (Events::new(webhooks), (items.clone(), plugins.site()));
+    let (last, _) = feed::sql::settled(webhooks.0.base.db()).await?;
+    let mut calls = 0;
+    for (plugin, handler) in plugins.event_handlers() {
+        let name = name_of(&plugin, &handler);
+        let mut consumer = events.subscribe(&handler.pattern).named(&name).await?;
+        while let Some(event) = consumer.first().await?
+            && event.row <= last
+        {
+            called(&consumer, &handler, event, &reach, &stop).await;
+            calls += 1;
+        }
+        consumer.release().await?;
+    }
+    Ok(calls)
 }
 
 /// Calls one handler for its events, until the stop.

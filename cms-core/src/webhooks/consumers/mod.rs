@@ -18,7 +18,7 @@ use futures_util::{
 };
 
 pub use self::consumer::Consumer;
-pub(crate) use self::handled::{call_handlers, enter_handlers};
+pub(crate) use self::handled::{call_handlers, enter_handlers, step_handlers};
 use super::{Feed, Webhooks};
 use crate::{Millis, Result, events::RecordedEvent};
 

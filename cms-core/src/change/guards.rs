@@ -1,0 +1,83 @@
+//! What stands before an act: code that runs in its change, before its event is recorded, and may
+//! refuse it.
+
+use std::{panic::AssertUnwindSafe, sync::Arc, time::Duration};
+
+use arc_swap::ArcSwap;
+use futures_util::{FutureExt as _, future::BoxFuture};
+use serde_json::Value as Json;
+
+use super::Change;
+use crate::{Code, Error, Result, db};
+
+/// A hook holds a transaction, and on SQLite the one writer of the site.
+const LONGEST: Duration = Duration::from_secs(3);
+
+/// Gets the change, the name of the event and its data.
+pub(crate) type Judge =
+    dyn for<'c> Fn(&'c mut Change, &'c str, &'c Json) -> BoxFuture<'c, Result<()>> + Send + Sync;
+
+/// Stands before acts whose events match, under a name for errors and the log.
+#[derive(Clone)]
+pub(crate) struct Guard {
+    /// The name of an event, or the beginning of names and `*`.
+    pub(crate) pattern: String,
+    pub(crate) name: String,
+    pub(crate) judge: Arc<Judge>,
+}
+
+/// The guards of a site, in the order in which they are asked. Clones share them.
+#[derive(Clone, Default)]
+pub(crate) struct Guards(Arc<ArcSwap<Vec<Guard>>>);
+
+impl Guards {
+    pub(crate) fn set(&self, all: Vec<Guard>) {
+        self.0.store(Arc::new(all));
+    }
+
+    fn before(&self, event: &str) -> Vec<Guard> {
+        let matches = |guard: &&Guard| match guard.pattern.strip_suffix('*') {
+            Some(beginning) => event.starts_with(beginning),
+            None => event == guard.pattern,
+        };
+        self.0.load().iter().filter(matches).cloned().collect()
+    }
+}
+
+impl Change {
+    /// Asks the guards whether the act may be. After a refusal the change cannot be committed: a
+    /// guard may have written.
+    pub(super) async fn ask_guards(&mut self, event: &str, data: &Json) -> Result<()> {
+        let guards = self.guards.as_ref().map(|guards| guards.before(event)).unwrap_or_default();
+        for guard in guards {
+            let asked = match self.begin_hook(&guard.name) {
+                Ok(()) => bounded(&guard.name, (guard.judge)(self, event, data)).await,
+                Err(error) => Err(error),
+            };
+            self.end_hook();
+            if let Err(error) = asked {
+                self.fail();
+                tracing::debug!(guard = guard.name, event, %error, "a guard refused an act");
+                return Err(error);
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Runs a hook: it may begin no change of its own, a panic is an error, and so is one that takes
+/// longer than 3 s.
+pub(crate) async fn bounded(name: &str, run: impl Future<Output = Result<()>>) -> Result<()> {
+    // Not polled again after a panic.
+    let run = tokio::time::timeout(LONGEST, AssertUnwindSafe(run).catch_unwind());
+    match db::under_change(run).await {
+        Ok(Ok(done)) => done,
+        Ok(Err(panic)) => Err(Error::of_panic(&format!("the hook {name}"), &*panic)),
+        Err(_) => {
+            let longest = LONGEST.as_secs();
+            let why =
+                format!("The hook {name} did not end within {longest} s. Nothing was changed.");
+            Err(Error::new(Code::Unavailable, why).retry_after(1))
+        }
+    }
+}

@@ -1,0 +1,146 @@
+//! Guards of plugins: code before an act of the service that raises an event.
+
+use std::{collections::BTreeSet, sync::Arc};
+
+use futures_util::future::BoxFuture;
+use serde::de::DeserializeOwned;
+use serde_json::Value as Json;
+
+use super::{Problem, SiteRef};
+use crate::{
+    Change, Error, Result,
+    change::{Guard, Judge},
+};
+
+/// An act that raises an event, before it is committed: a login, an upload, a submission.
+///
+/// ```
+/// use cms_core::{Result, plugins::{Act, Handlers}};
+///
+/// async fn small(act: Act<'_>) -> Result<()> {
+///     match act.data()["media"]["size"].as_i64() {
+///         Some(size) if size > 1_000_000 => Err(act.refuse("file", "at most 1 MB")),
+///         _ => Ok(()),
+///     }
+/// }
+/// let handlers = Handlers::default().guard("media.uploaded", "small", small);
+/// ```
+pub struct Act<'a> {
+    /// The change of the act: what you write through it is kept or undone with the act.
+    pub change: &'a mut Change,
+    pub(super) event: &'a str,
+    pub(super) data: &'a Json,
+    pub(crate) site: &'a SiteRef,
+}
+
+impl Act<'_> {
+    /// The name of the event that the act raises.
+    #[must_use]
+    pub fn event(&self) -> &str {
+        self.event
+    }
+
+    /// The data of that event.
+    #[must_use]
+    pub fn data(&self) -> &Json {
+        self.data
+    }
+
+    /// The data as a value. Members that the type leaves out are not read.
+    ///
+    /// # Errors
+    /// `internal_error` when the data does not fit the type.
+    pub fn data_as<T: DeserializeOwned>(&self) -> Result<T> {
+        T::deserialize(self.data).map_err(Error::internal)
+    }
+
+    /// The error `validation_failed` at a field. Returned from a guard it refuses the act.
+    #[must_use]
+    pub fn refuse(&self, field: &str, why: impl Into<String>) -> Error {
+        Error::invalid_field(field, "refused", why)
+    }
+}
+
+/// Code that stands before an act. Every named `async fn(Act<'_>) -> Result<()>` is one; implement
+/// the trait for a guard with state.
+pub trait BeforeAct: Send + Sync + 'static {
+    /// Looks at the act, and refuses it with an error.
+    fn before<'a>(&'a self, act: Act<'a>) -> BoxFuture<'a, Result<()>>;
+}
+
+/// An async function that takes an act of any lifetime.
+#[doc(hidden)]
+pub trait ActFn<'a>: Fn(Act<'a>) -> Self::Future {
+    type Future: Future<Output = Result<()>> + Send + 'a;
+}
+
+impl<'a, F, Run> ActFn<'a> for F
+where
+    F: Fn(Act<'a>) -> Run,
+    Run: Future<Output = Result<()>> + Send + 'a,
+{
+    type Future = Run;
+}
+
+impl<F> BeforeAct for F
+where
+    F: for<'a> ActFn<'a> + Send + Sync + 'static,
+{
+    fn before<'a>(&'a self, act: Act<'a>) -> BoxFuture<'a, Result<()>> {
+        Box::pin(self(act))
+    }
+}
+
+/// As a plugin declares it.
+#[derive(Clone)]
+pub(super) struct DeclaredGuard {
+    pattern: String,
+    name: String,
+    run: Arc<dyn BeforeAct>,
+}
+
+impl DeclaredGuard {
+    pub(super) fn new(pattern: &str, name: &str, run: impl BeforeAct) -> Self {
+        Self { pattern: pattern.to_owned(), name: name.to_owned(), run: Arc::new(run) }
+    }
+
+    /// The guard of this plugin, which reaches the site.
+    pub(super) fn of(&self, plugin: &str, site: &SiteRef) -> Guard {
+        let (run, site) = (self.run.clone(), site.clone());
+        Guard {
+            pattern: self.pattern.clone(),
+            name: format!("{plugin}.{}", self.name),
+            judge: judge(move |change, event, data| {
+                let (run, site) = (run.clone(), site.clone());
+                Box::pin(async move { run.before(Act { change, event, data, site: &site }).await })
+            }),
+        }
+    }
+
+    /// What is wrong with guards: names that two have, patterns that cannot be.
+    pub(super) fn faults(all: &[Self]) -> Vec<Problem> {
+        let (mut seen, mut problems) = (BTreeSet::new(), Vec::new());
+        for Self { pattern, name, .. } in all {
+            if !seen.insert(name) {
+                problems.push(Problem::whole(format!("two guards are named {name}")));
+            }
+            let beginning = pattern.strip_suffix('*').unwrap_or(pattern);
+            if beginning.is_empty() || beginning.contains('*') || pattern.starts_with("item.") {
+                let what = "the events of a guard are a name, or the beginning of names and *; \
+                            those of records have Handlers::before";
+                problems.push(Problem::whole(format!("{what}: {pattern:?} is neither")));
+            }
+        }
+        problems
+    }
+}
+
+/// Tells the compiler that the closure takes references of any lifetime.
+fn judge(
+    run: impl for<'c> Fn(&'c mut Change, &'c str, &'c Json) -> BoxFuture<'c, Result<()>>
+    + Send
+    + Sync
+    + 'static,
+) -> Arc<Judge> {
+    Arc::new(run)
+}

@@ -1,0 +1,130 @@
+//! A database for one test: a file, or a schema on the server that `CMS_TEST_DB` names.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use tempfile::TempDir;
+
+use crate::{
+    Secret,
+    settings::{LimiterStore, Settings},
+};
+
+/// A database that no other test uses, and a folder for the site's files.
+pub struct TestDatabase {
+    /// The folder, which is removed in the end. SQLite's file is `data/cms.db` in it.
+    pub folder: TempDir,
+    /// URL of the schema, on PostgreSQL.
+    pub url: Option<String>,
+    /// How many sites were opened on it.
+    opened: AtomicU64,
+}
+
+impl TestDatabase {
+    /// A new database: SQLite in a folder, or a schema on the PostgreSQL server that the variable
+    /// `CMS_TEST_DB` names, such as `postgres://postgres@127.0.0.1/test`. It is empty; a site makes
+    /// its tables when it opens.
+    ///
+    /// # Panics
+    /// When there is no room for it, or that server does not answer.
+    pub async fn new() -> Self {
+        Self::at(std::env::var("CMS_TEST_DB").ok().filter(|url| !url.is_empty())).await
+    }
+
+    /// SQLite, whatever `CMS_TEST_DB` says.
+    ///
+    /// # Panics
+    /// As [`TestDatabase::new`].
+    pub async fn sqlite() -> Self {
+        Self::at(None).await
+    }
+
+    async fn at(server: Option<String>) -> Self {
+        let folder = tempfile::tempdir().expect("a folder");
+        let url = match server {
+            Some(server) => Some(postgres::schema(&server).await),
+            None => None,
+        };
+        Self { folder, url, opened: AtomicU64::new(0) }
+    }
+
+    /// Whether it is PostgreSQL.
+    #[must_use]
+    pub fn is_postgres(&self) -> bool {
+        self.url.is_some()
+    }
+
+    /// Settings of a site on it: without a limiter, so that a test may send as many requests as it
+    /// likes, and with webhooks to loopback allowed.
+    ///
+    /// # Panics
+    /// Never: the addresses that are allowed are written here.
+    #[must_use]
+    pub fn settings(&self) -> Settings {
+        let (mut settings, folder) = (Settings::default(), self.folder.path());
+        settings.dirs.data = folder.join("data");
+        settings.dirs.plugins = folder.join("plugins");
+        settings.dirs.media = folder.join("media");
+        settings.limiter.store = LimiterStore::Off;
+        settings.webhooks.allow_http = true;
+        settings.webhooks.allow_cidrs = vec!["127.0.0.1/32".parse().expect("loopback")];
+        settings.database_url = self.url.clone().map(Secret::new);
+        settings.password_salt = Some(Secret::new("a salt that only tests have"));
+        settings.encryption_key = Some(Secret::new("AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8="));
+        settings
+    }
+
+    /// Where the sequence of a site's ids begins: the second site on a database makes others.
+    pub(super) fn sequence(&self, seed: u64) -> u64 {
+        seed.wrapping_add(self.opened.fetch_add(1, Ordering::SeqCst)) << 32
+    }
+
+    /// Removes it. One that is not removed stays on its server, to be looked at.
+    ///
+    /// # Panics
+    /// When the server does not answer.
+    pub async fn remove(self) {
+        if let Some(url) = &self.url {
+            postgres::remove(url).await;
+        }
+    }
+}
+
+#[cfg(feature = "postgres")]
+mod postgres {
+    use std::sync::atomic::{AtomicU64, Ordering};
+
+    use sqlx::{AssertSqlSafe, Connection as _, Executor as _, PgConnection};
+
+    static COUNT: AtomicU64 = AtomicU64::new(0);
+
+    /// Makes a schema; returns its URL.
+    pub(super) async fn schema(server: &str) -> String {
+        let number = COUNT.fetch_add(1, Ordering::SeqCst);
+        let schema = format!("t{}_{number}", std::process::id());
+        run(server, format!("drop schema if exists {schema} cascade; create schema {schema}"))
+            .await;
+        let separator = if server.contains('?') { '&' } else { '?' };
+        // By its name a test knows the connections of its own site.
+        format!("{server}{separator}options[search_path]={schema}&application_name={schema}")
+    }
+
+    pub(super) async fn remove(url: &str) {
+        let schema = url.rsplit('=').next().unwrap_or_default();
+        run(url, format!("drop schema if exists {schema} cascade")).await;
+    }
+
+    async fn run(url: &str, sql: String) {
+        let mut connection = PgConnection::connect(url).await.expect("CMS_TEST_DB answers");
+        connection.execute(sqlx::raw_sql(AssertSqlSafe(sql))).await.expect("CMS_TEST_DB obeys");
+        connection.close().await.expect("CMS_TEST_DB ends the connection");
+    }
+}
+
+#[cfg(not(feature = "postgres"))]
+mod postgres {
+    pub(super) async fn schema(_: &str) -> String {
+        panic!("CMS_TEST_DB is set, but cms-core is built without its feature `postgres`")
+    }
+
+    pub(super) async fn remove(_: &str) {}
+}

@@ -1,0 +1,219 @@
+//! Requests to a service without a socket, and replies that say what was expected: the feature
+//! `testing`.
+//!
+//! It asks an [`Api`](crate::Api), or a whole application of yours with the API in it. The site for
+//! it is [`TestSite`](cms_core::testing::TestSite).
+//!
+//! ```
+//! use cms_core::testing::TestSite;
+//! use cms_http::{Api, testing::ask};
+//!
+//! # #[tokio::main(flavor = "current_thread")]
+//! # async fn main() -> Result<(), cms_core::Error> {
+//! let site = TestSite::builder().await.open().await;
+//! let (api, key) = (Api::new(site.cms.clone())?, site.key(&["*"]).await);
+//! let pages = ask(&api, "GET /api/backend/item?table=pages").key(&key).expect(200).await;
+//! assert_eq!(pages.data(), serde_json::json!([]));
+//! ask(&api, "GET /api/backend/item?table=pages").refused(401, "login_required").await;
+//! # site.close().await;
+//! # Ok(())
+//! # }
+//! ```
+
+use std::{fmt::Debug, future::poll_fn};
+
+use bytes::Bytes;
+pub use cms_core::testing::*;
+use http::{HeaderMap, Request, Response, StatusCode, header};
+use http_body_util::{BodyExt as _, Full};
+use serde_json::Value as Json;
+use tower_service::Service;
+
+use crate::Peer;
+
+/// Begins a request to a service: method and target in one line, such as
+/// `GET /api/pages?limit=2`.
+///
+/// # Panics
+/// When the line is no method and target.
+#[must_use]
+pub fn ask<S: Clone>(service: &S, line: &str) -> Ask<S> {
+    let (method, target) = line.split_once(' ').expect("method and target");
+    Ask {
+        service: service.clone(),
+        request: Request::builder().method(method).uri(target),
+        body: Vec::new(),
+        line: line.to_owned(),
+    }
+}
+
+/// A request that is not sent yet.
+#[must_use = "it is sent by `send`, `expect` or `refused`"]
+pub struct Ask<S> {
+    service: S,
+    request: http::request::Builder,
+    body: Vec<u8>,
+    line: String,
+}
+
+/// What was answered.
+#[derive(Debug)]
+pub struct Reply {
+    /// The status.
+    pub status: StatusCode,
+    /// The headers.
+    pub headers: HeaderMap,
+    /// The body; of a stream of events, what it begins with.
+    pub body: Bytes,
+}
+
+impl<S> Ask<S> {
+    /// Shows an API key.
+    pub fn key(self, key: &str) -> Self {
+        self.header("x-api-key", key)
+    }
+
+    /// Shows the token of a session.
+    pub fn bearer(self, token: &str) -> Self {
+        self.header("authorization", format!("Bearer {token}"))
+    }
+
+    /// Says where the request comes from.
+    pub fn peer(self, peer: Peer) -> Self {
+        self.extension(peer)
+    }
+
+    /// Sets what an embedding server says of the request, such as an [`AppUser`](crate::AppUser).
+    pub fn extension(mut self, value: impl Clone + Send + Sync + 'static) -> Self {
+        self.request = self.request.extension(value);
+        self
+    }
+
+    /// Adds a header.
+    pub fn header(mut self, name: &str, value: impl AsRef<[u8]>) -> Self {
+        self.request = self.request.header(name, value.as_ref());
+        self
+    }
+
+    /// Sends JSON.
+    pub fn json(self, body: Json) -> Self {
+        self.body(body.to_string())
+    }
+
+    /// Sends a body, as JSON unless a header before says otherwise.
+    pub fn body(mut self, body: impl Into<Vec<u8>>) -> Self {
+        self.body = body.into();
+        if self.has(header::CONTENT_TYPE) {
+            self
+        } else {
+            self.header("content-type", "application/json")
+        }
+    }
+
+    /// A request that cannot be built has no headers: sending it fails with its cause.
+    fn has(&self, name: header::HeaderName) -> bool {
+        self.request.headers_ref().is_none_or(|headers| headers.contains_key(name))
+    }
+
+    /// Sends it and expects this status.
+    ///
+    /// # Panics
+    /// When the reply has another one: the text has request and body.
+    pub async fn expect<B>(self, status: u16) -> Reply
+    where
+        S: Service<Request<Full<Bytes>>, Response = Response<B>, Error: Debug>,
+        B: http_body::Body<Data = Bytes, Error: Debug> + Unpin,
+    {
+        let line = self.line.clone();
+        let reply = self.send().await;
+        assert_eq!(reply.status.as_u16(), status, "{line}: {}", reply.text());
+        reply
+    }
+
+    /// Sends it and expects a problem with this status and code.
+    ///
+    /// # Panics
+    /// When the reply is another one.
+    pub async fn refused<B>(self, status: u16, code: &str) -> Reply
+    where
+        S: Service<Request<Full<Bytes>>, Response = Response<B>, Error: Debug>,
+        B: http_body::Body<Data = Bytes, Error: Debug> + Unpin,
+    {
+        let line = self.line.clone();
+        let reply = self.expect(status).await;
+        assert_eq!(reply.json()["error"], code, "{line}: {}", reply.text());
+        assert_eq!(reply.header("content-type"), "application/problem+json", "{line}");
+        reply
+    }
+
+    /// Sends it. Of a stream of events, which has no end, it reads the beginning.
+    ///
+    /// # Panics
+    /// When method, target or a header are none, and when the service fails.
+    pub async fn send<B>(mut self) -> Reply
+    where
+        S: Service<Request<Full<Bytes>>, Response = Response<B>, Error: Debug>,
+        B: http_body::Body<Data = Bytes, Error: Debug> + Unpin,
+    {
+        // As every request over HTTP/1.1 has one.
+        if !self.has(header::HOST) {
+            self = self.header("host", "cms.test");
+        }
+        let Self { mut service, request, body, line } = self;
+        let request = request.body(Full::new(Bytes::from(body))).expect(&line);
+        poll_fn(|context| service.poll_ready(context)).await.expect(&line);
+        let (parts, mut body) = service.call(request).await.expect(&line).into_parts();
+        let is_stream = parts.headers.get(header::CONTENT_TYPE);
+        let body = if is_stream.is_some_and(|kind| kind == "text/event-stream") {
+            let first = body.frame().await.and_then(Result::ok);
+            first.and_then(|frame| frame.into_data().ok()).unwrap_or_default()
+        } else {
+            body.collect().await.expect(&line).to_bytes()
+        };
+        Reply { status: parts.status, headers: parts.headers, body }
+    }
+}
+
+impl Reply {
+    /// The body as text.
+    #[must_use]
+    pub fn text(&self) -> String {
+        String::from_utf8_lossy(&self.body).into_owned()
+    }
+
+    /// The body as JSON.
+    ///
+    /// # Panics
+    /// When it is none.
+    #[must_use]
+    pub fn json(&self) -> Json {
+        serde_json::from_slice(&self.body).unwrap_or_else(|e| panic!("{e}: {}", self.text()))
+    }
+
+    /// As [`Reply::json`]; null for an empty body and for what is no JSON.
+    #[must_use]
+    pub fn json_or_null(&self) -> Json {
+        let kind = self.headers.get(header::CONTENT_TYPE);
+        let is_json = kind.is_none_or(|kind| kind.as_bytes().ends_with(b"json"));
+        if self.body.is_empty() || !is_json { Json::Null } else { self.json() }
+    }
+
+    /// The member `data` of the body.
+    ///
+    /// # Panics
+    /// When the body is no JSON.
+    #[must_use]
+    pub fn data(&self) -> Json {
+        self.json()["data"].take()
+    }
+
+    /// A header.
+    ///
+    /// # Panics
+    /// When the reply has none of this name.
+    #[must_use]
+    pub fn header(&self, name: &str) -> &str {
+        let value = self.headers.get(name).unwrap_or_else(|| panic!("no header {name}"));
+        value.to_str().expect("a header of text")
+    }
+}

@@ -1,0 +1,227 @@
+//! Guards: code of plugins before logins, uploads, submissions and acts of other plugins.
+
+use std::sync::{
+    Arc,
+    atomic::{AtomicBool, AtomicI64, Ordering},
+};
+
+use cms_core::{
+    Actor, Code, Error, Result,
+    plugins::{Act, BeforeAct, Handlers, Manifest, Plugin},
+};
+use futures_util::future::BoxFuture;
+use serde_json::json;
+
+use crate::{
+    forms::submit,
+    support::{
+        Site,
+        media::png,
+        people::{PASSWORD, code},
+        visits::leads,
+    },
+};
+
+type Adds = fn(Handlers) -> Handlers;
+
+/// A plugin that is nothing but its guards.
+struct Guarded(Adds);
+
+impl Plugin for Guarded {
+    fn manifest(&self) -> Manifest {
+        let note = json!({"name": "note", "type": "text"});
+        let tables = json!([{"name": "refusals", "columns": [note]}]);
+        serde_json::from_value(json!({"id": "guarded", "tables": tables})).unwrap()
+    }
+
+    fn handlers(&self) -> Handlers {
+        (self.0)(Handlers::default())
+    }
+}
+
+async fn site(adds: Adds) -> Site {
+    Site::builder().await.program(Guarded(adds)).open().await
+}
+
+/// Refuses, after it has written something that must go with the refusal.
+async fn no(act: Act<'_>) -> Result<()> {
+    let row = json!({"note": act.event()});
+    let row = row.as_object().cloned().unwrap_or_default();
+    act.cms()?.items().create(act.change, "refusals", &row).await?;
+    Err(act.refuse("own", format!("not {}", act.event())))
+}
+
+const REFUSALS: &str = "select count(*) from refusals";
+
+#[tokio::test]
+async fn a_login_may_be_refused() {
+    let mut site = site(|all| all.guard("auth.login", "no", no)).await;
+    let events = "select count(*) from cms_events";
+    site.group("staff", json!([])).await;
+    site.user("ana", "staff").await;
+    let before = site.database.count(events).await;
+    let begun = site.begin("ana", PASSWORD).await.data();
+    let secret = begun["setup"]["secret"].as_str().unwrap().to_owned();
+    let proof = json!({"code": code(&secret, site.clock.now())});
+    let refused = site.verify(&begun["pending_token"], proof).await;
+    assert_eq!(
+        (refused.status.as_u16(), &refused.json()["error"]),
+        (422, &json!("validation_failed"))
+    );
+    assert!(refused.text().contains("not auth.login"), "{}", refused.text());
+    assert_eq!(site.database.count("select count(*) from cms_sessions").await, 0);
+    assert_eq!(site.database.count(events).await, before);
+    assert_eq!(site.database.count(REFUSALS).await, 0);
+
+    // The guard goes, the login comes.
+    site.cms.close().await;
+    site = Site::on(site.database).program(Guarded(|all| all)).open().await;
+    let begun = site.begin("ana", PASSWORD).await.data();
+    let secret = begun["setup"]["secret"].as_str().expect("the first login was undone").to_owned();
+    let proof = json!({"code": code(&secret, site.clock.now())});
+    let done = site.verify(&begun["pending_token"], proof).await;
+    assert_eq!(done.status, 200, "{}", done.text());
+}
+
+#[tokio::test]
+async fn an_upload_and_a_submission_may_be_refused() {
+    let adds: Adds = |all| all.guard("media.*", "no", no).guard("form.submitted", "no_form", no);
+    let site = site(adds).await;
+    let refused = site.upload("a.png", &png(4, 4, 1)).await;
+    assert_eq!(refused.status, 422, "{}", refused.text());
+    assert!(refused.text().contains("not media.uploaded"), "{}", refused.text());
+    assert_eq!(site.database.count("select count(*) from cms_media").await, 0);
+
+    crate::forms::open(&site, "contact", json!({"title": "Write to us"})).await;
+    let answers = json!({"name": "Ada", "mail": "ada@example.org"});
+    let sent = submit(&site, json!({"form": "contact", "answers": answers}));
+    let refused = sent.refused(422, "validation_failed").await;
+    assert!(refused.text().contains("not form.submitted"), "{}", refused.text());
+    assert_eq!(site.database.count("select count(*) from cms_form_submissions").await, 0);
+    assert_eq!(site.database.count(REFUSALS).await, 0);
+}
+
+#[tokio::test]
+async fn a_completion_may_be_refused_and_tried_again() {
+    static OPEN: AtomicBool = AtomicBool::new(false);
+    async fn hours(act: Act<'_>) -> Result<()> {
+        match OPEN.load(Ordering::SeqCst) {
+            true => Ok(()),
+            false => Err(Error::new(Code::Conflict, format!("{} is closed.", act.event()))),
+        }
+    }
+    let site = site(|all| all.guard("formfunnel.completed", "hours", hours)).await;
+    let funnel = site.funnel(leads()).await;
+    let visit = site.visit(funnel.id).await;
+    visit.answers(json!({"name": "Ada"})).await;
+    visit.answers(json!({"budget": 1})).await;
+    let refused = visit.complete(None).refused(409, "conflict").await;
+    assert!(refused.text().contains("formfunnel.completed is closed"), "{}", refused.text());
+    OPEN.store(true, Ordering::SeqCst);
+    visit.complete(None).expect(200).await;
+}
+
+#[tokio::test]
+async fn guards_are_asked_in_their_order_until_one_refuses() {
+    static ASKED: AtomicI64 = AtomicI64::new(0);
+    /// Notes its number.
+    struct Asked(i64);
+    impl BeforeAct for Asked {
+        fn before<'a>(&'a self, act: Act<'a>) -> BoxFuture<'a, Result<()>> {
+            Box::pin(async move {
+                let before = ASKED.load(Ordering::SeqCst);
+                ASKED.store(before * 10 + self.0, Ordering::SeqCst);
+                match act.data()["refuse"] == self.0 {
+                    true => Err(act.refuse("refuse", "as it was told")),
+                    false => Ok(()),
+                }
+            })
+        }
+    }
+    let site = site(|all| {
+        let all = all.guard("shop.*", "one", Asked(1)).guard("shop.paid", "two", Asked(2));
+        all.guard("shop.sent", "other", Asked(9)).guard("shop.paid", "three", Asked(3))
+    })
+    .await;
+    for (refuse, asked) in [(0, 123), (2, 12), (3, 123)] {
+        ASKED.store(0, Ordering::SeqCst);
+        let mut change = site.cms.change(Actor::Operator).await.unwrap();
+        let done = change.emit("shop.paid", json!({"refuse": refuse})).await;
+        assert_eq!(ASKED.load(Ordering::SeqCst), asked);
+        assert_eq!(done.is_ok(), refuse == 0, "{done:?}");
+        // A change that goes on after a refusal cannot be committed.
+        assert_eq!(change.commit().await.is_ok(), refuse == 0);
+    }
+    // Nobody waits for what the service does by itself.
+    ASKED.store(0, Ordering::SeqCst);
+    let mut change = site.cms.change(Actor::System).await.unwrap();
+    change.emit("shop.paid", json!({"refuse": 1})).await.unwrap();
+    change.commit().await.unwrap();
+    assert_eq!(ASKED.load(Ordering::SeqCst), 0);
+}
+
+#[tokio::test]
+async fn a_guard_that_panics_or_waits_or_begins_a_change_refuses() {
+    async fn faulty(act: Act<'_>) -> Result<()> {
+        match act.data()["do"].as_str().unwrap_or_default() {
+            "panic" => panic!("as it was told"),
+            "wait" => std::future::pending().await,
+            "change" => act.cms()?.change(Actor::Operator).await.map(drop),
+            _ => act.change.emit("shop.again", act.data().clone()).await.map(drop),
+        }
+    }
+    let site = site(|all| all.guard("shop.*", "faulty", faulty)).await;
+    for (what, code) in [
+        ("panic", Code::Internal),
+        ("wait", Code::Unavailable),
+        ("change", Code::Internal),
+        ("endless", Code::Internal),
+    ] {
+        let mut change = site.cms.change(Actor::Operator).await.unwrap();
+        let refused = change.emit("shop.paid", json!({"do": what})).await;
+        let refused = refused.expect_err("a refusal");
+        assert_eq!(refused.code(), code, "{what}: {refused:?}");
+        drop(change);
+    }
+    assert_eq!(site.database.count("select count(*) from cms_events").await, 0);
+}
+
+#[tokio::test]
+async fn faulty_guards_are_told_at_the_start() {
+    let adds: Adds = |all| {
+        let all = all.guard("item.orders.created", "a", no).guard("*", "b", no);
+        all.guard("a*b", "c", no).guard("auth.login", "c", no)
+    };
+    let refused = Site::builder().await.program(Guarded(adds)).try_open().await;
+    let told = refused.err().expect("it is refused").to_string();
+    for part in ["\"item.orders.created\"", "\"*\"", "\"a*b\"", "two guards are named c"] {
+        assert!(told.contains(part), "{part}: {told}");
+    }
+}
+
+/// The site keeps no handle on itself through its guards.
+#[tokio::test]
+async fn a_site_with_guards_goes_when_its_last_handle_goes() {
+    struct Kept(Arc<()>);
+    impl BeforeAct for Kept {
+        fn before<'a>(&'a self, _: Act<'a>) -> BoxFuture<'a, Result<()>> {
+            let _ = &self.0;
+            Box::pin(async { Ok(()) })
+        }
+    }
+    struct Keeper(Arc<()>);
+    impl Plugin for Keeper {
+        fn manifest(&self) -> Manifest {
+            serde_json::from_value(json!({"id": "keeper"})).unwrap()
+        }
+        fn handlers(&self) -> Handlers {
+            Handlers::default().guard("auth.login", "kept", Kept(self.0.clone()))
+        }
+    }
+    let kept = Arc::new(());
+    let site = Site::builder().await.program(Keeper(kept.clone())).open().await;
+    assert!(Arc::strong_count(&kept) > 1);
+    site.cms.close().await;
+    drop(site);
+    assert_eq!(Arc::strong_count(&kept), 1);
+}
