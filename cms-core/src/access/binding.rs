@@ -3,6 +3,8 @@
 
 use std::collections::BTreeMap;
 
+use crate::ground::filter;
+
 /// Whether the parameters `sent` keep within a row that fixes `fixed`. What the row fixes itself is
 /// granted.
 pub(super) fn keep<'a>(
@@ -22,6 +24,7 @@ pub(super) fn keep<'a>(
                 "sort" => list(value).all(|one| shown(one.strip_prefix('-').unwrap_or(one))),
                 "expand" => list(value).all(shown),
                 "language" => shown("language_short") && (!about_record || shown("base_id")),
+                "filter" => filter::names_only(value, shown),
                 _ => filtered(name).is_none_or(shown),
             }
     })

@@ -67,6 +67,9 @@ mod tests {
             (two, "table=t&fields=id,a&filter[a]=1", true),
             (two, "table=t&fields=id,a&filter[b][null]=true", false),
             (two, "table=t&fields=id,a&filter[b]=1", false),
+            (two, "table=t&fields=id,a&filter={\"a\":{\"gt\":1}}", true),
+            (two, "table=t&fields=id,a&filter={\"or\":[{\"a\":{\"eq\":1}},{\"b\":{\"eq\":1}}]}", false),
+            (two, "table=t&fields=id,a&filter={\"a\":{\"eq\":1}}&filter={\"b\":{\"eq\":1}}", false),
             (two, "table=t&fields=id,a&expand=b", false),
             (two, "table=t&fields=id,a&language=de", false),
             ("table=t&fields=language_short", "table=t&fields=language_short&language=de", true),
@@ -87,6 +90,7 @@ mod tests {
         for (held, asked, expected) in [
             ("table=t&fields=a", "table=t&fields=a&sort=a", true),
             ("table=t&fields=a", "table=t&fields=a&filter[b]=1", false),
+            ("table=t&fields=a", "table=t&fields=a&filter={\"b\":{\"eq\":1}}", false),
             ("table=t&id=1", "table=t&id=1&fields=a", true),
             ("table=t&id=1", "table=t&id=1&language=de", false),
         ] {

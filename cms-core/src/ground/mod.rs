@@ -6,6 +6,7 @@ pub mod crypto;
 pub(crate) mod cursor;
 mod descriptors;
 pub(crate) mod error;
+pub(crate) mod filter;
 pub(crate) mod html;
 mod network;
 mod outdated;

@@ -15,8 +15,9 @@ fn list_of(table: &Table, query: &Query) -> Result<String> {
     let order = order::of(table, query)?;
     let order: Vec<_> =
         order.iter().map(|(column, down)| (&column.name, column.kind, *down)).collect();
-    let Query { filters, search, search_in, language, .. } = query;
-    Ok(format!("items {:?}", (&table.name, order, filters, search, search_in, language)))
+    let Query { filters, conditions, search, search_in, language, .. } = query;
+    let bound = (&table.name, order, filters, conditions, search, search_in, language);
+    Ok(format!("items {bound:?}"))
 }
 
 /// `position` is the JSON array of the last row's sort values.

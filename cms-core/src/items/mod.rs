@@ -6,6 +6,7 @@ mod bound;
 mod by_hand;
 mod checklist;
 mod compare;
+mod condition;
 mod cursor;
 mod estimate;
 mod holding;
@@ -45,6 +46,7 @@ pub use compare::{
     Operand, Order, Test, asc, contains, desc, ends_with, eq, gt, gte, lt, lte, ne, none_of, null,
     one_of, starts_with,
 };
+pub use condition::{Condition, of};
 pub(crate) use hooks::Hook;
 pub use hooks::{BeforeWrite, Write, WriteKind};
 pub use if_match::{IfMatch, etag};

@@ -1,5 +1,6 @@
 //! A query of a table, read from query parameters.
 
+use super::Condition;
 use crate::{Code, DEFAULT_LIMIT, Error, MAX_LIMIT, Result, db::Kind};
 
 /// Most filters of one request, and most values of one `in` list.
@@ -34,6 +35,8 @@ pub struct Query {
     pub fields: Vec<String>,
     /// Conditions that must all hold.
     pub filters: Vec<Filter>,
+    /// Combined conditions, each of which must hold too.
+    pub conditions: Vec<Condition>,
     /// Text that at least one text column must contain, ignoring ASCII case.
     pub search: Option<String>,
     /// Columns that `search` looks in; empty means all text columns.
@@ -79,6 +82,16 @@ macro_rules! ops {
             /// Each with the word that a filter names it by.
             pub fn all() -> impl Iterator<Item = (&'static str, Op)> {
                 Self::ALL.iter().copied()
+            }
+
+            /// # Errors
+            /// `bad_query`, with the words that there are.
+            pub(super) fn named(word: &str) -> Result<Self> {
+                Self::all().find(|(text, _)| *text == word).map(|(_, op)| op).ok_or_else(|| {
+                    let all: Vec<_> = Self::all().map(|(text, _)| text).collect();
+                    let all = all.join(", ");
+                    bad(format!("There is no operator {word:?}; there are {all}."))
+                })
             }
 
             /// Whether columns of this kind are compared so.
@@ -132,6 +145,7 @@ impl Default for Query {
             sort: Vec::new(),
             fields: Vec::new(),
             filters: Vec::new(),
+            conditions: Vec::new(),
             search: None,
             search_in: Vec::new(),
             count: false,
@@ -168,6 +182,7 @@ impl Query {
                 "expand" => query.expand = list(value).map(str::to_owned).collect(),
                 "count" => query.count = truth(name, value)?,
                 "search" => query.search = Some(value.to_owned()).filter(|text| !text.is_empty()),
+                "filter" => query.require(Condition::read(value)?),
                 _ => query.filters.push(filter(name, value)?),
             }
         }
@@ -181,13 +196,17 @@ impl Query {
     /// # Errors
     /// `bad_query`.
     pub(super) fn check(&self) -> Result<()> {
-        if self.filters.len() > MAX_FILTERS {
+        let mut filters: Vec<&Filter> = self.filters.iter().collect();
+        for condition in &self.conditions {
+            filters.extend(condition.filters()?);
+        }
+        if filters.len() > MAX_FILTERS {
             return Err(bad(format!("At most {MAX_FILTERS} filters.")));
         }
-        if let Some(filter) = self.filters.iter().find(|filter| filter.values.is_empty()) {
+        if let Some(filter) = filters.iter().find(|filter| filter.values.is_empty()) {
             return Err(bad(format!("filter[{}] needs a value.", filter.column)));
         }
-        if self.filters.iter().any(|filter| filter.values.len() > MAX_VALUES) {
+        if filters.iter().any(|filter| filter.values.len() > MAX_VALUES) {
             return Err(bad(format!("A list holds at most {MAX_VALUES} values.")));
         }
         if !(1..=MAX_LIMIT).contains(&self.limit) {
@@ -216,7 +235,7 @@ impl Query {
     }
 }
 
-fn bad(detail: impl Into<String>) -> Error {
+pub(super) fn bad(detail: impl Into<String>) -> Error {
     Error::new(Code::BadQuery, detail)
 }
 
@@ -243,20 +262,17 @@ fn truth(name: &str, value: &str) -> Result<bool> {
 /// `filter[column][op]=value` or `filter[column]=value`.
 fn filter(name: &str, value: &str) -> Result<Filter> {
     let known = "table, id, language, limit, offset, cursor, sort, fields, expand, count, search, \
-                 filter[column][op]";
+                 filter, filter[column][op]";
     let inside = name.strip_prefix("filter[").and_then(|rest| rest.strip_suffix(']'));
     let inside =
         inside.ok_or_else(|| bad(format!("There is no parameter {name:?}; there are {known}.")))?;
     let (column, op) = inside.rsplit_once("][").unwrap_or((inside, "eq"));
-    let Some((_, op)) = Op::ALL.iter().find(|(text, _)| *text == op) else {
-        let all: Vec<_> = Op::ALL.iter().map(|(text, _)| *text).collect();
-        return Err(bad(format!("There is no operator {op:?}; there are {}.", all.join(", "))));
-    };
+    let op = Op::named(op)?;
     let values = match op {
         Op::In | Op::Nin => value.split(',').map(str::to_owned).collect(),
         _ => vec![value.to_owned()],
     };
-    Ok(Filter { column: column.to_owned(), op: *op, values })
+    Ok(Filter { column: column.to_owned(), op, values })
 }
 
 #[cfg(test)]
@@ -299,6 +315,7 @@ mod tests {
         #[test]
         fn nothing_panics(name in "\\PC{0,40}", value in "\\PC{0,40}") {
             let _ = Query::parse([(name.as_str(), value.as_str())]);
+            let _ = Query::parse([("filter", value.as_str())]);
             let _ = Query::parse([(format!("filter[{name}][in]").as_str(), value.as_str())]);
         }
     }

@@ -5,6 +5,7 @@ use std::borrow::Cow;
 use serde_json::Value as Json;
 
 use super::{
+    Condition,
     key::Key,
     query::{Filter, Op, Query, Within},
 };
@@ -162,11 +163,10 @@ impl<'a> Conditions<'a> {
     }
 
     pub(super) fn equals(&mut self, column: &str, value: &str) -> Result<()> {
-        self.filter(&Filter {
-            column: column.to_owned(),
-            op: Op::Eq,
-            values: vec![value.to_owned()],
-        })
+        let values = vec![value.to_owned()];
+        let part = self.filter(&Filter { column: column.to_owned(), op: Op::Eq, values })?;
+        self.parts.push(part);
+        Ok(())
     }
 
     /// What the rows are read from, as `t`.
@@ -205,7 +205,14 @@ impl<'a> Conditions<'a> {
             self.within(within);
         }
         for filter in &query.filters {
-            self.filter(filter)?;
+            let part = self.filter(filter)?;
+            self.parts.push(part);
+        }
+        for condition in &query.conditions {
+            // Also bounds how deep the next line goes.
+            condition.filters()?;
+            let part = self.condition(condition)?;
+            self.parts.push(part);
         }
         if let Some(language) = &query.language {
             if !self.table.multilanguage {
@@ -233,7 +240,22 @@ impl<'a> Conditions<'a> {
         Ok(())
     }
 
-    fn filter(&mut self, filter: &Filter) -> Result<()> {
+    fn condition(&mut self, condition: &Condition) -> Result<String> {
+        let mut joined = |list: &[Condition], word: &str| {
+            let parts: Result<Vec<_>> = list.iter().map(|one| self.condition(one)).collect();
+            Ok(format!("({})", parts?.join(word)))
+        };
+        match condition {
+            Condition::Is(filter) => self.filter(filter),
+            Condition::All(list) => joined(list, " and "),
+            Condition::Any(list) => joined(list, " or "),
+            // The complement: where null leaves the condition open, it does not hold.
+            Condition::Not(one) => Ok(format!("(({}) is not true)", self.condition(one)?)),
+        }
+    }
+
+    /// The SQL of one filter. Alternatives in it stand in parentheses.
+    fn filter(&mut self, filter: &Filter) -> Result<String> {
         let column = self.table.readable(&filter.column)?;
         let e = self.compared(column);
         let bad = |detail: String| Error::new(Code::BadQuery, detail);
@@ -249,8 +271,7 @@ impl<'a> Conditions<'a> {
                     )));
                 }
             };
-            self.parts.push(format!("{e} {word}"));
-            return Ok(());
+            return Ok(format!("{e} {word}"));
         }
         if column.kind == Kind::Binary {
             return Err(bad(format!(
@@ -258,7 +279,7 @@ impl<'a> Conditions<'a> {
                 column.name
             )));
         }
-        let part = match filter.op {
+        Ok(match filter.op {
             Op::Contains | Op::StartsWith | Op::EndsWith => {
                 if !filter.op.compares(column.kind) || first.contains('\0') {
                     return Err(bad(format!(
@@ -295,9 +316,7 @@ impl<'a> Conditions<'a> {
                     _ => format!("{e} = {first}"),
                 }
             }
-        };
-        self.parts.push(part);
-        Ok(())
+        })
     }
 
     /// The values of a place in a list, bound; None for null.

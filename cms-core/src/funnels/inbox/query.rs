@@ -253,6 +253,7 @@ mod tests {
             ("filter[started_at][gte]", "1763717400000"),
             ("inbox_status", "new"),
             ("filters[inbox_status]", "new"),
+            ("filter", r#"{"inbox_status":{"eq":"new"}}"#),
             ("expand", "assigned_to"),
             ("offset", "5"),
         ] {

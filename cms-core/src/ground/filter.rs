@@ -1,0 +1,311 @@
+//! The parameter `filter`: conditions as JSON, before anybody knows the table. It stands on the
+//! ground floor because rights judge its columns too.
+
+use std::fmt;
+
+use serde::{
+    Deserialize, Deserializer,
+    de::{MapAccess, Visitor},
+};
+use serde_json::value::RawValue;
+
+use crate::{Code, Error, Result};
+
+/// How deep conditions nest at most.
+pub(crate) const MAX_DEPTH: usize = 8;
+
+/// Conditions as they were sent. Operators are not known yet.
+#[derive(Debug, PartialEq)]
+pub(crate) enum Spelled {
+    Is { column: String, op: String, values: Vec<String> },
+    All(Vec<Spelled>),
+    Any(Vec<Spelled>),
+    Not(Box<Spelled>),
+}
+
+/// Reads the value of the parameter.
+///
+/// # Errors
+/// `bad_query` for whatever is not read to its end: a condition that is left out would show more.
+pub(crate) fn read(text: &str) -> Result<Spelled> {
+    object(text, MAX_DEPTH)
+}
+
+/// Whether `holds` is true of all columns that the parameter names. Text that cannot be read names
+/// none, and every read refuses it.
+pub(crate) fn names_only(text: &str, holds: impl Fn(&str) -> bool) -> bool {
+    read(text).map_or(true, |spelled| spelled.names_only(&holds))
+}
+
+/// One level further down.
+///
+/// # Errors
+/// `bad_query` at the last.
+pub(crate) fn deeper(left: usize) -> Result<usize> {
+    left.checked_sub(1).ok_or_else(|| {
+        bad(format!("Conditions nest at most {MAX_DEPTH} deep: write fewer and, or, not."))
+    })
+}
+
+impl Spelled {
+    fn names_only(&self, holds: &impl Fn(&str) -> bool) -> bool {
+        match self {
+            Self::Is { column, .. } => holds(column),
+            Self::All(list) | Self::Any(list) => list.iter().all(|one| one.names_only(holds)),
+            Self::Not(one) => one.names_only(holds),
+        }
+    }
+}
+
+/// The members of an object as they are written, numbers to the last digit.
+struct Members<'j>(Vec<(String, &'j RawValue)>);
+
+impl<'de> Deserialize<'de> for Members<'de> {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        struct Seen;
+
+        impl<'de> Visitor<'de> for Seen {
+            type Value = Members<'de>;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("an object")
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
+                let mut members = Vec::new();
+                while let Some(member) = map.next_entry()? {
+                    members.push(member);
+                }
+                Ok(Members(members))
+            }
+        }
+
+        from.deserialize_map(Seen)
+    }
+}
+
+fn bad(detail: impl Into<String>) -> Error {
+    Error::new(Code::BadQuery, detail)
+}
+
+fn members(text: &str) -> Result<Vec<(String, &RawValue)>> {
+    let read = serde_json::from_str(text);
+    let Members(members) = read.map_err(|why| {
+        let example = r#"{"or":[{"status":{"eq":"new"}},{"total":{"gte":10}}]}"#;
+        bad(format!("filter is not read as JSON conditions ({why}): write it like {example}."))
+    })?;
+    for (at, (name, _)) in members.iter().enumerate() {
+        // JSON readers keep one of them, and not all the same one.
+        if members[..at].iter().any(|(other, _)| other == name) {
+            return Err(bad(format!(
+                "filter has {name:?} twice in one object: put both into a list, {{\"and\":[…]}}."
+            )));
+        }
+    }
+    Ok(members)
+}
+
+/// One object: all of its members hold. `left` levels may follow.
+fn object(text: &str, left: usize) -> Result<Spelled> {
+    let mut all = Vec::new();
+    for (name, value) in members(text)? {
+        match name.as_str() {
+            "and" => all.extend(list(&name, value, left)?),
+            "or" => all.push(Spelled::Any(list(&name, value, left)?)),
+            "not" => all.push(Spelled::Not(Box::new(object(value.get(), deeper(left)?)?))),
+            column => tests(column, value, &mut all)?,
+        }
+    }
+    match (all.pop(), all.is_empty()) {
+        (None, _) => Err(bad(
+            "filter has an empty object: name a column, such as {\"status\":{\"eq\":\"new\"}}, or \
+             leave the object out.",
+        )),
+        (Some(one), true) => Ok(one),
+        (Some(last), false) => {
+            all.push(last);
+            Ok(Spelled::All(all))
+        }
+    }
+}
+
+/// The conditions of `and` and `or`.
+fn list(word: &str, value: &RawValue, left: usize) -> Result<Vec<Spelled>> {
+    let left = deeper(left)?;
+    let conditions: Vec<&RawValue> = serde_json::from_str(value.get())
+        .map_err(|_| bad(format!("{word} takes a list of objects: {{\"{word}\":[{{…}},{{…}}]}}.")))?;
+    if conditions.is_empty() {
+        return Err(bad(format!("{word} has an empty list: give it a condition, or leave it out.")));
+    }
+    conditions.into_iter().map(|one| object(one.get(), left)).collect()
+}
+
+/// What is asked of one column.
+fn tests(column: &str, value: &RawValue, all: &mut Vec<Spelled>) -> Result<()> {
+    if !value.get().starts_with('{') {
+        let test = if value.get() == "null" { "\"null\":true" } else { "\"eq\":…" };
+        return Err(bad(format!(
+            "filter compares {column:?} without an operator: write {{{column:?}:{{{test}}}}}."
+        )));
+    }
+    let tests = members(value.get())?;
+    if tests.is_empty() {
+        return Err(bad(format!(
+            "filter asks nothing of {column:?}: write {{{column:?}:{{\"eq\":…}}}}, or leave it out."
+        )));
+    }
+    for (op, value) in tests {
+        let values = values(column, &op, value)?;
+        all.push(Spelled::Is { column: column.to_owned(), op, values });
+    }
+    Ok(())
+}
+
+fn values(column: &str, op: &str, value: &RawValue) -> Result<Vec<String>> {
+    let at = format!("filter, {column:?}, {op:?}");
+    match (value.get().starts_with('['), matches!(op, "in" | "nin")) {
+        (true, true) => {
+            let values: Vec<&RawValue> = serde_json::from_str(value.get())
+                .map_err(|why| bad(format!("{at}: the list is not read ({why}).")))?;
+            if values.is_empty() {
+                return Err(bad(format!("{at}: the list is empty: name a value.")));
+            }
+            values.into_iter().map(|one| scalar(column, &at, one)).collect()
+        }
+        (false, true) => Err(bad(format!("{at}: a list is expected, such as [\"a\",\"b\"]."))),
+        (true, false) => Err(bad(format!("{at}: one value is expected; lists go with in and nin."))),
+        (false, false) => Ok(vec![scalar(column, &at, value)?]),
+    }
+}
+
+/// One value as the text that filters take.
+fn scalar(column: &str, at: &str, value: &RawValue) -> Result<String> {
+    let text = value.get();
+    match text.as_bytes().first() {
+        Some(b'"') => serde_json::from_str(text)
+            .map_err(|why| bad(format!("{at}: the text is not read ({why})."))),
+        Some(b'n') => Err(bad(format!(
+            "{at}: null is no value; rows without one are {{{column:?}:{{\"null\":true}}}}."
+        ))),
+        Some(b'{' | b'[') => Err(bad(format!("{at}: a text, a number, true or false is expected."))),
+        _ => Ok(text.to_owned()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn nested(levels: usize) -> String {
+        format!("{}{{\"a\":{{\"eq\":1}}}}{}", "{\"not\":".repeat(levels), "}".repeat(levels))
+    }
+
+    #[test]
+    fn conditions_are_read() {
+        let is = |column: &str, op: &str, values: &[&str]| Spelled::Is {
+            column: column.to_owned(),
+            op: op.to_owned(),
+            values: values.iter().map(|value| (*value).to_owned()).collect(),
+        };
+        let not = |one| Spelled::Not(Box::new(one));
+        for (text, expected) in [
+            (r#"{"a":{"eq":"x\u00fc"}}"#, is("a", "eq", &["xü"])),
+            // As written: a double would lose digits.
+            (r#"{"a":{"gt":12345678901234567890.10}}"#, is("a", "gt", &["12345678901234567890.10"])),
+            (r#" { "a" : { "null" : true } } "#, is("a", "null", &["true"])),
+            (r#"{"a":{"in":["x,y",2,false]}}"#, is("a", "in", &["x,y", "2", "false"])),
+            (
+                r#"{"a":{"gte":1,"lt":5},"b":{"eq":""}}"#,
+                Spelled::All(vec![
+                    is("a", "gte", &["1"]),
+                    is("a", "lt", &["5"]),
+                    is("b", "eq", &[""]),
+                ]),
+            ),
+            (
+                r#"{"or":[{"a":{"eq":1}},{"not":{"b":{"eq":2}}}]}"#,
+                Spelled::Any(vec![is("a", "eq", &["1"]), not(is("b", "eq", &["2"]))]),
+            ),
+            (
+                r#"{"and":[{"a":{"eq":1}},{"and":[{"b":{"eq":2}}]}]}"#,
+                Spelled::All(vec![is("a", "eq", &["1"]), is("b", "eq", &["2"])]),
+            ),
+            (r#"{"and":[{"a":{"eq":1}}]}"#, is("a", "eq", &["1"])),
+            // Operators and columns are for the table to know.
+            (r#"{"A.B":{"like":1}}"#, is("A.B", "like", &["1"])),
+        ] {
+            assert_eq!(read(text).expect(text), expected, "{text}");
+        }
+        assert!(read(&nested(MAX_DEPTH)).is_ok());
+    }
+
+    #[test]
+    fn whatever_cannot_be_read_is_refused_with_a_hint() {
+        let deep = nested(MAX_DEPTH + 1);
+        let deepest = nested(100_000);
+        let lists = "{\"and\":[".repeat(9) + "{\"a\":{\"eq\":1}}" + &"]}".repeat(9);
+        for (text, hint) in [
+            ("", "write it like"),
+            ("x", "write it like"),
+            ("[]", "write it like"),
+            ("null", "write it like"),
+            (r#"{"a":{"eq":1}} x"#, "write it like"),
+            (r#"{"a":{"eq":1}"#, "write it like"),
+            ("{}", "name a column"),
+            (r#"{"or":[]}"#, "leave it out"),
+            (r#"{"and":[]}"#, "leave it out"),
+            (r#"{"or":[{}]}"#, "leave the object out"),
+            (r#"{"not":{}}"#, "leave the object out"),
+            (r#"{"not":[{"a":{"eq":1}}]}"#, "write it like"),
+            (r#"{"or":{"a":{"eq":1}}}"#, "a list of objects"),
+            (r#"{"or":[1]}"#, "write it like"),
+            (r#"{"a":1}"#, r#"{"a":{"eq":…}}"#),
+            (r#"{"a":null}"#, r#"{"a":{"null":true}}"#),
+            (r#"{"a":{}}"#, "asks nothing"),
+            (r#"{"a":{"eq":null}}"#, r#"{"a":{"null":true}}"#),
+            (r#"{"a":{"in":[1,null]}}"#, r#"{"a":{"null":true}}"#),
+            (r#"{"a":{"in":[]}}"#, "name a value"),
+            (r#"{"a":{"in":"x,y"}}"#, "a list is expected"),
+            (r#"{"a":{"nin":[[1]]}}"#, "a number"),
+            (r#"{"a":{"eq":[1]}}"#, "in and nin"),
+            (r#"{"a":{"eq":{"b":1}}}"#, "a number"),
+            (r#"{"a":{"eq":1},"a":{"eq":2}}"#, "twice"),
+            (r#"{"a":{"gt":1,"gt":2}}"#, "twice"),
+            (r#"{"or":[{"a":{"eq":1}}],"or":[{"b":{"eq":1}}]}"#, "twice"),
+            (r#"{"a":{"eq":"\ud800"}}"#, "not read"),
+            (&deep, "at most 8 deep"),
+            (&deepest, "at most 8 deep"),
+            (&lists, "at most 8 deep"),
+        ] {
+            let shown: String = text.chars().take(60).collect();
+            let refused = read(text).expect_err(&shown);
+            assert_eq!(refused.code(), Code::BadQuery, "{shown}");
+            assert!(refused.detail().contains(hint), "{shown}: {}", refused.detail());
+        }
+    }
+
+    #[test]
+    fn every_column_is_judged() {
+        for (text, expected) in [
+            (r#"{"a":{"eq":1}}"#, true),
+            (r#"{"b":{"eq":1}}"#, false),
+            (r#"{"a":{"eq":1},"or":[{"a":{"eq":1}},{"not":{"and":[{"b":{"eq":1}}]}}]}"#, false),
+            (r#"{"\u0062":{"eq":1}}"#, false),
+            ("no JSON", true),
+        ] {
+            assert_eq!(names_only(text, |column| column == "a"), expected, "{text}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn nothing_panics(text in "\\PC{0,40}", parts in "([{}\\[\\]\":,1]|and|or|not|null|a){0,40}") {
+            let _ = read(&text);
+            let _ = read(&parts);
+            let _ = read(&format!("{{\"a\":{{\"eq\":{parts}}}}}"));
+            let _ = read(&format!("{{\"or\":[{parts}]}}"));
+        }
+    }
+}

@@ -1,0 +1,166 @@
+//! Filters that combine: with `and`, `or` and `not`.
+
+use std::ops::Not;
+
+use super::{
+    compare::Test,
+    query::{Filter, Op, Query, bad},
+};
+use crate::{
+    Result,
+    ground::filter::{self, MAX_DEPTH, Spelled, deeper},
+};
+
+/// What a record must fulfil. Written with [`of`]:
+///
+/// ```
+/// use cms_core::items::{Query, eq, gte, of};
+///
+/// let paid = of("total", gte(10)).and(of("paid", eq(true)));
+/// let query = Query::new().any([of("status", eq("new")), paid]);
+/// assert_eq!(query.conditions.len(), 1);
+/// ```
+#[derive(Clone, Debug, PartialEq)]
+pub enum Condition {
+    /// A column compares so.
+    Is(Filter),
+    /// All of these hold.
+    All(Vec<Condition>),
+    /// At least one of these holds.
+    Any(Vec<Condition>),
+    /// This does not hold: the exact complement, null included.
+    Not(Box<Condition>),
+}
+
+/// A condition on a column, to combine with others.
+#[must_use]
+pub fn of(column: &str, Test { op, values }: Test) -> Condition {
+    Condition::Is(Filter { column: column.to_owned(), op, values })
+}
+
+impl Condition {
+    /// Holds where both hold.
+    #[must_use]
+    pub fn and(self, other: Self) -> Self {
+        match self {
+            Self::All(mut all) => {
+                all.push(other);
+                Self::All(all)
+            }
+            one => Self::All(vec![one, other]),
+        }
+    }
+
+    /// Holds where at least one of them holds.
+    #[must_use]
+    pub fn or(self, other: Self) -> Self {
+        match self {
+            Self::Any(mut any) => {
+                any.push(other);
+                Self::Any(any)
+            }
+            one => Self::Any(vec![one, other]),
+        }
+    }
+
+    /// Reads the JSON of the parameter `filter`.
+    ///
+    /// # Errors
+    /// `bad_query`.
+    pub(super) fn read(text: &str) -> Result<Self> {
+        Self::spelled(filter::read(text)?)
+    }
+
+    /// As deep as reading let it become.
+    fn spelled(spelled: Spelled) -> Result<Self> {
+        let all = |list: Vec<Spelled>| list.into_iter().map(Self::spelled).collect::<Result<_>>();
+        Ok(match spelled {
+            Spelled::Is { column, op, values } => {
+                Self::Is(Filter { column, op: Op::named(&op)?, values })
+            }
+            Spelled::All(list) => Self::All(all(list)?),
+            Spelled::Any(list) => Self::Any(all(list)?),
+            Spelled::Not(one) => Self::Not(Box::new(Self::spelled(*one)?)),
+        })
+    }
+
+    /// All filters in it.
+    ///
+    /// # Errors
+    /// `bad_query` for an empty list, and for what nests too deep.
+    pub(super) fn filters(&self) -> Result<Vec<&Filter>> {
+        let mut found = Vec::new();
+        self.collect(MAX_DEPTH, &mut found)?;
+        Ok(found)
+    }
+
+    fn collect<'c>(&'c self, left: usize, found: &mut Vec<&'c Filter>) -> Result<()> {
+        match self {
+            Self::Is(filter) => found.push(filter),
+            Self::Not(one) => one.collect(deeper(left)?, found)?,
+            Self::All(list) | Self::Any(list) => {
+                if list.is_empty() {
+                    return Err(bad("A list of conditions is empty: give it one, or leave it out."));
+                }
+                let left = deeper(left)?;
+                list.iter().try_for_each(|one| one.collect(left, found))?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// `!of("status", eq("new"))`
+impl Not for Condition {
+    type Output = Self;
+
+    fn not(self) -> Self {
+        match self {
+            Self::Not(one) => *one,
+            one => Self::Not(Box::new(one)),
+        }
+    }
+}
+
+impl Query {
+    /// At least one of these holds, and all conditions beside them. An empty list is refused when
+    /// the query is asked: `bad_query`.
+    ///
+    /// ```
+    /// use cms_core::items::{Query, eq, gte, of};
+    ///
+    /// let query = Query::new()
+    ///     .filter("total", gte(10))
+    ///     .any([of("status", eq("new")), of("paid", eq(true))]);
+    /// assert_eq!((query.filters.len(), query.conditions.len()), (1, 1));
+    /// ```
+    #[must_use]
+    pub fn any(self, conditions: impl IntoIterator<Item = Condition>) -> Self {
+        self.matching(Condition::Any(conditions.into_iter().collect()))
+    }
+
+    /// One more condition, which must hold too.
+    ///
+    /// ```
+    /// use cms_core::items::{Query, eq, of};
+    ///
+    /// let query = Query::new().matching(!of("status", eq("new")).or(of("paid", eq(true))));
+    /// assert_eq!(query.conditions.len(), 1);
+    /// ```
+    #[must_use]
+    pub fn matching(mut self, condition: Condition) -> Self {
+        self.require(condition);
+        self
+    }
+
+    /// What holds by itself stands among the filters, where orders and indexes find it.
+    pub(super) fn require(&mut self, condition: Condition) {
+        match condition {
+            Condition::Is(filter) => self.filters.push(filter),
+            Condition::All(list) if !list.is_empty() => {
+                list.into_iter().for_each(|one| self.require(one));
+            }
+            other => self.conditions.push(other),
+        }
+    }
+}
