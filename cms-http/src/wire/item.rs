@@ -11,7 +11,7 @@ use super::{Body, Data, Done, NoBody, OneOrPage, Record, body::no_object, operat
 
 operations! {
     /// One record of a content table, or a page of them. Conditions are written as
-    /// `filter[column][op]=value`.
+    /// `filter[column][op]=value`, or combined as the JSON of `filter`.
     Read: WhichItems, NoBody => OneOrPage<Record>;
     /// Adds one record, or several: all or none.
     Create: Table, Rows => Data<OneOrMany>;
@@ -20,6 +20,9 @@ operations! {
     /// Removes a record.
     Delete: Which, NoBody => Done;
 }
+
+/// Fits every table.
+const FILTER: &str = r#"{"not":{"id":{"in":[1,2]}}}"#;
 
 /// Which records of a table, which of their columns, in which order.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
@@ -44,6 +47,10 @@ pub struct WhichItems {
     pub sort: Option<String>,
     /// Columns to show, separated by commas.
     pub fields: Option<String>,
+    /// Conditions as JSON, combined by `and`, `or` and `not`; `filter[column][op]` beside it must
+    /// hold too.
+    #[schemars(example = &FILTER)]
+    pub filter: Option<String>,
     /// Text that some column must contain.
     #[schemars(length(max = 200))]
     pub search: Option<String>,
