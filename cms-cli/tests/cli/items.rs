@@ -40,6 +40,12 @@ fn rows_are_made_changed_and_removed() {
         .ok(),
         "2\n"
     );
+    let either = r#"{"or":[{"text":{"eq":"a"}},{"id":{"gte":3}}]}"#;
+    let list = ["items", "list", "notes", "--fields", "id", "--where", either];
+    assert_eq!(cms(dir.path(), &list).ok(), "1\n3\n");
+    let not = r#"{"not":{"id":{"eq":3}}}"#;
+    assert_eq!(cms(dir.path(), &[&list[..], &["--where", not]].concat()).ok(), "1\n");
+    cms(dir.path(), &["items", "list", "notes", "--where", r#"{"or":[]}"#]).fails(1);
     let etag = cms(dir.path(), &["items", "get", "notes", "1", "-v"]).err;
     let etag = etag
         .lines()
