@@ -68,7 +68,11 @@ mod tests {
             (two, "table=t&fields=id,a&filter[b][null]=true", false),
             (two, "table=t&fields=id,a&filter[b]=1", false),
             (two, "table=t&fields=id,a&filter={\"a\":{\"gt\":1}}", true),
-            (two, "table=t&fields=id,a&filter={\"or\":[{\"a\":{\"eq\":1}},{\"b\":{\"eq\":1}}]}", false),
+            (
+                two,
+                "table=t&fields=id,a&filter={\"or\":[{\"a\":{\"eq\":1}},{\"b\":{\"eq\":1}}]}",
+                false,
+            ),
             (two, "table=t&fields=id,a&filter={\"a\":{\"eq\":1}}&filter={\"b\":{\"eq\":1}}", false),
             (two, "table=t&fields=id,a&expand=b", false),
             (two, "table=t&fields=id,a&language=de", false),

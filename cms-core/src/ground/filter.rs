@@ -132,10 +132,13 @@ fn object(text: &str, left: usize) -> Result<Spelled> {
 /// The conditions of `and` and `or`.
 fn list(word: &str, value: &RawValue, left: usize) -> Result<Vec<Spelled>> {
     let left = deeper(left)?;
-    let conditions: Vec<&RawValue> = serde_json::from_str(value.get())
-        .map_err(|_| bad(format!("{word} takes a list of objects: {{\"{word}\":[{{…}},{{…}}]}}.")))?;
+    let conditions: Vec<&RawValue> = serde_json::from_str(value.get()).map_err(|_| {
+        bad(format!("{word} takes a list of objects: {{\"{word}\":[{{…}},{{…}}]}}."))
+    })?;
     if conditions.is_empty() {
-        return Err(bad(format!("{word} has an empty list: give it a condition, or leave it out.")));
+        return Err(bad(format!(
+            "{word} has an empty list: give it a condition, or leave it out."
+        )));
     }
     conditions.into_iter().map(|one| object(one.get(), left)).collect()
 }
@@ -151,7 +154,8 @@ fn tests(column: &str, value: &RawValue, all: &mut Vec<Spelled>) -> Result<()> {
     let tests = members(value.get())?;
     if tests.is_empty() {
         return Err(bad(format!(
-            "filter asks nothing of {column:?}: write {{{column:?}:{{\"eq\":…}}}}, or leave it out."
+            "filter asks nothing of {column:?}: write {{{column:?}:{{\"eq\":…}}}}, or \
+             leave it out."
         )));
     }
     for (op, value) in tests {
@@ -173,7 +177,9 @@ fn values(column: &str, op: &str, value: &RawValue) -> Result<Vec<String>> {
             values.into_iter().map(|one| scalar(column, &at, one)).collect()
         }
         (false, true) => Err(bad(format!("{at}: a list is expected, such as [\"a\",\"b\"]."))),
-        (true, false) => Err(bad(format!("{at}: one value is expected; lists go with in and nin."))),
+        (true, false) => {
+            Err(bad(format!("{at}: one value is expected; lists go with in and nin.")))
+        }
         (false, false) => Ok(vec![scalar(column, &at, value)?]),
     }
 }
@@ -187,7 +193,9 @@ fn scalar(column: &str, at: &str, value: &RawValue) -> Result<String> {
         Some(b'n') => Err(bad(format!(
             "{at}: null is no value; rows without one are {{{column:?}:{{\"null\":true}}}}."
         ))),
-        Some(b'{' | b'[') => Err(bad(format!("{at}: a text, a number, true or false is expected."))),
+        Some(b'{' | b'[') => {
+            Err(bad(format!("{at}: a text, a number, true or false is expected.")))
+        }
         _ => Ok(text.to_owned()),
     }
 }
@@ -213,7 +221,10 @@ mod tests {
         for (text, expected) in [
             (r#"{"a":{"eq":"x\u00fc"}}"#, is("a", "eq", &["xü"])),
             // As written: a double would lose digits.
-            (r#"{"a":{"gt":12345678901234567890.10}}"#, is("a", "gt", &["12345678901234567890.10"])),
+            (
+                r#"{"a":{"gt":12345678901234567890.10}}"#,
+                is("a", "gt", &["12345678901234567890.10"]),
+            ),
             (r#" { "a" : { "null" : true } } "#, is("a", "null", &["true"])),
             (r#"{"a":{"in":["x,y",2,false]}}"#, is("a", "in", &["x,y", "2", "false"])),
             (
@@ -301,7 +312,10 @@ mod tests {
 
     proptest! {
         #[test]
-        fn nothing_panics(text in "\\PC{0,40}", parts in "([{}\\[\\]\":,1]|and|or|not|null|a){0,40}") {
+        fn nothing_panics(
+            text in "\\PC{0,40}",
+            parts in "([{}\\[\\]\":,1]|and|or|not|null|a){0,40}",
+        ) {
             let _ = read(&text);
             let _ = read(&parts);
             let _ = read(&format!("{{\"a\":{{\"eq\":{parts}}}}}"));

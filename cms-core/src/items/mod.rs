@@ -46,7 +46,7 @@ pub use compare::{
     Operand, Order, Test, asc, contains, desc, ends_with, eq, gt, gte, lt, lte, ne, none_of, null,
     one_of, starts_with,
 };
-pub use condition::{Condition, of};
+pub use condition::{Condition, not, of};
 pub(crate) use hooks::Hook;
 pub use hooks::{BeforeWrite, Write, WriteKind};
 pub use if_match::{IfMatch, etag};

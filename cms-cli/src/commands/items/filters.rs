@@ -44,7 +44,8 @@ impl Filters {
             Condition::Column(name, value) => ask.query(name, value),
             Condition::Json(_) => ask,
         });
-        ask.maybe("filter", self.json()).maybe("sort", self.sort.as_ref())
+        ask.maybe("filter", self.json())
+            .maybe("sort", self.sort.as_ref())
             .maybe("fields", self.fields.as_ref())
             .maybe("language", self.language.as_ref())
             .maybe("search", self.search.as_ref())
@@ -99,8 +100,8 @@ mod tests {
             ("a:=1", None),
         ];
         for (text, expected) in table {
-            let expected = expected
-                .map(|(name, value)| Condition::Column(name.to_owned(), value.to_owned()));
+            let expected =
+                expected.map(|(name, value)| Condition::Column(name.to_owned(), value.to_owned()));
             assert_eq!(condition(text).ok(), expected, "{text}");
         }
         for (text, is_json) in [(r#" {"a":{"eq":1}}"#, true), ("{", false), ("{}]}", false)] {
