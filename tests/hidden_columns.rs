@@ -79,7 +79,7 @@ async fn questions(site: &Site) -> Vec<String> {
     let names = read.as_array().unwrap().iter().map(|one| one["name"].as_str().unwrap());
     // Filters as a whole: those of hidden columns are tried by every operator.
     let names = names.filter(|name| !name.starts_with("filter["));
-    for name in names.chain(["id", "filter"]) {
+    for name in names.chain(["id"]) {
         for (column, _, before, after) in hidden() {
             let text = |value: &Json| value.as_str().map_or(value.to_string(), str::to_owned);
             let values = [text(&before), text(&after)];
@@ -107,6 +107,7 @@ async fn questions(site: &Site) -> Vec<String> {
                     for op in operators(site).await {
                         for value in values.iter().chain([&"true".to_owned()]) {
                             all.push(format!("filter[{column}][{op}]={}", encoded(value)));
+                            all.extend(combined(column, &op, value));
                         }
                     }
                     all.extend(values.map(|v| format!("filter[{column}]={}", encoded(&v))));
@@ -118,6 +119,17 @@ async fn questions(site: &Site) -> Vec<String> {
     all.sort();
     all.dedup();
     all
+}
+
+/// The same comparison as JSON: alone, and where other conditions hold already.
+fn combined(column: &str, op: &str, value: &str) -> [String; 2] {
+    let value = match op {
+        "in" | "nin" => json!([value]),
+        _ => json!(value),
+    };
+    let is = json!({column: {op: value}});
+    let hidden = json!({"title": {"eq": "t2"}, "or": [{"id": {"lt": 0}}, {"not": is}]});
+    [is, hidden].map(|filter| format!("filter={}", encoded(&filter.to_string())))
 }
 
 /// Status, tag and text of every answer.

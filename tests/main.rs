@@ -21,6 +21,8 @@ mod bound_filters;
 mod browser;
 /// The cache of replies to anonymous visitors: what is kept, and for whom.
 mod cache;
+/// Conditions that combine with `and`, `or`, `not`: what they select, and past no right.
+mod conditions;
 /// A database copied to the other engine, while it is written to and after a kill.
 mod copy;
 /// README and docs run as printed.
