@@ -4,7 +4,7 @@
 
 use cms_core::{
     Actor, Cms, Code, Error, Result, Work, content,
-    items::{Query, Write, WriteKind, desc, gte},
+    items::{Query, Write, WriteKind, desc, eq, gte, of},
     plugins::{EventCall, Handlers, Manifest, Plugin},
     settings::Settings,
     webhooks::Consumer,
@@ -143,6 +143,9 @@ async fn tour(folder: &std::path::Path) -> Result<Vec<String>> {
     let large = Query::new().filter("total", gte(10)).sort(desc("id")).limit(20);
     let large = cms.items().of::<Order>().list(&large).await?.records;
     told.push(format!("{} large order", large.len()));
+    let watched = Query::new().any([of("total", gte(10)), of("sku", eq("gift"))]);
+    let watched = cms.items().of::<Order>().list(&watched).await?.records;
+    told.push(format!("{} order to watch", watched.len()));
     packed.next().await;
     let parcels = cms.items().of::<Parcel>().list(&Query::new()).await?.records;
     told.extend(parcels.iter().map(|parcel| format!("a parcel for order {}", parcel.of)));
@@ -169,7 +172,8 @@ async fn main() -> Result<()> {
 #[tokio::test]
 async fn the_tour_ends_with_a_parcel() -> Result<()> {
     let folder = tempfile::tempdir().map_err(Error::internal)?;
-    let told = ["order 1 for 39.6", "1 large order", "a parcel for order 1"];
+    let told =
+        ["order 1 for 39.6", "1 large order", "1 order to watch", "a parcel for order 1"];
     assert_eq!(tour(folder.path()).await?, told);
     Ok(())
 }
