@@ -1,6 +1,10 @@
 //! Conditions and orders of a query that a program writes, with the grammar of the REST API.
 
-use super::query::{Op, Query};
+use super::{
+    condition::Condition,
+    filter::{Filter, Op},
+    query::Query,
+};
 
 /// What a column is compared with: made by [`eq`], [`gte`], [`one_of`] and the like.
 #[derive(Clone, Debug, PartialEq)]
@@ -80,6 +84,12 @@ pub fn null(is_null: bool) -> Test {
     Test { op: Op::Null, values: vec![is_null.to_string()] }
 }
 
+/// A condition on a column, to combine with others.
+#[must_use]
+pub fn of(column: &str, Test { op, values }: Test) -> Condition {
+    Condition::Is(Filter { column: column.to_owned(), op, values })
+}
+
 /// An order by a column: made by [`asc`] and [`desc`].
 #[derive(Clone, Debug, PartialEq)]
 pub struct Order(pub(super) String, pub(super) bool);
@@ -118,7 +128,37 @@ impl Query {
     /// One more condition, which must hold too.
     #[must_use]
     pub fn filter(mut self, column: &str, Test { op, values }: Test) -> Self {
-        self.filters.push(super::Filter { column: column.to_owned(), op, values });
+        self.filters.push(Filter { column: column.to_owned(), op, values });
+        self
+    }
+
+    /// At least one of these holds, and all conditions beside them. An empty list is refused when
+    /// the query is asked: `bad_query`.
+    ///
+    /// ```
+    /// use cms_core::items::{Query, eq, gte, of};
+    ///
+    /// let query = Query::new()
+    ///     .filter("total", gte(10))
+    ///     .any([of("status", eq("new")), of("paid", eq(true))]);
+    /// assert_eq!((query.filters.len(), query.conditions.len()), (1, 1));
+    /// ```
+    #[must_use]
+    pub fn any(self, conditions: impl IntoIterator<Item = Condition>) -> Self {
+        self.matching(Condition::Any(conditions.into_iter().collect()))
+    }
+
+    /// One more condition, which must hold too.
+    ///
+    /// ```
+    /// use cms_core::items::{Query, eq, gte, not, of};
+    ///
+    /// let query = Query::new().matching(not(of("total", gte(10)).and(of("paid", eq(true)))));
+    /// assert_eq!(query.conditions.len(), 1);
+    /// ```
+    #[must_use]
+    pub fn matching(mut self, condition: Condition) -> Self {
+        self.require(condition);
         self
     }
 
@@ -170,5 +210,71 @@ impl Query {
     #[must_use]
     pub fn count(self) -> Self {
         Self { count: true, ..self }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{ground::filter::MAX_DEPTH, items::condition::not};
+
+    fn parsed(filter: &str) -> Query {
+        Query::parse([("filter", filter)]).unwrap_or_else(|error| panic!("{filter}: {error:?}"))
+    }
+
+    #[test]
+    fn programs_say_what_requests_say() {
+        let (a, b) = (|| of("a", eq("x")), || of("b", gte(10)));
+        for (query, filter) in [
+            (Query::new().filter("a", eq("x")), r#"{"a":{"eq":"x"}}"#),
+            (
+                Query::new().filter("b", gte(10)).filter("b", lt(20)),
+                r#"{"and":[{"b":{"gte":10}},{"b":{"lt":20}}]}"#,
+            ),
+            (Query::new().any([a(), b()]), r#"{"or":[{"a":{"eq":"x"}},{"b":{"gte":10}}]}"#),
+            (
+                Query::new().filter("a", eq("x")).any([b(), of("c", null(true))]),
+                r#"{"or":[{"b":{"gte":10}},{"c":{"null":true}}],"a":{"eq":"x"}}"#,
+            ),
+            (Query::new().matching(a().and(b())), r#"{"a":{"eq":"x"},"b":{"gte":10}}"#),
+            (
+                Query::new().matching(not(a().or(b()).or(of("c", one_of([1, 2]))))),
+                r#"{"not":{"or":[{"a":{"eq":"x"}},{"b":{"gte":10}},{"c":{"in":[1,2]}}]}}"#,
+            ),
+            (
+                Query::new().any([a(), b().and(not(a())).and(of("c", eq(true)))]),
+                r#"{"or":[{"a":{"eq":"x"}},
+                    {"b":{"gte":10},"not":{"a":{"eq":"x"}},"c":{"eq":true}}]}"#,
+            ),
+        ] {
+            assert_eq!(query, parsed(filter), "{filter}");
+        }
+    }
+
+    #[test]
+    fn limits_count_every_filter() {
+        let some = |count: usize| (0..count).map(|n| of("a", eq(n as i64)));
+        let nested =
+            |levels: usize| (0..levels).fold(of("a", eq(1)), |one, _| of("a", eq(1)).or(one));
+        let mixed = |count: usize| Query::new().filter("a", eq(1)).any(some(count));
+        let list = |count: i64| Query::new().matching(not(of("a", one_of(0..count))));
+        for (query, hint) in [
+            (mixed(49), None),
+            (mixed(50), Some("At most 50 filters")),
+            (list(500), None),
+            (list(501), Some("at most 500 values")),
+            (list(0), Some("needs a value")),
+            (Query::new().any([]), Some("is empty")),
+            (Query::new().matching(Condition::All(Vec::new())), Some("is empty")),
+            (Query::new().matching(nested(MAX_DEPTH)), None),
+            (Query::new().matching(nested(MAX_DEPTH + 1)), Some("at most 8 deep")),
+        ] {
+            let refused = query.check().err().map(|error| error.detail().to_owned());
+            match (hint, &refused) {
+                (None, None) => {}
+                (Some(hint), Some(detail)) if detail.contains(hint) => {}
+                _ => panic!("{hint:?} but {refused:?}"),
+            }
+        }
     }
 }

@@ -9,6 +9,7 @@ mod compare;
 mod condition;
 mod cursor;
 mod estimate;
+mod filter;
 mod holding;
 mod hooks;
 mod if_match;
@@ -44,9 +45,10 @@ pub(crate) use by_hand::AfterWrite;
 pub use checklist::Checklist;
 pub use compare::{
     Operand, Order, Test, asc, contains, desc, ends_with, eq, gt, gte, lt, lte, ne, none_of, null,
-    one_of, starts_with,
+    of, one_of, starts_with,
 };
-pub use condition::{Condition, not, of};
+pub use condition::{Condition, not};
+pub use filter::{Filter, Op};
 pub(crate) use hooks::Hook;
 pub use hooks::{BeforeWrite, Write, WriteKind};
 pub use if_match::{IfMatch, etag};
@@ -57,7 +59,7 @@ pub(crate) use placed::{
     holding as pages_holding, of_page as rows_of_page, of_page_in as rows_of_page_in,
     set as set_row,
 };
-pub use query::{Filter, Op, Query, Within};
+pub use query::{Query, Within};
 pub(crate) use records::mismatches;
 pub use records::{Content, ContentField, FieldType, Records, TypedList};
 pub(crate) use write::event as event_data;

@@ -1,6 +1,9 @@
 //! The order of a list.
 
-use super::query::{Filter, Op, Query};
+use super::{
+    filter::{Filter, Op},
+    query::Query,
+};
 use crate::{
     Code, Error, Result,
     content::{Column, Table},

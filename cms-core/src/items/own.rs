@@ -8,7 +8,8 @@ use sqlx::AssertSqlSafe;
 
 use super::{
     List,
-    query::{Filter, Op, Query},
+    filter::{Filter, Op},
+    query::Query,
     read_page,
     reader::Reader,
     select::{Conditions, Statement},

@@ -1,7 +1,10 @@
 //! A query of a table, read from query parameters.
 
-use super::Condition;
-use crate::{Code, DEFAULT_LIMIT, Error, MAX_LIMIT, Result, db::Kind};
+use super::{
+    condition::Condition,
+    filter::{Filter, Op, bad},
+};
+use crate::{DEFAULT_LIMIT, MAX_LIMIT, Result};
 
 /// Most filters of one request, and most values of one `in` list.
 const MAX_FILTERS: usize = 50;
@@ -57,82 +60,6 @@ pub enum Within {
     Keys(Vec<i64>),
     /// Those from this key on.
     From(i64),
-}
-
-/// One condition on a column.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Filter {
-    /// The column.
-    pub column: String,
-    /// How the column is compared.
-    pub op: Op,
-    /// Values to compare with; several only for `in` and `nin`.
-    pub values: Vec<String>,
-}
-
-macro_rules! ops {
-    ($($(#[$doc:meta])* $name:ident = $text:literal),* $(,)?) => {
-        /// A comparison. The negative ones also match null, so `ne` is the complement of `eq`, and
-        /// `nin` of `in`.
-        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-        pub enum Op { $($(#[$doc])* $name),* }
-        impl Op {
-            const ALL: &[(&str, Op)] = &[$(($text, Op::$name)),*];
-
-            /// Each with the word that a filter names it by.
-            pub fn all() -> impl Iterator<Item = (&'static str, Op)> {
-                Self::ALL.iter().copied()
-            }
-
-            /// # Errors
-            /// `bad_query`, with the words that there are.
-            pub(super) fn named(word: &str) -> Result<Self> {
-                Self::all().find(|(text, _)| *text == word).map(|(_, op)| op).ok_or_else(|| {
-                    let all: Vec<_> = Self::all().map(|(text, _)| text).collect();
-                    let all = all.join(", ");
-                    bad(format!("There is no operator {word:?}; there are {all}."))
-                })
-            }
-
-            /// Whether columns of this kind are compared so.
-            #[must_use]
-            pub fn compares(self, kind: Kind) -> bool {
-                match self {
-                    Op::Null => true,
-                    Op::Contains | Op::StartsWith | Op::EndsWith => {
-                        matches!(kind, Kind::Text | Kind::Json)
-                    }
-                    _ => kind != Kind::Binary,
-                }
-            }
-        }
-    };
-}
-ops! {
-    /// Equal.
-    Eq = "eq",
-    /// Not equal, or null.
-    Ne = "ne",
-    /// Greater.
-    Gt = "gt",
-    /// Greater or equal.
-    Gte = "gte",
-    /// Less.
-    Lt = "lt",
-    /// Less or equal.
-    Lte = "lte",
-    /// One of a comma-separated list.
-    In = "in",
-    /// None of the list, or null.
-    Nin = "nin",
-    /// Contains the text, ignoring ASCII case.
-    Contains = "contains",
-    /// Starts with the text.
-    StartsWith = "starts_with",
-    /// Ends with the text.
-    EndsWith = "ends_with",
-    /// `true`: is null; `false`: is not null.
-    Null = "null",
 }
 
 impl Default for Query {
@@ -191,6 +118,17 @@ impl Query {
         Ok(query)
     }
 
+    /// What holds by itself stands among the filters, where orders and indexes find it.
+    pub(super) fn require(&mut self, condition: Condition) {
+        match condition {
+            Condition::Is(filter) => self.filters.push(filter),
+            Condition::All(list) if !list.is_empty() => {
+                list.into_iter().for_each(|one| self.require(one));
+            }
+            other => self.conditions.push(other),
+        }
+    }
+
     /// The limits that hold for programs as for requests.
     ///
     /// # Errors
@@ -235,10 +173,6 @@ impl Query {
     }
 }
 
-pub(super) fn bad(detail: impl Into<String>) -> Error {
-    Error::new(Code::BadQuery, detail)
-}
-
 fn list(value: &str) -> impl Iterator<Item = &str> {
     value.split(',').map(str::trim).filter(|part| !part.is_empty())
 }
@@ -280,6 +214,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+    use crate::Code;
 
     #[test]
     fn parameters_are_read_or_refused() {

@@ -5,9 +5,10 @@ use std::borrow::Cow;
 use serde_json::Value as Json;
 
 use super::{
-    Condition,
+    condition::Condition,
+    filter::{Filter, Op},
     key::Key,
-    query::{Filter, Op, Query, Within},
+    query::{Query, Within},
 };
 use crate::{
     Code, Error, Result,

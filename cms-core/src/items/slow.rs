@@ -2,7 +2,7 @@
 
 use tokio::time::Instant;
 
-use super::query::{Op, Query};
+use super::{filter::Op, query::Query};
 use crate::{content::Table, db::Kind};
 
 /// Measures one list.

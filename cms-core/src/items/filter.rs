@@ -1,0 +1,83 @@
+//! One comparison of a column.
+
+use crate::{Code, Error, Result, db::Kind};
+
+/// One condition on a column.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Filter {
+    /// The column.
+    pub column: String,
+    /// How the column is compared.
+    pub op: Op,
+    /// Values to compare with; several only for `in` and `nin`.
+    pub values: Vec<String>,
+}
+
+macro_rules! ops {
+    ($($(#[$doc:meta])* $name:ident = $text:literal),* $(,)?) => {
+        /// A comparison. The negative ones also match null, so `ne` is the complement of `eq`, and
+        /// `nin` of `in`.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        pub enum Op { $($(#[$doc])* $name),* }
+        impl Op {
+            const ALL: &[(&str, Op)] = &[$(($text, Op::$name)),*];
+
+            /// Each with the word that a filter names it by.
+            pub fn all() -> impl Iterator<Item = (&'static str, Op)> {
+                Self::ALL.iter().copied()
+            }
+
+            /// # Errors
+            /// `bad_query`, with the words that there are.
+            pub(super) fn named(word: &str) -> Result<Self> {
+                Self::all().find(|(text, _)| *text == word).map(|(_, op)| op).ok_or_else(|| {
+                    let all: Vec<_> = Self::all().map(|(text, _)| text).collect();
+                    let all = all.join(", ");
+                    bad(format!("There is no operator {word:?}; there are {all}."))
+                })
+            }
+
+            /// Whether columns of this kind are compared so.
+            #[must_use]
+            pub fn compares(self, kind: Kind) -> bool {
+                match self {
+                    Op::Null => true,
+                    Op::Contains | Op::StartsWith | Op::EndsWith => {
+                        matches!(kind, Kind::Text | Kind::Json)
+                    }
+                    _ => kind != Kind::Binary,
+                }
+            }
+        }
+    };
+}
+ops! {
+    /// Equal.
+    Eq = "eq",
+    /// Not equal, or null.
+    Ne = "ne",
+    /// Greater.
+    Gt = "gt",
+    /// Greater or equal.
+    Gte = "gte",
+    /// Less.
+    Lt = "lt",
+    /// Less or equal.
+    Lte = "lte",
+    /// One of a comma-separated list.
+    In = "in",
+    /// None of the list, or null.
+    Nin = "nin",
+    /// Contains the text, ignoring ASCII case.
+    Contains = "contains",
+    /// Starts with the text.
+    StartsWith = "starts_with",
+    /// Ends with the text.
+    EndsWith = "ends_with",
+    /// `true`: is null; `false`: is not null.
+    Null = "null",
+}
+
+pub(super) fn bad(detail: impl Into<String>) -> Error {
+    Error::new(Code::BadQuery, detail)
+}
