@@ -172,8 +172,7 @@ async fn main() -> Result<()> {
 #[tokio::test]
 async fn the_tour_ends_with_a_parcel() -> Result<()> {
     let folder = tempfile::tempdir().map_err(Error::internal)?;
-    let told =
-        ["order 1 for 39.6", "1 large order", "1 order to watch", "a parcel for order 1"];
+    let told = ["order 1 for 39.6", "1 large order", "1 order to watch", "a parcel for order 1"];
     assert_eq!(tour(folder.path()).await?, told);
     Ok(())
 }

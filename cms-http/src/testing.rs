@@ -36,7 +36,6 @@ use crate::Peer;
 ///
 /// # Panics
 /// When the line is no method and target.
-#[must_use]
 pub fn ask<S: Clone>(service: &S, line: &str) -> Ask<S> {
     let (method, target) = line.split_once(' ').expect("method and target");
     Ask {

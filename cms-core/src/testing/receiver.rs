@@ -203,7 +203,6 @@ async fn next(stream: &mut TcpStream, buffer: &mut Vec<u8>) -> Option<Delivery> 
 }
 
 /// The length of the head and its headers; the inner None while it is not whole.
-#[expect(clippy::type_complexity, reason = "a head may be broken, or not whole yet")]
 fn parsed(buffer: &[u8]) -> Option<Option<(usize, BTreeMap<String, String>)>> {
     let mut headers = [httparse::EMPTY_HEADER; MOST_HEADERS];
     let mut request = httparse::Request::new(&mut headers);
