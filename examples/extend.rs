@@ -3,8 +3,8 @@
 //! `cargo run -p cms-examples --example extend`
 
 use cms_core::{
-    Actor, Cms, Code, Error, Result, Work, content,
-    items::{Query, Write, WriteKind, desc, eq, gte, of},
+    Actor, Cms, Code, Error, OwnTables, Result, Work, content,
+    items::{Query, Write, WriteKind, column, desc, eq, gte},
     plugins::{EventCall, Handlers, Manifest, Plugin},
     settings::Settings,
     webhooks::Consumer,
@@ -40,6 +40,15 @@ content! {
         of: i64,
     }
 }
+
+const LEDGER: OwnTables = OwnTables::new(
+    "ledger",
+    &["ledger"],
+    &[
+        "create table ledger (id {{id}}, order_id BIGINT not null, cents BIGINT not null) {{strict}}",
+        "create index ledger_by_order on ledger (order_id)",
+    ],
+);
 
 struct Shop;
 
@@ -101,15 +110,19 @@ async fn pack(call: EventCall) -> Result<()> {
 async fn open(folder: &std::path::Path) -> Result<Cms> {
     let mut settings = Settings::default();
     settings.dirs.data = folder.to_owned();
-    Cms::builder(settings).plugin(Shop).content::<Stock>().content::<Order>().open().await
+    Cms::builder(settings).own_tables(LEDGER).plugin(Shop).content::<Order>().open().await
 }
 
-/// Row, stock and event: all of them, or none.
+/// Row, stock, ledger and event: all of them, or none.
 async fn order(cms: &Cms, sku: &str, amount: i64) -> Result<Order> {
     let orders = cms.items().of::<Order>();
     let mut change = cms.change(Actor::Operator).await?;
     let wanted = Order { id: 0, sku: sku.to_owned(), amount, total: None };
     let made = orders.create(&mut change, &wanted).await?;
+    let cents = (made.total.unwrap_or_default() * 100.0).round() as i64;
+    let booked = "insert into ledger (order_id, cents) values ($1, $2)";
+    let booked = cms.items().sql(&mut change, booked).touches(["ledger"]);
+    booked.bind(made.id).bind(cents).run().await?;
     change.emit("shop.ordered", json!({"order": made.id, "total": made.total})).await?;
     change.commit().await?;
     Ok(made)
@@ -143,7 +156,7 @@ async fn tour(folder: &std::path::Path) -> Result<Vec<String>> {
     let large = Query::new().filter("total", gte(10)).sort(desc("id")).limit(20);
     let large = cms.items().of::<Order>().list(&large).await?.records;
     told.push(format!("{} large order", large.len()));
-    let watched = Query::new().any([of("total", gte(10)), of("sku", eq("gift"))]);
+    let watched = Query::new().any([column("total", gte(10)), column("sku", eq("gift"))]);
     let watched = cms.items().of::<Order>().list(&watched).await?.records;
     told.push(format!("{} order to watch", watched.len()));
     packed.next().await;
@@ -182,7 +195,8 @@ use cms_core::testing::TestSite;
 
 #[tokio::test]
 async fn an_order_takes_from_the_stock_and_is_packed() -> Result<()> {
-    let site = TestSite::builder().await.plugin(Shop).content::<Order>().open().await;
+    let site = TestSite::builder().await.with(|site| site.own_tables(LEDGER));
+    let site = site.plugin(Shop).content::<Order>().open().await;
     let stock = site.make(1, |_| bells(10)).await;
     let warehouse = site.receiver(&["shop.ordered"]).await;
     site.fired().await;

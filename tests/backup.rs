@@ -85,7 +85,7 @@ async fn closed(site: Site) -> TestDatabase {
 /// A saved site, which is closed; its archive lies in its folder.
 async fn saved() -> (TestDatabase, PathBuf) {
     let site = site().await;
-    let path = site.database.folder.path().join("site.cms");
+    let path = site.database.folder().join("site.cms");
     save(site.cms.settings(), &path).await.unwrap();
     (closed(site).await, path)
 }
@@ -102,7 +102,7 @@ async fn a_site_comes_back_whole_in_another_place() {
         assert_eq!(old.dump(table).await, new.dump(table).await, "{table}");
     }
     for folder in ["media", "plugins"] {
-        let files = |of: &TestDatabase| files_below(&of.folder.path().join(folder));
+        let files = |of: &TestDatabase| files_below(&of.folder().join(folder));
         assert_eq!(files(&old), files(&new));
     }
     let checked = backup::check(&settings, true, nobody()).await.unwrap();
@@ -114,7 +114,7 @@ async fn a_site_comes_back_whole_in_another_place() {
     assert_eq!(written(&cms).await, ["a", "b", "c"]);
     cms.close().await;
     // Once more, from the copy.
-    let again = new.folder.path().join("again.cms");
+    let again = new.folder().join("again.cms");
     let how = Saving { verify: true, ..Saving::default() };
     let saved = backup::save(&settings, To::File(again), how, nobody()).await.unwrap();
     assert!(saved.verified);
@@ -127,8 +127,7 @@ fn left_beside(database: &TestDatabase) -> Vec<String> {
     let of_ours = |name: &String| {
         [".backup-", ".partial", ".restoring", "restore.json"].iter().any(|end| name.contains(end))
     };
-    let mut left: Vec<_> =
-        files_below(database.folder.path()).into_iter().filter(of_ours).collect();
+    let mut left: Vec<_> = files_below(database.folder()).into_iter().filter(of_ours).collect();
     left.sort();
     left
 }
@@ -154,7 +153,7 @@ async fn what_was_acknowledged_before_is_in_it_while_others_write() {
         })
         .collect();
     tokio::time::sleep(Duration::from_millis(300)).await;
-    let archive = site.database.folder.path().join("site.cms");
+    let archive = site.database.folder().join("site.cms");
     let before = count.load(Ordering::SeqCst);
     save(site.cms.settings(), &archive).await.unwrap();
     let after = count.load(Ordering::SeqCst);
@@ -219,7 +218,7 @@ async fn one_that_cannot_be_restored_takes_nobodys_place() {
         return;
     }
     let settings = site.cms.settings().clone();
-    let archive = site.database.folder.path().join("site.cms");
+    let archive = site.database.folder().join("site.cms");
     let how = Saving { verify: true, ..Saving::default() };
     let saving = || backup::save(&settings, To::File(archive.clone()), how, nobody());
     saving().await.unwrap();
@@ -250,7 +249,7 @@ async fn what_killed_trials_have_left_goes_after_a_day() {
     for name in [&mine, &old] {
         site.database.run(format!("create schema {name}")).await;
     }
-    let archive = site.database.folder.path().join("site.cms");
+    let archive = site.database.folder().join("site.cms");
     let how = Saving { verify: true, ..Saving::default() };
     backup::save(site.cms.settings(), To::File(archive), how, nobody()).await.unwrap();
     let is_there = async |name: &str| {
@@ -279,7 +278,7 @@ async fn a_check_names_what_is_missing_or_changed() {
     let found = backup::check(&settings, true, nobody()).await.unwrap().problems;
     assert!(found.len() == 2 && found.iter().any(|f| f.contains("another content")), "{found:?}");
     // A backup says so too, and goes on.
-    let archive = site.database.folder.path().join("site.cms");
+    let archive = site.database.folder().join("site.cms");
     let saved = save(&settings, &archive).await.unwrap();
     assert_eq!(saved.warnings.len(), 2, "{saved:?}");
     site.cms.close().await;
@@ -290,7 +289,7 @@ async fn the_command_line_saves_a_site_that_is_served() {
     let database = TestDatabase::new().await;
     process::run(&database, &["init"]);
     let served = Served::start(&database, "warn");
-    let archive = database.folder.path().join("site.cms");
+    let archive = database.folder().join("site.cms");
     let file = archive.to_str().unwrap();
     let saved = process::run(&database, &["--json", "db", "backup", file, "--verify"]);
     let saved: Json = serde_json::from_str(&saved).unwrap();
@@ -305,7 +304,7 @@ async fn the_command_line_saves_a_site_that_is_served() {
     // The same to standard output.
     let output = process::output(&database, &["db", "backup", "-"]);
     assert!(output.status.success());
-    let stream = database.folder.path().join("stream.cms");
+    let stream = database.folder().join("stream.cms");
     fs::write(&stream, output.stdout).unwrap();
     process::run(&database, &["db", "check", "--deep"]);
     let (refused, why) = code(&["db", "restore", file]);

@@ -11,15 +11,18 @@ use std::{
 };
 
 use cms_core::{
-    Cms, Code, Error,
+    Builder, Cms, Code, Error,
     db::{Copied, CopyProgress, CopyStep},
     settings::Database,
 };
 use serde_json::{Value as Json, json};
 
-use crate::support::{
-    Receiver, Site, TestDatabase, database::server, media::png, process, visits::leads,
-    webhooks::open,
+use crate::{
+    own_tables::FIRST as LEDGER,
+    support::{
+        Receiver, Site, TestDatabase, database::server, media::png, process, visits::leads,
+        webhooks::open,
+    },
 };
 
 /// Whether there is a server to copy to.
@@ -52,7 +55,7 @@ fn write_plugin(database: &TestDatabase) {
             {"name": "label", "type": "text"},
         ]},
     ]);
-    let folder = database.folder.path().join("plugins/notes");
+    let folder = database.folder().join("plugins/notes");
     std::fs::create_dir_all(&folder).unwrap();
     let manifest = json!({"id": "notes", "tables": tables}).to_string();
     std::fs::write(folder.join("plugin.json"), manifest).unwrap();
@@ -99,7 +102,11 @@ async fn notes(site: &Site, count: usize) {
 
 /// Rows of every kind, `count` notes, and `JOBS` deliveries that wait.
 async fn filled(database: TestDatabase, count: usize, hook: &str) -> Site {
-    let site = Site::on(database).settings(open).open().await;
+    let own = |all: Builder| all.own_tables(LEDGER);
+    let site = Site::on(database).settings(open).with(own).open().await;
+    let ledger = "insert into ledger (account, cents, note, open) values ('ü', 5, '{\"a\": [1]}', \
+                  false), ('b', -7, null, true)";
+    site.database.run(ledger.to_owned()).await;
     notes(&site, count).await;
     let last = count as i64;
     for row in 1..=20 {
@@ -197,7 +204,7 @@ async fn dumped(database: &TestDatabase) -> Vec<(String, String)> {
         .text(
             "select group_concat(name) from (select name from sqlite_schema where type = 'table' \
              and name not like 'cms_formfunnel_search%' and name not in ('cms_migrations', \
-             'sqlite_stat1', 'sqlite_stat4') order by name)",
+             'cms_own_tables', 'sqlite_stat1', 'sqlite_stat4') order by name)",
         )
         .await;
     let mut dump = Vec::new();

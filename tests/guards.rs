@@ -14,6 +14,7 @@ use serde_json::json;
 
 use crate::{
     forms::submit,
+    routes::{inbox::post, pagebuilder::with_pages},
     support::{
         Site,
         media::png,
@@ -91,12 +92,16 @@ async fn an_upload_and_a_submission_may_be_refused() {
     assert_eq!(refused.status, 422, "{}", refused.text());
     assert!(refused.text().contains("not media.uploaded"), "{}", refused.text());
     assert_eq!(site.database.count("select count(*) from cms_media").await, 0);
+    assert_eq!(site.media_files(), Vec::<String>::new());
 
     crate::forms::open(&site, "contact", json!({"title": "Write to us"})).await;
     let answers = json!({"name": "Ada", "mail": "ada@example.org"});
-    let sent = submit(&site, json!({"form": "contact", "answers": answers}));
-    let refused = sent.refused(422, "validation_failed").await;
-    assert!(refused.text().contains("not form.submitted"), "{}", refused.text());
+    // One that looks like a robot's is no way around it.
+    for trap in [None, Some("x")] {
+        let sent = json!({"form": "contact", "answers": answers, "trap": trap});
+        let refused = submit(&site, sent).refused(422, "validation_failed").await;
+        assert!(refused.text().contains("not form.submitted"), "{}", refused.text());
+    }
     assert_eq!(site.database.count("select count(*) from cms_form_submissions").await, 0);
     assert_eq!(site.database.count(REFUSALS).await, 0);
 }
@@ -119,6 +124,47 @@ async fn a_completion_may_be_refused_and_tried_again() {
     assert!(refused.text().contains("formfunnel.completed is closed"), "{}", refused.text());
     OPEN.store(true, Ordering::SeqCst);
     visit.complete(None).expect(200).await;
+}
+
+/// Of many rows each is asked for; what is refused is refused as a whole.
+#[tokio::test]
+async fn a_bulk_may_be_refused_by_one_row() {
+    async fn third(act: Act<'_>) -> Result<()> {
+        match act.data()["submission"]["id"] == 3 {
+            true => Err(act.refuse("ids", format!("not by {:?}", act.actor()))),
+            false => Ok(()),
+        }
+    }
+    let site = site(|all| all.guard("formfunnel.submission_*", "third", third)).await;
+    let funnel = site.funnel(leads()).await;
+    for name in ["Ada", "Bob", "Cy"] {
+        let visit = site.visit(funnel.id).await;
+        visit.answers(json!({"name": name})).await;
+        visit.answers(json!({"budget": 1})).await;
+        visit.complete(None).expect(200).await;
+    }
+    let bulk = |ids: &[i64]| json!({"op": "set_status", "ids": ids, "value": "qualified"});
+    let refused = post(&site, "submissions_bulk", bulk(&[1, 2, 3])).expect(422).await;
+    assert!(refused.text().contains("Key {"), "the guard knows who acts: {}", refused.text());
+    let qualified = "select count(*) from cms_formfunnel_submissions \
+                     where inbox_status = 'qualified'";
+    assert_eq!(site.database.count(qualified).await, 0);
+    post(&site, "submissions_bulk", bulk(&[1, 2])).expect(200).await;
+    assert_eq!(site.database.count(qualified).await, 2);
+}
+
+#[tokio::test]
+async fn publishing_by_request_is_asked_for_and_by_schedule_it_is_not() {
+    let site = with_pages(site(|all| all.guard("page.published", "no", no)).await).await;
+    let publish = "POST /api/backend/pagebuilder?action=publish";
+    let refused = site.admin(publish).json(json!({"page_id": 1})).expect(422).await;
+    assert!(refused.text().contains("not page.published"), "{}", refused.text());
+    assert_eq!(site.seen(1).await, None);
+    let at = cms_core::rfc3339(site.clock.now() + 60_000);
+    site.act("schedule", json!({"page_id": 1, "publish_at": at})).await;
+    site.clock.advance(60_000);
+    assert_eq!(site.cms.pages().run_schedule().await.unwrap(), 1);
+    assert!(site.seen(1).await.is_some());
 }
 
 #[tokio::test]
@@ -190,12 +236,15 @@ async fn a_guard_that_panics_or_waits_or_begins_a_change_refuses() {
 async fn faulty_guards_are_told_at_the_start() {
     let adds: Adds = |all| {
         let all = all.guard("item.orders.created", "a", no).guard("*", "b", no);
+        let all = all.guard("i*", "d", no).guard("item.orders*", "e", no);
         all.guard("a*b", "c", no).guard("auth.login", "c", no)
     };
     let refused = Site::builder().await.program(Guarded(adds)).try_open().await;
     let told = refused.err().expect("it is refused").to_string();
-    for part in ["\"item.orders.created\"", "\"*\"", "\"a*b\"", "two guards are named c"] {
-        assert!(told.contains(part), "{part}: {told}");
+    let faults = ["item.orders.created", "*", "a*b", "i*", "item.orders*"];
+    let faults = faults.map(|pattern| format!("{pattern:?} is neither"));
+    for part in faults.into_iter().chain(["two guards are named c".to_owned()]) {
+        assert!(told.contains(&part), "{part}: {told}");
     }
 }
 

@@ -198,7 +198,7 @@ async fn applying_waits_for_an_index_and_holds_nobody_up() {
     if !database.is_postgres() {
         return;
     }
-    let folder = database.folder.path().join("plugins/work");
+    let folder = database.folder().join("plugins/work");
     std::fs::create_dir_all(&folder).unwrap();
     let write =
         |manifest: &Json| std::fs::write(folder.join("plugin.json"), manifest.to_string()).unwrap();

@@ -77,6 +77,8 @@ mod mounting;
 mod origins;
 /// SQL of the embedding program, in the change of a record.
 mod own_sql;
+/// Tables of the program, made by steps of its own.
+mod own_tables;
 /// Pages as editors and visitors have them at the same time: what is read while it is published,
 /// what an edit costs, what a kill leaves.
 mod page_builder;

@@ -11,7 +11,7 @@ const APPLY: &str = "POST /api/backend/plugins/apply";
 const REMOVE: &str = "POST /api/backend/plugins/remove";
 
 fn write(database: &TestDatabase, id: &str, text: impl ToString) {
-    let folder = database.folder.path().join("plugins").join(id);
+    let folder = database.folder().join("plugins").join(id);
     std::fs::create_dir_all(&folder).unwrap();
     std::fs::write(folder.join("plugin.json"), text.to_string()).unwrap();
 }
@@ -163,7 +163,7 @@ async fn no_declaration_turns_a_password_into_text() {
         })
     };
     write(&database, "shop", password("password"));
-    let icons = database.folder.path().join("plugins/shop/widgets/shopA");
+    let icons = database.folder().join("plugins/shop/widgets/shopA");
     std::fs::create_dir_all(&icons).unwrap();
     std::fs::write(icons.join("a.svg"), "<svg/>").unwrap();
     let mut site = Site::on(database).open().await;

@@ -16,7 +16,7 @@ const KINDS: [&str; 4] = ["event", "endpoint", "widget", "permission"];
 
 fn write(database: &TestDatabase, manifest: &Json) {
     let id = manifest["id"].as_str().unwrap();
-    let folder = database.folder.path().join("plugins").join(id);
+    let folder = database.folder().join("plugins").join(id);
     for widget in manifest["pagebuilder_widgets"].as_array().into_iter().flatten() {
         let own = folder.join("widgets").join(widget["widget_template"].as_str().unwrap());
         fs::create_dir_all(&own).unwrap();
@@ -376,8 +376,8 @@ async fn a_folder_that_comes_back_is_in_service_without_a_restart() {
     write(&database, &plugin("a", &[]));
     let site = Site::on(database).open().await;
     post(&site, "a").await;
-    let folder = site.database.folder.path().join("plugins/a");
-    let away = site.database.folder.path().join("away");
+    let folder = site.database.folder().join("plugins/a");
+    let away = site.database.folder().join("away");
     fs::rename(&folder, &away).unwrap();
     let site = reopen(site).await;
     let told = site.admin(item).refused(404, "unknown_table").await;

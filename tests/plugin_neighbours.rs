@@ -50,7 +50,7 @@ async fn tables(cms: &Cms) -> Vec<String> {
 async fn who_uses_a_table_of_a_plugin_that_is_refused_is_refused_with_the_reason() {
     let database = TestDatabase::new().await;
     database.run("create table c (id bigint primary key)".to_owned()).await;
-    let folder = database.folder.path().to_owned();
+    let folder = database.folder().to_owned();
     for (id, uses) in [("a", Some("b")), ("b", Some("c")), ("c", None), ("d", None)] {
         write(&folder, id, &plugin(id, uses));
     }
@@ -85,7 +85,7 @@ async fn who_uses_a_table_of_a_plugin_that_is_refused_is_refused_with_the_reason
 async fn two_that_use_each_other_are_refused_together() {
     let database = TestDatabase::new().await;
     database.run("create table b (id bigint primary key)".to_owned()).await;
-    let folder = database.folder.path().to_owned();
+    let folder = database.folder().to_owned();
     for (id, uses) in [("a", Some("b")), ("b", Some("a")), ("c", Some("a"))] {
         write(&folder, id, &plugin(id, uses));
     }
@@ -109,7 +109,7 @@ async fn two_that_use_each_other_are_refused_together() {
 #[tokio::test]
 async fn a_reference_to_a_table_of_a_later_plugin_is_made() {
     let database = TestDatabase::new().await;
-    let folder = database.folder.path().to_owned();
+    let folder = database.folder().to_owned();
     let mut first = plugin("a", None);
     let refers = json!({"name": "b", "type": "integer", "references": "b"});
     first["tables"][0]["columns"].as_array_mut().unwrap().push(refers);
@@ -135,7 +135,7 @@ async fn plugins_of_the_program_are_compared_and_applied_too() {
         manifest
     };
     let database = TestDatabase::new().await;
-    write(database.folder.path(), "a", &plugin("a", None));
+    write(database.folder(), "a", &plugin("a", None));
     let site = Site::on(database).plugin(given(json!([["a"]]))).open().await;
     let diff = site.admin("GET /api/backend/plugins/diff").expect(200).await.data();
     let told: Vec<_> = diff.as_array().unwrap().iter().map(|one| &one["plugin"]).collect();
@@ -190,7 +190,7 @@ impl Plugin for Slow {
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn a_process_follows_others_while_it_takes_plugins_into_service() {
     let database = TestDatabase::new().await;
-    let folder = database.folder.path().to_owned();
+    let folder = database.folder().to_owned();
     write(&folder, "a", &plugin("a", None));
     let site = Site::on(database).open().await;
     let waits = Arc::new(AtomicBool::new(false));

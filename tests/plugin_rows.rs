@@ -67,7 +67,7 @@ async fn rows_go_out_as_the_database_made_them() {
 #[tokio::test]
 async fn an_id_belongs_to_one_plugin() {
     let database = crate::support::TestDatabase::new().await;
-    let folder = database.folder.path().join("plugins/blog");
+    let folder = database.folder().join("plugins/blog");
     std::fs::create_dir_all(&folder).unwrap();
     std::fs::write(folder.join("plugin.json"), r#"{"id": "blog"}"#).unwrap();
     let site = Site::on(database).program(Blog).open().await;

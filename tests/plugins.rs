@@ -77,7 +77,7 @@ async fn a_table_of_somebody_else_is_not_taken() {
 #[tokio::test]
 async fn a_broken_plugin_stays_out_and_the_others_work() {
     let database = TestDatabase::new().await;
-    let folder = database.folder.path().join("plugins");
+    let folder = database.folder().join("plugins");
     for (name, text) in [
         ("good", shop(json!([{"name": "a", "type": "text"}])).to_string().replace("shop", "good")),
         ("broken", "{".to_owned()),
@@ -269,7 +269,7 @@ async fn a_declaration_that_the_engine_refuses_is_told() {
     let index = format!("orders_a_{}", &cms_core::crypto::sha256_hex(index.as_bytes())[..8]);
     database.run(format!("create table x (a integer); create index {index} on x (a)")).await;
     let plugin = shop(json!([{"name": "a", "type": "text", "unique": true}]));
-    let folder = database.folder.path().join("plugins/shop");
+    let folder = database.folder().join("plugins/shop");
     std::fs::create_dir_all(&folder).unwrap();
     std::fs::write(folder.join("plugin.json"), plugin.to_string()).unwrap();
     let site = Site::on(database).open().await;

@@ -249,7 +249,7 @@ async fn two_inits_at_once_leave_one_good_site() {
             let output = init.wait_with_output().unwrap();
             assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
         }
-        let local = std::fs::read_to_string(database.folder.path().join("cms.local.toml")).unwrap();
+        let local = std::fs::read_to_string(database.folder().join("cms.local.toml")).unwrap();
         for secret in ["\npassword_salt = ", "\nencryption_key = "] {
             assert_eq!(format!("\n{local}").matches(secret).count(), 1, "{local}");
         }

@@ -132,7 +132,7 @@ async fn looking_at_the_schema_does_not_write() {
         assert_eq!(empty.count(&format!("select count(*) from {names}")).await, 0);
     } else {
         assert!(looked.unwrap_err().detail().contains("There is no database file"));
-        assert_eq!(std::fs::read_dir(empty.folder.path()).unwrap().count(), 0);
+        assert_eq!(std::fs::read_dir(empty.folder()).unwrap().count(), 0);
     }
 }
 

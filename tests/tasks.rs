@@ -220,7 +220,7 @@ async fn a_handler_that_is_not_there_is_refused_at_load() {
         .expect("refused");
     assert!(refused.detail().contains("/tasks/0/handler"), "{refused}");
     let database = TestDatabase::new().await;
-    let folder = database.folder.path().join("plugins/shop");
+    let folder = database.folder().join("plugins/shop");
     std::fs::create_dir_all(&folder).unwrap();
     let text = format!("{{\"id\": \"shop\",\n\"tasks\": {tasks}}}");
     std::fs::write(folder.join("plugin.json"), text).unwrap();

@@ -83,8 +83,8 @@ pub use ground::{
 };
 pub use media::reach_bucket;
 pub use site::{
-    Background, Builder, CHECKS, Check, Cms, Difference, Door, Finding, Level, Place, SealedValues,
-    Work, examine, worst,
+    Background, Builder, CHECKS, Check, Cms, Difference, Door, Finding, Level, OwnTables, Place,
+    SealedValues, Work, examine, worst,
 };
 
 /// The version of the system: plugins, the update server and the webhook User-Agent see it.

@@ -57,6 +57,7 @@ pub struct Ask<S> {
 
 /// What was answered.
 #[derive(Debug)]
+#[non_exhaustive]
 pub struct Reply {
     /// The status.
     pub status: StatusCode,
@@ -162,8 +163,8 @@ impl<S> Ask<S> {
         let request = request.body(Full::new(Bytes::from(body))).expect(&line);
         poll_fn(|context| service.poll_ready(context)).await.expect(&line);
         let (parts, mut body) = service.call(request).await.expect(&line).into_parts();
-        let is_stream = parts.headers.get(header::CONTENT_TYPE);
-        let body = if is_stream.is_some_and(|kind| kind == "text/event-stream") {
+        let kind = parts.headers.get(header::CONTENT_TYPE).map_or(&b""[..], |kind| kind.as_bytes());
+        let body = if kind.starts_with(b"text/event-stream") {
             let first = body.frame().await.and_then(Result::ok);
             first.and_then(|frame| frame.into_data().ok()).unwrap_or_default()
         } else {

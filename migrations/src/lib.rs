@@ -74,6 +74,7 @@ pub const ALL: &[Step] = &[
         name: "event_consumers",
         sql: include_str!("../sql/0031_event_consumers.sql"),
     },
+    Step { version: 32, name: "own_tables", sql: include_str!("../sql/0032_own_tables.sql") },
 ];
 
 /// A token and the statements that it stands for.

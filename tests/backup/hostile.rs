@@ -69,7 +69,7 @@ async fn a_damaged_byte_anywhere_is_found() {
         assert!(error.detail().contains("follows its end"), "{error}");
     }
     println!("{tried} damaged archives of {} bytes", good.len());
-    assert_eq!(content(target.folder.path()), BTreeMap::new());
+    assert_eq!(content(target.folder()), BTreeMap::new());
 }
 
 /// The entries of an archive.
@@ -186,7 +186,7 @@ async fn nothing_leads_out_of_the_site() {
         let error = refusal(&with(&good, &[entry], true), &settings).await;
         assert_eq!(error.code(), Code::ValidationFailed, "{what}: {error}");
         assert!(error.detail().contains(why), "{what}: {error}");
-        assert!(content(target.folder.path()).is_empty(), "{what}");
+        assert!(content(target.folder()).is_empty(), "{what}");
     }
     let unnamed = plain("plugins/hello/more");
     let error = refusal(&with(&good, &[unnamed], false), &settings).await;
@@ -260,7 +260,7 @@ async fn what_is_too_large_too_new_or_unfinished_is_refused() {
         let error = refusal(&bytes, &settings).await;
         assert_eq!(error.code(), Code::ValidationFailed, "{what}: {error}");
         assert!(error.detail().contains(why), "{what}: {error}");
-        assert!(content(target.folder.path()).is_empty(), "{what}");
+        assert!(content(target.folder()).is_empty(), "{what}");
     }
     // A petabyte of zeros is refused before it is read.
     let mut bomb = zstd::Encoder::new(Vec::new(), 1).unwrap();
@@ -277,5 +277,5 @@ async fn what_is_too_large_too_new_or_unfinished_is_refused() {
     wide.window_log(27).unwrap();
     wide.write_all(&vec![0; 1 << 20]).unwrap();
     refusal(&sealed(wide.finish().unwrap()), &settings).await;
-    assert!(content(target.folder.path()).is_empty());
+    assert!(content(target.folder()).is_empty());
 }

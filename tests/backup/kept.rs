@@ -26,7 +26,7 @@ async fn only_a_private_key_opens_an_encrypted_one() {
     let (mine, other) = (Key::generate(), Key::generate());
     let mut settings = site.cms.settings().clone();
     settings.backup.recipients = vec![mine.to_public().to_string()];
-    let folder = site.database.folder.path().to_owned();
+    let folder = site.database.folder().to_owned();
     settings.folder = Some(folder.clone());
     fs::write(folder.join("cms.local.toml"), "password_salt = \"a salt\"\n").unwrap();
     let archive = folder.join("site.cms");
@@ -74,7 +74,7 @@ async fn only_a_private_key_opens_an_encrypted_one() {
 
     let judged = backup::judge(&archive, &target, &right, nobody()).await.unwrap();
     judged.restore(&target, false, nobody()).await.unwrap();
-    let names = judged.place_settings(new.folder.path()).unwrap();
+    let names = judged.place_settings(new.folder()).unwrap();
     assert!(names.contains(&"cms.local.toml".to_owned()), "{names:?}");
     let cms = cms_core::Cms::open(target).await.unwrap();
     assert_eq!(written(&cms).await, ["a", "b"]);
@@ -196,7 +196,7 @@ async fn a_bucket_keeps_them_too() {
     assert_eq!(database.dump("cms_media").await, new.dump("cms_media").await);
     // One that does not end leaves nothing, and no parts.
     let mut broken = settings.clone();
-    broken.dirs.plugins = new.folder.path().join("deep");
+    broken.dirs.plugins = new.folder().join("deep");
     fs::create_dir_all(broken.dirs.plugins.join("a/".repeat(40))).unwrap();
     let to = Object::parse(&format!("{place}/broken.cms")).unwrap().unwrap();
     let how = Saving::default();
@@ -221,7 +221,7 @@ async fn an_address_of_no_object_is_refused() {
     let settings = site.cms.settings().clone();
     let refused = backup::save(&settings, To::Object(object), Saving::default(), nobody()).await;
     assert_eq!(refused.unwrap_err().code(), Code::ValidationFailed, "no keys of a store");
-    let archive = site.database.folder.path().join("site.cms");
+    let archive = site.database.folder().join("site.cms");
     save(&settings, &archive).await.unwrap();
     closed(site).await;
 }

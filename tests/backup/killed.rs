@@ -51,11 +51,8 @@ async fn the_process_that_restores() {
 /// whether it did.
 async fn restore_until(database: &TestDatabase, archive: &Path, step: &str, times: usize) -> bool {
     let url = database.url.clone().unwrap_or_default();
-    let told = format!(
-        "{step}\n{times}\n{}\n{url}\n{}",
-        database.folder.path().display(),
-        archive.display()
-    );
+    let told =
+        format!("{step}\n{times}\n{}\n{url}\n{}", database.folder().display(), archive.display());
     // Tasks of the site that was closed go on meanwhile: they end its connections.
     let output = Command::new(std::env::current_exe().unwrap())
         .args(["--exact", "backup::killed::the_process_that_restores", "--ignored"])

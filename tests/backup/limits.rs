@@ -46,7 +46,7 @@ async fn fill(database: &TestDatabase) {
             bytes.write_all(&noise.to_le_bytes()).unwrap();
         }
         let sha = cms_core::crypto::sha256_hex(&bytes);
-        let folder = database.folder.path().join("data/media").join(&sha[..2]);
+        let folder = database.folder().join("data/media").join(&sha[..2]);
         fs::create_dir_all(&folder).unwrap();
         fs::write(folder.join(format!("{}.pdf", &sha[2..])), &bytes).unwrap();
         database
@@ -68,7 +68,7 @@ async fn large_media_take_no_memory() {
     let database = TestDatabase::new().await;
     process::run(&database, &["init"]);
     fill(&database).await;
-    let archive = database.folder.path().join("site.cms");
+    let archive = database.folder().join("site.cms");
     let file = archive.to_str().unwrap();
     let began = std::time::Instant::now();
     let saving = peak(process::command(&database, &["db", "backup", file]));
@@ -101,9 +101,9 @@ async fn a_full_disk_leaves_the_site_as_it_is() {
     let output = within(&command, way, small.path()).output().unwrap();
     let why = String::from_utf8_lossy(&output.stderr).into_owned();
     assert!(output.status.code() == Some(1) && why.contains("disk is full"), "{why}");
-    assert!(!database.folder.path().join("data/last-backup.json").exists());
+    assert!(!database.folder().join("data/last-backup.json").exists());
     // No room for what is restored: judged before anything is laid there.
-    let archive = database.folder.path().join("site.cms");
+    let archive = database.folder().join("site.cms");
     process::run(&database, &["db", "backup", archive.to_str().unwrap()]);
     let other = TestDatabase::new().await;
     let mut command = process::command(&other, &["db", "restore", archive.to_str().unwrap()]);
@@ -111,6 +111,6 @@ async fn a_full_disk_leaves_the_site_as_it_is() {
     let output = within(&command, way, small.path()).output().unwrap();
     let why = String::from_utf8_lossy(&output.stderr).into_owned();
     assert!(output.status.code() == Some(1) && why.contains("no room"), "{why}");
-    assert!(!other.folder.path().join("data/restore.json").exists());
-    assert!(!other.folder.path().join("data/cms.db").exists());
+    assert!(!other.folder().join("data/restore.json").exists());
+    assert!(!other.folder().join("data/cms.db").exists());
 }

@@ -78,7 +78,7 @@ impl Lab {
     async fn backup(&self) -> String {
         match &self.database.url {
             None => {
-                let path = self.database.folder.path().join("backup.db");
+                let path = self.database.folder().join("backup.db");
                 let mut connection = self.database.sqlite_connection().await;
                 connection
                     .execute(sqlx::raw_sql(sqlx::AssertSqlSafe(format!(
@@ -104,7 +104,7 @@ impl Lab {
     async fn restore(&self, backup: &str) {
         match &self.database.url {
             None => {
-                let data = self.database.folder.path().join("data");
+                let data = self.database.folder().join("data");
                 for name in ["cms.db-wal", "cms.db-shm"] {
                     let _ = std::fs::remove_file(data.join(name));
                 }

@@ -217,7 +217,7 @@ pub fn settings(database: &TestDatabase) -> Settings {
     let mut variables: Vec<(String, String)> =
         OPEN.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
     variables.extend(database.url.iter().map(|url| ("CMS_DATABASE_URL".to_owned(), url.clone())));
-    Settings::load(Path::new(database.folder.path()), variables.into_iter(), &[]).unwrap().settings
+    Settings::load(Path::new(database.folder()), variables.into_iter(), &[]).unwrap().settings
 }
 
 /// Writes a record that nobody else writes, which raises [`ITEM`].

@@ -119,7 +119,7 @@ async fn the_process_that_writes() {
 /// Lets a process write until so many numbers are acknowledged, and kills it then.
 async fn one_life(database: &TestDatabase, first: i64, most: usize) -> Vec<i64> {
     let url = database.url.clone().unwrap_or_default();
-    let folder = database.folder.path().display();
+    let folder = database.folder().display();
     let mut child = Command::new(std::env::current_exe().unwrap())
         .args(["--exact", "hooks::killed::the_process_that_writes", "--ignored", "--nocapture"])
         .env(CHILD, format!("{first}\n{folder}\n{url}"))
@@ -146,7 +146,7 @@ async fn one_life(database: &TestDatabase, first: i64, most: usize) -> Vec<i64> 
 #[ignore = "takes minutes: .ci/full runs it"]
 async fn what_was_acknowledged_has_its_effects_once() {
     let database = TestDatabase::new().await;
-    let (folder, url) = (database.folder.path().to_owned(), database.url.clone());
+    let (folder, url) = (database.folder().to_owned(), database.url.clone());
     let (folder, url) = (folder.to_str().unwrap(), url.unwrap_or_default());
     let cms = open(folder, &url).await;
     let mut change = cms.change(Actor::Operator).await.unwrap();

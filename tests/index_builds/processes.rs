@@ -14,7 +14,7 @@ use crate::support::{
 async fn without_index() -> (TestDatabase, String) {
     let database = TestDatabase::new().await;
     process::run(&database, &["init"]);
-    let folder = database.folder.path().join("plugins/work");
+    let folder = database.folder().join("plugins/work");
     std::fs::create_dir_all(&folder).unwrap();
     std::fs::write(folder.join("plugin.json"), declared().to_string()).unwrap();
     let site = Site::on(database).open().await;

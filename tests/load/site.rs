@@ -133,7 +133,7 @@ impl Site {
             "{{\"id\":\"load\",\"tables\":[{{\"name\":\"things\",\"columns\":[{}]}}]}}",
             columns.join(",")
         );
-        let plugins = site.database.folder.path().join("plugins/load");
+        let plugins = site.database.folder().join("plugins/load");
         std::fs::create_dir_all(&plugins).expect("a folder");
         std::fs::write(plugins.join("plugin.json"), plugin).expect("written");
         site.run(&["init", "-q"], "");
@@ -172,7 +172,7 @@ impl Site {
             command.env_remove(name);
         }
         command.envs(self.database.url.as_ref().map(|url| ("CMS_DATABASE_URL", url)));
-        command.arg("--dir").arg(self.database.folder.path());
+        command.arg("--dir").arg(self.database.folder());
         command
     }
 

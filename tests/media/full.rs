@@ -69,7 +69,7 @@ fn document(number: u8) -> Vec<u8> {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_full_disk_refuses_uploads_and_harms_nothing() {
     let database = TestDatabase::new().await;
-    let folder = database.folder.path().join("data/media");
+    let folder = database.folder().join("data/media");
     process::run(&database, &["init"]);
     std::fs::create_dir_all(&folder).unwrap();
     let Some(way) = apart(&folder) else {

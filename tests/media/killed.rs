@@ -179,7 +179,7 @@ async fn what_was_acknowledged_outlives_a_kill_and_nothing_else_stays() {
     let database = TestDatabase::new().await;
     let key = a_key(&database);
     let (files, kills) = killed(&database, &key, &[], SIZES).await;
-    let folder = database.folder.path().join("data/media");
+    let folder = database.folder().join("data/media");
     let left = files_below(&folder).len();
     an_hour_later(&folder);
     let served = Served::start(&database, "warn");
@@ -208,7 +208,7 @@ async fn what_was_acknowledged_outlives_a_kill_in_a_bucket() {
     assert!(doctor.contains("the bucket answers"), "{doctor}");
     let (files, kills) = killed(&database, &key, &variables, BUCKET_SIZES).await;
     let (left, parts) = (bucket.objects().len(), bucket.uploads().len());
-    an_hour_later(&database.folder.path().join("data/media"));
+    an_hour_later(&database.folder().join("data/media"));
     let served = Served::start_with(&database, "warn", &variables);
     let client = served.client(&key);
     let removed = swept(&client).await;

@@ -15,7 +15,7 @@ async fn cost_once(site: &Site, ask: Ask, status: u16) -> u64 {
 }
 
 /// As [`cost_once`], the least of three.
-async fn cost<'s>(site: &'s Site, ask: impl Fn(usize) -> Ask, status: u16) -> u64 {
+async fn cost(site: &Site, ask: impl Fn(usize) -> Ask, status: u16) -> u64 {
     let mut least = u64::MAX;
     for n in 0..3 {
         least = least.min(cost_once(site, ask(n), status).await);

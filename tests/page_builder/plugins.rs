@@ -26,7 +26,7 @@ fn declare(site: &Site, round: usize) {
 
 /// As [`declare`], with this title.
 fn entitled(site: &Site, round: usize, title: &str) {
-    let folder = site.database.folder.path().join("plugins/shop");
+    let folder = site.database.folder().join("plugins/shop");
     let own = folder.join("widgets/teaser");
     fs::create_dir_all(&own).unwrap();
     fs::write(own.join("w.svg"), "<svg/>").unwrap();

@@ -17,7 +17,7 @@ mod forms;
 /// `/healthz` and `/readyz`.
 mod health;
 /// What visitors of funnels sent, for the staff.
-mod inbox;
+pub(crate) mod inbox;
 /// Records of content tables.
 mod item;
 /// API keys.

@@ -59,7 +59,7 @@ async fn buttons_are_resolved_for_a_row() {
 #[tokio::test]
 async fn plugins_are_listed_with_their_problems() {
     let database = TestDatabase::new().await;
-    let folder = database.folder.path().join("plugins/broken");
+    let folder = database.folder().join("plugins/broken");
     std::fs::create_dir_all(&folder).unwrap();
     std::fs::write(folder.join("plugin.json"), "{\n  \"id\": \"broken\",\n  \"nam\": 1\n}")
         .unwrap();

@@ -75,7 +75,7 @@ impl TestDatabase {
     }
 
     pub async fn sqlite_connection(&self) -> sqlx::SqliteConnection {
-        let path = self.folder.path().join("data/cms.db");
+        let path = self.folder().join("data/cms.db");
         std::fs::create_dir_all(path.parent().unwrap()).unwrap();
         sqlx::SqliteConnection::connect(&format!("sqlite://{}?mode=rwc", path.display()))
             .await

@@ -36,7 +36,7 @@ pub fn program() -> Command {
 
 pub fn command(database: &TestDatabase, arguments: &[&str]) -> Command {
     let mut command = program();
-    command.arg("--dir").arg(database.folder.path()).args(arguments).stdin(Stdio::null());
+    command.arg("--dir").arg(database.folder()).args(arguments).stdin(Stdio::null());
     command.env("CMS_LIMITER__STORE", "off");
     if let Some(url) = &database.url {
         command.env("CMS_DATABASE_URL", url);

@@ -12,7 +12,7 @@ pub async fn nowhere(database: &TestDatabase, log: &str, secrets: &[&str]) {
     for secret in secrets {
         assert!(!secret.is_empty() && !log.contains(secret), "a secret stands in the log");
     }
-    files(database.folder.path(), secrets);
+    files(database.folder(), secrets);
     for secret in secrets {
         let holders = holders(database, secret).await;
         assert!(holders.is_empty(), "a secret stands in {holders:?}");

@@ -2,7 +2,7 @@
 
 use std::{
     convert::Infallible,
-    sync::atomic::{AtomicU64, Ordering},
+    sync::atomic::{AtomicU32, Ordering},
     task::{Context, Poll},
 };
 
@@ -27,7 +27,7 @@ use super::TestDatabase;
 pub type Ask = testing::Ask<Named>;
 
 /// Each opening has its own sequence, so that a site that is opened again makes other keys.
-static SEED: AtomicU64 = AtomicU64::new(1);
+static SEED: AtomicU32 = AtomicU32::new(1);
 
 pub struct Site {
     pub cms: Cms,

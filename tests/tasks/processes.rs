@@ -18,7 +18,7 @@ use crate::support::{
 
 /// A plugin whose scripts are run by a shell; each run leaves a line in a file.
 fn shop(database: &TestDatabase, tasks: &[(&str, u64, &str)]) -> PathBuf {
-    let folder = database.folder.path().join("plugins/shop");
+    let folder = database.folder().join("plugins/shop");
     fs::create_dir_all(folder.join("script")).unwrap();
     let declared = tasks.iter().map(|(name, interval_s, text)| {
         fs::write(folder.join(format!("script/{name}.php")), text).unwrap();

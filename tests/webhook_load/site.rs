@@ -49,7 +49,7 @@ impl Site {
     /// A new site; the service runs on core 0, everything else on core 1.
     pub async fn start() -> Self {
         let database = TestDatabase::new().await;
-        let plugin = database.folder.path().join("plugins/load");
+        let plugin = database.folder().join("plugins/load");
         std::fs::create_dir_all(&plugin).expect("a folder");
         std::fs::write(plugin.join("plugin.json"), PLUGIN).expect("written");
         assert!(command(&database, &["init", "-q"]).status().expect("started").success());
@@ -140,7 +140,7 @@ fn command(database: &TestDatabase, arguments: &[&str]) -> Command {
     let binary: PathBuf = me.parent().and_then(|deps| deps.parent()).expect("a folder").join("cms");
     assert!(binary.is_file(), "{} is missing: cargo build --release -p cms-cli", binary.display());
     let mut command = Command::new(binary);
-    command.arg("--dir").arg(database.folder.path()).args(arguments).stdin(Stdio::null());
+    command.arg("--dir").arg(database.folder()).args(arguments).stdin(Stdio::null());
     for (name, _) in std::env::vars().filter(|(name, _)| name.starts_with("CMS_")) {
         command.env_remove(name);
     }

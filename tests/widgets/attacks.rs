@@ -91,7 +91,7 @@ fn write(plugins: &Path, icon: &str) {
 #[tokio::test]
 async fn no_path_of_a_manifest_leaves_the_folder_of_its_widget() {
     let database = TestDatabase::new().await;
-    let plugins = database.folder.path().join("plugins");
+    let plugins = database.folder().join("plugins");
     write(&plugins, "w.svg");
     let site = Site::on(database).open().await;
     let content = site.admin(&format!("{ICON}teaser")).expect(200).await;
@@ -110,7 +110,7 @@ async fn no_path_of_a_manifest_leaves_the_folder_of_its_widget() {
 #[tokio::test]
 async fn no_link_leads_out() {
     let database = TestDatabase::new().await;
-    let plugins = database.folder.path().join("plugins");
+    let plugins = database.folder().join("plugins");
     write(&plugins, "w.svg");
     let own = plugins.join("shop/widgets/teaser");
     for (name, target) in [
@@ -156,7 +156,7 @@ async fn no_link_leads_out() {
 #[tokio::test]
 async fn no_name_of_a_request_is_a_path() {
     let database = TestDatabase::new().await;
-    let plugins = database.folder.path().join("plugins");
+    let plugins = database.folder().join("plugins");
     write(&plugins, "w.svg");
     let site = Site::on(database).open().await;
     for name in NAMES {

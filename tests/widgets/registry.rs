@@ -21,7 +21,7 @@ fn widget(name: &str, row: &str) -> Json {
 
 /// Writes a plugin of the folder with these widgets, and their icons.
 fn write(database: &TestDatabase, id: &str, widgets: Json) -> PathBuf {
-    let folder = database.folder.path().join("plugins").join(id);
+    let folder = database.folder().join("plugins").join(id);
     for widget in widgets.as_array().unwrap() {
         let own = folder.join("widgets").join(widget["widget_template"].as_str().unwrap());
         fs::create_dir_all(&own).unwrap();

@@ -10,7 +10,7 @@ use serde_json::Value as Json;
 use super::Change;
 use crate::{Code, Error, Result, db};
 
-/// A hook holds a transaction, and on SQLite the one writer of the site.
+/// A hook or a guard holds a transaction, and on SQLite the one writer of the site.
 const LONGEST: Duration = Duration::from_secs(3);
 
 /// Gets the change, the name of the event and its data.
@@ -21,8 +21,8 @@ pub(crate) type Judge =
 #[derive(Clone)]
 pub(crate) struct Guard {
     /// The name of an event, or the beginning of names and `*`.
-    pub(crate) pattern: String,
-    pub(crate) name: String,
+    pub(crate) pattern: Arc<str>,
+    pub(crate) name: Arc<str>,
     pub(crate) judge: Arc<Judge>,
 }
 
@@ -36,20 +36,29 @@ impl Guards {
     }
 
     fn before(&self, event: &str) -> Vec<Guard> {
-        let matches = |guard: &&Guard| match guard.pattern.strip_suffix('*') {
+        self.0.load().iter().filter(|guard| guard.stands_before(event)).cloned().collect()
+    }
+}
+
+impl Guard {
+    pub(crate) fn stands_before(&self, event: &str) -> bool {
+        match self.pattern.strip_suffix('*') {
             Some(beginning) => event.starts_with(beginning),
-            None => event == guard.pattern,
-        };
-        self.0.load().iter().filter(matches).cloned().collect()
+            None => event == &*self.pattern,
+        }
     }
 }
 
 impl Change {
+    /// The guards that are asked before acts that raise this event.
+    pub(super) fn guards_before(&self, event: &str) -> Vec<Guard> {
+        self.guards.as_ref().map(|guards| guards.before(event)).unwrap_or_default()
+    }
+
     /// Asks the guards whether the act may be. After a refusal the change cannot be committed: a
     /// guard may have written.
     pub(super) async fn ask_guards(&mut self, event: &str, data: &Json) -> Result<()> {
-        let guards = self.guards.as_ref().map(|guards| guards.before(event)).unwrap_or_default();
-        for guard in guards {
+        for guard in self.guards_before(event) {
             let asked = match self.begin_hook(&guard.name) {
                 Ok(()) => bounded(&guard.name, (guard.judge)(self, event, data)).await,
                 Err(error) => Err(error),
@@ -57,7 +66,7 @@ impl Change {
             self.end_hook();
             if let Err(error) = asked {
                 self.fail();
-                tracing::debug!(guard = guard.name, event, %error, "a guard refused an act");
+                tracing::debug!(guard = &*guard.name, event, %error, "a guard refused an act");
                 return Err(error);
             }
         }
@@ -65,7 +74,7 @@ impl Change {
     }
 }
 
-/// Runs a hook: it may begin no change of its own, a panic is an error, and so is one that takes
+/// Runs a hook or a guard: it may begin no change of its own, a panic is an error, and so is one that takes
 /// longer than 3 s.
 pub(crate) async fn bounded(name: &str, run: impl Future<Output = Result<()>>) -> Result<()> {
     // Not polled again after a panic.

@@ -421,6 +421,11 @@ impl Change {
         self.record(&judged.event, judged.data, None, None).await
     }
 
+    /// Asks the guards of an event that is not raised, because nobody is to hear of the act.
+    pub(crate) async fn ask<P: Payload>(&mut self, event: Event<P>, data: &P) -> Result<()> {
+        self.ask_guards(event.name, &json!(data)).await
+    }
+
     /// Raises an event of the service.
     pub(crate) async fn raise_own<P: Payload>(
         &mut self,

@@ -112,10 +112,11 @@ impl Forms {
         let id = sql::insert(change, form.id, spam, &line, &answers).await?.ok_or_else(gone)?;
         let row = id.to_string();
         let entry = AuditEntry { action: "create", table: TABLE, id: &row, columns: &["answers"] };
+        let data = event(&form, id, change, &answers);
         if spam {
+            change.ask(FORM_SUBMITTED, &data).await?;
             change.audit(entry).await?;
         } else {
-            let data = event(&form, id, change, &answers);
             change.raise_audited(FORM_SUBMITTED, &data, entry).await?;
             // The row that was just stored counts.
             if sql::within_hour(change, form.id, NOTICES + 1).await? <= NOTICES {

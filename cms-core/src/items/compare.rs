@@ -86,8 +86,8 @@ pub fn null(is_null: bool) -> Test {
 
 /// A condition on a column, to combine with others.
 #[must_use]
-pub fn of(column: &str, Test { op, values }: Test) -> Condition {
-    Condition::Is(Filter { column: column.to_owned(), op, values })
+pub fn column(name: &str, Test { op, values }: Test) -> Condition {
+    Condition::Is(Filter { column: name.to_owned(), op, values })
 }
 
 /// An order by a column: made by [`asc`] and [`desc`].
@@ -136,11 +136,11 @@ impl Query {
     /// the query is asked: `bad_query`.
     ///
     /// ```
-    /// use cms_core::items::{Query, eq, gte, of};
+    /// use cms_core::items::{Query, column, eq, gte};
     ///
     /// let query = Query::new()
     ///     .filter("total", gte(10))
-    ///     .any([of("status", eq("new")), of("paid", eq(true))]);
+    ///     .any([column("status", eq("new")), column("paid", eq(true))]);
     /// assert_eq!((query.filters.len(), query.conditions.len()), (1, 1));
     /// ```
     #[must_use]
@@ -151,9 +151,9 @@ impl Query {
     /// One more condition, which must hold too.
     ///
     /// ```
-    /// use cms_core::items::{Query, eq, gte, not, of};
+    /// use cms_core::items::{Query, column, eq, gte, not};
     ///
-    /// let query = Query::new().matching(not(of("total", gte(10)).and(of("paid", eq(true)))));
+    /// let query = Query::new().matching(not(column("total", gte(10)).and(column("paid", eq(true)))));
     /// assert_eq!(query.conditions.len(), 1);
     /// ```
     #[must_use]
@@ -224,7 +224,7 @@ mod tests {
 
     #[test]
     fn programs_say_what_requests_say() {
-        let (a, b) = (|| of("a", eq("x")), || of("b", gte(10)));
+        let (a, b) = (|| column("a", eq("x")), || column("b", gte(10)));
         for (query, filter) in [
             (Query::new().filter("a", eq("x")), r#"{"a":{"eq":"x"}}"#),
             (
@@ -233,16 +233,16 @@ mod tests {
             ),
             (Query::new().any([a(), b()]), r#"{"or":[{"a":{"eq":"x"}},{"b":{"gte":10}}]}"#),
             (
-                Query::new().filter("a", eq("x")).any([b(), of("c", null(true))]),
+                Query::new().filter("a", eq("x")).any([b(), column("c", null(true))]),
                 r#"{"or":[{"b":{"gte":10}},{"c":{"null":true}}],"a":{"eq":"x"}}"#,
             ),
             (Query::new().matching(a().and(b())), r#"{"a":{"eq":"x"},"b":{"gte":10}}"#),
             (
-                Query::new().matching(not(a().or(b()).or(of("c", one_of([1, 2]))))),
+                Query::new().matching(not(a().or(b()).or(column("c", one_of([1, 2]))))),
                 r#"{"not":{"or":[{"a":{"eq":"x"}},{"b":{"gte":10}},{"c":{"in":[1,2]}}]}}"#,
             ),
             (
-                Query::new().any([a(), b().and(not(a())).and(of("c", eq(true)))]),
+                Query::new().any([a(), b().and(not(a())).and(column("c", eq(true)))]),
                 r#"{"or":[{"a":{"eq":"x"}},
                     {"b":{"gte":10},"not":{"a":{"eq":"x"}},"c":{"eq":true}}]}"#,
             ),
@@ -253,11 +253,12 @@ mod tests {
 
     #[test]
     fn limits_count_every_filter() {
-        let some = |count: usize| (0..count).map(|n| of("a", eq(n as i64)));
-        let nested =
-            |levels: usize| (0..levels).fold(of("a", eq(1)), |one, _| of("a", eq(1)).or(one));
+        let some = |count: usize| (0..count).map(|n| column("a", eq(n as i64)));
+        let nested = |levels: usize| {
+            (0..levels).fold(column("a", eq(1)), |one, _| column("a", eq(1)).or(one))
+        };
         let mixed = |count: usize| Query::new().filter("a", eq(1)).any(some(count));
-        let list = |count: i64| Query::new().matching(not(of("a", one_of(0..count))));
+        let list = |count: i64| Query::new().matching(not(column("a", one_of(0..count))));
         for (query, hint) in [
             (mixed(49), None),
             (mixed(50), Some("At most 50 filters")),

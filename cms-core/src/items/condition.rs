@@ -6,16 +6,17 @@ use crate::{
     ground::filter::{self, MAX_DEPTH, Spelled, deeper},
 };
 
-/// What a record must fulfil. Written with [`of`](super::of):
+/// What a record must fulfil. Written with [`column`](super::column):
 ///
 /// ```
-/// use cms_core::items::{Query, eq, gte, of};
+/// use cms_core::items::{Query, column, eq, gte};
 ///
-/// let paid = of("total", gte(10)).and(of("paid", eq(true)));
-/// let query = Query::new().any([of("status", eq("new")), paid]);
+/// let paid = column("total", gte(10)).and(column("paid", eq(true)));
+/// let query = Query::new().any([column("status", eq("new")), paid]);
 /// assert_eq!(query.conditions.len(), 1);
 /// ```
 #[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
 pub enum Condition {
     /// A column compares so.
     Is(Filter),

@@ -64,7 +64,7 @@ ops! {
     Lt = "lt",
     /// Less or equal.
     Lte = "lte",
-    /// One of a comma-separated list.
+    /// One of the values; as a parameter, of a comma-separated list.
     In = "in",
     /// None of the list, or null.
     Nin = "nin",

@@ -32,7 +32,7 @@ mod slow;
 mod write;
 
 use std::{
-    collections::BTreeMap,
+    collections::{BTreeMap, BTreeSet},
     sync::{Arc, OnceLock},
 };
 
@@ -44,8 +44,8 @@ pub use addresses::BrokenAddress;
 pub(crate) use by_hand::AfterWrite;
 pub use checklist::Checklist;
 pub use compare::{
-    Operand, Order, Test, asc, contains, desc, ends_with, eq, gt, gte, lt, lte, ne, none_of, null,
-    of, one_of, starts_with,
+    Operand, Order, Test, asc, column, contains, desc, ends_with, eq, gt, gte, lt, lte, ne,
+    none_of, null, one_of, starts_with,
 };
 pub use condition::{Condition, not};
 pub use filter::{Filter, Op};
@@ -87,6 +87,8 @@ struct State {
     registry: Registry,
     after_writes: OnceLock<by_hand::AfterWrites>,
     hooks: ArcSwap<hooks::Hooks>,
+    /// Tables that the program makes by itself.
+    own: BTreeSet<&'static str>,
     /// Held by who reads through a whole table.
     whole: Arc<tokio::sync::Mutex<()>>,
 }
@@ -123,13 +125,15 @@ pub struct Written {
 }
 
 impl Items {
-    pub(crate) fn new(base: &Base, registry: &Registry) -> Self {
+    /// `own` are the tables of the program's own.
+    pub(crate) fn new(base: &Base, registry: &Registry, own: BTreeSet<&'static str>) -> Self {
         let (base, registry) = (base.clone(), registry.clone());
         Self(Arc::new(State {
             base,
             registry,
             after_writes: OnceLock::new(),
             hooks: ArcSwap::default(),
+            own,
             whole: Arc::default(),
         }))
     }
@@ -187,6 +191,7 @@ impl Items {
         id: &str,
         query: &Query,
     ) -> Result<String> {
+        query.check()?;
         let (table, tables) = (self.table(table)?, self.0.registry.tables());
         let found: Option<(String,)> = reader.optional(single(&tables, &table, id, query)?).await?;
         found

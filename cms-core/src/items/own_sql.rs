@@ -22,7 +22,8 @@ pub struct OwnSql<'c> {
 }
 
 impl Items {
-    /// A statement of your own on content tables, under `change`: it sees what the change wrote,
+    /// A statement of your own on content tables, and on tables that you make with
+    /// [`Builder::own_tables`](crate::Builder::own_tables), under `change`: it sees what the change wrote,
     /// and is kept or undone with it. One text serves both engines, with values as `$1`, `$2`...
     /// Texts are bound, and comments are left out, so that each word of a statement is judged.
     ///
@@ -46,7 +47,7 @@ impl Items {
 }
 
 impl OwnSql<'_> {
-    /// Names the content tables that the statement changes, so that no cache serves what was
+    /// Names the tables that the statement changes, so that no cache serves what was
     /// before.
     pub fn touches<const N: usize>(mut self, tables: [&'static str; N]) -> Self {
         self.touched.extend(tables);
@@ -105,11 +106,17 @@ impl OwnSql<'_> {
             return refused("name the tables that it changes with `touches`");
         }
         for name in &self.touched {
-            let table = self.items.table(name)?;
-            if table.plugin == core::ID {
-                return refused("tables of the service are written through their rooms");
-            }
-            if !words.contains(&table.source.to_lowercase()) {
+            let source = match self.items.0.own.contains(name) {
+                true => (*name).to_owned(),
+                false => {
+                    let table = self.items.table(name)?;
+                    if table.plugin == core::ID {
+                        return refused("tables of the service are written through their rooms");
+                    }
+                    table.source.to_lowercase()
+                }
+            };
+            if !words.contains(&source) {
                 return refused("`touches` names a table that the statement does not");
             }
         }

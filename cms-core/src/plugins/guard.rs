@@ -8,7 +8,7 @@ use serde_json::Value as Json;
 
 use super::{Problem, SiteRef};
 use crate::{
-    Change, Error, Result,
+    Actor, Change, Error, Result,
     change::{Guard, Judge},
 };
 
@@ -34,6 +34,12 @@ pub struct Act<'a> {
 }
 
 impl Act<'_> {
+    /// Who acts. At `auth.login` that is the user who logs in.
+    #[must_use]
+    pub fn actor(&self) -> &Actor {
+        self.change.actor()
+    }
+
     /// The name of the event that the act raises.
     #[must_use]
     pub fn event(&self) -> &str {
@@ -108,8 +114,8 @@ impl DeclaredGuard {
     pub(super) fn of(&self, plugin: &str, site: &SiteRef) -> Guard {
         let (run, site) = (self.run.clone(), site.clone());
         Guard {
-            pattern: self.pattern.clone(),
-            name: format!("{plugin}.{}", self.name),
+            pattern: self.pattern.as_str().into(),
+            name: format!("{plugin}.{}", self.name).into(),
             judge: judge(move |change, event, data| {
                 let (run, site) = (run.clone(), site.clone());
                 Box::pin(async move { run.before(Act { change, event, data, site: &site }).await })
@@ -125,7 +131,11 @@ impl DeclaredGuard {
                 problems.push(Problem::whole(format!("two guards are named {name}")));
             }
             let beginning = pattern.strip_suffix('*').unwrap_or(pattern);
-            if beginning.is_empty() || beginning.contains('*') || pattern.starts_with("item.") {
+            let is_of_items = match pattern.ends_with('*') {
+                true => "item.".starts_with(beginning) || beginning.starts_with("item."),
+                false => pattern.starts_with("item."),
+            };
+            if is_of_items || beginning.contains('*') || beginning.is_empty() {
                 let what = "the events of a guard are a name, or the beginning of names and *; \
                             those of records have Handlers::before";
                 problems.push(Problem::whole(format!("{what}: {pattern:?} is neither")));

@@ -120,15 +120,24 @@ impl Cms {
     /// tests, and for programs that drive the work themselves. Returns how many things were done;
     /// what a handler or a task has made due meanwhile waits for the next call.
     ///
+    /// A task that hangs is ended when the site's clock says that its time is over.
+    ///
     /// # Errors
-    /// `unavailable` when the database fails; the next call goes on.
+    /// `unavailable` when the database fails; the next call goes on. What was sent and could not be
+    /// written down is sent again when its lease ends.
     pub async fn step(&self, work: &[Work]) -> Result<u64> {
         let mut done = 0;
         for part in work {
             done += match part {
                 Work::Deliveries => {
-                    let settled = self.webhooks().worker().step().await?;
-                    settled.delivered + settled.retried + settled.failed
+                    let (mut worker, mut all) = (self.webhooks().worker(), 0);
+                    loop {
+                        let settled = worker.step().await?;
+                        match settled.delivered + settled.retried + settled.failed {
+                            0 => break all,
+                            some => all += some,
+                        }
+                    }
                 }
                 Work::Tasks => self.tasks().scheduler().step().await? as u64,
                 Work::Funnels => self.tasks().own_scheduler().step().await? as u64,
@@ -136,8 +145,14 @@ impl Cms {
                     webhooks::step_handlers(self.webhooks(), self.plugins(), self.items()).await?
                 }
                 Work::Mail => {
-                    let counted = self.mail().postman().step().await?;
-                    counted.sent + counted.retried + counted.failed
+                    let (mut postman, mut all) = (self.mail().postman(), 0);
+                    loop {
+                        let counted = postman.step().await?;
+                        match counted.sent + counted.retried + counted.failed {
+                            0 => break all,
+                            some => all += some,
+                        }
+                    }
                 }
                 Work::Counters => {
                     self.count().await;

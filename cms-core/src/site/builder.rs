@@ -11,6 +11,7 @@ use super::{
     building::Building,
     follow::{follow, refresh},
     loading::Opening,
+    own_tables::{self, OwnTables},
 };
 use crate::{
     AuditLog, Clock, Code, Error, Random, Result, Vault,
@@ -50,6 +51,7 @@ pub struct Builder {
     plugins: Vec<Arc<dyn Plugin>>,
     types: Vec<fn(&Tables) -> Vec<String>>,
     launcher: Option<ScriptLauncher>,
+    own_tables: Vec<OwnTables>,
 }
 
 impl Builder {
@@ -61,6 +63,7 @@ impl Builder {
             plugins: Vec::new(),
             types: Vec::new(),
             launcher: None,
+            own_tables: Vec::new(),
         }
     }
 
@@ -82,6 +85,14 @@ impl Builder {
     #[must_use]
     pub fn plugin(mut self, plugin: impl Plugin) -> Self {
         self.plugins.push(Arc::new(plugin));
+        self
+    }
+
+    /// Makes tables of the program's own when the site opens, and lets
+    /// [`Items::sql`](crate::items::Items::sql) write to them.
+    #[must_use]
+    pub fn own_tables(mut self, tables: OwnTables) -> Self {
+        self.own_tables.push(tables);
         self
     }
 
@@ -150,7 +161,7 @@ impl Builder {
     }
 
     async fn open_for(self, opening: Opening) -> Result<Cms> {
-        let Self { settings, clock, random, plugins, types, launcher } = self;
+        let Self { settings, clock, random, plugins, types, launcher, own_tables } = self;
         if tokio::runtime::Handle::try_current().is_err() {
             let why =
                 "A site is opened within a Tokio runtime: #[tokio::main], or block_on of one.";
@@ -178,6 +189,10 @@ impl Builder {
             Opening::Start | Opening::Apply => db.migrate(&clock, true).await.map(drop),
             Opening::AsIs | Opening::Inspect => db.expect_migrated().await,
         };
+        let migrated = match migrated {
+            Ok(()) => own_tables::make(&own_tables, (&db, &clock, &random), opening.writes()).await,
+            failed => failed,
+        };
         if let Err(error) = migrated {
             db.close().await;
             return Err(error);
@@ -195,7 +210,8 @@ impl Builder {
         });
         let settings = base.settings();
         let (endpoints, registry) = (Endpoints::default(), Registry::default());
-        let (items, known) = (Items::new(&base, &registry), Plugins::default());
+        let own = own_tables.iter().flat_map(|own| own.tables.iter().copied()).collect();
+        let (items, known) = (Items::new(&base, &registry, own), Plugins::default());
         let (reapplied, news) = watch::channel(0);
         let scripts = Scripts::new(&base, &items, &known, launcher);
         let mail = Mails::new(&base)?;

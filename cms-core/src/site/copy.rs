@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use super::Cms;
+use super::{Cms, own_tables};
 use crate::{
     Actor, Change, Code, Error, Result,
     content::{Declared, TableDeclaration, install},
@@ -33,6 +33,7 @@ const RULES: TableRules = TableRules {
     ],
     fresh: &[
         ("cms_migrations", "1 = 0"),
+        ("cms_own_tables", "1 = 0"),
         ("cms_content_tables", "1 = 0"),
         ("cms_plugins", "1 = 0"),
         ("cms_plugin_names", "1 = 0"),
@@ -82,7 +83,8 @@ impl Cms {
             return Err(Error::new(Code::Conflict, what));
         }
         let recorded = install::recorded(self.db()).await?;
-        let content: BTreeSet<_> = recorded.iter().map(|table| table.name.clone()).collect();
+        let mut content: BTreeSet<_> = recorded.iter().map(|table| table.name.clone()).collect();
+        content.extend(own_tables::names(self.db()).await?);
         let is_begun = transfer::judge(self.db(), target, (&content, &RULES), resume).await?;
         let db = Db::open(target).await?;
         let copied = async {
@@ -112,6 +114,7 @@ impl Cms {
         let declared = Declared { plugin: EVERY_PLUGIN, tables: &missing, silent: true };
         let (clock, random, outbox) = (self.clock(), self.random(), Outbox::default());
         let mut change = Change::begin(db, clock, random, &outbox, Actor::System, true).await?;
+        own_tables::make_as_in(self.db(), db, &mut change).await?;
         let builds = install::install(&mut change, &self.tables(), declared, false).await?;
         change.commit().await?;
         for build in builds {

@@ -1,7 +1,5 @@
 //! The site, for handlers of plugins.
 
-use std::borrow::Borrow as _;
-
 use super::{Cms, Rooms};
 use crate::{
     Code, Error, Result,
@@ -14,7 +12,7 @@ fn of(site: &SiteRef) -> Result<Cms> {
 }
 
 macro_rules! reaches_site {
-    ($($call:ty),*) => { $(
+    ($($call:ident),*) => { $(
         impl $call {
             /// The site. A change that begins there is not the call's: it is on behalf of whoever
             /// it names, and nobody judges it.
@@ -22,10 +20,22 @@ macro_rules! reaches_site {
             /// # Errors
             /// `unavailable` when the last handle on the site was dropped meanwhile.
             pub fn cms(&self) -> Result<Cms> {
-                of(self.site.borrow())
+                of(&self.site)
             }
         }
     )* };
 }
 
-reaches_site!(Act<'_>, ContentCall, EndpointCall, EventCall, ScriptCall, TaskRun);
+impl Act<'_> {
+    /// The site. Begin no change there: one is open, and another is refused. Read with
+    /// [`Items::get_in`](crate::items::Items::get_in) and
+    /// [`Items::list_in`](crate::items::Items::list_in) under [`Act::change`].
+    ///
+    /// # Errors
+    /// `unavailable` when the last handle on the site was dropped meanwhile.
+    pub fn cms(&self) -> Result<Cms> {
+        of(self.site)
+    }
+}
+
+reaches_site!(ContentCall, EndpointCall, EventCall, ScriptCall, TaskRun);

@@ -10,6 +10,7 @@ mod copy;
 mod follow;
 mod handlers;
 mod loading;
+mod own_tables;
 mod plugins;
 mod reload;
 mod statements;
@@ -24,6 +25,7 @@ use tokio::sync::watch;
 pub use background::{Background, Work};
 pub use builder::Builder;
 pub use checks::{CHECKS, Check, Door, Finding, Level, Place, SealedValues, examine, worst};
+pub use own_tables::OwnTables;
 pub use reload::Difference;
 
 use crate::{

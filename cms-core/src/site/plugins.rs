@@ -165,6 +165,13 @@ impl Cms {
             tracing::error!(?hook, "this hook never runs: no such table is in service");
         }
         self.items().set_hooks(hooks);
+        let raised = self.webhooks().raised(&self.plugins().index());
+        for guard in &guards {
+            if !raised.iter().any(|event| guard.stands_before(&event.event_name)) {
+                let (name, pattern) = (&*guard.name, &*guard.pattern);
+                tracing::warn!(name, pattern, "no event that is declared has this guard's name");
+            }
+        }
         self.0.base.guards().set(guards);
         self.0.registry.set(loading.tables);
         self.0.plugins.set(loading.states, handlers, gone, left);

@@ -12,6 +12,7 @@ use crate::{
 fn all(dialect: Dialect) -> Vec<db::Statement> {
     let mut all = [
         db::migrate::sql::ALL,
+        super::own_tables::sql::ALL,
         db::epochs::sql::ALL,
         change::sql::ALL,
         events::sql::ALL,

@@ -1,6 +1,9 @@
 //! A database for one test: a file, or a schema on the server that `CMS_TEST_DB` names.
 
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::{
+    path::Path,
+    sync::atomic::{AtomicU64, Ordering},
+};
 
 use tempfile::TempDir;
 
@@ -11,8 +14,7 @@ use crate::{
 
 /// A database that no other test uses, and a folder for the site's files.
 pub struct TestDatabase {
-    /// The folder, which is removed in the end. SQLite's file is `data/cms.db` in it.
-    pub folder: TempDir,
+    folder: TempDir,
     /// URL of the schema, on PostgreSQL.
     pub url: Option<String>,
     /// How many sites were opened on it.
@@ -47,6 +49,13 @@ impl TestDatabase {
         Self { folder, url, opened: AtomicU64::new(0) }
     }
 
+    /// The folder of the site's files, which is removed in the end. SQLite's file is `data/cms.db`
+    /// in it.
+    #[must_use]
+    pub fn folder(&self) -> &Path {
+        self.folder.path()
+    }
+
     /// Whether it is PostgreSQL.
     #[must_use]
     pub fn is_postgres(&self) -> bool {
@@ -74,11 +83,11 @@ impl TestDatabase {
     }
 
     /// Where the sequence of a site's ids begins: the second site on a database makes others.
-    pub(super) fn sequence(&self, seed: u64) -> u64 {
-        seed.wrapping_add(self.opened.fetch_add(1, Ordering::SeqCst)) << 32
+    pub(super) fn sequence(&self, seed: u32) -> u64 {
+        (u64::from(seed) << 32) + (self.opened.fetch_add(1, Ordering::SeqCst) << 24)
     }
 
-    /// Removes it. One that is not removed stays on its server, to be looked at.
+    /// Removes it from its server.
     ///
     /// # Panics
     /// When the server does not answer.
@@ -89,20 +98,26 @@ impl TestDatabase {
     }
 }
 
+/// What a test that fails leaves behind is there to be looked at.
+impl Drop for TestDatabase {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            self.folder.disable_cleanup(true);
+        }
+    }
+}
+
 #[cfg(feature = "postgres")]
 mod postgres {
-    use std::sync::atomic::{AtomicU64, Ordering};
-
     use sqlx::{AssertSqlSafe, Connection as _, Executor as _, PgConnection};
 
-    static COUNT: AtomicU64 = AtomicU64::new(0);
+    use crate::Random;
 
     /// Makes a schema; returns its URL.
     pub(super) async fn schema(server: &str) -> String {
-        let number = COUNT.fetch_add(1, Ordering::SeqCst);
-        let schema = format!("t{}_{number}", std::process::id());
-        run(server, format!("drop schema if exists {schema} cascade; create schema {schema}"))
-            .await;
+        let number = u64::from_be_bytes(Random::system().bytes().expect("randomness"));
+        let schema = format!("t{number:016x}");
+        run(server, format!("create schema {schema}")).await;
         let separator = if server.contains('?') { '&' } else { '?' };
         // By its name a test knows the connections of its own site.
         format!("{server}{separator}options[search_path]={schema}&application_name={schema}")

@@ -10,6 +10,7 @@ use serde_json::Value as Json;
 use tokio::{
     io::{AsyncReadExt as _, AsyncWriteExt as _},
     net::{TcpListener, TcpStream},
+    task::AbortHandle,
 };
 
 use crate::{
@@ -84,6 +85,13 @@ pub struct Receiver {
     pub url: String,
     received: Arc<Mutex<Vec<Delivery>>>,
     connections: Arc<Mutex<usize>>,
+    accepting: AbortHandle,
+}
+
+impl Drop for Receiver {
+    fn drop(&mut self) {
+        self.accepting.abort();
+    }
 }
 
 impl Receiver {
@@ -108,13 +116,13 @@ impl Receiver {
             (Arc::<Mutex<Vec<Delivery>>>::default(), Arc::<Mutex<usize>>::default());
         let (kept, count, script): (_, _, Script) =
             (received.clone(), connections.clone(), Arc::new(answer));
-        tokio::spawn(async move {
+        let accepting = tokio::spawn(async move {
             while let Ok((stream, _)) = listener.accept().await {
                 *locked(&count) += 1;
                 tokio::spawn(serve(stream, kept.clone(), script.clone()));
             }
         });
-        Self { url, received, connections }
+        Self { url, received, connections, accepting: accepting.abort_handle() }
     }
 
     /// The requests so far, the first one first.

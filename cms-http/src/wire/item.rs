@@ -21,7 +21,7 @@ operations! {
     Delete: Which, NoBody => Done;
 }
 
-/// Fits every table.
+/// Fits tables whose key is `id`, as those that plugins declare.
 const FILTER: &str = r#"{"not":{"id":{"in":[1,2]}}}"#;
 
 /// Which records of a table, which of their columns, in which order.

@@ -46,7 +46,7 @@ async fn site(scripts: &[(&str, &str)], change: impl FnOnce(&mut Settings)) -> S
 }
 
 fn folder(database: &TestDatabase) -> PathBuf {
-    database.folder.path().join("plugins/shop/script")
+    database.folder().join("plugins/shop/script")
 }
 
 fn press(button: &str) -> Json {

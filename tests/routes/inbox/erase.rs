@@ -37,7 +37,7 @@ fn files_with(folder: &Path, text: &str) -> Vec<String> {
 /// The rows of the database, and the bytes of the site's files.
 async fn held(site: &Site, text: &str) -> bool {
     let rows = site.database.dump("cms").await.to_lowercase();
-    let files = files_with(site.database.folder.path(), text);
+    let files = files_with(site.database.folder(), text);
     rows.contains(&text.to_lowercase()) || !files.is_empty()
 }
 
@@ -110,12 +110,9 @@ async fn an_address_goes_without_a_trace_and_neighbours_stay() {
     post(&site, "views", view).expect(200).await;
     site.clock.advance(300_000);
     site.cms.funnels().tend_inbox().await.unwrap();
-    std::fs::write(
-        site.database.folder.path().join("data/old.db.bak"),
-        "..zora.quill@example.org..",
-    )
-    .unwrap();
-    std::fs::write(site.database.folder.path().join("data/dump.gz"), "?").unwrap();
+    std::fs::write(site.database.folder().join("data/old.db.bak"), "..zora.quill@example.org..")
+        .unwrap();
+    std::fs::write(site.database.folder().join("data/dump.gz"), "?").unwrap();
     for secret in SECRETS {
         // PostgreSQL shows the bytes of a file as digits.
         let is_shown = !site.database.is_postgres() || secret != SECRETS[4];
@@ -148,12 +145,12 @@ async fn an_address_goes_without_a_trace_and_neighbours_stay() {
     assert_eq!(receipt["unread"], json!(["dump.gz"]));
     let database = if site.database.is_postgres() { "server" } else { "clean" };
     assert_eq!(receipt["database"], database, "{receipt}");
-    std::fs::remove_file(site.database.folder.path().join("data/old.db.bak")).unwrap();
+    std::fs::remove_file(site.database.folder().join("data/old.db.bak")).unwrap();
     for secret in SECRETS {
         assert!(
             !held(&site, secret).await,
             "{secret}: {:?}",
-            files_with(site.database.folder.path(), secret)
+            files_with(site.database.folder(), secret)
         );
     }
     let notes = "select inbox_notes from cms_formfunnel_submissions where id = ".to_owned();

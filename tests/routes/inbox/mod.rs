@@ -27,7 +27,7 @@ pub fn at(method: &str, action: &str) -> String {
 }
 
 /// A call of an action.
-pub fn post<'s>(site: &'s Site, action: &str, body: Json) -> Ask {
+pub fn post(site: &Site, action: &str, body: Json) -> Ask {
     site.admin(&at("POST", action)).json(body)
 }
 

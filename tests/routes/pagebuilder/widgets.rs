@@ -12,7 +12,7 @@ const COMPONENTS: &str = "GET /api/backend/pagebuilder/components";
 /// A site with a plugin in its folder.
 async fn site() -> Site {
     let database = TestDatabase::new().await;
-    let folder = database.folder.path().join("plugins/shop");
+    let folder = database.folder().join("plugins/shop");
     for (name, has_component) in [("teaser", true), ("basket", false)] {
         let own = folder.join("widgets").join(name);
         fs::create_dir_all(own.join("template")).unwrap();
@@ -116,7 +116,7 @@ async fn components_are_those_that_are_there_now() {
     assert_eq!(components["gallery"], "gallery/widgets/gallery/template/index.vue");
     assert_eq!(components["teaser"], "shop/widgets/teaser/template/index.vue");
     assert_eq!(found["missing"], json!(["basket"]));
-    let folder = site.database.folder.path().join("plugins/shop/widgets/basket/template");
+    let folder = site.database.folder().join("plugins/shop/widgets/basket/template");
     fs::write(folder.join("index.vue"), "<template/>").unwrap();
     let found = site.admin(COMPONENTS).expect(200).await.data();
     assert_eq!(found["missing"], json!([]));
@@ -125,7 +125,7 @@ async fn components_are_those_that_are_there_now() {
 #[tokio::test]
 async fn a_widget_that_was_declared_anew_says_so() {
     let site = site().await;
-    let file = site.database.folder.path().join("plugins/shop/plugin.json");
+    let file = site.database.folder().join("plugins/shop/plugin.json");
     let text = fs::read_to_string(&file).unwrap().replace("Which form", "A form");
     fs::write(&file, text).unwrap();
     site.cms.close().await;

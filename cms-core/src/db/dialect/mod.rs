@@ -196,7 +196,7 @@ impl Dialect {
     }
 
     /// Fills the tokens of a migration.
-    pub(super) fn fill(self, sql: &str) -> String {
+    pub(crate) fn fill(self, sql: &str) -> String {
         let (tokens, parts) = match self {
             Self::Sqlite => (
                 [

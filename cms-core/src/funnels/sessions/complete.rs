@@ -147,9 +147,6 @@ impl Funnels {
                 return Err(incomplete(Some(node), vec![gone]));
             }
         }
-        if session.is_silent() {
-            return Ok(());
-        }
         let audited = Some(events::AUDIT_STATUS);
         events::emit(change, visit, session, FUNNEL_COMPLETED, end, &answers, audited).await
     }

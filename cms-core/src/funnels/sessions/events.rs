@@ -21,7 +21,7 @@ pub(super) type Audited = (&'static str, &'static [&'static str]);
 pub(super) const AUDIT_CREATED: Audited = ("create", &["path_json"]);
 pub(super) const AUDIT_STATUS: Audited = ("update", &["status"]);
 
-/// Raises an event of a session. Answers are a list: the filter of payloads removes members by
+/// Raises an event of a session; of a silent one it only asks the guards. Answers are a list: the filter of payloads removes members by
 /// name, and authors of funnels choose ids such as `keywords`. `audited`: the row of the audit log,
 /// if one is written.
 pub(super) async fn emit(
@@ -36,6 +36,9 @@ pub(super) async fn emit(
     let id = session.id.to_string();
     let entry = audited.map(|audited| entry(&id, audited));
     let data = data(visit, session, node, answers);
+    if session.is_silent() {
+        return change.ask(event, &data).await;
+    }
     change.raise_about(subject(session.id), event, &data, entry).await.map(drop)
 }
 

@@ -83,9 +83,6 @@ impl Funnels {
         if let Some(gone) = attach(change, session, step).await? {
             return Err(Error::invalid(vec![gone]).at_node(Some(node.id)));
         }
-        if session.is_silent() {
-            return Ok(());
-        }
         let answers: Vec<_> =
             step.fields.iter().flat_map(|field| field.answered(&session.answers)).collect();
         let event = FUNNEL_STEP_COMPLETED;

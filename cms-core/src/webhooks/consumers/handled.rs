@@ -82,20 +82,30 @@ pub(crate) async fn step_handlers(
     plugins: &Plugins,
     items: &Items,
 ) -> Result<u64> {
-    let (_run, stop) = watch::channel(false);
+    let handlers = plugins.event_handlers();
+    if handlers.is_empty() {
+        return Ok(0);
+    }
+    // What cannot be written down is an error of this step, which does not try again.
+    let (_run, stop) = watch::channel(true);
     let (events, reach) = (Events::new(webhooks), (items.clone(), plugins.site()));
-    let (last, _) = feed::sql::settled(webhooks.0.base.db()).await?;
+    let last = feed::settled(webhooks.0.base.db()).await?;
     let mut calls = 0;
-    for (plugin, handler) in plugins.event_handlers() {
+    for (plugin, handler) in handlers {
         let name = name_of(&plugin, &handler);
         let mut consumer = events.subscribe(&handler.pattern).named(&name).await?;
-        while let Some(event) = consumer.first().await?
-            && event.row <= last
-        {
-            called(&consumer, &handler, event, &reach, &stop).await;
-            calls += 1;
-        }
+        let handled = async {
+            while let Some(event) = consumer.first().await?
+                && event.row <= last
+            {
+                called(&consumer, &handler, event, &reach, &stop).await;
+                calls += 1;
+            }
+            Ok(())
+        };
+        let handled: Result<()> = handled.await;
         consumer.release().await?;
+        handled?;
     }
     Ok(calls)
 }

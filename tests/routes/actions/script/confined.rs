@@ -65,7 +65,7 @@ impl Scene {
     }
 
     fn root(&self) -> &Path {
-        self.database.folder.path()
+        self.database.folder()
     }
 
     async fn begun(&self, processes: usize) {

@@ -10,7 +10,7 @@ use super::{RUN, folder, press, printed, site};
 #[tokio::test]
 async fn no_name_in_a_body_reaches_a_file() {
     let site = site(&[("a", "{}")], printed).await;
-    let outside = site.database.folder.path().join("secret.php");
+    let outside = site.database.folder().join("secret.php");
     std::fs::write(&outside, "\"secret\"").unwrap();
     let absolute = outside.to_str().unwrap();
     let names = [
@@ -72,7 +72,7 @@ async fn no_name_in_a_body_reaches_a_file() {
 #[tokio::test]
 async fn no_link_leads_out_of_the_folder() {
     let site = site(&[("a", "\"inside\"")], printed).await;
-    let (scripts, root) = (folder(&site.database), site.database.folder.path());
+    let (scripts, root) = (folder(&site.database), site.database.folder());
     let file = scripts.join("a.php");
     let run = async || site.admin(RUN).json(press("a")).send().await;
     assert_eq!(run().await.text(), "\"inside\"");

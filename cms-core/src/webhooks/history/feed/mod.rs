@@ -9,7 +9,7 @@ use serde_json::value::RawValue;
 use tokio::sync::watch;
 
 use super::messages::{Pattern, pattern};
-use crate::{Code, Error, Result, events::RecordedEvent, webhooks::Webhooks};
+use crate::{Code, Error, Result, db::Db, events::RecordedEvent, webhooks::Webhooks};
 
 /// Events that are read at once at most, and the bytes after which no further one is: an event
 /// holds a whole record, which may be much larger than the body of a request.
@@ -38,7 +38,29 @@ pub struct Feed {
     gap: bool,
 }
 
+/// How long a change that is under way elsewhere may hold events back, for a step that wants all.
+const HELD_BACK: Duration = Duration::from_secs(5);
+
+/// The last event that is final, once all that are committed now are: on PostgreSQL a transaction
+/// that is under way holds them back. After 5 s it does not wait for them.
+pub(in crate::webhooks) async fn settled(db: &Db) -> Result<i64> {
+    let begun = tokio::time::Instant::now();
+    loop {
+        let (last, _) = sql::settled(db).await?;
+        if begun.elapsed() > HELD_BACK || !sql::beyond(db, last).await? {
+            return Ok(last);
+        }
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+}
+
 impl Webhooks {
+    /// The last event that is final, as soon as all that are committed are.
+    #[cfg(feature = "testing")]
+    pub(crate) async fn settled(&self) -> Result<i64> {
+        settled(self.0.base.db()).await
+    }
+
     /// Follows events with this name, or with a name that begins with the text before `*`: those
     /// after the event with the id `after`, all for the empty text, else those that happen from now
     /// on. When retention has removed that event, all that are kept follow: see [`Feed::has_gap`].

@@ -112,7 +112,7 @@ const OF_FUNNELS: &str = "formfunnel";
 
 impl Webhooks {
     /// The events of the core, of tables and of plugins.
-    fn raised(&self, plugins: &Index) -> Vec<RegisteredEvent> {
+    pub(crate) fn raised(&self, plugins: &Index) -> Vec<RegisteredEvent> {
         let system = SYSTEM.iter().map(|known| manual("core", known.name, known.description));
         let funnels = FUNNELS.iter().map(|known| manual(OF_FUNNELS, known.name, known.description));
         let mut raised: Vec<RegisteredEvent> = system.chain(funnels).collect();

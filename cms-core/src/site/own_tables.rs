@@ -1,0 +1,218 @@
+//! Tables of the embedding program, made by steps of SQL that the database remembers.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde_json::json;
+use sqlx::AssertSqlSafe;
+
+use crate::{
+    Actor, Change, Clock, Code, Error, Random, Result,
+    db::{Db, Lock, args},
+    events::Outbox,
+};
+
+pub(crate) mod sql {
+    crate::db::statements! {
+        APPLIED = "select name, step, sql, tables from cms_own_tables order by name, step";
+        RECORD = "insert into cms_own_tables (name, step, sql, tables, applied_at) values ($1, \
+                  $2, $3, $4, $5)";
+    }
+}
+
+/// Words that would end the transaction of the steps, or reach beyond the database.
+const REFUSED: [&str; 8] =
+    ["begin", "commit", "rollback", "savepoint", "pragma", "attach", "detach", "vacuum"];
+const MAX_NAME: usize = 40;
+
+/// Tables of a program's own, and the SQL that makes them. The steps run when the site opens, after
+/// those of the service and before plugins load, in one transaction, each once. A step that was
+/// applied is never edited: what changes later is another step.
+///
+/// One text serves both engines. These tokens stand for what they write differently: `{{id}}` a
+/// primary key that counts up, `{{json}}` a type of JSON, `{{bytes}}` a type of bytes, `{{false}}`
+/// and `{{true}}`, `{{strict}}` SQLite's mark of STRICT tables. Other types are `TEXT`, `BIGINT`,
+/// `BOOLEAN` and `DOUBLE PRECISION`, in capitals.
+///
+/// ```
+/// use cms_core::{Cms, OwnTables, settings::Settings};
+///
+/// const LEDGER: OwnTables = OwnTables::new("ledger", &["ledger"], &[
+///     "create table ledger (id {{id}}, account TEXT not null, cents BIGINT not null) {{strict}}",
+///     "create index ledger_by_account on ledger (account)",
+/// ]);
+/// let builder = Cms::builder(Settings::default()).own_tables(LEDGER);
+/// ```
+#[derive(Clone, Copy, Debug)]
+pub struct OwnTables {
+    pub(super) name: &'static str,
+    pub(super) tables: &'static [&'static str],
+    steps: &'static [&'static str],
+}
+
+impl OwnTables {
+    /// `name` is 1 to 40 of `a-z`, `0-9` and `_`, and stays the same; `tables` are all tables that
+    /// are there after the last step.
+    #[must_use]
+    pub const fn new(
+        name: &'static str,
+        tables: &'static [&'static str],
+        steps: &'static [&'static str],
+    ) -> Self {
+        Self { name, tables, steps }
+    }
+
+    fn problems(&self) -> Vec<String> {
+        let mut problems = Vec::new();
+        let mut problem = |what: String| problems.push(format!("{}: {what}", self.name));
+        let is_word = |c: char| matches!(c, 'a'..='z' | '0'..='9' | '_');
+        let is_name = |name: &str| (1..=63).contains(&name.len()) && name.chars().all(is_word);
+        if self.name.len() > MAX_NAME || !is_name(self.name) {
+            problem(format!("a name is 1 to {MAX_NAME} of a-z, 0-9 and _"));
+        }
+        for table in self.tables {
+            let is_taken = ["cms_", "sqlite_", "pg_"].iter().any(|own| table.starts_with(own));
+            if is_taken || !is_name(table) {
+                problem(format!(
+                    "a table is named by a-z, 0-9 and _, not beginning with cms_, sqlite_ or pg_: \
+                     {table:?} is not"
+                ));
+            }
+        }
+        for (at, step) in (1..).zip(self.steps) {
+            let text = step.to_lowercase();
+            let mut words = text.split(|c: char| !c.is_alphanumeric() && c != '_');
+            let refused = words.find(|word| REFUSED.contains(word) || word.starts_with("cms_"));
+            if let Some(word) = refused {
+                problem(format!(
+                    "step {at} has {word:?}: the steps run in one transaction, and tables of the \
+                     service belong to it"
+                ));
+            }
+        }
+        problems
+    }
+}
+
+/// A step as it was applied: its name, number, text and tables.
+type Applied = (String, i64, String, String);
+
+/// Applies the steps that are missing (`apply`), or refuses a database that lacks one.
+///
+/// # Errors
+/// `validation_failed` for steps that cannot be; `unavailable` when steps were edited, when the
+/// database has more of them, lacks some that may not be applied, or refuses one.
+pub(super) async fn make(
+    own: &[OwnTables],
+    (db, clock, random): (&Db, &Clock, &Random),
+    apply: bool,
+) -> Result<()> {
+    let mut problems: Vec<_> = own.iter().flat_map(OwnTables::problems).collect();
+    let mut seen = BTreeSet::new();
+    for one in own.iter().filter(|one| !seen.insert(one.name)) {
+        problems.push(format!("{}: two have this name", one.name));
+    }
+    if !problems.is_empty() {
+        let why = format!("Own tables cannot be made: {}.", problems.join("; "));
+        return Err(Error::new(Code::ValidationFailed, why));
+    }
+    if own.is_empty() {
+        return Ok(());
+    }
+    let applied: Vec<Applied> = db.all(sql::APPLIED, Vec::new()).await?;
+    match pending(own, &applied)?.first() {
+        None => return Ok(()),
+        Some((one, at, _)) if !apply => {
+            let why = format!("step {at} of {} is missing, and `migrate` is off", one.name);
+            return Err(refused(why));
+        }
+        Some(_) => {}
+    }
+    let outbox = Outbox::default();
+    let mut change = Change::begin(db, clock, random, &outbox, Actor::System, true).await?;
+    change.lock_within(Lock::SCHEMA, 0).await?;
+    let applied = change.all(sql::APPLIED, Vec::new()).await?;
+    for (one, at, step) in pending(own, &applied)? {
+        let tables = json!(one.tables).to_string();
+        add(&mut change, &(one.name.to_owned(), at, step.to_owned(), tables)).await?;
+    }
+    for OwnTables { name, tables, .. } in own {
+        for table in *tables {
+            if change.describe(table).await?.is_none() {
+                return Err(refused(format!("the steps of {name} make no table {table}")));
+            }
+        }
+    }
+    change.commit().await
+}
+
+/// Makes the own tables of one database in another, as they were made there.
+pub(super) async fn make_as_in(source: &Db, target: &Db, change: &mut Change) -> Result<()> {
+    let there: Vec<Applied> = target.all(sql::APPLIED, Vec::new()).await?;
+    let is_there = |step: &&Applied| there.iter().any(|one| (&one.0, one.1) == (&step.0, step.1));
+    let wanted: Vec<Applied> = source.all(sql::APPLIED, Vec::new()).await?;
+    for step in wanted.iter().filter(|step| !is_there(step)) {
+        add(change, step).await?;
+    }
+    Ok(())
+}
+
+/// The names of all own tables, whichever program made them.
+pub(super) async fn names(db: &Db) -> Result<BTreeSet<String>> {
+    let applied: Vec<Applied> = db.all(sql::APPLIED, Vec::new()).await?;
+    // The last step knows all of them.
+    let last: BTreeMap<_, _> =
+        applied.into_iter().map(|(name, _, _, tables)| (name, tables)).collect();
+    let mut names = BTreeSet::new();
+    for tables in last.values() {
+        names.extend(serde_json::from_str::<Vec<String>>(tables).map_err(Error::internal)?);
+    }
+    Ok(names)
+}
+
+async fn add(change: &mut Change, (name, at, step, tables): &Applied) -> Result<()> {
+    let script = AssertSqlSafe(change.dialect().fill(step));
+    change.script(script).await.map_err(|error| {
+        let cause = error.database().map_or_else(|| error.to_string(), ToString::to_string);
+        refused(format!("step {at} of {name} failed: {cause}")).caused_by(error)
+    })?;
+    let now = change.now();
+    change.run(sql::RECORD, args![name, *at, step, tables, now]).await.map(drop)
+}
+
+fn refused(why: String) -> Error {
+    Error::new(Code::Unavailable, format!("Own tables cannot be made: {why}."))
+}
+
+/// The steps that are not applied, each with its number.
+fn pending<'o>(
+    own: &'o [OwnTables],
+    applied: &[Applied],
+) -> Result<Vec<(&'o OwnTables, i64, &'static str)>> {
+    let mut pending = Vec::new();
+    let same = |text: &str| text.replace("\r\n", "\n");
+    for one in own {
+        let found: Vec<_> = applied.iter().filter(|(name, ..)| name == one.name).collect();
+        if found.len() > one.steps.len() {
+            return Err(refused(format!(
+                "the database has {} steps of {}, and this program knows {}: run a newer one",
+                found.len(),
+                one.name,
+                one.steps.len()
+            )));
+        }
+        for (at, step) in (1..).zip(one.steps) {
+            match found.iter().find(|(_, number, ..)| *number == at) {
+                Some((.., text, _)) if same(text) != same(step) => {
+                    return Err(refused(format!(
+                        "step {at} of {} differs from the text that was applied: leave it as it was, \
+                         and add another",
+                        one.name
+                    )));
+                }
+                Some(_) => {}
+                None => pending.push((one, at, *step)),
+            }
+        }
+    }
+    Ok(pending)
+}
