@@ -47,15 +47,34 @@ async fn own_tables_are_written_in_one_change_with_records() {
 
 #[tokio::test]
 async fn steps_run_once_and_later_ones_follow() {
-    let site = TestSite::builder().await.with(|all| all.own_tables(FIRST)).open().await;
+    let site = Site::builder().await.with(|all| all.own_tables(FIRST)).open().await;
+    let row = "insert into ledger (account, cents) values ('anna', 250)";
+    site.database.run(row.to_owned()).await;
     site.cms.close().await;
-    // The same program again, then a newer one, then programs that are wrong.
-    let site = TestSite::on(site.database).await.with(|all| all.own_tables(FIRST)).open().await;
+    let site = Site::on(site.database).with(|all| all.own_tables(FIRST)).open().await;
     site.cms.close().await;
-    let waits = TestSite::on(site.database).await.settings(|all| all.migrate = false);
-    let waits = waits.with(|all| all.own_tables(SECOND)).try_open().await;
-    let told = waits.err().expect("a step is missing").to_string();
+    let database = site.database;
+    // A newer program waits for its step where nothing may be made.
+    let waits = |migrate: bool| {
+        let mut settings = database.settings();
+        settings.migrate = migrate;
+        cms_core::Cms::builder(settings).own_tables(SECOND)
+    };
+    let told = waits(false).open().await.err().expect("a step is missing").to_string();
     assert!(told.contains("step 3 of ledger is missing"), "{told}");
+    // Two processes of it start at once.
+    let (one, two) = tokio::join!(waits(true).open(), waits(true).migrations(true));
+    one.unwrap().close().await;
+    two.unwrap();
+    waits(false).open().await.unwrap().close().await;
+    for (sql, count) in [
+        ("select count(*) from ledger", 1),
+        ("select count(*) from ledger_days", 0),
+        ("select count(*) from cms_own_tables", 3),
+        ("select count(*) from cms_own_tables where tables like '%ledger_days%'", 3),
+    ] {
+        assert_eq!(database.count(sql).await, count, "{sql}");
+    }
 }
 
 #[tokio::test]
@@ -97,7 +116,9 @@ async fn a_step_that_fails_makes_nothing() {
         (OwnTables::new("shop", &["a"], &["create table a (id bigint); commit"]), "\"commit\""),
         (OwnTables::new("shop", &["a"], &["drop table cms_users"]), "\"cms_users\""),
         (OwnTables::new("shop", &["cms_a"], &[]), "not beginning with cms_"),
-        (OwnTables::new("Shop", &[], &[]), "a name is 1 to 40"),
+        (OwnTables::new("Shop", &[], &["select 1"]), "a name is 1 to 40"),
+        (OwnTables::new("shop", &[], &[]), "steps are missing"),
+        (OwnTables::new("shop", &["a"], &["create table a (Id bigint)", "SET x = 1"]), "\"set\""),
     ];
     let settings = {
         let opened = site.open().await;

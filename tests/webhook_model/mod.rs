@@ -106,6 +106,7 @@ struct Both {
     subscriptions: [i64; 2],
     workers: [Worker; 2],
     status: Arc<AtomicU16>,
+    _receiver: Receiver,
     eye: Eye,
 }
 
@@ -139,6 +140,7 @@ impl Both {
             subscriptions,
             workers,
             status,
+            _receiver: receiver,
             eye,
         }
     }

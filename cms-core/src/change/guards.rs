@@ -35,6 +35,10 @@ impl Guards {
         self.0.store(Arc::new(all));
     }
 
+    pub(crate) fn all(&self) -> Arc<Vec<Guard>> {
+        self.0.load_full()
+    }
+
     fn before(&self, event: &str) -> Vec<Guard> {
         self.0.load().iter().filter(|guard| guard.stands_before(event)).cloned().collect()
     }
@@ -74,8 +78,8 @@ impl Change {
     }
 }
 
-/// Runs a hook or a guard: it may begin no change of its own, a panic is an error, and so is one that takes
-/// longer than 3 s.
+/// Runs a hook or a guard: it may begin no change of its own. A panic is an error, and so is more
+/// than 3 s.
 pub(crate) async fn bounded(name: &str, run: impl Future<Output = Result<()>>) -> Result<()> {
     // Not polled again after a panic.
     let run = tokio::time::timeout(LONGEST, AssertUnwindSafe(run).catch_unwind());

@@ -138,6 +138,8 @@ pub struct Change {
     hooks: Vec<String>,
     /// Who is asked before its acts; nobody for what the service does by itself.
     guards: Option<Guards>,
+    /// Whether the act that they are asked for raises no event.
+    unheard: bool,
     outbox: Outbox,
     /// Who holds it, where a program began it.
     holder: Option<Holder>,
@@ -176,6 +178,7 @@ impl Change {
             failed: false,
             hooks: Vec::new(),
             guards: None,
+            unheard: false,
             outbox: outbox.clone(),
             holder: None,
             _hold: Hold::begin(),
@@ -283,6 +286,11 @@ impl Change {
     /// On whose behalf the change is made.
     pub(crate) fn actor(&self) -> &Actor {
         &self.actor
+    }
+
+    /// Whether the act that guards are asked for raises no event.
+    pub(crate) fn is_unheard(&self) -> bool {
+        self.unheard
     }
 
     /// Changes the actor: a login learns its user only within the change.
@@ -423,7 +431,10 @@ impl Change {
 
     /// Asks the guards of an event that is not raised, because nobody is to hear of the act.
     pub(crate) async fn ask<P: Payload>(&mut self, event: Event<P>, data: &P) -> Result<()> {
-        self.ask_guards(event.name, &json!(data)).await
+        self.unheard = true;
+        let asked = self.ask_guards(event.name, &json!(data)).await;
+        self.unheard = false;
+        asked
     }
 
     /// Raises an event of the service.

@@ -22,9 +22,9 @@ pub struct OwnSql<'c> {
 }
 
 impl Items {
-    /// A statement of your own on content tables, and on tables that you make with
-    /// [`Builder::own_tables`](crate::Builder::own_tables), under `change`: it sees what the change wrote,
-    /// and is kept or undone with it. One text serves both engines, with values as `$1`, `$2`...
+    /// A statement of your own under `change`, on content tables and on those of
+    /// [`Builder::own_tables`](crate::Builder::own_tables): it sees what the change wrote, and is
+    /// kept or undone with it. One text serves both engines, with values as `$1`, `$2`...
     /// Texts are bound, and comments are left out, so that each word of a statement is judged.
     ///
     /// No rules of columns, hooks or events apply to what it writes; raise an event yourself with
@@ -43,6 +43,16 @@ impl Items {
     /// ```
     pub fn sql<'c>(&'c self, change: &'c mut Change, text: &'static str) -> OwnSql<'c> {
         OwnSql { items: self, change, text, touched: Vec::new(), values: Vec::new() }
+    }
+
+    /// Raises the epochs of these tables. A plugin may serve an own table under another name.
+    fn touch(&self, change: &mut Change, names: &[&str]) {
+        let tables = self.0.registry.tables();
+        for name in names {
+            change.touch(name);
+            let served = tables.iter().filter(|table| table.source == **name);
+            served.for_each(|table| change.touch(&table.name));
+        }
     }
 }
 
@@ -69,9 +79,9 @@ impl OwnSql<'_> {
     /// be committed.
     pub async fn run(self) -> Result<u64> {
         self.check()?;
-        let Self { change, text, touched, values, .. } = self;
+        let Self { items, change, text, touched, values } = self;
         let done = change.run(text, values).await.map_err(explained)?;
-        touched.into_iter().for_each(|table| change.touch(table));
+        items.touch(change, &touched);
         Ok(done)
     }
 
@@ -82,9 +92,9 @@ impl OwnSql<'_> {
     /// As [`OwnSql::run`], and `internal_error` for a column of another type.
     pub async fn rows<T: FromRow>(self) -> Result<Vec<T>> {
         self.check()?;
-        let Self { change, text, touched, values, .. } = self;
+        let Self { items, change, text, touched, values } = self;
         let rows = change.all(text, values).await.map_err(explained)?;
-        touched.into_iter().for_each(|table| change.touch(table));
+        items.touch(change, &touched);
         Ok(rows)
     }
 

@@ -40,6 +40,13 @@ impl Act<'_> {
         self.change.actor()
     }
 
+    /// Whether the act raises no event in truth: a submission that looks automatic, a visit by
+    /// which an author tries a funnel. It counts for nothing else either.
+    #[must_use]
+    pub fn is_unheard(&self) -> bool {
+        self.change.is_unheard()
+    }
+
     /// The name of the event that the act raises.
     #[must_use]
     pub fn event(&self) -> &str {

@@ -28,6 +28,8 @@ const CLEANUP_S: u64 = 86_400;
 const SCHEDULE_S: u64 = 60;
 /// Seconds after which a backup is given up.
 const DAY_S: u64 = 86_400;
+/// Rounds of deliveries, and of mails, in one step.
+const MOST_ROUNDS: usize = 50;
 /// How often the clock is asked whether it is time.
 const POLL_INTERVAL: Duration = Duration::from_secs(1);
 
@@ -131,13 +133,14 @@ impl Cms {
             done += match part {
                 Work::Deliveries => {
                     let (mut worker, mut all) = (self.webhooks().worker(), 0);
-                    loop {
+                    for _ in 0..MOST_ROUNDS {
                         let settled = worker.step().await?;
                         match settled.delivered + settled.retried + settled.failed {
-                            0 => break all,
+                            0 => break,
                             some => all += some,
                         }
                     }
+                    all
                 }
                 Work::Tasks => self.tasks().scheduler().step().await? as u64,
                 Work::Funnels => self.tasks().own_scheduler().step().await? as u64,
@@ -146,13 +149,14 @@ impl Cms {
                 }
                 Work::Mail => {
                     let (mut postman, mut all) = (self.mail().postman(), 0);
-                    loop {
+                    for _ in 0..MOST_ROUNDS {
                         let counted = postman.step().await?;
                         match counted.sent + counted.retried + counted.failed {
-                            0 => break all,
+                            0 => break,
                             some => all += some,
                         }
                     }
+                    all
                 }
                 Work::Counters => {
                     self.count().await;

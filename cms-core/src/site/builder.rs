@@ -113,7 +113,7 @@ impl Builder {
     }
 
     /// The steps of the schema, without opening the site. `apply` makes the database when missing
-    /// and brings it up to date.
+    /// and brings it up to date, with the program's own tables.
     ///
     /// # Errors
     /// `validation_failed` for settings; `unavailable` when a step fails, the files were edited or
@@ -122,7 +122,15 @@ impl Builder {
         let database = self.settings.database().map_err(invalid)?;
         backup::expect_none(&self.settings)?;
         let db = if apply { Db::open(&database).await? } else { Db::existing(&database).await? };
-        let steps = db.migrate(&self.clock, apply).await;
+        let migrated = async {
+            let steps = db.migrate(&self.clock, apply).await?;
+            if apply {
+                let parts = (&db, &self.clock, &self.random);
+                own_tables::make(&self.own_tables, parts, true).await?;
+            }
+            Ok(steps)
+        };
+        let steps = migrated.await;
         db.close().await;
         steps
     }

@@ -84,7 +84,8 @@ impl Cms {
         }
         let recorded = install::recorded(self.db()).await?;
         let mut content: BTreeSet<_> = recorded.iter().map(|table| table.name.clone()).collect();
-        content.extend(own_tables::names(self.db()).await?);
+        let own = own_tables::applied(self.db()).await?;
+        content.extend(own_tables::names(&own)?);
         let is_begun = transfer::judge(self.db(), target, (&content, &RULES), resume).await?;
         let db = Db::open(target).await?;
         let copied = async {
@@ -93,11 +94,17 @@ impl Cms {
             }
             let is_prepared = transfer::is_prepared(target).await?;
             if !is_prepared {
-                self.make_tables(&db, &recorded).await?;
+                self.make_tables(&db, &recorded, &own).await?;
             }
             let (from, to) = ((self.db(), &source), (&db, target));
             let copy = Transfer::open(from, to, (&content, RULES), on_progress).await?;
-            copy.run(is_prepared).await
+            let copied = copy.run(is_prepared).await?;
+            if own_tables::applied(self.db()).await? != own {
+                let why =
+                    "Own tables were changed during the copy: empty the target, and begin anew.";
+                return Err(Error::new(Code::Conflict, why));
+            }
+            Ok(copied)
         };
         let copied = copied.await;
         db.close().await;
@@ -105,7 +112,12 @@ impl Cms {
     }
 
     /// Makes the tables of the service and of plugins.
-    async fn make_tables(&self, db: &Db, recorded: &[TableDeclaration]) -> Result<()> {
+    async fn make_tables(
+        &self,
+        db: &Db,
+        recorded: &[TableDeclaration],
+        own: &[own_tables::Applied],
+    ) -> Result<()> {
         db.migrate(self.clock(), true).await?;
         // A site that nobody has used yet may have some.
         let there = install::recorded(db).await?;
@@ -114,7 +126,7 @@ impl Cms {
         let declared = Declared { plugin: EVERY_PLUGIN, tables: &missing, silent: true };
         let (clock, random, outbox) = (self.clock(), self.random(), Outbox::default());
         let mut change = Change::begin(db, clock, random, &outbox, Actor::System, true).await?;
-        own_tables::make_as_in(self.db(), db, &mut change).await?;
+        own_tables::make_as(own, db, &mut change).await?;
         let builds = install::install(&mut change, &self.tables(), declared, false).await?;
         change.commit().await?;
         for build in builds {

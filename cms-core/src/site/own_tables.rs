@@ -1,6 +1,6 @@
 //! Tables of the embedding program, made by steps of SQL that the database remembers.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 use serde_json::json;
 use sqlx::AssertSqlSafe;
@@ -14,14 +14,29 @@ use crate::{
 pub(crate) mod sql {
     crate::db::statements! {
         APPLIED = "select name, step, sql, tables from cms_own_tables order by name, step";
+        /// All steps of a name list the same tables.
+        LIST = "update cms_own_tables set tables = $2 where name = $1";
         RECORD = "insert into cms_own_tables (name, step, sql, tables, applied_at) values ($1, \
                   $2, $3, $4, $5)";
     }
 }
 
-/// Words that would end the transaction of the steps, or reach beyond the database.
-const REFUSED: [&str; 8] =
-    ["begin", "commit", "rollback", "savepoint", "pragma", "attach", "detach", "vacuum"];
+/// What no statement may begin with: it would end the transaction of the steps, or reach beyond it.
+const REFUSED: [&str; 13] = [
+    "begin",
+    "start",
+    "commit",
+    "end",
+    "rollback",
+    "abort",
+    "savepoint",
+    "release",
+    "set",
+    "pragma",
+    "attach",
+    "detach",
+    "vacuum",
+];
 const MAX_NAME: usize = 40;
 
 /// Tables of a program's own, and the SQL that makes them. The steps run when the site opens, after
@@ -51,7 +66,8 @@ pub struct OwnTables {
 
 impl OwnTables {
     /// `name` is 1 to 40 of `a-z`, `0-9` and `_`, and stays the same; `tables` are all tables that
-    /// are there after the last step.
+    /// are there after the last step. Names of tables and columns are written in small letters, and
+    /// none begins with `cms_`.
     #[must_use]
     pub const fn new(
         name: &'static str,
@@ -61,11 +77,25 @@ impl OwnTables {
         Self { name, tables, steps }
     }
 
+    /// The tables as the database keeps them.
+    fn list(&self) -> String {
+        json!(self.tables).to_string()
+    }
+
+    /// Whether all steps that are applied list these tables.
+    fn is_listed(&self, applied: &[Applied]) -> bool {
+        let list = self.list();
+        applied.iter().filter(|(name, ..)| name == self.name).all(|(.., tables)| *tables == list)
+    }
+
     fn problems(&self) -> Vec<String> {
         let mut problems = Vec::new();
         let mut problem = |what: String| problems.push(format!("{}: {what}", self.name));
         let is_word = |c: char| matches!(c, 'a'..='z' | '0'..='9' | '_');
         let is_name = |name: &str| (1..=63).contains(&name.len()) && name.chars().all(is_word);
+        if self.steps.is_empty() {
+            problem("steps are missing".to_owned());
+        }
         if self.name.len() > MAX_NAME || !is_name(self.name) {
             problem(format!("a name is 1 to {MAX_NAME} of a-z, 0-9 and _"));
         }
@@ -80,13 +110,18 @@ impl OwnTables {
         }
         for (at, step) in (1..).zip(self.steps) {
             let text = step.to_lowercase();
+            let begins = |statement: &str| statement.split_whitespace().next().map(str::to_owned);
+            for word in text.split(';').filter_map(begins) {
+                if REFUSED.contains(&word.as_str()) {
+                    problem(format!("step {at} has {word:?}: all steps run in one transaction"));
+                }
+            }
             let mut words = text.split(|c: char| !c.is_alphanumeric() && c != '_');
-            let refused = words.find(|word| REFUSED.contains(word) || word.starts_with("cms_"));
-            if let Some(word) = refused {
-                problem(format!(
-                    "step {at} has {word:?}: the steps run in one transaction, and tables of the \
-                     service belong to it"
-                ));
+            if let Some(word) = words.find(|word| word.starts_with("cms_")) {
+                problem(format!("step {at} has {word:?}: names with cms_ belong to the service"));
+            }
+            if text.contains("u&") {
+                problem(format!("step {at} has a text with u&: write its letters"));
             }
         }
         problems
@@ -94,7 +129,7 @@ impl OwnTables {
 }
 
 /// A step as it was applied: its name, number, text and tables.
-type Applied = (String, i64, String, String);
+pub(super) type Applied = (String, i64, String, String);
 
 /// Applies the steps that are missing (`apply`), or refuses a database that lacks one.
 ///
@@ -120,50 +155,70 @@ pub(super) async fn make(
     }
     let applied: Vec<Applied> = db.all(sql::APPLIED, Vec::new()).await?;
     match pending(own, &applied)?.first() {
-        None => return Ok(()),
         Some((one, at, _)) if !apply => {
-            let why = format!("step {at} of {} is missing, and `migrate` is off", one.name);
+            let why =
+                format!("step {at} of {} is missing, and this opening writes nothing", one.name);
             return Err(refused(why));
         }
-        Some(_) => {}
+        None if !apply || own.iter().all(|one| one.is_listed(&applied)) => return Ok(()),
+        _ => {}
     }
     let outbox = Outbox::default();
     let mut change = Change::begin(db, clock, random, &outbox, Actor::System, true).await?;
     change.lock_within(Lock::SCHEMA, 0).await?;
     let applied = change.all(sql::APPLIED, Vec::new()).await?;
     for (one, at, step) in pending(own, &applied)? {
-        let tables = json!(one.tables).to_string();
-        add(&mut change, &(one.name.to_owned(), at, step.to_owned(), tables)).await?;
+        add(&mut change, &(one.name.to_owned(), at, step.to_owned(), one.list())).await?;
     }
     for OwnTables { name, tables, .. } in own {
         for table in *tables {
-            if change.describe(table).await?.is_none() {
+            let Some(made) = change.describe(table).await? else {
                 return Err(refused(format!("the steps of {name} make no table {table}")));
+            };
+            // PostgreSQL writes names in small letters, SQLite as they stand.
+            let is_large = |name: &str| name.chars().any(char::is_uppercase);
+            if let Some(column) = made.columns.iter().find(|column| is_large(&column.name)) {
+                let why = format!("{table}.{}: names are written in small letters", column.name);
+                return Err(refused(why));
             }
         }
+    }
+    for one in own.iter().filter(|one| !one.is_listed(&applied)) {
+        change.run(sql::LIST, args![one.name, one.list()]).await?;
     }
     change.commit().await
 }
 
+/// The steps that were applied, whichever program has them.
+pub(super) async fn applied(db: &Db) -> Result<Vec<Applied>> {
+    db.all(sql::APPLIED, Vec::new()).await
+}
+
 /// Makes the own tables of one database in another, as they were made there.
-pub(super) async fn make_as_in(source: &Db, target: &Db, change: &mut Change) -> Result<()> {
-    let there: Vec<Applied> = target.all(sql::APPLIED, Vec::new()).await?;
-    let is_there = |step: &&Applied| there.iter().any(|one| (&one.0, one.1) == (&step.0, step.1));
-    let wanted: Vec<Applied> = source.all(sql::APPLIED, Vec::new()).await?;
-    for step in wanted.iter().filter(|step| !is_there(step)) {
+///
+/// # Errors
+/// `conflict` when the other has steps that the first has not.
+pub(super) async fn make_as(wanted: &[Applied], target: &Db, change: &mut Change) -> Result<()> {
+    let there = applied(target).await?;
+    let is_in = |step: &Applied, all: &[Applied]| {
+        all.iter().any(|one| (&one.0, one.1, &one.2) == (&step.0, step.1, &step.2))
+    };
+    if let Some((name, at, ..)) = there.iter().find(|step| !is_in(step, wanted)) {
+        let why = format!(
+            "The target has step {at} of the own tables {name}, which the source has not: empty it."
+        );
+        return Err(Error::new(Code::Conflict, why));
+    }
+    for step in wanted.iter().filter(|step| !is_in(step, &there)) {
         add(change, step).await?;
     }
     Ok(())
 }
 
-/// The names of all own tables, whichever program made them.
-pub(super) async fn names(db: &Db) -> Result<BTreeSet<String>> {
-    let applied: Vec<Applied> = db.all(sql::APPLIED, Vec::new()).await?;
-    // The last step knows all of them.
-    let last: BTreeMap<_, _> =
-        applied.into_iter().map(|(name, _, _, tables)| (name, tables)).collect();
+/// The tables that steps list.
+pub(super) fn names(applied: &[Applied]) -> Result<BTreeSet<String>> {
     let mut names = BTreeSet::new();
-    for tables in last.values() {
+    for (.., tables) in applied {
         names.extend(serde_json::from_str::<Vec<String>>(tables).map_err(Error::internal)?);
     }
     Ok(names)

@@ -165,16 +165,16 @@ impl Cms {
             tracing::error!(?hook, "this hook never runs: no such table is in service");
         }
         self.items().set_hooks(hooks);
+        self.0.base.guards().set(guards);
+        self.0.registry.set(loading.tables);
+        self.0.plugins.set(loading.states, handlers, gone, left);
         let raised = self.webhooks().raised(&self.plugins().index());
-        for guard in &guards {
+        for guard in self.0.base.guards().all().iter() {
             if !raised.iter().any(|event| guard.stands_before(&event.event_name)) {
                 let (name, pattern) = (&*guard.name, &*guard.pattern);
                 tracing::warn!(name, pattern, "no event that is declared has this guard's name");
             }
         }
-        self.0.base.guards().set(guards);
-        self.0.registry.set(loading.tables);
-        self.0.plugins.set(loading.states, handlers, gone, left);
         if opening.writes() {
             self.webhooks().register(&self.plugins().index()).await?;
             match enter_handlers(self.webhooks(), self.plugins()).await {

@@ -100,8 +100,8 @@ impl Side {
             Self::Postgres(connection) => {
                 let all = postgres::sequences(connection).await?;
                 let counted = all.into_iter().filter_map(|sequence| {
-                    let (table, column) = sequence.of?;
-                    (column == "id").then_some((table, sequence.last?))
+                    let (table, _) = sequence.of?;
+                    Some((table, sequence.last?))
                 });
                 Ok(counted.collect())
             }

@@ -21,9 +21,9 @@ pub(super) type Audited = (&'static str, &'static [&'static str]);
 pub(super) const AUDIT_CREATED: Audited = ("create", &["path_json"]);
 pub(super) const AUDIT_STATUS: Audited = ("update", &["status"]);
 
-/// Raises an event of a session; of a silent one it only asks the guards. Answers are a list: the filter of payloads removes members by
-/// name, and authors of funnels choose ids such as `keywords`. `audited`: the row of the audit log,
-/// if one is written.
+/// Raises an event of a session; of a silent one it only asks the guards. Answers are a list: the
+/// filter of payloads removes members by name, and authors of funnels choose ids such as
+/// `keywords`. `audited`: the row of the audit log, if one is written.
 pub(super) async fn emit(
     change: &mut Change,
     visit: &Visit,

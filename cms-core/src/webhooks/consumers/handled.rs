@@ -86,7 +86,7 @@ pub(crate) async fn step_handlers(
     if handlers.is_empty() {
         return Ok(0);
     }
-    // What cannot be written down is an error of this step, which does not try again.
+    // What cannot be written down is an error of this step: it is not tried again.
     let (_run, stop) = watch::channel(true);
     let (events, reach) = (Events::new(webhooks), (items.clone(), plugins.site()));
     let last = feed::settled(webhooks.0.base.db()).await?;
@@ -98,8 +98,8 @@ pub(crate) async fn step_handlers(
             while let Some(event) = consumer.first().await?
                 && event.row <= last
             {
-                called(&consumer, &handler, event, &reach, &stop).await;
                 calls += 1;
+                called(&consumer, &handler, event, &reach, &stop).await?;
             }
             Ok(())
         };
@@ -139,7 +139,8 @@ async fn follow(
         tokio::select! {
             next = consumer.next() => match next {
                 // A stop waits for it.
-                Some(event) => called(&consumer, &handler, event, &reach, &stop).await,
+                // What is not written at the stop is done again by whoever takes over.
+                Some(event) => drop(called(&consumer, &handler, event, &reach, &stop).await),
                 None => return,
             },
             () = &mut stopped => break,
@@ -150,14 +151,17 @@ async fn follow(
 }
 
 /// Calls the handler, and writes down what came of it.
+///
+/// # Errors
+/// As every write, after the stop. Before it, what cannot be written is tried again.
 async fn called(
     consumer: &Consumer,
     handler: &EventHandler,
     event: RecordedEvent,
     (items, site): &(Items, SiteRef),
     stop: &Stop,
-) {
-    let Ok(begin) = consumer.begin() else { return };
+) -> Result<()> {
+    let Ok(begin) = consumer.begin() else { return Ok(()) };
     let id = event.id.clone();
     let call = EventCall { event, items: items.clone(), begin, site: site.clone() };
     let work = async { (handler.run)(call).await };
@@ -187,7 +191,9 @@ async fn called(
                 tracing::debug!(%error, "the end of a handler is not written down; trying again");
                 sleep(PAUSE).await;
             }
-            _ => return,
+            // Another process has the name, or the event is gone.
+            Err(error) if error.code() == Code::Conflict => return Ok(()),
+            ended => return ended,
         }
     }
 }

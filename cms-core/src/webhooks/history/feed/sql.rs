@@ -33,6 +33,7 @@ statements! {
                order by e.rowid limit 10000";
     NEWEST = "select e.id from cms_events e where e.rowid <= $1 \
               order by e.rowid desc, e.id desc limit 1";
+    LAST = "select cast(coalesce(max(e.rowid), 0) as bigint) from cms_events e";
     BEYOND = "select count(*) from \
               (select 1 as one from cms_events e where e.rowid > $1 limit 1) b";
 }
@@ -86,6 +87,12 @@ pub(super) async fn between(db: &Db, after: i64, (row, id): &Position) -> Result
 pub(in crate::webhooks) async fn newest(db: &Db, row: i64) -> Result<Option<String>> {
     let found: Option<(String,)> = db.optional(NEWEST, args![row]).await?;
     Ok(found.map(|(id,)| id))
+}
+
+/// The last row of an event that is committed; 0 without any.
+pub(super) async fn last(db: &Db) -> Result<i64> {
+    let (row,): (i64,) = db.one(LAST, Vec::new()).await?;
+    Ok(row)
 }
 
 /// Whether there are events after a row.
