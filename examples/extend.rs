@@ -45,8 +45,8 @@ const LEDGER: OwnTables = OwnTables::new(
     "ledger",
     &["ledger"],
     &[
-        "create table ledger (id {{id}}, order_id BIGINT not null, cents BIGINT not null) {{strict}}",
-        "create index ledger_by_order on ledger (order_id)",
+        "create table ledger (id {{id}}, of BIGINT not null, cents BIGINT not null) {{strict}}",
+        "create index ledger_by_order on ledger (of)",
     ],
 );
 
@@ -120,7 +120,7 @@ async fn order(cms: &Cms, sku: &str, amount: i64) -> Result<Order> {
     let wanted = Order { id: 0, sku: sku.to_owned(), amount, total: None };
     let made = orders.create(&mut change, &wanted).await?;
     let cents = (made.total.unwrap_or_default() * 100.0).round() as i64;
-    let booked = "insert into ledger (order_id, cents) values ($1, $2)";
+    let booked = "insert into ledger (of, cents) values ($1, $2)";
     let booked = cms.items().sql(&mut change, booked).touches(["ledger"]);
     booked.bind(made.id).bind(cents).run().await?;
     change.emit("shop.ordered", json!({"order": made.id, "total": made.total})).await?;

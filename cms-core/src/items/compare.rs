@@ -153,7 +153,8 @@ impl Query {
     /// ```
     /// use cms_core::items::{Query, column, eq, gte, not};
     ///
-    /// let query = Query::new().matching(not(column("total", gte(10)).and(column("paid", eq(true)))));
+    /// let paid = column("total", gte(10)).and(column("paid", eq(true)));
+    /// let query = Query::new().matching(not(paid));
     /// assert_eq!(query.conditions.len(), 1);
     /// ```
     #[must_use]

@@ -259,8 +259,8 @@ fn pending<'o>(
             match found.iter().find(|(_, number, ..)| *number == at) {
                 Some((.., text, _)) if same(text) != same(step) => {
                     return Err(refused(format!(
-                        "step {at} of {} differs from the text that was applied: leave it as it was, \
-                         and add another",
+                        "step {at} of {} differs from the text that was applied: leave it as it \
+                         was, and add another",
                         one.name
                     )));
                 }
