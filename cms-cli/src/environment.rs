@@ -45,6 +45,7 @@ pub(crate) fn hand_on(command: &mut Command) {
 }
 
 /// The secrets that were taken out, for the terminal interface.
+#[cfg(feature = "tui")]
 pub(crate) fn secrets() -> Vec<(String, settings::Secret)> {
     taken().map(|(name, value)| (name.clone(), settings::Secret::new(value.as_str()))).collect()
 }

@@ -190,6 +190,7 @@ pub(super) async fn make(
 }
 
 /// The steps that were applied, whichever program has them.
+#[cfg(all(feature = "sqlite", feature = "postgres"))]
 pub(super) async fn applied(db: &Db) -> Result<Vec<Applied>> {
     db.all(sql::APPLIED, Vec::new()).await
 }
@@ -198,6 +199,7 @@ pub(super) async fn applied(db: &Db) -> Result<Vec<Applied>> {
 ///
 /// # Errors
 /// `conflict` when the other has steps that the first has not.
+#[cfg(all(feature = "sqlite", feature = "postgres"))]
 pub(super) async fn make_as(wanted: &[Applied], target: &Db, change: &mut Change) -> Result<()> {
     let there = applied(target).await?;
     let is_in = |step: &Applied, all: &[Applied]| {
@@ -216,6 +218,7 @@ pub(super) async fn make_as(wanted: &[Applied], target: &Db, change: &mut Change
 }
 
 /// The tables that steps list.
+#[cfg(all(feature = "sqlite", feature = "postgres"))]
 pub(super) fn names(applied: &[Applied]) -> Result<BTreeSet<String>> {
     let mut names = BTreeSet::new();
     for (.., tables) in applied {
