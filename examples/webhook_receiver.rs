@@ -98,7 +98,7 @@ async fn a_real_delivery_is_taken_and_a_forged_one_refused() -> Result<(), Failu
     let receiver = Receiver::new(secret.expose());
     let mut application = application(receiver.clone());
     tokio::spawn(axum::serve(listener, application.clone()).into_future());
-    assert_eq!(cms.webhooks().worker().step().await?.delivered, 1);
+    assert_eq!(cms.webhooks().worker().step().await?.done, 1);
     let done = receiver.done.lock().map_err(|e| e.to_string())?.clone();
     assert_eq!(done, HashSet::from([order.id]));
 

@@ -92,7 +92,7 @@ async fn rows_that_wait_in_the_wrong_state_are_found() {
     raise(&site, 1).await;
     site.database.run("update cms_webhook_queue set status = 'held'".to_owned()).await;
     let mut worker = site.cms.webhooks().worker();
-    assert_eq!(worker.step().await.unwrap().delivered, 1);
+    assert_eq!(worker.step().await.unwrap().done, 1);
     // The other way round.
     raise(&site, 1).await;
     site.admin(&format!("PATCH /api/backend/webhooks?id={id}"))
@@ -120,7 +120,7 @@ async fn rows_that_wait_in_the_wrong_state_are_found() {
         .json(json!({"held": "replay"}))
         .expect(200)
         .await;
-    assert_eq!(worker.step().await.unwrap().delivered, 1);
+    assert_eq!(worker.step().await.unwrap().done, 1);
 }
 
 /// 6: the clock is put forward and back by an hour while jobs are under way, failed and waiting.

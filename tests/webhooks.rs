@@ -32,7 +32,7 @@ async fn a_delivery_is_what_the_documentation_says() {
         (&json!({"x-tenant": "***"}), &json!(5), &json!(true))
     );
     site.write("claim").await;
-    assert_eq!(site.worker().step().await.unwrap().delivered, 1);
+    assert_eq!(site.worker().step().await.unwrap().done, 1);
     let delivery = receiver.deliveries().remove(0);
     let sent = delivery.json();
     assert_eq!(
@@ -161,7 +161,7 @@ async fn many_lanes_at_once_are_each_settled_as_they_ended() {
     }
     site.write("first").await;
     let settled = site.worker().step().await.unwrap();
-    assert_eq!((settled.delivered, settled.retried, settled.failed, settled.lost), (30, 10, 0, 0));
+    assert_eq!((settled.done, settled.retried, settled.failed, settled.lost), (30, 10, 0, 0));
     assert_eq!((good.count(), bad.count()), (30, 10));
     assert_eq!(site.statuses().await, [("delivered".to_owned(), 30), ("retry".to_owned(), 10)]);
     let logged = |what: &str| {
@@ -209,7 +209,7 @@ async fn the_value_of_a_secret_setting_reaches_no_receiver_and_no_log() {
         site.admin(&format!("PATCH {one}")).json(row).expect(200).await;
         site.admin(&format!("DELETE {one}")).expect(204).await;
     }
-    while site.worker().step().await.unwrap().delivered > 0 {}
+    while site.worker().step().await.unwrap().done > 0 {}
     let mut bodies: Vec<_> = receiver.deliveries().iter().map(|one| one.json()).collect();
     assert_eq!(bodies.len(), 9);
     for line in ["messages?limit=50", "deliveries?limit=50"] {

@@ -98,7 +98,7 @@ impl Metrics {
         );
         let outcomes = cms.webhooks().outcomes();
         let attempts = [
-            ("delivered", outcomes.delivered),
+            ("delivered", outcomes.done),
             ("retried", outcomes.retried),
             ("failed", outcomes.failed),
             ("local", outcomes.put_back),
@@ -123,7 +123,7 @@ impl Metrics {
         let runs = [
             ("done", runs.done),
             ("failed", runs.failed),
-            ("stopped", runs.stopped),
+            ("stopped", runs.put_back),
             ("lost", runs.lost),
         ];
         series(
@@ -134,7 +134,7 @@ impl Metrics {
         );
         let sent = cms.mail().outcomes();
         let sent = [
-            ("sent", sent.sent),
+            ("sent", sent.done),
             ("retried", sent.retried),
             ("failed", sent.failed),
             ("local", sent.put_back),

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use cms_core::{
     Actor,
-    mail::{Address, MailOutcomes},
+    mail::{Address, Outcomes},
     webhooks::Until,
 };
 use tokio::task::JoinHandle;
@@ -56,7 +56,7 @@ async fn a_mail_that_waited_too_long_is_given_up_and_shown_until_retention_remov
 }
 
 /// A round of another worker, under way until its server answers.
-async fn under_way(site: &Site, smtp: &Smtp, connections: usize) -> JoinHandle<MailOutcomes> {
+async fn under_way(site: &Site, smtp: &Smtp, connections: usize) -> JoinHandle<Outcomes> {
     let mut postman = site.cms.mail().postman();
     let round = tokio::spawn(async move { postman.step().await.unwrap() });
     smtp.reached(connections).await;
@@ -73,7 +73,7 @@ async fn a_worker_that_lost_its_lease_changes_nothing_and_its_attempt_is_logged(
     site.send_mails().await;
     smtp.open();
     let outcomes = slow.await.unwrap();
-    assert_eq!((outcomes.sent, outcomes.lost), (0, 1));
+    assert_eq!((outcomes.done, outcomes.lost), (0, 1));
     let mail = site.mail_detail(id).await.mail;
     // A lease that was lost, and a round that failed.
     assert_eq!((mail.status.as_str(), mail.tries), ("queued", 2));
@@ -91,7 +91,7 @@ async fn who_sent_a_mail_too_late_says_so_while_nobody_else_has_it() {
         let back = format!("update cms_mails set {taken_back}, lease_until = null where id = {id}");
         site.database.run(back).await;
         smtp.open();
-        assert_eq!(slow.await.unwrap().sent, 1, "{taken_back}");
+        assert_eq!(slow.await.unwrap().done, 1, "{taken_back}");
         site.send_mails().await;
         assert_eq!(site.mail_detail(id).await.mail.status, "sent", "{taken_back}");
         assert_eq!(smtp.taken().len(), 1, "once");

@@ -59,12 +59,12 @@ async fn measure() {
     let down = writes(&cms).await;
     println!("{MAILS} wait, provider down {down:6.0} writes/s  {:.2}", down / alone);
     works.store(true, Ordering::SeqCst);
-    while cms.mail().outcomes().sent == 0 {
+    while cms.mail().outcomes().done == 0 {
         tokio::time::sleep(Duration::from_millis(100)).await;
     }
-    let before = cms.mail().outcomes().sent;
+    let before = cms.mail().outcomes().done;
     let sending = writes(&cms).await;
-    let rate = (cms.mail().outcomes().sent - before) as f64 / TIME.as_secs_f64();
+    let rate = (cms.mail().outcomes().done - before) as f64 / TIME.as_secs_f64();
     println!(
         "being sent               {sending:8.0} writes/s  {:.2}, beside {rate:.0} mails/s",
         sending / alone

@@ -188,7 +188,7 @@ async fn the_state_of_the_outbox_is_told_and_old_mails_go() {
     site.send_mails().await;
     site.clock.advance(2_000);
     assert_eq!(site.ask("GET /readyz").expect(200).await.data()["mail_age_ms"], 0);
-    assert_eq!(site.cms.mail().outcomes().sent, 1);
+    assert_eq!(site.cms.mail().outcomes().done, 1);
     let (mails, attempts) =
         ("select count(*) from cms_mails", "select count(*) from cms_mail_attempts");
     site.clock.advance(29 * 86_400_000);

@@ -19,11 +19,11 @@ async fn a_lost_lease_is_fenced() {
         tokio::task::yield_now().await;
     }
     let mut second = site.cms.webhooks().worker();
-    assert_eq!(second.step().await.unwrap().delivered, 0, "the lease holds");
+    assert_eq!(second.step().await.unwrap().done, 0, "the lease holds");
     site.clock.advance(30_000);
-    assert_eq!(second.step().await.unwrap().delivered, 1, "the lease is over");
+    assert_eq!(second.step().await.unwrap().done, 1, "the lease is over");
     let stale = slow.step().await.unwrap();
-    assert_eq!((stale.delivered, stale.lost), (0, 1));
+    assert_eq!((stale.done, stale.lost), (0, 1));
     assert_eq!(receiver.count(), 2, "one duplicate, of the attempt that was under way");
     assert_eq!(by_status(&site).await, BTreeMap::from([("delivered".to_owned(), 1)]));
     let count = format!("select failure_count from cms_webhook_subscriptions where id = {id}");
@@ -48,7 +48,7 @@ async fn a_row_that_one_worker_holds_twice_is_written_down() {
         tokio::time::sleep(Duration::from_millis(5)).await;
     }
     let settled = worker.step().await.unwrap();
-    assert_eq!((settled.delivered, settled.lost, receiver.count()), (1, 1, 2));
+    assert_eq!((settled.done, settled.lost, receiver.count()), (1, 1, 2));
     assert_eq!(by_status(&site).await, BTreeMap::from([("delivered".to_owned(), 1)]));
 }
 

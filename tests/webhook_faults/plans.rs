@@ -23,7 +23,7 @@ async fn workers_search_a_queue_that_has_grown_by_key() {
     let mut worker = site.cms.webhooks().worker();
     let mut deliver = async || {
         raise(&site, 1).await;
-        assert_eq!(worker.step().await.unwrap().delivered, 1);
+        assert_eq!(worker.step().await.unwrap().done, 1);
     };
     for _ in 0..BEFORE {
         deliver().await;

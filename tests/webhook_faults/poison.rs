@@ -129,7 +129,7 @@ async fn a_job_without_its_event_ends() {
     raise(&site, 1).await;
     let mut worker = site.cms.webhooks().worker();
     let settled = worker.step().await.unwrap();
-    assert_eq!((settled.delivered, settled.retried, receiver.count()), (1, 1, 1));
+    assert_eq!((settled.done, settled.retried, receiver.count()), (1, 1, 1));
     assert_eq!(
         site.database
             .count("select count(*) from cms_webhook_deliveries where outcome = 'event'")

@@ -123,7 +123,7 @@ async fn each_event_of_the_service_reaches_its_receiver_as_its_schema_promises()
     observed(&site).await;
     visited(&site).await;
     told(&site).await;
-    while site.worker().step().await.unwrap().delivered > 0 {}
+    while site.worker().step().await.unwrap().done > 0 {}
 
     let (mut arrived, mut cases) = (BTreeMap::<String, usize>::new(), Vec::new());
     for delivery in receiver.deliveries() {
@@ -297,7 +297,7 @@ async fn records_of_plugins_and_of_others_fit_the_schemas_of_their_tables() {
         site.admin(&format!("PATCH {one}")).json(json!({column: "b"})).expect(200).await;
         site.admin(&format!("DELETE {one}")).expect(204).await;
     }
-    while site.worker().step().await.unwrap().delivered > 0 {}
+    while site.worker().step().await.unwrap().done > 0 {}
     let deliveries = receiver.deliveries();
     assert_eq!(deliveries.len(), 8);
     for delivery in deliveries {

@@ -74,13 +74,13 @@ pub(crate) async fn run(flags: &Flags, out: &Output, args: &ProcessWebhooksArgs)
     reached?;
     if out.json {
         let sent = json!({
-            "sent": mails.sent,
+            "sent": mails.done,
             "retried": mails.retried,
             "failed": mails.failed,
         });
         return Ok(out.data(&json!({
             "drained": drained,
-            "delivered": outcomes.delivered,
+            "delivered": outcomes.done,
             "retried": outcomes.retried,
             "failed": outcomes.failed,
             "mails": sent,
@@ -94,10 +94,10 @@ pub(crate) async fn run(flags: &Flags, out: &Output, args: &ProcessWebhooksArgs)
     out.note(&format!(
         "{} delivered, {} to be tried again, {} given up; {} sent, {} to be tried again, {} given \
          up; {why}.",
-        outcomes.delivered,
+        outcomes.done,
         outcomes.retried,
         outcomes.failed,
-        counted(mails.sent, "mail"),
+        counted(mails.done, "mail"),
         mails.retried,
         mails.failed
     ));

@@ -16,6 +16,11 @@ impl Backoff {
         let index = usize::try_from(tries).unwrap_or(0).min(self.0.len().saturating_sub(1));
         self.0.get(index).map(|seconds| seconds * 1000)
     }
+
+    /// The longest wait, in milliseconds.
+    pub(crate) fn longest_ms(self) -> Millis {
+        self.0.last().map_or(0, |seconds| seconds * 1000)
+    }
 }
 
 #[cfg(test)]

@@ -26,13 +26,14 @@ use std::sync::Arc;
 
 pub use self::{
     address::Address,
-    deliver::{MailOutcomes, Postman},
+    deliver::Postman,
     log::{LogFilter, Logged, LoggedAttempt, LoggedDetail, ProviderState},
     message::{MAX_MAIL_BYTES, Mail},
     test::Claimed,
     text::{Subject, escape_html, shortened},
 };
-use self::{address::Sender, deliver::Counters, providers::Provider};
+use self::{address::Sender, providers::Provider};
+pub use crate::jobs::Outcomes;
 use crate::{
     Actor, Code, Error, Millis, Result,
     base::Base,
@@ -58,7 +59,9 @@ struct State {
     site_host: Option<String>,
     /// The providers in the order in which they are tried.
     chain: Vec<Provider>,
-    counters: Counters,
+    counters: jobs::Counters,
+    /// How many mails wait, and since when the first is due.
+    waiting: jobs::Kept<(i64, Option<i64>)>,
     tests: test::UnderWay,
 }
 
@@ -96,7 +99,8 @@ impl Mails {
             sender,
             site_host,
             chain,
-            counters: Counters::default(),
+            counters: jobs::Counters::default(),
+            waiting: jobs::Kept::default(),
             tests: test::UnderWay::default(),
         })))
     }

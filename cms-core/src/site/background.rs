@@ -131,33 +131,13 @@ impl Cms {
         let mut done = 0;
         for part in work {
             done += match part {
-                Work::Deliveries => {
-                    let (mut worker, mut all) = (self.webhooks().worker(), 0);
-                    for _ in 0..MOST_ROUNDS {
-                        let settled = worker.step().await?;
-                        match settled.delivered + settled.retried + settled.failed {
-                            0 => break,
-                            some => all += some,
-                        }
-                    }
-                    all
-                }
+                Work::Deliveries => self.webhooks().worker().steps(MOST_ROUNDS).await?,
                 Work::Tasks => self.tasks().scheduler().step().await? as u64,
                 Work::Funnels => self.tasks().own_scheduler().step().await? as u64,
                 Work::Events => {
                     webhooks::step_handlers(self.webhooks(), self.plugins(), self.items()).await?
                 }
-                Work::Mail => {
-                    let (mut postman, mut all) = (self.mail().postman(), 0);
-                    for _ in 0..MOST_ROUNDS {
-                        let counted = postman.step().await?;
-                        match counted.sent + counted.retried + counted.failed {
-                            0 => break,
-                            some => all += some,
-                        }
-                    }
-                    all
-                }
+                Work::Mail => self.mail().postman().steps(MOST_ROUNDS).await?,
                 Work::Counters => {
                     self.count().await;
                     0

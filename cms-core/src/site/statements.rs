@@ -46,6 +46,7 @@ fn all(dialect: Dialect) -> Vec<db::Statement> {
     all.extend(mail::statements().concat());
     all.extend(webhooks::statements().concat());
     all.extend(dialect.of(&change::many::sql::MANY).all());
+    all.extend(dialect.of(&webhooks::BATCH).all());
     all.push(dialect.of(&pages::sql::PARTS));
     all.extend([dialect.of(&db::epochs::sql::RAISE), dialect.of(&db::ready::sql::READY)]);
     if dialect == Dialect::Postgres {

@@ -17,13 +17,7 @@ mod run;
 mod scheduler;
 pub(crate) mod sql;
 
-use std::{
-    sync::{
-        Arc,
-        atomic::{AtomicU64, Ordering},
-    },
-    time::Duration,
-};
+use std::{sync::Arc, time::Duration};
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -38,7 +32,7 @@ use crate::{
     db::watched,
     ground::ListName,
     items::Items,
-    jobs::{self, Running},
+    jobs::{self, Counters, Outcomes},
     plugins::Plugins,
     scripts::Scripts,
 };
@@ -87,19 +81,6 @@ pub struct Run {
     pub error: Option<String>,
 }
 
-/// Runs of this process since its start that were written down, by outcome.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Runs {
-    /// Runs that ended well.
-    pub done: u64,
-    /// Runs that failed.
-    pub failed: u64,
-    /// Runs that a stop of the service ended.
-    pub stopped: u64,
-    /// Runs whose lease was lost.
-    pub lost: u64,
-}
-
 /// The tasks of a site: `cms.tasks()`.
 #[derive(Clone)]
 pub struct Tasks(Arc<State>);
@@ -116,11 +97,7 @@ struct State {
     closed: watch::Sender<bool>,
     /// Runs of this process, and schedulers that work, at this moment.
     under_way: watch::Sender<usize>,
-    schedulers: Running,
-    done: AtomicU64,
-    failed: AtomicU64,
-    stopped: AtomicU64,
-    lost: AtomicU64,
+    counters: Counters,
 }
 
 impl Tasks {
@@ -141,11 +118,7 @@ impl Tasks {
             process: format!("{machine}:{}", std::process::id()),
             closed: watch::Sender::new(false),
             under_way: watch::Sender::new(0),
-            schedulers: Running::default(),
-            done: AtomicU64::new(0),
-            failed: AtomicU64::new(0),
-            stopped: AtomicU64::new(0),
-            lost: AtomicU64::new(0),
+            counters: Counters::default(),
         }))
     }
 
@@ -248,18 +221,17 @@ impl Tasks {
         }
     }
 
-    /// Runs of this process since its start, by outcome.
+    /// Runs of this process since its start, by outcome. A run that a stop of the service ended is
+    /// put back; none is retried.
     #[must_use]
-    pub fn outcomes(&self) -> Runs {
-        let get = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
-        let State { done, failed, stopped, lost, .. } = &*self.0;
-        Runs { done: get(done), failed: get(failed), stopped: get(stopped), lost: get(lost) }
+    pub fn outcomes(&self) -> Outcomes {
+        self.0.counters.outcomes()
     }
 
     /// Whether this process runs tasks on their schedule: `running` or `none`.
     #[must_use]
     pub fn scheduler_state(&self) -> &'static str {
-        self.0.schedulers.state()
+        self.0.counters.workers.state()
     }
 
     /// Ends all runs of this process; each is written down as stopped.
@@ -312,12 +284,13 @@ pub struct TaskName {
 
 impl State {
     fn note(&self, outcome: &Outcome) {
-        let counter = match outcome {
-            Outcome::Done => &self.done,
-            Outcome::Failed(_) => &self.failed,
-            Outcome::Stopped => &self.stopped,
-            Outcome::Lost => &self.lost,
-        };
-        counter.fetch_add(1, Ordering::Relaxed);
+        let mut ended = Outcomes::default();
+        match outcome {
+            Outcome::Done => ended.done = 1,
+            Outcome::Failed(_) => ended.failed = 1,
+            Outcome::Stopped => ended.put_back = 1,
+            Outcome::Lost => ended.lost = 1,
+        }
+        self.counters.note(&ended);
     }
 }

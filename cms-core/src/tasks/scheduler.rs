@@ -123,7 +123,7 @@ impl Scheduler {
     pub async fn run(mut self, stop: watch::Receiver<bool>) {
         let site = self.site.clone();
         // What `/readyz` shows is whether tasks of plugins run.
-        let _working = (self.whose == Whose::Plugins).then(|| site.schedulers.begin());
+        let _working = (self.whose == Whose::Plugins).then(|| site.counters.workers.begin());
         loop {
             let claimed = tokio::select! {
                 claimed = self.claim() => claimed,

@@ -18,12 +18,7 @@ use std::sync::Arc;
 
 pub use self::{
     consumers::{Consumer, Events, Subscribe},
-    deliver::{
-        PING, Pinged,
-        claimed::Settled,
-        counters::{Backlog, Outcomes},
-        worker::Worker,
-    },
+    deliver::{PING, Pinged, backlog::Backlog, worker::Worker},
     history::{
         deliveries::{Attempt, AttemptDetail, Depth, Job, JobFilter, MAX_REDELIVER, Redeliver},
         explain::{Considered, Explained},
@@ -42,9 +37,10 @@ pub use self::{
 };
 pub(crate) use self::{
     consumers::{call_handlers, enter_handlers, step_handlers},
+    deliver::sql::batch::BATCH,
     subscriptions::{CLAIMS, catalogue::Registered},
 };
-pub use crate::jobs::Until;
+pub use crate::jobs::{Outcomes, Until};
 pub use crate::outbound::AddressRule;
 use crate::{Result, base::Base, content::Registry, db::Statement, jobs, outbound::HttpClient};
 
@@ -56,7 +52,9 @@ struct State {
     base: Base,
     registry: Registry,
     http: HttpClient,
-    counters: deliver::counters::Counters,
+    counters: jobs::Counters,
+    /// Since when the oldest job is due.
+    oldest: jobs::Kept<Option<i64>>,
 }
 
 impl Webhooks {
@@ -67,7 +65,8 @@ impl Webhooks {
             base: base.clone(),
             registry: registry.clone(),
             http: HttpClient::new(&base.settings().webhooks)?,
-            counters: deliver::counters::Counters::default(),
+            counters: jobs::Counters::default(),
+            oldest: jobs::Kept::default(),
         })))
     }
 
@@ -112,12 +111,11 @@ impl Webhooks {
 }
 
 /// The statements of this room.
-pub(crate) fn statements() -> [&'static [Statement]; 9] {
+pub(crate) fn statements() -> [&'static [Statement]; 8] {
     [
         subscriptions::sql::ALL,
         subscriptions::catalogue::sql::ALL,
         deliver::sql::queue::ALL,
-        deliver::sql::groups::ALL,
         deliver::sql::expire::ALL,
         history::deliveries::sql::ALL,
         history::messages::sql::ALL,

@@ -1,14 +1,11 @@
 //! From the outbox to a provider: plan (who is tried), claim (lease), a round through the chain,
 //! settle (fenced, breaker, log).
 
-mod counters;
 mod plan;
 mod postman;
 mod round;
 mod settle;
 
-pub(super) use counters::Counters;
-pub use counters::MailOutcomes;
 pub(super) use plan::Route;
 pub(super) use postman::LONGEST_END;
 pub use postman::Postman;

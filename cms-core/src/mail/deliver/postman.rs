@@ -1,8 +1,7 @@
-//! The postman sends mails: claims what is due, settles what has ended.
+//! The postman sends mails: what the engine of queues claims, sends and settles here.
 
 use std::{
     collections::BTreeSet,
-    panic::AssertUnwindSafe,
     sync::{
         Arc,
         atomic::{AtomicBool, Ordering},
@@ -10,8 +9,8 @@ use std::{
     time::Duration,
 };
 
-use futures_util::FutureExt as _;
-use tokio::{sync::watch, task::JoinSet};
+use futures_util::future::BoxFuture;
+use tokio::sync::watch;
 
 use super::{
     Round,
@@ -19,11 +18,12 @@ use super::{
     round, settle,
 };
 use crate::{
-    Actor, Change, Millis, Result,
-    db::watched,
-    jobs::{self, Until},
+    Change, Result,
+    base::Base,
+    db::Lock,
+    jobs::{Counters, Engine, Flight, Outcomes, Queue, Until},
     mail::{
-        CLAIMS, MailOutcomes, Mails, State,
+        CLAIMS, Mails, State,
         outgoing::Outgoing,
         rules::local::LocalRest,
         sql::outbox::{self, LEASE_MS},
@@ -32,41 +32,50 @@ use crate::{
 
 /// Mails under way at most.
 const SLOTS: usize = 16;
-/// How often the outbox is looked at.
-const POLL: Duration = Duration::from_millis(500);
 /// How long a finished round waits for others to share its transaction.
 const GATHER: Duration = Duration::from_millis(5);
-/// How long the end waits for the database.
-const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(2);
-/// How long an end waits for mail servers that scan a message: service managers wait for 90 s.
+
+/// How long an end waits for mail servers, which scan a message before they answer: service managers
+/// wait for 90 s.
 pub(in crate::mail) const LONGEST_END: Duration = Duration::from_secs(60);
 
 /// Sends mails. Several may run in one process or many.
-pub struct Postman {
-    site: Arc<State>,
-    under_way: JoinSet<Round>,
-    /// Finished rounds that are not settled yet.
-    ended: Vec<Round>,
-    /// Whether the log knows that mails cannot be sent.
-    told: bool,
-    /// Faults of this machine.
-    rest: LocalRest,
-    /// Whether the postman ends: rounds under way ask no further provider.
-    ends: Arc<AtomicBool>,
-}
+pub struct Postman(Engine<Outbox>);
 
 impl Mails {
     /// A postman that sends queued mails.
     #[must_use]
     pub fn postman(&self) -> Postman {
-        Postman {
+        Postman(Engine::new(Outbox {
             site: self.0.clone(),
-            under_way: JoinSet::new(),
-            ended: Vec::new(),
-            told: false,
+            knows_unsendable: false,
             rest: LocalRest::default(),
+            free: 0,
             ends: Arc::default(),
-        }
+        }))
+    }
+
+    /// Rounds of this process since its start, by outcome.
+    #[must_use]
+    pub fn outcomes(&self) -> Outcomes {
+        self.0.counters.outcomes()
+    }
+
+    /// `running` when this process sends mails, `none` when other processes do.
+    #[must_use]
+    pub fn postman_state(&self) -> &'static str {
+        self.0.counters.workers.state()
+    }
+
+    /// How many mails wait, and the milliseconds by which the first is late. The figures may be one
+    /// second old.
+    ///
+    /// # Errors
+    /// `unavailable` when the database cannot be reached.
+    pub async fn waiting(&self) -> Result<(i64, i64)> {
+        let (base, now) = (&self.0.base, self.0.base.clock().now());
+        let (count, since) = self.0.waiting.get(now, outbox::waiting(base.db())).await?;
+        Ok((count, since.map_or(0, |since| (now - since).max(0))))
     }
 }
 
@@ -76,138 +85,72 @@ impl Postman {
     ///
     /// # Errors
     /// As every write; rounds that are not settled are kept for the next call.
-    pub async fn step(&mut self) -> Result<MailOutcomes> {
-        let (mut all, _) = watched(self.turn(true)).await?;
-        while !self.under_way.is_empty() || !self.ended.is_empty() {
-            self.wait().await;
-            let (counted, _) = watched(self.turn(false)).await?;
-            all.sent += counted.sent;
-            all.retried += counted.retried;
-            all.failed += counted.failed;
-            all.put_back += counted.put_back;
-            all.lost += counted.lost;
-        }
-        Ok(all)
+    pub async fn step(&mut self) -> Result<Outcomes> {
+        self.0.step().await
+    }
+
+    /// Steps until one sends nothing, `most` of them at most. Returns the rounds that count.
+    pub(crate) async fn steps(&mut self, most: usize) -> Result<u64> {
+        self.0.steps(most).await
     }
 
     /// Works until `stop` turns true; with `drain`, also until nothing is due that can be sent.
     /// Rounds under way finish and are settled.
-    pub async fn run(mut self, mut stop: watch::Receiver<bool>, drain: bool) -> Until {
-        let site = self.site.clone();
-        let _working = site.counters.postmen.begin();
-        while !*stop.borrow() {
-            let turned = tokio::select! {
-                turned = watched(self.turn(true)) => turned,
-                // What was claimed meanwhile is sent when its lease ends.
-                () = jobs::stopped(stop.clone(), SHUTDOWN_TIMEOUT) => break,
-            };
-            match turned {
-                // The settled rounds may have ended the rest of a provider: look once more.
-                Ok((_, true)) if drain && self.under_way.is_empty() => continue,
-                Ok(_) if drain && self.under_way.is_empty() => return Until::Drained,
-                Ok(_) => {}
-                Err(error) if site.base.db().is_closed() => {
-                    tracing::debug!(%error, "the site is closed");
-                    return Until::Stopped;
-                }
-                Err(error) => {
-                    tracing::warn!(%error, "cannot read or write the mail outbox; trying again");
-                    tokio::time::sleep(POLL).await;
-                }
-            }
-            tokio::select! {
-                () = self.wait(), if !self.under_way.is_empty() => {}
-                () = tokio::time::sleep(POLL) => {}
-                // A dropped sender never stops the postman.
-                () = async {
-                    if stop.changed().await.is_err() {
-                        std::future::pending().await
-                    }
-                } => {}
-            }
-        }
-        self.finish().await;
-        Until::Stopped
+    pub async fn run(self, stop: watch::Receiver<bool>, drain: bool) -> Until {
+        self.0.run(stop, drain).await
+    }
+}
+
+/// The queue of mails.
+struct Outbox {
+    site: Arc<State>,
+    /// Whether the log says that mails cannot be sent.
+    knows_unsendable: bool,
+    /// Faults of this machine.
+    rest: LocalRest,
+    /// Mails that the turn may claim.
+    free: usize,
+    /// Whether the postman ends: rounds under way ask no further provider.
+    ends: Arc<AtomicBool>,
+}
+
+impl Queue for Outbox {
+    type Job = (Outgoing, Route);
+    type Ended = Round;
+
+    const NAME: &'static str = "mails";
+    const POLL_INTERVAL: Duration = Duration::from_millis(500);
+    const FOLLOWS_EVENTS: bool = false;
+    const LONGEST_END: Duration = LONGEST_END;
+    const CLAIMS: Lock = CLAIMS;
+    /// It notes the health of providers, which others note too.
+    const SETTLES_UNDER_LOCK: bool = true;
+
+    fn base(&self) -> &Base {
+        &self.site.base
     }
 
-    /// Waits for rounds under way. What cannot be settled is sent again when its lease ends.
-    async fn finish(&mut self) {
-        self.ends.store(true, Ordering::Relaxed);
-        let until = tokio::time::Instant::now() + LONGEST_END;
-        while !self.under_way.is_empty() || !self.ended.is_empty() {
-            if !self.under_way.is_empty()
-                && tokio::time::timeout_at(until, self.wait()).await.is_err()
-            {
-                let mails = self.under_way.len();
-                tracing::warn!(mails, "mail servers did not answer before the stop");
-                self.under_way.abort_all();
-            }
-            let settled = tokio::time::timeout(SHUTDOWN_TIMEOUT, watched(self.turn(false))).await;
-            if !matches!(settled, Ok(Ok(_))) {
-                tracing::warn!(mails = self.ended.len(), "finished mails were not settled");
-                return;
-            }
-        }
+    fn counters(&self) -> &Counters {
+        &self.site.counters
     }
 
-    /// Waits for a round to end, then briefly for others. Cancel-safe: no finished round is lost.
-    async fn wait(&mut self) {
-        self.join().await;
-        let others = async {
-            while !self.under_way.is_empty() {
-                self.join().await;
-            }
-        };
-        let _ = tokio::time::timeout(GATHER, others).await;
-    }
-
-    async fn join(&mut self) {
-        if let Some(Ok(round)) = self.under_way.join_next().await {
-            self.ended.push(round);
-        }
-    }
-
-    /// Settles finished rounds and begins due ones, in one change. Returns also whether there were
-    /// any. After an error the finished rounds are kept for the next turn.
-    async fn turn(&mut self, claims: bool) -> Result<(MailOutcomes, bool)> {
-        while let Some(joined) = self.under_way.try_join_next() {
-            self.ended.extend(joined);
-        }
-        let site = self.site.clone();
-        let claims = claims && self.may_claim().await?;
-        if self.ended.is_empty() && !claims {
-            return Ok((MailOutcomes::default(), false));
-        }
-        let mut change = site.base.change(Actor::System).await?;
-        change.search_by_key().await?;
-        // Before any row: whoever holds the lock may wait for rows, never the other way round.
-        change.lock(CLAIMS).await?;
-        let counted = settle(&site, &mut change, &self.ended).await?;
-        let claimed = match claims {
-            true => self.claim(&mut change).await?,
-            false => Vec::new(),
-        };
-        change.commit().await?;
-        let moved = !self.ended.is_empty() || !claimed.is_empty();
-        let now = site.base.clock().now();
-        for round in self.ended.drain(..) {
-            let outcomes = round.attempts.iter().map(|attempt| attempt.outcome);
-            self.rest.note(outcomes, round.verdict, now);
-        }
-        site.counters.note(&counted);
-        claimed.into_iter().for_each(|(mail, route)| self.begin(mail, route));
-        Ok((counted, moved))
+    fn ended(&mut self, round: &mut Round) -> Option<(Outgoing, Route)> {
+        let outcomes = round.attempts.iter().map(|attempt| attempt.outcome);
+        self.rest.note(outcomes, round.verdict, self.site.base.clock().now());
+        None
     }
 
     /// Whether a slot is free, a mail is due and somebody can send it.
-    async fn may_claim(&mut self) -> Result<bool> {
+    async fn is_due(&mut self, flight: &Flight<Round>) -> Result<bool> {
         let (base, now) = (&self.site.base, self.site.base.clock().now());
-        if self.free(now) == 0 || !outbox::is_due(base.db(), now).await? {
+        let under_way = flight.under_way.len();
+        self.free = self.rest.places(SLOTS - under_way.min(SLOTS), under_way, now);
+        if self.free == 0 || !outbox::is_due(base.db(), now).await? {
             return Ok(false);
         }
         if !self.site.can_send() {
-            if !self.told {
-                self.told = true;
+            if !self.knows_unsendable {
+                self.knows_unsendable = true;
                 let why = "mails wait: set mail.from and a provider, such as mail.smtp_url";
                 tracing::warn!(why);
             }
@@ -217,21 +160,18 @@ impl Postman {
         Ok(Plan::new(self.site.names(), &health, now).places(SLOTS) > 0)
     }
 
-    /// How many mails may begin now.
-    fn free(&self, now: Millis) -> usize {
-        let under_way = self.under_way.len();
-        self.rest.places(SLOTS - under_way.min(SLOTS), under_way, now)
+    async fn settle(&mut self, change: &mut Change, rounds: &mut [Round]) -> Result<Outcomes> {
+        settle(&self.site, change, rounds).await
     }
 
-    async fn claim(&self, change: &mut Change) -> Result<Vec<(Outgoing, Route)>> {
+    async fn claim(&mut self, change: &mut Change) -> Result<Vec<(Outgoing, Route)>> {
         let returned = outbox::reclaim(change).await?;
         if returned > 0 {
             tracing::warn!(returned, "mails whose postman died or was too slow are due again");
         }
         let health = outbox::health_in(change).await?;
         let mut plan = Plan::new(self.site.names(), &health, change.now());
-        let most = plan.places(self.free(change.now()));
-        let claimed = outbox::claim(change, most).await?;
+        let claimed = outbox::claim(change, plan.places(self.free)).await?;
         let routed: Vec<_> = claimed.into_iter().map(|mail| (mail, plan.next())).collect();
         // Until a probe has ended nobody else tries its provider.
         let probes = routed.iter().flat_map(|(_, route)| &route.probes);
@@ -246,16 +186,20 @@ impl Postman {
         Ok(routed)
     }
 
-    fn begin(&mut self, mail: Outgoing, route: Route) {
+    fn attempt(&self, (mail, route): (Outgoing, Route)) -> BoxFuture<'static, Round> {
         let (site, ends) = (self.site.clone(), self.ends.clone());
-        self.under_way.spawn(watched(async move {
-            let kept = (mail.clone(), route.clone());
-            // A panic counts as a failed round; otherwise the mail would come back forever.
-            let made = AssertUnwindSafe(round(&site, mail, route, &ends)).catch_unwind().await;
-            made.unwrap_or_else(|_| {
-                tracing::error!(mail = kept.0.id, "the service failed while it sent a mail");
-                Round::broken(kept.0, kept.1)
-            })
-        }));
+        Box::pin(async move { round(&site, mail, route, &ends).await })
+    }
+
+    fn broken((mail, route): (Outgoing, Route)) -> Round {
+        Round::broken(mail, route)
+    }
+
+    fn gathering(&self) -> Duration {
+        GATHER
+    }
+
+    fn end(&mut self) {
+        self.ends.store(true, Ordering::Relaxed);
     }
 }

@@ -5,8 +5,9 @@ use std::collections::BTreeMap;
 use super::Round;
 use crate::{
     Change, Result,
+    jobs::Outcomes,
     mail::{
-        MailOutcomes, State,
+        State,
         rules::{breaker::Health, outcome::Verdict},
         sql::outbox::{self, Settled},
     },
@@ -16,8 +17,8 @@ pub(in crate::mail) async fn settle(
     site: &State,
     change: &mut Change,
     rounds: &[Round],
-) -> Result<MailOutcomes> {
-    let mut counted = MailOutcomes::default();
+) -> Result<Outcomes> {
+    let mut counted = Outcomes::default();
     for round in rounds {
         let is_ours = outbox::settle(change, &round.mail, settled(round, change.now())).await?;
         for attempt in &round.attempts {
@@ -25,7 +26,7 @@ pub(in crate::mail) async fn settle(
         }
         match (is_ours, round.verdict) {
             (false, _) => counted.lost += 1,
-            (true, Verdict::Sent) => counted.sent += 1,
+            (true, Verdict::Sent) => counted.done += 1,
             (true, Verdict::Failed) => counted.failed += 1,
             (true, Verdict::Again(_)) => counted.retried += 1,
             (true, Verdict::Later(_)) => counted.put_back += 1,

@@ -1,27 +1,24 @@
 //! The rest of a postman after faults of this machine, in which one mail tries again. Pure.
 
 use super::outcome::{Outcome, Verdict};
-use crate::{Millis, jobs::Backoff};
+use crate::{
+    Millis,
+    jobs::{Backoff, Rest},
+};
 
 /// How long a postman rests, in seconds; the last one repeats.
-const RESTS: Backoff = Backoff(&[5, 10, 20, 40, 60]);
-/// The longest rest. A later end was set before the clock was set back.
-const LONGEST_MS: Millis = 60_000;
+const WAITS: Backoff = Backoff(&[5, 10, 20, 40, 60]);
 
 /// What a postman knows of its machine.
 #[derive(Debug, Default)]
-pub(in crate::mail) struct LocalRest {
-    /// Rests in a row.
-    in_a_row: i64,
-    until: Millis,
-}
+pub(in crate::mail) struct LocalRest(Rest);
 
 impl LocalRest {
     /// How many of `free` mails may begin, while `under_way` others are on their way.
     pub(in crate::mail) fn places(&self, free: usize, under_way: usize, now: Millis) -> usize {
-        match self.in_a_row {
+        match self.0.in_a_row {
             0 => free,
-            _ if self.rests(now) || under_way > 0 => 0,
+            _ if self.0.is_under_way(WAITS, now) || under_way > 0 => 0,
             _ => free.min(1),
         }
     }
@@ -36,15 +33,9 @@ impl LocalRest {
         let is_local = outcomes.into_iter().any(|outcome| outcome == Outcome::Local);
         if !is_local {
             *self = Self::default();
-        } else if matches!(verdict, Verdict::Later(_)) && !self.rests(now) {
-            self.in_a_row += 1;
-            let rest = RESTS.wait_ms(self.in_a_row - 1, i64::MAX).unwrap_or(LONGEST_MS);
-            self.until = now + rest;
+        } else if matches!(verdict, Verdict::Later(_)) {
+            self.0.fault(WAITS, now);
         }
-    }
-
-    fn rests(&self, now: Millis) -> bool {
-        self.in_a_row > 0 && self.until > now && self.until <= now + LONGEST_MS
     }
 }
 

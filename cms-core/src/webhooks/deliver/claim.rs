@@ -7,8 +7,8 @@ use zeroize::Zeroizing;
 use super::{
     claimed::{ClaimedJob, Moment, Target},
     sql::{
-        groups,
-        queue::{self, LEASE_MS, Lane},
+        batch,
+        queue::{self, End, LEASE_MS, Lane},
     },
 };
 use crate::{
@@ -52,8 +52,8 @@ pub(in crate::webhooks) async fn claim(
         limits.push((lane.id, limit));
     }
     // Lock order, as everywhere: subscriptions, then their jobs.
-    groups::serve(change, &limits).await?;
-    let mut by_lane = groups::claim(change, &limits, moment.now + LEASE_MS, room).await?;
+    batch::serve(change, &limits).await?;
+    let mut by_lane = batch::claim(change, &limits, moment.now + LEASE_MS, room).await?;
     let mut claimed = Vec::new();
     for lane in lanes {
         let subscription = lane.id;
@@ -61,7 +61,7 @@ pub(in crate::webhooks) async fn claim(
         let target = open(base, lane).map(Arc::new).map_err(|error| Arc::from(error.to_string()));
         let (unread, jobs): (Vec<_>, Vec<_>) = jobs.into_iter().partition(|job| job.event.unread);
         for job in unread {
-            queue::give_back(change, &job, true).await?;
+            queue::settle(change, &job, End::Returned, true, None).await?;
         }
         claimed.extend(jobs.into_iter().map(|job| ClaimedJob {
             target: target.clone(),
@@ -84,7 +84,7 @@ pub(in crate::webhooks) async fn give_back(
             .await?
             .is_some_and(|subscription| subscription.active);
         for claimed in lane {
-            queue::give_back(change, &claimed.job, active).await?;
+            queue::settle(change, &claimed.job, End::Returned, active, None).await?;
         }
     }
     Ok(())

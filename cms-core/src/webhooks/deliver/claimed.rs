@@ -21,6 +21,7 @@ pub(in crate::webhooks) struct Target {
 }
 
 /// A claimed job to attempt.
+#[derive(Clone)]
 pub(in crate::webhooks) struct ClaimedJob {
     /// `Err` when the secret or a header cannot be decrypted, so nothing can be signed.
     pub(in crate::webhooks) target: Result<Arc<Target>, Arc<str>>,
@@ -61,19 +62,4 @@ pub(in crate::webhooks) struct Ended {
     pub(in crate::webhooks) slot: Option<Arc<()>>,
     /// After an attempt that failed on this machine: for how many milliseconds its lane rests.
     pub(in crate::webhooks) rest: Option<i64>,
-}
-
-/// Outcomes of the attempts that one transaction settled.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Settled {
-    /// Attempts that were delivered.
-    pub delivered: u64,
-    /// Attempts that failed; their jobs are due again later, or held.
-    pub retried: u64,
-    /// Attempts that failed, after which their jobs were given up.
-    pub failed: u64,
-    /// Attempts that failed on this machine; their jobs are due again soon, and nothing is counted.
-    pub put_back: u64,
-    /// Attempts whose lease was lost: another worker has the job, or the job was deleted.
-    pub lost: u64,
 }

@@ -2,13 +2,13 @@
 
 use std::collections::HashMap;
 
-use crate::{Millis, outbound::Attempt, webhooks::rules::retry};
+use crate::{Millis, jobs, outbound::Attempt, webhooks::rules::retry::LOCAL_WAITS};
 
 /// Suspected faults in a row, about half a minute, after which a receiver counts as their cause, if
 /// others were reached meanwhile.
-const SUSPECTED: u32 = 5;
+const SUSPECTED: i64 = 5;
 
-/// How often the log is told.
+/// How often the log says so.
 const TELL_EVERY_MS: i64 = 600_000;
 /// Lanes that have rested longer ago are forgotten: their subscriptions may be gone.
 const KEPT_MS: i64 = 3_600_000;
@@ -16,17 +16,16 @@ const KEPT_MS: i64 = 3_600_000;
 /// The lanes that rest, or rested last.
 #[derive(Default)]
 pub(in crate::webhooks) struct LocalFaults {
-    lanes: HashMap<i64, Rest>,
+    lanes: HashMap<i64, Lane>,
     /// When a receiver was last reached.
     reached: Option<Millis>,
     told: Option<Millis>,
 }
 
 #[derive(Clone, Copy)]
-struct Rest {
+struct Lane {
     since: Millis,
-    in_a_row: u32,
-    until: Millis,
+    rest: jobs::Rest,
 }
 
 impl LocalFaults {
@@ -50,20 +49,17 @@ impl LocalFaults {
         }
         if self.told.is_none_or(|told| !(told..told + TELL_EVERY_MS).contains(&now)) {
             self.told = Some(now);
-            self.lanes.retain(|_, rest| now - rest.until < KEPT_MS);
+            self.lanes.retain(|_, lane| now - lane.rest.until < KEPT_MS);
             let why = attempt.message();
             tracing::warn!(why, "this machine cannot deliver webhooks; their jobs come again");
         }
-        let rest = self.lanes.entry(lane).or_insert(Rest { since: now, in_a_row: 0, until: now });
-        let others_are_reached = self.reached.is_some_and(|at| at >= rest.since);
+        let Lane { since, rest } =
+            self.lanes.entry(lane).or_insert(Lane { since: now, rest: jobs::Rest::default() });
+        let others_are_reached = self.reached.is_some_and(|at| at >= *since);
         if rest.in_a_row >= SUSPECTED && others_are_reached && attempt.blame_receiver() {
             return None;
         }
-        let resting = now..now + retry::local_wait_ms(u32::MAX);
-        if rest.in_a_row == 0 || !resting.contains(&rest.until) {
-            rest.in_a_row = rest.in_a_row.saturating_add(1);
-            rest.until = now + retry::local_wait_ms(rest.in_a_row);
-        }
+        rest.fault(LOCAL_WAITS, now);
         Some(rest.until - now)
     }
 }

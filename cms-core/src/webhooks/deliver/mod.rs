@@ -1,9 +1,9 @@
 //! From a job to a request: claim (lane, lease), sign, send, settle (fenced, breaker, log).
 
+pub(super) mod backlog;
 mod bodies;
 mod claim;
 pub(super) mod claimed;
-pub(super) mod counters;
 mod local_faults;
 mod ping;
 mod prefetch;

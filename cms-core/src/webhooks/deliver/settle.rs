@@ -1,14 +1,15 @@
 //! Settles finished attempts: job, breaker and log, in one transaction for many.
 
 use super::{
-    claimed::{Ended, Settled},
+    claimed::Ended,
     sql::{
-        groups::{self, Arrived},
-        queue::{self, Claimed, LogRow},
+        batch::{self, Arrived},
+        queue::{self, Claimed, End, LogRow},
     },
 };
 use crate::{
     AuditEntry, Change, Result,
+    jobs::Outcomes,
     outbound::Attempt,
     webhooks::{
         rules::{breaker, retry},
@@ -22,14 +23,14 @@ const SPACING_MS: i64 = 1000;
 pub(in crate::webhooks) async fn settle(
     change: &mut Change,
     ended: &mut [Ended],
-) -> Result<Settled> {
+) -> Result<Outcomes> {
     ended.sort_by_key(|ended| (ended.subscription, ended.job.id));
-    let mut settled = Settled::default();
+    let mut settled = Outcomes::default();
     settle_failing(change, ended, &mut settled).await?;
     let successes: Vec<_> = ended.iter().filter(|ended| ended.attempt.is_success()).collect();
     let arrived: Vec<_> = successes.iter().map(|ended| arrived(ended)).collect();
-    let ours = groups::delivered(change, &arrived).await?;
-    settled.delivered += ours.len() as u64;
+    let ours = batch::delivered(change, &arrived).await?;
+    settled.done += ours.len() as u64;
     for Ended { subscription, job, attempt, .. } in
         successes.into_iter().filter(|ended| !ours.contains(&ended.job.lease()))
     {
@@ -41,19 +42,19 @@ pub(in crate::webhooks) async fn settle(
 
 fn arrived(ended: &Ended) -> Arrived<'_> {
     let Ended { job, attempt, .. } = ended;
-    Arrived {
-        job,
-        status: attempt.status,
-        response: attempt.response.as_deref(),
-        duration_ms: attempt.duration_ms,
-    }
+    let response = attempt.response.as_deref();
+    Arrived(job.id, job.lease_token, attempt.status, response, attempt.duration_ms)
 }
 
 /// Settles lanes whose failure count changes: those with a failure, and those whose failures end.
-async fn settle_failing(change: &mut Change, ended: &[Ended], settled: &mut Settled) -> Result<()> {
+async fn settle_failing(
+    change: &mut Change,
+    ended: &[Ended],
+    settled: &mut Outcomes,
+) -> Result<()> {
     let mut subscriptions: Vec<_> = ended.iter().map(|ended| ended.subscription).collect();
     subscriptions.dedup();
-    let mut failing = groups::failing(change, &subscriptions).await?;
+    let mut failing = batch::failing(change, &subscriptions).await?;
     failing.extend(
         ended.iter().filter(|ended| !ended.attempt.is_success()).map(|ended| ended.subscription),
     );
@@ -78,7 +79,7 @@ struct Failure {
 
 /// Counts the attempts at one subscription and settles the failed ones. Lock order, as everywhere:
 /// the subscription, then its jobs.
-async fn settle_lane(change: &mut Change, lane: &[Ended], settled: &mut Settled) -> Result<()> {
+async fn settle_lane(change: &mut Change, lane: &[Ended], settled: &mut Outcomes) -> Result<()> {
     let mut failures = Vec::with_capacity(lane.len());
     let mut opened = false;
     for Ended { subscription, job, attempt, .. } in lane {
@@ -120,20 +121,18 @@ async fn settle_lane(change: &mut Change, lane: &[Ended], settled: &mut Settled)
             count(ours, &mut settled.put_back, &mut settled.lost);
             continue;
         }
-        let ours = match failure
-            .map(|failure| (retry::wait_ms(job.retry_count, failure.max_retries), failure))
-        {
-            Some((Some(wait), Failure { error, active, .. })) => {
-                let ours = queue::again(change, job, &error, change.now() + wait, !active).await?;
-                count(ours, &mut settled.retried, &mut settled.lost)
-            }
-            Some((None, Failure { error, .. })) => count(
-                queue::failed(change, job, &error).await?,
-                &mut settled.failed,
-                &mut settled.lost,
-            ),
-            None => count(false, &mut settled.failed, &mut settled.lost),
+        // The lease was lost, or the subscription was deleted with its jobs.
+        let Some(Failure { error, active, max_retries }) = failure else {
+            settled.lost += 1;
+            log(change, *subscription, job, attempt, false).await?;
+            continue;
         };
+        let (end, what) = match retry::wait_ms(job.retry_count, max_retries) {
+            Some(wait) => (End::Again(change.now() + wait), &mut settled.retried),
+            None => (End::Failed, &mut settled.failed),
+        };
+        let ours = queue::settle(change, job, end, active, Some(&error)).await?;
+        count(ours, what, &mut settled.lost);
         log(change, *subscription, job, attempt, ours).await?;
     }
     if opened && let Some(Ended { subscription, .. }) = lane.first() {
@@ -148,7 +147,10 @@ async fn put_back(change: &mut Change, ended: &Ended) -> Result<bool> {
     let Ended { subscription, job, attempt, rest, .. } = ended;
     let at = change.now() + rest.unwrap_or_default();
     match queue::rest(change, *subscription, at).await? {
-        Some(active) => queue::put_back(change, job, active, &attempt.message(), at).await,
+        Some(active) => {
+            let error = attempt.message();
+            queue::settle(change, job, End::PutBack(at), active, Some(&error)).await
+        }
         None => Ok(false),
     }
 }
@@ -170,9 +172,8 @@ async fn disable(change: &mut Change, subscription: i64, reason: &str) -> Result
     Ok(())
 }
 
-fn count(ours: bool, what: &mut u64, lost: &mut u64) -> bool {
+fn count(ours: bool, what: &mut u64, lost: &mut u64) {
     *(if ours { what } else { lost }) += 1;
-    ours
 }
 
 async fn log(

@@ -3,6 +3,8 @@
 use crate::jobs::Backoff;
 
 const WAITS: Backoff = Backoff(&[30, 120, 480, 1920, 7200]);
+/// Waits of a lane after faults of this machine in a row, in seconds.
+pub(in crate::webhooks) const LOCAL_WAITS: Backoff = Backoff(&[1, 1, 2, 4, 8, 16, 30]);
 /// Retries of a subscription at most; more would go on for weeks.
 pub const MAX_RETRIES: i64 = 100;
 
@@ -13,23 +15,9 @@ pub(in crate::webhooks) fn wait_ms(retry_count: i64, max_retries: i64) -> Option
     WAITS.wait_ms(retry_count, max_retries)
 }
 
-/// Milliseconds for which a lane rests after so many local faults in a row: 1 s twice, then
-/// doubling up to 30 s.
-#[must_use]
-pub(in crate::webhooks) fn local_wait_ms(in_a_row: u32) -> i64 {
-    (1000_i64 << in_a_row.saturating_sub(2).min(5)).min(30_000)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn local_faults_are_tried_again_soon() {
-        let waits = (0..9).map(local_wait_ms).collect::<Vec<_>>();
-        let seconds = [1, 1, 1, 2, 4, 8, 16, 30, 30];
-        assert_eq!(waits, seconds.map(|seconds| seconds * 1000));
-    }
 
     #[test]
     fn attempts_are_made_at_these_seconds() {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 
 use crate::{
-    Change, Result,
+    Change, Millis, Result,
     db::{Db, args, record, statements},
     webhooks::subscriptions::sql as subscriptions,
 };
@@ -65,8 +65,8 @@ impl Event {
 record! { Event: event_columns {
     id: "id",
     name: "name",
-    body: "case when octet_length(body) <= cast($17 as bigint) then body end" => body,
-    unread: "octet_length(body) > cast($17 as bigint)",
+    body: "case when octet_length(body) <= cast($2 as bigint) then body end" => body,
+    unread: "octet_length(body) > cast($2 as bigint)",
 } }
 
 fn body(text: Option<String>) -> Result<Bytes> {
@@ -116,15 +116,11 @@ statements! {
          custom_headers, failure_count > 0 as failing, cast(0 as bigint) as sending \
          from cms_webhook_subscriptions where id = $1) l"
     );
-    GIVE_BACK = "update cms_webhook_queue set status = $3, lease_until = null where id = $1 and \
-                 status = 'sending' and lease_token = $2";
-    PUT_BACK = "update cms_webhook_queue set status = $3, lease_until = null, error_message = $4, \
-                next_retry_at = $5 where id = $1 and status = 'sending' and lease_token = $2";
-    AGAIN = "update cms_webhook_queue set status = $5, retry_count = retry_count + 1, \
-             next_retry_at = $4, lease_until = null, error_message = $3 \
-             where id = $1 and status = 'sending' and lease_token = $2";
-    FAILED = "update cms_webhook_queue set status = 'failed', lease_until = null, error_message = \
-              $3, settled_at = $4 \
+    /// Ends a lease. One that was lost before changes nothing.
+    SETTLE = "update cms_webhook_queue set status = $3, retry_count = retry_count + $4, \
+              next_retry_at = coalesce($5, next_retry_at), \
+              error_message = coalesce($6, error_message), \
+              settled_at = coalesce($7, settled_at), lease_until = null \
               where id = $1 and status = 'sending' and lease_token = $2";
     /// Both count only for the worker that owns the job: the result of a worker that stood still
     /// says nothing about the receiver.
@@ -224,56 +220,40 @@ pub(in crate::webhooks) async fn lane(db: &Db, id: i64) -> Result<Option<Lane>> 
     db.optional(LANE, args![id]).await
 }
 
-/// Ends a lease before anything was sent.
-pub(in crate::webhooks) async fn give_back(
+/// What becomes of a job whose lease ends.
+pub(in crate::webhooks) enum End {
+    /// It waits as before its claim: nothing was sent.
+    Returned,
+    /// The same, from that moment: the attempt says nothing about the receiver.
+    PutBack(Millis),
+    /// Another attempt at that moment.
+    Again(Millis),
+    /// It is given up.
+    Failed,
+}
+
+/// Ends a lease. Without `active` a job that waits is held. False: the lease was lost before.
+pub(in crate::webhooks) async fn settle(
     change: &mut Change,
     job: &Claimed,
+    end: End,
     active: bool,
-) -> Result<()> {
-    change.run(GIVE_BACK, args![job.id, job.lease_token, waiting_as(job, active)]).await.map(drop)
-}
-
-/// Ends a lease after an attempt that says nothing about the receiver; the job is due again at
-/// `at`, or held, and no attempt is counted. False: the lease was lost before.
-pub(in crate::webhooks) async fn put_back(
-    change: &mut Change,
-    job: &Claimed,
-    active: bool,
-    error: &str,
-    at: i64,
+    error: Option<&str>,
 ) -> Result<bool> {
-    let args = args![job.id, job.lease_token, waiting_as(job, active), error, at];
-    Ok(change.run(PUT_BACK, args).await? > 0)
-}
-
-/// The status of a job that waits as before its claim.
-fn waiting_as(job: &Claimed, active: bool) -> &'static str {
-    match job.retry_count {
-        _ if !active => "held",
-        0 => "pending",
-        _ => "retry",
-    }
-}
-
-/// Ends a lease with a failure; the job is due again at `at`, or held. False: the lease was lost
-/// before.
-pub(in crate::webhooks) async fn again(
-    change: &mut Change,
-    job: &Claimed,
-    error: &str,
-    at: i64,
-    held: bool,
-) -> Result<bool> {
-    let status = if held { "held" } else { "retry" };
-    Ok(change.run(AGAIN, args![job.id, job.lease_token, error, at, status]).await? > 0)
-}
-
-pub(in crate::webhooks) async fn failed(
-    change: &mut Change,
-    job: &Claimed,
-    error: &str,
-) -> Result<bool> {
-    Ok(change.run(FAILED, args![job.id, job.lease_token, error, change.now()]).await? > 0)
+    let (tries, at) = match end {
+        End::Returned | End::Failed => (0, None),
+        End::PutBack(at) => (0, Some(at)),
+        End::Again(at) => (1, Some(at)),
+    };
+    let (status, settled_at) = match end {
+        End::Failed => ("failed", Some(change.now())),
+        _ if !active => ("held", None),
+        _ if job.retry_count + tries == 0 => ("pending", None),
+        _ => ("retry", None),
+    };
+    let error = error.map(str::to_owned);
+    let args = args![job.id, job.lease_token, status, tries, at, error, settled_at];
+    Ok(change.run(SETTLE, args).await? > 0)
 }
 
 pub(in crate::webhooks) async fn succeeded(

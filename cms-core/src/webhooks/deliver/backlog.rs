@@ -1,33 +1,10 @@
-//! Counters of this process's attempts, and the state of the queue, for `/metrics` and `/readyz`.
+//! What the queue and this process's attempts look like, for `/metrics` and `/readyz`.
 
-use std::sync::atomic::{AtomicU64, Ordering};
-
-use tokio::sync::Mutex;
-
-use super::{claimed::Settled, sql::queue};
-use crate::{Result, jobs::Running, webhooks::Webhooks};
+use super::sql::queue;
+use crate::{Result, jobs::Outcomes, webhooks::Webhooks};
 
 /// Lanes in [`Backlog::late_lanes`] at most.
 const LATE_LANES: i64 = 5;
-/// How long the age of the oldest job is kept, in milliseconds: anybody may call `/readyz` as often
-/// as they like.
-const KEPT_MS: i64 = 1000;
-
-/// Counters of this process.
-#[derive(Debug, Default)]
-pub(crate) struct Counters {
-    delivered: AtomicU64,
-    retried: AtomicU64,
-    failed: AtomicU64,
-    put_back: AtomicU64,
-    lost: AtomicU64,
-    /// Attempts.
-    pub(in crate::webhooks) under_way: Running,
-    pub(in crate::webhooks) workers: Running,
-    /// When the queue was read, and since when its oldest job was due.
-    oldest: Mutex<Option<(i64, Option<i64>)>>,
-}
-
 /// The state of the queue, for all processes. Settled jobs are not counted: they are no load, and
 /// there may be many.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -47,33 +24,11 @@ pub struct Backlog {
     pub late_lanes: Vec<(i64, i64)>,
 }
 
-/// Attempts of a process since its start, by outcome.
-pub type Outcomes = Settled;
-
-impl Counters {
-    pub(in crate::webhooks) fn note(&self, settled: &Settled) {
-        let add = |counter: &AtomicU64, n| counter.fetch_add(n, Ordering::Relaxed);
-        add(&self.delivered, settled.delivered);
-        add(&self.retried, settled.retried);
-        add(&self.failed, settled.failed);
-        add(&self.put_back, settled.put_back);
-        add(&self.lost, settled.lost);
-    }
-}
-
 impl Webhooks {
     /// Attempts of this process since its start, by outcome.
     #[must_use]
     pub fn outcomes(&self) -> Outcomes {
-        let counted = &self.0.counters;
-        let read = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
-        Settled {
-            delivered: read(&counted.delivered),
-            retried: read(&counted.retried),
-            failed: read(&counted.failed),
-            put_back: read(&counted.put_back),
-            lost: read(&counted.lost),
-        }
+        self.0.counters.outcomes()
     }
 
     /// Attempts under way in this process.
@@ -89,11 +44,7 @@ impl Webhooks {
     /// `unavailable` when the database cannot be reached.
     pub async fn oldest_due_ms(&self) -> Result<i64> {
         let now = self.0.base.clock().now();
-        let mut kept = self.0.counters.oldest.lock().await;
-        let oldest = match *kept {
-            Some((at, oldest)) if (now - at).abs() < KEPT_MS => oldest,
-            _ => kept.insert((now, queue::oldest(self.0.base.db()).await?)).1,
-        };
+        let oldest = self.0.oldest.get(now, queue::oldest(self.0.base.db())).await?;
         Ok(oldest.map_or(0, |oldest| (now - oldest).max(0)))
     }
 

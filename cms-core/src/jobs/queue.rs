@@ -1,0 +1,337 @@
+//! The engine of queues: claims what is due, attempts it, settles what has ended, many in one
+//! change. A [`Queue`] says what its jobs are and what becomes of them.
+
+use std::{panic::AssertUnwindSafe, time::Duration};
+
+use futures_util::{FutureExt as _, future::BoxFuture};
+use tokio::task::{JoinError, JoinSet};
+
+use super::{Counters, Outcomes, Stop, Until, stopped};
+use crate::{
+    Actor, Change, Result,
+    base::Base,
+    db::{Lock, watched},
+};
+
+/// Finished attempts that share one change at most.
+const BATCH: usize = 256;
+/// How long the database may take for one change after a stop.
+const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(2);
+/// How often the end tries to write what has ended.
+const TRIES: u32 = 3;
+
+/// Jobs in a table: a worker claims some for the time of a lease, attempts them, and settles them.
+pub(crate) trait Queue {
+    /// A claimed job.
+    type Job: Clone + Send + 'static;
+    /// A finished attempt.
+    type Ended: Send + 'static;
+
+    /// Its name in the log.
+    const NAME: &'static str;
+    /// How often it is read: retries fall due by time alone.
+    const POLL_INTERVAL: Duration;
+    /// Whether a new event may bring jobs.
+    const FOLLOWS_EVENTS: bool;
+    /// How long attempts may go on after a stop.
+    const LONGEST_END: Duration;
+    /// Held by whoever claims, or settles several.
+    const CLAIMS: Lock;
+    /// Whether settling one attempt needs the lock too.
+    const SETTLES_UNDER_LOCK: bool;
+
+    fn base(&self) -> &Base;
+
+    fn counters(&self) -> &Counters;
+
+    /// Corrects what is wrong in the queue.
+    async fn reconcile(&mut self) -> Result<()> {
+        Ok(())
+    }
+
+    /// An attempt has ended. Returns a job to begin in its place.
+    fn ended(&mut self, ended: &mut Self::Ended) -> Option<Self::Job>;
+
+    /// Comes before each turn, outside its change.
+    async fn prepare(&mut self) {}
+
+    /// Whether a job is due that may begin here now.
+    async fn is_due(&mut self, flight: &Flight<Self::Ended>) -> Result<bool>;
+
+    /// Whether claimed jobs wait here to be returned.
+    fn returns_jobs(&self) -> bool {
+        false
+    }
+
+    /// Whether claimed jobs wait here to begin.
+    fn holds_jobs(&self) -> bool {
+        false
+    }
+
+    /// Writes what became of finished attempts, and returns jobs that do not begin here.
+    async fn settle(&mut self, change: &mut Change, ended: &mut [Self::Ended]) -> Result<Outcomes>;
+
+    /// Claims due jobs, those of lost leases among them.
+    async fn claim(&mut self, change: &mut Change) -> Result<Vec<Self::Job>>;
+
+    /// The change of a turn is committed. Returns those of the claimed jobs that begin now.
+    fn committed(&mut self, claimed: Vec<Self::Job>) -> Vec<Self::Job> {
+        claimed
+    }
+
+    /// Makes an attempt.
+    fn attempt(&self, job: Self::Job) -> BoxFuture<'static, Self::Ended>;
+
+    /// The end of an attempt that panicked. It counts: else the job would come back for ever.
+    fn broken(job: Self::Job) -> Self::Ended;
+
+    /// How long a finished attempt waits for others to share its change.
+    fn gathering(&self) -> Duration;
+
+    /// Whether jobs are due that cannot begin yet but soon.
+    async fn has_due(&self) -> Result<bool> {
+        Ok(false)
+    }
+
+    /// The worker ends: nothing begins any more.
+    fn end(&mut self);
+}
+
+/// Attempts under way, and those that ended and are not settled yet.
+pub(crate) struct Flight<E> {
+    pub(crate) under_way: JoinSet<E>,
+    pub(crate) ended: Vec<E>,
+}
+
+/// Works on a queue. Several may do so at once, in one process or in many. Every step returns what
+/// happened; only [`Engine::run`] sleeps.
+pub(crate) struct Engine<Q: Queue> {
+    queue: Q,
+    flight: Flight<Q::Ended>,
+}
+
+impl<Q: Queue> Engine<Q> {
+    pub(crate) fn new(queue: Q) -> Self {
+        Self { queue, flight: Flight { under_way: JoinSet::new(), ended: Vec::new() } }
+    }
+
+    /// Settles finished attempts, claims due jobs and begins their attempts. Returns how many
+    /// began.
+    ///
+    /// # Errors
+    /// `unavailable` when the database cannot be reached; finished attempts are kept for the next
+    /// call.
+    pub(crate) async fn claim(&mut self) -> Result<usize> {
+        Ok(self.whole_turn().await?.1)
+    }
+
+    /// Claims once, then settles until nothing is under way.
+    ///
+    /// # Errors
+    /// As [`Engine::claim`].
+    pub(crate) async fn step(&mut self) -> Result<Outcomes> {
+        let (mut all, _) = self.whole_turn().await?;
+        while !self.is_idle() {
+            self.wait().await;
+            all += watched(self.turn(false)).await?.0;
+        }
+        Ok(all)
+    }
+
+    /// Makes steps until one attempts nothing, `most` of them at most. Returns the attempts that
+    /// count.
+    ///
+    /// # Errors
+    /// As [`Engine::claim`].
+    pub(crate) async fn steps(&mut self, most: usize) -> Result<u64> {
+        let mut all = 0;
+        for _ in 0..most {
+            match self.step().await?.counted() {
+                0 => break,
+                some => all += some,
+            }
+        }
+        Ok(all)
+    }
+
+    /// Works until `stop` turns true; with `drain`, also until nothing is due that can begin.
+    /// Attempts under way finish and are settled.
+    pub(crate) async fn run(mut self, stop: Stop, drain: bool) -> Until {
+        let base = self.queue.base().clone();
+        let _working = self.queue.counters().workers.begin();
+        while !*stop.borrow() {
+            let turned = tokio::select! {
+                turned = self.whole_turn() => turned,
+                // What was claimed meanwhile is due again when its lease ends.
+                () = stopped(stop.clone(), SHUTDOWN_TIMEOUT) => break,
+            };
+            let moved = match turned {
+                Ok((settled, begun)) => begun > 0 || settled != Outcomes::default(),
+                Err(error) if base.db().is_closed() => {
+                    tracing::debug!(%error, "the site is closed");
+                    return Until::Stopped;
+                }
+                Err(error) => {
+                    let queue = Q::NAME;
+                    tracing::warn!(queue, %error, "cannot read or write a queue; trying again");
+                    tokio::time::sleep(Q::POLL_INTERVAL).await;
+                    // Finished attempts are settled even while no job can be claimed.
+                    if let Err(error) = watched(self.turn(false)).await {
+                        tracing::debug!(%error, "finished attempts were not settled either");
+                    }
+                    continue;
+                }
+            };
+            if drain && self.is_idle() {
+                match moved {
+                    // What was settled may let others begin: look once more.
+                    true => continue,
+                    false if matches!(self.queue.has_due().await, Ok(false)) => {
+                        return Until::Drained;
+                    }
+                    false => {}
+                }
+            }
+            let event = async {
+                match Q::FOLLOWS_EVENTS {
+                    true => base.outbox().rung().await,
+                    false => std::future::pending().await,
+                }
+            };
+            tokio::select! {
+                () = self.wait(), if !self.flight.under_way.is_empty() => {}
+                () = event => self.gather().await,
+                () = tokio::time::sleep(Q::POLL_INTERVAL) => {}
+                () = stopped(stop.clone(), Duration::ZERO) => {}
+            }
+        }
+        self.finish().await;
+        Until::Stopped
+    }
+
+    /// Waits for attempts under way, and settles them. After three failed writes or one without an
+    /// answer it gives up: unsettled jobs are due again when their lease ends.
+    async fn finish(&mut self) {
+        self.queue.end();
+        let until = tokio::time::Instant::now() + Q::LONGEST_END;
+        let mut tries = TRIES;
+        loop {
+            let turn = tokio::time::timeout(SHUTDOWN_TIMEOUT, watched(self.turn(false))).await;
+            let why = match turn {
+                Ok(Ok(_)) => None,
+                Ok(Err(error)) => {
+                    tries -= 1;
+                    Some(error.to_string())
+                }
+                // It was waited for already.
+                Err(_) => {
+                    tries = 0;
+                    Some("the database does not answer".to_owned())
+                }
+            };
+            if let Some(why) = why {
+                tracing::warn!(queue = Q::NAME, why, "finished attempts were not settled");
+                tokio::time::sleep(Q::POLL_INTERVAL).await;
+            }
+            if self.is_idle() || tries == 0 {
+                return;
+            }
+            if tokio::time::timeout_at(until, self.wait()).await.is_err() {
+                let attempts = self.flight.under_way.len();
+                tracing::warn!(queue = Q::NAME, attempts, "attempts did not end before the stop");
+                self.flight.under_way.abort_all();
+                while let Some(joined) = self.flight.under_way.join_next().await {
+                    self.note(joined);
+                }
+            }
+        }
+    }
+
+    async fn whole_turn(&mut self) -> Result<(Outcomes, usize)> {
+        watched(self.queue.reconcile()).await?;
+        watched(self.turn(true)).await
+    }
+
+    /// Settles finished attempts and claims due jobs, in one change. Returns the outcomes, and how
+    /// many attempts began. After an error the finished attempts are kept for the next turn.
+    async fn turn(&mut self, claims: bool) -> Result<(Outcomes, usize)> {
+        while self.flight.ended.len() < BATCH
+            && let Some(joined) = self.flight.under_way.try_join_next()
+        {
+            self.note(joined);
+        }
+        self.queue.prepare().await;
+        let claims = claims && self.queue.is_due(&self.flight).await?;
+        let ended = self.flight.ended.len();
+        if ended == 0 && !claims && !self.queue.returns_jobs() {
+            return Ok((Outcomes::default(), 0));
+        }
+        let mut change = self.queue.base().change(Actor::System).await?;
+        change.search_by_key().await?;
+        // Before any row: whoever holds the lock may wait for rows, never the other way round.
+        if claims || self.queue.returns_jobs() || ended > 1 || Q::SETTLES_UNDER_LOCK {
+            change.lock(Q::CLAIMS).await?;
+        }
+        let settled = self.queue.settle(&mut change, &mut self.flight.ended).await?;
+        let claimed = match claims {
+            true => self.queue.claim(&mut change).await?,
+            false => Vec::new(),
+        };
+        change.commit().await?;
+        self.flight.ended.clear();
+        self.queue.counters().note(&settled);
+        let first = self.queue.committed(claimed);
+        let begun = first.len();
+        first.into_iter().for_each(|job| self.begin(job));
+        Ok((settled, begun))
+    }
+
+    fn begin(&mut self, job: Q::Job) {
+        let (kept, attempt) = (job.clone(), self.queue.attempt(job));
+        self.flight.under_way.spawn(watched(async move {
+            let made = AssertUnwindSafe(attempt).catch_unwind().await;
+            made.unwrap_or_else(|_| {
+                tracing::error!(queue = Q::NAME, "the service failed during an attempt");
+                Q::broken(kept)
+            })
+        }));
+    }
+
+    fn note(&mut self, joined: Result<Q::Ended, JoinError>) {
+        let Ok(mut ended) = joined else { return };
+        let next = self.queue.ended(&mut ended);
+        self.flight.ended.push(ended);
+        if let Some(job) = next {
+            self.begin(job);
+        }
+    }
+
+    /// Waits for an attempt to end, then briefly for others. Cancel-safe: no finished attempt is
+    /// lost.
+    async fn wait(&mut self) {
+        if let Some(joined) = self.flight.under_way.join_next().await {
+            self.note(joined);
+            self.gather().await;
+        }
+    }
+
+    /// Half a batch ends the wait.
+    async fn gather(&mut self) {
+        let gathering = self.queue.gathering();
+        let others = async {
+            while self.flight.ended.len() < BATCH / 2
+                && let Some(joined) = self.flight.under_way.join_next().await
+            {
+                self.note(joined);
+            }
+        };
+        let _ = tokio::time::timeout(gathering, others).await;
+    }
+
+    fn is_idle(&self) -> bool {
+        self.flight.under_way.is_empty()
+            && self.flight.ended.is_empty()
+            && !self.queue.holds_jobs()
+            && !self.queue.returns_jobs()
+    }
+}
