@@ -64,7 +64,10 @@ impl Change {
     pub(super) async fn ask_guards(&mut self, event: &str, data: &Json) -> Result<()> {
         for guard in self.guards_before(event) {
             let asked = match self.begin_hook(&guard.name) {
-                Ok(()) => bounded(&guard.name, (guard.judge)(self, event, data)).await,
+                Ok(()) => {
+                    let who = format!("guard {}", guard.name);
+                    bounded(&who, (guard.judge)(self, event, data)).await
+                }
                 Err(error) => Err(error),
             };
             self.end_hook();
@@ -78,18 +81,17 @@ impl Change {
     }
 }
 
-/// Runs a hook or a guard: it may begin no change of its own. A panic is an error, and so is more
-/// than 3 s.
-pub(crate) async fn bounded(name: &str, run: impl Future<Output = Result<()>>) -> Result<()> {
+/// Runs a hook or a guard, `who`: it may begin no change of its own. A panic is an error, and so is
+/// more than 3 s.
+pub(crate) async fn bounded(who: &str, run: impl Future<Output = Result<()>>) -> Result<()> {
     // Not polled again after a panic.
     let run = tokio::time::timeout(LONGEST, AssertUnwindSafe(run).catch_unwind());
     match db::under_change(run).await {
         Ok(Ok(done)) => done,
-        Ok(Err(panic)) => Err(Error::of_panic(&format!("the hook {name}"), &*panic)),
+        Ok(Err(panic)) => Err(Error::of_panic(&format!("the {who}"), &*panic)),
         Err(_) => {
             let longest = LONGEST.as_secs();
-            let why =
-                format!("The hook {name} did not end within {longest} s. Nothing was changed.");
+            let why = format!("The {who} did not end within {longest} s. Nothing was changed.");
             Err(Error::new(Code::Unavailable, why).retry_after(1))
         }
     }

@@ -31,6 +31,7 @@ pub use declaration::{ColumnDeclaration, TableDeclaration};
 pub use less::check as check_less;
 pub use table::{Column, Table};
 pub use tables::Tables;
+pub(crate) use tables::without_white_space;
 
 /// The tables declared by one plugin or by the core.
 #[derive(Clone, Copy)]

@@ -80,19 +80,24 @@ impl Tables {
     /// Removes white space from the engine's JSON of a record. PostgreSQL keeps white space inside
     /// JSON columns, also those of expanded records.
     pub(crate) fn compact(&self, table: &Table, expand: &[String], json: String) -> String {
+        if self.is_spaced(table, expand) { without_white_space(&json) } else { json }
+    }
+
+    /// Whether the engine's JSON of a record may have white space between its values.
+    pub(crate) fn is_spaced(&self, table: &Table, expand: &[String]) -> bool {
         let has_json = |table: &Table| table.columns.iter().any(|c| c.kind == Kind::Json);
         let expanded = table
             .columns
             .iter()
             .filter(|c| expand.contains(&c.name))
             .filter_map(|c| self.find(c.references.as_deref()?));
-        let spaced = table.dialect.spaces_json()
-            && (has_json(table) || expanded.into_iter().any(|table| has_json(&table)));
-        if spaced { without_white_space(&json) } else { json }
+        table.dialect.spaces_json()
+            && (has_json(table) || expanded.into_iter().any(|table| has_json(&table)))
     }
 }
 
-fn without_white_space(json: &str) -> String {
+/// JSON without white space between its values.
+pub(crate) fn without_white_space(json: &str) -> String {
     let (mut inside, mut escaped) = (false, false);
     json.chars()
         .filter(|c| {

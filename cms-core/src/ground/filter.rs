@@ -1,5 +1,4 @@
-//! The parameter `filter`: conditions as JSON, before anybody knows the table. It stands on the
-//! ground floor because rights judge its columns too.
+//! The parameter `filter`: conditions as JSON.
 
 use std::fmt;
 
@@ -9,32 +8,24 @@ use serde::{
 };
 use serde_json::value::RawValue;
 
+use super::condition::{Condition, Filter, Op};
 use crate::{Code, Error, Result};
 
 /// How deep conditions nest at most.
 pub(crate) const MAX_DEPTH: usize = 8;
 
-/// Conditions as they were sent. Operators are not known yet.
-#[derive(Debug, PartialEq)]
-pub(crate) enum Spelled {
-    Is { column: String, op: String, values: Vec<String> },
-    All(Vec<Spelled>),
-    Any(Vec<Spelled>),
-    Not(Box<Spelled>),
-}
-
 /// Reads the value of the parameter.
 ///
 /// # Errors
 /// `bad_query` for whatever is not read to its end: a condition that is left out would show more.
-pub(crate) fn read(text: &str) -> Result<Spelled> {
+pub(crate) fn read(text: &str) -> Result<Condition> {
     object(text, MAX_DEPTH)
 }
 
 /// Whether `holds` is true of all columns that the parameter names. Text that cannot be read names
 /// none, and every read refuses it.
 pub(crate) fn names_only(text: &str, holds: impl Fn(&str) -> bool) -> bool {
-    read(text).map_or(true, |spelled| spelled.names_only(&holds))
+    read(text).map_or(true, |condition| names(&condition, &holds))
 }
 
 /// One level further down.
@@ -47,13 +38,11 @@ pub(crate) fn deeper(left: usize) -> Result<usize> {
     })
 }
 
-impl Spelled {
-    fn names_only(&self, holds: &impl Fn(&str) -> bool) -> bool {
-        match self {
-            Self::Is { column, .. } => holds(column),
-            Self::All(list) | Self::Any(list) => list.iter().all(|one| one.names_only(holds)),
-            Self::Not(one) => one.names_only(holds),
-        }
+fn names(condition: &Condition, holds: &impl Fn(&str) -> bool) -> bool {
+    match condition {
+        Condition::Is(filter) => holds(&filter.column),
+        Condition::All(list) | Condition::Any(list) => list.iter().all(|one| names(one, holds)),
+        Condition::Not(one) => names(one, holds),
     }
 }
 
@@ -84,7 +73,7 @@ impl<'de> Deserialize<'de> for Members<'de> {
     }
 }
 
-fn bad(detail: impl Into<String>) -> Error {
+pub(crate) fn bad(detail: impl Into<String>) -> Error {
     Error::new(Code::BadQuery, detail)
 }
 
@@ -106,13 +95,13 @@ fn members(text: &str) -> Result<Vec<(String, &RawValue)>> {
 }
 
 /// One object: all of its members hold. `left` levels may follow.
-fn object(text: &str, left: usize) -> Result<Spelled> {
+fn object(text: &str, left: usize) -> Result<Condition> {
     let mut all = Vec::new();
     for (name, value) in members(text)? {
         match name.as_str() {
             "and" => all.extend(list(&name, value, left)?),
-            "or" => all.push(Spelled::Any(list(&name, value, left)?)),
-            "not" => all.push(Spelled::Not(Box::new(object(value.get(), deeper(left)?)?))),
+            "or" => all.push(Condition::Any(list(&name, value, left)?)),
+            "not" => all.push(Condition::Not(Box::new(object(value.get(), deeper(left)?)?))),
             column => tests(column, value, &mut all)?,
         }
     }
@@ -124,13 +113,13 @@ fn object(text: &str, left: usize) -> Result<Spelled> {
         (Some(one), true) => Ok(one),
         (Some(last), false) => {
             all.push(last);
-            Ok(Spelled::All(all))
+            Ok(Condition::All(all))
         }
     }
 }
 
 /// The conditions of `and` and `or`.
-fn list(word: &str, value: &RawValue, left: usize) -> Result<Vec<Spelled>> {
+fn list(word: &str, value: &RawValue, left: usize) -> Result<Vec<Condition>> {
     let left = deeper(left)?;
     let conditions: Vec<&RawValue> = serde_json::from_str(value.get()).map_err(|_| {
         bad(format!("{word} takes a list of objects: {{\"{word}\":[{{…}},{{…}}]}}."))
@@ -144,7 +133,7 @@ fn list(word: &str, value: &RawValue, left: usize) -> Result<Vec<Spelled>> {
 }
 
 /// What is asked of one column.
-fn tests(column: &str, value: &RawValue, all: &mut Vec<Spelled>) -> Result<()> {
+fn tests(column: &str, value: &RawValue, all: &mut Vec<Condition>) -> Result<()> {
     if !value.get().starts_with('{') {
         let test = if value.get() == "null" { "\"null\":true" } else { "\"eq\":…" };
         return Err(bad(format!(
@@ -160,7 +149,8 @@ fn tests(column: &str, value: &RawValue, all: &mut Vec<Spelled>) -> Result<()> {
     }
     for (op, value) in tests {
         let values = values(column, &op, value)?;
-        all.push(Spelled::Is { column: column.to_owned(), op, values });
+        let (column, op) = (column.to_owned(), Op::named(&op)?);
+        all.push(Condition::Is(Filter { column, op, values }));
     }
     Ok(())
 }
@@ -212,12 +202,12 @@ mod tests {
 
     #[test]
     fn conditions_are_read() {
-        let is = |column: &str, op: &str, values: &[&str]| Spelled::Is {
-            column: column.to_owned(),
-            op: op.to_owned(),
-            values: values.iter().map(|value| (*value).to_owned()).collect(),
+        let is = |column: &str, op: &str, values: &[&str]| {
+            let values = values.iter().map(|value| (*value).to_owned()).collect();
+            let (column, op) = (column.to_owned(), Op::named(op).expect("an operator"));
+            Condition::Is(Filter { column, op, values })
         };
-        let not = |one| Spelled::Not(Box::new(one));
+        let not = |one| Condition::Not(Box::new(one));
         for (text, expected) in [
             (r#"{"a":{"eq":"x\u00fc"}}"#, is("a", "eq", &["xü"])),
             // As written: a double would lose digits.
@@ -229,7 +219,7 @@ mod tests {
             (r#"{"a":{"in":["x,y",2,false]}}"#, is("a", "in", &["x,y", "2", "false"])),
             (
                 r#"{"a":{"gte":1,"lt":5},"b":{"eq":""}}"#,
-                Spelled::All(vec![
+                Condition::All(vec![
                     is("a", "gte", &["1"]),
                     is("a", "lt", &["5"]),
                     is("b", "eq", &[""]),
@@ -237,15 +227,15 @@ mod tests {
             ),
             (
                 r#"{"or":[{"a":{"eq":1}},{"not":{"b":{"eq":2}}}]}"#,
-                Spelled::Any(vec![is("a", "eq", &["1"]), not(is("b", "eq", &["2"]))]),
+                Condition::Any(vec![is("a", "eq", &["1"]), not(is("b", "eq", &["2"]))]),
             ),
             (
                 r#"{"and":[{"a":{"eq":1}},{"and":[{"b":{"eq":2}}]}]}"#,
-                Spelled::All(vec![is("a", "eq", &["1"]), is("b", "eq", &["2"])]),
+                Condition::All(vec![is("a", "eq", &["1"]), is("b", "eq", &["2"])]),
             ),
             (r#"{"and":[{"a":{"eq":1}}]}"#, is("a", "eq", &["1"])),
-            // Operators and columns are for the table to know.
-            (r#"{"A.B":{"like":1}}"#, is("A.B", "like", &["1"])),
+            // Columns are for the table to know.
+            (r#"{"A.B":{"ne":1}}"#, is("A.B", "ne", &["1"])),
         ] {
             assert_eq!(read(text).expect(text), expected, "{text}");
         }
@@ -286,6 +276,7 @@ mod tests {
             (r#"{"a":{"gt":1,"gt":2}}"#, "twice"),
             (r#"{"or":[{"a":{"eq":1}}],"or":[{"b":{"eq":1}}]}"#, "twice"),
             (r#"{"a":{"eq":"\ud800"}}"#, "not read"),
+            (r#"{"a":{"like":1}}"#, "there are eq"),
             (&deep, "at most 8 deep"),
             (&deepest, "at most 8 deep"),
             (&lists, "at most 8 deep"),

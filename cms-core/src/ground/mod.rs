@@ -2,6 +2,7 @@
 
 pub(crate) mod address;
 pub(crate) mod clock;
+pub(crate) mod condition;
 pub mod crypto;
 pub(crate) mod cursor;
 mod descriptors;

@@ -1,10 +1,6 @@
 //! Conditions and orders of a query that a program writes, with the grammar of the REST API.
 
-use super::{
-    condition::Condition,
-    filter::{Filter, Op},
-    query::Query,
-};
+use super::{Condition, Filter, Op, query::Query};
 
 /// What a column is compared with: made by [`eq`], [`gte`], [`one_of`] and the like.
 #[derive(Clone, Debug, PartialEq)]

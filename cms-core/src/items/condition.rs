@@ -1,31 +1,26 @@
 //! Filters that combine: with `and`, `or` and `not`.
 
-use super::filter::{Filter, Op, bad};
 use crate::{
     Result,
-    ground::filter::{self, MAX_DEPTH, Spelled, deeper},
+    db::Kind,
+    ground::{
+        condition::{Condition, Filter, Op},
+        filter::{MAX_DEPTH, bad, deeper},
+    },
 };
 
-/// What a record must fulfil. Written with [`column`](super::column):
-///
-/// ```
-/// use cms_core::items::{Query, column, eq, gte};
-///
-/// let paid = column("total", gte(10)).and(column("paid", eq(true)));
-/// let query = Query::new().any([column("status", eq("new")), paid]);
-/// assert_eq!(query.conditions.len(), 1);
-/// ```
-#[derive(Clone, Debug, PartialEq)]
-#[non_exhaustive]
-pub enum Condition {
-    /// A column compares so.
-    Is(Filter),
-    /// All of these hold.
-    All(Vec<Condition>),
-    /// At least one of these holds.
-    Any(Vec<Condition>),
-    /// This does not hold: the exact complement, null included.
-    Not(Box<Condition>),
+impl Op {
+    /// Whether columns of this kind are compared so.
+    #[must_use]
+    pub fn compares(self, kind: Kind) -> bool {
+        match self {
+            Op::Null => true,
+            Op::Contains | Op::StartsWith | Op::EndsWith => {
+                matches!(kind, Kind::Text | Kind::Json)
+            }
+            _ => kind != Kind::Binary,
+        }
+    }
 }
 
 /// Holds where the condition does not, null included.
@@ -60,27 +55,6 @@ impl Condition {
             }
             one => Self::Any(vec![one, other]),
         }
-    }
-
-    /// Reads the JSON of the parameter `filter`.
-    ///
-    /// # Errors
-    /// `bad_query`.
-    pub(super) fn read(text: &str) -> Result<Self> {
-        Self::spelled(filter::read(text)?)
-    }
-
-    /// As deep as reading let it become.
-    fn spelled(spelled: Spelled) -> Result<Self> {
-        let all = |list: Vec<Spelled>| list.into_iter().map(Self::spelled).collect::<Result<_>>();
-        Ok(match spelled {
-            Spelled::Is { column, op, values } => {
-                Self::Is(Filter { column, op: Op::named(&op)?, values })
-            }
-            Spelled::All(list) => Self::All(all(list)?),
-            Spelled::Any(list) => Self::Any(all(list)?),
-            Spelled::Not(one) => Self::Not(Box::new(Self::spelled(*one)?)),
-        })
     }
 
     /// All filters in it.

@@ -155,7 +155,7 @@ impl Hook {
     }
 
     async fn run(&self, write: Write<'_>) -> Result<()> {
-        bounded(&self.name, async { self.run.before(write).await }).await
+        bounded(&format!("hook {}", self.name), async { self.run.before(write).await }).await
     }
 }
 

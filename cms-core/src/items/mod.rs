@@ -9,7 +9,6 @@ mod compare;
 mod condition;
 mod cursor;
 mod estimate;
-mod filter;
 mod holding;
 mod hooks;
 mod if_match;
@@ -40,6 +39,7 @@ use arc_swap::ArcSwap;
 use serde_json::{Map, Value as Json, value::RawValue};
 use sqlx::AssertSqlSafe;
 
+pub use crate::ground::condition::{Condition, Filter, Op};
 pub use addresses::BrokenAddress;
 pub(crate) use by_hand::AfterWrite;
 pub use checklist::Checklist;
@@ -47,8 +47,7 @@ pub use compare::{
     Operand, Order, Test, asc, column, contains, desc, ends_with, eq, gt, gte, lt, lte, ne,
     none_of, null, one_of, starts_with,
 };
-pub use condition::{Condition, not};
-pub use filter::{Filter, Op};
+pub use condition::not;
 pub(crate) use hooks::Hook;
 pub use hooks::{BeforeWrite, Write, WriteKind};
 pub use if_match::{IfMatch, etag};
@@ -67,6 +66,7 @@ pub(crate) use write::event as event_data;
 use self::{
     bound::Bound,
     key::Key,
+    page::Page,
     reader::Reader,
     select::{Conditions, Statement},
 };
@@ -223,14 +223,7 @@ impl Items {
     /// # Errors
     /// `unknown_table`, `bad_query`.
     pub async fn list(&self, table: &str, query: &Query) -> Result<List> {
-        query.check()?;
-        let (table, tables) = (self.table(table)?, self.0.registry.tables());
-        let watch = slow::Watch::begin();
-        let list =
-            read_page(&self.0.base, (&tables, &table), query, Reader::Pool(self.0.base.db()))
-                .await?;
-        watch.end(self.0.base.settings().slow_ms, &table, query);
-        Ok(list)
+        self.page(table, query, None).await?.list()
     }
 
     /// As [`Items::list`], as an open change sees it.
@@ -238,9 +231,23 @@ impl Items {
     /// # Errors
     /// As [`Items::list`].
     pub async fn list_in(&self, change: &mut Change, table: &str, query: &Query) -> Result<List> {
+        self.page(table, query, Some(change)).await?.list()
+    }
+
+    /// A page, through the pool or as an open change sees it.
+    async fn page(&self, table: &str, query: &Query, change: Option<&mut Change>) -> Result<Page> {
         query.check()?;
         let (table, tables) = (self.table(table)?, self.0.registry.tables());
-        read_page(&self.0.base, (&tables, &table), query, Reader::Under(change)).await
+        let watch = change.is_none().then(slow::Watch::begin);
+        let reader = match change {
+            None => Reader::Pool(self.0.base.db()),
+            Some(change) => Reader::Under(change),
+        };
+        let page = read_page(&self.0.base, (&tables, &table), query, reader).await?;
+        if let Some(watch) = watch {
+            watch.end(self.0.base.settings().slow_ms, &table, query);
+        }
+        Ok(page)
     }
 
     /// How the database would read a page: the lines of the engine's plan.
@@ -442,7 +449,7 @@ async fn read_page(
     (tables, table): (&Tables, &Table),
     query: &Query,
     mut reader: Reader<'_>,
-) -> Result<List> {
+) -> Result<Page> {
     let cursors = base.cursors();
     let most = base.settings().http.page_limit_bytes;
     let page = |bound| page::page(tables, cursors, table, query, bound);
@@ -467,8 +474,8 @@ async fn read_page(
         *position = format!("[{}]", before + shown);
     }
     let next = next.map(|place| cursor::encode(cursors, table, query, &place)).transpose()?;
-    let records = tables.compact(table, &query.expand, page::joined(records)?);
-    Ok(List { records, limit: query.limit, next, total })
+    let is_spaced = tables.is_spaced(table, &query.expand);
+    Ok(Page { records, is_spaced, limit: query.limit, next, total })
 }
 
 /// Selects the version in `language` of a record. `id` may be the base or any version.

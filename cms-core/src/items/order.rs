@@ -1,9 +1,6 @@
 //! The order of a list.
 
-use super::{
-    filter::{Filter, Op},
-    query::Query,
-};
+use super::{Filter, Op, query::Query};
 use crate::{
     Code, Error, Result,
     content::{Column, Table},

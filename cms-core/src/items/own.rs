@@ -7,8 +7,7 @@ use serde_json::{Map, Value as Json};
 use sqlx::AssertSqlSafe;
 
 use super::{
-    List,
-    filter::{Filter, Op},
+    Filter, Op,
     query::Query,
     read_page,
     reader::Reader,
@@ -63,10 +62,8 @@ impl OwnList {
         query: &Query,
     ) -> Result<(Vec<Map<String, Json>>, Option<String>)> {
         let reader = Reader::Pool(base.db());
-        let List { records, next, .. } =
-            read_page(base, (&Tables::default(), &self.0), query, reader).await?;
-        let rows = serde_json::from_str(&format!("[{records}]")).map_err(Error::internal)?;
-        Ok((rows, next))
+        let page = read_page(base, (&Tables::default(), &self.0), query, reader).await?;
+        Ok((page.values().map_err(Error::internal)?, page.next))
     }
 
     /// How the database would read a page: the lines of the engine's plan.

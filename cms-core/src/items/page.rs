@@ -1,6 +1,9 @@
 //! Builds the statement of a page of records.
 
+use serde::de::DeserializeOwned;
+
 use super::{
+    List,
     bound::Bound,
     cursor, order,
     query::Query,
@@ -9,20 +12,44 @@ use super::{
 };
 use crate::{
     Error, Result,
-    content::{Column, Table, Tables},
+    content::{Column, Table, Tables, without_white_space},
     ground::Cursors,
 };
 
 /// Separates the records of a page. JSON contains no bare control characters.
 pub(super) const SEPARATOR: char = '\u{1e}';
 
-/// The records of a page, joined by commas. In place: a page may be large.
-pub(super) fn joined(records: String) -> Result<String> {
-    let mut bytes = records.into_bytes();
-    for byte in bytes.iter_mut().filter(|byte| char::from(**byte) == SEPARATOR) {
-        *byte = b',';
+/// A page as it was read.
+pub(super) struct Page {
+    /// JSON objects, separated.
+    pub(super) records: String,
+    /// Whether they may have white space between their values.
+    pub(super) is_spaced: bool,
+    pub(super) limit: u32,
+    pub(super) next: Option<String>,
+    pub(super) total: Option<i64>,
+}
+
+impl Page {
+    /// The records joined by commas. In place: a page may be large.
+    pub(super) fn list(self) -> Result<List> {
+        let Self { records, is_spaced, limit, next, total } = self;
+        let mut bytes = records.into_bytes();
+        for byte in bytes.iter_mut().filter(|byte| char::from(**byte) == SEPARATOR) {
+            *byte = b',';
+        }
+        let mut records = String::from_utf8(bytes).map_err(Error::internal)?;
+        if is_spaced {
+            records = without_white_space(&records);
+        }
+        Ok(List { records, limit, next, total })
     }
-    String::from_utf8(bytes).map_err(Error::internal)
+
+    /// The records as values.
+    pub(super) fn values<T: DeserializeOwned>(&self) -> serde_json::Result<Vec<T>> {
+        let records = self.records.split(SEPARATOR).filter(|record| !record.is_empty());
+        records.map(serde_json::from_str).collect()
+    }
 }
 
 /// A page: one row with the records that fit, the position of each found in the order, the number

@@ -1,10 +1,10 @@
 //! A query of a table, read from query parameters.
 
-use super::{
-    condition::Condition,
-    filter::{Filter, Op, bad},
+use super::{Condition, Filter, Op};
+use crate::{
+    DEFAULT_LIMIT, MAX_LIMIT, Result,
+    ground::filter::{self, bad},
 };
-use crate::{DEFAULT_LIMIT, MAX_LIMIT, Result};
 
 /// Most filters of one request, and most values of one `in` list.
 const MAX_FILTERS: usize = 50;
@@ -109,7 +109,7 @@ impl Query {
                 "expand" => query.expand = list(value).map(str::to_owned).collect(),
                 "count" => query.count = truth(name, value)?,
                 "search" => query.search = Some(value.to_owned()).filter(|text| !text.is_empty()),
-                "filter" => query.require(Condition::read(value)?),
+                "filter" => query.require(filter::read(value)?),
                 _ => query.filters.push(filter(name, value)?),
             }
         }

@@ -6,7 +6,7 @@ use futures_util::{Stream, StreamExt as _, TryStreamExt as _, stream};
 use serde::{Serialize, de::DeserializeOwned};
 use serde_json::{Map, Value as Json};
 
-use super::{IfMatch, Items, List, Query};
+use super::{IfMatch, Items, Query, page::Page};
 use crate::{
     Change, Error, MAX_LIMIT, Result,
     content::{Column, Table, Tables},
@@ -241,7 +241,7 @@ impl<T: Content> Records<T> {
     /// # Errors
     /// `bad_query`, and as [`Records::get`].
     pub async fn list(&self, query: &Query) -> Result<TypedList<T>> {
-        typed(self.items.list(T::TABLE, &fields::<T>(query.clone())).await?)
+        typed(self.items.page(T::TABLE, &fields::<T>(query.clone()), None).await?)
     }
 
     /// As [`Records::list`], as an open change sees it.
@@ -249,7 +249,7 @@ impl<T: Content> Records<T> {
     /// # Errors
     /// As [`Records::list`].
     pub async fn list_in(&self, change: &mut Change, query: &Query) -> Result<TypedList<T>> {
-        typed(self.items.list_in(change, T::TABLE, &fields::<T>(query.clone())).await?)
+        typed(self.items.page(T::TABLE, &fields::<T>(query.clone()), Some(change)).await?)
     }
 
     /// All matching records, whatever the query's `limit`, read 500 at a time. Each page is a state
@@ -260,7 +260,7 @@ impl<T: Content> Records<T> {
             let items = items.clone();
             async move {
                 let Some(query) = query else { return Ok::<_, Error>(None) };
-                let page = typed::<T>(items.list(T::TABLE, &query).await?)?;
+                let page = typed::<T>(items.page(T::TABLE, &query, None).await?)?;
                 let next = page.next.map(|next| Query { offset: 0, ..query.after(next) });
                 Ok(Some((page.records, next)))
             }
@@ -343,7 +343,7 @@ fn unfit<T: Content>(error: serde_json::Error) -> Error {
     Error::internal(format!("a record of {} does not fit its Rust type: {error}", T::TABLE))
 }
 
-fn typed<T: Content>(list: List) -> Result<TypedList<T>> {
-    let records = serde_json::from_str(&format!("[{}]", list.records)).map_err(unfit::<T>)?;
-    Ok(TypedList { records, next: list.next, total: list.total })
+fn typed<T: Content>(page: Page) -> Result<TypedList<T>> {
+    let records = page.values().map_err(unfit::<T>)?;
+    Ok(TypedList { records, next: page.next, total: page.total })
 }

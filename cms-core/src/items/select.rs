@@ -5,8 +5,7 @@ use std::borrow::Cow;
 use serde_json::Value as Json;
 
 use super::{
-    condition::Condition,
-    filter::{Filter, Op},
+    Condition, Filter, Op,
     key::Key,
     query::{Query, Within},
 };

@@ -2,7 +2,7 @@
 
 use tokio::time::Instant;
 
-use super::{filter::Op, query::Query};
+use super::{Op, query::Query};
 use crate::{content::Table, db::Kind};
 
 /// Measures one list.

@@ -3,7 +3,7 @@
 //! Whoever claims a row raises its token and owns the row until the lease ends. Every later write
 //! of the owner names the token, so an owner whose lease was lost changes nothing.
 
-use crate::Millis;
+use crate::{Millis, Result};
 
 /// How long a lease lasts unless its owner renews it.
 pub(crate) const LEASE_MS: Millis = 30_000;
@@ -18,6 +18,11 @@ pub(crate) struct Lease {
 }
 
 impl Lease {
+    /// From its columns.
+    pub(crate) fn stored((until, token): (Millis, i64)) -> Result<Self> {
+        Ok(Self { until, token })
+    }
+
     /// Whether the row may be claimed. A lease that ends later than any can was given before the
     /// clock was set back.
     pub(crate) fn is_free(self, now: Millis) -> bool {

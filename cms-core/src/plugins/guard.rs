@@ -40,7 +40,7 @@ impl Act<'_> {
         self.change.actor()
     }
 
-    /// Whether the act raises no event in truth: a submission that looks automatic, a visit by
+    /// Whether the act raises no event: a submission that looks automatic, a visit by
     /// which an author tries a funnel. It counts for nothing else either.
     #[must_use]
     pub fn is_unheard(&self) -> bool {

@@ -182,7 +182,7 @@ impl Handlers {
     /// those of one plugin in the order in which they are added. One that panics or waits longer
     /// than 3 s refuses the act; none may block its thread. `name` stands in the log.
     ///
-    /// What the service does by itself in the background is not asked for: nobody waits for the
+    /// Changes of [`Actor::System`](crate::Actor::System) are not asked for: nobody waits for the
     /// answer. Events of records have [`Handlers::before`].
     #[must_use]
     pub fn guard(mut self, pattern: &str, name: &str, run: impl BeforeAct) -> Self {

@@ -22,12 +22,8 @@ record! { Row: row_columns {
     plugin: "plugin_id",
     name: "name",
     next_due_at: "next_due_at",
-    lease: "lease_until" + "lease_token" => lease,
+    lease: "lease_until" + "lease_token" => Lease::stored,
 } }
-
-fn lease((until, token): (i64, i64)) -> Result<Lease> {
-    Ok(Lease { until, token })
-}
 
 impl Row {
     pub(super) fn is_of(&self, task: &Declared) -> bool {

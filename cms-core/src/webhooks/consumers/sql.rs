@@ -21,14 +21,10 @@ pub(super) struct Row {
 record! { Row: row_columns {
     event: "event_id",
     has_gap: "has_gap",
-    lease: "lease_until" + "lease_token" => lease,
+    lease: "lease_until" + "lease_token" => Lease::stored,
     failures: "failures",
     next_try_at: "next_try_at",
 } }
-
-fn lease((until, token): (i64, i64)) -> Result<Lease> {
-    Ok(Lease { until, token })
-}
 
 statements! {
     ROW = concat!("select ", row_columns!(), " from cms_event_consumers where name = $1");

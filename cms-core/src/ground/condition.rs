@@ -1,6 +1,30 @@
-//! One comparison of a column.
+//! Conditions on columns, before anybody knows the table. They stand on the ground floor because
+//! rights judge their columns too.
 
-use crate::{Code, Error, Result, db::Kind};
+use super::filter::bad;
+use crate::Result;
+
+/// What a record must fulfil. Written with [`column`](super::column):
+///
+/// ```
+/// use cms_core::items::{Query, column, eq, gte};
+///
+/// let paid = column("total", gte(10)).and(column("paid", eq(true)));
+/// let query = Query::new().any([column("status", eq("new")), paid]);
+/// assert_eq!(query.conditions.len(), 1);
+/// ```
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub enum Condition {
+    /// A column compares so.
+    Is(Filter),
+    /// All of these hold.
+    All(Vec<Condition>),
+    /// At least one of these holds.
+    Any(Vec<Condition>),
+    /// This does not hold: the exact complement, null included.
+    Not(Box<Condition>),
+}
 
 /// One condition on a column.
 #[derive(Clone, Debug, PartialEq)]
@@ -29,24 +53,12 @@ macro_rules! ops {
 
             /// # Errors
             /// `bad_query`, with the words that there are.
-            pub(super) fn named(word: &str) -> Result<Self> {
+            pub(crate) fn named(word: &str) -> Result<Self> {
                 Self::all().find(|(text, _)| *text == word).map(|(_, op)| op).ok_or_else(|| {
                     let all: Vec<_> = Self::all().map(|(text, _)| text).collect();
                     let all = all.join(", ");
                     bad(format!("There is no operator {word:?}; there are {all}."))
                 })
-            }
-
-            /// Whether columns of this kind are compared so.
-            #[must_use]
-            pub fn compares(self, kind: Kind) -> bool {
-                match self {
-                    Op::Null => true,
-                    Op::Contains | Op::StartsWith | Op::EndsWith => {
-                        matches!(kind, Kind::Text | Kind::Json)
-                    }
-                    _ => kind != Kind::Binary,
-                }
             }
         }
     };
@@ -76,8 +88,4 @@ ops! {
     EndsWith = "ends_with",
     /// `true`: is null; `false`: is not null.
     Null = "null",
-}
-
-pub(super) fn bad(detail: impl Into<String>) -> Error {
-    Error::new(Code::BadQuery, detail)
 }
