@@ -121,6 +121,49 @@ async fn a_closed_site_takes_no_writes() {
     assert_eq!(written(&site).await, 0);
 }
 
+/// A plugin whose endpoint begins a second change while it holds one.
+struct Twice;
+
+impl Plugin for Twice {
+    fn manifest(&self) -> Manifest {
+        let endpoint = json!({"modelPath": "twice", "endpoint": "twice", "methods": ["POST"],
+            "public": true});
+        serde_json::from_value(json!({"id": "twice", "endpoints": [endpoint]})).unwrap()
+    }
+
+    fn handlers(&self) -> Handlers {
+        Handlers::default().endpoint("twice", &[], |call| async move {
+            let first = call.change().await?;
+            let second = call.change().await;
+            first.commit().await?;
+            match second {
+                Ok(second) => second.commit().await?,
+                Err(error) => return Ok(json!({"refused": format!("{error:?}")})),
+            }
+            Ok(json!({"refused": null}))
+        })
+    }
+}
+
+#[tokio::test]
+async fn a_handler_that_waits_for_itself_gets_an_error() {
+    let site = Site::builder().await.program(Twice).open().await;
+    let answer = tokio::time::timeout(Duration::from_secs(30), async {
+        site.ask("POST /api/twice").expect(200).await.data()
+    });
+    let answer = answer.await.expect("it does not wait for ever");
+    // On PostgreSQL each has a connection of its own.
+    if site.database.url.is_none() {
+        let told = answer["refused"].as_str().unwrap();
+        assert!(
+            told.contains("This task holds a change") && told.contains("bad_use.rs:"),
+            "{told}"
+        );
+    } else {
+        assert_eq!(answer["refused"], json!(null));
+    }
+}
+
 /// A plugin whose endpoint writes and then never answers.
 #[derive(Default)]
 struct Slow {

@@ -43,7 +43,7 @@ impl Reauthorizer {
     /// How a handler of a plugin begins changes.
     pub(crate) fn begin(self: &Arc<Self>) -> Begin {
         let reauthorizer = self.clone();
-        Arc::new(move || {
+        self.cms.begins(move || {
             let reauthorizer = reauthorizer.clone();
             Box::pin(async move { reauthorizer.change().await })
         })

@@ -1,12 +1,12 @@
 //! What every room holds: database, clock, randomness, settings and vault.
 
-use std::sync::Arc;
+use std::{panic::Location, sync::Arc};
 
 use jiff::{Timestamp, civil::Date, tz::TimeZone};
 
 use crate::{
     Actor, Change, Clock, Error, Millis, Random, Result, Vault,
-    change::Guards,
+    change::{Guards, Holders},
     db::Db,
     events::Outbox,
     ground::{Cursors, List, ListName},
@@ -30,6 +30,8 @@ pub(crate) struct Parts {
     pub(crate) outbox: Outbox,
     /// Whom acts of callers are judged by, beside their rights.
     pub(crate) guards: Guards,
+    /// Tasks of programs that hold a change.
+    pub(crate) holders: Holders,
 }
 
 impl Base {
@@ -50,6 +52,19 @@ impl Base {
     /// As [`Base::change`] by the service itself, while a request waits for it.
     pub(crate) async fn change_in_time(&self) -> Result<Change> {
         Ok(self.begin(Actor::System, false).await?.guarded_by(&self.0.guards))
+    }
+
+    /// Waits for a change of a program, which begins it at this place of its source.
+    ///
+    /// # Errors
+    /// `internal_error` when the task holds one already that lies idle: it would wait for ever.
+    pub(crate) async fn held(
+        &self,
+        at: &'static Location<'static>,
+        begin: impl Future<Output = Result<Change>>,
+    ) -> Result<Change> {
+        let change = self.0.holders.admit(begin).await?;
+        Ok(change.held_by(self.0.holders.enter(at)))
     }
 
     async fn begin(&self, actor: Actor, patient: bool) -> Result<Change> {

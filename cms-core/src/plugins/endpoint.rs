@@ -159,8 +159,9 @@ impl EndpointCall {
     ///
     /// # Errors
     /// The refusal of a caller who was revoked meanwhile. As every write.
-    pub async fn change(&self) -> Result<Change> {
-        (self.request.begin)().await
+    #[track_caller]
+    pub fn change(&self) -> impl Future<Output = Result<Change>> + Send + use<'_> {
+        self.request.begin.change()
     }
 }
 

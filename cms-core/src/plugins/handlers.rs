@@ -403,8 +403,9 @@ impl TaskRun {
     /// # Errors
     /// `conflict` when the lease is lost, because the process stood still: another one runs the
     /// task, and this run can change nothing more. As every write.
-    pub async fn change(&self) -> Result<Change> {
-        (self.begin)().await
+    #[track_caller]
+    pub fn change(&self) -> impl Future<Output = Result<Change>> + Send + use<'_> {
+        self.begin.change()
     }
 }
 
@@ -436,8 +437,9 @@ impl EventCall {
     /// # Errors
     /// `conflict` when the event is done already, or another process has taken over. As every
     /// write.
-    pub async fn change(&self) -> Result<Change> {
-        (self.begin)().await
+    #[track_caller]
+    pub fn change(&self) -> impl Future<Output = Result<Change>> + Send + use<'_> {
+        self.begin.change()
     }
 }
 
@@ -479,8 +481,9 @@ impl ScriptCall {
     ///
     /// # Errors
     /// The refusal of a caller who was revoked meanwhile. As every write.
-    pub async fn change(&self) -> Result<Change> {
-        (self.begin)().await
+    #[track_caller]
+    pub fn change(&self) -> impl Future<Output = Result<Change>> + Send + use<'_> {
+        self.begin.change()
     }
 }
 

@@ -19,7 +19,7 @@ use crate::{
     accounts::Accounts,
     backup,
     base::{Base, Parts},
-    change::Guards,
+    change::{Guards, Holders},
     content::{Registry, Tables},
     db::{Db, Migration},
     events::Outbox,
@@ -215,6 +215,7 @@ impl Builder {
             cursors,
             outbox: Outbox::default(),
             guards: Guards::default(),
+            holders: Holders::default(),
         });
         let settings = base.settings();
         let (endpoints, registry) = (Endpoints::default(), Registry::default());
@@ -253,7 +254,6 @@ impl Builder {
             building: Building::default(),
             reapplied,
             restarts: Restarts::default(),
-            holders: Default::default(),
             kept: Default::default(),
             registry,
             base,

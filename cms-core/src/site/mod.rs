@@ -19,6 +19,7 @@ mod widgets;
 
 use std::{panic::Location, sync::Arc, time::Duration};
 
+use futures_util::future::BoxFuture;
 use jiff::civil::Date;
 use tokio::sync::watch;
 
@@ -33,7 +34,6 @@ use crate::{
     access::Endpoints,
     accounts::Accounts,
     base::Base,
-    change::Holders,
     content::{Registry, Tables},
     db::{Db, Migration, watched},
     forms::Forms,
@@ -45,7 +45,7 @@ use crate::{
     mail::Mails,
     media::Media,
     pages::Pages,
-    plugins::{Plugin, Plugins},
+    plugins::{Begin, Plugin, Plugins},
     scripts::Scripts,
     settings::Settings,
     tasks::Tasks,
@@ -111,8 +111,6 @@ struct Rooms {
     webhooks: Webhooks,
     theme: Theme,
     restarts: Restarts,
-    /// Tasks of the program that hold a change.
-    holders: Holders,
     kept: checks::kept::Kept,
 }
 
@@ -140,11 +138,16 @@ impl Cms {
     /// change that its own task began here and that lies idle: it would wait for ever.
     #[track_caller]
     pub fn change(&self, actor: Actor) -> impl Future<Output = Result<Change>> + Send + '_ {
-        let at = Location::caller();
-        async move {
-            let change = self.0.holders.admit(self.0.base.change(actor)).await?;
-            Ok(change.held_by(self.0.holders.enter(at)))
-        }
+        self.0.base.held(Location::caller(), self.0.base.change(actor))
+    }
+
+    /// How handlers of plugins begin changes that `begin` makes. Only servers need this.
+    #[doc(hidden)]
+    pub fn begins(
+        &self,
+        begin: impl Fn() -> BoxFuture<'static, Result<Change>> + Send + Sync + 'static,
+    ) -> Begin {
+        Begin::new(&self.0.base, begin)
     }
 
     /// As [`Cms::change`], while a request waits for it: requests may be answered beside each other

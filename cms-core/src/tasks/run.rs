@@ -100,9 +100,9 @@ async fn worked(site: &State, claimed: &Claimed) -> Outcome {
 
 /// Begins changes that hold the task: its row stays locked until the change ends.
 fn fenced(base: &Base, task: i64, lease: Lease) -> Begin {
-    let base = base.clone();
-    Arc::new(move || {
-        let base = base.clone();
+    let of = base.clone();
+    Begin::new(base, move || {
+        let base = of.clone();
         Box::pin(async move {
             let mut change = base.change(Actor::System).await?;
             let lease = lease.renewed(change.now());

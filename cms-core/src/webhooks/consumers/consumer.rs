@@ -1,6 +1,6 @@
 //! A follower with a name: one process at a time has it, by a lease.
 
-use std::{collections::VecDeque, sync::Arc};
+use std::{collections::VecDeque, panic::Location};
 
 use super::{PAUSE, Subscribe, sql};
 use crate::{
@@ -102,8 +102,10 @@ impl Consumer {
     /// # Errors
     /// `conflict` before an event was given out, after it was marked as done, and when another
     /// process has taken over. As every write.
-    pub async fn change(&self) -> Result<Change> {
-        (self.begin()?)().await
+    #[track_caller]
+    pub fn change(&self) -> impl Future<Output = Result<Change>> + Send + use<'_> {
+        let (at, begin) = (Location::caller(), self.begin());
+        async move { begin?.change_at(at).await }
     }
 
     pub(super) fn begin(&self) -> Result<Begin> {
@@ -116,7 +118,7 @@ impl Consumer {
         };
         let place = (self.name.clone(), after.to_owned());
         let (base, has_gap) = (self.base().clone(), self.has_gap);
-        Ok(Arc::new(move || {
+        Ok(Begin::new(self.base(), move || {
             let (base, (name, after), event) = (base.clone(), place.clone(), event.clone());
             Box::pin(async move {
                 let mut change = base.change(Actor::System).await?;
@@ -142,7 +144,7 @@ impl Consumer {
             return Ok(());
         }
         // The place may have moved: the event at which it stood was removed.
-        (self.begin_after(&after)?)().await?.commit().await
+        self.begin_after(&after)?.change().await?.commit().await
     }
 
     /// Lets another process, or the next start of this one, take over at once.
