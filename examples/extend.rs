@@ -4,12 +4,14 @@
 
 use cms_core::{
     Actor, Cms, Code, Error, OwnTables, Result, Work, content,
+    db::read_error,
     items::{Query, Write, WriteKind, column, desc, eq, gte},
     plugins::{EventCall, Handlers, Manifest, Plugin},
     settings::Settings,
+    sqlx,
     webhooks::Consumer,
 };
-use futures_util::StreamExt as _;
+use futures_util::{StreamExt as _, TryStreamExt as _};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
@@ -128,6 +130,23 @@ async fn order(cms: &Cms, sku: &str, amount: i64) -> Result<Order> {
     Ok(made)
 }
 
+/// The orders that brought in so much, read beside all changes.
+async fn booked(cms: &Cms, cents: i64) -> Result<Vec<(i64, i64)>> {
+    let query = "select of, cents from ledger where cents >= $1 order by id";
+    cms.db().sql(query).bind(cents).rows().await
+}
+
+/// The sum by sqlx itself, row by row.
+async fn sum(cms: &Cms) -> Result<i64> {
+    let Some(pool) = cms.db().sqlite() else { return Ok(0) };
+    let query = sqlx::query_as::<_, (i64, i64)>("select of, cents from ledger");
+    let (mut rows, mut sum) = (query.fetch(pool), 0);
+    while let Some((_, cents)) = rows.try_next().await.map_err(read_error)? {
+        sum += cents;
+    }
+    Ok(sum)
+}
+
 /// Waits for parcels, beginning where the last run of the program stopped.
 async fn send(mut parcels: Consumer) {
     while let Some(event) = parcels.next().await {
@@ -159,6 +178,9 @@ async fn tour(folder: &std::path::Path) -> Result<Vec<String>> {
     let watched = Query::new().any([column("total", gte(10)), column("sku", eq("gift"))]);
     let watched = cms.items().of::<Order>().list(&watched).await?.records;
     told.push(format!("{} order to watch", watched.len()));
+    for (order, cents) in booked(&cms, 1000).await? {
+        told.push(format!("{cents} of {} cents by order {order}", sum(&cms).await?));
+    }
     packed.next().await;
     let parcels = cms.items().of::<Parcel>().list(&Query::new()).await?.records;
     told.extend(parcels.iter().map(|parcel| format!("a parcel for order {}", parcel.of)));
@@ -185,7 +207,9 @@ async fn main() -> Result<()> {
 #[tokio::test]
 async fn the_tour_ends_with_a_parcel() -> Result<()> {
     let folder = tempfile::tempdir().map_err(Error::internal)?;
-    let told = ["order 1 for 39.6", "1 large order", "1 order to watch", "a parcel for order 1"];
+    let told = ["order 1 for 39.6", "1 large order", "1 order to watch"];
+    let more = ["3960 of 3960 cents by order 1", "a parcel for order 1"];
+    let told = [&told[..], &more].concat();
     assert_eq!(tour(folder.path()).await?, told);
     Ok(())
 }

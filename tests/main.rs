@@ -75,6 +75,8 @@ mod media;
 mod mounting;
 /// Origins: which pages may call, what browsers are told, how soon a change is in force.
 mod origins;
+/// SQL of the embedding program on connections that only read, and pools of them.
+mod own_reads;
 /// SQL of the embedding program, in the change of a record.
 mod own_sql;
 /// Tables of the program, made by steps of its own.

@@ -86,6 +86,8 @@ pub use site::{
     Background, Builder, CHECKS, Check, Cms, Difference, Door, Finding, Level, OwnTables, Place,
     SealedValues, Work, examine, worst,
 };
+/// The driver, in the version of the pools that [`Db::sqlite`](db::Db) and its sister hand out.
+pub use sqlx;
 
 /// The version of the system: plugins, the update server and the webhook User-Agent see it.
 pub const VERSION: &str = "3.0.0";

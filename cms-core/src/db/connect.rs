@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::{Db, Pool};
+use super::{Db, Pool, own_pool::OwnPool};
 use crate::{Error, Result, settings::Database};
 
 impl Db {
@@ -25,16 +25,18 @@ impl Db {
     /// As [`Db::open`], and `unavailable` when SQLite's file does not exist.
     pub async fn existing(database: &Database) -> Result<Self> {
         let epochs = Arc::default();
-        let (pool, index) = match database {
+        let (pool, own, index) = match database {
             #[cfg(feature = "sqlite")]
             Database::Sqlite { path, synchronous } => {
                 let (readers, writer) = super::sqlite::open(path, *synchronous).await?;
-                (Pool::Sqlite(readers, writer), super::snapshot_version::Index::of(path))
+                let index = super::snapshot_version::Index::of(path);
+                (Pool::Sqlite(readers, writer), OwnPool::sqlite(path), index)
             }
             #[cfg(feature = "postgres")]
             Database::Postgres { url, idle_in_transaction_s } => {
-                let server = postgres(url.expose(), *idle_in_transaction_s, &epochs).await?;
-                (Pool::Postgres(server), None)
+                let options = options(url.expose(), *idle_in_transaction_s)?;
+                let server = postgres(options.clone(), &epochs).await?;
+                (Pool::Postgres(server), OwnPool::postgres(options), None)
             }
             #[cfg(not(all(feature = "sqlite", feature = "postgres")))]
             _ => {
@@ -46,7 +48,7 @@ impl Db {
             }
         };
         let (count, reading, counted) = (Arc::default(), Arc::default(), Arc::default());
-        Ok(Self { pool, count, epochs, reading, index, counted })
+        Ok(Self { pool, own, count, epochs, reading, index, counted })
     }
 }
 
@@ -56,14 +58,12 @@ const CONNECT_TIMEOUT: std::time::Duration = std::time::Duration::from_secs(10);
 
 #[cfg(feature = "postgres")]
 async fn postgres(
-    url: &str,
-    idle_in_transaction_s: u64,
+    options: sqlx::postgres::PgConnectOptions,
     epochs: &Arc<super::Epochs>,
 ) -> Result<super::server::Server> {
     use std::io;
 
     use sqlx::{ConnectOptions, Connection};
-    let options = options(url, idle_in_transaction_s)?;
     // The pool would ask a server that refuses again and again, and then tell of its own patience.
     let first = tokio::time::timeout(CONNECT_TIMEOUT, options.connect()).await;
     let late = |_| io::Error::new(io::ErrorKind::TimedOut, "no answer within 10 s");

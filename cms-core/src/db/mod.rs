@@ -1,5 +1,5 @@
 //! The database: one SQL text for SQLite and PostgreSQL, reads through [`Db`], writes through
-//! [`crate::Change`].
+//! [`crate::Change`]. SQL of the embedding program reads through [`Db::sql`].
 
 mod build;
 mod connect;
@@ -12,6 +12,7 @@ mod guard;
 mod indexes;
 mod lock;
 pub(crate) mod migrate;
+mod own_pool;
 mod reach;
 pub(crate) mod ready;
 mod record;
@@ -48,6 +49,7 @@ pub(crate) use guard::{Hold, under_change};
 pub(crate) use indexes::{IndexColumn, IndexState};
 pub(crate) use lock::Lock;
 pub use migrate::Migration;
+pub use own_pool::{ReadSql, read_error};
 pub(crate) use reach::{Fault, place, remedy, writing};
 pub(crate) use record::{Record, field, read, record};
 pub use record_cache::Source;
@@ -69,10 +71,12 @@ use crate::{Code, Error, Result};
 /// The number of a state of the database. It grows with every commit of every process.
 pub(crate) type SnapshotVersion = i64;
 
-/// A pool of connections to SQLite or PostgreSQL. Clones share the pool.
+/// Connections to SQLite or PostgreSQL. Clones share them.
 #[derive(Clone)]
 pub struct Db {
     pool: Pool,
+    /// Those of the embedding program.
+    own: own_pool::OwnPool,
     count: Arc<AtomicU64>,
     epochs: Arc<Epochs>,
     /// Held while the epochs are read.
@@ -117,7 +121,11 @@ impl Db {
     ///
     /// # Errors
     /// `unavailable` when the database cannot be reached, `internal_error` otherwise.
-    pub async fn all<T: FromRow>(&self, sql: impl Into<Sql>, args: Vec<Value>) -> Result<Vec<T>> {
+    pub(crate) async fn all<T: FromRow>(
+        &self,
+        sql: impl Into<Sql>,
+        args: Vec<Value>,
+    ) -> Result<Vec<T>> {
         let sql = sql.into();
         guard::reads_pool(sql.name);
         self.count.fetch_add(1, Ordering::Relaxed);
@@ -161,7 +169,7 @@ impl Db {
     ///
     /// # Errors
     /// As [`Db::all`].
-    pub async fn optional<T: FromRow>(
+    pub(crate) async fn optional<T: FromRow>(
         &self,
         sql: impl Into<Sql>,
         args: Vec<Value>,
@@ -173,7 +181,7 @@ impl Db {
     ///
     /// # Errors
     /// As [`Db::all`], and `internal_error` without a row.
-    pub async fn one<T: FromRow>(&self, sql: impl Into<Sql>, args: Vec<Value>) -> Result<T> {
+    pub(crate) async fn one<T: FromRow>(&self, sql: impl Into<Sql>, args: Vec<Value>) -> Result<T> {
         self.optional(sql, args).await?.ok_or_else(|| Error::internal(sqlx::Error::RowNotFound))
     }
 
@@ -276,15 +284,18 @@ impl Db {
 
     /// Closes the pool once running statements have ended. SQLite moves its log into the file.
     pub async fn close(&self) {
-        match &self.pool {
-            #[cfg(feature = "sqlite")]
-            Pool::Sqlite(readers, writer) => {
-                readers.close().await;
-                writer.close().await;
+        let pool = async {
+            match &self.pool {
+                #[cfg(feature = "sqlite")]
+                Pool::Sqlite(readers, writer) => {
+                    readers.close().await;
+                    writer.close().await;
+                }
+                #[cfg(feature = "postgres")]
+                Pool::Postgres(pool) => pool.close().await,
             }
-            #[cfg(feature = "postgres")]
-            Pool::Postgres(pool) => pool.close().await,
-        }
+        };
+        tokio::join!(self.own.close(), pool);
     }
 }
 

@@ -1,0 +1,214 @@
+//! Connections of the embedding program: they only read.
+//!
+//! SQL of the program takes no connection of the service, and what it leaves behind is met by no
+//! read of the service. The engine refuses its writes, whatever the text: SQLite's file is opened
+//! for reading, and each transaction of PostgreSQL begins as one that reads.
+
+use std::{sync::atomic::Ordering, time::Duration};
+
+use sqlx::{Database, SqlSafeStr, SqlStr, pool::PoolOptions};
+use tracing::Instrument;
+
+use super::{Db, FromRow, Pool, Row, Value, guard, on, server, statements::span, value};
+use crate::{Error, Result};
+
+/// Connections at most. They are opened when they are needed.
+const OWN: u32 = 4;
+const ACQUIRE_TIMEOUT: Duration = Duration::from_secs(10);
+const IDLE_TIMEOUT: Duration = Duration::from_secs(60);
+/// How long a connection may take to become clean. Then it is closed.
+const CLEAN_TIMEOUT: Duration = Duration::from_secs(10);
+/// How long the program may keep its connections from being closed.
+const CLOSE_TIMEOUT: Duration = Duration::from_secs(2);
+
+/// Ends a transaction that was left open, and puts back what guards the connection. `begin` fails
+/// within a transaction of SQLite: then the connection is closed. Tells whether other files or
+/// temporary tables are attached.
+#[cfg(feature = "sqlite")]
+const CLEAN_SQLITE: &str = "begin; rollback; pragma query_only = on; \
+     pragma locking_mode = normal; select count(*) > 1 from pragma_database_list";
+/// As `discard all`, but for the prepared statements, which the driver keeps. `begin` only warns
+/// within a transaction, and fails in one that has failed: then the connection is closed.
+#[cfg(feature = "postgres")]
+const CLEAN_POSTGRES: &str = "begin; rollback; set session authorization default; reset role; \
+     reset all; close all; unlisten *; discard temp; select pg_advisory_unlock_all()";
+
+#[derive(Clone)]
+pub(super) enum OwnPool {
+    #[cfg(feature = "sqlite")]
+    Sqlite(sqlx::SqlitePool),
+    #[cfg(feature = "postgres")]
+    Postgres(sqlx::PgPool),
+}
+
+fn options<D: Database>() -> PoolOptions<D> {
+    PoolOptions::new()
+        .max_connections(OWN)
+        .acquire_timeout(ACQUIRE_TIMEOUT)
+        .idle_timeout(IDLE_TIMEOUT)
+        .test_before_acquire(false)
+}
+
+impl OwnPool {
+    /// Reads the file that a site has opened.
+    #[cfg(feature = "sqlite")]
+    pub(super) fn sqlite(path: &std::path::Path) -> Self {
+        // A program may go to another folder before it reads.
+        let path = std::fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
+        let reading = super::sqlite::options(&path).read_only(true).create_if_missing(false);
+        let reading = reading.pragma("query_only", "on").pragma("cache_size", "-1000");
+        let pool = options().after_release(|connection, _| {
+            Box::pin(clean(async {
+                let found = sqlx::query_scalar(CLEAN_SQLITE).fetch_one(&mut *connection);
+                let is_left: bool = found.instrument(span("own clean")).await?;
+                Ok(!is_left && !sqlx::Connection::is_in_transaction(connection))
+            }))
+        });
+        Self::Sqlite(pool.connect_lazy_with(reading))
+    }
+
+    #[cfg(feature = "postgres")]
+    pub(super) fn postgres(server: sqlx::postgres::PgConnectOptions) -> Self {
+        let reading = server.options([("default_transaction_read_only", "on")]);
+        let pool = options()
+            .before_acquire(|connection, about| {
+                Box::pin(async move {
+                    // The server may have closed it meanwhile.
+                    if about.idle_for > Duration::from_secs(1) {
+                        sqlx::Connection::ping(connection).await?;
+                    }
+                    Ok(true)
+                })
+            })
+            .after_release(|connection, _| {
+                Box::pin(clean(async {
+                    let cleaned = sqlx::raw_sql(CLEAN_POSTGRES).execute(&mut *connection);
+                    cleaned.instrument(span("own clean")).await?;
+                    Ok(!sqlx::Connection::is_in_transaction(connection))
+                }))
+            });
+        Self::Postgres(pool.connect_lazy_with(reading))
+    }
+
+    pub(super) async fn close(&self) {
+        let closed = on!(self, OwnPool, pool => {
+            let _: Option<Engine> = None;
+            let _ = ROW;
+            tokio::time::timeout(CLOSE_TIMEOUT, pool.close()).await
+        });
+        if closed.is_err() {
+            tracing::warn!("the program still holds a connection that it reads with");
+        }
+    }
+}
+
+/// Whether a connection can be used again.
+async fn clean(cleaned: impl Future<Output = sqlx::Result<bool>>) -> sqlx::Result<bool> {
+    match tokio::time::timeout(CLEAN_TIMEOUT, cleaned).await {
+        Ok(Err(sqlx::Error::Database(_))) => Ok(false),
+        Ok(cleaned) => cleaned,
+        Err(_) => Err(sqlx::Error::PoolTimedOut),
+    }
+}
+
+/// SQL of the embedding program that reads. Made by [`Db::sql`].
+#[must_use = "a statement does nothing before `rows` or `optional`"]
+pub struct ReadSql<'d> {
+    db: &'d Db,
+    text: SqlStr,
+    values: Vec<Value>,
+}
+
+impl Db {
+    /// A query of your own, on connections that only read, with values as `$1`, `$2`... It sees
+    /// what was committed. The engine refuses what writes, whatever the text. Write with
+    /// `cms.items().sql(&mut change, …)`.
+    pub fn sql(&self, text: impl SqlSafeStr) -> ReadSql<'_> {
+        ReadSql { db: self, text: text.into_sql_str(), values: Vec::new() }
+    }
+
+    /// The pool that [`Db::sql`] reads with, for sqlx itself; None on PostgreSQL. It has four
+    /// connections, which only read: [`read_error`] says what an error means. Whoever keeps one
+    /// takes it from the rest of the program, and SQLite's log grows for as long as a query runs.
+    #[cfg(feature = "sqlite")]
+    #[must_use]
+    pub fn sqlite(&self) -> Option<&sqlx::SqlitePool> {
+        guard::reads_pool("own");
+        match &self.own {
+            OwnPool::Sqlite(pool) => Some(pool),
+            #[cfg(feature = "postgres")]
+            OwnPool::Postgres(_) => None,
+        }
+    }
+
+    /// The pool that [`Db::sql`] reads with, for sqlx itself; None on SQLite. It has four
+    /// connections, whose transactions only read: [`read_error`] says what an error means. Whoever
+    /// keeps one takes it from the rest of the program. What a session has set is undone when its
+    /// connection comes back.
+    #[cfg(feature = "postgres")]
+    #[must_use]
+    pub fn postgres(&self) -> Option<&sqlx::PgPool> {
+        guard::reads_pool("own");
+        match &self.own {
+            OwnPool::Postgres(pool) => Some(pool),
+            #[cfg(feature = "sqlite")]
+            OwnPool::Sqlite(_) => None,
+        }
+    }
+
+    async fn read_own(&self, text: SqlStr, values: Vec<Value>) -> Result<Vec<Row>> {
+        guard::reads_pool("own");
+        self.count.fetch_add(1, Ordering::Relaxed);
+        let server = match &self.pool {
+            #[cfg(feature = "sqlite")]
+            Pool::Sqlite(..) => None,
+            #[cfg(feature = "postgres")]
+            Pool::Postgres(server) => Some(server.clone()),
+        };
+        on!(&self.own, OwnPool, pool => {
+            let query = sqlx::query_with::<Engine, _>(text, value::bind::<Engine>(values)?);
+            let rows = query.fetch_all(pool).instrument(span("own"));
+            let rows = server::watch(server, rows).await.map_err(read_error)?;
+            Ok(rows.into_iter().map(ROW).collect())
+        })
+    }
+}
+
+impl ReadSql<'_> {
+    /// The next value: `$1`, then `$2`...
+    pub fn bind(mut self, value: impl Into<Value>) -> Self {
+        self.values.push(value.into());
+        self
+    }
+
+    /// Its rows: as tuples such as `(i64, String)`, or as your own [`FromRow`].
+    ///
+    /// # Errors
+    /// As [`read_error`], and `internal_error` for a column of another type.
+    pub async fn rows<T: FromRow>(self) -> Result<Vec<T>> {
+        self.db.read_own(self.text, self.values).await?.iter().map(T::from_row).collect()
+    }
+
+    /// The first row, if any.
+    ///
+    /// # Errors
+    /// As [`ReadSql::rows`].
+    pub async fn optional<T: FromRow>(self) -> Result<Option<T>> {
+        Ok(self.rows().await?.into_iter().next())
+    }
+}
+
+/// What an error of a reading connection means: `internal_error` for a write, which the engine has
+/// refused, and for a fault of the SQL; `unavailable` when the database cannot be reached.
+#[must_use]
+pub fn read_error(cause: sqlx::Error) -> Error {
+    let code = cause.as_database_error().and_then(|cause| cause.code());
+    // SQLite's code, and PostgreSQL's.
+    match code.is_some_and(|code| code == "8" || code == "25006") {
+        true => Error::internal(format!(
+            "`cms.db()` only reads: write under a change, with `cms.items()` or \
+             `cms.items().sql(&mut change, …)`; nothing was written: {cause}"
+        )),
+        false => cause.into(),
+    }
+}
