@@ -11,6 +11,7 @@ use super::{
 use crate::{Change, Code, Error, Result, ground::Secret};
 
 /// Proof that the caller is the user of the session.
+#[non_exhaustive]
 pub enum OwnProof {
     /// The password, as [`Accounts::check_own_password`] found it.
     Password(Checked),

@@ -41,6 +41,7 @@ impl AuditRow {
 
 /// Who made a change.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[non_exhaustive]
 pub struct AuditActor {
     /// `system`, `operator`, `visitor`, `key`, `user` or `application`.
     pub kind: String,

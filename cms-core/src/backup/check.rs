@@ -18,6 +18,7 @@ const TOLD: usize = 1000;
 
 /// What a check has found.
 #[derive(Clone, Debug, Default, serde::Serialize)]
+#[non_exhaustive]
 pub struct Checked {
     /// Rows of media whose file was looked at.
     pub files: u64,

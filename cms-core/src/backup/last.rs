@@ -10,6 +10,7 @@ const FILE: &str = "last-backup.json";
 
 /// A backup that ended well.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct Last {
     /// The moment whose state it holds.
     pub made_at: String,

@@ -27,6 +27,7 @@ use crate::{Code, Error, Result, settings::Settings};
 pub(super) const PARTIAL: &str = ".partial";
 
 /// Where an archive is written.
+#[non_exhaustive]
 pub enum To {
     /// A file: written beside, then renamed.
     File(PathBuf),

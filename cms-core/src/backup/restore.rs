@@ -23,6 +23,7 @@ use crate::{
 
 /// A site that was restored.
 #[derive(Clone, Debug, serde::Serialize)]
+#[non_exhaustive]
 pub struct Restored {
     /// The moment whose state it has.
     pub made_at: String,

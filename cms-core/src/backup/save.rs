@@ -48,6 +48,7 @@ pub struct Saving {
 
 /// A backup that was written.
 #[derive(Clone, Debug, serde::Serialize)]
+#[non_exhaustive]
 pub struct Saved {
     /// The moment whose state it holds.
     pub made_at: String,

@@ -101,6 +101,7 @@ pub struct AuditEntry<'a> {
 
 /// A recorded event.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[non_exhaustive]
 pub struct Emitted {
     /// Its id; receivers see it as `webhook-id`.
     pub id: String,

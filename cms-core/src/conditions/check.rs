@@ -23,6 +23,7 @@ const SIZE: usize = 32 << 10;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 #[schemars(rename = "ConditionProblemSeverity")]
+#[non_exhaustive]
 pub enum Severity {
     /// It cannot be saved.
     Error,
@@ -33,6 +34,7 @@ pub enum Severity {
 /// A fault of a condition.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[schemars(rename = "ConditionProblem")]
+#[non_exhaustive]
 pub struct Problem {
     /// A stable code.
     pub code: String,
@@ -81,6 +83,7 @@ impl From<&Problem> for FieldError {
 
 /// A condition as it is stored, and what is wrong with it.
 #[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
 pub struct Checked {
     /// Operators in upper case, lists of `in` as arrays, no values that nothing reads, no empty
     /// groups. Null for a condition that always holds.

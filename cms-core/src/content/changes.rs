@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 
 /// The difference between a declaration and the database.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[non_exhaustive]
 pub struct Changes {
     /// What installing does, in this order.
     pub steps: Vec<Step>,
@@ -24,6 +25,7 @@ impl Changes {
 
 /// One step of installing.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[non_exhaustive]
 pub struct Step {
     /// What is done.
     pub action: Action,
@@ -36,6 +38,7 @@ pub struct Step {
 /// What a step does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
+#[non_exhaustive]
 pub enum Action {
     /// Makes a table.
     CreateTable,
@@ -74,6 +77,7 @@ impl Action {
 
 /// Values that a declaration would lose.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[non_exhaustive]
 pub struct Loss {
     /// The table.
     pub table: String,

@@ -9,6 +9,7 @@ use crate::Actor;
 
 /// What was erased. It does not hold the address.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[non_exhaustive]
 pub struct EraseReceipt {
     /// Stands for the address, in the audit log too: made with the site's secrets.
     pub digest: String,
@@ -36,6 +37,7 @@ pub struct EraseReceipt {
 
 /// Rows of one kind.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[non_exhaustive]
 pub struct ErasedRows {
     /// How many.
     pub count: u64,

@@ -21,6 +21,7 @@ pub struct Fields(Vec<Field>);
 /// An answer with what was asked, so that it reads the same when the field has changed since.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[schemars(rename = "FieldAnswer")]
+#[non_exhaustive]
 pub struct Answer {
     /// The id of the field. What stands beside an answer has a member's name: `<id>.other`.
     pub field: String,

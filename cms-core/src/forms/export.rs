@@ -17,6 +17,7 @@ const FIRST: [&str; 3] = ["submission.id", "submission.created_at", "submission.
 const LAST: &str = "submission.more";
 
 /// A table, row by row.
+#[non_exhaustive]
 pub struct Export {
     /// The name of a file for it.
     pub save_as: String,

@@ -9,6 +9,7 @@ use crate::{Result, fields};
 
 /// A form as a page shows it. Its recipients and its rules against programs stay here.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[non_exhaustive]
 pub struct ShownForm {
     /// Its name, which the page sends as `form`.
     pub name: String,

@@ -53,6 +53,7 @@ pub struct Judged {
 
 /// What the page learns. Programs learn the same.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+#[non_exhaustive]
 pub struct Received {
     /// Id of the submission.
     pub id: i64,

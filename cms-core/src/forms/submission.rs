@@ -26,6 +26,7 @@ pub struct Submission {
 
 /// A submission with its answers.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+#[non_exhaustive]
 pub struct SubmissionDetail {
     /// As in a list.
     #[serde(flatten)]

@@ -41,6 +41,7 @@ impl From<Problem> for FieldError {
 /// What its author should know of a funnel that is good enough to be stored.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[schemars(rename = "FunnelWarning")]
+#[non_exhaustive]
 pub struct Warning {
     /// Stable, such as `unreachable_node`.
     pub code: String,

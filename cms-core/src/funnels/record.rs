@@ -32,6 +32,7 @@ impl std::fmt::Display for WhichFunnel {
 
 /// A funnel in a list.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[non_exhaustive]
 pub struct Funnel {
     /// Its id.
     pub id: i64,
@@ -81,6 +82,7 @@ pub struct FunnelDetail {
 
 /// A node of a funnel.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[non_exhaustive]
 pub struct FunnelNode {
     /// Its id.
     pub id: i64,
@@ -101,6 +103,7 @@ pub struct FunnelNode {
 
 /// A way from a node to the next.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[non_exhaustive]
 pub struct FunnelEdge {
     /// Its id.
     pub id: i64,
@@ -116,6 +119,7 @@ pub struct FunnelEdge {
 
 /// A mail rule: who is written to when a visit ends.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[non_exhaustive]
 pub struct EmailRouting {
     /// Its id.
     pub id: i64,

@@ -12,6 +12,7 @@ use crate::{
 
 /// A value that is no address, where one belongs.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct BrokenAddress {
     /// The table, as the API names it.
     pub table: String,

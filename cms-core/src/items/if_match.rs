@@ -45,6 +45,7 @@ fn quoted(digest: &[u8]) -> String {
 
 /// Condition of a caller on the present record (RFC 9110, section 13.1.1).
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum IfMatch {
     /// No condition.
     Nothing,

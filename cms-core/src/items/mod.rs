@@ -95,6 +95,7 @@ struct State {
 
 /// A page of records.
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub struct List {
     /// The records as JSON objects, joined by commas.
     pub records: String,
@@ -111,6 +112,7 @@ type Found = (Option<String>, Option<String>, i64, i64, Option<i64>);
 
 /// A record after a write.
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub struct Written {
     /// Its id, as the parameter `id` writes it.
     pub id: String,

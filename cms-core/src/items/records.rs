@@ -166,6 +166,7 @@ fn mismatch(field: &ContentField, column: &Column) -> Option<String> {
 
 /// A page of typed records.
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub struct TypedList<T> {
     /// The records.
     pub records: Vec<T>,

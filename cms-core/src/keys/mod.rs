@@ -69,6 +69,7 @@ pub struct ApiKey {
 
 /// A call that was refused for lack of a right.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[non_exhaustive]
 pub struct DeniedCall {
     /// When: RFC 3339 in UTC.
     pub at: String,

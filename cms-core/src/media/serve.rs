@@ -42,6 +42,7 @@ impl fmt::Debug for Content {
 
 /// An open file.
 #[derive(Debug)]
+#[non_exhaustive]
 pub struct Served {
     /// Its content.
     pub content: Content,

@@ -31,6 +31,7 @@ const TOLD: usize = 100;
 
 /// What a comparison has found.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[non_exhaustive]
 pub struct Checked {
     /// Files with their rows.
     pub files: u64,

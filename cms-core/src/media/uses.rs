@@ -19,6 +19,7 @@ const SEARCH_TIMEOUT: Duration = Duration::from_secs(10);
 /// A place that shows a file.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[schemars(rename = "MediaUse")]
+#[non_exhaustive]
 pub struct Use {
     /// Whether it is a record or a funnel.
     pub what: Holder,
@@ -36,6 +37,7 @@ pub struct Use {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 #[schemars(rename = "MediaHolder")]
+#[non_exhaustive]
 pub enum Holder {
     /// A record of a content table.
     Record,

@@ -10,6 +10,7 @@ use crate::{Result, base::Base, db::args};
 
 /// An item of a menu.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[non_exhaustive]
 pub struct MenuItem {
     /// Its id.
     pub id: i64,

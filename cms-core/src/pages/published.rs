@@ -11,6 +11,7 @@ use crate::{Code, Error, Result, Secret, db::args, ground::address::encoded};
 /// A published page in the list of them.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[schemars(rename = "ListedPage")]
+#[non_exhaustive]
 pub struct ListedPage {
     /// Its id.
     pub id: i64,
@@ -47,6 +48,7 @@ impl ListedPage {
 /// A page as visitors read it.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[schemars(rename = "ShownPage")]
+#[non_exhaustive]
 pub struct ShownPage {
     /// What the list shows of it too.
     #[serde(flatten)]
@@ -68,6 +70,7 @@ pub struct ShownPage {
 /// A page in one language.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[schemars(rename = "PageAlternate")]
+#[non_exhaustive]
 pub struct Alternate {
     /// The language.
     pub language_short: String,
@@ -78,6 +81,7 @@ pub struct Alternate {
 /// A row of a page.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[schemars(rename = "ShownPageRow")]
+#[non_exhaustive]
 pub struct ShownRow {
     /// Its id.
     pub id: i64,
@@ -88,6 +92,7 @@ pub struct ShownRow {
 /// A column of a row.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[schemars(rename = "ShownPageCol")]
+#[non_exhaustive]
 pub struct ShownCol {
     /// Its id.
     pub id: i64,
@@ -98,6 +103,7 @@ pub struct ShownCol {
 /// A widget as its component gets it.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[schemars(rename = "ShownPageWidget")]
+#[non_exhaustive]
 pub struct ShownWidget {
     /// Its id.
     pub id: i64,
@@ -113,6 +119,7 @@ pub struct ShownWidget {
 
 /// A page, and what it was made from.
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub struct Shown {
     /// The page.
     pub page: ShownPage,

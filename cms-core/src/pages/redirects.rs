@@ -34,6 +34,7 @@ const GONE: i64 = 410;
 
 /// Where an old address leads.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[non_exhaustive]
 pub struct Redirect {
     /// A path of the site, or a whole address; null where nothing takes its place.
     pub to: Option<String>,

@@ -35,6 +35,7 @@ pub struct Shown<'a> {
 
 /// A button as a user sees it.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+#[non_exhaustive]
 pub struct ShownButton {
     /// Its id.
     pub button_id: String,
@@ -88,6 +89,7 @@ pub struct ShownButton {
 
 /// A field of a form, with its options.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+#[non_exhaustive]
 pub struct ShownField {
     /// The column.
     pub column: String,

@@ -132,6 +132,7 @@ struct Known {
 
 /// A plugin that the site found.
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub struct PluginState {
     /// Its id.
     pub id: String,

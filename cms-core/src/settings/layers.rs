@@ -18,6 +18,7 @@ use crate::ground::nearest;
 
 /// Loaded settings and their origins.
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub struct Loaded {
     /// The settings, valid and with absolute or joined paths.
     pub settings: Settings,

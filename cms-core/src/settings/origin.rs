@@ -6,6 +6,7 @@ use super::SECRET_KEYS;
 
 /// Where a value was read from. Prints as `cms.toml:12`, `CMS_LISTEN` or `--listen`.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Origin {
     /// The built-in default.
     Default,
@@ -34,6 +35,7 @@ impl fmt::Display for Origin {
 
 /// One setting as `cms config show --origin` prints it.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Setting {
     /// The dotted key.
     pub key: String,

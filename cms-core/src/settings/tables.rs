@@ -40,6 +40,7 @@ defaults!(
 /// of its own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
+#[non_exhaustive]
 pub enum Synchronous {
     /// Once it is on the disk.
     Full,
@@ -144,6 +145,7 @@ impl Webhooks {
 /// Store of the limiter's buckets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
+#[non_exhaustive]
 pub enum LimiterStore {
     /// In each process.
     Memory,
@@ -164,6 +166,7 @@ pub struct Limiter {
 /// Store of cached replies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
+#[non_exhaustive]
 pub enum CacheStore {
     /// In each process.
     Memory,
@@ -361,6 +364,7 @@ pub struct Scripts {
 /// Whether scripts are confined by the kernel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
+#[non_exhaustive]
 pub enum Confine {
     /// As far as the kernel can.
     Auto,

@@ -37,6 +37,7 @@ pub struct UpdateServer {
 
 /// What the server offers.
 #[derive(Debug)]
+#[non_exhaustive]
 pub struct Latest {
     /// The release; its signature is good.
     pub release: Release,

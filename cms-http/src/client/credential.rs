@@ -7,6 +7,7 @@ use super::ClientError;
 
 /// Who the caller is. `Debug` hides the values.
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub enum Credential {
     /// An API key, in the header `X-Api-Key`.
     Key(Secret),

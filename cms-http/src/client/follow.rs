@@ -14,6 +14,7 @@ const LARGEST: usize = 64 << 20;
 
 /// An event as it came.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Happened {
     /// To go on after: `Last-Event-ID`. `stream.gap` has none.
     pub id: Option<String>,

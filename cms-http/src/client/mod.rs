@@ -67,6 +67,7 @@ pub struct RateLimit {
 
 /// A good reply.
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub struct Answer {
     /// 2xx.
     pub status: StatusCode,

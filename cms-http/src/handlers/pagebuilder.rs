@@ -207,19 +207,19 @@ pub(crate) async fn diff(call: &Call<'_>, asked: Compared) -> Result<Data<Vec<Di
 }
 
 /// What an edit made: its values only to who may read the draft.
-fn shown(call: &Call<'_>, made: Edited) -> Edited {
-    match call.caller().may_see_draft(Some(made.page_id)) {
-        true => made,
-        false => Edited { widget: None, data: None, ..made },
+fn shown(call: &Call<'_>, mut made: Edited) -> Edited {
+    if !call.caller().may_see_draft(Some(made.page_id)) {
+        (made.widget, made.data) = (None, None);
     }
+    made
 }
 
 /// What replaced a draft: what it did not get only to who may read the draft.
-fn replaced(call: &Call<'_>, made: Replaced) -> Replaced {
-    match call.caller().may_see_draft(Some(made.page_id)) {
-        true => made,
-        false => Replaced { left_out: Vec::new(), ..made },
+fn replaced(call: &Call<'_>, mut made: Replaced) -> Replaced {
+    if !call.caller().may_see_draft(Some(made.page_id)) {
+        made.left_out.clear();
     }
+    made
 }
 
 /// What others have edited meanwhile is told to who may read drafts.

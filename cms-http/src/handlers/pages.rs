@@ -45,7 +45,7 @@ pub(crate) async fn read(
                 Success::from(OneOrPage::One(Data { data })).with(header::CACHE_CONTROL, NO_STORE)
             );
         }
-        let Shown { page, reads } = found?;
+        let Shown { page, reads, .. } = found?;
         let json = serde_json::to_string(&page).map_err(Error::internal)?;
         let found = Success::data(&json).with(header::ETAG, etag(&json));
         return Ok(match reads {

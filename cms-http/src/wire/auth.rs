@@ -58,6 +58,7 @@ pub struct Credentials {
 
 /// A login that waits for its second step.
 #[derive(Serialize, Deserialize, JsonSchema)]
+#[non_exhaustive]
 pub struct Pending {
     /// `totp_required`, or `totp_setup_required` at the first login.
     pub status: String,
@@ -72,6 +73,7 @@ pub struct Pending {
 
 /// What an authenticator needs.
 #[derive(Serialize, Deserialize, JsonSchema)]
+#[non_exhaustive]
 pub struct Setup {
     /// The secret, in base32.
     pub secret: String,
@@ -106,6 +108,7 @@ pub struct Verification {
 
 /// A session that has begun.
 #[derive(Serialize, Deserialize, JsonSchema)]
+#[non_exhaustive]
 pub struct LoggedIn {
     /// For `Authorization: Bearer`.
     pub token: String,
@@ -120,6 +123,7 @@ pub struct LoggedIn {
 
 /// A user by id and name.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+#[non_exhaustive]
 pub struct Named {
     /// The id.
     pub id: i64,
@@ -129,6 +133,7 @@ pub struct Named {
 
 /// Who the caller is.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+#[non_exhaustive]
 pub struct Me {
     /// The user's id; null for the local operator.
     pub id: Option<i64>,
@@ -185,6 +190,7 @@ pub struct OwnProof {
 
 /// An open session of one's own.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+#[non_exhaustive]
 pub struct OwnSession {
     /// The session.
     #[serde(flatten)]

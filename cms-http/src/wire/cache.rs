@@ -20,6 +20,7 @@ impl Body for CachePatch {}
 /// Settings and counters.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[schemars(rename = "CacheState")]
+#[non_exhaustive]
 pub struct State {
     /// The settings in force.
     #[serde(flatten)]

@@ -72,6 +72,7 @@ pub struct Meta {
 /// One thing, and what its owner should know beside it.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[schemars(inline)]
+#[non_exhaustive]
 pub struct Noted<T> {
     /// The thing.
     pub data: T,
@@ -82,6 +83,7 @@ pub struct Noted<T> {
 
 /// What the owner of a thing should know.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+#[non_exhaustive]
 pub struct Notes {
     /// Nothing is wrong yet.
     pub warnings: Vec<FieldProblem>,

@@ -46,6 +46,7 @@ pub struct Named {
 
 /// An event of the list.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+#[non_exhaustive]
 pub struct ListedEvent {
     /// Its entry in the catalogue.
     #[serde(flatten)]
@@ -57,6 +58,7 @@ pub struct ListedEvent {
 
 /// Where a JSON Schema is.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+#[non_exhaustive]
 pub struct Reference {
     /// The address, and behind `#` the place in its reply.
     #[serde(rename = "$ref")]
@@ -89,6 +91,7 @@ impl Body for Event {}
 /// What would be sent of an event, and a page of those who would get it.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[schemars(inline)]
+#[non_exhaustive]
 pub struct ExplainedTo {
     /// The delivery, and subscriptions.
     pub data: ToSubscriptions,
@@ -98,6 +101,7 @@ pub struct ExplainedTo {
 
 /// What would be sent, and to whom.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+#[non_exhaustive]
 pub struct ToSubscriptions {
     /// What would be sent.
     #[serde(flatten)]

@@ -44,6 +44,7 @@ pub struct Explained {
 
 /// What a condition says, and why.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+#[non_exhaustive]
 pub struct Explanation {
     /// Whether it holds.
     pub result: bool,

@@ -70,6 +70,7 @@ pub struct WhichFunnels {
 /// The state of a funnel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
+#[non_exhaustive]
 pub enum FunnelStatus {
     /// Never public, or no more.
     Draft,
@@ -170,6 +171,7 @@ impl Body for Deletion {}
 /// What was deleted.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[schemars(rename = "DeletedFunnel")]
+#[non_exhaustive]
 pub struct Deleted {
     /// The funnel that is gone.
     pub id: i64,
@@ -180,6 +182,7 @@ pub struct Deleted {
 /// A field type.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[schemars(rename = "FunnelFieldType")]
+#[non_exhaustive]
 pub struct ShownFieldType {
     /// Its name in declarations.
     #[serde(rename = "type")]

@@ -24,6 +24,7 @@ operations! {
 
 /// The process is up.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+#[non_exhaustive]
 pub struct Alive {
     /// `ok`.
     pub status: String,
@@ -33,6 +34,7 @@ pub struct Alive {
 
 /// The service can work.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+#[non_exhaustive]
 pub struct Ready {
     /// `ready`.
     pub status: String,
@@ -67,6 +69,7 @@ pub struct Ready {
 
 /// What the checks of a site found.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+#[non_exhaustive]
 pub struct Findings {
     /// The worst level.
     pub level: Level,

@@ -157,6 +157,7 @@ pub struct ExportData {
 /// A page of submissions.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[schemars(inline)]
+#[non_exhaustive]
 pub struct Inbox {
     /// The submissions.
     pub data: Vec<FunnelSubmission>,
@@ -166,6 +167,7 @@ pub struct Inbox {
 
 /// Where a page of submissions stands in its list.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+#[non_exhaustive]
 pub struct InboxMeta {
     /// Rows that were asked for.
     pub limit: u32,
@@ -187,6 +189,7 @@ pub struct MayNameSubmission {
 
 /// A submission after a change.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize, JsonSchema)]
+#[non_exhaustive]
 pub struct UpdatedSubmission {
     /// Its id.
     pub id: i64,
@@ -197,6 +200,7 @@ pub struct UpdatedSubmission {
 
 /// A submission that is gone.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize, JsonSchema)]
+#[non_exhaustive]
 pub struct DeletedSubmission {
     /// Its id.
     pub id: i64,
@@ -207,6 +211,7 @@ pub struct DeletedSubmission {
 /// What a bulk change did.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize, JsonSchema)]
 #[schemars(rename = "BulkOutcome")]
+#[non_exhaustive]
 pub struct BulkOutcome {
     /// Submissions that were meant.
     pub matched: i64,

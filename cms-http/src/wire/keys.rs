@@ -35,6 +35,7 @@ impl Body for ApiKeyPatch {}
 
 /// A key with its value, which is shown once.
 #[derive(Clone, Serialize, Deserialize, JsonSchema)]
+#[non_exhaustive]
 pub struct ShownKey {
     /// The key.
     #[serde(flatten)]
@@ -60,6 +61,7 @@ impl Body for Grace {
 /// An endpoint with all its methods, as a row that rights can hold.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[schemars(rename = "GrantableEndpoint")]
+#[non_exhaustive]
 pub struct Grantable {
     /// The path, such as `/api/backend/item`.
     pub endpoint: String,
@@ -90,6 +92,7 @@ pub struct PossibleCall {
 /// Whether a call would be allowed.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[schemars(rename = "KeyAnswer")]
+#[non_exhaustive]
 pub struct Answer {
     /// Whether it would.
     pub allowed: bool,

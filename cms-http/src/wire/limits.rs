@@ -36,6 +36,7 @@ pub struct Whose {
 
 /// The limiter at this moment.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+#[non_exhaustive]
 pub struct Limits {
     /// `memory`, `redis`, `redis_away` or `off`.
     pub store: String,
@@ -47,6 +48,7 @@ pub struct Limits {
 
 /// A kind of bucket.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+#[non_exhaustive]
 pub struct Bucket {
     /// Its name.
     pub bucket: String,

@@ -49,6 +49,7 @@ pub struct WhichMails {
 /// The state of a mail.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
+#[non_exhaustive]
 pub enum MailStatus {
     /// It waits for its next attempt.
     Queued,
@@ -100,6 +101,7 @@ pub struct MailIds {
 
 /// How many mails are due now.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize, JsonSchema)]
+#[non_exhaustive]
 pub struct Requeued {
     /// Mails.
     pub queued: u64,

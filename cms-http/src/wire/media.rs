@@ -108,6 +108,7 @@ pub struct Removal {
 
 /// Where a file is in use.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+#[non_exhaustive]
 pub struct MediaUses {
     /// The places, 20 at most together with the hidden ones.
     pub uses: Vec<Use>,

@@ -125,6 +125,7 @@ impl Body for OnePage {
 /// What became of a page that was taken off.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize, JsonSchema)]
 #[schemars(rename = "TakenOffPage")]
+#[non_exhaustive]
 pub struct TakenOff {
     /// The page.
     pub page_id: i64,
@@ -188,6 +189,7 @@ impl Body for Planned {}
 /// The times of a page as they are stored.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[schemars(rename = "PlannedPage")]
+#[non_exhaustive]
 pub struct Scheduled {
     /// The page.
     pub page_id: i64,

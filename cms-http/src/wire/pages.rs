@@ -30,6 +30,7 @@ operations! {
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(untagged)]
 #[schemars(inline)]
+#[non_exhaustive]
 pub enum AtAddress {
     /// A published page.
     Page(Box<ShownPage>),
@@ -39,6 +40,7 @@ pub enum AtAddress {
 
 /// Instead of a page.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+#[non_exhaustive]
 pub struct Redirected {
     /// Where to go, and with which status.
     pub redirect: Redirect,

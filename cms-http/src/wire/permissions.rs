@@ -12,6 +12,7 @@ operations! {
 
 /// A permission key.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+#[non_exhaustive]
 pub struct Permission {
     /// `{plugin}_{button}_view` or `_edit`; for the built-in areas `{area}_view` or `_edit`.
     pub key: String,

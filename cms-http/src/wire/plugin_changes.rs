@@ -62,6 +62,7 @@ pub struct Released {
 
 /// A name that belongs to nobody any more.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+#[non_exhaustive]
 pub struct FreeName {
     /// `table`, `event`, `endpoint`, `widget` or `permission`.
     pub kind: String,
@@ -75,6 +76,7 @@ impl Body for Removed {}
 
 /// What applying a plugin changes, or has changed.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+#[non_exhaustive]
 pub struct PluginChanges {
     /// The plugin.
     pub plugin: String,

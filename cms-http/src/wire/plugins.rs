@@ -31,6 +31,7 @@ pub struct WhichPlugins {
 
 /// A plugin that the site found.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+#[non_exhaustive]
 pub struct PluginInfo {
     /// Its id.
     pub id: String,
@@ -88,6 +89,7 @@ pub struct WhichContent {
 
 /// What a button shows.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+#[non_exhaustive]
 pub struct ShownContent {
     /// The template that shows it.
     pub template: String,
@@ -106,6 +108,7 @@ pub struct ShownContent {
 
 /// A row of a module list.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+#[non_exhaustive]
 pub struct ShownRow {
     /// The record.
     pub item: Record,

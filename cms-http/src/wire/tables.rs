@@ -25,6 +25,7 @@ pub struct WhichTables {
 
 /// A content table.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+#[non_exhaustive]
 pub struct TableInfo {
     /// Its name in the API, in rights and in events.
     pub name: String,
@@ -46,6 +47,7 @@ pub struct TableInfo {
 
 /// A column of a content table.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+#[non_exhaustive]
 pub struct ColumnInfo {
     /// Its name.
     pub name: String,

@@ -73,6 +73,7 @@ pub struct Which {
 
 /// Recovery codes, which are shown once.
 #[derive(Clone, Serialize, Deserialize, JsonSchema)]
+#[non_exhaustive]
 pub struct RecoveryCodes {
     /// Each is good for one login.
     pub recovery_codes: Vec<String>,

@@ -53,6 +53,7 @@ impl Body for Activation {
 
 /// A subscription with its secret, which is shown once.
 #[derive(Clone, Serialize, Deserialize, JsonSchema)]
+#[non_exhaustive]
 pub struct ShownSubscription {
     /// The subscription.
     #[serde(flatten)]
@@ -83,6 +84,7 @@ pub struct Activation {
 
 /// A subscription that was switched on.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+#[non_exhaustive]
 pub struct Activated {
     /// The subscription.
     #[serde(flatten)]
@@ -127,6 +129,7 @@ pub struct OfStatus {
 
 /// How many were removed.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize, JsonSchema)]
+#[non_exhaustive]
 pub struct Removed {
     /// Jobs.
     pub removed: u64,
@@ -221,6 +224,7 @@ pub struct RedeliveryFilter {
 
 /// How many will be sent.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize, JsonSchema)]
+#[non_exhaustive]
 pub struct Queued {
     /// Jobs.
     pub queued: u64,

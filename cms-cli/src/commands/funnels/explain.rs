@@ -64,7 +64,7 @@ pub(super) async fn test(
     if out.json {
         return Ok(out.line(&answer.body)?);
     }
-    let Tried { path, completes, ignored } = tried.data;
+    let Tried { path, completes, ignored, .. } = tried.data;
     for (at, node) in path.iter().enumerate() {
         let branch = node.branch.as_deref().filter(|branch| *branch != "default");
         let branch = branch.map(|branch| format!(" → {branch}")).unwrap_or_default();

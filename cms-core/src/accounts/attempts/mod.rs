@@ -28,6 +28,7 @@ pub const WINDOW_S: i64 = 3600;
 
 /// The wrong logins of a network within the last hour. Times are RFC 3339 in UTC.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+#[non_exhaustive]
 pub struct Attempts {
     /// Ids grow as networks are added.
     pub id: i64,

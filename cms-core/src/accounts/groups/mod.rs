@@ -21,6 +21,7 @@ use crate::{
 
 /// A group as the API shows it.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+#[non_exhaustive]
 pub struct Group {
     /// Its id.
     pub id: i64,

@@ -20,6 +20,7 @@ pub const WRONG_CODES: i64 = 5;
 
 /// A login whose password was right and whose code is due.
 #[derive(Debug)]
+#[non_exhaustive]
 pub struct Pending {
     /// Token to send with the code.
     pub token: Token,
@@ -29,6 +30,7 @@ pub struct Pending {
 
 /// A second factor that is being set up.
 #[derive(Debug)]
+#[non_exhaustive]
 pub struct Setup {
     /// The secret as text, for typing.
     pub secret: TotpSecret,
@@ -38,6 +40,7 @@ pub struct Setup {
 
 /// Proof that completes a login.
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub enum Proof {
     /// Six digits from the authenticator.
     Code(Secret),
@@ -47,6 +50,7 @@ pub enum Proof {
 
 /// A completed login.
 #[derive(Debug)]
+#[non_exhaustive]
 pub struct LoggedIn {
     /// Session token, to send with every request.
     pub token: Token,

@@ -22,6 +22,7 @@ pub(super) const SEEN_EVERY: i64 = 60_000;
 
 /// An open session as the API shows it. Times are RFC 3339 in UTC.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+#[non_exhaustive]
 pub struct Session {
     /// Its id.
     pub id: i64,

@@ -18,6 +18,7 @@ use crate::{
 
 /// A user as the API shows it. Times are RFC 3339 in UTC.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+#[non_exhaustive]
 pub struct User {
     /// Id of the user.
     pub id: i64,
@@ -41,6 +42,7 @@ pub struct User {
 
 /// A group of a user.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[non_exhaustive]
 pub struct Membership {
     /// Id of the group.
     pub id: i64,

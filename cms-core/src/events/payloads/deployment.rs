@@ -52,6 +52,7 @@ pub struct Deployment {
 /// How a deployment ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
+#[non_exhaustive]
 pub enum DeploymentStatus {
     /// The target has what was deployed.
     Succeeded,

@@ -17,6 +17,7 @@ pub(crate) struct MediaData {
 
 /// A stored file. The service never changes its content: other content is another file.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+#[non_exhaustive]
 pub struct MediaFile {
     /// Its id.
     pub id: i64,

@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 /// The numbers of a funnel.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[schemars(rename = "FunnelAnalytics", example = super::example::example())]
+#[non_exhaustive]
 pub struct Analytics {
     /// The funnel.
     pub funnel_id: i64,
@@ -42,6 +43,7 @@ pub struct Analytics {
 
 /// Days, both included.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[non_exhaustive]
 pub struct AnalyticsRange {
     /// `YYYY-MM-DD`.
     pub from: String,
@@ -55,6 +57,7 @@ pub struct AnalyticsRange {
 
 /// All visits: `started` = `completed` + `abandoned` + `in_progress`.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[non_exhaustive]
 pub struct AnalyticsTotals {
     /// Visits of people.
     pub started: i64,
@@ -80,6 +83,7 @@ pub struct AnalyticsTotals {
 
 /// The period before.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[non_exhaustive]
 pub struct AnalyticsBefore {
     /// Its days.
     pub range: AnalyticsRange,
@@ -90,6 +94,7 @@ pub struct AnalyticsBefore {
 /// A step or an end: `entered` = `answered` + `exited` + `waiting`. What a visitor went back behind
 /// does not count.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[non_exhaustive]
 pub struct AnalyticsStep {
     /// The node.
     pub node_id: i64,
@@ -125,6 +130,7 @@ pub struct AnalyticsStep {
 
 /// An edge.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[non_exhaustive]
 pub struct AnalyticsBranch {
     /// The edge.
     pub edge_id: i64,
@@ -152,6 +158,7 @@ pub struct AnalyticsBranch {
 
 /// Where completed visits ended.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[non_exhaustive]
 pub struct AnalyticsEnd {
     /// The node; null: after a step from which no edge leads on.
     pub node_id: Option<i64>,
@@ -167,6 +174,7 @@ pub struct AnalyticsEnd {
 
 /// Visits that began on a day.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[non_exhaustive]
 pub struct AnalyticsDay {
     /// `YYYY-MM-DD`.
     pub date: String,
@@ -182,6 +190,7 @@ pub struct AnalyticsDay {
 
 /// Where visitors came from.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[non_exhaustive]
 pub struct AnalyticsSource {
     /// What the link said; null: nothing; `(other)`: those that are not listed.
     pub utm_source: Option<String>,
@@ -195,6 +204,7 @@ pub struct AnalyticsSource {
 
 /// What completed visits answered to a field that was on their way.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[non_exhaustive]
 pub struct AnalyticsField {
     /// Its id.
     pub field: String,
@@ -213,6 +223,7 @@ pub struct AnalyticsField {
 
 /// An answer.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[non_exhaustive]
 pub struct AnalyticsValue {
     /// The id of the option, or the number; `other`: what visitors wrote themselves.
     pub value: String,
@@ -224,6 +235,7 @@ pub struct AnalyticsValue {
 
 /// What became of visits in the inbox, removed ones included.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[non_exhaustive]
 pub struct AnalyticsInbox {
     /// Nobody has sorted them.
     pub new: i64,
@@ -241,6 +253,7 @@ pub struct AnalyticsInbox {
 
 /// Mails that visits caused.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[non_exhaustive]
 pub struct AnalyticsMails {
     /// Taken by a provider.
     pub sent: i64,
@@ -252,6 +265,7 @@ pub struct AnalyticsMails {
 
 /// A version.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[non_exhaustive]
 pub struct AnalyticsVersion {
     /// Its number.
     pub version: i64,

@@ -29,6 +29,7 @@ const TRIES: usize = 1000;
 /// A new funnel.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[schemars(rename = "CreatedFunnel")]
+#[non_exhaustive]
 pub struct Created {
     /// The funnel as it is stored.
     #[serde(flatten)]

@@ -45,6 +45,7 @@ pub struct Previewed {
 /// A step as visitors see it, and where its answers lead.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[schemars(rename = "FunnelPreview")]
+#[non_exhaustive]
 pub struct Preview {
     /// The node as visitors see it.
     pub node: Json,
@@ -64,6 +65,7 @@ pub struct Preview {
 
 /// An answer that is refused.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[non_exhaustive]
 pub struct RefusedAnswer {
     /// The id of the field.
     pub field: String,
@@ -76,6 +78,7 @@ pub struct RefusedAnswer {
 /// An edge that was taken.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[schemars(rename = "TakenEdge")]
+#[non_exhaustive]
 pub struct Taken {
     /// The edge; 0 when it is not stored.
     pub edge_id: i64,

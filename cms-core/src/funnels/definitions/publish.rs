@@ -21,6 +21,7 @@ use crate::{
 /// What a publication has done.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[schemars(rename = "PublishedFunnel")]
+#[non_exhaustive]
 pub struct Published {
     /// The funnel.
     pub id: i64,

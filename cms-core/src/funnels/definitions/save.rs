@@ -24,6 +24,7 @@ use crate::{
 
 /// What a save has done.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[non_exhaustive]
 pub struct SavedFunnel {
     /// The funnel.
     pub id: i64,
@@ -37,6 +38,7 @@ pub struct SavedFunnel {
 
 /// The mail rules of a funnel, and the `rev` to save them with.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[non_exhaustive]
 pub struct SavedRoutings {
     /// The funnel.
     pub id: i64,

@@ -20,6 +20,7 @@ const IDS: usize = 10_000;
 /// What a bulk change does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
+#[non_exhaustive]
 pub enum BulkOp {
     /// Sets `inbox_status` to `value`.
     SetStatus,
@@ -68,6 +69,7 @@ pub struct Bulk {
 /// What a bulk change did.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[schemars(rename = "BulkOfSubmissionsDone")]
+#[non_exhaustive]
 pub struct BulkDone {
     /// Submissions that were meant.
     pub matched: i64,

@@ -18,6 +18,7 @@ use crate::{
 const STEP: u32 = 32;
 
 /// A table of submissions, row by row.
+#[non_exhaustive]
 pub struct InboxTable {
     /// The name of a file for it.
     pub save_as: String,
@@ -28,6 +29,7 @@ pub struct InboxTable {
 }
 
 /// The same as JSON, an object for each line.
+#[non_exhaustive]
 pub struct InboxLines {
     /// The name of a file for them.
     pub save_as: String,

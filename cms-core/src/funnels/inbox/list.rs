@@ -36,6 +36,7 @@ pub enum InboxCount {
 
 /// A page of submissions.
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub struct InboxPage {
     /// The submissions.
     pub data: Vec<FunnelSubmission>,

@@ -18,6 +18,7 @@ const STEP: i64 = 200;
 /// A user who can be assigned.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[schemars(rename = "AssignableUser")]
+#[non_exhaustive]
 pub struct Assignable {
     /// The user's id.
     pub id: i64,

@@ -9,6 +9,7 @@ use crate::{AuditActor, Error, Result, fields::Answer, funnels::sessions::Passed
 
 /// A submission of a funnel in a list. Times are RFC 3339 in UTC.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[non_exhaustive]
 pub struct FunnelSubmission {
     /// Ids grow with time.
     pub submission_id: i64,
@@ -96,6 +97,7 @@ pub struct FunnelSubmission {
 
 /// A submission with its answers and the way that it took.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[non_exhaustive]
 pub struct FunnelSubmissionDetail {
     /// As in a list.
     #[serde(flatten)]
@@ -120,6 +122,7 @@ pub struct FunnelSubmissionDetail {
 
 /// A file that a visitor sent.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[non_exhaustive]
 pub struct SubmissionFile {
     /// What answers hold, and `action=file` takes.
     pub file: String,
@@ -139,6 +142,7 @@ pub struct SubmissionFile {
 
 /// A mail that a submission caused.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[non_exhaustive]
 pub struct SubmissionMail {
     /// Its id in the log of mails.
     pub id: i64,
@@ -160,6 +164,7 @@ pub struct SubmissionMail {
 
 /// A change of a submission: by its visitor, by the staff, by the service.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[non_exhaustive]
 pub struct SubmissionChange {
     /// Who made it.
     pub actor: AuditActor,
@@ -173,6 +178,7 @@ pub struct SubmissionChange {
 
 /// A file with its bytes.
 #[derive(Clone)]
+#[non_exhaustive]
 pub struct StoredFile {
     /// What the visitor called it.
     pub name: String,

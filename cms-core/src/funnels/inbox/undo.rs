@@ -20,6 +20,7 @@ use crate::{
 /// What an undo did.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[schemars(rename = "BulkOfSubmissionsUndone")]
+#[non_exhaustive]
 pub struct Undone {
     /// What was taken back: `set_status` or `assign`.
     pub op: String,

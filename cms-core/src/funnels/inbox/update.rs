@@ -57,6 +57,7 @@ pub struct SubmissionDeletion {
 /// A submission after a change, as whoever may only change it learns it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[schemars(rename = "UpdatedSubmission")]
+#[non_exhaustive]
 pub struct Updated {
     /// Its id.
     pub id: i64,

@@ -33,6 +33,7 @@ pub struct NewView {
 
 /// A saved view.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[non_exhaustive]
 pub struct InboxView {
     /// Its id.
     pub id: i64,

@@ -55,6 +55,7 @@ pub struct PastInbox {
 
 /// How a visit that was made before ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum PastEnd {
     /// It was completed.
     Completed,

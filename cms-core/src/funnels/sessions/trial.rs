@@ -28,6 +28,7 @@ use crate::{
 /// The way that answers take.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[schemars(rename = "FunnelTrial")]
+#[non_exhaustive]
 pub struct Tried {
     /// The nodes on the way, condition nodes included.
     pub path: Vec<TriedNode>,
@@ -40,6 +41,7 @@ pub struct Tried {
 /// A node on the way.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[schemars(rename = "FunnelTrialNode")]
+#[non_exhaustive]
 pub struct TriedNode {
     /// Its id.
     pub id: i64,
@@ -62,6 +64,7 @@ pub struct TriedNode {
 /// An answer that is refused.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[schemars(rename = "FunnelTrialFault")]
+#[non_exhaustive]
 pub struct TriedFault {
     /// The field.
     pub field: String,
@@ -74,6 +77,7 @@ pub struct TriedFault {
 /// Who would be written to.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[schemars(rename = "RoutingTrial")]
+#[non_exhaustive]
 pub struct TriedRouting {
     /// The active rules for the event, in the order in which they are tried.
     pub rules: Vec<TriedRule>,
@@ -88,6 +92,7 @@ pub struct TriedRouting {
 /// A mail rule that was tried.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[schemars(rename = "RoutingTrialRule")]
+#[non_exhaustive]
 pub struct TriedRule {
     /// Its id.
     pub id: i64,
@@ -100,6 +105,7 @@ pub struct TriedRule {
 /// A mail that would be sent.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[schemars(rename = "RoutingTrialMail")]
+#[non_exhaustive]
 pub struct TriedMail {
     /// `notice`, or `reply` for the confirmation.
     pub kind: String,

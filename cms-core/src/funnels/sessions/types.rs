@@ -134,6 +134,7 @@ hides_session!(AnswerStep, CompleteVisit, ResumeVisit, UploadFor, Started, Start
 
 /// The funnel as visitors see it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[non_exhaustive]
 pub struct ShownFunnel {
     /// Its id.
     pub id: i64,
@@ -149,6 +150,7 @@ pub struct ShownFunnel {
 
 /// How far a visit has come.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[non_exhaustive]
 pub struct Progress {
     /// Steps that were answered.
     pub answered: usize,
@@ -158,6 +160,7 @@ pub struct Progress {
 
 /// A visit that has begun.
 #[derive(Clone, Serialize, Deserialize, JsonSchema)]
+#[non_exhaustive]
 pub struct Started {
     /// The session: whoever knows it can answer and read.
     pub session_uuid: String,
@@ -176,6 +179,7 @@ pub struct Started {
 /// A visit by which an author tries a funnel.
 #[derive(Clone, Serialize, Deserialize, JsonSchema)]
 #[schemars(rename = "StartedFunnelTest")]
+#[non_exhaustive]
 pub struct StartedTest {
     /// The visit.
     #[serde(flatten)]
@@ -186,6 +190,7 @@ pub struct StartedTest {
 
 /// Where a visit stands.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+#[non_exhaustive]
 pub struct Stepped {
     /// The next step or the end; null where no edge leads on, which is an end too.
     pub node: Option<Json>,
@@ -205,6 +210,7 @@ pub struct Stepped {
 
 /// A visit that goes on.
 #[derive(Clone, Serialize, Deserialize, JsonSchema)]
+#[non_exhaustive]
 pub struct Resumed {
     /// Where it stands.
     #[serde(flatten)]
@@ -216,6 +222,7 @@ pub struct Resumed {
 
 /// A completed visit.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[non_exhaustive]
 pub struct Completed {
     /// `completed`.
     pub status: String,
@@ -229,6 +236,7 @@ pub struct Completed {
 
 /// A file that was taken.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[non_exhaustive]
 pub struct Uploaded {
     /// Its id, as the answer holds it.
     pub file: String,

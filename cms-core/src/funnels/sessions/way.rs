@@ -25,6 +25,7 @@ use crate::{
 /// A node that a visitor saw.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[schemars(rename = "PassedFunnelNode")]
+#[non_exhaustive]
 pub struct PassedNode {
     /// Its id.
     pub id: i64,
@@ -44,6 +45,7 @@ pub struct PassedNode {
 /// An edge that a visit took.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[schemars(rename = "PassedFunnelEdge")]
+#[non_exhaustive]
 pub struct PassedEdge {
     /// Its id.
     pub edge_id: i64,

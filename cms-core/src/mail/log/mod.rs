@@ -14,6 +14,7 @@ use crate::{AuditEntry, Change, Code, Error, Page, Paging, Result, ground::ListN
 
 /// A mail in the outbox or the log. Times are RFC 3339 in UTC.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+#[non_exhaustive]
 pub struct Logged {
     /// Ids grow with time.
     pub id: MailId,
@@ -46,6 +47,7 @@ pub struct Logged {
 
 /// A mail with its bodies and attempts.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+#[non_exhaustive]
 pub struct LoggedDetail {
     /// The mail.
     #[serde(flatten)]
@@ -64,6 +66,7 @@ pub struct LoggedDetail {
 
 /// An attempt of one provider.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+#[non_exhaustive]
 pub struct LoggedAttempt {
     /// `transactional`, `newsletter` or `smtp`.
     pub provider: String,
@@ -83,6 +86,7 @@ pub struct LoggedAttempt {
 
 /// A provider of the chain.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+#[non_exhaustive]
 pub struct ProviderState {
     /// `transactional`, `newsletter` or `smtp`.
     pub name: String,

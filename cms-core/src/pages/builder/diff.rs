@@ -11,6 +11,7 @@ use super::tree::{Node, NodeKind, Tree};
 /// One difference between two states of a page.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[schemars(rename = "PageDifference")]
+#[non_exhaustive]
 pub struct Difference {
     /// What happened to the node.
     pub change: Happened,

@@ -28,6 +28,7 @@ const MOST_NOTE: usize = 200;
 /// A new link, with what opens it: nobody is told that again.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[schemars(rename = "PageLink")]
+#[non_exhaustive]
 pub struct Link {
     /// Its id.
     pub id: i64,
@@ -48,6 +49,7 @@ pub struct Link {
 /// A link that shows a draft, without what opens it.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[schemars(rename = "MadePageLink")]
+#[non_exhaustive]
 pub struct MadeLink {
     /// Its id.
     pub id: i64,

@@ -19,6 +19,7 @@ use crate::{
 /// A revision with its tree.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[schemars(rename = "PageRevisionTree")]
+#[non_exhaustive]
 pub struct RevisionTree {
     /// What is known of it.
     #[serde(flatten)]

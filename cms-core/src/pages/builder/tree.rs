@@ -20,6 +20,7 @@ pub const MOST_BYTES: usize = 1 << 20;
 /// What a page is made of.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[schemars(rename = "PageTree")]
+#[non_exhaustive]
 pub struct Tree {
     /// From top to bottom.
     pub rows: Vec<PageRow>,
@@ -27,6 +28,7 @@ pub struct Tree {
 
 /// A row of a page.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[non_exhaustive]
 pub struct PageRow {
     /// Its id.
     pub id: i64,
@@ -36,6 +38,7 @@ pub struct PageRow {
 
 /// A column of a row.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[non_exhaustive]
 pub struct PageCol {
     /// Its id.
     pub id: i64,
@@ -45,6 +48,7 @@ pub struct PageCol {
 
 /// A widget on a page.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[non_exhaustive]
 pub struct PlacedWidget {
     /// Its id.
     pub id: i64,
@@ -58,6 +62,7 @@ pub struct PlacedWidget {
 
 /// An item of a repeater.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[non_exhaustive]
 pub struct PageItem {
     /// Its id.
     pub id: i64,
@@ -74,6 +79,7 @@ pub struct PageItem {
     Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
 )]
 #[serde(rename_all = "snake_case")]
+#[non_exhaustive]
 pub enum NodeKind {
     /// A row of a page.
     Row,

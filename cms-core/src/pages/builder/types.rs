@@ -10,6 +10,7 @@ use crate::AuditActor;
 /// The draft of a page.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[schemars(rename = "PageDraft")]
+#[non_exhaustive]
 pub struct Draft {
     /// The page.
     pub page_id: i64,
@@ -91,6 +92,7 @@ pub struct Move {
 /// A node as an edit has left it.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[schemars(rename = "PageNode")]
+#[non_exhaustive]
 pub struct Edited {
     /// What it is.
     pub kind: NodeKind,
@@ -126,6 +128,7 @@ pub(super) struct Edit {
 /// A revision of a page.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[schemars(rename = "PageRevision")]
+#[non_exhaustive]
 pub struct Revision {
     /// Counts from 1 in each page.
     pub number: i64,
@@ -142,6 +145,7 @@ pub struct Revision {
 /// What a publication has done.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[schemars(rename = "PublishedPage")]
+#[non_exhaustive]
 pub struct Published {
     /// The page.
     pub page_id: i64,
@@ -158,6 +162,7 @@ pub struct Published {
 /// A value of a revision that the draft does not get.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[schemars(rename = "LeftOutValue")]
+#[non_exhaustive]
 pub struct LeftOut {
     /// What would hold it: a widget or an item.
     pub kind: NodeKind,
@@ -170,6 +175,7 @@ pub struct LeftOut {
 /// What became of a draft that was replaced whole.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[schemars(rename = "ReplacedDraft")]
+#[non_exhaustive]
 pub struct Replaced {
     /// The page.
     pub page_id: i64,
@@ -211,6 +217,7 @@ impl Parent {
 /// A page with the times that are planned for it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[schemars(rename = "PagePlan")]
+#[non_exhaustive]
 pub struct Plan {
     /// The page.
     pub page_id: i64,

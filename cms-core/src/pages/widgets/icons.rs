@@ -11,6 +11,7 @@ use crate::{
 
 /// An icon as it is served.
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub struct Icon {
     /// Its name.
     pub file: String,

@@ -17,6 +17,7 @@ use crate::{
 
 /// A widget of the picker.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+#[non_exhaustive]
 pub struct PickedWidget {
     /// Its name.
     pub name: String,
@@ -48,6 +49,7 @@ pub struct PickedWidget {
 
 /// A field of a widget.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+#[non_exhaustive]
 pub struct PickedField {
     /// The member of `data` that holds the value.
     pub row: String,
@@ -68,6 +70,7 @@ pub struct PickedField {
 
 /// The components of widgets.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[non_exhaustive]
 pub struct Components {
     /// By template: the file in the folder of plugins. Those of built-in widgets are in the theme.
     pub components: BTreeMap<String, String>,

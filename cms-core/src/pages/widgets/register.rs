@@ -38,6 +38,7 @@ pub(crate) enum Refresh<'a> {
 
 /// What a plugin declares otherwise than it is registered.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[non_exhaustive]
 pub struct WidgetChange {
     /// The name of the widget.
     pub widget: String,
@@ -48,6 +49,7 @@ pub struct WidgetChange {
 /// What becomes of a registered widget.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
+#[non_exhaustive]
 pub enum WidgetAction {
     /// It is declared and not registered.
     Add,

@@ -96,6 +96,7 @@ pub struct ButtonValues {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 #[expect(missing_docs, reason = "the names say it all")]
+#[non_exhaustive]
 pub enum Style {
     Default,
     Primary,

@@ -21,6 +21,7 @@ pub struct EventDeclaration {
 /// Who raises an event.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
+#[non_exhaustive]
 pub enum EventType {
     /// The plugin's code.
     #[default]

@@ -43,6 +43,7 @@ fn only_selects_have_options(schema: &mut Schema) {
 /// How a field is edited.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
+#[non_exhaustive]
 pub enum FieldType {
     /// One line of text.
     #[default]

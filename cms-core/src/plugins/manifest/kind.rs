@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 /// What a button does.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
+#[non_exhaustive]
 pub enum ButtonType {
     /// Opens a form with the row's record; submits with PATCH.
     #[default]
@@ -31,6 +32,7 @@ pub enum ButtonType {
 
 /// Whether a type of button has a member.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Need {
     /// It must be there.
     Required,

@@ -97,6 +97,7 @@ pub struct Manifest {
 /// What a plugin's tables are.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
+#[non_exhaustive]
 pub enum ContentType {
     /// Tables of content: their changes raise `item.{table}.created`, `.updated` and `.deleted`.
     #[default]

@@ -48,6 +48,7 @@ const STUCK: &str = "see whether the disk, the database or the network is stuck"
 
 /// What a check asks, and so who can ask it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Place {
     /// The machine and the settings as they are written.
     Machine,

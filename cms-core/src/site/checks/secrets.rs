@@ -10,6 +10,7 @@ const TRIED: &str = "secrets and headers of 500 webhooks, 500 authenticators, 10
 
 /// How many sealed values the encryption keys open.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct SealedValues {
     /// Values that the present keys open.
     pub opened: usize,

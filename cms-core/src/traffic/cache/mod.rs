@@ -28,6 +28,7 @@ const MAX_TTL_S: i64 = 31_536_000;
 
 /// Settings in force: those saved at run time, else those configured.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[non_exhaustive]
 pub struct CacheSettings {
     /// Whether the cache keeps replies.
     pub enabled: bool,

@@ -48,6 +48,7 @@ buckets! {
 
 /// The owner of a bucket.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[non_exhaustive]
 pub enum Owner {
     /// A network, as [`crate::traffic::address::network`] gives it.
     Network(u128),
@@ -160,6 +161,7 @@ impl Bucket {
 
 /// The rate-limit headers of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Quota {
     /// `X-RateLimit-Limit`: capacity of the bucket with the least left.
     pub limit: u64,

@@ -31,6 +31,7 @@ enum Store {
 
 /// A bucket that is not full.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[non_exhaustive]
 pub struct Used {
     /// `key:7`, `user:3`, `app:` with a digest, or `ip:203.0.113.7`; an IPv6 network by its first
     /// address.

@@ -21,6 +21,7 @@ use crate::{
 
 /// A registered origin.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[non_exhaustive]
 pub struct Origin {
     /// Its id.
     pub id: i64,

@@ -22,6 +22,7 @@ use crate::{
 
 /// The delivery that would be sent.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+#[non_exhaustive]
 pub struct Explained {
     /// The event.
     pub event: String,
@@ -36,6 +37,7 @@ pub struct Explained {
 
 /// A subscription, and what would happen to the event there.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+#[non_exhaustive]
 pub struct Considered {
     /// The subscription.
     #[serde(flatten)]

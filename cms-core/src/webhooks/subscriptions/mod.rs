@@ -46,6 +46,7 @@ const PAUSED: &str = "paused";
 
 /// A subscription as the API shows it. Times are RFC 3339 in UTC.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+#[non_exhaustive]
 pub struct Subscription {
     /// Its id.
     pub id: i64,
@@ -74,6 +75,7 @@ pub struct Subscription {
 
 /// How the deliveries of a subscription fare. Times are RFC 3339 in UTC.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
+#[non_exhaustive]
 pub struct SubscriptionHealth {
     /// When the last attempt in the log ended; null when there is none.
     pub last_attempt_at: Option<String>,

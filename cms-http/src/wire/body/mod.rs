@@ -60,6 +60,7 @@ impl BodyKind {
 
 /// A body as the gate passes it on.
 #[derive(Debug, Default)]
+#[non_exhaustive]
 pub enum Content {
     /// None was sent.
     #[default]

@@ -44,6 +44,7 @@ pub struct Multipart<T> {
 
 /// A file that was sent.
 #[derive(Debug)]
+#[non_exhaustive]
 pub struct File {
     /// Name of its field.
     pub field: String,

@@ -20,6 +20,7 @@ pub const MAX_REDELIVER: usize = 10_000;
 /// An attempt in the log. Times are RFC 3339 in UTC.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[schemars(rename = "Delivery")]
+#[non_exhaustive]
 pub struct Attempt {
     /// Its id; later attempts have larger ones.
     pub id: i64,
@@ -49,6 +50,7 @@ pub struct Attempt {
 /// An attempt with payload and reply.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[schemars(rename = "DeliveryDetail")]
+#[non_exhaustive]
 pub struct AttemptDetail {
     /// The attempt.
     #[serde(flatten)]
@@ -63,6 +65,7 @@ pub struct AttemptDetail {
 
 /// A job of the queue. Times are RFC 3339 in UTC.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+#[non_exhaustive]
 pub struct Job {
     /// Its id.
     pub id: i64,
@@ -122,6 +125,7 @@ impl JobFilter {
 
 /// How full the queue is.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+#[non_exhaustive]
 pub struct Depth {
     /// Number of jobs by status.
     pub by_status: std::collections::BTreeMap<String, i64>,

@@ -28,6 +28,7 @@ pub struct Message {
 
 /// A recorded event with its payload.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+#[non_exhaustive]
 pub struct MessageDetail {
     /// The event.
     #[serde(flatten)]

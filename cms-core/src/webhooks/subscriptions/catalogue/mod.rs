@@ -22,6 +22,7 @@ use crate::{
 
 /// An event of the catalogue, with the plugin that raises it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[non_exhaustive]
 pub struct RegisteredEvent {
     /// Its id in the catalogue.
     #[serde(skip)]
@@ -59,6 +60,7 @@ impl Webhooks {
 
 /// An event with what receivers get of it.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+#[non_exhaustive]
 pub struct DescribedEvent {
     /// Its entry in the catalogue: the oldest, when several plugins raise it.
     #[serde(flatten)]
