@@ -3,7 +3,7 @@
 //! `CMS_API_KEY=cms_k1_... cargo run -p cms-examples --example api_client -- http://127.0.0.1:8080
 //! pages`
 
-use cms_core::settings::Secret;
+use cms_core::Secret;
 use cms_http::client::{Ask, Client, ClientError, Credential};
 
 #[tokio::main]
@@ -46,11 +46,7 @@ async fn titles(client: &Client, table: &str) -> Result<Vec<String>, ClientError
 
 #[tokio::test]
 async fn it_reads_from_a_running_site() -> Result<(), Box<dyn std::error::Error>> {
-    use cms_core::{
-        Actor, Cms,
-        keys::{NewApiKey, Right},
-        settings::Settings,
-    };
+    use cms_core::{Actor, Cms, access::Right, keys::NewApiKey, settings::Settings};
     use cms_http::{Api, Server};
 
     let folder = tempfile::tempdir()?;

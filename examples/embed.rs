@@ -4,8 +4,9 @@
 
 use cms_core::{
     Actor, Cms, Result,
+    access::Right,
     items::{IfMatch, Query},
-    keys::{NewApiKey, Right},
+    keys::NewApiKey,
     settings::Settings,
 };
 use serde_json::json;

@@ -13,7 +13,7 @@ use std::{
 use axum::{Router, body::Bytes, extract::State, http::HeaderMap, http::StatusCode, routing::post};
 use cms_core::{
     Clock,
-    webhooks::{Received, verify},
+    webhooks::{SignedHeaders, verify},
 };
 
 type Failure = Box<dyn std::error::Error + Send + Sync>;
@@ -48,7 +48,7 @@ fn application(receiver: Receiver) -> Router {
 /// `Bytes`, not `Json`: what is signed is the body to the byte.
 async fn hook(State(receiver): State<Receiver>, headers: HeaderMap, body: Bytes) -> StatusCode {
     let header = |name| headers.get(name).and_then(|value| value.to_str().ok()).unwrap_or_default();
-    let received = Received {
+    let received = SignedHeaders {
         id: header("webhook-id"),
         timestamp: header("webhook-timestamp"),
         signature: header("webhook-signature"),
@@ -68,9 +68,9 @@ async fn hook(State(receiver): State<Receiver>, headers: HeaderMap, body: Bytes)
 async fn a_real_delivery_is_taken_and_a_forged_one_refused() -> Result<(), Failure> {
     use axum::{body::Body, http::Request};
     use cms_core::{
-        Actor, Cms,
+        Actor, Cms, Secret,
         events::{Order, OrderCreated},
-        settings::{Secret, Settings},
+        settings::Settings,
         webhooks::NewSubscription,
     };
     use tower_service::Service;

@@ -37,7 +37,7 @@ fn nobody() -> OnProgress {
     Arc::new(|_| {})
 }
 
-async fn save(settings: &Settings, path: &Path) -> cms_core::Result<backup::Saved> {
+async fn save(settings: &Settings, path: &Path) -> cms_core::Result<backup::SavedBackup> {
     backup::save(settings, To::File(path.to_owned()), Saving::default(), nobody()).await
 }
 

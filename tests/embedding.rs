@@ -98,7 +98,7 @@ async fn an_axum_program_delivers_webhooks() {
     let key = {
         let mut change = cms.change(Actor::Operator).await.unwrap();
         let new = serde_json::from_value(json!({"name": "writer", "rights": [{"endpoint": "*"}]}));
-        let all = [cms_core::keys::Right::everything()];
+        let all = [cms_core::access::Right::everything()];
         let (_, key) = cms.keys().create(&mut change, &all, new.unwrap()).await.unwrap();
         change.commit().await.unwrap();
         key

@@ -14,7 +14,7 @@ async fn nobody_gains_rights() {
     let before = site.database.count("select count(*) from cms_users").await;
     let as_ana = |line: &str| site.ask(line).bearer(&ana.token);
     let key = |right: &str| {
-        let right = cms_core::keys::Right::parse(right).unwrap();
+        let right = cms_core::access::Right::parse(right).unwrap();
         json!({"name": "x", "rights": [right]})
     };
 

@@ -6,7 +6,7 @@ mod mounted_program;
 
 use std::{net::SocketAddr, sync::Arc, time::Duration};
 
-use cms_core::{Code, accounts::Rights};
+use cms_core::{Code, access::HeldPermissions};
 use cms_http::{Api, AppUser, LimitKey, Peer, client::Client};
 use mounted_program::Desk;
 use serde_json::json;
@@ -95,11 +95,11 @@ async fn users_of_the_application_have_the_rights_that_it_names() {
     site.ask(keys).extension(anna()).key(&site.admin).refused(403, "permission_denied").await;
 
     // Rights without a group; nobody grants what he does not hold.
-    let all = || AppUser::new("root").rights(Rights::Admin).by_token();
+    let all = || AppUser::new("root").rights(HeldPermissions::Admin).by_token();
     site.ask(keys).extension(all()).expect(200).await;
     let permissions = ["keys_keys_view", "keys_keys_edit"].map(str::to_owned);
     let some = || {
-        let rights = Rights::Only(permissions.iter().cloned().collect());
+        let rights = HeldPermissions::Only(permissions.iter().cloned().collect());
         AppUser::new("clerk").rights(rights).by_token()
     };
     let key = |right| json!({"name": "k", "rights": [right]});
@@ -129,7 +129,7 @@ async fn users_of_the_application_have_the_rights_that_it_names() {
 #[tokio::test]
 async fn users_of_the_application_are_told_apart() {
     let site = Site::open().await;
-    let user = |name: &str| AppUser::new(name).rights(Rights::Admin).by_token();
+    let user = |name: &str| AppUser::new(name).rights(HeldPermissions::Admin).by_token();
     let view = json!({"name": "Mine", "query": {}});
     let make = "POST /api/backend/formfunnel/views";
     let made = site.ask(make).extension(user("anna")).json(view).send().await;
@@ -185,7 +185,7 @@ async fn a_stream_ends_with_the_rights_of_the_groups() {
 async fn a_user_of_the_application_changes_things_from_pages_that_may_call() {
     let site = Site::open().await;
     let write = || {
-        let all = AppUser::new("root").rights(Rights::Admin);
+        let all = AppUser::new("root").rights(HeldPermissions::Admin);
         let record = json!({"name": "claim", "value": "Hello"});
         site.ask("POST /api/backend/item?table=settings").extension(all).json(record)
     };
@@ -216,7 +216,7 @@ async fn requests_count_by_what_the_application_names() {
     let guess = guess.extension(LimitKey("a".to_owned())).expect(401).await;
     assert_eq!(guess.header("x-ratelimit-remaining"), "99");
     let of_user = async |name: &str| {
-        let user = AppUser::new(name).rights(Rights::Admin);
+        let user = AppUser::new(name).rights(HeldPermissions::Admin);
         let reply = site.ask("GET /api/settings").peer(peer(1)).extension(user).expect(200).await;
         reply.header("x-ratelimit-remaining").parse::<u32>().unwrap()
     };

@@ -6,10 +6,7 @@ use std::{
     process::{Command, Stdio},
 };
 
-use cms_core::{
-    Clock, Cms, Random,
-    settings::{Secret, Settings},
-};
+use cms_core::{Clock, Cms, Random, Secret, settings::Settings};
 use cms_http::Api;
 use futures_util::future::join_all;
 use serde_json::{Value as Json, json};

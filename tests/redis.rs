@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use cms_core::settings::{LimiterStore, Secret};
+use cms_core::{Secret, settings::LimiterStore};
 
 use crate::support::{
     Redis, Site, TestDatabase,

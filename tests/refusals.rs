@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use cms_core::settings::Secret;
+use cms_core::Secret;
 use cms_http::client::{Ask, Client, Credential};
 use regex::Regex;
 use serde_json::json;

@@ -11,7 +11,10 @@ mod rights;
 use std::{convert::Infallible, sync::atomic::Ordering::SeqCst};
 
 use bytes::Bytes;
-use cms_core::{Actor, Secret, access::Access, keys::Right};
+use cms_core::{
+    Actor, Secret,
+    access::{Access, Right},
+};
 use futures_util::{FutureExt, StreamExt, future::BoxFuture, stream};
 use http::Request;
 use http_body_util::{BodyExt, StreamBody};
@@ -234,7 +237,7 @@ async fn a_call_that_waits_for_the_revocation_of_its_caller_changes_nothing() {
             let key = caller.revoke.rsplit(' ').next().unwrap().parse().unwrap();
             site.cms.keys().delete(&mut change, &all, key).await.unwrap();
         } else {
-            let held = cms_core::accounts::Rights::Admin;
+            let held = cms_core::access::HeldPermissions::Admin;
             site.cms.accounts().revoke_sessions(&mut change, &held, id, None).await.unwrap();
         }
         let call = send(&site, act, &caller, body(&act.body, async {}.boxed()));

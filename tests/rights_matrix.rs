@@ -219,7 +219,7 @@ async fn every_backend_endpoint_answers_each_caller_as_documented() {
                     Caller::Anonymous => ask,
                     Caller::KeyWithout => ask.key(&without),
                     Caller::KeyWith => {
-                        let right = if cms_core::keys::Right::parse(&line)
+                        let right = if cms_core::access::Right::parse(&line)
                             .is_ok_and(|_| !matches!(whom, For::Login | For::Users | For::Nobody))
                         {
                             line.clone()

@@ -1,10 +1,6 @@
 //! The schema is the same on both engines, and every statement fits it.
 
-use cms_core::{
-    Clock, Cms, Code, Level, Random,
-    plugins::Manifest,
-    settings::{Secret, Settings},
-};
+use cms_core::{Clock, Cms, Code, Level, Random, Secret, plugins::Manifest, settings::Settings};
 use serde_json::{Value as Json, json};
 use sqlx::Executor;
 

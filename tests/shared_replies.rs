@@ -3,8 +3,8 @@
 use std::time::{Duration, Instant};
 
 use cms_core::{
-    Clock, Cms, Random,
-    settings::{CacheStore, LimiterStore, Secret, Settings},
+    Clock, Cms, Random, Secret,
+    settings::{CacheStore, LimiterStore, Settings},
 };
 use cms_http::Api;
 use serde_json::json;

@@ -11,7 +11,7 @@ mod valid;
 
 use cms_core::{
     events::{Order, OrderCreated},
-    webhooks::{Received, verify, verify_hex},
+    webhooks::{SignedHeaders, verify, verify_hex},
 };
 use serde_json::json;
 
@@ -49,7 +49,7 @@ async fn a_delivery_is_what_the_documentation_says() {
         (sent["id"].as_str().unwrap(), "1")
     );
     assert!(verify_hex(secret, header("x-webhook-signature"), &delivery.body));
-    let received = Received {
+    let received = SignedHeaders {
         id: header("webhook-id"),
         timestamp: header("webhook-timestamp"),
         signature: header("webhook-signature"),

@@ -46,8 +46,8 @@ pub(crate) fn hand_on(command: &mut Command) {
 
 /// The secrets that were taken out, for the terminal interface.
 #[cfg(feature = "tui")]
-pub(crate) fn secrets() -> Vec<(String, settings::Secret)> {
-    taken().map(|(name, value)| (name.clone(), settings::Secret::new(value.as_str()))).collect()
+pub(crate) fn secrets() -> Vec<(String, cms_core::Secret)> {
+    taken().map(|(name, value)| (name.clone(), cms_core::Secret::new(value.as_str()))).collect()
 }
 
 fn taken() -> impl Iterator<Item = &'static (String, String)> {

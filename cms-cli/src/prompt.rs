@@ -2,7 +2,7 @@
 
 use std::io::{self, BufRead, IsTerminal, Read, Write};
 
-use cms_core::{accounts::password_problem, plain::shown, settings::Secret};
+use cms_core::{Secret, accounts::password_problem, plain::shown};
 use tokio::signal::unix::{SignalKind, signal};
 
 use crate::{

@@ -13,9 +13,14 @@ use std::{
 
 use cms_core::{
     Actor, Cms,
-    keys::{KeyCall, NewApiKey, PlainKey, Right},
+    access::KeyCall,
+    access::Right,
+    keys::{NewApiKey, PlainKey},
     settings::Settings,
-    traffic::limiter::{Memory, Owner, bucket},
+    traffic::limiter::{
+        Memory,
+        bucket::{self, Owner},
+    },
 };
 use criterion::Criterion;
 use sha2::{Digest, Sha256};

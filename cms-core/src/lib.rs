@@ -74,7 +74,7 @@ pub mod update;
 pub mod webhooks;
 
 pub use audit::{ActorName, AuditActor, AuditFilter, AuditLog, AuditRow};
-pub use change::{Actor, AuditEntry, Change, Emitted};
+pub use change::{Actor, AuditEntry, Change, Emitted, Outcome};
 #[doc(hidden)]
 pub use ground::Cursors;
 pub use ground::{
@@ -83,8 +83,8 @@ pub use ground::{
 };
 pub use media::reach_bucket;
 pub use site::{
-    Background, Builder, CHECKS, Check, Cms, Difference, Door, Finding, Level, OwnTables, Place,
-    SealedValues, Work, examine, worst,
+    Background, Builder, CHECKS, Check, Cms, Door, Finding, Level, OwnTables, Place,
+    PluginDifference, SealedValues, Work, examine, worst,
 };
 /// The driver, in the version of the pools that [`Db::sqlite`](db::Db) and its sister hand out.
 pub use sqlx;

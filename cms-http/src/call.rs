@@ -8,7 +8,7 @@ use std::{
 
 use cms_core::{
     Cms, Error, Result,
-    access::Act,
+    access::RecordAct,
     traffic::idempotency::{Claim, in_progress},
 };
 use http::{Extensions, HeaderName, header};
@@ -280,7 +280,7 @@ impl<'a> Call<'a> {
     pub(crate) fn admit_columns<'n>(
         &self,
         table: &str,
-        act: Act,
+        act: RecordAct,
         columns: impl IntoIterator<Item = &'n String>,
     ) -> Result<()> {
         let Some(rights) = self.caller().user_rights() else { return Ok(()) };
@@ -296,7 +296,7 @@ impl<'a> Call<'a> {
         table: &str,
         record: &Map<String, Json>,
     ) -> Result<()> {
-        self.admit_columns(table, Act::Create, record.keys())?;
+        self.admit_columns(table, RecordAct::Create, record.keys())?;
         let Some(rights) = self.caller().user_rights() else { return Ok(()) };
         let columns: Vec<&str> = record.keys().map(String::as_str).collect();
         if self.cms.makes_versions_only(rights, table, &columns) {

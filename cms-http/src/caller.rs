@@ -2,7 +2,7 @@
 
 use cms_core::{
     Actor, Change, Cms, Code, Result,
-    access::{self, Access, Right, Rights},
+    access::{self, Access, HeldPermissions, Right},
     accounts::{AppUser, SessionUser},
     keys::KeyHolder,
 };
@@ -25,7 +25,7 @@ pub(crate) enum Caller {
     /// A user of the embedding application, with present rights.
     Application {
         user: AppUser,
-        rights: Rights,
+        rights: HeldPermissions,
     },
 }
 
@@ -116,7 +116,7 @@ impl Caller {
     }
 
     /// The rights of a user: through groups, or as the application says.
-    pub(crate) fn user_rights(&self) -> Option<&Rights> {
+    pub(crate) fn user_rights(&self) -> Option<&HeldPermissions> {
         match self {
             Self::User { user, .. } => Some(&user.rights),
             Self::Application { rights, .. } => Some(rights),
@@ -125,10 +125,10 @@ impl Caller {
     }
 
     /// The permissions that the caller may pass on to others. A key without the row `*` has none.
-    pub(crate) fn permissions(&self) -> Rights {
+    pub(crate) fn permissions(&self) -> HeldPermissions {
         match self {
-            Self::Operator => Rights::Admin,
-            Self::Key(key) if key.rights.contains(&Right::everything()) => Rights::Admin,
+            Self::Operator => HeldPermissions::Admin,
+            Self::Key(key) if key.rights.contains(&Right::everything()) => HeldPermissions::Admin,
             _ => self.user_rights().cloned().unwrap_or_default(),
         }
     }
@@ -139,7 +139,7 @@ impl Caller {
         &self,
         (method, path): (&str, &str),
         query: &[(String, String)],
-        of_user: impl FnOnce(&Rights) -> bool,
+        of_user: impl FnOnce(&HeldPermissions) -> bool,
     ) -> bool {
         let call = access::KeyCall { method, path, query, body_table: None };
         match self {

@@ -5,7 +5,7 @@
 
 use cms_http::{
     client::{Answer, Ask, ClientError},
-    wire::{Operation, problem::FieldProblem},
+    wire::{FieldProblem, Operation},
 };
 use serde_json::Value as Json;
 

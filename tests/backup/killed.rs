@@ -4,9 +4,9 @@
 use std::path::Path;
 
 use cms_core::{
-    Cms, Code,
+    Cms, Code, Secret,
     backup::{self, Ended, Identities},
-    settings::{Secret, Settings},
+    settings::Settings,
 };
 use tokio::process::Command;
 

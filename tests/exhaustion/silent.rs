@@ -7,7 +7,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use cms_core::settings::Secret;
+use cms_core::Secret;
 use cms_http::client::{Ask, Client, Credential};
 use serde_json::json;
 

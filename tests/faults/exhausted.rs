@@ -12,7 +12,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use cms_core::settings::Secret;
+use cms_core::Secret;
 use cms_http::client::{Client, Credential};
 
 use crate::{

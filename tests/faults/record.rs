@@ -5,7 +5,7 @@ use std::{
     sync::{Arc, Mutex},
 };
 
-use cms_core::webhooks::{Received, verify};
+use cms_core::webhooks::{SignedHeaders, verify};
 use sha2::{Digest, Sha256};
 
 use crate::{lab, report::Finding, support::Delivery};
@@ -51,7 +51,7 @@ impl Record {
         let header = |name: &str| delivery.headers.get(name).map_or("", String::as_str);
         let at = lab::now();
         let lane = header(LANE).parse().unwrap_or(usize::MAX);
-        let received = Received {
+        let received = SignedHeaders {
             id: header("webhook-id"),
             timestamp: header("webhook-timestamp"),
             signature: header("webhook-signature"),

@@ -8,7 +8,7 @@ use std::{
 
 use cms_core::{
     Actor,
-    webhooks::{Received, verify},
+    webhooks::{SignedHeaders, verify},
 };
 
 use crate::{
@@ -108,7 +108,7 @@ async fn rotated(run: &Run, grace_s: i64) -> Rotated {
 
 fn fits(secret: &str, delivery: &Delivery) -> bool {
     let header = |name: &str| delivery.headers[name].as_str();
-    let received = Received {
+    let received = SignedHeaders {
         id: header("webhook-id"),
         timestamp: header("webhook-timestamp"),
         signature: header("webhook-signature"),

@@ -12,10 +12,10 @@ use std::{
 };
 
 use cms_core::{
-    Actor, Cms, Result, Work,
+    Actor, Cms, Result, Secret, Work,
     items::Write,
     plugins::{EventCall, Handlers, Manifest, Plugin},
-    settings::{Secret, Settings},
+    settings::Settings,
 };
 use serde::Deserialize;
 use serde_json::json;

@@ -166,7 +166,7 @@ impl Exim {
     }
 }
 
-async fn site(url: String, change: impl FnOnce(&mut cms_core::settings::Mail)) -> Site {
+async fn site(url: String, change: impl FnOnce(&mut cms_core::settings::MailSettings)) -> Site {
     let settings = |settings: &mut cms_core::settings::Settings| {
         from_shop(settings);
         settings.mail.smtp_url = Some(Secret::new(url));

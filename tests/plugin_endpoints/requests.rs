@@ -4,7 +4,7 @@ use std::{net::SocketAddr, sync::Arc, time::Duration};
 
 use cms_core::{
     Actor, Result,
-    accounts::Rights,
+    access::HeldPermissions,
     plugins::{EndpointReply, Handlers, Manifest, Plugin},
 };
 use cms_http::{AppUser, Peer};
@@ -66,7 +66,7 @@ impl Plugin for Office {
                     "path": call.path(), "query": call.query(), "a": call.header("x-a"),
                     "tenant": call.extension::<Tenant>().map(|tenant| tenant.0),
                     "client": call.client(), "who": who, "product": settings,
-                    "admin": *call.rights() == Rights::Admin,
+                    "admin": *call.rights() == HeldPermissions::Admin,
                     "bytes": call.bytes().len(), "body": call.body(),
                 }))
             })
@@ -149,7 +149,7 @@ async fn a_handler_sees_the_whole_request() {
     site.admin("POST /api/whole").body("{").refused(400, "bad_json").await;
     let none = site.admin("POST /api/whole").expect(200).await.data();
     assert_eq!((&none["bytes"], &none["body"]), (&json!(0), &json!(null)));
-    let anna = AppUser::new("anna").rights(Rights::default());
+    let anna = AppUser::new("anna").rights(HeldPermissions::default());
     let anna = site.ask("GET /api/whole").extension(anna).expect(200).await.data();
     assert_eq!((&anna["who"], &anna["admin"]), (&json!("anna"), &json!(false)));
 

@@ -1,6 +1,6 @@
 //! Callers who lose rights while their call is under way, and stay.
 
-use cms_core::{access::Access, keys::Right};
+use cms_core::access::{Access, Right};
 use futures_util::FutureExt;
 use serde_json::json;
 

@@ -8,7 +8,7 @@ use std::{
     thread::JoinHandle,
 };
 
-use cms_core::settings::Secret;
+use cms_core::Secret;
 use cms_http::client::{Client, ClientError, Credential};
 
 use super::TestDatabase;

@@ -10,7 +10,7 @@ use std::{
     },
 };
 
-use cms_core::settings::{Secret, Settings};
+use cms_core::{Secret, settings::Settings};
 use data_encoding::HEXLOWER;
 use hmac::{Hmac, KeyInit as _, Mac as _};
 use sha2::{Digest as _, Sha256};

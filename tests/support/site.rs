@@ -10,7 +10,8 @@ use bytes::Bytes;
 pub use cms_core::testing::NOW;
 use cms_core::{
     Actor, Builder, Clock, Cms,
-    keys::{NewApiKey, Right},
+    access::Right,
+    keys::NewApiKey,
     plugins::{Handlers, Manifest, Plugin},
     settings::Settings,
     testing::{TestSite, TestSiteBuilder},

@@ -9,7 +9,7 @@ use std::{
     time::Duration,
 };
 
-use cms_core::settings::Secret;
+use cms_core::Secret;
 use cms_http::client::{Ask, Client, Credential};
 use serde_json::{Value as Json, json};
 use tokio::time::Instant;

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use cms_core::webhooks::{Received, verify};
+use cms_core::webhooks::{SignedHeaders, verify};
 use serde_json::json;
 
 use crate::support::webhooks::{open, site};
@@ -59,7 +59,7 @@ async fn the_schedule_is_exact() {
                 crate::support::site::NOW / 1000 + at,
                 "each attempt is signed with its own time"
             );
-            let received = Received {
+            let received = SignedHeaders {
                 id: &delivery.headers["webhook-id"],
                 timestamp: &delivery.headers["webhook-timestamp"],
                 signature: &delivery.headers["webhook-signature"],

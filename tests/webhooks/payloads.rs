@@ -12,7 +12,7 @@ use cms_core::{
         Deployment, DeploymentCompleted, DeploymentStatus, EmailmarketingSubscribed, EventData,
         Order, OrderCreated, OrderItem, RegisteredUser, Subscriber, UserRegistered,
     },
-    webhooks::{JobFilter, Received, Redeliver, verify, verify_hex},
+    webhooks::{JobFilter, Redeliver, SignedHeaders, verify, verify_hex},
 };
 use serde_json::{Value as Json, json};
 
@@ -99,7 +99,7 @@ async fn told(site: &Site) {
 
 fn assert_genuine(secret: &str, delivery: &Delivery) {
     let header = |name: &str| delivery.headers[name].as_str();
-    let received = Received {
+    let received = SignedHeaders {
         id: header("webhook-id"),
         timestamp: header("webhook-timestamp"),
         signature: header("webhook-signature"),

@@ -1,6 +1,6 @@
 //! `cms whoami`: which site commands are about, and as whom
 
-use cms_core::accounts::Rights;
+use cms_core::access::HeldPermissions;
 use cms_http::wire::{
     NoBody,
     auth::{Me, WhoAmI},
@@ -47,8 +47,8 @@ fn person(out: &Output, target: &Target, me: &Me) -> Done {
     let mut rows = vec![("site", target.to_string()), ("user", me.username.clone())];
     if me.id.is_some() {
         let rights = match &me.rights {
-            Rights::Admin => "everything".to_owned(),
-            Rights::Only(keys) => keys.iter().cloned().collect::<Vec<_>>().join(" "),
+            HeldPermissions::Admin => "everything".to_owned(),
+            HeldPermissions::Only(keys) => keys.iter().cloned().collect::<Vec<_>>().join(" "),
         };
         let groups: Vec<&str> = me.groups.iter().map(|group| group.name.as_str()).collect();
         let codes = me.recovery_codes.map(|codes| codes.to_string());

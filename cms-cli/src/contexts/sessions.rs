@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use cms_core::settings::Secret;
+use cms_core::Secret;
 use serde::{Deserialize, Serialize};
 
 use super::store::Store;

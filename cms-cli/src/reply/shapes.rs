@@ -1,7 +1,7 @@
 //! Replies that hold one thing, and those that hold a page.
 
 use cms_core::funnels::FunnelSubmission;
-use cms_http::wire::{Data, Noted, OneOrPage, Page, envelope::Meta, inbox::Inbox};
+use cms_http::wire::{Data, Meta, Noted, OneOrPage, Page, inbox::Inbox};
 
 /// A reply that may hold one thing.
 pub(crate) trait Single {

@@ -1,6 +1,6 @@
 //! `--as USER`: the site as one of its users sees it, on the site's own machine.
 
-use cms_core::{Actor, Cms, Secret, accounts::Rights};
+use cms_core::{Actor, Cms, Secret, access::HeldPermissions};
 use cms_http::{Api, client::Client};
 
 use crate::output::{Done, Exit, Failure};
@@ -45,7 +45,8 @@ impl Acting {
     pub(super) async fn end(self, cms: &Cms) -> Done {
         let mut change = cms.change(Actor::Operator).await?;
         let (accounts, session) = (cms.accounts(), Some(self.session));
-        let ended = accounts.revoke_sessions(&mut change, &Rights::Admin, self.user, session);
+        let ended =
+            accounts.revoke_sessions(&mut change, &HeldPermissions::Admin, self.user, session);
         match ended.await {
             Ok(()) => Ok(change.commit().await?),
             // An administrator has ended it already.

@@ -2,7 +2,7 @@
 
 use std::{sync::Arc, time::Duration};
 
-use cms_core::settings::Secret;
+use cms_core::Secret;
 use cms_http::client::{Client, Credential, Sign, Wait};
 use indicatif::ProgressBar;
 

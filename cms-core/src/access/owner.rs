@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use super::Rights;
+use super::HeldPermissions;
 
 /// A content table and its plugin's permissions, which decide who may read it.
 #[derive(Clone, Copy, Debug)]
@@ -19,7 +19,7 @@ pub struct Owner<'a> {
 
 /// What is done to a record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Act {
+pub enum RecordAct {
     /// A new record.
     Create,
     /// Columns of a record change.
@@ -30,7 +30,7 @@ pub enum Act {
     Check,
 }
 
-impl Act {
+impl RecordAct {
     /// What a method does to records.
     pub(crate) fn of(method: &str) -> Option<Self> {
         match method {
@@ -50,7 +50,7 @@ pub struct Writer {
     /// The permission to use it.
     pub permission: String,
     /// What it does.
-    pub act: Act,
+    pub act: RecordAct,
     /// The columns that it writes; none for a deletion.
     pub columns: BTreeSet<String>,
     /// It makes only versions of records, in other languages: `base_id` names one that exists.
@@ -58,19 +58,28 @@ pub struct Writer {
 }
 
 impl Owner<'_> {
-    fn held<'o>(&'o self, rights: &'o Rights, act: Act) -> impl Iterator<Item = &'o Writer> {
+    fn held<'o>(
+        &'o self,
+        rights: &'o HeldPermissions,
+        act: RecordAct,
+    ) -> impl Iterator<Item = &'o Writer> {
         let of_act = self.writers.iter().filter(move |writer| writer.act == act);
         of_act.filter(|writer| rights.may_use(&writer.plugin, &writer.permission))
     }
 
     /// Whether these rights allow the act on some columns at least.
-    pub(crate) fn may_write(&self, rights: &Rights, act: Act) -> bool {
+    pub(crate) fn may_write(&self, rights: &HeldPermissions, act: RecordAct) -> bool {
         self.held(rights, act).next().is_some()
     }
 
     /// The columns that the act may name; None: these may all be named.
     #[must_use]
-    pub fn refuses(&self, rights: &Rights, act: Act, named: &[&str]) -> Option<BTreeSet<String>> {
+    pub fn refuses(
+        &self,
+        rights: &HeldPermissions,
+        act: RecordAct,
+        named: &[&str],
+    ) -> Option<BTreeSet<String>> {
         let covers = |columns: &BTreeSet<String>| named.iter().all(|name| columns.contains(*name));
         let mut union = BTreeSet::new();
         for writer in self.held(rights, act) {
@@ -81,14 +90,14 @@ impl Owner<'_> {
             }
             union.extend(writer.columns.iter().cloned());
         }
-        (act == Act::Create || !covers(&union)).then_some(union)
+        (act == RecordAct::Create || !covers(&union)).then_some(union)
     }
 
     /// Whether a new record with these columns can only be a version of another.
     #[must_use]
-    pub fn makes_versions_only(&self, rights: &Rights, named: &[&str]) -> bool {
+    pub fn makes_versions_only(&self, rights: &HeldPermissions, named: &[&str]) -> bool {
         let covers = |writer: &&Writer| named.iter().all(|name| writer.columns.contains(*name));
-        self.held(rights, Act::Create).filter(covers).all(|writer| writer.version)
+        self.held(rights, RecordAct::Create).filter(covers).all(|writer| writer.version)
     }
 }
 
@@ -100,13 +109,13 @@ mod tests {
     #[test]
     fn methods_are_acts() {
         for (method, act) in [
-            ("POST", Some(Act::Create)),
-            ("PATCH", Some(Act::Update)),
-            ("DELETE", Some(Act::Delete)),
+            ("POST", Some(RecordAct::Create)),
+            ("PATCH", Some(RecordAct::Update)),
+            ("DELETE", Some(RecordAct::Delete)),
             ("GET", None),
             ("PUT", None),
         ] {
-            assert_eq!(Act::of(method), act, "{method}");
+            assert_eq!(RecordAct::of(method), act, "{method}");
         }
     }
 
@@ -120,31 +129,31 @@ mod tests {
             version,
         };
         let writers = [
-            writer("a", Act::Update, &["x", "y"], false),
-            writer("b", Act::Update, &["z"], false),
-            writer("i", Act::Create, &["x"], false),
-            writer("v", Act::Create, &["x", "y", "base_id"], true),
-            writer("d", Act::Delete, &[], false),
+            writer("a", RecordAct::Update, &["x", "y"], false),
+            writer("b", RecordAct::Update, &["z"], false),
+            writer("i", RecordAct::Create, &["x"], false),
+            writer("v", RecordAct::Create, &["x", "y", "base_id"], true),
+            writer("d", RecordAct::Delete, &[], false),
         ];
         let permissions = BTreeSet::new();
         let owner = Owner { table: "t", plugin: "p", permissions: &permissions, writers: &writers };
         let rights = |held: &[&str]| {
             let keys: Permissions = held.iter().map(|name| format!("p_{name}_edit")).collect();
-            Rights::Only(keys.owned_by(|_, _| Some("p".to_owned())))
+            HeldPermissions::Only(keys.owned_by(|_, _| Some("p".to_owned())))
         };
         for (held, act, named, allowed) in [
-            (&["a"][..], Act::Update, &["x", "y"][..], true),
-            (&["a"], Act::Update, &["z"], false),
-            (&["a", "b"], Act::Update, &["x", "z"], true),
-            (&["a", "b"], Act::Create, &["x"], false),
-            (&["i"], Act::Create, &["x"], true),
-            (&["i"], Act::Create, &["x", "y"], false),
-            (&["i", "v"], Act::Create, &["x", "y"], false),
-            (&["v"], Act::Create, &["x"], false),
-            (&["v"], Act::Create, &["x", "y", "base_id"], true),
-            (&["d"], Act::Delete, &[], true),
-            (&["a"], Act::Delete, &[], false),
-            (&[], Act::Update, &[], false),
+            (&["a"][..], RecordAct::Update, &["x", "y"][..], true),
+            (&["a"], RecordAct::Update, &["z"], false),
+            (&["a", "b"], RecordAct::Update, &["x", "z"], true),
+            (&["a", "b"], RecordAct::Create, &["x"], false),
+            (&["i"], RecordAct::Create, &["x"], true),
+            (&["i"], RecordAct::Create, &["x", "y"], false),
+            (&["i", "v"], RecordAct::Create, &["x", "y"], false),
+            (&["v"], RecordAct::Create, &["x"], false),
+            (&["v"], RecordAct::Create, &["x", "y", "base_id"], true),
+            (&["d"], RecordAct::Delete, &[], true),
+            (&["a"], RecordAct::Delete, &[], false),
+            (&[], RecordAct::Update, &[], false),
         ] {
             let rights = rights(held);
             let found =

@@ -30,7 +30,7 @@ pub fn keys_of(area: &str) -> [String; 2] {
 
 /// The area that a table of the core belongs to.
 #[must_use]
-pub fn area_of(table: &str) -> Option<&'static str> {
+pub(crate) fn area_of(table: &str) -> Option<&'static str> {
     match table {
         "pages" | "menu_items" | "redirects" => Some("pages_pages"),
         "settings" => Some("settings_settings"),
@@ -92,29 +92,30 @@ impl FromIterator<String> for Permissions {
 /// keys, or the text `"0"` for everything.
 ///
 /// ```
-/// use cms_core::access::Rights;
-/// let editor: Rights = serde_json::from_str(r#"["pages_pages_view", "pages_pages_edit"]"#)?;
+/// use cms_core::access::HeldPermissions;
+/// let editor = r#"["pages_pages_view", "pages_pages_edit"]"#;
+/// let editor: HeldPermissions = serde_json::from_str(editor)?;
 /// assert!(editor.may("pages_pages_edit") && !editor.may("keys_keys_view"));
-/// assert!(Rights::Admin.may("keys_keys_view"));
-/// assert!(Rights::Admin.covers(&editor) && !editor.covers(&Rights::Admin));
-/// assert_eq!(serde_json::to_string(&Rights::Admin)?, r#""0""#);
+/// assert!(HeldPermissions::Admin.may("keys_keys_view"));
+/// assert!(HeldPermissions::Admin.covers(&editor) && !editor.covers(&HeldPermissions::Admin));
+/// assert_eq!(serde_json::to_string(&HeldPermissions::Admin)?, r#""0""#);
 /// # Ok::<(), serde_json::Error>(())
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Rights {
+pub enum HeldPermissions {
     /// Everything.
     Admin,
     /// What these permission keys allow.
     Only(Permissions),
 }
 
-impl Default for Rights {
+impl Default for HeldPermissions {
     fn default() -> Self {
         Self::Only(Permissions::default())
     }
 }
 
-impl Rights {
+impl HeldPermissions {
     /// Whether these rights include a permission key of a built-in area, such as
     /// `pages_pages_view`.
     #[must_use]
@@ -208,7 +209,7 @@ fn is_permission(key: &str) -> bool {
         && key.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_' || byte == b'-')
 }
 
-impl Serialize for Rights {
+impl Serialize for HeldPermissions {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         match self {
             Self::Admin => serializer.serialize_str("0"),
@@ -217,7 +218,7 @@ impl Serialize for Rights {
     }
 }
 
-impl JsonSchema for Rights {
+impl JsonSchema for HeldPermissions {
     fn schema_name() -> std::borrow::Cow<'static, str> {
         "Rights".into()
     }
@@ -233,7 +234,7 @@ impl JsonSchema for Rights {
     }
 }
 
-impl<'de> Deserialize<'de> for Rights {
+impl<'de> Deserialize<'de> for HeldPermissions {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         #[derive(Deserialize)]
         #[serde(untagged)]
@@ -281,26 +282,31 @@ mod tests {
     #[test]
     fn rights_are_a_list_or_the_text_zero() {
         for bad in ["0", "\"1\"", "{}", "null", "[0]", "true"] {
-            assert!(serde_json::from_str::<Rights>(bad).is_err(), "{bad}");
+            assert!(serde_json::from_str::<HeldPermissions>(bad).is_err(), "{bad}");
         }
-        assert_eq!(serde_json::from_str::<Rights>("\"0\"").expect("rights"), Rights::Admin);
-        let schema = schemars::schema_for!(Rights);
+        assert_eq!(
+            serde_json::from_str::<HeldPermissions>("\"0\"").expect("rights"),
+            HeldPermissions::Admin
+        );
+        let schema = schemars::schema_for!(HeldPermissions);
         assert_eq!(schema.pointer("/oneOf/0/const"), Some(&"0".into()));
-        let both: Rights =
+        let both: HeldPermissions =
             serde_json::from_str(r#"["b_b_view","a_a_view","b_b_view"]"#).expect("rights");
         assert_eq!(serde_json::to_string(&both).expect("json"), r#"["a_a_view","b_b_view"]"#);
-        assert_eq!(both.clone().and(Rights::Admin), Rights::Admin);
-        assert_eq!(Rights::Admin.and(both), Rights::Admin);
+        assert_eq!(both.clone().and(HeldPermissions::Admin), HeldPermissions::Admin);
+        assert_eq!(HeldPermissions::Admin.and(both), HeldPermissions::Admin);
     }
 
     #[test]
     fn rights_are_compared_and_joined() {
-        let only = |keys: &[&str]| Rights::Only(keys.iter().map(|key| (*key).to_owned()).collect());
+        let only = |keys: &[&str]| {
+            HeldPermissions::Only(keys.iter().map(|key| (*key).to_owned()).collect())
+        };
         let (none, a, b, both) = (only(&[]), only(&["a"]), only(&["b"]), only(&["a", "b"]));
         for (held, asked, covers) in [
-            (&Rights::Admin, &Rights::Admin, true),
-            (&Rights::Admin, &both, true),
-            (&both, &Rights::Admin, false),
+            (&HeldPermissions::Admin, &HeldPermissions::Admin, true),
+            (&HeldPermissions::Admin, &both, true),
+            (&both, &HeldPermissions::Admin, false),
             (&both, &a, true),
             (&a, &both, false),
             (&a, &b, false),
@@ -310,12 +316,12 @@ mod tests {
         }
         assert_eq!(a.clone().and(b), both);
         assert!(!a.may("a"), "a key of nobody allows nothing");
-        assert!(Rights::Admin.may("b"));
+        assert!(HeldPermissions::Admin.may("b"));
     }
 
     #[test]
     fn a_key_belongs_to_one_plugin() {
-        let stored = |text: &str| Rights::from_stored(text.to_owned()).expect("rights");
+        let stored = |text: &str| HeldPermissions::from_stored(text.to_owned()).expect("rights");
         let held = stored(r#"{"a_b_c_edit": "a_b", "keys_keys_view": "core"}"#);
         assert!(held.may_use("a_b", "a_b_c_edit") && held.may("keys_keys_view"));
         assert!(!held.may_use("a", "a_b_c_edit") && !held.may("a_b_c_edit"));
@@ -329,16 +335,16 @@ mod tests {
         let old = stored(r#"["a_b_c_edit", "keys_keys_view"]"#);
         assert!(old.may("keys_keys_view") && !old.may_use("", "a_b_c_edit"));
         assert!(old.and(held).may_use("a_b", "a_b_c_edit"));
-        assert_eq!(stored("\"0\""), Rights::Admin);
+        assert_eq!(stored("\"0\""), HeldPermissions::Admin);
     }
 
     #[test]
     fn what_is_no_permission_key_cannot_be_saved() {
-        let rights: Rights =
+        let rights: HeldPermissions =
             serde_json::from_str(r#"["pages_pages_view","pages"]"#).expect("rights");
         let problems = rights.problems();
         assert!(problems.len() == 1 && problems[0].message.starts_with("\"pages\" is no"));
-        assert!(Rights::Admin.problems().is_empty());
+        assert!(HeldPermissions::Admin.problems().is_empty());
     }
 
     #[test]

@@ -2,27 +2,34 @@
 
 use std::collections::BTreeMap;
 
-use super::{Access, Act, CORE, Endpoint, Owner, Right, Rights, area_of};
+use super::{
+    Access, CORE, Endpoint, HeldPermissions, Owner, RecordAct, Right, permissions::area_of,
+};
 
 /// Whether a user with these rights may call an endpoint. `owner` is the table named in the query
 /// or the body; None when the call names no existing table.
 #[must_use]
-pub fn allows(rights: &Rights, access: Access, method: &str, owner: Option<Owner>) -> bool {
+pub fn allows(
+    rights: &HeldPermissions,
+    access: Access,
+    method: &str,
+    owner: Option<Owner>,
+) -> bool {
     match access {
         Access::Open | Access::Public | Access::Login => true,
         Access::Session | Access::User | Access::Buttons => true,
         // Which button is in the body: whoever reads it asks for its permission.
-        Access::Admin | Access::Button | Access::Plugin(_) => *rights == Rights::Admin,
+        Access::Admin | Access::Button | Access::Plugin(_) => *rights == HeldPermissions::Admin,
         Access::Area(area) => rights.may(&permission(area, method)),
         Access::Read(area) => rights.may(&permission(area, "GET")),
         Access::Table => {
-            *rights == Rights::Admin
+            *rights == HeldPermissions::Admin
                 || owner.is_some_and(|owner| allows_table(rights, method, owner))
         }
         Access::Checklist => {
-            *rights == Rights::Admin
+            *rights == HeldPermissions::Admin
                 || owner.is_some_and(|owner| {
-                    allows_all(rights, "PATCH", owner) || owner.may_write(rights, Act::Check)
+                    allows_all(rights, "PATCH", owner) || owner.may_write(rights, RecordAct::Check)
                 })
         }
         Access::Operator => false,
@@ -31,11 +38,11 @@ pub fn allows(rights: &Rights, access: Access, method: &str, owner: Option<Owner
 
 /// Whether a user with these rights may name any column in an act.
 #[must_use]
-pub fn allows_columns(rights: &Rights, act: Act, owner: Owner) -> bool {
+pub(crate) fn allows_columns(rights: &HeldPermissions, act: RecordAct, owner: Owner) -> bool {
     let method = match act {
-        Act::Create => "POST",
-        Act::Update | Act::Check => "PATCH",
-        Act::Delete => "DELETE",
+        RecordAct::Create => "POST",
+        RecordAct::Update | RecordAct::Check => "PATCH",
+        RecordAct::Delete => "DELETE",
     };
     allows_all(rights, method, owner)
 }
@@ -49,15 +56,15 @@ fn is_read(method: &str) -> bool {
 }
 
 /// Buttons open a table for what they write.
-fn allows_table(rights: &Rights, method: &str, owner: Owner) -> bool {
-    let by_button = Act::of(method).is_some_and(|act| owner.may_write(rights, act));
+fn allows_table(rights: &HeldPermissions, method: &str, owner: Owner) -> bool {
+    let by_button = RecordAct::of(method).is_some_and(|act| owner.may_write(rights, act));
     by_button || allows_all(rights, method, owner)
 }
 
 /// Whether all columns are open. Access to the core's tables follows their areas. Any `_view`
 /// permission of a plugin allows reading that plugin's tables.
-pub(super) fn allows_all(rights: &Rights, method: &str, owner: Owner) -> bool {
-    if *rights == Rights::Admin {
+pub(super) fn allows_all(rights: &HeldPermissions, method: &str, owner: Owner) -> bool {
+    if *rights == HeldPermissions::Admin {
         return true;
     }
     if owner.plugin == CORE {
@@ -68,19 +75,24 @@ pub(super) fn allows_all(rights: &Rights, method: &str, owner: Owner) -> bool {
 }
 
 /// Rows cannot say which columns a button writes, so they grant only what is open as a whole.
-fn allows_row(rights: &Rights, access: Access, method: &str, owner: Option<Owner>) -> bool {
+fn allows_row(
+    rights: &HeldPermissions,
+    access: Access,
+    method: &str,
+    owner: Option<Owner>,
+) -> bool {
     match access {
         Access::Table => owner.is_some_and(|owner| allows_all(rights, method, owner)),
         Access::Checklist => owner.is_some_and(|owner| allows_all(rights, "PATCH", owner)),
-        Access::Buttons => *rights == Rights::Admin,
+        Access::Buttons => *rights == HeldPermissions::Admin,
         _ => allows(rights, access, method, owner),
     }
 }
 
 /// What a user may call, as rows of a key. A key with these rows can do no more than the user.
 #[must_use]
-pub fn rows(rights: &Rights, endpoints: &[Endpoint], tables: &[Owner]) -> Vec<Right> {
-    if *rights == Rights::Admin {
+pub fn rows(rights: &HeldPermissions, endpoints: &[Endpoint], tables: &[Owner]) -> Vec<Right> {
+    if *rights == HeldPermissions::Admin {
         return vec![Right::everything()];
     }
     let mut rows = Vec::new();
@@ -114,7 +126,7 @@ mod tests {
     use crate::access::{Permissions, Writer};
 
     /// Each key belongs to the first of these plugins that it begins with.
-    fn rights(keys: &[&str]) -> Rights {
+    fn rights(keys: &[&str]) -> HeldPermissions {
         let keys: Permissions = keys.iter().map(|key| (*key).to_owned()).collect();
         let owner = |key: &str, held: &str| {
             let plugins = ["shop_orders", "shop"].into_iter();
@@ -122,7 +134,7 @@ mod tests {
             let plugin = plugin.or_else(|| plugins.clone().find(|id| key.starts_with(*id)));
             Some(plugin.unwrap_or(held).to_owned())
         };
-        Rights::Only(keys.owned_by(owner))
+        HeldPermissions::Only(keys.owned_by(owner))
     }
 
     fn endpoint(path: &str, methods: &[&'static str], access: Access) -> Endpoint {
@@ -180,10 +192,10 @@ mod tests {
             version: false,
         };
         let writers = [
-            writer("new", Act::Create),
-            writer("edit", Act::Update),
-            writer("delete", Act::Delete),
-            writer("tags", Act::Check),
+            writer("new", RecordAct::Create),
+            writer("edit", RecordAct::Update),
+            writer("delete", RecordAct::Delete),
+            writer("tags", RecordAct::Check),
         ];
         let shop =
             Owner { table: "goods", plugin: "shop", permissions: &permissions, writers: &writers };
@@ -207,15 +219,15 @@ mod tests {
             assert_eq!(found, expected, "{keys:?} {access:?} {method}");
         }
         for access in [Access::Table, Access::Checklist] {
-            assert!(allows(&Rights::Admin, access, "POST", None), "{access:?}");
+            assert!(allows(&HeldPermissions::Admin, access, "POST", None), "{access:?}");
         }
         for (rights, owner, expected) in [
-            (Rights::Admin, shop, true),
+            (HeldPermissions::Admin, shop, true),
             (rights(&["shop_new_edit", "shop_edit_edit", "shop_delete_edit"]), shop, false),
             (rights(&["pages_pages_edit"]), core, true),
             (rights(&["pages_pages_view"]), core, false),
         ] {
-            for act in [Act::Create, Act::Update, Act::Delete, Act::Check] {
+            for act in [RecordAct::Create, RecordAct::Update, RecordAct::Delete, RecordAct::Check] {
                 assert_eq!(allows_columns(&rights, act, owner), expected, "{rights:?} {act:?}");
             }
         }
@@ -228,7 +240,7 @@ mod tests {
             endpoint("/api/backend/item/checklist", &["POST"], Access::Checklist),
         ];
         let permissions = BTreeSet::from(["shop_list_view".to_owned()]);
-        let writers = [Act::Update, Act::Check].map(|act| Writer {
+        let writers = [RecordAct::Update, RecordAct::Check].map(|act| Writer {
             plugin: "shop".to_owned(),
             permission: "shop_edit_edit".to_owned(),
             act,
@@ -280,6 +292,6 @@ mod tests {
                 "POST /api/backend/keys/try {}",
             ]
         );
-        assert_eq!(rows(&Rights::Admin, &endpoints, &tables), [Right::everything()]);
+        assert_eq!(rows(&HeldPermissions::Admin, &endpoints, &tables), [Right::everything()]);
     }
 }

@@ -1,7 +1,7 @@
 //! The operator looks as a user: a session that no login began. Only a program that has the site
 //! open can call this; no endpoint does.
 
-use super::{Accounts, Rights, Token, record, sessions::sql as sessions};
+use super::{Accounts, HeldPermissions, Token, record, sessions::sql as sessions};
 use crate::{Change, Result};
 
 /// What a list of sessions shows as address and program.
@@ -16,7 +16,7 @@ impl Accounts {
     /// # Errors
     /// `not_found`.
     pub async fn act_as(&self, change: &mut Change, user: i64) -> Result<Token> {
-        self.changeable(change, &Rights::Admin, user).await?;
+        self.changeable(change, &HeldPermissions::Admin, user).await?;
         let token = Token::new(&self.0.base.settings().key_prefix, 's', self.0.base.random())?;
         sessions::insert(change, token.hash(), user, ADDRESS.to_owned(), Some(AGENT)).await?;
         record(change, "act_as", "users", user, &[]).await?;

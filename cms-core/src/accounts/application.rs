@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use super::{Accounts, Rights, groups, name_key};
+use super::{Accounts, HeldPermissions, groups, name_key};
 use crate::{Actor, Change, Code, Error, Result};
 
 /// A user whom the embedding application has logged in by its own means. Whoever sets it as an
@@ -18,7 +18,7 @@ use crate::{Actor, Change, Code, Error, Result};
 pub struct AppUser {
     name: String,
     groups: Vec<String>,
-    rights: Rights,
+    rights: HeldPermissions,
     by_token: bool,
 }
 
@@ -28,7 +28,7 @@ impl AppUser {
     /// control character; requests with another one are refused with 500.
     #[must_use]
     pub fn new(name: impl Into<String>) -> Self {
-        let (name, rights) = (name.into(), Rights::default());
+        let (name, rights) = (name.into(), HeldPermissions::default());
         Self { name, groups: Vec::new(), rights, by_token: false }
     }
 
@@ -44,7 +44,7 @@ impl AppUser {
     /// Adds these rights, for as long as the request lasts: a stream that is open goes on with
     /// them.
     #[must_use]
-    pub fn rights(self, rights: Rights) -> Self {
+    pub fn rights(self, rights: HeldPermissions) -> Self {
         Self { rights: self.rights.and(rights), ..self }
     }
 
@@ -77,14 +77,16 @@ impl AppUser {
 
     /// Whether some of the rights may be those of plugins.
     fn names_plugins(&self) -> bool {
-        matches!(&self.rights, Rights::Only(keys) if keys.iter().next().is_some())
+        matches!(&self.rights, HeldPermissions::Only(keys) if keys.iter().next().is_some())
     }
 
     /// The rights with the plugin that each key belongs to.
-    fn owned(&self, owners: &BTreeMap<String, String>) -> Rights {
+    fn owned(&self, owners: &BTreeMap<String, String>) -> HeldPermissions {
         match &self.rights {
-            Rights::Admin => Rights::Admin,
-            Rights::Only(keys) => Rights::Only(groups::owned_by(keys, owners, |_| String::new())),
+            HeldPermissions::Admin => HeldPermissions::Admin,
+            HeldPermissions::Only(keys) => {
+                HeldPermissions::Only(groups::owned_by(keys, owners, |_| String::new()))
+            }
         }
     }
 
@@ -106,7 +108,7 @@ impl Accounts {
     ///
     /// # Errors
     /// `permission_denied` for a group that does not exist.
-    pub async fn rights_of_app_user(&self, user: &AppUser) -> Result<Rights> {
+    pub async fn rights_of_app_user(&self, user: &AppUser) -> Result<HeldPermissions> {
         user.check()?;
         let db = self.0.base.db();
         let mut rights = match user.names_plugins() {
@@ -129,7 +131,7 @@ impl Accounts {
         &self,
         mut change: Change,
         user: &AppUser,
-    ) -> Result<(Change, Rights)> {
+    ) -> Result<(Change, HeldPermissions)> {
         user.check()?;
         let mut rights = match user.names_plugins() {
             true => user.owned(&groups::sql::owners(&mut change).await?),

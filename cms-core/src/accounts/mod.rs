@@ -33,20 +33,20 @@ mod totp;
 pub(crate) mod users;
 
 pub use application::AppUser;
-pub use attempts::{ACCOUNT_ATTEMPTS, ATTEMPTS, Attempts, WINDOW_S};
+pub use attempts::{ATTEMPTS, Attempts};
 pub use groups::{Group, GroupPatch, NewGroup};
-pub use login::{Checked, LoggedIn, Outcome, PENDING_S, Pending, Proof, Setup, WRONG_CODES};
+pub use login::{CheckedLogin, LoggedIn, PENDING_S, Pending, Proof, Setup};
 pub use own::OwnProof;
 use password::Passwords;
 pub use password::{MAX_PASSWORD_BYTES, MIN_PASSWORD_CHARS, problem as password_problem};
 pub(crate) use people::Person;
-pub use recovery::{RECOVERY_CODES, RecoveryCode};
+pub use recovery::RecoveryCode;
 pub use sessions::{Session, SessionUser};
 pub use token::Token;
 pub use totp::{STEP_S, TotpSecret};
 pub use users::{GroupName, Membership, NewUser, User, UserPatch};
 
-pub use crate::access::{AREAS, Rights, area_of};
+use crate::access::HeldPermissions;
 use std::sync::Arc;
 
 use crate::{
@@ -79,7 +79,7 @@ impl Accounts {
     /// Removes expired sessions, pending logins and wrong logins.
     pub(crate) async fn expire(&self) -> Result<u64> {
         let (base, now) = (&self.0.base, self.0.base.clock().now());
-        let window = jobs::seconds_before(now, WINDOW_S.unsigned_abs());
+        let window = jobs::seconds_before(now, attempts::WINDOW_S.unsigned_abs());
         let due = [
             (attempts::sql::EXPIRE, window),
             (attempts::sql::EXPIRE_NETWORKS, window),
@@ -102,14 +102,14 @@ pub(crate) async fn person(change: &mut Change, id: i64) -> Result<Option<Person
 
 /// Where a login comes from.
 #[derive(Clone, Debug)]
-pub struct Visitor {
+pub struct LoginClient {
     /// The client's address.
     pub address: std::net::IpAddr,
     /// The client's user agent.
     pub user_agent: Option<String>,
 }
 
-impl Visitor {
+impl LoginClient {
     /// The network that counts as one client, as text.
     #[must_use]
     pub fn network(&self) -> String {
@@ -117,7 +117,7 @@ impl Visitor {
     }
 }
 
-fn check_held(held: &Rights, asked: &Rights) -> Result<()> {
+fn check_held(held: &HeldPermissions, asked: &HeldPermissions) -> Result<()> {
     if held.covers(asked) {
         return Ok(());
     }

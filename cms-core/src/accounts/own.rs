@@ -2,19 +2,19 @@
 //! somebody else may sit at an open screen; wrong ones count as at a login.
 
 use super::{
-    Accounts, Checked, Outcome, Proof, RecoveryCode, SessionUser, Visitor, attempts,
+    Accounts, CheckedLogin, LoginClient, Proof, RecoveryCode, SessionUser, attempts,
     login::sql as logins,
     record,
     sessions::sql as sessions,
     users::{HashedPassword, sql as users},
 };
-use crate::{Change, Code, Error, Result, ground::Secret};
+use crate::{Change, Code, Error, Outcome, Result, ground::Secret};
 
 /// Proof that the caller is the user of the session.
 #[non_exhaustive]
 pub enum OwnProof {
     /// The password, as [`Accounts::check_own_password`] found it.
-    Password(Checked),
+    Password(CheckedLogin),
     /// Six digits from the authenticator.
     Code(Secret),
 }
@@ -26,14 +26,14 @@ impl Accounts {
     /// As [`Accounts::check_password`].
     pub async fn check_own_password(
         &self,
-        visitor: &Visitor,
+        visitor: &LoginClient,
         user: &SessionUser,
         password: &Secret,
-    ) -> Result<Checked> {
+    ) -> Result<CheckedLogin> {
         let checked = self.check_password(visitor, &user.username, password).await?;
         // Renamed meanwhile, the name may be another user's.
         let right = checked.right.filter(|known| known.user == user.id);
-        Ok(Checked { right, ..checked })
+        Ok(CheckedLogin { right, ..checked })
     }
 
     /// Checks and hashes the caller's new password on a blocking thread.
@@ -65,7 +65,7 @@ impl Accounts {
         &self,
         change: &mut Change,
         user: &SessionUser,
-        current: Checked,
+        current: CheckedLogin,
         new: HashedPassword,
     ) -> Result<Outcome<()>> {
         if let Some(refusal) = self.own_password(change, current).await? {
@@ -86,7 +86,7 @@ impl Accounts {
     pub async fn own_recovery_codes(
         &self,
         change: &mut Change,
-        visitor: &Visitor,
+        visitor: &LoginClient,
         user: &SessionUser,
         proof: OwnProof,
     ) -> Result<Outcome<Vec<RecoveryCode>>> {
@@ -124,7 +124,11 @@ impl Accounts {
     }
 
     /// The refusal of a wrong password, which is counted.
-    async fn own_password(&self, change: &mut Change, checked: Checked) -> Result<Option<Error>> {
+    async fn own_password(
+        &self,
+        change: &mut Change,
+        checked: CheckedLogin,
+    ) -> Result<Option<Error>> {
         let wrong = "This is not your present password. Nothing was changed.";
         Ok(self.judge_password(change, checked, wrong).await?.err())
     }
@@ -133,7 +137,7 @@ impl Accounts {
     async fn own_code(
         &self,
         change: &mut Change,
-        visitor: &Visitor,
+        visitor: &LoginClient,
         user: &SessionUser,
         code: Secret,
     ) -> Result<Option<Error>> {

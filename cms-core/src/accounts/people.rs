@@ -1,6 +1,6 @@
 //! Users with their rights, for rooms that name users.
 
-use super::Rights;
+use super::HeldPermissions;
 
 /// A user with all rights of the groups.
 #[derive(Clone, Debug)]
@@ -8,5 +8,5 @@ pub(crate) struct Person {
     pub(crate) id: i64,
     pub(crate) username: String,
     pub(crate) active: bool,
-    pub(crate) rights: Rights,
+    pub(crate) rights: HeldPermissions,
 }

@@ -11,7 +11,7 @@ use crate::{
 };
 
 /// Number of codes in a set.
-pub const RECOVERY_CODES: usize = 8;
+const RECOVERY_CODES: usize = 8;
 
 /// A recovery code, shown once. It has 80 random bits, so its digest needs no slow hash.
 pub struct RecoveryCode(Zeroizing<String>);

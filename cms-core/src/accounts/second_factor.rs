@@ -1,7 +1,7 @@
 //! Recovery for users who lost their authenticator. Works only on the site's own machine.
 
 use super::{
-    Accounts, RecoveryCode, Rights, TotpSecret, login::sql as logins, record,
+    Accounts, HeldPermissions, RecoveryCode, TotpSecret, login::sql as logins, record,
     sessions::sql as sessions,
 };
 use crate::{Change, Result};
@@ -14,7 +14,7 @@ impl Accounts {
     /// `not_found`.
     pub async fn reset_second_factor(&self, change: &mut Change, user: i64) -> Result<()> {
         change.lock(super::LOCK).await?;
-        self.changeable(change, &Rights::Admin, user).await?;
+        self.changeable(change, &HeldPermissions::Admin, user).await?;
         logins::set_totp(change, user, None, 0).await?;
         logins::set_recovery(change, user, &[]).await?;
         logins::drop_pending_of(change, user).await?;
@@ -31,7 +31,7 @@ impl Accounts {
         change: &mut Change,
         user: i64,
     ) -> Result<Vec<RecoveryCode>> {
-        self.changeable(change, &Rights::Admin, user).await?;
+        self.changeable(change, &HeldPermissions::Admin, user).await?;
         let codes = self.store_recovery_codes(change, user).await?;
         record(change, "new_recovery_codes", "users", user, &[]).await?;
         Ok(codes)

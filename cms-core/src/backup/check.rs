@@ -19,7 +19,7 @@ const TOLD: usize = 1000;
 /// What a check has found.
 #[derive(Clone, Debug, Default, serde::Serialize)]
 #[non_exhaustive]
-pub struct Checked {
+pub struct CheckedArchive {
     /// Rows of media whose file was looked at.
     pub files: u64,
     /// Bytes of these files.
@@ -28,7 +28,7 @@ pub struct Checked {
     pub problems: Vec<String>,
 }
 
-impl Checked {
+impl CheckedArchive {
     fn problem(&mut self, what: String) {
         if self.problems.len() < TOLD {
             self.problems.push(what);
@@ -41,8 +41,8 @@ impl Checked {
 ///
 /// # Errors
 /// `unavailable` when the database or the store of files cannot be reached.
-pub async fn check(settings: &Settings, deep: bool, told: OnProgress) -> Result<Checked> {
-    let mut found = Checked::default();
+pub async fn check(settings: &Settings, deep: bool, told: OnProgress) -> Result<CheckedArchive> {
+    let mut found = CheckedArchive::default();
     let database = settings.database().map_err(invalid)?;
     let db = Db::existing(&database).await?;
     let ready = db.expect_migrated().await;
@@ -98,7 +98,7 @@ async fn look_at_media(
     reader: &mut Reader,
     deep: bool,
     told: &OnProgress,
-    found: &mut Checked,
+    found: &mut CheckedArchive,
 ) -> Result<()> {
     let (files, mut after) = (Files::of(settings)?, String::new());
     let all: Vec<(i64,)> = reader.all(media::sql::ALL_BYTES, args![]).await?;

@@ -22,7 +22,7 @@ use crate::{Error, Result, ground::private, settings::Settings};
 const LARGEST: u64 = 1 << 20;
 
 /// An archive that was read to its end, and is whole.
-pub struct Judged {
+pub struct JudgedArchive {
     pub(super) file: Arc<File>,
     pub(super) path: PathBuf,
     pub(super) manifest: Arc<Manifest>,
@@ -83,7 +83,7 @@ pub async fn judge(
     settings: &Settings,
     identities: &Identities,
     told: OnProgress,
-) -> Result<Judged> {
+) -> Result<JudgedArchive> {
     let (path, room, identities) = (path.to_owned(), room(settings), identities.clone());
     let judged = move || {
         let file = File::open(&path).map_err(|error| {
@@ -99,12 +99,12 @@ pub async fn judge(
         let manifest = walk.read(&file, &mut texts)?;
         let settings = texts.found;
         let (file, manifest) = (Arc::new(file), Arc::new(manifest));
-        Ok(Judged { file, path, manifest, settings, identities })
+        Ok(JudgedArchive { file, path, manifest, settings, identities })
     };
     tokio::task::spawn_blocking(judged).await.map_err(Error::internal)?
 }
 
-impl Judged {
+impl JudgedArchive {
     /// The moment whose state it holds.
     #[must_use]
     pub fn made_at(&self) -> &str {

@@ -47,17 +47,17 @@ mod walk;
 
 use std::sync::Arc;
 
-pub use check::{Checked, check, shrink};
+pub use check::{CheckedArchive, check, shrink};
 pub use cipher::Identities;
 pub(crate) use journal::expect_none;
 pub use journal::{Ended, finish, is_pending};
-pub use judge::{Judged, judge};
+pub use judge::{JudgedArchive, judge};
 pub use last::{Last, last};
 pub use manifest::Engine;
 pub use object::Object;
 pub use out::To;
 pub use restore::Restored;
-pub use save::{Saved, Saving, save, save_until};
+pub use save::{SavedBackup, Saving, save, save_until};
 pub(crate) use scheduled::scheduled;
 
 use crate::{Code, Error, settings::SettingsError};

@@ -8,7 +8,7 @@ use super::{
     cipher::Identities,
     conflict, invalid,
     journal::{self, Journal, State, unmoved},
-    judge::{Judged, judge, room},
+    judge::{JudgedArchive, judge, room},
     manifest::{Engine, key_of, refused},
     place::{Place, expect_unused, taken},
     stage::{Media, Stage, Target, sync},
@@ -37,7 +37,7 @@ pub struct Restored {
     pub warnings: Vec<String>,
 }
 
-impl Judged {
+impl JudgedArchive {
     /// Puts it in place of the site. `replace`: also when there is one.
     ///
     /// # Errors

@@ -49,7 +49,7 @@ pub struct Saving {
 /// A backup that was written.
 #[derive(Clone, Debug, serde::Serialize)]
 #[non_exhaustive]
-pub struct Saved {
+pub struct SavedBackup {
     /// The moment whose state it holds.
     pub made_at: String,
     /// The database that it was made of.
@@ -77,7 +77,12 @@ pub struct Saved {
 /// # Errors
 /// `unavailable` when the database cannot be read, `validation_failed` when the archive cannot be
 /// written, `conflict` while another backup writes the same file.
-pub async fn save(settings: &Settings, to: To, how: Saving, told: OnProgress) -> Result<Saved> {
+pub async fn save(
+    settings: &Settings,
+    to: To,
+    how: Saving,
+    told: OnProgress,
+) -> Result<SavedBackup> {
     save_until(settings, to, how, told, std::future::pending()).await
 }
 
@@ -92,7 +97,7 @@ pub async fn save_until(
     how: Saving,
     told: OnProgress,
     stop: impl Future<Output = ()>,
-) -> Result<Saved> {
+) -> Result<SavedBackup> {
     let mut at_work = None;
     let saved = tokio::select! {
         saved = written(settings, to, how, told, &mut at_work) => saved,
@@ -111,7 +116,7 @@ async fn written(
     how: Saving,
     told: OnProgress,
     at_work: &mut Option<oneshot::Receiver<Never>>,
-) -> Result<Saved> {
+) -> Result<SavedBackup> {
     let made_at = Clock::system().now();
     let recipients: &[String] = if how.plain { &[] } else { &settings.backup.recipients };
     let mut recipients = Recipients::of(recipients)?;
@@ -192,7 +197,7 @@ async fn written(
     let (bytes, verified) = (count.load(Ordering::Relaxed), how.verify && place != "-");
     let made_at = manifest.made_at.clone();
     last::note(settings, &Last { made_at, file: place, bytes, verified })?;
-    Ok(Saved {
+    Ok(SavedBackup {
         bytes,
         content_bytes: manifest.bytes(),
         rows: manifest.rows.values().sum(),

@@ -5,6 +5,7 @@
 mod guards;
 mod holders;
 pub(crate) mod many;
+mod outcome;
 
 use std::{collections::BTreeSet, sync::Arc};
 
@@ -17,11 +18,12 @@ use crate::{
         Cached, Db, DbTable, Dialect, Epochs, FromRow, Hold, Lock, SnapshotVersion, Sql, Step, Tx,
         Value, args,
     },
-    events::{self, Event, Judged, Outbox, Payload},
+    events::{self, Event, JudgedEvent, Outbox, Payload},
 };
 pub(crate) use guards::{Guard, Guards, Judge, bounded};
 use holders::Holder;
 pub(crate) use holders::Holders;
+pub use outcome::Outcome;
 use serde_json::json;
 
 pub(crate) mod sql {
@@ -426,7 +428,7 @@ impl Change {
     }
 
     /// As [`Change::emit`], for an event that was judged before.
-    pub(crate) async fn emit_judged(&mut self, judged: Judged) -> Result<Emitted> {
+    pub(crate) async fn emit_judged(&mut self, judged: JudgedEvent) -> Result<Emitted> {
         self.record(&judged.event, judged.data, None, None).await
     }
 

@@ -84,7 +84,7 @@ impl From<&Problem> for FieldError {
 /// A condition as it is stored, and what is wrong with it.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
-pub struct Checked {
+pub struct CheckedConditions {
     /// Operators in upper case, lists of `in` as arrays, no values that nothing reads, no empty
     /// groups. Null for a condition that always holds.
     pub stored: Json,
@@ -92,7 +92,7 @@ pub struct Checked {
     pub problems: Vec<Problem>,
 }
 
-impl Checked {
+impl CheckedConditions {
     /// Whether it may be saved.
     #[must_use]
     pub fn is_good(&self) -> bool {
@@ -115,7 +115,7 @@ impl Checked {
 ///     ("value_blank", "rules[0].value"));
 /// ```
 #[must_use]
-pub fn check(declared: &Json) -> Checked {
+pub fn check(declared: &Json) -> CheckedConditions {
     let mut judge = Judge { problems: Vec::new(), patterns: 0 };
     let fits = |json: &Json| serde_json::to_string(json).is_ok_and(|text| text.len() <= SIZE);
     let is_small = levels(declared) <= LEVELS && rules(declared, LEVELS) <= RULES && fits(declared);
@@ -130,7 +130,7 @@ pub fn check(declared: &Json) -> Checked {
         );
         judge.error("condition_too_large", "", message);
     }
-    Checked { stored: stored.unwrap_or_default(), problems: judge.problems }
+    CheckedConditions { stored: stored.unwrap_or_default(), problems: judge.problems }
 }
 
 fn groups(declared: &Json) -> &[Json] {

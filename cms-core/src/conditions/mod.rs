@@ -45,7 +45,7 @@ mod trace;
 
 pub use answers::Surroundings;
 pub(crate) use answers::{AROUND, find};
-pub use check::{Checked, Problem, Severity, check};
+pub use check::{CheckedConditions, Problem, Severity, check};
 pub use condition::Condition;
 pub use operator::Operator;
 pub use trace::Traced;

@@ -85,7 +85,7 @@ impl Stage {
 
 /// Rows of one stage that hold the address.
 #[derive(Debug)]
-pub struct Found(pub(super) What);
+pub struct FoundRows(pub(super) What);
 
 #[derive(Debug)]
 pub(super) enum What {
@@ -101,7 +101,7 @@ impl Eraser {
     ///
     /// # Errors
     /// `unavailable` when the database cannot be reached.
-    pub async fn find(&mut self) -> Result<Option<Found>> {
+    pub async fn find(&mut self) -> Result<Option<FoundRows>> {
         loop {
             let found = match self.stage {
                 Stage::Visits => {
@@ -132,7 +132,7 @@ impl Eraser {
                 Stage::End => return Ok(None),
             };
             match found {
-                Some(what) => return Ok(Some(Found(what))),
+                Some(what) => return Ok(Some(FoundRows(what))),
                 None => {
                     self.stage = self.stage.next();
                     self.after.clear();

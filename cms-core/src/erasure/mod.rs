@@ -18,7 +18,7 @@ pub(crate) mod sql;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-pub use find::Found;
+pub use find::FoundRows;
 pub use receipt::{EraseReceipt, ErasedRows};
 
 use self::needles::Needles;

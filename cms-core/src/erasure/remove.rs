@@ -2,7 +2,7 @@
 
 use super::{
     Eraser,
-    find::{Found, Kind, What},
+    find::{FoundRows, Kind, What},
     sql,
 };
 use crate::{
@@ -16,7 +16,7 @@ impl Eraser {
     ///
     /// # Errors
     /// As every read.
-    pub async fn look(&mut self, found: Found) -> Result<()> {
+    pub async fn look(&mut self, found: FoundRows) -> Result<()> {
         match found.0 {
             What::Events(ids) => self.count("events", ids),
             What::Rows(kind, ids) => self.count(kind.name(), texts(&ids)),
@@ -37,7 +37,7 @@ impl Eraser {
     ///
     /// # Errors
     /// As every write. Nothing of this part is removed then.
-    pub async fn remove(&mut self, change: &mut Change, found: Found) -> Result<()> {
+    pub async fn remove(&mut self, change: &mut Change, found: FoundRows) -> Result<()> {
         match found.0 {
             What::Events(ids) => {
                 change.lock(CLAIMS).await?;

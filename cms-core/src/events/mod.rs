@@ -28,7 +28,7 @@ use serde_json::{Value as Json, json};
 
 pub use self::{
     event::EventData,
-    outside::{Judged, MAX_DATA},
+    outside::JudgedEvent,
     payloads::{
         Deployment, DeploymentCompleted, DeploymentStatus, EmailmarketingSubscribed, Id, MediaFile,
         Order, OrderCreated, OrderItem, RegisteredUser, Subscriber, UserRegistered,

@@ -9,7 +9,7 @@ use super::system::{FROM_OUTSIDE, is_reserved, known};
 use crate::{Code, Error, Result};
 
 /// Most bytes of an event's data as JSON.
-pub const MAX_DATA: usize = 1 << 20;
+const MAX_DATA: usize = 1 << 20;
 
 /// Lists and objects within each other at most.
 const MAX_DEPTH: usize = 100;
@@ -17,7 +17,7 @@ const MAX_DEPTH: usize = 100;
 /// An event from outside that was judged, and may be raised. It is judged before a change begins:
 /// large data takes time.
 #[derive(Clone, Debug)]
-pub struct Judged {
+pub struct JudgedEvent {
     pub(crate) event: String,
     pub(crate) data: Json,
 }
@@ -28,7 +28,7 @@ pub struct Judged {
 /// `validation_failed`: for an event that the service raises itself, code `reserved`; for data that
 /// does not fit the event's schema, or is nested too deeply, with the first hundred fields that are
 /// wrong. `payload_too_large`.
-pub(crate) fn judge(event: &str, data: Json) -> Result<Judged> {
+pub(crate) fn judge(event: &str, data: Json) -> Result<JudgedEvent> {
     if is_reserved(event) {
         let message = format!(
             "the service raises {event} itself; you can raise events of plugins, and {}",
@@ -49,7 +49,7 @@ pub(crate) fn judge(event: &str, data: Json) -> Result<Judged> {
     }
     match known(event).map(|known| known.faults(&data)) {
         Some(faults) if !faults.is_empty() => Err(Error::invalid(faults)),
-        _ => Ok(Judged { event: event.to_owned(), data }),
+        _ => Ok(JudgedEvent { event: event.to_owned(), data }),
     }
 }
 

@@ -114,7 +114,7 @@ impl Fields {
     /// Faults of computed fields that count on a field that is missing here, or that is computed
     /// and does not stand before them. `field` is the place in the list, such as `[2]`.
     #[must_use]
-    pub fn uncomputable(&self) -> Vec<FieldError> {
+    pub(crate) fn uncomputable(&self) -> Vec<FieldError> {
         let mut faults = Vec::new();
         for (at, field) in self.0.iter().enumerate() {
             for name in field.computed_from().unwrap_or_default() {

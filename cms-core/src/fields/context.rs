@@ -56,7 +56,7 @@ impl Context {
 
     /// It is the visitor's first call: what the visitor comes with is an answer.
     #[must_use]
-    pub fn arriving(self) -> Self {
+    pub(crate) fn arriving(self) -> Self {
         Self { arriving: true, ..self }
     }
 

@@ -84,7 +84,7 @@ impl Field {
 
     /// The fields that its value is computed from; None for a field that is not computed.
     #[must_use]
-    pub fn computed_from(&self) -> Option<Vec<&str>> {
+    pub(crate) fn computed_from(&self) -> Option<Vec<&str>> {
         self.typed.formula().map(|formula| formula.fields())
     }
 

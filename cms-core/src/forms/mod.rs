@@ -30,7 +30,7 @@ use std::sync::Arc;
 pub use export::Export;
 pub use form::WhichForm;
 pub use public_form::ShownForm;
-pub use receive::{ActiveForm, Answered, Judged, Received};
+pub use receive::{ActiveForm, Answered, JudgedAnswers, Received};
 pub use submission::{Submission, SubmissionDetail, SubmissionFilter};
 
 use crate::{

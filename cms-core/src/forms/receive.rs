@@ -45,7 +45,7 @@ pub struct ActiveForm(Form);
 
 /// An answered form whose answers are good: [`Forms::receive`] stores it.
 #[derive(Debug)]
-pub struct Judged {
+pub struct JudgedAnswers {
     form: Form,
     answered: Answered,
     answers: Vec<Answer>,
@@ -82,10 +82,10 @@ impl Forms {
     ///
     /// # Errors
     /// `validation_failed` with all answers that are refused.
-    pub fn judge(&self, form: ActiveForm, answered: Answered) -> Result<Judged> {
+    pub fn judge(&self, form: ActiveForm, answered: Answered) -> Result<JudgedAnswers> {
         let ActiveForm(form) = form;
         let answers = self.answers(&form, &answered)?;
-        Ok(Judged { form, answered, answers })
+        Ok(JudgedAnswers { form, answered, answers })
     }
 
     fn answers(&self, form: &Form, answered: &Answered) -> Result<Vec<Answer>> {
@@ -101,8 +101,8 @@ impl Forms {
     /// # Errors
     /// `not_found` when the form was deleted or switched off meanwhile; `validation_failed`; as
     /// every write.
-    pub async fn receive(&self, change: &mut Change, judged: Judged) -> Result<Received> {
-        let Judged { form: seen, answered, answers } = judged;
+    pub async fn receive(&self, change: &mut Change, judged: JudgedAnswers) -> Result<Received> {
+        let JudgedAnswers { form: seen, answered, answers } = judged;
         let gone = || missing(&answered.form);
         let form = sql::now(change, seen.id).await?.filter(|form| form.active).ok_or_else(gone)?;
         let is_same = form.declared == seen.declared;

@@ -60,7 +60,6 @@ pub use sessions::{
     StartVisit, Started, StartedTest, Stepped, Tried, TriedFault, TriedMail, TriedNode,
     TriedRouting, TriedRule, UploadFor, Uploaded, Visit, Visitor,
 };
-pub use settings::INBOX_STATUSES;
 
 use self::{definitions::VersionCache, sessions::Salt};
 use crate::{base::Base, items::OwnList, mail::Mails};

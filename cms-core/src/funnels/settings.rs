@@ -14,7 +14,8 @@ const TTL_H: i64 = 24;
 const MOST_BYTES: usize = 64 * 1024;
 
 /// The states of the inbox, in the order in which a lead goes through them.
-pub const INBOX_STATUSES: [&str; 5] = ["new", "qualified", "contacted", "converted", "rejected"];
+pub(crate) const INBOX_STATUSES: [&str; 5] =
+    ["new", "qualified", "contacted", "converted", "rejected"];
 
 /// What the service reads of `settings_json`.
 #[derive(Clone, Debug)]

@@ -16,7 +16,7 @@ pub use identify::KeyHolder;
 use usage::Usage;
 pub use value::PlainKey;
 
-pub use crate::access::{KeyCall, Right, holds};
+use crate::access::{KeyCall, Right, holds};
 use crate::{
     AuditEntry, Change, Code, Error, FieldError, Page, Paging, Result,
     access::{self, Endpoints},

@@ -29,7 +29,7 @@ pub use self::{
     deliver::Postman,
     log::{LogFilter, Logged, LoggedAttempt, LoggedDetail, ProviderState},
     message::{MAX_MAIL_BYTES, Mail},
-    test::Claimed,
+    test::ClaimedTest,
     text::{Subject, escape_html, shortened},
 };
 use self::{address::Sender, providers::Provider};

@@ -27,9 +27,9 @@ pub(super) struct UnderWay {
 
 /// A test mail that this process has claimed: [`Mails::begin`] sends it.
 #[derive(Debug)]
-pub struct Claimed(Outgoing);
+pub struct ClaimedTest(Outgoing);
 
-impl Claimed {
+impl ClaimedTest {
     /// The mail's id.
     #[must_use]
     pub fn id(&self) -> i64 {
@@ -49,7 +49,7 @@ impl Mails {
         change: &mut Change,
         to: Address,
         provider: Option<&str>,
-    ) -> Result<Claimed> {
+    ) -> Result<ClaimedTest> {
         let missing = match (&self.0.sender, self.0.chain.is_empty()) {
             (None, _) => Some("mail.from"),
             (_, true) => Some("mail.smtp_url or another provider"),
@@ -73,11 +73,11 @@ impl Mails {
         let text = id.to_string();
         let entry = AuditEntry { action: "test", table: "mail", id: &text, columns: &[] };
         change.audit(entry).await?;
-        outbox::claim_one(change, id, MOST_TRIES, provider).await.map(Claimed)
+        outbox::claim_one(change, id, MOST_TRIES, provider).await.map(ClaimedTest)
     }
 
     /// Sends a claimed mail to its end, also when nobody waits for that.
-    pub fn begin(&self, claimed: Claimed) -> impl Future<Output = ()> + Send + use<> {
+    pub fn begin(&self, claimed: ClaimedTest) -> impl Future<Output = ()> + Send + use<> {
         let mails = self.clone();
         // None while the site closes: nobody waits for it then.
         let counted = mails.0.tests.lock.clone().try_read_owned().ok();

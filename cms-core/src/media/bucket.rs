@@ -72,7 +72,7 @@ impl Bucket {
     ///
     /// # Errors
     /// `validation_failed` for settings that name no bucket.
-    pub(super) fn new(settings: &settings::Media) -> Result<Self> {
+    pub(super) fn new(settings: &settings::MediaSettings) -> Result<Self> {
         let invalid = |error: object_store::Error| {
             Error::invalid_field("media.bucket", "format", link::reason(&error))
         };

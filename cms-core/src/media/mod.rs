@@ -58,7 +58,7 @@ pub(crate) use serve::opened;
 pub use serve::{Content, Remote, Served};
 pub(crate) use store::Files;
 pub use store::reach_bucket;
-pub use sweep::Checked;
+pub use sweep::CheckedFiles;
 pub use uses::{Holder, TOLD, Use};
 pub use variants::{Found, Unmade, WIDTHS};
 

@@ -32,7 +32,8 @@ const TOLD: usize = 100;
 /// What a comparison has found.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[non_exhaustive]
-pub struct Checked {
+#[schemars(rename = "Checked")]
+pub struct CheckedFiles {
     /// Files with their rows.
     pub files: u64,
     /// Bytes of these.
@@ -48,7 +49,7 @@ pub struct Checked {
     pub missing: Vec<String>,
 }
 
-impl Checked {
+impl CheckedFiles {
     /// Adds what was found in a further folder.
     fn add(&mut self, other: Self) {
         self.files += other.files;
@@ -66,9 +67,9 @@ impl Media {
     ///
     /// # Errors
     /// `unavailable` when the folder, the bucket or the database cannot be read, or ten files fail.
-    pub async fn check(&self, remove: bool) -> Result<Checked> {
+    pub async fn check(&self, remove: bool) -> Result<CheckedFiles> {
         self.0.store.reach().await?;
-        let (mut found, failed) = (Checked::default(), AtomicU32::new(0));
+        let (mut found, failed) = (CheckedFiles::default(), AtomicU32::new(0));
         let mut folders = stream::iter(0..=255)
             .map(|folder| self.check_folder(folder, remove, &failed))
             .buffered(self.0.store.at_once());
@@ -84,8 +85,13 @@ impl Media {
         Ok(found)
     }
 
-    async fn check_folder(&self, folder: u8, remove: bool, failed: &AtomicU32) -> Result<Checked> {
-        let mut found = Checked::default();
+    async fn check_folder(
+        &self,
+        folder: u8,
+        remove: bool,
+        failed: &AtomicU32,
+    ) -> Result<CheckedFiles> {
+        let mut found = CheckedFiles::default();
         let rows = sql::within(self.0.base.db(), folder).await?;
         let of = format!("{folder:02x}");
         let listed = self.listed(PathBuf::from(&of)).await?;
@@ -154,7 +160,7 @@ impl Media {
     }
 
     /// Uploads in parts that a killed process has left in a bucket.
-    async fn check_parts(&self, remove: bool, found: &mut Checked) {
+    async fn check_parts(&self, remove: bool, found: &mut CheckedFiles) {
         let (left, removed) = match self.left_parts(remove).await {
             Ok(counts) => counts,
             // Not every key may list them, and not every store can.

@@ -8,7 +8,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use reqwest::Url;
 
-use crate::settings::{Cidr, Webhooks};
+use crate::settings::{Cidr, WebhookSettings};
 
 const MAX_URL_BYTES: usize = 2000;
 
@@ -73,7 +73,7 @@ const METADATA: [&str; 9] = [
 ];
 
 impl AddressRule {
-    pub(crate) fn new(settings: &Webhooks) -> Self {
+    pub(crate) fn new(settings: &WebhookSettings) -> Self {
         Self { allow: settings.allow_cidrs.clone(), allow_http: settings.allow_http }
     }
 
@@ -81,7 +81,7 @@ impl AddressRule {
     ///
     /// # Errors
     /// The fault as a sentence, without the URL.
-    pub fn check_url(&self, text: &str) -> Result<Url, String> {
+    pub(crate) fn check_url(&self, text: &str) -> Result<Url, String> {
         if text.len() > MAX_URL_BYTES {
             return Err(format!("{MAX_URL_BYTES} bytes at most"));
         }
@@ -163,7 +163,7 @@ impl AddressRule {
     ///
     /// # Errors
     /// The forbidden address and the reason.
-    pub fn check_all(&self, addresses: &[IpAddr]) -> Result<(), (IpAddr, &'static str)> {
+    pub(crate) fn check_all(&self, addresses: &[IpAddr]) -> Result<(), (IpAddr, &'static str)> {
         addresses.iter().try_for_each(|address| self.check(*address).map_err(|why| (*address, why)))
     }
 }

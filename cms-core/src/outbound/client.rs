@@ -15,7 +15,7 @@ use super::{
     local,
     tls::{public_roots, tls},
 };
-use crate::{Descriptors, Error, Result, settings::Webhooks};
+use crate::{Descriptors, Error, Result, settings::WebhookSettings};
 
 /// Bytes read of a reply; then the connection is dropped.
 const MAX_READ_BYTES: usize = 64 << 10;
@@ -108,11 +108,15 @@ pub(crate) struct HttpClient {
 }
 
 impl HttpClient {
-    pub(crate) fn new(settings: &Webhooks) -> Result<Self> {
+    pub(crate) fn new(settings: &WebhookSettings) -> Result<Self> {
         Self::with(settings, Arc::new(SystemNames), public_roots())
     }
 
-    fn with(settings: &Webhooks, names: Arc<dyn Names>, roots: RootCertStore) -> Result<Self> {
+    fn with(
+        settings: &WebhookSettings,
+        names: Arc<dyn Names>,
+        roots: RootCertStore,
+    ) -> Result<Self> {
         let timeout = Duration::from_secs(settings.timeout_s);
         // A resolver that does not answer must be told apart from a receiver that does not.
         let patience = timeout * 4 / 5;

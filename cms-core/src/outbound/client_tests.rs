@@ -35,11 +35,11 @@ impl Names for Scripted {
 }
 
 fn sender(answers: Vec<std::io::Result<Vec<&'static str>>>) -> HttpClient {
-    let settings = Webhooks {
+    let settings = WebhookSettings {
         allow_http: true,
         allow_cidrs: vec!["127.0.0.2/32".parse().expect("cidr")],
         timeout_s: 2,
-        ..Webhooks::default()
+        ..WebhookSettings::default()
     };
     HttpClient::with(
         &settings,
@@ -144,7 +144,7 @@ async fn a_resolver_that_is_away_is_a_local_fault() {
         let text = "failed to lookup address information: Temporary failure in name resolution";
         Err(std::io::Error::other(text))
     };
-    let settings = Webhooks { allow_http: true, timeout_s: 1, ..Webhooks::default() };
+    let settings = WebhookSettings { allow_http: true, timeout_s: 1, ..WebhookSettings::default() };
     let silent = HttpClient::with(&settings, Arc::new(Silent), RootCertStore::empty());
     for sender in [sender(vec![away()]), silent.expect("a sender")] {
         let attempt = sender.post("http://hooks.example/", Vec::new(), Bytes::new()).await;

@@ -26,11 +26,11 @@ impl Names for Loopback {
 }
 
 fn sender(roots: RootCertStore) -> HttpClient {
-    let settings = Webhooks {
+    let settings = WebhookSettings {
         allow_http: true,
         allow_cidrs: vec!["127.0.0.1/32".parse().expect("cidr")],
         timeout_s: 5,
-        ..Webhooks::default()
+        ..WebhookSettings::default()
     };
     HttpClient::with(&settings, Arc::new(Loopback), roots).expect("a sender")
 }

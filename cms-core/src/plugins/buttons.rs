@@ -12,7 +12,7 @@ use super::manifest::{
 };
 use crate::{
     Result,
-    access::Rights,
+    access::HeldPermissions,
     items::{Items, Query},
 };
 
@@ -20,11 +20,11 @@ use crate::{
 const MAX_OPTIONS: u32 = 500;
 
 /// Who looks at buttons, and at what.
-pub struct Shown<'a> {
+pub struct ButtonViewer<'a> {
     /// Reads the options of selects.
     pub items: &'a Items,
     /// The permissions that count for `can_execute`.
-    pub rights: &'a Rights,
+    pub rights: &'a HeldPermissions,
     /// Every button is visible: the caller is no user.
     pub sees_all: bool,
     /// Whether the caller may read a table, as far as the buttons do not open it.
@@ -109,7 +109,7 @@ pub struct ShownField {
 /// The options of each source.
 type Options = BTreeMap<(String, String, String), Vec<SelectOption>>;
 
-impl Shown<'_> {
+impl ButtonViewer<'_> {
     /// Whether the caller sees a button.
     #[must_use]
     pub fn sees(&self, plugin: &str, button: &str) -> bool {

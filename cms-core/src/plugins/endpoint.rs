@@ -12,7 +12,7 @@ use serde::{Serialize, de::DeserializeOwned};
 use serde_json::Value as Json;
 
 use super::{Begin, SiteRef, manifest::Method};
-use crate::{Actor, Change, Error, Result, access::Rights, items::Items};
+use crate::{Actor, Change, Error, Result, access::HeldPermissions, items::Items};
 
 /// Answers an endpoint.
 pub(crate) type EndpointHandler =
@@ -42,7 +42,7 @@ pub struct EndpointRequest {
     /// Who calls.
     pub actor: Actor,
     /// The caller's permissions.
-    pub rights: Rights,
+    pub rights: HeldPermissions,
     /// The body as it was sent.
     pub body: Bytes,
     /// The body, if it is JSON.
@@ -124,7 +124,7 @@ impl EndpointCall {
     /// The permissions of a user, as they were when the call began; all for the operator and for
     /// a key with the row `*`. Visitors and other keys have none: their rights name endpoints.
     #[must_use]
-    pub fn rights(&self) -> &Rights {
+    pub fn rights(&self) -> &HeldPermissions {
         &self.request.rights
     }
 

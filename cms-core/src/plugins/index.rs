@@ -47,15 +47,8 @@ impl Index {
 
     /// The buttons that write a table.
     #[must_use]
-    pub fn writers_of(&self, table: &str) -> &[Writer] {
+    pub(crate) fn writers_of(&self, table: &str) -> &[Writer] {
         self.writers.get(table).map_or(&[], Vec::as_slice)
-    }
-
-    /// The plugin that declares a permission key.
-    #[must_use]
-    pub fn plugin_of_permission(&self, key: &str) -> Option<&str> {
-        let mut plugins = self.permissions.iter();
-        plugins.find(|(_, keys)| keys.contains(key)).map(|(plugin, _)| plugin.as_str())
     }
 
     /// The permission keys of all buttons, each with its plugin.
@@ -89,7 +82,8 @@ mod tests {
             ("shop_orders_list_run", None),
             ("shop_other_view", None),
         ] {
-            assert_eq!(index.plugin_of_permission(key), plugin, "{key}");
+            let found = index.permissions().find(|(_, held)| *held == key).map(|(found, _)| found);
+            assert_eq!(found, plugin, "{key}");
         }
     }
 }

@@ -56,7 +56,7 @@ pub use begin::Begin;
 #[cfg(test)]
 pub(crate) use built_in::BUILT_IN_WIDGETS;
 pub(crate) use buttons::options_of;
-pub use buttons::{Shown, ShownButton, ShownField};
+pub use buttons::{ButtonViewer, ShownButton, ShownField};
 #[cfg(test)]
 pub(crate) use check::problems_of_widgets;
 pub use content_call::ContentCall;
@@ -67,12 +67,13 @@ pub(crate) use handlers::{EventHandler, ScriptHandler, TaskHandler};
 pub use index::Index;
 pub(crate) use load::has_manifest;
 pub use load::{LoadedPlugin, check_folder, check_text, load_folder};
-pub use manifest::{Button, EventDeclaration, List, Manifest, schema};
+use manifest::{Button, List};
+pub use manifest::{Manifest, schema};
 pub use names::Names;
 pub(crate) use order::in_order;
 pub use problem::Problem;
 pub(crate) use script_path::find_script;
-pub use script_path::is_script_path;
+pub(crate) use script_path::is_script_path;
 pub(crate) use select::bound_tables;
 pub(crate) use site_ref::SiteRef;
 pub use widget_columns::WIDGET_COLUMNS;

@@ -8,7 +8,7 @@ const LONGEST: usize = 200;
 /// Whether a text is a path below a plugin's folder `script/`:
 /// `^[A-Za-z0-9_-]+(/[A-Za-z0-9_-]+)*\.php$`.
 #[must_use]
-pub fn is_script_path(path: &str) -> bool {
+pub(crate) fn is_script_path(path: &str) -> bool {
     let is_word = |part: &str| {
         !part.is_empty() && part.bytes().all(|b| b.is_ascii_alphanumeric() || b"_-".contains(&b))
     };

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use super::manifest::{Button, ButtonType, Manifest};
-use crate::access::{Act, Writer};
+use crate::access::{RecordAct, Writer};
 
 /// Every writing button, with its table.
 pub(super) fn of(manifest: &Manifest) -> Vec<(String, Writer)> {
@@ -21,25 +21,25 @@ pub(super) fn of(manifest: &Manifest) -> Vec<(String, Writer)> {
         let of_list = values.and_then(|values| values.table.as_deref());
         let (table, writers) = match button.button_type {
             ButtonType::Edit => {
-                let mut writers = vec![writer(Act::Update, fields(button), false)];
+                let mut writers = vec![writer(RecordAct::Update, fields(button), false)];
                 if button.multilanguage.0 {
-                    writers.push(writer(Act::Create, with_language(fields(button)), true));
+                    writers.push(writer(RecordAct::Create, with_language(fields(button)), true));
                 }
                 (button.table_of(listed), writers)
             }
             ButtonType::Insert if button.multilanguage.0 => {
                 let columns = with_language(fields(button));
-                (button.table_of(listed), vec![writer(Act::Create, columns, false)])
+                (button.table_of(listed), vec![writer(RecordAct::Create, columns, false)])
             }
             ButtonType::Insert => {
-                (button.table_of(listed), vec![writer(Act::Create, fields(button), false)])
+                (button.table_of(listed), vec![writer(RecordAct::Create, fields(button), false)])
             }
             ButtonType::Delete => {
-                (button.table_of(listed), vec![writer(Act::Delete, BTreeSet::new(), false)])
+                (button.table_of(listed), vec![writer(RecordAct::Delete, BTreeSet::new(), false)])
             }
             ButtonType::ShowChecklist => {
                 let column = values.and_then(|values| values.column.clone());
-                (of_list, vec![writer(Act::Check, column.into_iter().collect(), false)])
+                (of_list, vec![writer(RecordAct::Check, column.into_iter().collect(), false)])
             }
             _ => continue,
         };

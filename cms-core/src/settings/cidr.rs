@@ -31,7 +31,7 @@ pub struct NotACidr(String);
 impl Cidr {
     /// Whether the network is a single address.
     #[must_use]
-    pub fn is_single(&self) -> bool {
+    pub(crate) fn is_single(&self) -> bool {
         self.bits == if self.address.is_ipv4() { 32 } else { 128 }
     }
 

@@ -2,7 +2,7 @@
 
 use std::{io, path::PathBuf};
 
-use super::Origin;
+use super::ValueOrigin;
 
 /// Why settings were refused. The display is one sentence for the author of the settings, without
 /// secrets.
@@ -21,7 +21,7 @@ pub enum SettingsError {
     #[error("{origin}: not valid TOML: {message}")]
     Syntax {
         /// File and line.
-        origin: Origin,
+        origin: ValueOrigin,
         /// The message of the parser.
         message: String,
     },
@@ -29,7 +29,7 @@ pub enum SettingsError {
     #[error("{origin}: unknown key `{key}`; {hint}")]
     UnknownKey {
         /// Where the key stands.
-        origin: Origin,
+        origin: ValueOrigin,
         /// The key as written.
         key: String,
         /// The key that was probably meant, or where all keys are listed.
@@ -44,7 +44,7 @@ pub enum SettingsError {
         /// The dotted key.
         key: String,
         /// Where the value came from; None for settings made by code.
-        origin: Option<Origin>,
+        origin: Option<ValueOrigin>,
         /// The expected value: `must ...`.
         rule: String,
     },
@@ -59,7 +59,7 @@ impl SettingsError {
             Self::Syntax { origin, .. } | Self::UnknownKey { origin, .. } => Some(origin),
             Self::Invalid { origin, .. } => origin.as_ref(),
         };
-        matches!(origin, Some(Origin::Flag(_)))
+        matches!(origin, Some(ValueOrigin::Flag(_)))
     }
 
     pub(super) fn invalid(key: impl Into<String>, rule: impl Into<String>) -> Self {
@@ -67,7 +67,7 @@ impl SettingsError {
     }
 
     /// Adds the origin of the value.
-    pub(super) fn at(self, find: impl FnOnce(&str) -> Option<Origin>) -> Self {
+    pub(super) fn at(self, find: impl FnOnce(&str) -> Option<ValueOrigin>) -> Self {
         match self {
             Self::Invalid { key, rule, .. } => Self::Invalid { origin: find(&key), key, rule },
             other => other,

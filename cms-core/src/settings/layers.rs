@@ -9,7 +9,7 @@ use std::{
 use toml::{Table, Value};
 
 use super::{
-    Origin, Origins, Setting, Settings, SettingsError, database,
+    Setting, Settings, SettingsError, ValueOrigin, ValueOrigins, database,
     defaults::{defaults, typed_settings},
     env::{self, NOT_SETTINGS},
     file::lines,
@@ -23,7 +23,7 @@ pub struct Loaded {
     /// The settings, valid and with absolute or joined paths.
     pub settings: Settings,
     /// The origin of every value.
-    pub origins: Origins,
+    pub origins: ValueOrigins,
     /// Warnings, one sentence each: unknown `CMS_` variables.
     pub warnings: Vec<String>,
     /// The site's folder, as given.
@@ -37,7 +37,7 @@ impl Loaded {
         let file = |name| self.dir.join(name).is_file();
         let named = |key| {
             let is_given =
-                |entry: &Setting| entry.origin != Origin::Default && !entry.value.is_empty();
+                |entry: &Setting| entry.origin != ValueOrigin::Default && !entry.value.is_empty();
             self.origins.get(key).is_some_and(is_given)
         };
         file("cms.toml") || file("cms.local.toml") || named("database_url") || named("db_host")
@@ -46,7 +46,7 @@ impl Loaded {
 
 struct Layered {
     value: Value,
-    origin: Origin,
+    origin: ValueOrigin,
 }
 
 /// Values in the order of the defaults file, and the settings made from them.
@@ -58,7 +58,8 @@ pub(super) struct Layers {
 
 impl Layers {
     pub(super) fn new() -> Self {
-        let layered = |value: &Value| Layered { value: value.clone(), origin: Origin::Default };
+        let layered =
+            |value: &Value| Layered { value: value.clone(), origin: ValueOrigin::Default };
         let values =
             defaults().values.iter().map(|(key, value)| (key.as_str(), layered(value))).collect();
         Self { values, settings: Settings::default(), warnings: Vec::new() }
@@ -71,7 +72,7 @@ impl Layers {
             Err(error) if error.kind() == ErrorKind::NotFound => return Ok(()),
             Err(source) => return Err(SettingsError::Unreadable { path, source }),
         };
-        let at = |line| Origin::File { name, line };
+        let at = |line| ValueOrigin::File { name, line };
         let lines = lines(&text)
             .map_err(|e| SettingsError::Syntax { origin: at(e.line), message: e.message })?;
         for line in lines {
@@ -96,7 +97,7 @@ impl Layers {
         for (name, text) in env {
             if let Some(index) = names.iter().position(|known| known == name) {
                 let value = env::typed(text, &self.values[index].1.value);
-                self.set(index, value, Origin::Variable(name.clone()))?;
+                self.set(index, value, ValueOrigin::Variable(name.clone()))?;
             } else if !NOT_SETTINGS.contains(&name.as_str()) {
                 let near = nearest(name, names.iter().map(String::as_str).chain(NOT_SETTINGS));
                 let hint = near.map(|near| format!("; did you mean {near}?")).unwrap_or_default();
@@ -110,7 +111,7 @@ impl Layers {
 
     pub(super) fn flags(&mut self, flags: &[(&str, String)]) -> Result<(), SettingsError> {
         for (key, text) in flags {
-            let origin = Origin::Flag(env::flag(key));
+            let origin = ValueOrigin::Flag(env::flag(key));
             let Some(index) = self.find(key) else {
                 return Err(SettingsError::UnknownKey {
                     origin,
@@ -129,7 +130,7 @@ impl Layers {
         let origin = |key: &str| self.find(key).map(|index| self.values[index].1.origin.clone());
         // A default is refused only when another setting is missing. A leading "default:" would
         // mislead.
-        let given = |key: &str| origin(key).filter(|origin| *origin != Origin::Default);
+        let given = |key: &str| origin(key).filter(|origin| *origin != ValueOrigin::Default);
         for url in [&mut settings.site_url, &mut settings.api_url].into_iter().flatten() {
             url.truncate(url.trim_end_matches('/').len());
         }
@@ -154,7 +155,7 @@ impl Layers {
             .map(|(key, l)| (key.to_owned(), env::untyped(&l.value), l.origin));
         Ok(Loaded {
             settings,
-            origins: Origins::new(entries),
+            origins: ValueOrigins::new(entries),
             warnings: self.warnings,
             dir: dir.to_owned(),
         })
@@ -170,7 +171,7 @@ impl Layers {
         &mut self,
         index: usize,
         value: Option<Value>,
-        origin: Origin,
+        origin: ValueOrigin,
     ) -> Result<(), SettingsError> {
         let (key, old) = &mut self.values[index];
         let key = *key;

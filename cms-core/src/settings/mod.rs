@@ -23,7 +23,7 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Deserializer};
 
-pub use crate::ground::Secret;
+use crate::ground::Secret;
 pub use cidr::{Cidr, NotACidr};
 pub use database::Database;
 pub use defaults::{starter_file, starter_local_file};
@@ -31,12 +31,13 @@ pub use env::{environment, variable};
 pub use error::SettingsError;
 pub(crate) use forms::{is_bucket, is_key_path};
 pub use layers::Loaded;
-pub use origin::{Origin, Origins, Setting};
+pub use origin::{Setting, ValueOrigin, ValueOrigins};
 pub use tables::{
-    Backups, Cache, CacheStore, Commits, Confine, Dirs, Docs, Http, Limiter, LimiterStore,
-    MAIL_KINDS, MEDIA_TYPES, Mail, MailProvider, Media, Retention, Scripts, Session, Shutdown,
-    SmtpTls, Synchronous, Update, Webhooks,
+    Backups, CacheStore, Commits, Confine, Dirs, Docs, Http, LimiterSettings, LimiterStore,
+    MailProvider, MailSettings, MediaSettings, ReplyCacheSettings, Retention, ScriptSettings,
+    SessionSettings, Shutdown, SmtpTls, Synchronous, Update, WebhookSettings,
 };
+pub(crate) use tables::{MAIL_KINDS, MEDIA_TYPES};
 
 /// Keys that belong in `cms.local.toml` and whose values are masked wherever they are shown.
 pub const SECRET_KEYS: [&str; 12] = [
@@ -110,19 +111,19 @@ pub struct Settings {
     /// The end of the process.
     pub shutdown: Shutdown,
     /// The rate limiter.
-    pub limiter: Limiter,
+    pub limiter: LimiterSettings,
     /// The cache of replies.
-    pub cache: Cache,
+    pub cache: ReplyCacheSettings,
     /// Delivery of webhooks.
-    pub webhooks: Webhooks,
+    pub webhooks: WebhookSettings,
     /// Mail.
-    pub mail: Mail,
+    pub mail: MailSettings,
     /// Uploads.
-    pub media: Media,
+    pub media: MediaSettings,
     /// Scripts of plugins.
-    pub scripts: Scripts,
+    pub scripts: ScriptSettings,
     /// Logins to the backend.
-    pub session: Session,
+    pub session: SessionSettings,
     /// How long things are kept.
     pub retention: Retention,
     /// Backups.
@@ -198,7 +199,7 @@ impl Settings {
     /// relative paths to `dir`. An empty text unsets a key.
     ///
     /// ```
-    /// use cms_core::settings::{Origin, Settings};
+    /// use cms_core::settings::{ValueOrigin, Settings};
     /// let env = [("CMS_WEBHOOKS__ALLOW_HTTP".to_owned(), "true".to_owned())];
     /// let flags = [("listen", "127.0.0.1:0".to_owned())];
     /// let loaded = Settings::load("/no/such/site".as_ref(), env.into_iter(), &flags)?;

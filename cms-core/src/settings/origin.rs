@@ -7,7 +7,7 @@ use super::SECRET_KEYS;
 /// Where a value was read from. Prints as `cms.toml:12`, `CMS_LISTEN` or `--listen`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum Origin {
+pub enum ValueOrigin {
     /// The built-in default.
     Default,
     /// A line of `cms.toml` or `cms.local.toml`.
@@ -23,12 +23,12 @@ pub enum Origin {
     Flag(String),
 }
 
-impl fmt::Display for Origin {
+impl fmt::Display for ValueOrigin {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Origin::Default => f.write_str("default"),
-            Origin::File { name, line } => write!(f, "{name}:{line}"),
-            Origin::Variable(name) | Origin::Flag(name) => f.write_str(name),
+            ValueOrigin::Default => f.write_str("default"),
+            ValueOrigin::File { name, line } => write!(f, "{name}:{line}"),
+            ValueOrigin::Variable(name) | ValueOrigin::Flag(name) => f.write_str(name),
         }
     }
 }
@@ -43,15 +43,15 @@ pub struct Setting {
     /// in addresses are `***`. Relative paths stay as given.
     pub value: String,
     /// Where the value came from.
-    pub origin: Origin,
+    pub origin: ValueOrigin,
 }
 
 /// Every setting in the order of the defaults file.
 #[derive(Clone, Debug, Default)]
-pub struct Origins(Vec<Setting>);
+pub struct ValueOrigins(Vec<Setting>);
 
-impl Origins {
-    pub(super) fn new(values: impl Iterator<Item = (String, String, Origin)>) -> Self {
+impl ValueOrigins {
+    pub(super) fn new(values: impl Iterator<Item = (String, String, ValueOrigin)>) -> Self {
         let setting = |(key, value, origin): (String, String, _)| Setting {
             value: masked(&key, &value),
             key,
@@ -72,7 +72,7 @@ impl Origins {
     }
 }
 
-impl<'o> IntoIterator for &'o Origins {
+impl<'o> IntoIterator for &'o ValueOrigins {
     type Item = &'o Setting;
     type IntoIter = std::slice::Iter<'o, Setting>;
 

@@ -23,13 +23,13 @@ defaults!(
     Dirs = dirs,
     Http = http,
     Docs = docs,
-    Limiter = limiter,
-    Cache = cache,
-    Webhooks = webhooks,
-    Mail = mail,
-    Media = media,
-    Scripts = scripts,
-    Session = session,
+    LimiterSettings = limiter,
+    ReplyCacheSettings = cache,
+    WebhookSettings = webhooks,
+    MailSettings = mail,
+    MediaSettings = media,
+    ScriptSettings = scripts,
+    SessionSettings = session,
     Shutdown = shutdown,
     Retention = retention,
     Backups = backup,
@@ -83,7 +83,7 @@ pub struct Dirs {
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Http {
-    /// Largest body in bytes, 1 to 1 GiB; uploads have [`Media::max_bytes`].
+    /// Largest body in bytes, 1 to 1 GiB; uploads have [`MediaSettings::max_bytes`].
     pub body_limit_bytes: usize,
     /// Largest page of records in bytes, 1 to 512 MiB; a longer page ends early.
     pub page_limit_bytes: u64,
@@ -134,7 +134,7 @@ fn unless_loopback<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<
     }
 }
 
-impl Webhooks {
+impl WebhookSettings {
     /// Attempts under way at most, quick and slow together: four for each slot.
     #[must_use]
     pub fn most_attempts(&self) -> usize {
@@ -158,7 +158,7 @@ pub enum LimiterStore {
 /// The rate limiter.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Limiter {
+pub struct LimiterSettings {
     /// Store of its buckets.
     pub store: LimiterStore,
 }
@@ -177,7 +177,7 @@ pub enum CacheStore {
 /// The cache of replies to anonymous visitors.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Cache {
+pub struct ReplyCacheSettings {
     /// Whether replies are cached at all.
     pub enabled: bool,
     /// How long a reply is kept, in seconds, 1 to 31 536 000 (a year).
@@ -193,7 +193,7 @@ pub struct Cache {
 /// Delivery of webhooks.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Webhooks {
+pub struct WebhookSettings {
     /// Non-public networks that webhooks may reach.
     pub allow_cidrs: Vec<Cidr>,
     /// Whether webhooks may use `http://`.
@@ -208,7 +208,7 @@ pub struct Webhooks {
 /// Mail.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Mail {
+pub struct MailSettings {
     /// Sender of every mail: `shop@example.org` or `Shop <shop@example.org>`.
     #[serde(deserialize_with = "unless_empty")]
     pub from: Option<String>,
@@ -252,7 +252,7 @@ pub struct MailProvider {
 }
 
 /// The makes of mail providers over HTTP.
-pub const MAIL_KINDS: [&str; 3] = ["postmark", "brevo", "json"];
+pub(crate) const MAIL_KINDS: [&str; 3] = ["postmark", "brevo", "json"];
 
 /// TLS with an `smtp://` server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
@@ -266,7 +266,7 @@ pub enum SmtpTls {
     Off,
 }
 
-impl Mail {
+impl MailSettings {
     /// The names of the providers, and whether each is configured, in the order in which they are
     /// tried by default.
     #[must_use]
@@ -282,7 +282,7 @@ impl Mail {
 /// Uploads.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Media {
+pub struct MediaSettings {
     /// Largest file in bytes, 1 to 1 TiB.
     pub max_bytes: u64,
     /// Types that are taken, by the bytes of a file, each one of [`MEDIA_TYPES`]; empty means the
@@ -313,7 +313,7 @@ pub struct Media {
 }
 
 /// The types of files that can be told by their bytes.
-pub const MEDIA_TYPES: [&str; 23] = [
+pub(crate) const MEDIA_TYPES: [&str; 23] = [
     "image/png",
     "image/jpeg",
     "image/gif",
@@ -342,7 +342,7 @@ pub const MEDIA_TYPES: [&str; 23] = [
 /// Scripts of plugins.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Scripts {
+pub struct ScriptSettings {
     /// Program that runs them: a name in `PATH`, or a path.
     pub interpreter: String,
     /// Longest run in seconds, also of handlers in Rust, 1 to 3600.
@@ -377,8 +377,8 @@ pub enum Confine {
 /// Logins to the backend.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Session {
-    /// Seconds without a request that end a session, 1 to [`Session::absolute_s`].
+pub struct SessionSettings {
+    /// Seconds without a request that end a session, 1 to [`SessionSettings::absolute_s`].
     pub idle_s: u64,
     /// Longest session in seconds, 1 to 31 536 000 (a year).
     pub absolute_s: u64,
@@ -414,8 +414,8 @@ pub struct Retention {
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Backups {
-    /// A folder, or `s3://BUCKET/NAMES` in the store of [`Media::endpoint`]. None: the service
-    /// makes none by itself.
+    /// A folder, or `s3://BUCKET/NAMES` in the store of [`MediaSettings::endpoint`]. None: the
+    /// service makes none by itself.
     #[serde(deserialize_with = "unless_empty")]
     pub to: Option<String>,
     /// Hours from one to the next, 1 to 8760.

@@ -47,7 +47,10 @@ fn each_layer_overrides_the_one_below_and_is_named() {
             loaded.origins.get("http.max_connections").map(|e| e.origin.to_string()).as_deref(),
             Some("cms.toml:4")
         );
-        assert_eq!(loaded.origins.get("product").map(|e| e.origin.clone()), Some(Origin::Default));
+        assert_eq!(
+            loaded.origins.get("product").map(|e| e.origin.clone()),
+            Some(ValueOrigin::Default)
+        );
     }
 }
 
@@ -58,7 +61,7 @@ fn without_files_the_defaults_apply_to_the_folder() {
     assert_eq!(loaded.settings.dirs.plugins, Path::new("/no/such/site/plugins"));
     assert!(matches!(loaded.settings.database(), Ok(Database::Sqlite { path, .. })
             if path == Path::new("/no/such/site/data/cms.db")));
-    assert!(loaded.origins.iter().all(|setting| setting.origin == Origin::Default));
+    assert!(loaded.origins.iter().all(|setting| setting.origin == ValueOrigin::Default));
     assert_eq!(loaded.origins.iter().next().map(|setting| setting.key.as_str()), Some("site_url"));
 }
 

@@ -4,7 +4,7 @@
 use super::Cms;
 use crate::{
     Code, Error, Result,
-    access::{self, Access, Act, Endpoints, Owner, Right, Rights},
+    access::{self, Access, Endpoints, HeldPermissions, Owner, RecordAct, Right},
     content::Table,
     plugins::Index,
 };
@@ -21,7 +21,7 @@ impl Cms {
     #[must_use]
     pub fn allows(
         &self,
-        rights: &Rights,
+        rights: &HeldPermissions,
         access: Access,
         method: &str,
         table: Option<&str>,
@@ -30,7 +30,7 @@ impl Cms {
             let act = if method == "GET" || method == "HEAD" { "_view" } else { "_edit" };
             let index = self.plugins().index();
             let mut keys = index.permissions_of(id).iter().filter(|key| key.ends_with(act));
-            return *rights == Rights::Admin || keys.any(|key| rights.may_use(id, key));
+            return *rights == HeldPermissions::Admin || keys.any(|key| rights.may_use(id, key));
         }
         let (Access::Table | Access::Checklist, Some(name)) = (access, table) else {
             return access::allows(rights, access, method, None);
@@ -46,9 +46,9 @@ impl Cms {
     /// `permission_denied` with the columns that the rights cover.
     pub fn admit_columns(
         &self,
-        rights: &Rights,
+        rights: &HeldPermissions,
         table: &str,
-        act: Act,
+        act: RecordAct,
         columns: &[&str],
     ) -> Result<()> {
         let (found, index) = (self.tables().find(table), self.plugins().index());
@@ -68,18 +68,23 @@ impl Cms {
 
     /// Whether a new record that these rights admit must be a version of one that exists.
     #[must_use]
-    pub fn makes_versions_only(&self, rights: &Rights, table: &str, columns: &[&str]) -> bool {
+    pub fn makes_versions_only(
+        &self,
+        rights: &HeldPermissions,
+        table: &str,
+        columns: &[&str],
+    ) -> bool {
         let (found, index) = (self.tables().find(table), self.plugins().index());
         found.is_some_and(|found| {
             let owner = owner(&found, &index);
-            !access::allows_columns(rights, Act::Create, owner)
+            !access::allows_columns(rights, RecordAct::Create, owner)
                 && owner.makes_versions_only(rights, columns)
         })
     }
 
     /// The calls that a user with these rights may make, as rows of a key.
     #[must_use]
-    pub fn rows_of(&self, rights: &Rights) -> Vec<Right> {
+    pub fn rows_of(&self, rights: &HeldPermissions) -> Vec<Right> {
         let (tables, index) = (self.tables(), self.plugins().index());
         let owners: Vec<_> = tables.iter().map(|table| owner(table, &index)).collect();
         access::rows(rights, &self.access().all(), &owners)

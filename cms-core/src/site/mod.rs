@@ -27,7 +27,7 @@ pub use background::{Background, Work};
 pub use builder::Builder;
 pub use checks::{CHECKS, Check, Door, Finding, Level, Place, SealedValues, examine, worst};
 pub use own_tables::OwnTables;
-pub use reload::Difference;
+pub use reload::PluginDifference;
 
 use crate::{
     Actor, AuditLog, Change, Clock, Millis, Random, Result,

@@ -24,7 +24,7 @@ use crate::{
 
 /// What applying a plugin changes, or has changed.
 #[derive(Clone, Debug)]
-pub struct Difference {
+pub struct PluginDifference {
     /// The plugin.
     pub plugin: String,
     /// Problems of its declaration. Then nothing is changed.
@@ -39,7 +39,7 @@ pub struct Difference {
     pub removed: bool,
 }
 
-impl Difference {
+impl PluginDifference {
     fn of(plugin: &str) -> Self {
         let (problems, changes, events, widgets) = Default::default();
         Self { plugin: plugin.to_owned(), problems, changes, events, widgets, removed: false }
@@ -61,7 +61,7 @@ impl Cms {
     ///
     /// # Errors
     /// `unavailable` when the database cannot be read; `not_found` when there is no plugin `only`.
-    pub async fn plugin_differences(&self, only: Option<&str>) -> Result<Vec<Difference>> {
+    pub async fn plugin_differences(&self, only: Option<&str>) -> Result<Vec<PluginDifference>> {
         let installed = installed::all(self.db()).await?;
         let registered = self.webhooks().registered().await?;
         let given: Vec<_> = self.0.given.iter().map(|plugin| plugin.manifest()).collect();
@@ -81,7 +81,7 @@ impl Cms {
             if only.is_some_and(|only| only != found.id) {
                 continue;
             }
-            let mut difference = Difference::of(&found.id);
+            let mut difference = PluginDifference::of(&found.id);
             difference.removed = installed.get(&found.id).is_some_and(|before| before.removed);
             match &found.outcome {
                 Err(problems) => difference.problems.clone_from(problems),
@@ -102,7 +102,7 @@ impl Cms {
             differences.push(difference);
         }
         for manifest in given.iter().filter(|given| only.is_none_or(|only| only == given.id)) {
-            let mut difference = Difference::of(&manifest.id);
+            let mut difference = PluginDifference::of(&manifest.id);
             self.compare(manifest, (&registered, &beside.names), &mut difference).await?;
             differences.push(difference);
         }
@@ -117,7 +117,7 @@ impl Cms {
         &self,
         manifest: &Manifest,
         (registered, owned): (&Registered, &Names),
-        difference: &mut Difference,
+        difference: &mut PluginDifference,
     ) -> Result<()> {
         let names = manifest.webhook_events.iter().map(|event| &event.name);
         let is_new = |name: &&String| !registered.contains(&(manifest.id.clone(), (*name).clone()));
@@ -153,12 +153,12 @@ impl Cms {
     ///
     /// # Errors
     /// As [`Cms::plugin_differences`].
-    pub async fn apply_plugins(&self, only: Option<&str>) -> Result<Vec<Difference>> {
+    pub async fn apply_plugins(&self, only: Option<&str>) -> Result<Vec<PluginDifference>> {
         let (cms, only) = (self.clone(), only.map(str::to_owned));
         outlasting(async move { cms.apply_now(only.as_deref()).await }).await
     }
 
-    async fn apply_now(&self, only: Option<&str>) -> Result<Vec<Difference>> {
+    async fn apply_now(&self, only: Option<&str>) -> Result<Vec<PluginDifference>> {
         let mut differences = self.plugin_differences(only).await?;
         if let Some(id) = only.filter(|_| differences.iter().any(|one| one.removed)) {
             // What did not fit would come between others and their columns.

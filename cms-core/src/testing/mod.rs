@@ -26,8 +26,9 @@ pub use self::{
 };
 use crate::{
     Actor, Change, Clock, Code, Millis, Random, Result, Secret,
+    access::Right,
     items::Content,
-    keys::{NewApiKey, Right},
+    keys::NewApiKey,
     plugins::Plugin,
     settings::{MailProvider, Settings},
     site::{Builder, Cms, Work},

@@ -15,7 +15,7 @@ use tokio::{
 
 use crate::{
     Clock,
-    webhooks::{Received, VerifyError, WebhookSecret, verify},
+    webhooks::{SignedHeaders, VerifyError, WebhookSecret, verify},
 };
 
 /// The most headers of a request; the service sends fewer.
@@ -47,7 +47,7 @@ impl Delivery {
     /// [`VerifyError`].
     pub fn verify(&self, secret: &WebhookSecret, clock: &Clock) -> Result<(), VerifyError> {
         let header = |name: &str| self.headers.get(name).map_or("", String::as_str);
-        let received = Received {
+        let received = SignedHeaders {
             id: header("webhook-id"),
             timestamp: header("webhook-timestamp"),
             signature: header("webhook-signature"),

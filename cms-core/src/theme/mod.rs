@@ -18,12 +18,12 @@ use crate::{
     keys::{ApiKey, Keys, NewApiKey, PlainKey, check_grace},
 };
 
-pub use safelist::{Safelist, VARIABLES as SAFELIST_VARIABLES};
+pub use safelist::Safelist;
 
 /// The setting that names the active theme, and the key of its server.
 const NAME: &str = "theme";
 /// What [`Environment::variables`] shows in place of a key.
-pub const KEY_PLACEHOLDER: &str = "<value of the key named theme>";
+const KEY_PLACEHOLDER: &str = "<value of the key named theme>";
 
 /// The theme of a site: `cms.theme()`.
 #[derive(Clone)]

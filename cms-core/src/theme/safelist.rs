@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use crate::{ground::html, pages::widgets};
 
 /// The variables that add names, in the order of [`Safelist::new`]: comma-separated beginnings.
-pub const VARIABLES: [&str; 3] = [
+const VARIABLES: [&str; 3] = [
     "NUXT_PURGECSS_SAFELIST_STANDARD",
     "NUXT_PURGECSS_SAFELIST_GREEDY",
     "NUXT_PURGECSS_SAFELIST_DEEP",

@@ -10,7 +10,7 @@ use zip::{ZipArchive, read::ZipFile, result::ZipError};
 use super::error::{UpdateError, UpdateFault};
 
 /// The file in the archive that is the program.
-pub const PROGRAM: &str = "cms";
+const PROGRAM: &str = "cms";
 /// Files in an archive.
 const MAX_FILES: usize = 256;
 /// Bytes of all files together, unpacked.

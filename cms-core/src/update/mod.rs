@@ -16,8 +16,8 @@ mod release;
 mod seen;
 mod server;
 
-pub use archive::{PROGRAM, digest, unpack};
+pub use archive::{digest, unpack};
 pub use error::{UpdateError, UpdateFault};
-pub use release::{MAX_ARCHIVE_BYTES, Release, Version, signed_text};
+pub use release::{Release, Version, signed_text};
 pub use seen::Seen;
 pub use server::{Latest, UpdateServer};

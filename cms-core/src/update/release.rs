@@ -9,7 +9,7 @@ use serde::Deserialize;
 use super::error::{UpdateError, UpdateFault};
 
 /// The largest archive.
-pub const MAX_ARCHIVE_BYTES: u64 = 512 << 20;
+const MAX_ARCHIVE_BYTES: u64 = 512 << 20;
 /// Bytes of a version; of a file's name.
 const MAX_NAME_BYTES: usize = 128;
 /// Bytes of the notes.

@@ -28,7 +28,7 @@ pub use self::{
     rules::{
         retry::MAX_RETRIES,
         sign::{WebhookSecret, hex_signature, standard_signature},
-        verify::{Received, TOLERANCE_S, VerifyError, verify, verify_hex, verify_within},
+        verify::{SignedHeaders, TOLERANCE_S, VerifyError, verify, verify_hex, verify_within},
     },
     subscriptions::{
         NewSubscription, Subscription, SubscriptionHealth, SubscriptionPatch,

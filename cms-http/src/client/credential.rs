@@ -1,6 +1,6 @@
 //! What a client shows to a site that runs elsewhere.
 
-use cms_core::settings::Secret;
+use cms_core::Secret;
 use http::{HeaderName, HeaderValue, header};
 
 use super::ClientError;

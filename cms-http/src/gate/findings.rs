@@ -1,6 +1,6 @@
 //! What is found out about a request whatever becomes of it: replies tell it, refusals too.
 
-use cms_core::traffic::limiter::Quota;
+use cms_core::traffic::limiter::bucket::Quota;
 use http::{HeaderValue, header};
 
 use super::{limit, origin, origin::Sharing};

@@ -4,7 +4,7 @@ use cms_core::{
     Cms, Code, Error, Result,
     traffic::{
         address,
-        limiter::{Owner, Quota, bucket},
+        limiter::bucket::{self, Owner, Quota},
     },
 };
 use http::{HeaderMap, HeaderName, header};

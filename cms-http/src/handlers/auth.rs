@@ -2,7 +2,7 @@
 
 use cms_core::{
     Code, Error, Result,
-    accounts::{Attempts, OwnProof, PENDING_S, Proof, Session, SessionUser, Visitor, qr},
+    accounts::{Attempts, LoginClient, OwnProof, PENDING_S, Proof, Session, SessionUser, qr},
     rfc3339,
 };
 use http::header;
@@ -196,11 +196,11 @@ pub(crate) async fn clear_attempts(call: &Call<'_>, whose: Whose) -> Result<Succ
     call.commit(change, Done, false).await
 }
 
-fn visitor(call: &Call<'_>) -> Visitor {
+fn visitor(call: &Call<'_>) -> LoginClient {
     let user_agent = call
         .request
         .headers
         .get(header::USER_AGENT)
         .map(|agent| String::from_utf8_lossy(agent.as_bytes()).into_owned());
-    Visitor { address: call.client.address, user_agent }
+    LoginClient { address: call.client.address, user_agent }
 }

@@ -2,7 +2,7 @@
 
 use cms_core::{
     Code, Error, Result,
-    access::Act,
+    access::RecordAct,
     items::{Checklist, IfMatch},
 };
 use serde_json::Value as Json;
@@ -34,7 +34,7 @@ pub(crate) async fn apply(
         let held = call.caller().permissions();
         call.cms.accounts().group_checklist(&mut change, &held, &asked).await?
     } else {
-        call.admit_columns(&asked.table, Act::Check, [&asked.column])?;
+        call.admit_columns(&asked.table, RecordAct::Check, [&asked.column])?;
         call.cms.items().checklist(&mut change, &asked, &if_match).await?
     };
     call.commit(change, Data { data }, false).await

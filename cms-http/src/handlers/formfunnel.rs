@@ -1,7 +1,7 @@
 //! `/api/formfunnel`
 
 use cms_core::{
-    Change, Code, Error, Result,
+    Change, Code, Error, Outcome, Result,
     funnels::{
         AnswerStep, CompleteVisit, Completed, ResumeVisit, Resumed, StartVisit, Started, Stepped,
         UploadFor, Uploaded, Visitor,
@@ -74,15 +74,10 @@ pub(crate) async fn step(
 async fn commit<T: Serialize>(
     call: &Call<'_>,
     change: Change,
-    outcome: Result<T>,
+    outcome: Outcome<T>,
 ) -> Result<Success<T>> {
-    match outcome {
-        Ok(reply) => call.commit(change, reply, false).await,
-        Err(refused) => {
-            change.commit().await?;
-            Err(refused)
-        }
-    }
+    let (reply, change) = outcome.right(change).await?;
+    call.commit(change, reply, false).await
 }
 
 pub(crate) async fn complete(

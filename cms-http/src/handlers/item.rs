@@ -2,7 +2,7 @@
 
 use cms_core::{
     Change, Code, Error, Result,
-    access::{Act, Rights},
+    access::{HeldPermissions, RecordAct},
     content,
     items::{IfMatch, Query, Written},
 };
@@ -112,7 +112,7 @@ async fn begin(call: &Call<'_>, table: &str, no_events: Option<bool>) -> Result<
     if no_events != Some(true) {
         return Ok(change);
     }
-    if call.caller().permissions() != Rights::Admin {
+    if call.caller().permissions() != HeldPermissions::Admin {
         let detail = "Only administrators write records without events: leave no_events out.";
         return Err(Error::new(Code::PermissionDenied, detail));
     }
@@ -132,7 +132,7 @@ pub(crate) async fn update(
         names_itself(call, &table, &id, body).await?;
     }
     let mut change = call.change().await?;
-    call.admit_columns(&table, Act::Update, body.keys())?;
+    call.admit_columns(&table, RecordAct::Update, body.keys())?;
     let written =
         items.update(&mut change, &table, &id, language.as_deref(), &if_match, body).await?;
     if call.demand.bounds(call.request, call.caller()).record {

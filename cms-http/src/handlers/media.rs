@@ -2,10 +2,10 @@
 
 use cms_core::{
     Code, Error, Result,
-    media::{Checked, Content, Found, Holder, MediaFile, MediaFilter, Stored, Use},
+    media::{CheckedFiles, Content, Found, Holder, MediaFile, MediaFilter, Stored, Use},
     traffic::{
         address,
-        limiter::{Owner, bucket},
+        limiter::bucket::{self, Owner},
     },
 };
 use http::{HeaderValue, header};
@@ -155,7 +155,7 @@ pub(crate) async fn check(
     call: &Call<'_>,
     _: NoQuery,
     asked: Checking,
-) -> Result<Success<Data<Checked>>> {
+) -> Result<Success<Data<CheckedFiles>>> {
     call.judge_again().await?;
     let data = call.cms.media().check(asked.remove).await?;
     Ok(Data { data }.into())

@@ -1,6 +1,6 @@
 //! `/api/backend/plugins/diff`, `apply`, `remove` and `release`
 
-use cms_core::{AuditEntry, Difference, Error, Result};
+use cms_core::{AuditEntry, Error, PluginDifference, Result};
 
 use crate::{
     call::Call,
@@ -66,8 +66,8 @@ pub(crate) async fn release(
 
 /// `then`: the state of a plugin with changes that nothing is in the way of. `named`: a plugin that
 /// was removed comes back.
-fn shown(found: Difference, then: ChangeState, named: bool) -> PluginChanges {
-    let Difference { plugin, problems, changes, events, widgets, removed } = found;
+fn shown(found: PluginDifference, then: ChangeState, named: bool) -> PluginChanges {
+    let PluginDifference { plugin, problems, changes, events, widgets, removed } = found;
     let refused = !problems.is_empty() || !changes.refused.is_empty();
     let state = match then {
         ChangeState::Pending if removed => ChangeState::Removed,

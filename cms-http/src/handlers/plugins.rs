@@ -4,9 +4,9 @@ use std::sync::Arc;
 
 use cms_core::{
     Code, Error, Result,
-    access::Rights,
+    access::HeldPermissions,
     items::{Filter, Op, Query},
-    plugins::{Manifest, PluginState, Shown, ShownButton, manifest::ButtonType},
+    plugins::{ButtonViewer, Manifest, PluginState, ShownButton, manifest::ButtonType},
 };
 use serde::Deserialize;
 use serde_json::{Map, Value as Json, value::RawValue};
@@ -67,12 +67,12 @@ fn info(call: &Call<'_>, state: &PluginState) -> PluginInfo {
 fn sees(call: &Call<'_>, plugin: &str) -> bool {
     let Some(rights) = call.caller().user_rights() else { return true };
     let index = call.cms.plugins().index();
-    *rights == Rights::Admin
+    *rights == HeldPermissions::Admin
         || index.permissions_of(plugin).iter().any(|key| rights.may_use(plugin, key))
 }
 
 fn shows_faults(call: &Call<'_>) -> bool {
-    call.caller().user_rights().is_none_or(|rights| *rights == Rights::Admin)
+    call.caller().user_rights().is_none_or(|rights| *rights == HeldPermissions::Admin)
 }
 
 pub(crate) async fn buttons(
@@ -89,8 +89,8 @@ pub(crate) async fn buttons(
     Ok(Data { data })
 }
 
-fn shown<'a>(call: &'a Call<'_>, rights: &'a Rights) -> Shown<'a> {
-    Shown {
+fn shown<'a>(call: &'a Call<'_>, rights: &'a HeldPermissions) -> ButtonViewer<'a> {
+    ButtonViewer {
         items: call.cms.items(),
         rights,
         sees_all: call.caller().user_rights().is_none(),

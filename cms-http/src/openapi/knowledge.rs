@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use cms_core::{
-    access::{Access, Right, Rights},
+    access::{Access, HeldPermissions, Right},
     content::Table,
 };
 
@@ -34,7 +34,7 @@ pub(super) fn knows(call: &Call<'_>, operation: &Described) -> bool {
     }
 }
 
-fn opens(call: &Call<'_>, operation: &Described, access: Access, rights: &Rights) -> bool {
+fn opens(call: &Call<'_>, operation: &Described, access: Access, rights: &HeldPermissions) -> bool {
     let allows = |table| call.cms.allows(rights, access, operation.method, table);
     match access {
         Access::Public | Access::Login => true,

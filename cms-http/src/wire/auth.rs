@@ -1,8 +1,9 @@
 //! `/api/backend/auth/...` and the wrong logins it counts
 
 use cms_core::{
-    accounts::{Attempts, MAX_PASSWORD_BYTES, MIN_PASSWORD_CHARS, Membership, Rights, Session},
-    settings::Secret,
+    Secret,
+    access::HeldPermissions,
+    accounts::{Attempts, MAX_PASSWORD_BYTES, MIN_PASSWORD_CHARS, Membership, Session},
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -142,7 +143,7 @@ pub struct Me {
     /// The groups.
     pub groups: Vec<Membership>,
     /// What all groups together allow.
-    pub rights: Rights,
+    pub rights: HeldPermissions,
     /// Recovery codes that are left.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub recovery_codes: Option<i64>,

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 pub use cms_core::media::WIDTHS;
-use cms_core::media::{Checked, MediaFile, Use};
+use cms_core::media::{CheckedFiles, MediaFile, Use};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value as Json, json};
@@ -26,7 +26,7 @@ operations! {
     /// The places that show a file, 20 at most.
     Uses: ById, NoBody => Data<MediaUses>;
     /// Compares files with their rows.
-    Check: NoQuery, Checking => Data<Checked>;
+    Check: NoQuery, Checking => Data<CheckedFiles>;
     /// A file, or a part of it; `w` asks for a smaller picture.
     Serve: Served, NoBody => Text;
 }

@@ -15,12 +15,12 @@
 
 pub mod audit;
 pub mod auth;
-pub mod body;
+pub(crate) mod body;
 pub mod cache;
 pub mod checklist;
 pub mod docs;
 pub mod endpoints;
-pub mod envelope;
+pub(crate) mod envelope;
 pub mod events;
 pub mod formfunnel;
 pub mod forms;
@@ -41,9 +41,9 @@ pub mod parameters;
 pub mod permissions;
 pub mod plugin_changes;
 pub mod plugins;
-pub mod problem;
+pub(crate) mod problem;
 pub mod query;
-pub mod record;
+pub(crate) mod record;
 pub mod script;
 pub mod stream;
 pub mod tables;
@@ -54,9 +54,11 @@ pub mod users;
 pub mod webhooks;
 pub mod widgets;
 
-pub use body::{Body, BodyKind, Content, Deferred, Early, Form, Multipart, NoBody, Octets};
-pub use envelope::{Data, Done, Noted, OneOrPage, OnlyId, Page, ReplyKind, Text};
-pub use problem::Problem;
+pub use body::{
+    Arriving, Body, BodyKind, Content, Deferred, Early, File, Form, Multipart, NoBody, Octets,
+};
+pub use envelope::{Data, Done, Meta, Noted, Notes, OneOrPage, OnlyId, Page, ReplyKind, Text};
+pub use problem::{FieldProblem, Problem};
 pub use record::Record;
 
 use schemars::JsonSchema;

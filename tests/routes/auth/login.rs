@@ -49,9 +49,7 @@ async fn another_salt_fails_every_login() {
     let database = site.database;
     site.cms.close().await;
     let site = Site::on(database)
-        .settings(|settings| {
-            settings.password_salt = Some(cms_core::settings::Secret::new("another salt"))
-        })
+        .settings(|settings| settings.password_salt = Some(cms_core::Secret::new("another salt")))
         .open()
         .await;
     assert_eq!(site.begin("ana", PASSWORD).await.json()["error"], "invalid_credentials");

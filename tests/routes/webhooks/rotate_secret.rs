@@ -1,6 +1,6 @@
 //! `/api/backend/webhooks/rotate-secret`: with and without a grace.
 
-use cms_core::webhooks::{Received, hex_signature, verify};
+use cms_core::webhooks::{SignedHeaders, hex_signature, verify};
 use serde_json::json;
 
 use crate::support::{Receiver, webhooks::site};
@@ -23,7 +23,7 @@ async fn rotation_stops_the_old_secret_at_once_or_after_a_grace() {
         receiver.deliveries().pop().unwrap()
     };
     let fits = |secret: &str, delivery: &crate::support::Delivery| {
-        let received = Received {
+        let received = SignedHeaders {
             id: &delivery.headers["webhook-id"],
             timestamp: &delivery.headers["webhook-timestamp"],
             signature: &delivery.headers["webhook-signature"],

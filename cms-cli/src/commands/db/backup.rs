@@ -6,7 +6,7 @@ use std::{
 };
 
 use clap::Args;
-use cms_core::backup::{self, Object, Saved, Saving, To};
+use cms_core::backup::{self, Object, SavedBackup, Saving, To};
 use serde_json::json;
 
 use super::{Heard, mebibytes};
@@ -92,7 +92,7 @@ pub(super) async fn run(flags: &Flags, out: &Output, dir: &Path, args: BackupArg
     Ok(())
 }
 
-fn sentence(saved: &Saved, file: &str) -> String {
+fn sentence(saved: &SavedBackup, file: &str) -> String {
     let encrypted = if saved.encrypted { ", encrypted" } else { "" };
     let verified = if saved.verified { ", tried by restoring it" } else { "" };
     format!(

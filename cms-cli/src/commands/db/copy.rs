@@ -15,9 +15,9 @@ use crate::{
 };
 #[cfg(all(feature = "sqlite", feature = "postgres"))]
 use cms_core::{
-    Cms,
+    Cms, Secret,
     db::{Copied, CopyProgress, CopyStep},
-    settings::{Database, Secret, Settings},
+    settings::{Database, Settings},
 };
 #[cfg(all(feature = "sqlite", feature = "postgres"))]
 use serde_json::json;

@@ -6,9 +6,8 @@ use cms_core::funnels::{FunnelDetail, Saved, WhichFunnel};
 use cms_http::{
     client::{Client, ClientError},
     wire::{
-        Problem,
+        FieldProblem, Problem,
         funnels::{MayName, Save},
-        problem::FieldProblem,
     },
 };
 use serde::Serialize;

@@ -1,6 +1,6 @@
 //! Finds and shows groups
 
-use cms_core::accounts::{Group, Rights};
+use cms_core::{access::HeldPermissions, accounts::Group};
 use cms_http::{
     client::Client,
     wire::{NoBody, user_groups::Read},
@@ -26,7 +26,7 @@ pub(super) async fn find(client: &Client, group: &str) -> Done<Group> {
 /// Shows rights as permission keys.
 pub(super) fn cell(group: &Group, column: &str) -> Option<String> {
     (column == "rights").then(|| match &group.rights {
-        Rights::Admin => "everything".to_owned(),
-        Rights::Only(keys) => keys.iter().cloned().collect::<Vec<_>>().join(" "),
+        HeldPermissions::Admin => "everything".to_owned(),
+        HeldPermissions::Only(keys) => keys.iter().cloned().collect::<Vec<_>>().join(" "),
     })
 }

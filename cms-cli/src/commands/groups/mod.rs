@@ -4,7 +4,10 @@ mod group;
 mod rights;
 
 use clap::Subcommand;
-use cms_core::accounts::{GroupPatch, NewGroup, Rights};
+use cms_core::{
+    access::HeldPermissions,
+    accounts::{GroupPatch, NewGroup},
+};
 use cms_http::{
     client::Client,
     wire::{
@@ -91,8 +94,8 @@ async fn at(flags: &Flags, out: &Output, client: &Client, command: GroupsCommand
             reply::record_as::<Read>(out, client, &reply::one(id), &NoBody, cell).await
         }
         GroupsCommand::Create { name, rights, admin } => {
-            let only = Rights::Only(rights.into_iter().collect());
-            let new = NewGroup { name, rights: if admin { Rights::Admin } else { only } };
+            let only = HeldPermissions::Only(rights.into_iter().collect());
+            let new = NewGroup { name, rights: if admin { HeldPermissions::Admin } else { only } };
             reply::record_as::<Create>(out, client, &NoQuery {}, &new, cell).await
         }
         GroupsCommand::Rights { group, grant, revoke } => {

@@ -1,6 +1,6 @@
 //! `cms groups rights`: what the members of a group may do
 
-use cms_core::{accounts::Rights, items::Checklist};
+use cms_core::{access::HeldPermissions, items::Checklist};
 use cms_http::{
     client::Client,
     wire::checklist::{Apply, Table},
@@ -35,17 +35,17 @@ pub(super) async fn show_or_change(
         value: None,
     };
     let keys = reply::data::<Apply>(client, &Table::default(), &change).await?;
-    print(out, &Rights::Only(keys.iter().map(text).collect()))
+    print(out, &HeldPermissions::Only(keys.iter().map(text).collect()))
 }
 
 /// Prints permission keys, one a line.
-fn print(out: &Output, rights: &Rights) -> Done {
+fn print(out: &Output, rights: &HeldPermissions) -> Done {
     if out.json {
         return Ok(out.data(&serde_json::to_value(rights).map_err(Failure::unexpected)?)?);
     }
     match rights {
-        Rights::Admin => Ok(out.line("everything")?),
-        Rights::Only(keys) => {
+        HeldPermissions::Admin => Ok(out.line("everything")?),
+        HeldPermissions::Only(keys) => {
             Ok(out.raw(&keys.iter().map(|k| format!("{k}\n")).collect::<String>())?)
         }
     }

@@ -1,6 +1,9 @@
 //! The first administrator.
 
-use cms_core::accounts::{Group, GroupName, NewGroup, NewUser, Rights, User};
+use cms_core::{
+    access::HeldPermissions,
+    accounts::{Group, GroupName, NewGroup, NewUser, User},
+};
 use cms_http::{
     client::Client,
     wire::{NoBody, parameters::NoQuery, user_groups, users},
@@ -33,7 +36,7 @@ pub(super) async fn ensure(
     let group = match group(client, |_| true).await? {
         Some(group) => group,
         None => {
-            let new = NewGroup { name: "admins".to_owned(), rights: Rights::Admin };
+            let new = NewGroup { name: "admins".to_owned(), rights: HeldPermissions::Admin };
             let made = client.call::<user_groups::Create>(&NoQuery {}, &new).await?;
             report.made.push("the group admins".to_owned());
             made.data
@@ -59,7 +62,7 @@ async fn find(client: &Client, name: &str) -> Done<Option<User>> {
 
 /// A group of administrators that is `wanted`.
 async fn group(client: &Client, wanted: impl Fn(&Group) -> bool) -> Done<Option<Group>> {
-    let fits = |group: &Group| group.rights == Rights::Admin && wanted(group);
+    let fits = |group: &Group| group.rights == HeldPermissions::Admin && wanted(group);
     reply::first::<user_groups::Read>(client, reply::list_query, fits).await
 }
 

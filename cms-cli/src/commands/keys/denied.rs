@@ -1,6 +1,6 @@
 //! `cms keys denied`: the last call that a key was refused, and the right for it
 
-use cms_core::keys::Right;
+use cms_core::access::Right;
 use cms_http::{
     client::Client,
     wire::{NoBody, keys::LastDenied},

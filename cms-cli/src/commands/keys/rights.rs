@@ -1,6 +1,6 @@
 //! `cms keys rights` and `cms keys check`: what a key may call
 
-use cms_core::keys::{ApiKeyPatch, Right};
+use cms_core::{access::Right, keys::ApiKeyPatch};
 use cms_http::{
     client::Client,
     wire::{

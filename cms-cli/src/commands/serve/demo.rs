@@ -11,8 +11,9 @@ use std::fs;
 use cms_core::settings::Loaded;
 use cms_core::{
     Actor, Clock, Cms,
+    access::Right,
     funnels::{NewFunnel, PastEnd, WhichFunnel},
-    keys::{NewApiKey, Right},
+    keys::NewApiKey,
     rfc3339,
 };
 use cms_http::{

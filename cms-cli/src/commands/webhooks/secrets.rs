@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use cms_core::{settings::Secret, webhooks::standard_signature};
+use cms_core::{Secret, webhooks::standard_signature};
 
 use crate::{
     environment, input,

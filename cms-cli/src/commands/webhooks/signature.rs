@@ -1,9 +1,8 @@
 //! Checks the two signatures of a delivery
 
 use cms_core::{
-    Clock,
-    settings::Secret,
-    webhooks::{Received, VerifyError, verify_hex, verify_within},
+    Clock, Secret,
+    webhooks::{SignedHeaders, VerifyError, verify_hex, verify_within},
 };
 use http::HeaderMap;
 
@@ -53,7 +52,7 @@ fn standard(
     body: &[u8],
     tolerance_s: Option<u64>,
 ) -> Result<(), Fault> {
-    let received = Received {
+    let received = SignedHeaders {
         id: single(headers, "webhook-id")?,
         timestamp: single(headers, "webhook-timestamp")?,
         signature: single(headers, STANDARD)?,

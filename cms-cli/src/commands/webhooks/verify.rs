@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use cms_core::{settings::Secret, webhooks::TOLERANCE_S};
+use cms_core::{Secret, webhooks::TOLERANCE_S};
 use http::{HeaderMap, HeaderName, HeaderValue};
 use serde_json::json;
 

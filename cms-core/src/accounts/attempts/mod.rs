@@ -22,9 +22,9 @@ use crate::{
 /// wrong.
 pub const ATTEMPTS: i64 = 15;
 /// Wrong codes allowed for one user within [`WINDOW_S`], from all networks together.
-pub const ACCOUNT_ATTEMPTS: i64 = 50;
+const ACCOUNT_ATTEMPTS: i64 = 50;
 /// Length of the sliding window, in seconds.
-pub const WINDOW_S: i64 = 3600;
+pub(super) const WINDOW_S: i64 = 3600;
 
 /// The wrong logins of a network within the last hour. Times are RFC 3339 in UTC.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]

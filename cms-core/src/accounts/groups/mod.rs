@@ -9,7 +9,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value as Json;
 
 use super::{
-    Accounts, NAME_PATTERN, Rights, admins::AdminGuard, check_held, name_key, name_problem, record,
+    Accounts, HeldPermissions, NAME_PATTERN, admins::AdminGuard, check_held, name_key,
+    name_problem, record,
 };
 use crate::{
     Actor, Change, Code, Error, Page, Paging, Result,
@@ -28,7 +29,7 @@ pub struct Group {
     /// Its name.
     pub name: String,
     /// Rights of its members.
-    pub rights: Rights,
+    pub rights: HeldPermissions,
     /// Number of members.
     pub members: i64,
     /// When it was created, RFC 3339 in UTC.
@@ -48,7 +49,7 @@ pub struct NewGroup {
     pub name: String,
     /// Rights of its members; none by default.
     #[serde(default)]
-    pub rights: Rights,
+    pub rights: HeldPermissions,
 }
 
 /// Changes to a group. None leaves a member as it is.
@@ -60,7 +61,7 @@ pub struct GroupPatch {
     #[schemars(regex(pattern = NAME_PATTERN))]
     pub name: Option<String>,
     /// Replaces all rights.
-    pub rights: Option<Rights>,
+    pub rights: Option<HeldPermissions>,
 }
 
 impl Accounts {
@@ -94,11 +95,11 @@ impl Accounts {
     pub async fn create_group(
         &self,
         change: &mut Change,
-        held: &Rights,
+        held: &HeldPermissions,
         new: &NewGroup,
     ) -> Result<Group> {
         check(&new.name, &new.rights)?;
-        let rights = owned(change, &new.rights, &Rights::default()).await?;
+        let rights = owned(change, &new.rights, &HeldPermissions::default()).await?;
         check_held(held, &rights)?;
         let key = name_key(&new.name);
         let id =
@@ -115,7 +116,7 @@ impl Accounts {
     pub async fn update_group(
         &self,
         change: &mut Change,
-        held: &Rights,
+        held: &HeldPermissions,
         id: i64,
         patch: &GroupPatch,
     ) -> Result<Group> {
@@ -145,7 +146,12 @@ impl Accounts {
     ///
     /// # Errors
     /// `not_found`, `permission_denied`, `conflict` while users belong to it.
-    pub async fn delete_group(&self, change: &mut Change, held: &Rights, id: i64) -> Result<()> {
+    pub async fn delete_group(
+        &self,
+        change: &mut Change,
+        held: &HeldPermissions,
+        id: i64,
+    ) -> Result<()> {
         change.lock(super::LOCK).await?;
         let group = self.changeable_group(change, held, id).await?;
         if group.members > 0 {
@@ -167,7 +173,7 @@ impl Accounts {
     pub async fn group_checklist(
         &self,
         change: &mut Change,
-        held: &Rights,
+        held: &HeldPermissions,
         request: &Checklist,
     ) -> Result<Vec<Json>> {
         if request.column != "rights" {
@@ -182,8 +188,8 @@ impl Accounts {
         change.lock(super::LOCK).await?;
         let group = self.changeable_group(change, held, id).await?;
         let present = match &group.rights {
-            Rights::Only(keys) => Json::from_iter(keys.iter().map(String::as_str)),
-            Rights::Admin => {
+            HeldPermissions::Only(keys) => Json::from_iter(keys.iter().map(String::as_str)),
+            HeldPermissions::Admin => {
                 return Err(Error::invalid_field(
                     "id",
                     "type",
@@ -196,8 +202,8 @@ impl Accounts {
             .map_err(|e| Error::invalid_field("value", "type", e.to_string()))?;
         let patch = GroupPatch { name: None, rights: Some(rights) };
         match self.update_group(change, held, id, &patch).await?.rights {
-            Rights::Only(keys) => Ok(keys.iter().cloned().map(Json::from).collect()),
-            Rights::Admin => Ok(Vec::new()),
+            HeldPermissions::Only(keys) => Ok(keys.iter().cloned().map(Json::from).collect()),
+            HeldPermissions::Admin => Ok(Vec::new()),
         }
     }
 
@@ -226,7 +232,12 @@ impl Accounts {
 
     /// The group, if the caller holds all of its rights. Otherwise the caller could take rights
     /// from users with more rights.
-    async fn changeable_group(&self, change: &mut Change, held: &Rights, id: i64) -> Result<Group> {
+    async fn changeable_group(
+        &self,
+        change: &mut Change,
+        held: &HeldPermissions,
+        id: i64,
+    ) -> Result<Group> {
         let group = sql::lock(change, id).await?.ok_or_else(|| not_found(id))?;
         check_held(held, &group.rights)?;
         Ok(group)
@@ -235,16 +246,20 @@ impl Accounts {
 
 /// These rights with the plugin that each key belongs to now. A key that belongs to nobody keeps
 /// the plugin of `before`.
-async fn owned(change: &mut Change, rights: &Rights, before: &Rights) -> Result<Rights> {
-    let Rights::Only(keys) = rights else { return Ok(Rights::Admin) };
+async fn owned(
+    change: &mut Change,
+    rights: &HeldPermissions,
+    before: &HeldPermissions,
+) -> Result<HeldPermissions> {
+    let HeldPermissions::Only(keys) = rights else { return Ok(HeldPermissions::Admin) };
     // Whoever takes a key for a plugin gives it to groups under the same lock.
     change.lock(super::LOCK).await?;
     let owners = sql::owners(change).await?;
     let of_before = |key: &str| match before {
-        Rights::Only(keys) => keys.owner_of(key).to_owned(),
-        Rights::Admin => String::new(),
+        HeldPermissions::Only(keys) => keys.owner_of(key).to_owned(),
+        HeldPermissions::Admin => String::new(),
     };
-    Ok(Rights::Only(owned_by(keys, &owners, of_before)))
+    Ok(HeldPermissions::Only(owned_by(keys, &owners, of_before)))
 }
 
 /// Gives each key that is no built-in area's its owner, or the one that `otherwise` names.
@@ -263,12 +278,12 @@ pub(super) fn owned_by(
 /// owner's, or that of the plugin in `formerly` which had it; a key of another plugin than its
 /// owner goes.
 fn settled(
-    rights: &Rights,
+    rights: &HeldPermissions,
     owners: &BTreeMap<String, String>,
     formerly: &BTreeMap<String, String>,
-) -> Rights {
-    let Rights::Only(keys) = rights else { return Rights::Admin };
-    Rights::Only(keys.owned_by(|key, held| match (held, owners.get(key)) {
+) -> HeldPermissions {
+    let HeldPermissions::Only(keys) = rights else { return HeldPermissions::Admin };
+    HeldPermissions::Only(keys.owned_by(|key, held| match (held, owners.get(key)) {
         (CORE, _) => Some(held.to_owned()),
         ("", owner) => owner.or_else(|| formerly.get(key)).cloned().or(Some(String::new())),
         (_, Some(owner)) if owner != held => None,
@@ -280,7 +295,7 @@ fn not_found(id: i64) -> Error {
     Error::new(Code::NotFound, format!("There is no group with id {id}."))
 }
 
-fn check(name: &str, rights: &Rights) -> Result<()> {
+fn check(name: &str, rights: &HeldPermissions) -> Result<()> {
     let mut problems = rights.problems();
     problems.extend(name_problem("name", name));
     if problems.is_empty() { Ok(()) } else { Err(Error::invalid(problems)) }

@@ -4,14 +4,14 @@ use std::collections::BTreeMap;
 
 use crate::{
     Change, Result,
-    accounts::{Group, Rights},
+    accounts::{Group, HeldPermissions},
     db::{Db, Statement, args, read, record, statements},
 };
 
 record! { Group: group_columns {
     id: "g.id",
     name: "g.name",
-    rights: "g.rights" => Rights::from_stored,
+    rights: "g.rights" => HeldPermissions::from_stored,
     created_at: "g.created_at" => read::time,
     members: "(select count(*) from cms_user_group_members m where m.user_group_id = g.id)",
 } }
@@ -79,7 +79,7 @@ pub(in crate::accounts) async fn insert(
     change: &mut Change,
     name: &str,
     name_key: &str,
-    rights: &Rights,
+    rights: &HeldPermissions,
 ) -> Result<i64> {
     let (id,): (i64,) =
         change.one(INSERT, args![name, name_key, rights.to_stored()?, change.now()]).await?;
@@ -98,23 +98,29 @@ pub(in crate::accounts) async fn delete(change: &mut Change, id: i64) -> Result<
     change.hit(DELETE, args![id]).await
 }
 
-fn stored(found: Vec<(i64, String)>) -> Result<Vec<(i64, Rights)>> {
-    found.into_iter().map(|(id, text)| Ok((id, Rights::from_stored(text)?))).collect()
+fn stored(found: Vec<(i64, String)>) -> Result<Vec<(i64, HeldPermissions)>> {
+    found.into_iter().map(|(id, text)| Ok((id, HeldPermissions::from_stored(text)?))).collect()
 }
 
 /// The rights of every group.
-pub(in crate::accounts) async fn rights(change: &mut Change) -> Result<Vec<(i64, Rights)>> {
+pub(in crate::accounts) async fn rights(
+    change: &mut Change,
+) -> Result<Vec<(i64, HeldPermissions)>> {
     stored(change.all(RIGHTS, args![]).await?)
 }
 
 /// The plugin that each permission key belongs to, and the rights of every group.
 pub(in crate::accounts) async fn held(
     db: &Db,
-) -> Result<(BTreeMap<String, String>, Vec<(i64, Rights)>)> {
+) -> Result<(BTreeMap<String, String>, Vec<(i64, HeldPermissions)>)> {
     Ok((owners_now(db).await?, stored(db.all(RIGHTS, args![]).await?)?))
 }
 
-pub(in crate::accounts) async fn bind(change: &mut Change, id: i64, rights: &Rights) -> Result<()> {
+pub(in crate::accounts) async fn bind(
+    change: &mut Change,
+    id: i64,
+    rights: &HeldPermissions,
+) -> Result<()> {
     change.hit(BIND, args![id, rights.to_stored()?]).await
 }
 

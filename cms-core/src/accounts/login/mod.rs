@@ -4,11 +4,11 @@ pub(crate) mod sql;
 
 use self::sql::{Candidate, Credentials};
 use super::{
-    Accounts, RecoveryCode, Token, TotpSecret, Visitor, attempts, name_key, name_problem, record,
-    sessions::sql as sessions,
+    Accounts, LoginClient, RecoveryCode, Token, TotpSecret, attempts, name_key, name_problem,
+    record, sessions::sql as sessions,
 };
 use crate::{
-    Actor, Change, Code, Error, Result,
+    Actor, Change, Code, Error, Outcome, Result,
     events::{AUTH_LOGIN, LoginData},
     ground::Secret,
 };
@@ -16,7 +16,7 @@ use crate::{
 /// Seconds within which a login must be completed.
 pub const PENDING_S: i64 = 300;
 /// Wrong codes that end a login.
-pub const WRONG_CODES: i64 = 5;
+const WRONG_CODES: i64 = 5;
 
 /// A login whose password was right and whose code is due.
 #[derive(Debug)]
@@ -65,45 +65,13 @@ pub struct LoggedIn {
 }
 
 /// Result of checking name and password. Done outside of a change, because hashing takes long.
-pub struct Checked {
+pub struct CheckedLogin {
     pub(super) network: String,
     /// The counter of wrong passwords for this name.
     pub(super) account: String,
     /// The user and the hash that the password matched; None when the name is unknown or the
     /// password wrong.
     pub(super) right: Option<Credentials>,
-}
-
-/// Outcome of an attempt. A wrong attempt is counted in the change, so the change is committed in
-/// either case.
-#[derive(Debug)]
-#[must_use = "an attempt counts only when its change is committed"]
-pub struct Outcome<T>(pub(super) Result<T>);
-
-impl<T> Outcome<T> {
-    /// Commits the change, then returns the outcome.
-    ///
-    /// # Errors
-    /// `invalid_credentials` or `invalid_code` for a wrong attempt; `unavailable` when the database
-    /// cannot write.
-    pub async fn commit(self, change: Change) -> Result<T> {
-        change.commit().await?;
-        self.0
-    }
-
-    /// The change of a right attempt, to be committed with more. That of a wrong one is committed.
-    ///
-    /// # Errors
-    /// As [`Outcome::commit`].
-    pub async fn right(self, change: Change) -> Result<(T, Change)> {
-        match self.0 {
-            Ok(value) => Ok((value, change)),
-            Err(refusal) => {
-                change.commit().await?;
-                Err(refusal)
-            }
-        }
-    }
 }
 
 impl Accounts {
@@ -115,10 +83,10 @@ impl Accounts {
     /// because of many wrong passwords for this name.
     pub async fn check_password(
         &self,
-        visitor: &Visitor,
+        visitor: &LoginClient,
         username: &str,
         password: &Secret,
-    ) -> Result<Checked> {
+    ) -> Result<CheckedLogin> {
         let network = attempts::network(visitor.address);
         // This early check only saves the work of hashing. `login` decides, where attempts pass one
         // at a time.
@@ -134,7 +102,7 @@ impl Accounts {
         let known = sql::credentials(self.0.base.db(), &key).await?;
         let hash = known.as_ref().map(|known| known.password.clone());
         let right = self.0.passwords.verify(password, hash).await?;
-        Ok(Checked { network, account, right: known.filter(|_| right) })
+        Ok(CheckedLogin { network, account, right: known.filter(|_| right) })
     }
 
     /// Begins a login when the password was right, and counts the attempt when it was wrong. The
@@ -144,7 +112,11 @@ impl Accounts {
     /// `login_locked` after too many wrong logins from this network; the change is dropped. The
     /// outcome is `login_locked` when the network has to wait because of many wrong passwords for
     /// this name.
-    pub async fn login(&self, change: &mut Change, checked: Checked) -> Result<Outcome<Pending>> {
+    pub async fn login(
+        &self,
+        change: &mut Change,
+        checked: CheckedLogin,
+    ) -> Result<Outcome<Pending>> {
         // However many guesses run at once, only the allowed number learn their outcome.
         attempts::admit(change, &checked.network).await?;
         let wrong = "The name and password do not match, or the user is switched off.";
@@ -169,10 +141,10 @@ impl Accounts {
     pub(super) async fn judge_password(
         &self,
         change: &mut Change,
-        checked: Checked,
+        checked: CheckedLogin,
         wrong: &'static str,
     ) -> Result<Result<(i64, Candidate)>> {
-        let Checked { network, account, right } = checked;
+        let CheckedLogin { network, account, right } = checked;
         if let Some(refusal) = attempts::pause(change, &account, &network).await? {
             return Ok(Err(refusal));
         }
@@ -198,7 +170,7 @@ impl Accounts {
     pub async fn verify(
         &self,
         change: &mut Change,
-        visitor: &Visitor,
+        visitor: &LoginClient,
         pending: &str,
         proof: &Proof,
     ) -> Result<Outcome<LoggedIn>> {

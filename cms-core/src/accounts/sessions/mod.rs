@@ -7,7 +7,7 @@ use std::sync::Arc;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{Accounts, LOCK, Rights, Token, record};
+use super::{Accounts, HeldPermissions, LOCK, Token, record};
 use crate::{
     Actor, Change, Code, Error, Page, Paging, Result,
     db::{Cached, Source},
@@ -46,7 +46,7 @@ pub struct SessionUser {
     /// The user's name.
     pub username: String,
     /// Present rights of the user's groups.
-    pub rights: Rights,
+    pub rights: HeldPermissions,
     /// When the session ends at the latest, in milliseconds.
     pub expires_at: i64,
     seen: Cached<Arc<Open>>,
@@ -58,7 +58,7 @@ pub(super) struct Open {
     session: i64,
     user: i64,
     username: String,
-    rights: Rights,
+    rights: HeldPermissions,
     created_at: i64,
     last_seen_at: i64,
 }
@@ -80,11 +80,12 @@ impl Open {
             session: first.session,
             user: first.user,
             username: first.username.clone(),
-            rights: Rights::default(),
+            rights: HeldPermissions::default(),
             created_at: first.created_at,
             last_seen_at: first.last_seen_at,
         };
-        let rights = rows.into_iter().fold(Rights::default(), |all, row| all.and(row.rights));
+        let rights =
+            rows.into_iter().fold(HeldPermissions::default(), |all, row| all.and(row.rights));
         Some(Self { rights, ..open })
     }
 
@@ -255,7 +256,7 @@ impl Accounts {
     pub async fn revoke_sessions(
         &self,
         change: &mut Change,
-        held: &Rights,
+        held: &HeldPermissions,
         user: i64,
         session: Option<i64>,
     ) -> Result<()> {

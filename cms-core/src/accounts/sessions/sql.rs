@@ -2,7 +2,7 @@
 
 use crate::{
     Change, Result,
-    accounts::{Rights, Session},
+    accounts::{HeldPermissions, Session},
     db::{Db, Statement, args, epoch_of, read, record, statements},
 };
 
@@ -14,7 +14,7 @@ pub(in crate::accounts) struct Found {
     pub(in crate::accounts) last_seen_at: i64,
     pub(in crate::accounts) user: i64,
     pub(in crate::accounts) username: String,
-    pub(in crate::accounts) rights: Rights,
+    pub(in crate::accounts) rights: HeldPermissions,
     /// Epoch of the table that is about to be read.
     pub(in crate::accounts) epoch: i64,
 }
@@ -26,7 +26,7 @@ record! { Found: found_columns {
     last_seen_at: "s.last_seen_at",
     user: "u.id",
     username: "u.username",
-    rights: "g.rights" => Rights::from_stored,
+    rights: "g.rights" => HeldPermissions::from_stored,
     epoch: [epoch_of!("$4")],
 } }
 

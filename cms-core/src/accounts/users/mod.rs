@@ -6,9 +6,9 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{
-    Accounts, MAX_PASSWORD_BYTES, MIN_PASSWORD_CHARS, NAME_PATTERN, Rights, admins::AdminGuard,
-    check_held, groups::sql as groups, login::sql as logins, name_key, name_problem, password,
-    record, sessions::sql as sessions,
+    Accounts, HeldPermissions, MAX_PASSWORD_BYTES, MIN_PASSWORD_CHARS, NAME_PATTERN,
+    admins::AdminGuard, check_held, groups::sql as groups, login::sql as logins, name_key,
+    name_problem, password, record, sessions::sql as sessions,
 };
 use crate::{
     Change, Code, Error, FieldError, Page, Paging, Result,
@@ -206,7 +206,7 @@ impl Accounts {
     pub async fn create_user(
         &self,
         change: &mut Change,
-        held: &Rights,
+        held: &HeldPermissions,
         new: &NewUser,
         password: HashedPassword,
     ) -> Result<User> {
@@ -232,7 +232,7 @@ impl Accounts {
     pub async fn update_user(
         &self,
         change: &mut Change,
-        held: &Rights,
+        held: &HeldPermissions,
         id: i64,
         patch: &UserPatch,
         password: Option<HashedPassword>,
@@ -276,7 +276,12 @@ impl Accounts {
     ///
     /// # Errors
     /// As [`Accounts::update_user`].
-    pub async fn delete_user(&self, change: &mut Change, held: &Rights, id: i64) -> Result<()> {
+    pub async fn delete_user(
+        &self,
+        change: &mut Change,
+        held: &HeldPermissions,
+        id: i64,
+    ) -> Result<()> {
         let guard = AdminGuard::new(change).await?;
         self.changeable(change, held, id).await?;
         sql::delete(change, id).await?;
@@ -303,7 +308,7 @@ impl Accounts {
     pub(in crate::accounts) async fn changeable(
         &self,
         change: &mut Change,
-        held: &Rights,
+        held: &HeldPermissions,
         id: i64,
     ) -> Result<String> {
         let (user, rights) = sql::lock(change, id).await?.ok_or_else(|| not_found(id))?;
@@ -315,7 +320,7 @@ impl Accounts {
     async fn joinable(
         &self,
         change: &mut Change,
-        held: &Rights,
+        held: &HeldPermissions,
         names: &[GroupName],
     ) -> Result<Vec<i64>> {
         if names.is_empty() {

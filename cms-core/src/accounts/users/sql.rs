@@ -2,7 +2,7 @@
 
 use crate::{
     Change, Result,
-    accounts::{Membership, Person, Rights, User},
+    accounts::{HeldPermissions, Membership, Person, User},
     db::{Db, Statement, args, read, record, statements},
 };
 
@@ -30,13 +30,13 @@ record! { Membership: membership_columns {
 pub(in crate::accounts) struct Member {
     user: i64,
     group: Membership,
-    rights: Rights,
+    rights: HeldPermissions,
 }
 
 record! { Member: member_columns {
     user: "m.user_id",
     group: (membership_columns),
-    rights: "g.rights" => Rights::from_stored,
+    rights: "g.rights" => HeldPermissions::from_stored,
 } }
 
 /// A user as read by a change that locks the row.
@@ -143,14 +143,15 @@ pub(in crate::accounts) async fn person(change: &mut Change, id: i64) -> Result<
     let statement = change.dialect().keeping(NAME, NAME_KEPT);
     let Some(name) = change.optional::<Name>(statement, args![id]).await? else { return Ok(None) };
     let members: Vec<Member> = change.all(MEMBERSHIPS, args![id, id]).await?;
-    let rights = members.into_iter().fold(Rights::default(), |all, one| all.and(one.rights));
+    let rights =
+        members.into_iter().fold(HeldPermissions::default(), |all, one| all.and(one.rights));
     Ok(Some(Person { rights, ..name.person() }))
 }
 
 impl Name {
     fn person(self) -> Person {
         let Self { id, username, active } = self;
-        Person { id, username, active, rights: Rights::default() }
+        Person { id, username, active, rights: HeldPermissions::default() }
     }
 }
 
@@ -171,12 +172,12 @@ pub(in crate::accounts) async fn read(
 pub(in crate::accounts) async fn lock(
     change: &mut Change,
     id: i64,
-) -> Result<Option<(Locked, Rights)>> {
+) -> Result<Option<(Locked, HeldPermissions)>> {
     let Some(user) = change.optional::<Locked>(LOCK, args![id]).await? else { return Ok(None) };
     let members: Vec<Member> = change.all(MEMBERSHIPS, args![id, id]).await?;
     Ok(Some((
         user,
-        members.into_iter().fold(Rights::default(), |all, member| all.and(member.rights)),
+        members.into_iter().fold(HeldPermissions::default(), |all, member| all.and(member.rights)),
     )))
 }
 

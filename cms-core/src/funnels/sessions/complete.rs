@@ -14,7 +14,7 @@ use super::{
     walk::Walk,
 };
 use crate::{
-    Change, Code, Error, FieldError, Millis, Result,
+    Change, Code, Error, FieldError, Millis, Outcome, Result,
     events::FUNNEL_COMPLETED,
     funnels::{
         Funnels,
@@ -25,36 +25,35 @@ use crate::{
 
 impl Funnels {
     /// Completes a visit: its path is walked again from the start, and nothing on it may be
-    /// missing. As with [`Funnels::step`], whoever calls commits the change also after a refusal
-    /// within.
+    /// missing. As with [`Funnels::step`], the change is committed in either case.
     ///
     /// # Errors
-    /// `not_found`, `session_expired`; as every write. Within: `incomplete` with the first node
-    /// that is not finished.
+    /// `not_found`, `session_expired`; as every write. The outcome: `incomplete` with the first
+    /// node that is not finished.
     pub async fn complete(
         &self,
         change: &mut Change,
         visit: &Visit,
         call: &CompleteVisit,
-    ) -> Result<Result<Completed>> {
+    ) -> Result<Outcome<Completed>> {
         let mut session = visit.lock(change).await?;
         if session.status == Status::Completed {
-            return Ok(Ok(shown(visit, &session)));
+            return Ok(Outcome(Ok(shown(visit, &session))));
         }
         let now = change.now();
         unexpired(&session, now)?;
         let trapped = is_filled(call.trap.as_deref());
         if let Err(refused) = self.last_answers(change, visit, &mut session, call).await? {
             visit.seen(change, &mut session, trapped).await?;
-            return Ok(Err(refused));
+            return Ok(Outcome(Err(refused)));
         }
         if let Err(refused) = lacks_nothing(change, visit, &session).await? {
             visit.seen(change, &mut session, trapped).await?;
-            return Ok(Err(refused));
+            return Ok(Outcome(Err(refused)));
         }
         session.is_spam |= trapped;
         self.finish(change, visit, &mut session).await?;
-        Ok(Ok(shown(visit, &session)))
+        Ok(Outcome(Ok(shown(visit, &session))))
     }
 
     /// Takes the answers that come with the call: those of the step that is presented, else of the

@@ -10,7 +10,7 @@ use super::{
     visit::{Visit, files_in, is_file, open},
 };
 use crate::{
-    Change, Error, FieldError, Result,
+    Change, Error, FieldError, Outcome, Result,
     events::FUNNEL_STEP_COMPLETED,
     funnels::{
         Funnels,
@@ -19,18 +19,17 @@ use crate::{
 };
 
 impl Funnels {
-    /// Answers a step. What the call did is in `change` also when the inner result is a refusal: a
-    /// refused answer is noted. Whoever calls commits the change, then answers.
+    /// Answers a step. A refused answer is noted in the change, so it is committed in either case.
     ///
     /// # Errors
-    /// `not_found`, `already_completed`, `session_expired`, `not_on_path`; as every write. Within:
-    /// `validation_failed` with all answers that are refused.
+    /// `not_found`, `already_completed`, `session_expired`, `not_on_path`; as every write. The
+    /// outcome: `validation_failed` with all answers that are refused.
     pub async fn step(
         &self,
         change: &mut Change,
         visit: &Visit,
         call: &AnswerStep,
-    ) -> Result<Result<Stepped>> {
+    ) -> Result<Outcome<Stepped>> {
         let mut session = visit.lock(change).await?;
         let now = change.now();
         open(&session, now)?;
@@ -47,18 +46,18 @@ impl Funnels {
                 moves::refused(node, &faults, &mut trail);
                 session.is_spam |= trapped;
                 visit.note(change, &mut session, trail).await?;
-                return Ok(Err(Error::invalid(faults).at_node(Some(node.id))));
+                return Ok(Outcome(Err(Error::invalid(faults).at_node(Some(node.id)))));
             }
         };
         match moves::answer(&walk, &mut session, node, &taken, now, &mut trail)? {
             Moved::Not(next) => {
                 visit.seen(change, &mut session, trapped).await?;
-                Ok(Ok(visit.stepped(&session, next, taken.ignored)))
+                Ok(Outcome(Ok(visit.stepped(&session, next, taken.ignored))))
             }
             Moved::To(next) => {
                 session.is_spam |= trapped;
                 self.moved(change, visit, &mut session, node, trail).await?;
-                Ok(Ok(visit.stepped(&session, next, taken.ignored)))
+                Ok(Outcome(Ok(visit.stepped(&session, next, taken.ignored))))
             }
         }
     }

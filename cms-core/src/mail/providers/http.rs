@@ -11,7 +11,7 @@ use crate::{
     Secret,
     mail::{address::Sender, outgoing::Outgoing, rules::outcome::Outcome},
     outbound::HttpClient,
-    settings::{Cidr, MailProvider, Webhooks},
+    settings::{Cidr, MailProvider, WebhookSettings},
 };
 
 /// Everywhere: whoever writes the settings chooses the server.
@@ -33,7 +33,12 @@ impl Http {
         let kind = kind.ok_or("its kind is unknown")?;
         let url = settings.url.clone().or_else(|| kind.url.map(str::to_owned));
         let allow_cidrs = EVERYWHERE.iter().filter_map(|net| net.parse::<Cidr>().ok()).collect();
-        let rules = Webhooks { allow_cidrs, allow_http: true, timeout_s, ..Webhooks::default() };
+        let rules = WebhookSettings {
+            allow_cidrs,
+            allow_http: true,
+            timeout_s,
+            ..WebhookSettings::default()
+        };
         Ok(Self {
             kind,
             url: url.ok_or("its url is missing")?,

@@ -60,7 +60,7 @@ impl End {
 ///
 /// # Errors
 /// `validation_failed` for settings that cannot be used.
-pub(super) fn chain(settings: &settings::Mail) -> Result<Vec<Provider>> {
+pub(super) fn chain(settings: &settings::MailSettings) -> Result<Vec<Provider>> {
     let configured = settings.providers();
     let names: Vec<_> = match settings.chain.is_empty() {
         true => configured.iter().filter(|(_, is)| *is).map(|(name, _)| *name).collect(),
@@ -73,7 +73,7 @@ pub(super) fn chain(settings: &settings::Mail) -> Result<Vec<Provider>> {
 }
 
 impl Provider {
-    fn of(name: &'static str, settings: &settings::Mail) -> Result<Self> {
+    fn of(name: &'static str, settings: &settings::MailSettings) -> Result<Self> {
         let timeout = Duration::from_secs(settings.timeout_s);
         let wrong = |why: String| Error::new(Code::ValidationFailed, why);
         let http = |provider: &settings::MailProvider| {

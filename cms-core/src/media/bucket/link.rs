@@ -33,7 +33,7 @@ const IDLE: usize = 32;
 ///
 /// # Errors
 /// `validation_failed` for what is no address, which the client would not survive.
-pub(super) fn address(settings: &settings::Media) -> Result<String> {
+pub(super) fn address(settings: &settings::MediaSettings) -> Result<String> {
     let bucket = settings.bucket.as_deref().unwrap_or_default();
     let amazon = || format!("https://s3.{}.amazonaws.com", settings.region);
     let endpoint = settings.endpoint.clone().unwrap_or_else(amazon);
@@ -55,7 +55,7 @@ pub(super) fn address(settings: &settings::Media) -> Result<String> {
 }
 
 pub(super) fn store(
-    settings: &settings::Media,
+    settings: &settings::MediaSettings,
     address: &str,
     client: reqwest::Client,
 ) -> object_store::Result<AmazonS3> {

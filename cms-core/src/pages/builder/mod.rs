@@ -35,10 +35,7 @@ pub use hold::draft_tag;
 pub use link::{Link, MadeLink};
 pub use revisions::{PageState, RevisionTree};
 pub use schedule::Schedule;
-pub use tree::{
-    MOST_BYTES, MOST_COLS, MOST_ITEMS, MOST_ROWS, MOST_WIDGETS, NodeKind, PageCol, PageItem,
-    PageRow, PlacedWidget, Tree,
-};
+pub use tree::{MOST_BYTES, NodeKind, PageCol, PageItem, PageRow, PlacedWidget, Tree};
 pub use types::{
     Draft, Edited, LeftOut, Move, NewNode, Parent, Plan, Published, Replaced, Revision,
 };

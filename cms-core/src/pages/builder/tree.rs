@@ -7,13 +7,13 @@ use serde_json::{Map, Value as Json};
 use crate::{Code, Error, Result};
 
 /// Rows of a page at most.
-pub const MOST_ROWS: usize = 100;
+const MOST_ROWS: usize = 100;
 /// Columns of a row at most.
-pub const MOST_COLS: usize = 12;
+const MOST_COLS: usize = 12;
 /// Widgets of a page at most.
-pub const MOST_WIDGETS: usize = 200;
+const MOST_WIDGETS: usize = 200;
 /// Items of a page at most.
-pub const MOST_ITEMS: usize = 1000;
+const MOST_ITEMS: usize = 1000;
 /// Bytes of a page at most, as JSON.
 pub const MOST_BYTES: usize = 1 << 20;
 

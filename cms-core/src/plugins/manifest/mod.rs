@@ -112,7 +112,7 @@ pub type ButtonLists<'a> = [(&'static str, bool, &'a List<Button>); 3];
 impl Manifest {
     /// The three lists of buttons.
     #[must_use]
-    pub fn button_lists(&self) -> ButtonLists<'_> {
+    pub(crate) fn button_lists(&self) -> ButtonLists<'_> {
         [
             ("content_button", false, &self.content_button),
             ("action_button", true, &self.action_button),

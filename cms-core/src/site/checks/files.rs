@@ -12,7 +12,7 @@ use super::{
     Asked,
     finding::{Found, word},
 };
-use crate::settings::{Database, Origin, SECRET_KEYS};
+use crate::settings::{Database, SECRET_KEYS, ValueOrigin};
 
 pub(super) fn settings(asked: &Asked, found: &mut Found) {
     match &asked.files {
@@ -55,7 +55,7 @@ pub(super) fn site_file(asked: &Asked, found: &mut Found) {
 pub(super) fn settings_files(asked: &Asked, found: &mut Found) {
     let (Some(folder), Some(Ok(loaded))) = (asked.folder(), &asked.files) else { return };
     let holds_secrets = |file: &str| {
-        let at = |origin: &Origin| matches!(origin, Origin::File { name, .. } if *name == file);
+        let at = |one: &ValueOrigin| matches!(one, ValueOrigin::File { name, .. } if *name == file);
         let secrets = loaded.origins.iter().filter(|one| SECRET_KEYS.contains(&&*one.key));
         secrets.filter(|one| !one.value.is_empty()).any(|one| at(&one.origin))
     };

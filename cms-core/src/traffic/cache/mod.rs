@@ -104,7 +104,7 @@ struct Followed {
 }
 
 impl Followed {
-    fn new(configured: &crate::settings::Cache) -> Self {
+    fn new(configured: &crate::settings::ReplyCacheSettings) -> Self {
         let rules = CacheRules {
             epoch: None,
             settings: configured_settings(configured),
@@ -113,7 +113,11 @@ impl Followed {
         Self { rules: ArcSwap::from_pointee(rules), reading: tokio::sync::Mutex::default() }
     }
 
-    async fn rules(&self, db: &Db, configured: &crate::settings::Cache) -> Result<Arc<CacheRules>> {
+    async fn rules(
+        &self,
+        db: &Db,
+        configured: &crate::settings::ReplyCacheSettings,
+    ) -> Result<Arc<CacheRules>> {
         match self.known(db) {
             Some(known) => Ok(known),
             // Boxed, so that other requests do not carry the memory of a read.
@@ -126,7 +130,11 @@ impl Followed {
         (known.epoch == Some(db.epochs().of(TABLE))).then(|| Arc::clone(&known))
     }
 
-    async fn read(&self, db: &Db, configured: &crate::settings::Cache) -> Result<Arc<CacheRules>> {
+    async fn read(
+        &self,
+        db: &Db,
+        configured: &crate::settings::ReplyCacheSettings,
+    ) -> Result<Arc<CacheRules>> {
         let _reading = self.reading.lock().await;
         // Read the epoch before the rows: after a commit in between, the next request reads again.
         let epoch = Some(db.epochs().of(TABLE));
@@ -141,7 +149,7 @@ impl Followed {
     }
 }
 
-fn configured_settings(configured: &crate::settings::Cache) -> CacheSettings {
+fn configured_settings(configured: &crate::settings::ReplyCacheSettings) -> CacheSettings {
     let ttl_s = i64::try_from(configured.ttl_s).unwrap_or(MAX_TTL_S);
     let exclude = configured.exclude.iter().map(|prefix| canonical(prefix)).collect();
     CacheSettings { enabled: configured.enabled, ttl_s, exclude }

@@ -116,7 +116,7 @@ impl FromStr for Owner {
 /// The extra bucket of a route, if its path has one. `path` is canonical, so its dashes are
 /// underscores.
 #[must_use]
-pub fn of_route(path: &str) -> Option<Bucket> {
+pub(crate) fn of_route(path: &str) -> Option<Bucket> {
     let endpoint = path.strip_prefix("/api/")?;
     match endpoint {
         "backend/auth/login" | "backend/auth/verify" => Some(AUTH),
@@ -147,14 +147,14 @@ impl Bucket {
     /// The fill at `now`. When the clock goes back no token is lost, and the bucket fills again
     /// from that moment.
     #[must_use]
-    pub fn refilled(&self, fill: Fill, now: Millis) -> Fill {
+    pub(crate) fn refilled(&self, fill: Fill, now: Millis) -> Fill {
         let seconds = (now - fill.at).max(0) as f64 / 1000.0;
         Fill { tokens: (fill.tokens + seconds * self.per_second).min(self.capacity), at: now }
     }
 
     /// Whole seconds until a token is available, at least 1.
     #[must_use]
-    pub fn wait_s(&self, tokens: f64) -> u64 {
+    pub(crate) fn wait_s(&self, tokens: f64) -> u64 {
         (((1.0 - tokens) / self.per_second).ceil() as u64).max(1)
     }
 }
@@ -173,7 +173,7 @@ pub struct Quota {
 
 /// Checks all buckets, then takes one token from each or none from any. Leaves the fills ready to
 /// be stored.
-pub fn take(buckets: &[Bucket], fills: &mut [Fill], now: Millis) -> Quota {
+pub(crate) fn take(buckets: &[Bucket], fills: &mut [Fill], now: Millis) -> Quota {
     for (bucket, fill) in buckets.iter().zip(fills.iter_mut()) {
         *fill = bucket.refilled(*fill, now);
     }
@@ -185,7 +185,7 @@ pub fn take(buckets: &[Bucket], fills: &mut [Fill], now: Millis) -> Quota {
 }
 
 /// The headers for fills after a token was taken from each (`allowed`) or from none.
-pub fn quota(buckets: &[Bucket], fills: &[Fill], allowed: bool) -> Quota {
+pub(crate) fn quota(buckets: &[Bucket], fills: &[Fill], allowed: bool) -> Quota {
     let both = || buckets.iter().zip(fills);
     let least = both().min_by(|(_, a), (_, b)| a.tokens.total_cmp(&b.tokens));
     let (limit, remaining) =

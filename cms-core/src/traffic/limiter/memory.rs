@@ -180,7 +180,7 @@ impl Memory {
     }
 
     /// Drops full buckets. Call it once a minute when the process is quiet.
-    pub fn drop_full(&self, now: Millis) {
+    pub(crate) fn drop_full(&self, now: Millis) {
         for shard in &self.shards {
             shard.lock().unwrap_or_else(PoisonError::into_inner).drop_full(now);
         }

@@ -5,7 +5,7 @@ mod memory;
 #[cfg(feature = "redis")]
 mod redis;
 
-pub use bucket::{Bucket, Owner, Quota};
+use bucket::{Bucket, Owner, Quota};
 pub use memory::Memory;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

@@ -7,7 +7,7 @@ pub const TOLERANCE_S: u64 = 300;
 
 /// The headers that a signature covers, as they arrived.
 #[derive(Clone, Copy, Debug)]
-pub struct Received<'a> {
+pub struct SignedHeaders<'a> {
     /// `webhook-id`.
     pub id: &'a str,
     /// `webhook-timestamp`.
@@ -41,8 +41,8 @@ pub enum VerifyError {
 /// byte; `now_s` may differ from the delivery's time by [`TOLERANCE_S`].
 ///
 /// ```
-/// use cms_core::webhooks::{Received, verify};
-/// let headers = Received {
+/// use cms_core::webhooks::{SignedHeaders, verify};
+/// let headers = SignedHeaders {
 ///     id: "msg_p5jXN8AQM9LWM0D4loKWxJek",
 ///     timestamp: "1614265330",
 ///     signature: "v1,g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE=",
@@ -57,7 +57,7 @@ pub enum VerifyError {
 /// [`VerifyError`].
 pub fn verify(
     secret: &str,
-    received: &Received<'_>,
+    received: &SignedHeaders<'_>,
     body: &[u8],
     now_s: i64,
 ) -> Result<(), VerifyError> {
@@ -71,7 +71,7 @@ pub fn verify(
 /// [`VerifyError`].
 pub fn verify_within(
     secret: &str,
-    received: &Received<'_>,
+    received: &SignedHeaders<'_>,
     body: &[u8],
     now_s: i64,
     tolerance_s: Option<u64>,
@@ -112,7 +112,7 @@ mod tests {
 
     const SECRET: &str = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw";
     const BODY: &[u8] = br#"{"test": 2432232314}"#;
-    const GOOD: Received<'_> = Received {
+    const GOOD: SignedHeaders<'_> = SignedHeaders {
         id: "msg_p5jXN8AQM9LWM0D4loKWxJek",
         timestamp: "1614265330",
         signature: "v1,g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE=",
@@ -158,19 +158,19 @@ mod tests {
             ("v2,g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE=", false),
         ] {
             assert_eq!(
-                verify(SECRET, &Received { signature, ..GOOD }, BODY, 1_614_265_330).is_ok(),
+                verify(SECRET, &SignedHeaders { signature, ..GOOD }, BODY, 1_614_265_330).is_ok(),
                 fine,
                 "{signature}"
             );
         }
         for timestamp in ["", "Infinity", "1e9", "-1", "+1614265330", "1614265330.0"] {
-            let outcome = verify(SECRET, &Received { timestamp, ..GOOD }, BODY, 1_614_265_330);
+            let outcome = verify(SECRET, &SignedHeaders { timestamp, ..GOOD }, BODY, 1_614_265_330);
             assert_eq!(outcome, Err(VerifyError::Timestamp), "{timestamp}");
         }
         assert_eq!(verify("", &GOOD, BODY, 1_614_265_330), Err(VerifyError::Secret));
         assert_eq!(verify(SECRET, &GOOD, b"tampered", 1_614_265_330), Err(VerifyError::Signature));
         assert_eq!(
-            verify(SECRET, &Received { id: "other", ..GOOD }, BODY, 1_614_265_330),
+            verify(SECRET, &SignedHeaders { id: "other", ..GOOD }, BODY, 1_614_265_330),
             Err(VerifyError::Signature)
         );
     }
@@ -219,7 +219,7 @@ mod tests {
             signature in "\\PC{0,60}",
             now: i64,
         ) {
-            let received = Received { id: &id, timestamp: &time, signature: &signature };
+            let received = SignedHeaders { id: &id, timestamp: &time, signature: &signature };
             prop_assert!(verify(&secret, &received, b"x", now).is_err());
         }
     }

@@ -1,11 +1,7 @@
 //! A site whose routes are called as a program calls them.
 
 use bytes::Bytes;
-use cms_core::{
-    Actor, Cms,
-    keys::{NewApiKey, Right},
-    settings::Settings,
-};
+use cms_core::{Actor, Cms, access::Right, keys::NewApiKey, settings::Settings};
 use http::{Request, Response};
 use http_body_util::{BodyExt as _, Full};
 use serde_json::{Value as Json, json};

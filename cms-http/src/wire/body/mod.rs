@@ -24,7 +24,7 @@ pub use stream::Octets;
 use crate::body::{Unparsed, Upload};
 
 /// Most values of a body that holds the answers of a visitor.
-pub const MOST_ANSWERS: usize = 5_000;
+pub(crate) const MOST_ANSWERS: usize = 5_000;
 
 /// What a request's body is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -100,7 +100,7 @@ pub(super) fn problems(judged: &Result<Reply, Fault>) -> Vec<(bool, String, Opti
             warnings.map(one).collect()
         }
         Err(fault) => {
-            let one = |one: &cms_http::wire::problem::FieldProblem| {
+            let one = |one: &cms_http::wire::FieldProblem| {
                 (true, one.field.clone(), None, one.message.clone())
             };
             fault.errors.iter().map(one).collect()

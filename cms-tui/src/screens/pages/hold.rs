@@ -7,7 +7,7 @@ use std::{
     sync::{Arc, Mutex, PoisonError},
 };
 
-use cms_http::wire::problem::FieldProblem;
+use cms_http::wire::FieldProblem;
 use serde_json::Value as Json;
 
 use super::{draft, nodes, page_id};

@@ -8,7 +8,7 @@ use std::{
 };
 
 use bytes::Bytes;
-use cms_core::{Clock, settings::Secret, webhooks::TOLERANCE_S};
+use cms_core::{Clock, Secret, webhooks::TOLERANCE_S};
 use http::{HeaderMap, Method, Request, Response, StatusCode};
 use http_body_util::{BodyExt, Empty};
 use hyper::body::Incoming;

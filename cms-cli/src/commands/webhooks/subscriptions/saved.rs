@@ -1,6 +1,6 @@
 //! What is printed after a subscription was saved
 
-use cms_http::wire::{envelope::Notes, webhooks::ShownSubscription};
+use cms_http::wire::{Notes, webhooks::ShownSubscription};
 use serde_json::{Value as Json, json};
 
 use crate::{

@@ -50,7 +50,10 @@ pub(super) struct Smtp {
 impl Smtp {
     /// # Errors
     /// What is wrong with the settings.
-    pub(super) fn new(settings: &settings::Mail, timeout: Duration) -> Result<Self, String> {
+    pub(super) fn new(
+        settings: &settings::MailSettings,
+        timeout: Duration,
+    ) -> Result<Self, String> {
         let text = settings.smtp_url.as_ref().map_or("", |url| url.expose());
         let url = SmtpUrl::of(text, settings.smtp_tls);
         let url = url.map_err(|why| format!("mail.smtp_url: {why}"))?;

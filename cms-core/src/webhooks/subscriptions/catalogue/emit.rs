@@ -5,7 +5,7 @@ use serde_json::{Map, Value as Json};
 use super::{sql, unknown_event};
 use crate::{
     Actor, AuditEntry, Change, Emitted, Error, Result,
-    events::{EventData, Judged, judge},
+    events::{EventData, JudgedEvent, judge},
     webhooks::Webhooks,
 };
 
@@ -80,7 +80,7 @@ impl Webhooks {
     ///
     /// # Errors
     /// `unknown_event`; as [`Change::emit`].
-    pub async fn judge(&self, event: &str, data: Map<String, Json>) -> Result<Judged> {
+    pub async fn judge(&self, event: &str, data: Map<String, Json>) -> Result<JudgedEvent> {
         if sql::named(self.0.base.db(), event).await?.is_empty() {
             return Err(unknown_event("event".to_owned(), event));
         }
@@ -91,26 +91,26 @@ impl Webhooks {
     ///
     /// # Errors
     /// As every write: `unavailable`, `internal_error`.
-    pub async fn emit(&self, change: &mut Change, judged: Judged) -> Result<Emitted> {
+    pub async fn emit(&self, change: &mut Change, judged: JudgedEvent) -> Result<Emitted> {
         audited(change, judged).await
     }
 }
 
-fn typed<E: EventData>(data: &E) -> Result<Judged> {
+fn typed<E: EventData>(data: &E) -> Result<JudgedEvent> {
     let data = serde_json::to_value(data).map_err(|error| {
         Error::invalid_field("data", "type", format!("JSON is expected: {error}"))
     })?;
     judge(E::NAME, data)
 }
 
-async fn registered(change: &mut Change, judged: Judged) -> Result<Emitted> {
+async fn registered(change: &mut Change, judged: JudgedEvent) -> Result<Emitted> {
     if sql::named_in(change, &judged.event).await?.is_empty() {
         return Err(unknown_event("event".to_owned(), &judged.event));
     }
     audited(change, judged).await
 }
 
-async fn audited(change: &mut Change, judged: Judged) -> Result<Emitted> {
+async fn audited(change: &mut Change, judged: JudgedEvent) -> Result<Emitted> {
     let emitted = change.emit_judged(judged).await?;
     let entry = AuditEntry { action: "emit", table: "events", id: &emitted.id, columns: &[] };
     change.audit(entry).await?;
