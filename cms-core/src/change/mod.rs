@@ -421,8 +421,7 @@ impl Change {
     /// `validation_failed` for a name with control characters or more than 300 bytes, for an event
     /// that the service raises itself (`reserved`), and for data that does not fit the event's
     /// schema or is nested more than 100 levels deep; `payload_too_large` for data of more than
-    /// [`MAX_DATA`](crate::events::MAX_DATA) bytes; as every write: `unavailable`,
-    /// `internal_error`.
+    /// 1 MiB; as every write: `unavailable`, `internal_error`.
     pub async fn emit(&mut self, event: &str, data: serde_json::Value) -> Result<Emitted> {
         self.emit_judged(events::judge(event, data)?).await
     }

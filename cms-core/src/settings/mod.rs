@@ -34,10 +34,10 @@ pub use layers::Loaded;
 pub use origin::{Setting, ValueOrigin, ValueOrigins};
 pub use tables::{
     Backups, CacheStore, Commits, Confine, Dirs, Docs, Http, LimiterSettings, LimiterStore,
-    MailProvider, MailSettings, MediaSettings, ReplyCacheSettings, Retention, ScriptSettings,
-    SessionSettings, Shutdown, SmtpTls, Synchronous, Update, WebhookSettings,
+    MAIL_KINDS, MEDIA_TYPES, MailProvider, MailSettings, MediaSettings, ReplyCacheSettings,
+    Retention, ScriptSettings, SessionSettings, Shutdown, SmtpTls, Synchronous, Update,
+    WebhookSettings,
 };
-pub(crate) use tables::{MAIL_KINDS, MEDIA_TYPES};
 
 /// Keys that belong in `cms.local.toml` and whose values are masked wherever they are shown.
 pub const SECRET_KEYS: [&str; 12] = [

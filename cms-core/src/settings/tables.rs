@@ -252,7 +252,7 @@ pub struct MailProvider {
 }
 
 /// The makes of mail providers over HTTP.
-pub(crate) const MAIL_KINDS: [&str; 3] = ["postmark", "brevo", "json"];
+pub const MAIL_KINDS: [&str; 3] = ["postmark", "brevo", "json"];
 
 /// TLS with an `smtp://` server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
@@ -313,7 +313,7 @@ pub struct MediaSettings {
 }
 
 /// The types of files that can be told by their bytes.
-pub(crate) const MEDIA_TYPES: [&str; 23] = [
+pub const MEDIA_TYPES: [&str; 23] = [
     "image/png",
     "image/jpeg",
     "image/gif",

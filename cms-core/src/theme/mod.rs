@@ -23,7 +23,7 @@ pub use safelist::Safelist;
 /// The setting that names the active theme, and the key of its server.
 const NAME: &str = "theme";
 /// What [`Environment::variables`] shows in place of a key.
-const KEY_PLACEHOLDER: &str = "<value of the key named theme>";
+pub const KEY_PLACEHOLDER: &str = "<value of the key named theme>";
 
 /// The theme of a site: `cms.theme()`.
 #[derive(Clone)]
