@@ -43,8 +43,9 @@ const POSTGRES_WRITES: [&str; 9] = [
 ];
 
 /// What changes the session: the next read must not meet it. Texts after it must be refused.
-const SQLITE_SESSIONS: [&str; 5] = [
+const SQLITE_SESSIONS: [&str; 6] = [
     "begin",
+    "pragma case_sensitive_like = on",
     "pragma query_only = off",
     "pragma locking_mode = exclusive",
     "pragma query_only = off; create temp table ledger (id bigint, cents bigint)",
@@ -158,6 +159,11 @@ async fn what_a_session_was_told_ends_with_its_turn() {
             }
             refused(sql, one.execute("delete from ledger").await);
             assert_eq!(one.rows().await.unwrap(), [(1, 250)], "{sql}");
+            if one.is_sqlite() {
+                let like = "select cents from ledger where account like 'ANNA'";
+                let found: Vec<(i64,)> = one.site.cms.db().sql(like).rows().await.unwrap();
+                assert_eq!(found, [(250,)], "{sql}");
+            }
             // It follows what is committed.
             let mut change = one.site.change().await;
             let update = "update ledger set cents = $1";

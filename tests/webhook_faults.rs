@@ -16,7 +16,7 @@ use std::{
     time::Instant,
 };
 
-use cms_core::webhooks::Until;
+use cms_core::Until;
 use serde_json::json;
 use tokio::sync::watch;
 

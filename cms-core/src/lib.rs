@@ -75,12 +75,13 @@ pub mod webhooks;
 
 pub use audit::{ActorName, AuditActor, AuditFilter, AuditLog, AuditRow};
 pub use change::{Actor, AuditEntry, Change, Emitted, Outcome};
-#[doc(hidden)]
 pub use ground::Cursors;
 pub use ground::{
     Address, Clock, Code, DEFAULT_LIMIT, Descriptors, Direction, Error, FieldError, MAX_LIMIT,
     Millis, Page, Paging, Random, Result, Secret, Vault, crypto, parse_rfc3339, plain, rfc3339,
 };
+#[doc(hidden)]
+pub use jobs::{Outcomes, Until};
 pub use media::reach_bucket;
 pub use site::{
     Background, Builder, CHECKS, Check, Cms, Door, Finding, Level, OwnTables, Place,

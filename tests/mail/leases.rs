@@ -2,11 +2,7 @@
 
 use std::time::Duration;
 
-use cms_core::{
-    Actor,
-    mail::{Address, Outcomes},
-    webhooks::Until,
-};
+use cms_core::{Actor, Outcomes, Until, mail::Address};
 use tokio::task::JoinHandle;
 
 use crate::support::{

@@ -9,7 +9,7 @@ use std::{
     time::Duration,
 };
 
-use cms_core::{Cms, webhooks::Until};
+use cms_core::{Cms, Until};
 use serde_json::json;
 use tokio::{sync::watch, task::JoinHandle};
 

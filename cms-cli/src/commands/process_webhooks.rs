@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use clap::Args;
-use cms_core::{Cms, webhooks::Until};
+use cms_core::{Cms, Until};
 use serde_json::json;
 use tokio::sync::watch;
 

@@ -54,17 +54,19 @@ impl Base {
         Ok(self.begin(Actor::System, false).await?.guarded_by(&self.0.guards))
     }
 
-    /// Waits for a change of a program, which begins it at this place of its source.
+    /// Waits for a change of a program, which begins it at this place of its source, in a call of
+    /// a handler (`by`) or else in its task.
     ///
     /// # Errors
-    /// `internal_error` when the task holds one already that lies idle: it would wait for ever.
+    /// `internal_error` when that holds one already that lies idle: it would wait for ever.
     pub(crate) async fn held(
         &self,
+        by: Option<u64>,
         at: &'static Location<'static>,
         begin: impl Future<Output = Result<Change>>,
     ) -> Result<Change> {
-        let change = self.0.holders.admit(begin).await?;
-        Ok(change.held_by(self.0.holders.enter(at)))
+        let change = self.0.holders.admit(by, begin).await?;
+        Ok(change.held_by(self.0.holders.enter(by, at)))
     }
 
     async fn begin(&self, actor: Actor, patient: bool) -> Result<Change> {

@@ -18,16 +18,21 @@ const IDLE: Duration = Duration::from_secs(3);
 const SILENT: Duration = Duration::from_secs(60);
 const POLL_INTERVAL: Duration = Duration::from_millis(100);
 
-/// What runs a future: a task, or the thread that blocks on it.
+/// What a change belongs to: a task, or the thread that blocks on it. Of handlers it is the call:
+/// a server may answer several in one task.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Runner {
     Task(tokio::task::Id),
     Thread(ThreadId),
+    Call(u64),
 }
 
 impl Runner {
-    fn present() -> Self {
-        tokio::task::try_id().map_or_else(|| Self::Thread(std::thread::current().id()), Self::Task)
+    /// Of a call of a handler, else of what runs now.
+    fn of(call: Option<u64>) -> Self {
+        let task = tokio::task::try_id().map(Self::Task);
+        let present = || task.unwrap_or_else(|| Self::Thread(std::thread::current().id()));
+        call.map_or_else(present, Self::Call)
     }
 }
 
@@ -52,17 +57,21 @@ struct All {
 pub(crate) struct Holders(Arc<Mutex<All>>);
 
 impl Holders {
-    /// Waits for a change to begin, as long as the task does not wait for itself.
+    /// Waits for a change to begin, as long as the call of a handler (`by`), else the task, does
+    /// not wait for itself.
     ///
     /// # Errors
-    /// Those of `begin`; `internal_error` when the task holds a change that lies idle.
-    pub(crate) async fn admit<T>(&self, begin: impl Future<Output = Result<T>>) -> Result<T> {
+    /// Those of `begin`; `internal_error` when it holds a change that lies idle.
+    pub(crate) async fn admit<T>(
+        &self,
+        by: Option<u64>,
+        begin: impl Future<Output = Result<T>>,
+    ) -> Result<T> {
         let waits_for_itself = async {
             let mut is_told = false;
             loop {
                 tokio::time::sleep(POLL_INTERVAL).await;
-                let by = Runner::present();
-                match self.idle(by) {
+                match self.idle(Runner::of(by)) {
                     Some((at, true)) => return at,
                     // It may wait for this task; and whoever never ends has no line of its own.
                     Some((at, false)) if !is_told => {
@@ -94,11 +103,11 @@ impl Holders {
     }
 
     /// Notes a change that has begun, and the place of the program that began it.
-    pub(crate) fn enter(&self, at: &'static Location<'static>) -> Holder {
+    pub(crate) fn enter(&self, by: Option<u64>, at: &'static Location<'static>) -> Holder {
         let mut all = self.all();
         all.last += 1;
         let number = all.last;
-        let (by, used) = (Runner::present(), Instant::now());
+        let (by, used) = (Runner::of(by), Instant::now());
         all.held.push(Held { number, by, at, is_busy: false, used });
         Holder { holders: self.clone(), number }
     }
@@ -122,7 +131,10 @@ impl Holder {
         let Some(held) = all.held.iter_mut().find(|held| held.number == self.number) else {
             return;
         };
-        let by = Runner::present();
+        let by = match held.by {
+            Runner::Call(_) => held.by,
+            Runner::Task(_) | Runner::Thread(_) => Runner::of(None),
+        };
         let before = Held { by, is_busy, used: Instant::now(), ..*held };
         let before = std::mem::replace(held, before);
         drop(all);

@@ -9,7 +9,9 @@ use std::{sync::atomic::Ordering, time::Duration};
 use sqlx::{Database, SqlSafeStr, SqlStr, pool::PoolOptions};
 use tracing::Instrument;
 
-use super::{Db, FromRow, Pool, Row, Value, guard, on, server, statements::span, value};
+use super::{
+    Db, FromRow, Pool, Row, Value, fault::no_session, guard, on, server, statements::span, value,
+};
 use crate::{Error, Result};
 
 /// Connections at most. They are opened when they are needed.
@@ -22,11 +24,12 @@ const CLEAN_TIMEOUT: Duration = Duration::from_secs(10);
 const CLOSE_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// Ends a transaction that was left open, and puts back what guards the connection. `begin` fails
-/// within a transaction of SQLite: then the connection is closed. Tells whether other files or
-/// temporary tables are attached.
+/// within a transaction of SQLite: then the connection is closed. Puts back what changes answers,
+/// too. Tells whether other files or temporary tables are attached.
 #[cfg(feature = "sqlite")]
 const CLEAN_SQLITE: &str = "begin; rollback; pragma query_only = on; \
-     pragma locking_mode = normal; select count(*) > 1 from pragma_database_list";
+     pragma locking_mode = normal; pragma case_sensitive_like = off; \
+     pragma reverse_unordered_selects = off; select count(*) > 1 from pragma_database_list";
 /// As `discard all`, but for the prepared statements, which the driver keeps. `begin` only warns
 /// within a transaction, and fails in one that has failed: then the connection is closed.
 #[cfg(feature = "postgres")]
@@ -121,8 +124,8 @@ pub struct ReadSql<'d> {
 
 impl Db {
     /// A query of your own, on connections that only read, with values as `$1`, `$2`... It sees
-    /// what was committed. The engine refuses what writes, whatever the text. Write with
-    /// `cms.items().sql(&mut change, …)`.
+    /// what was committed: in debug builds it panics in a handler that holds a change. The engine
+    /// refuses what writes, whatever the text. Write with `cms.items().sql(&mut change, …)`.
     pub fn sql(&self, text: impl SqlSafeStr) -> ReadSql<'_> {
         ReadSql { db: self, text: text.into_sql_str(), values: Vec::new() }
     }
@@ -133,7 +136,6 @@ impl Db {
     #[cfg(feature = "sqlite")]
     #[must_use]
     pub fn sqlite(&self) -> Option<&sqlx::SqlitePool> {
-        guard::reads_pool("own");
         match &self.own {
             OwnPool::Sqlite(pool) => Some(pool),
             #[cfg(feature = "postgres")]
@@ -148,7 +150,6 @@ impl Db {
     #[cfg(feature = "postgres")]
     #[must_use]
     pub fn postgres(&self) -> Option<&sqlx::PgPool> {
-        guard::reads_pool("own");
         match &self.own {
             OwnPool::Postgres(pool) => Some(pool),
             #[cfg(feature = "sqlite")]
@@ -156,7 +157,8 @@ impl Db {
         }
     }
 
-    async fn read_own(&self, text: SqlStr, values: Vec<Value>) -> Result<Vec<Row>> {
+    /// All rows, or the first one alone.
+    async fn read_own(&self, text: SqlStr, values: Vec<Value>, first: bool) -> Result<Vec<Row>> {
         guard::reads_pool("own");
         self.count.fetch_add(1, Ordering::Relaxed);
         let server = match &self.pool {
@@ -167,8 +169,15 @@ impl Db {
         };
         on!(&self.own, OwnPool, pool => {
             let query = sqlx::query_with::<Engine, _>(text, value::bind::<Engine>(values)?);
-            let rows = query.fetch_all(pool).instrument(span("own"));
-            let rows = server::watch(server, rows).await.map_err(read_error)?;
+            let mut connection = pool.acquire().await.map_err(no_session)?;
+            let rows = async {
+                match first {
+                    true => Ok(query.fetch_optional(&mut *connection).await?.into_iter().collect()),
+                    false => query.fetch_all(&mut *connection).await,
+                }
+            };
+            let rows: Vec<_> =
+                server::watch(server, rows.instrument(span("own"))).await.map_err(read_error)?;
             Ok(rows.into_iter().map(ROW).collect())
         })
     }
@@ -186,7 +195,8 @@ impl ReadSql<'_> {
     /// # Errors
     /// As [`read_error`], and `internal_error` for a column of another type.
     pub async fn rows<T: FromRow>(self) -> Result<Vec<T>> {
-        self.db.read_own(self.text, self.values).await?.iter().map(T::from_row).collect()
+        let rows = self.db.read_own(self.text, self.values, false).await?;
+        rows.iter().map(T::from_row).collect()
     }
 
     /// The first row, if any.
@@ -194,7 +204,8 @@ impl ReadSql<'_> {
     /// # Errors
     /// As [`ReadSql::rows`].
     pub async fn optional<T: FromRow>(self) -> Result<Option<T>> {
-        Ok(self.rows().await?.into_iter().next())
+        let first = self.db.read_own(self.text, self.values, true).await?;
+        first.first().map(T::from_row).transpose()
     }
 }
 

@@ -1,8 +1,7 @@
 //! Conditions on columns, before anybody knows the table. They stand on the ground floor because
 //! rights judge their columns too.
 
-use super::filter::bad;
-use crate::Result;
+use crate::{Code, Error, Result};
 
 /// What a record must fulfil. Written with [`column`](super::column):
 ///
@@ -42,6 +41,7 @@ macro_rules! ops {
         /// A comparison. The negative ones also match null, so `ne` is the complement of `eq`, and
         /// `nin` of `in`.
         #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        #[non_exhaustive]
         pub enum Op { $($(#[$doc])* $name),* }
         impl Op {
             const ALL: &[(&str, Op)] = &[$(($text, Op::$name)),*];
@@ -88,4 +88,8 @@ ops! {
     EndsWith = "ends_with",
     /// `true`: is null; `false`: is not null.
     Null = "null",
+}
+
+pub(crate) fn bad(detail: impl Into<String>) -> Error {
+    Error::new(Code::BadQuery, detail)
 }

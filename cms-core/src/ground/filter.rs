@@ -8,8 +8,8 @@ use serde::{
 };
 use serde_json::value::RawValue;
 
-use super::condition::{Condition, Filter, Op};
-use crate::{Code, Error, Result};
+use super::condition::{Condition, Filter, Op, bad};
+use crate::Result;
 
 /// How deep conditions nest at most.
 pub(crate) const MAX_DEPTH: usize = 8;
@@ -71,10 +71,6 @@ impl<'de> Deserialize<'de> for Members<'de> {
 
         from.deserialize_map(Seen)
     }
-}
-
-pub(crate) fn bad(detail: impl Into<String>) -> Error {
-    Error::new(Code::BadQuery, detail)
 }
 
 fn members(text: &str) -> Result<Vec<(String, &RawValue)>> {
@@ -195,6 +191,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+    use crate::Code;
 
     fn nested(levels: usize) -> String {
         format!("{}{{\"a\":{{\"eq\":1}}}}{}", "{\"not\":".repeat(levels), "}".repeat(levels))

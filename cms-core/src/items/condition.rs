@@ -4,8 +4,8 @@ use crate::{
     Result,
     db::Kind,
     ground::{
-        condition::{Condition, Filter, Op},
-        filter::{MAX_DEPTH, bad, deeper},
+        condition::{Condition, Filter, Op, bad},
+        filter::{MAX_DEPTH, deeper},
     },
 };
 

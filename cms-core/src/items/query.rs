@@ -3,7 +3,7 @@
 use super::{Condition, Filter, Op};
 use crate::{
     DEFAULT_LIMIT, MAX_LIMIT, Result,
-    ground::filter::{self, bad},
+    ground::{condition::bad, filter},
 };
 
 /// Most filters of one request, and most values of one `in` list.

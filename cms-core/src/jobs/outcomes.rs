@@ -16,7 +16,7 @@ use crate::{Millis, Result};
 pub struct Outcomes {
     /// Attempts that succeeded.
     pub done: u64,
-    /// Attempts that failed; there will be another one.
+    /// Attempts that failed; the work is due again later, or held.
     pub retried: u64,
     /// Attempts that failed, after which the work was given up.
     pub failed: u64,
@@ -53,7 +53,7 @@ pub(crate) struct Counters {
     lost: AtomicU64,
     /// The workers.
     pub(crate) workers: Running,
-    /// The attempts under way.
+    /// The attempts of queues under way.
     pub(crate) under_way: Running,
 }
 

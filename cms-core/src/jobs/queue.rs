@@ -176,7 +176,11 @@ impl<Q: Queue> Engine<Q> {
                     tracing::warn!(queue, %error, "cannot read or write a queue; trying again");
                     tokio::time::sleep(Q::POLL_INTERVAL).await;
                     // Finished attempts are settled even while no job can be claimed.
-                    if let Err(error) = watched(self.turn(false)).await {
+                    let settled = tokio::select! {
+                        settled = watched(self.turn(false)) => settled,
+                        () = stopped(stop.clone(), SHUTDOWN_TIMEOUT) => break,
+                    };
+                    if let Err(error) = settled {
                         tracing::debug!(%error, "finished attempts were not settled either");
                     }
                     continue;
@@ -231,7 +235,9 @@ impl<Q: Queue> Engine<Q> {
             };
             if let Some(why) = why {
                 tracing::warn!(queue = Q::NAME, why, "finished attempts were not settled");
-                tokio::time::sleep(Q::POLL_INTERVAL).await;
+                if tries > 0 {
+                    tokio::time::sleep(Q::POLL_INTERVAL).await;
+                }
             }
             if self.is_idle() || tries == 0 {
                 return;
@@ -288,7 +294,9 @@ impl<Q: Queue> Engine<Q> {
 
     fn begin(&mut self, job: Q::Job) {
         let (kept, attempt) = (job.clone(), self.queue.attempt(job));
+        let counted = self.queue.counters().under_way.begin();
         self.flight.under_way.spawn(watched(async move {
+            let _counted = counted;
             let made = AssertUnwindSafe(attempt).catch_unwind().await;
             made.unwrap_or_else(|_| {
                 tracing::error!(queue = Q::NAME, "the service failed during an attempt");

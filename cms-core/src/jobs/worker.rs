@@ -12,6 +12,7 @@ use super::Stop;
 
 /// Why a worker ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Until {
     /// Nothing is due and nothing is under way.
     Drained,

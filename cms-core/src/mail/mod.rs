@@ -33,7 +33,6 @@ pub use self::{
     text::{Subject, escape_html, shortened},
 };
 use self::{address::Sender, providers::Provider};
-pub use crate::jobs::Outcomes;
 use crate::{
     Actor, Code, Error, Millis, Result,
     base::Base,

@@ -1,16 +1,27 @@
 //! How handlers of plugins begin changes.
 
-use std::{fmt, panic::Location, sync::Arc};
+use std::{
+    fmt,
+    panic::Location,
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+    },
+};
 
 use futures_util::future::BoxFuture;
 
 use crate::{Change, Result, base::Base};
 
-/// Begins changes on behalf of a caller or a run. Refuses who may no longer write, and a task that
-/// would wait for itself.
+/// The number of the last one made.
+static LAST: AtomicU64 = AtomicU64::new(0);
+
+/// Begins the changes of one call of a handler. Refuses whoever may no longer write, and a call
+/// that would wait for itself.
 #[derive(Clone)]
 pub struct Begin {
     base: Base,
+    number: u64,
     begin: Arc<dyn Fn() -> BoxFuture<'static, Result<Change>> + Send + Sync>,
 }
 
@@ -19,20 +30,18 @@ impl Begin {
         base: &Base,
         begin: impl Fn() -> BoxFuture<'static, Result<Change>> + Send + Sync + 'static,
     ) -> Self {
-        Self { base: base.clone(), begin: Arc::new(begin) }
+        let number = LAST.fetch_add(1, Ordering::Relaxed);
+        Self { base: base.clone(), number, begin: Arc::new(begin) }
     }
 
     #[track_caller]
     pub(crate) fn change(&self) -> impl Future<Output = Result<Change>> + Send + use<'_> {
-        self.change_at(Location::caller())
+        self.base.held(Some(self.number), Location::caller(), (self.begin)())
     }
 
-    /// As [`Begin::change`], for a place of the program's source.
-    pub(crate) fn change_at(
-        &self,
-        at: &'static Location<'static>,
-    ) -> impl Future<Output = Result<Change>> + Send + use<'_> {
-        self.base.held(at, (self.begin)())
+    /// A change of a program that no call of a handler begins.
+    pub(crate) async fn change_of_task(self, at: &'static Location<'static>) -> Result<Change> {
+        self.base.held(None, at, (self.begin)()).await
     }
 }
 

@@ -158,7 +158,8 @@ impl EndpointCall {
     /// Begins a change on behalf of the caller.
     ///
     /// # Errors
-    /// The refusal of a caller who was revoked meanwhile. As every write.
+    /// The refusal of a caller who was revoked meanwhile. `internal_error` when it waits for a
+    /// change that this call holds and that lies idle. As every write.
     #[track_caller]
     pub fn change(&self) -> impl Future<Output = Result<Change>> + Send + use<'_> {
         self.request.begin.change()

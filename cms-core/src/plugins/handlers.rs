@@ -402,7 +402,8 @@ impl TaskRun {
     ///
     /// # Errors
     /// `conflict` when the lease is lost, because the process stood still: another one runs the
-    /// task, and this run can change nothing more. As every write.
+    /// task, and this run can change nothing more. `internal_error` when it waits for a change
+    /// that this call holds and that lies idle. As every write.
     #[track_caller]
     pub fn change(&self) -> impl Future<Output = Result<Change>> + Send + use<'_> {
         self.begin.change()
@@ -435,8 +436,9 @@ impl EventCall {
     /// together with that mark, or not at all. A handler commits one at most.
     ///
     /// # Errors
-    /// `conflict` when the event is done already, or another process has taken over. As every
-    /// write.
+    /// `conflict` when the event is done already, or another process has taken over.
+    /// `internal_error` when it waits for a change that this call holds and that lies idle. As
+    /// every write.
     #[track_caller]
     pub fn change(&self) -> impl Future<Output = Result<Change>> + Send + use<'_> {
         self.begin.change()
@@ -480,7 +482,8 @@ impl ScriptCall {
     /// Begins a change on behalf of the caller.
     ///
     /// # Errors
-    /// The refusal of a caller who was revoked meanwhile. As every write.
+    /// The refusal of a caller who was revoked meanwhile. `internal_error` when it waits for a
+    /// change that this call holds and that lies idle. As every write.
     #[track_caller]
     pub fn change(&self) -> impl Future<Output = Result<Change>> + Send + use<'_> {
         self.begin.change()

@@ -59,6 +59,7 @@ pub struct Task {
 
 /// A run in the history. Times are RFC 3339 in UTC.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+#[non_exhaustive]
 pub struct Run {
     /// Ids grow with time.
     pub id: i64,

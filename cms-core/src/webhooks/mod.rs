@@ -40,7 +40,6 @@ pub(crate) use self::{
     deliver::sql::batch::BATCH,
     subscriptions::{CLAIMS, catalogue::Registered},
 };
-pub use crate::jobs::{Outcomes, Until};
 pub use crate::outbound::AddressRule;
 use crate::{Result, base::Base, content::Registry, db::Statement, jobs, outbound::HttpClient};
 

@@ -18,7 +18,8 @@ use crate::{
     ground::{self, ListName},
 };
 
-/// Wrong logins allowed from one network within an hour. The next attempt is refused, right or wrong.
+/// Wrong logins allowed from one network within an hour. The next attempt is refused, right or
+/// wrong.
 pub const ATTEMPTS: i64 = 15;
 /// Wrong codes allowed for one user within [`WINDOW_S`], from all networks together.
 const ACCOUNT_ATTEMPTS: i64 = 50;

@@ -35,8 +35,8 @@ const SLOTS: usize = 16;
 /// How long a finished round waits for others to share its transaction.
 const GATHER: Duration = Duration::from_millis(5);
 
-/// How long an end waits for mail servers, which scan a message before they answer. Service managers
-/// wait for 90 s.
+/// How long an end waits for mail servers, which scan a message before they answer. Service
+/// managers wait for 90 s.
 pub(in crate::mail) const LONGEST_END: Duration = Duration::from_secs(60);
 
 /// Sends mails. Several may run in one process or many.

@@ -105,7 +105,7 @@ impl Consumer {
     #[track_caller]
     pub fn change(&self) -> impl Future<Output = Result<Change>> + Send + use<'_> {
         let (at, begin) = (Location::caller(), self.begin());
-        async move { begin?.change_at(at).await }
+        async move { begin?.change_of_task(at).await }
     }
 
     pub(super) fn begin(&self) -> Result<Begin> {

@@ -5,9 +5,11 @@ use crate::{Result, jobs::Outcomes, webhooks::Webhooks};
 
 /// Lanes in [`Backlog::late_lanes`] at most.
 const LATE_LANES: i64 = 5;
+
 /// The state of the queue, for all processes. Settled jobs are not counted: they are no load, and
 /// there may be many.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Backlog {
     /// Jobs not attempted yet.
     pub pending: i64,

@@ -15,6 +15,7 @@ pub const PING: &str = "webhook.ping";
 
 /// The outcome of a test delivery.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+#[non_exhaustive]
 pub struct Pinged {
     /// `delivered`, or the code of the failure.
     pub status: String,

@@ -260,7 +260,6 @@ impl Queue for Deliveries {
 /// Makes an attempt. Returns its slot too, unless the attempt was slow.
 async fn attempt(site: &State, claimed: ClaimedJob, slot: Arc<()>) -> (Attempt, Option<Arc<()>>) {
     let ClaimedJob { target, job, .. } = claimed;
-    let _under_way = site.counters.under_way.begin();
     let target = match target {
         Ok(_) if job.event.body.is_empty() => {
             let why = "the event is no longer kept: see retention.events_days";

@@ -20,6 +20,13 @@ mod tests {
     use super::*;
 
     #[test]
+    fn local_faults_are_tried_again_soon() {
+        let waits = (0..8).map(|in_a_row| LOCAL_WAITS.wait_ms(in_a_row, i64::MAX));
+        let seconds = [1, 1, 2, 4, 8, 16, 30, 30];
+        assert_eq!(waits.collect::<Vec<_>>(), seconds.map(|seconds| Some(seconds * 1000)));
+    }
+
+    #[test]
     fn attempts_are_made_at_these_seconds() {
         for (max_retries, expected) in [
             (0, vec![0]),

@@ -237,7 +237,7 @@ pub(in crate::webhooks) async fn failing(
 }
 
 /// A successful attempt, for the log: the job, the token of its lease, the status code, the
-/// response, and milliseconds.
+/// response, and milliseconds. The response has no U+0000, which PostgreSQL does not read.
 #[derive(Serialize)]
 pub(in crate::webhooks) struct Arrived<'a>(
     pub(in crate::webhooks) i64,
@@ -259,6 +259,9 @@ pub(in crate::webhooks) async fn delivered(
     let leases = json(arrived.iter().map(|one| [one.0, one.1]))?;
     let ours: Vec<(i64, i64)> = change.all(statements.delivered, args![leases, now]).await?;
     let ours: HashSet<_> = ours.into_iter().collect();
+    if ours.is_empty() {
+        return Ok(ours);
+    }
     let logged = json(arrived.iter().filter(|one| ours.contains(&(one.0, one.1))))?;
     change.run(statements.log_delivered, args![logged, now]).await?;
     Ok(ours)

@@ -13,6 +13,7 @@ use crate::{
 
 /// A recorded event.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+#[non_exhaustive]
 pub struct Message {
     /// Its id; receivers see it as `webhook-id`.
     pub id: String,
