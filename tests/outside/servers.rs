@@ -116,10 +116,10 @@ async fn actix_serves_the_api_below_a_path() {
     let sent = sent.expect("a reply");
     assert_eq!(sent.status(), 202);
     assert_eq!(sent.headers()["x-accepted"], "yes");
-    let missing = client.get(format!("http://{address}/cms/api/nothing")).send().await;
-    let missing = missing.expect("a reply");
-    assert_eq!(missing.status(), 404);
-    assert_eq!(missing.headers()["content-type"], "application/problem+json");
+    let closed = client.get(format!("http://{address}/cms/api/backend/keys")).send().await;
+    let closed = closed.expect("a reply");
+    assert_eq!(closed.status(), 401);
+    assert_eq!(closed.headers()["content-type"], "application/problem+json");
     assert_eq!(site.fired().await, ["desk.paid"]);
 
     handle.stop(true).await;
