@@ -7,9 +7,10 @@ use std::time::Duration;
 
 use cms_core::{
     Actor, Code, Error, Result,
-    items::{IfMatch, Query, Write, WriteKind},
+    items::{BeforeWrite, IfMatch, Query, Write, WriteKind},
     plugins::{Handlers, Manifest, Plugin},
 };
+use futures_util::future::BoxFuture;
 use serde_json::{Map, Value as Json, json};
 
 use crate::support::{Site, SiteBuilder};
@@ -186,6 +187,41 @@ async fn a_hook_writes_more_records_and_a_checklist_passes_it_too() {
     assert_eq!(notes, ["Create -, signed", "Update 1, signed", "Delete 1, signed"]);
 }
 
+/// A plugin whose hooks sign the notes of another.
+struct Signer(&'static str, [&'static str; 2]);
+
+impl Plugin for Signer {
+    fn manifest(&self) -> Manifest {
+        serde_json::from_value(json!({"id": self.0})).unwrap()
+    }
+
+    fn handlers(&self) -> Handlers {
+        let [first, second] = self.1.map(Signs);
+        Handlers::default().before("notes", "z", first).before("notes", "a", second)
+    }
+}
+
+struct Signs(&'static str);
+
+impl BeforeWrite for Signs {
+    fn before<'w>(&'w self, mut write: Write<'w>) -> BoxFuture<'w, Result<()>> {
+        Box::pin(async move {
+            let text = write.value("text").as_str().unwrap_or_default().to_owned();
+            write.set("text", format!("{text}, {}", self.0));
+            Ok(())
+        })
+    }
+}
+
+#[tokio::test]
+async fn hooks_run_as_their_plugins_load_and_then_as_they_were_added() {
+    let builder = Site::builder().await.program(Signer("zoo", ["one", "two"])).program(Blog);
+    let site = builder.program(Signer("art", ["three", "four"])).open().await;
+    let line = "POST /api/backend/item?table=notes";
+    let made = site.admin(line).json(json!({"text": "a"})).expect(201).await.data();
+    assert_eq!(made["text"], "a, three, four, signed, one, two");
+}
+
 fn record(value: Json) -> Map<String, Json> {
     value.as_object().cloned().unwrap()
 }
@@ -243,8 +279,8 @@ async fn a_bad_hook_refuses_its_write_and_nothing_else() {
 /// A hook with state: it has the site, and could begin a change beside the one that is open.
 struct Outside(std::sync::OnceLock<cms_core::Cms>);
 
-impl cms_core::items::BeforeWrite for &'static Outside {
-    fn before<'w>(&'w self, _: Write<'w>) -> futures_util::future::BoxFuture<'w, Result<()>> {
+impl BeforeWrite for &'static Outside {
+    fn before<'w>(&'w self, _: Write<'w>) -> BoxFuture<'w, Result<()>> {
         Box::pin(async {
             let Some(cms) = self.0.get() else { return Ok(()) };
             cms.change(Actor::System).await?.commit().await

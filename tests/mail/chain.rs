@@ -142,6 +142,8 @@ async fn a_bad_address_ends_a_mail_and_nobody_else_is_asked() {
         site.send_mails().await;
         let story = ("failed".to_owned(), vec!["transactional recipient".to_owned()]);
         assert_eq!(site.mail_story(id).await, story);
+        let told = "select count(*) from cms_events where name = 'mail.failed'";
+        assert_eq!(site.database.count(told).await, 1);
         site.clock.advance(86_400_000);
         site.send_mails().await;
         assert_eq!((first.count(), second.count(), smtp.connections()), (1, 0, 0));

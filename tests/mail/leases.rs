@@ -3,6 +3,8 @@
 use std::time::Duration;
 
 use cms_core::{Actor, Outcomes, Until, mail::Address};
+use futures_util::StreamExt as _;
+use serde_json::json;
 use tokio::task::JoinHandle;
 
 use crate::support::{
@@ -23,7 +25,11 @@ async fn a_lost_lease_is_a_try_and_a_mail_that_ends_its_workers_is_given_up() {
     let claimed = format!("update cms_mails set status = 'sending', lease_until = {now} - 1");
     site.database.run(claimed).await;
     site.database.run(format!("update cms_mails set tries = 22 where id = {last}")).await;
+    let mut failed = site.cms.events().subscribe("mail.failed").live().await.unwrap();
     site.send_mails().await;
+    let event = failed.next().await.expect("an open site");
+    let why = "its postman died or was too slow";
+    assert_eq!(event.data, json!({"mail": {"id": last, "reason": why}}));
     let (first, last) = (site.mail_detail(first).await.mail, site.mail_detail(last).await.mail);
     assert_eq!((first.status.as_str(), first.tries), ("sent", 1));
     assert_eq!((last.status.as_str(), last.tries), ("failed", 23));
@@ -40,8 +46,12 @@ async fn a_mail_that_waited_too_long_is_given_up_and_shown_until_retention_remov
     site.clock.advance(29 * DAY_MS);
     site.cms.upkeep().await;
     assert_eq!(site.mail_detail(id).await.mail.status, "queued");
+    let mut failed = site.cms.events().subscribe("mail.failed").live().await.unwrap();
     site.clock.advance(2 * DAY_MS);
     site.cms.upkeep().await;
+    let event = failed.next().await.expect("an open site");
+    let why = "it waited longer than mails are kept";
+    assert_eq!(event.data, json!({"mail": {"id": id, "reason": why}}));
     let mail = site.mail_detail(id).await.mail;
     assert_eq!(mail.status, "failed");
     assert_eq!(mail.reason.as_deref(), Some("it waited longer than mails are kept"));

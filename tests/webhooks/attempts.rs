@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use cms_core::webhooks::{SignedHeaders, verify};
+use futures_util::StreamExt as _;
 use serde_json::json;
 
 use crate::support::webhooks::{open, site};
@@ -70,6 +71,37 @@ async fn the_schedule_is_exact() {
             );
         }
     }
+}
+
+#[tokio::test]
+async fn a_delivery_that_is_given_up_is_an_event_that_no_webhook_gets() {
+    let (site, receiver) = (site().await, Receiver::start(500).await);
+    let made = site.webhook(&receiver.url, &["*"]).await;
+    let line = format!("PATCH /api/backend/webhooks?id={}", made["id"]);
+    site.admin(&line)
+        .json(json!({"events": ["webhook.failed"]}))
+        .refused(422, "unknown_event")
+        .await;
+    site.admin(&line).json(json!({"max_retries": 1})).expect(200).await;
+    let mut failed = site.cms.events().subscribe("webhook.failed").live().await.unwrap();
+    site.write("claim").await;
+    let mut worker = site.worker();
+    worker.step().await.unwrap();
+    site.clock.advance(30_000);
+    worker.step().await.unwrap();
+    let event = failed.next().await.expect("an open site");
+    let sent = receiver.deliveries().remove(0);
+    assert_eq!(
+        event.data["delivery"],
+        json!({
+            "job": 1, "subscription": made["id"], "event": "item.settings.created",
+            "event_id": sent.headers["webhook-id"], "attempts": 2,
+            "error": "HTTP status 500",
+        })
+    );
+    site.clock.advance(1_000_000_000);
+    worker.step().await.unwrap();
+    assert_eq!(receiver.count(), 2, "of the write alone");
 }
 
 #[tokio::test]

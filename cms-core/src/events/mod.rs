@@ -41,15 +41,16 @@ pub(crate) use self::{
     outbox::{Outbox, family, sql},
     outside::judge,
     payloads::{
-        AnswerData, AnsweredForm, FormData, FormSubmission, FunnelData, InboxSubmission, ItemData,
-        LoginData, MediaData, Page, PageData, PageTakenOff, PassedNode, SubmissionDeleted,
-        SubmissionUpdated, VisitData, VisitSubmission,
+        AnswerData, AnsweredForm, DeliveryFailed, FailedDelivery, FormData, FormSubmission,
+        FunnelData, InboxSubmission, ItemData, LoginData, MailFailed, MediaData, Page, PageData,
+        PageTakenOff, PassedNode, SubmissionDeleted, SubmissionUpdated, VisitData,
+        VisitSubmission,
     },
     system::{
         AUTH_LOGIN, AUTH_LOGOUT, FORM_SUBMITTED, FUNNEL_ABANDONED, FUNNEL_COMPLETED,
-        FUNNEL_STARTED, FUNNEL_STEP_COMPLETED, FUNNELS, MEDIA_DELETED, MEDIA_UPLOADED, OWN,
-        PAGE_DRAFT_DISCARDED, PAGE_PUBLISHED, PAGE_TAKEN_OFF, SUBMISSION_DELETED,
-        SUBMISSION_UPDATED, SYSTEM, is_reserved, known,
+        FUNNEL_STARTED, FUNNEL_STEP_COMPLETED, FUNNELS, MAIL_FAILED, MEDIA_DELETED,
+        MEDIA_UPLOADED, OWN, PAGE_DRAFT_DISCARDED, PAGE_PUBLISHED, PAGE_TAKEN_OFF,
+        SUBMISSION_DELETED, SUBMISSION_UPDATED, SYSTEM, WEBHOOK_FAILED, is_reserved, known,
     },
 };
 use crate::ground::{Millis, clock};

@@ -85,7 +85,7 @@ mod tests {
     use super::*;
     use crate::events::{
         filter::filter,
-        system::{FUNNELS, SYSTEM},
+        system::{FUNNELS, INSIDE, SYSTEM},
     };
 
     #[test]
@@ -122,7 +122,7 @@ mod tests {
 
     #[test]
     fn examples_fit_their_schemas_and_lose_nothing() {
-        for known in SYSTEM.iter().chain(&FUNNELS) {
+        for known in SYSTEM.iter().chain(&FUNNELS).chain(&INSIDE) {
             let (data, removed) = filter(known.example());
             assert_eq!((&data, removed), (&known.example(), Vec::new()), "{}", known.name);
             assert_eq!(known.faults(&data), Vec::new(), "{}", known.name);

@@ -4,9 +4,9 @@ use super::{
     EventData,
     event::{Event, Known},
     payloads::{
-        DeploymentCompleted, EmailmarketingSubscribed, FormData, LoginData, MediaData,
-        OrderCreated, PageData, PageTakenOff, SubmissionDeleted, SubmissionUpdated, UserRegistered,
-        VisitData,
+        DeliveryFailed, DeploymentCompleted, EmailmarketingSubscribed, FormData, LoginData,
+        MailFailed, MediaData, OrderCreated, PageData, PageTakenOff, SubmissionDeleted,
+        SubmissionUpdated, UserRegistered, VisitData,
     },
 };
 
@@ -49,6 +49,11 @@ events! {
         SUBMISSION_DELETED: SubmissionDeleted = "formfunnel.submission_deleted",
             "A submission was deleted in the inbox.";
     }
+    // No webhook gets these, so a receiver that fails cannot cause more deliveries.
+    INSIDE: 2 {
+        WEBHOOK_FAILED: DeliveryFailed = "webhook.failed", "A delivery was given up.";
+        MAIL_FAILED: MailFailed = "mail.failed", "A mail was given up.";
+    }
 }
 
 /// Names that begin so are raised by the service itself.
@@ -64,7 +69,7 @@ pub(crate) const FROM_OUTSIDE: [&str; 4] = [
 
 /// The service's event of this name, those of items aside.
 pub(crate) fn known(name: &str) -> Option<&'static Known> {
-    SYSTEM.iter().chain(&FUNNELS).find(|known| known.name == name)
+    SYSTEM.iter().chain(&FUNNELS).chain(&INSIDE).find(|known| known.name == name)
 }
 
 /// Whether only the service itself raises an event.
@@ -84,6 +89,7 @@ mod tests {
             ("page.taken_off", true),
             ("auth.login", true),
             ("auth.x", true),
+            ("webhook.failed", true),
             ("item.blog.created", true),
             ("formfunnel.x", true),
             ("order.created", false),

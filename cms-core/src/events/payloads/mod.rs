@@ -3,6 +3,7 @@
 
 mod answer;
 mod deployment;
+mod failed;
 mod form;
 mod id;
 mod inbox;
@@ -17,6 +18,7 @@ mod visit;
 
 pub(crate) use self::{
     answer::AnswerData,
+    failed::{DeliveryFailed, FailedDelivery, MailFailed},
     form::{AnsweredForm, FormData, FormSubmission},
     inbox::{InboxSubmission, SubmissionDeleted, SubmissionUpdated},
     item::ItemData,

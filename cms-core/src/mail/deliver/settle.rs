@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use super::Round;
 use crate::{
     Change, Result,
+    events::{MAIL_FAILED, MailFailed},
     jobs::Outcomes,
     mail::{
         State,
@@ -20,7 +21,12 @@ pub(in crate::mail) async fn settle(
 ) -> Result<Outcomes> {
     let mut counted = Outcomes::default();
     for round in rounds {
-        let is_ours = outbox::settle(change, &round.mail, settled(round, change.now())).await?;
+        let settled = settled(round, change.now());
+        let reason = settled.reason.clone();
+        let is_ours = outbox::settle(change, &round.mail, settled).await?;
+        if let (true, Verdict::Failed, Some(reason)) = (is_ours, round.verdict, reason) {
+            change.raise_inside(MAIL_FAILED, &MailFailed::of(round.mail.id, reason)).await?;
+        }
         for attempt in &round.attempts {
             outbox::log(change, round.mail.id, attempt).await?;
         }

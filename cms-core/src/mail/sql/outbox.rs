@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use crate::{
     Change, Millis, Result,
     db::{Db, args, statements},
+    events::{MAIL_FAILED, MailFailed},
     mail::{
         outgoing::{Attempt, Outgoing, outgoing_columns},
         rules::{
@@ -28,7 +29,8 @@ statements! {
                status = case when tries < $4 then 'queued' else 'failed' end, \
                settled_at = case when tries < $4 then null else cast($1 as bigint) end, \
                reason = coalesce(reason, cast($3 as text)) \
-               where status = 'sending' and (lease_until <= $1 or lease_until > $2)";
+               where status = 'sending' and (lease_until <= $1 or lease_until > $2) \
+               returning id, status = 'failed', reason";
     /// `status || ''` keeps the engine from searching an index by status.
     CLAIM = concat!(
         "update cms_mails set status = 'sending', lease_until = $2, \
@@ -75,7 +77,8 @@ statements! {
     GIVE_UP = "update cms_mails set status = 'failed', settled_at = $2, \
                reason = cast($3 as text) || coalesce('; ' || reason, '') \
                where id in (select id from cms_mails where status = 'queued' \
-               and created_at <= $1 limit 1000) and status || '' = 'queued'";
+               and created_at <= $1 limit 1000) and status || '' = 'queued' \
+               returning id, reason";
     EXPIRE_RATIONS = "delete from cms_mail_rations where (recipient, day) in (select recipient, \
                       day from cms_mail_rations where day < $1 order by day limit 1000)";
 }
@@ -95,13 +98,25 @@ pub(in crate::mail) async fn is_due(db: &Db, now: Millis) -> Result<bool> {
 pub(in crate::mail) async fn reclaim(change: &mut Change) -> Result<u64> {
     let now = change.now();
     let why = "its postman died or was too slow";
-    change.run(RECLAIM, args![now, latest(now), why, MOST_TRIES]).await
+    let reclaimed: Vec<(i64, bool, String)> =
+        change.all(RECLAIM, args![now, latest(now), why, MOST_TRIES]).await?;
+    let returned = reclaimed.len() as u64;
+    for (id, _, reason) in reclaimed.into_iter().filter(|(_, has_failed, _)| *has_failed) {
+        change.raise_inside(MAIL_FAILED, &MailFailed::of(id, reason)).await?;
+    }
+    Ok(returned)
 }
 
 /// Gives up mails that were queued at `horizon` or before, a thousand at most. Returns how many.
 pub(in crate::mail) async fn give_up(change: &mut Change, horizon: Millis) -> Result<u64> {
     let why = "it waited longer than mails are kept";
-    change.run(GIVE_UP, args![horizon, change.now(), why]).await
+    let given_up: Vec<(i64, String)> =
+        change.all(GIVE_UP, args![horizon, change.now(), why]).await?;
+    let failed = given_up.len() as u64;
+    for (id, reason) in given_up {
+        change.raise_inside(MAIL_FAILED, &MailFailed::of(id, reason)).await?;
+    }
+    Ok(failed)
 }
 
 /// Claims due mails, the longest due first.

@@ -9,6 +9,7 @@ use super::{
 };
 use crate::{
     AuditEntry, Change, Result,
+    events::{DeliveryFailed, FailedDelivery, WEBHOOK_FAILED},
     jobs::Outcomes,
     outbound::Attempt,
     webhooks::{
@@ -131,14 +132,30 @@ async fn settle_lane(change: &mut Change, lane: &[Ended], settled: &mut Outcomes
             Some(wait) => (End::Again(change.now() + wait), &mut settled.retried),
             None => (End::Failed, &mut settled.failed),
         };
+        let is_over = matches!(end, End::Failed);
         let ours = queue::settle(change, job, end, active, Some(&error)).await?;
         count(ours, what, &mut settled.lost);
+        if ours && is_over {
+            change.raise_inside(WEBHOOK_FAILED, &given_up(*subscription, job, error)).await?;
+        }
         log(change, *subscription, job, attempt, ours).await?;
     }
     if opened && let Some(Ended { subscription, .. }) = lane.first() {
         subscriptions::hold(change, *subscription).await?;
     }
     Ok(())
+}
+
+fn given_up(subscription: i64, job: &Claimed, error: String) -> DeliveryFailed {
+    let delivery = FailedDelivery {
+        job: job.id,
+        subscription,
+        event: job.event.name.clone(),
+        event_id: job.event.id.clone(),
+        attempts: job.retry_count + 1,
+        error,
+    };
+    DeliveryFailed { delivery }
 }
 
 /// Settles an attempt that failed on this machine: the lane rests, the job waits as before, and the
