@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use cms_core::{
     Result, content,
-    mail::{Address, Mail, Subject},
+    mail::{Mail, MailAddress, Subject},
     plugins::{EventCall, Handlers, Manifest, Plugin},
     testing::{Answer, Receiver, TestSite, masked},
 };
@@ -45,7 +45,7 @@ async fn answer(call: EventCall) -> Result<()> {
             call.items().of::<Note>().create(&mut change, &note).await?;
         }
         _ => {
-            let to = Address::parse("ada@example.org").expect("an address");
+            let to = MailAddress::parse("ada@example.org").expect("an address");
             let mail = Mail::new("note.answer", to, Subject::of("Noted"), format!("{text}\n"));
             call.cms()?.mail().queue(&mut change, &mail).await?;
         }

@@ -2,7 +2,7 @@
 
 use cms_core::{
     Actor,
-    mail::{Address, Mail, Subject, escape_html, shortened},
+    mail::{Mail, MailAddress, Subject, escape_html, shortened},
 };
 
 use crate::support::{
@@ -42,7 +42,7 @@ async fn no_value_becomes_a_header_or_a_command() {
         "ana@[127.0.0.1]",
         "",
     ] {
-        let error = Address::parse(address).unwrap_err();
+        let error = MailAddress::parse(address).unwrap_err();
         assert_eq!(error.fields()[0].field, "to", "{address:?}");
     }
 }
@@ -87,7 +87,8 @@ async fn ten_megabytes_are_refused_and_shortened_values_arrive() {
 }
 
 fn reply(to: &str) -> Mail {
-    let mut reply = Mail::new("form.reply", Address::parse(to).unwrap(), Subject::of("Thanks"), "");
+    let mut reply =
+        Mail::new("form.reply", MailAddress::parse(to).unwrap(), Subject::of("Thanks"), "");
     reply.auto_reply = true;
     reply
 }

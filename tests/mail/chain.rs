@@ -5,7 +5,7 @@ use std::sync::{
     atomic::{AtomicBool, Ordering},
 };
 
-use cms_core::{Actor, Secret, mail::Address};
+use cms_core::{Actor, Secret, mail::MailAddress};
 use serde_json::json;
 
 use crate::support::{
@@ -281,7 +281,7 @@ async fn who_takes_only_ascii_gets_no_other_reply_to_and_no_other_recipient() {
     };
     let site = Site::builder().await.settings(settings).open().await;
     let mut notice = mail("ana@example.com");
-    notice.reply_to = Some(Address::parse("jörg@example.net").unwrap());
+    notice.reply_to = Some(MailAddress::parse("jörg@example.net").unwrap());
     let id = site.queue_mail(&notice).await;
     site.send_mails().await;
     assert_eq!(site.mail_story(id).await, ("sent".into(), vec!["smtp sent".into()]));

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use cms_core::{Actor, Outcomes, Until, mail::Address};
+use cms_core::{Actor, Outcomes, Until, mail::MailAddress};
 use futures_util::StreamExt as _;
 use serde_json::json;
 use tokio::task::JoinHandle;
@@ -141,7 +141,7 @@ async fn a_site_that_closes_waits_for_its_test_mails() {
     let smtp = Smtp::start(Say::Wait).await;
     let site = site_with(&smtp.url).await;
     let mut change = site.cms.change(Actor::Operator).await.unwrap();
-    let to = Address::parse("ana@example.com").unwrap();
+    let to = MailAddress::parse("ana@example.com").unwrap();
     let claimed = site.cms.mail().claim_test(&mut change, to, None).await.unwrap();
     change.commit().await.unwrap();
     let id = claimed.id();

@@ -11,7 +11,7 @@ use std::{
 
 use cms_core::{
     Actor, Cms,
-    mail::{Address, Mail, Subject},
+    mail::{Mail, MailAddress, Subject},
     settings::{MailProvider, Settings},
 };
 use serde_json::json;
@@ -50,7 +50,7 @@ async fn measure() {
     let began = Instant::now();
     let mut change = cms.change(Actor::System).await.expect("a change");
     for n in 0..MAILS {
-        let to = Address::parse(&format!("a{n}@example.com")).expect("an address");
+        let to = MailAddress::parse(&format!("a{n}@example.com")).expect("an address");
         let mail = Mail::new("form.notice", to, Subject::of("Hello"), "Hi ".repeat(300));
         cms.mail().queue(&mut change, &mail).await.expect("queued");
     }

@@ -7,7 +7,7 @@ use std::{
 
 use cms_core::{
     Actor, Secret,
-    mail::{Address, LoggedDetail, Mail, Subject},
+    mail::{LoggedDetail, Mail, MailAddress, Subject},
     settings::{MailProvider, Settings},
 };
 use serde_json::json;
@@ -269,7 +269,7 @@ pub async fn site_with(smtp: &str) -> Site {
 
 /// A plain mail.
 pub fn mail(to: &str) -> Mail {
-    Mail::new("form.notice", Address::parse(to).unwrap(), Subject::of("Hello"), "Hi\n")
+    Mail::new("form.notice", MailAddress::parse(to).unwrap(), Subject::of("Hello"), "Hi\n")
 }
 
 impl Site {

@@ -60,7 +60,7 @@ pub(crate) use statements::Step;
 pub(crate) use statements::statements;
 pub use statements::{Sql, Statement};
 #[cfg(all(feature = "sqlite", feature = "postgres"))]
-pub use transfer::{Copied, CopyProgress, CopyStep, OnProgress};
+pub use transfer::{Copied, CopyProgress, CopyStep, OnCopyProgress};
 pub(crate) use tx::Tx;
 pub(crate) use value::Columns;
 pub(crate) use value::args;

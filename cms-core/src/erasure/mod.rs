@@ -23,7 +23,8 @@ pub use receipt::{EraseReceipt, ErasedRows};
 
 use self::needles::Needles;
 use crate::{
-    Actor, AuditEntry, Change, Clock, Result, base::Base, funnels::Funnels, mail::Address, rfc3339,
+    Actor, AuditEntry, Change, Clock, Result, base::Base, funnels::Funnels, mail::MailAddress,
+    rfc3339,
 };
 
 /// Ids of a kind that a receipt names at most.
@@ -33,7 +34,7 @@ const NAMED: usize = 1_000;
 pub struct Eraser {
     base: Base,
     funnels: Funnels,
-    address: Address,
+    address: MailAddress,
     needles: Needles,
     /// Nothing is removed.
     only_looks: bool,
@@ -50,7 +51,12 @@ pub struct Eraser {
 }
 
 impl Eraser {
-    pub(crate) fn new(base: &Base, funnels: &Funnels, address: &Address, only_looks: bool) -> Self {
+    pub(crate) fn new(
+        base: &Base,
+        funnels: &Funnels,
+        address: &MailAddress,
+        only_looks: bool,
+    ) -> Self {
         Self {
             base: base.clone(),
             funnels: funnels.clone(),

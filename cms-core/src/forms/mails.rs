@@ -3,7 +3,7 @@
 use super::form::Form;
 use crate::{
     fields::Answer,
-    mail::{Address, MAX_MAIL_BYTES, Mail, Subject, escape_html, shortened},
+    mail::{MAX_MAIL_BYTES, Mail, MailAddress, Subject, escape_html, shortened},
 };
 
 /// Characters of an answer at most.
@@ -19,9 +19,9 @@ pub(super) fn notices(form: &Form, id: i64, summary: &str, answers: &[Answer]) -
     let (mut text, html) = bodies(answers);
     text.push_str(&format!("Form {}, submission {id}\n", form.name));
     let reply_to = answers.iter().find(|answer| answer.field_type == "email");
-    let reply_to = reply_to.and_then(|answer| Address::parse(&answer.text).ok());
+    let reply_to = reply_to.and_then(|answer| MailAddress::parse(&answer.text).ok());
     let mail = |recipient: &String| {
-        let to = Address::parse(recipient)
+        let to = MailAddress::parse(recipient)
             .inspect_err(|error| tracing::warn!(form = form.name, %error, "no mail to a recipient"))
             .ok()?;
         Some(Mail {

@@ -88,18 +88,18 @@ pub fn column(name: &str, Test { op, values }: Test) -> Condition {
 
 /// An order by a column: made by [`asc`] and [`desc`].
 #[derive(Clone, Debug, PartialEq)]
-pub struct Order(pub(super) String, pub(super) bool);
+pub struct Sort(pub(super) String, pub(super) bool);
 
 /// From the least value.
 #[must_use]
-pub fn asc(column: &str) -> Order {
-    Order(column.to_owned(), false)
+pub fn asc(column: &str) -> Sort {
+    Sort(column.to_owned(), false)
 }
 
 /// From the greatest value.
 #[must_use]
-pub fn desc(column: &str) -> Order {
-    Order(column.to_owned(), true)
+pub fn desc(column: &str) -> Sort {
+    Sort(column.to_owned(), true)
 }
 
 impl Query {
@@ -161,7 +161,7 @@ impl Query {
 
     /// One more order, among what the orders before leave equal.
     #[must_use]
-    pub fn sort(mut self, Order(column, is_descending): Order) -> Self {
+    pub fn sort(mut self, Sort(column, is_descending): Sort) -> Self {
         self.sort.push((column, is_descending));
         self
     }

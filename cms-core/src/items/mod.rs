@@ -44,8 +44,8 @@ pub use addresses::BrokenAddress;
 pub(crate) use by_hand::AfterWrite;
 pub use checklist::Checklist;
 pub use compare::{
-    Operand, Order, Test, asc, column, contains, desc, ends_with, eq, gt, gte, lt, lte, ne,
-    none_of, null, one_of, starts_with,
+    Operand, Sort, Test, asc, column, contains, desc, ends_with, eq, gt, gte, lt, lte, ne, none_of,
+    null, one_of, starts_with,
 };
 pub use condition::not;
 pub(crate) use hooks::Hook;
@@ -60,7 +60,7 @@ pub(crate) use placed::{
 };
 pub use query::{Query, Within};
 pub(crate) use records::mismatches;
-pub use records::{Content, ContentField, FieldType, Records, TypedList};
+pub use records::{ColumnType, Content, ContentField, Records, TypedList};
 pub(crate) use write::event as event_data;
 
 use self::{

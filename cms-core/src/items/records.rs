@@ -46,7 +46,7 @@ impl ContentField {
 }
 
 /// A Rust type of a column. Implement it for your own types: what counts is how serde writes them.
-pub trait FieldType {
+pub trait ColumnType {
     /// The kinds of columns that it can read.
     const KINDS: &'static [Kind];
     /// Whether it can be null.
@@ -55,7 +55,7 @@ pub trait FieldType {
 
 macro_rules! field_types {
     ($($name:ty: $($kind:ident)*;)*) => {$(
-        impl FieldType for $name {
+        impl ColumnType for $name {
             const KINDS: &'static [Kind] = &[$(Kind::$kind),*];
         }
     )*};
@@ -68,17 +68,17 @@ field_types! {
     Map<String, Json>: Json;
 }
 
-impl<T: FieldType> FieldType for Option<T> {
+impl<T: ColumnType> ColumnType for Option<T> {
     const KINDS: &'static [Kind] = T::KINDS;
     const IS_OPTIONAL: bool = true;
 }
 
-impl<T> FieldType for Vec<T> {
+impl<T> ColumnType for Vec<T> {
     const KINDS: &'static [Kind] = &[Kind::Json];
 }
 
 /// Takes every column, also null.
-impl FieldType for Json {
+impl ColumnType for Json {
     const KINDS: &'static [Kind] = &[
         Kind::Integer,
         Kind::Decimal,
@@ -131,8 +131,8 @@ macro_rules! content {
             const FIELDS: &'static [$crate::items::ContentField] = &[
                 $($crate::items::ContentField {
                     name: $crate::items::ContentField::column(stringify!($field)),
-                    kinds: <$type as $crate::items::FieldType>::KINDS,
-                    is_optional: <$type as $crate::items::FieldType>::IS_OPTIONAL,
+                    kinds: <$type as $crate::items::ColumnType>::KINDS,
+                    is_optional: <$type as $crate::items::ColumnType>::IS_OPTIONAL,
                 }),*
             ];
         }

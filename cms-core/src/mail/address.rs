@@ -7,16 +7,16 @@ use crate::{Error, Result, fields};
 /// One address such as `name@example.org`. The domain is ASCII in lower case; the part before the @
 /// may hold letters of any script (RFC 6531).
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Address(String);
+pub struct MailAddress(String);
 
-impl Address {
+impl MailAddress {
     /// Reads an address as the field type `email` does. Blanks around it are removed.
     ///
     /// ```
-    /// use cms_core::mail::Address;
-    /// let address = Address::parse("jörg@Bücher.example")?;
+    /// use cms_core::mail::MailAddress;
+    /// let address = MailAddress::parse("jörg@Bücher.example")?;
     /// assert_eq!(address.as_str(), "jörg@xn--bcher-kva.example");
-    /// assert!(Address::parse("a@example.org\r\nBcc: b@example.org").is_err());
+    /// assert!(MailAddress::parse("a@example.org\r\nBcc: b@example.org").is_err());
     /// # Ok::<(), cms_core::Error>(())
     /// ```
     ///
@@ -26,12 +26,12 @@ impl Address {
         Self::of(text).map_err(|why| Error::invalid_field("to", "format", why))
     }
 
-    /// As [`Address::parse`], with the fault alone.
+    /// As [`MailAddress::parse`], with the fault alone.
     pub(super) fn of(text: &str) -> std::result::Result<Self, String> {
         fields::address(text).map(Self)
     }
 
-    /// As [`Address::of`]; the domain may also be one name, as on a machine of one's own.
+    /// As [`MailAddress::of`]; the domain may also be one name, as on a machine of one's own.
     fn of_sender(text: &str) -> std::result::Result<Self, String> {
         Self::of(text).or_else(|why| {
             let Some((local, host)) = text.trim().rsplit_once('@') else { return Err(why) };
@@ -70,7 +70,7 @@ impl Address {
     }
 }
 
-impl fmt::Display for Address {
+impl fmt::Display for MailAddress {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.0)
     }
@@ -80,7 +80,7 @@ impl fmt::Display for Address {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Sender {
     pub(super) name: Option<String>,
-    pub(super) address: Address,
+    pub(super) address: MailAddress,
 }
 
 impl Sender {
@@ -88,13 +88,13 @@ impl Sender {
     pub(super) fn of(text: &str) -> std::result::Result<Self, String> {
         let text = text.trim();
         let Some((name, rest)) = text.split_once('<') else {
-            return Ok(Self { name: None, address: Address::of_sender(text)? });
+            return Ok(Self { name: None, address: MailAddress::of_sender(text)? });
         };
         let address = rest.strip_suffix('>').ok_or("a > is expected at its end")?;
         let name = name.trim().trim_matches('"').trim();
         Ok(Self {
             name: (!name.is_empty()).then(|| name.to_owned()),
-            address: Address::of_sender(address)?,
+            address: MailAddress::of_sender(address)?,
         })
     }
 }
@@ -110,7 +110,7 @@ mod tests {
             ("ana+1@example.org", "ana@example.org"),
             ("ÄNA+x+y@example.org", "äna@example.org"),
         ] {
-            assert_eq!(Address::of(given).expect(given).mailbox(), mailbox);
+            assert_eq!(MailAddress::of(given).expect(given).mailbox(), mailbox);
         }
     }
 

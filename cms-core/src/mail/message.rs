@@ -1,6 +1,6 @@
 //! A mail as a room queues it, and whether it can be sent.
 
-use super::{Address, Subject, text};
+use super::{MailAddress, Subject, text};
 use crate::{Error, FieldError, Result};
 
 /// Bytes that text and HTML of a mail may have together.
@@ -18,9 +18,9 @@ pub struct Mail {
     /// A second mail with this key is not queued.
     pub once: Option<String>,
     /// Who gets it.
-    pub to: Address,
+    pub to: MailAddress,
     /// Who gets the answer; else the sender.
-    pub reply_to: Option<Address>,
+    pub reply_to: Option<MailAddress>,
     /// The subject.
     pub subject: Subject,
     /// The plain part. Control characters but tabs and line ends are removed.
@@ -36,7 +36,7 @@ impl Mail {
     #[must_use]
     pub fn new(
         purpose: &'static str,
-        to: Address,
+        to: MailAddress,
         subject: Subject,
         text: impl Into<String>,
     ) -> Self {
@@ -104,7 +104,7 @@ mod tests {
     use super::*;
 
     fn mail() -> Mail {
-        let to = Address::parse("ana@example.org").expect("an address");
+        let to = MailAddress::parse("ana@example.org").expect("an address");
         Mail::new("form.notice", to, Subject::of("Hello"), "a\r\nb\0")
     }
 

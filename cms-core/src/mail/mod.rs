@@ -25,7 +25,7 @@ mod text;
 use std::sync::Arc;
 
 pub use self::{
-    address::Address,
+    address::MailAddress,
     deliver::Postman,
     log::{LogFilter, Logged, LoggedAttempt, LoggedDetail, ProviderState},
     message::{MAX_MAIL_BYTES, Mail},

@@ -1,6 +1,6 @@
 //! Whether an address gets an automatic reply (RFC 3834, 2): never robots, never ourselves. Pure.
 
-use super::Address;
+use super::MailAddress;
 use crate::fields;
 
 /// Names of mailboxes that nobody reads, or that answer by themselves.
@@ -28,7 +28,11 @@ const ENDS: [&str; 6] = ["-owner", "-request", "-bounces", "-noreply", "-no-repl
 ///
 /// `own` are the domains of the site. At a domain of a free provider only the sender itself is our
 /// own.
-pub(super) fn refused(to: &Address, sender: Option<&Address>, own: &[&str]) -> Option<String> {
+pub(super) fn refused(
+    to: &MailAddress,
+    sender: Option<&MailAddress>,
+    own: &[&str],
+) -> Option<String> {
     let mailbox = to.mailbox();
     if sender.is_some_and(|sender| sender.mailbox() == mailbox) {
         return Some("the address is this site's own".to_owned());
@@ -50,8 +54,8 @@ mod tests {
 
     #[test]
     fn robots_and_ourselves_get_none() {
-        let sender = Address::parse("shop@example.org").expect("an address");
-        let free = Address::parse("shop@gmail.com").expect("an address");
+        let sender = MailAddress::parse("shop@example.org").expect("an address");
+        let free = MailAddress::parse("shop@gmail.com").expect("an address");
         for (to, sender, gets) in [
             ("ana@example.com", &sender, true),
             ("owner@example.com", &sender, true),
@@ -67,7 +71,7 @@ mod tests {
             ("ana@gmail.com", &free, true),
             ("shop@gmail.com", &free, false),
         ] {
-            let to = Address::parse(to).expect("an address");
+            let to = MailAddress::parse(to).expect("an address");
             let own = [sender.parts().1, "www.example.net"];
             assert_eq!(refused(&to, Some(sender), &own).is_none(), gets, "{to}");
         }

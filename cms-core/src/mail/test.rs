@@ -8,7 +8,7 @@ use std::sync::{
 use tokio::sync::RwLock;
 
 use super::{
-    Address, CLAIMS, Mail, Mails, Subject,
+    CLAIMS, Mail, MailAddress, Mails, Subject,
     deliver::{LONGEST_END, Round, Route, round, settle},
     escape_html,
     outgoing::Outgoing,
@@ -47,7 +47,7 @@ impl Mails {
     pub async fn claim_test(
         &self,
         change: &mut Change,
-        to: Address,
+        to: MailAddress,
         provider: Option<&str>,
     ) -> Result<ClaimedTest> {
         let missing = match (&self.0.sender, self.0.chain.is_empty()) {

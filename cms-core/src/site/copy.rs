@@ -7,7 +7,7 @@ use crate::{
     Actor, Change, Code, Error, Result,
     content::{Declared, TableDeclaration, install},
     db::{
-        Copied, Db, OnProgress,
+        Copied, Db, OnCopyProgress,
         transfer::{self, TableRules, Transfer},
     },
     events::Outbox,
@@ -73,7 +73,7 @@ impl Cms {
         &self,
         target: &Database,
         resume: bool,
-        on_progress: OnProgress<'_>,
+        on_progress: OnCopyProgress<'_>,
     ) -> Result<Copied> {
         let source = self.settings().database();
         let source = source.map_err(|e| Error::new(Code::ValidationFailed, e.to_string()))?;

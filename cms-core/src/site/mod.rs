@@ -298,7 +298,7 @@ impl Cms {
     #[must_use]
     pub fn eraser(
         &self,
-        address: &crate::mail::Address,
+        address: &crate::mail::MailAddress,
         only_looks: bool,
     ) -> crate::erasure::Eraser {
         crate::erasure::Eraser::new(&self.0.base, self.funnels(), address, only_looks)

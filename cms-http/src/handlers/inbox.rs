@@ -10,7 +10,7 @@ use cms_core::{
         Analytics, AnalyticsQuery, Assignable, Bulk, FunnelSubmissionDetail, InboxQuery, InboxView,
         NewView, SubmissionDeletion, SubmissionUpdate, Undone, WhichFunnel,
     },
-    mail::Address,
+    mail::MailAddress,
 };
 use futures_util::{StreamExt as _, TryStreamExt as _};
 use http::{HeaderValue, StatusCode, header};
@@ -125,7 +125,7 @@ pub(crate) async fn erase(
     _: NoQuery,
     asked: AskedErasure,
 ) -> Result<Success<Data<EraseReceipt>>> {
-    let address = Address::parse(&asked.email).map_err(|error| {
+    let address = MailAddress::parse(&asked.email).map_err(|error| {
         let why = error.fields().first().map_or(error.detail(), |field| field.message.as_str());
         Error::invalid_field("email", "format", why)
     })?;

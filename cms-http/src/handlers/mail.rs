@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use cms_core::{
     Error, Result,
-    mail::{Address, LogFilter, Logged, LoggedDetail, ProviderState},
+    mail::{LogFilter, Logged, LoggedDetail, MailAddress, ProviderState},
 };
 
 use crate::{
@@ -36,7 +36,7 @@ pub(crate) async fn log(
         call.by_id_alone()?;
         return Ok(OneOrPage::one(mails.detail(id).await?));
     }
-    let to = asked.to.as_deref().map(Address::parse).transpose();
+    let to = asked.to.as_deref().map(MailAddress::parse).transpose();
     let to = to.map_err(|_| bad("to is one address such as name@example.org."))?;
     if asked.purpose.as_deref().is_some_and(|purpose| purpose.contains(char::is_control)) {
         return Err(bad("purpose holds a control character."));
@@ -56,7 +56,7 @@ pub(crate) async fn test(
     asked: TestMail,
 ) -> Result<Data<LoggedDetail>> {
     let mails = call.cms.mail();
-    let to = Address::parse(&asked.to)?;
+    let to = MailAddress::parse(&asked.to)?;
     let mut change = call.change().await?;
     let claimed = mails.claim_test(&mut change, to, asked.provider.as_deref()).await?;
     let id = claimed.id();

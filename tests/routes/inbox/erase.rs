@@ -189,7 +189,7 @@ async fn forms_are_erased_too_and_an_interruption_is_made_good() {
         site.ask("POST /api/form/submit").json(answers).expect(201).await;
     }
     let zora = sent(&site, "Zora.Quill", 9000).await;
-    let address = cms_core::mail::Address::parse(ADDRESS).unwrap();
+    let address = cms_core::mail::MailAddress::parse(ADDRESS).unwrap();
     let mut eraser = site.cms.eraser(&address, false);
     // The first part is removed; then the process ends.
     let found = eraser.find().await.unwrap().unwrap();

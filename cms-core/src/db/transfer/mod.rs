@@ -58,7 +58,7 @@ pub struct CopyProgress<'a> {
 }
 
 /// Told from time to time.
-pub type OnProgress<'a> = &'a (dyn Fn(CopyProgress<'_>) + Send + Sync);
+pub type OnCopyProgress<'a> = &'a (dyn Fn(CopyProgress<'_>) + Send + Sync);
 
 /// A copy that is complete.
 #[derive(Clone, Debug)]

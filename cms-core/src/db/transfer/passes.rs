@@ -8,7 +8,7 @@ use std::{
 use tokio::sync::mpsc;
 
 use super::{
-    Copied, CopyProgress, CopyStep, OnProgress,
+    Copied, CopyProgress, CopyStep, OnCopyProgress,
     cell::{Key, Sum},
     reader::Reader,
     side::Side,
@@ -46,7 +46,7 @@ pub(crate) struct Transfer<'a> {
 /// Counts rows, and tells of them.
 #[derive(Clone, Copy)]
 struct Meter<'a> {
-    on_progress: OnProgress<'a>,
+    on_progress: OnCopyProgress<'a>,
     step: CopyStep,
     rows: i64,
     total: Option<i64>,
@@ -110,7 +110,7 @@ impl<'a> Transfer<'a> {
         (source, from): (&Db, &Database),
         (target, to): (&Db, &Database),
         (content, rules): (&BTreeSet<String>, TableRules),
-        on_progress: OnProgress<'a>,
+        on_progress: OnCopyProgress<'a>,
     ) -> Result<Self> {
         let (mut from, mut to) = (Side::open(from).await?, Side::open(to).await?);
         if target::steps(target).await?.len() != target::steps(source).await?.len() {

@@ -164,10 +164,10 @@ fn plain(sender: &Sender, mail: &Outgoing) -> Json {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::mail::Address;
+    use crate::mail::MailAddress;
 
     fn body(kind: &str) -> Json {
-        let address = Address::parse("shop@example.org").expect("an address");
+        let address = MailAddress::parse("shop@example.org").expect("an address");
         let sender = Sender { name: Some("A \"B\"".to_owned()), address };
         let kind = KINDS.iter().find(|known| known.name == kind).expect("a kind");
         (kind.body)(&sender, &Outgoing::sample())
@@ -175,7 +175,7 @@ mod tests {
 
     #[test]
     fn nothing_looks_encoded_to_a_provider() {
-        let address = Address::parse("shop@example.org").expect("an address");
+        let address = MailAddress::parse("shop@example.org").expect("an address");
         let sender = Sender { name: Some("=?utf-8?q?Bank?=".to_owned()), address };
         let subject = "Re: =?utf-8?q?Your_password?=".to_owned();
         let mail = Outgoing { subject, ..Outgoing::sample() };

@@ -102,7 +102,7 @@ struct Group {
     group: String,
     title: String,
     version: String,
-    widgets: Vec<manifest::Widget>,
+    widgets: Vec<manifest::WidgetDeclaration>,
 }
 
 /// All built-in widgets, in the order of the picker.

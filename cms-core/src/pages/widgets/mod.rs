@@ -87,7 +87,7 @@ impl Widget {
         plugin: Option<&str>,
         (group, group_title): (&str, &str),
         version: &str,
-        declared: manifest::Widget,
+        declared: manifest::WidgetDeclaration,
     ) -> Self {
         Self {
             name: declared.widget_template.clone(),

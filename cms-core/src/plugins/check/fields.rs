@@ -3,7 +3,7 @@
 use super::{Check, known::KnownColumn};
 use crate::{
     db::Kind,
-    plugins::manifest::{Button, ButtonType, Field, FieldType},
+    plugins::manifest::{Button, ButtonType, EditableField, FieldType},
 };
 
 impl Check<'_> {
@@ -38,7 +38,7 @@ impl Check<'_> {
         }
     }
 
-    fn field_of(&mut self, field: &Field, column: &KnownColumn, at: &str) {
+    fn field_of(&mut self, field: &EditableField, column: &KnownColumn, at: &str) {
         if ["id", "base_id"].contains(&column.name.as_str()) {
             let remedy = format!("{} says which record it is: it cannot be edited", column.name);
             self.fault(format!("{at}/column"), remedy);

@@ -5,11 +5,16 @@ use serde_json::Value;
 use super::{Check, known::KnownColumn};
 use crate::{
     db::Kind,
-    plugins::manifest::{Field, FieldType, SelectOption},
+    plugins::manifest::{EditableField, FieldType, SelectOption},
 };
 
 impl Check<'_> {
-    pub(super) fn field_options(&mut self, field: &Field, column: Option<&KnownColumn>, at: &str) {
+    pub(super) fn field_options(
+        &mut self,
+        field: &EditableField,
+        column: Option<&KnownColumn>,
+        at: &str,
+    ) {
         let allowed = column.and_then(|column| column.allowed.as_deref());
         if field.field_type != FieldType::Select {
             for (member, is_there) in [

@@ -5,7 +5,7 @@ use std::{ffi::OsStr, path::PathBuf};
 use super::{Check, names};
 use crate::plugins::{
     MAX_ICON_BYTES, built_in, find_icon,
-    manifest::{FieldType, List, MenuEntry, Widget},
+    manifest::{FieldType, List, MenuEntry, WidgetDeclaration},
     widget_columns,
 };
 
@@ -58,7 +58,7 @@ impl Check<'_> {
         }
     }
 
-    pub(super) fn widget(&mut self, widget: &Widget, at: &str) {
+    pub(super) fn widget(&mut self, widget: &WidgetDeclaration, at: &str) {
         if widget.widget_title.trim().is_empty() {
             self.fault(format!("{at}/widget_title"), "text that is not empty is expected");
         }
@@ -81,11 +81,11 @@ impl Check<'_> {
     }
 
     /// The icon lies in the folder of its widget.
-    fn icon_file(&mut self, widget: &Widget, at: &str) {
+    fn icon_file(&mut self, widget: &WidgetDeclaration, at: &str) {
         let Some(folder) = &self.known.folder else { return };
         let name = folder.file_name().and_then(OsStr::to_str);
         let Some((plugins, name)) = folder.parent().zip(name) else { return };
-        let Widget { widget_template: template, widget_icon: icon, .. } = widget;
+        let WidgetDeclaration { widget_template: template, widget_icon: icon, .. } = widget;
         if !names::is_path(template) {
             return;
         }

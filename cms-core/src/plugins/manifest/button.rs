@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{ButtonType, Field, ForStatus, List, Switch, kind};
+use super::{ButtonType, EditableField, ForStatus, List, Switch, kind};
 
 /// A button. Its id is part of two permission keys: `{plugin}_{button}_view` and
 /// `{plugin}_{button}_edit`.
@@ -44,7 +44,7 @@ pub struct Button {
     pub multilanguage: Switch,
     /// Fields of the form.
     #[serde(default, skip_serializing_if = "List::is_empty")]
-    pub editable_rows: List<Field>,
+    pub editable_rows: List<EditableField>,
     /// Buttons on the rows of the list that this button opens.
     #[serde(default, skip_serializing_if = "List::is_empty")]
     pub buttons: List<Button>,

@@ -9,7 +9,7 @@ use super::{List, SelectOption, SelectSource};
 #[derive(Clone, Debug, Default, PartialEq, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(transform = only_selects_have_options)]
-pub struct Field {
+pub struct EditableField {
     /// A column of the button's table.
     #[schemars(length(min = 1))]
     pub column: String,

@@ -28,14 +28,14 @@ use serde::{Deserialize, Serialize};
 pub use button::{Button, ButtonValues, Style};
 pub use endpoint::{EndpointDeclaration, Method};
 pub use event::{EventDeclaration, EventType};
-pub use field::{Field, FieldType};
+pub use field::{EditableField, FieldType};
 pub use kind::{ButtonType, MEMBERS, Member, Need};
 pub use list::List;
 pub use schema::schema;
 pub use source::{MenuChoice, MenuSource, SelectOption, SelectSource};
 pub use task::TaskDeclaration;
 pub use values::{ForStatus, Switch};
-pub use widget::{MenuEntry, Widget};
+pub use widget::{MenuEntry, WidgetDeclaration};
 
 use crate::content::TableDeclaration;
 
@@ -82,7 +82,7 @@ pub struct Manifest {
     pub header_buttons: List<Button>,
     /// Widgets of the page builder.
     #[serde(default)]
-    pub pagebuilder_widgets: List<Widget>,
+    pub pagebuilder_widgets: List<WidgetDeclaration>,
     /// Endpoints of the plugin.
     #[serde(default)]
     pub endpoints: List<EndpointDeclaration>,

@@ -3,7 +3,7 @@
 use super::{plain::text_of, template, values::Values};
 use crate::{
     funnels::rules::{Rule, Trigger, entries, token},
-    mail::{Address, Mail, Subject},
+    mail::{Mail, MailAddress, Subject},
 };
 
 /// Recipients of a rule at most, copies included.
@@ -20,10 +20,10 @@ pub(in crate::funnels) struct Composed {
 /// The mails that a rule writes about answers: one for each recipient, and the confirmation.
 pub(in crate::funnels) fn compose(rule: &Rule, values: &Values<'_>) -> Composed {
     let mut composed = Composed::default();
-    let answered = values.first_mail().and_then(|mail| Address::parse(mail).ok());
+    let answered = values.first_mail().and_then(|mail| MailAddress::parse(mail).ok());
     // With each, whether the visitor named it: such mails are rationed as automatic replies are, so
     // that nobody sends his words to strangers through this site.
-    let mut recipients: Vec<(Address, bool)> = Vec::new();
+    let mut recipients: Vec<(MailAddress, bool)> = Vec::new();
     for (list, takes_tokens) in [(&rule.recipients, true), (&rule.cc, false), (&rule.bcc, false)] {
         // The list is taken apart before anything is put into it.
         for entry in entries(list) {
@@ -68,9 +68,9 @@ pub(in crate::funnels) fn compose(rule: &Rule, values: &Values<'_>) -> Composed 
 }
 
 /// One address: as it stands, or the answer to a field of type `email`.
-fn recipient(entry: &str, takes_tokens: bool, values: &Values<'_>) -> Result<Address, String> {
+fn recipient(entry: &str, takes_tokens: bool, values: &Values<'_>) -> Result<MailAddress, String> {
     let parse = |text: &str| {
-        Address::parse(text).map_err(|_| format!("{entry} is no address, or was not answered"))
+        MailAddress::parse(text).map_err(|_| format!("{entry} is no address, or was not answered"))
     };
     match token(entry) {
         None => parse(entry),
