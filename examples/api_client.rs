@@ -53,12 +53,8 @@ async fn it_reads_from_a_running_site() -> Result<(), Box<dyn std::error::Error>
     let mut settings = Settings::default();
     settings.dirs.data = folder.path().join("data");
     let cms = Cms::open(settings).await?;
-    let new = NewApiKey {
-        name: "x".into(),
-        expires_on: None,
-        active: true,
-        rights: vec![Right::parse("GET /api/backend/item?table=pages")?],
-    };
+    let mut new = NewApiKey::new("x");
+    new.rights = vec![Right::parse("GET /api/backend/item?table=pages")?];
     let mut change = cms.change(Actor::Operator).await?;
     for n in 0..3 {
         let page = serde_json::json!({"title": format!("T{n}"), "url_rewrite": format!("/{n}")});

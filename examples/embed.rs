@@ -35,12 +35,9 @@ async fn tour(cms: &Cms) -> Result<String> {
     cms.items()
         .update(&mut change, "pages", &written.id, None, &IfMatch::Nothing, &published)
         .await?;
-    let new = NewApiKey {
-        name: "reader".to_owned(),
-        expires_on: Some("2030-01-01".to_owned()),
-        active: true,
-        rights: vec![Right::parse("GET /api/pages").map_err(cms_core::Error::internal)?],
-    };
+    let mut new = NewApiKey::new("reader");
+    new.expires_on = Some("2030-01-01".to_owned());
+    new.rights = vec![Right::parse("GET /api/pages").map_err(cms_core::Error::internal)?];
     let (key, value) = cms.keys().create(&mut change, &[Right::everything()], new).await?;
     change.commit().await?;
 

@@ -10,8 +10,9 @@ type Failure = Box<dyn std::error::Error + Send + Sync>;
 
 #[tokio::main]
 async fn main() -> Result<(), Failure> {
-    let server =
-        serve(Settings { listen: "127.0.0.1:8080".to_owned(), ..Settings::default() }).await?;
+    let mut settings = Settings::default();
+    settings.listen = "127.0.0.1:8080".to_owned();
+    let server = serve(settings).await?;
     println!("ready http://{}", server.address());
     let stop = server.stop();
     tokio::spawn(async move {
@@ -32,7 +33,8 @@ async fn serve(settings: Settings) -> Result<Server, Failure> {
 #[tokio::test]
 async fn it_serves_and_stops() -> Result<(), Failure> {
     let folder = tempfile::tempdir()?;
-    let mut settings = Settings { listen: "127.0.0.1:0".to_owned(), ..Settings::default() };
+    let mut settings = Settings::default();
+    settings.listen = "127.0.0.1:0".to_owned();
     settings.dirs.data = folder.path().join("data");
     let server = serve(settings).await?;
     server.stop().now();

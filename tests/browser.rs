@@ -141,10 +141,7 @@ async fn shown_at(url: &str, flags: &[&str]) -> String {
 
 async fn register(cms: &Cms, origin: &str) {
     let mut change = cms.change(Actor::Operator).await.unwrap();
-    cms.origins()
-        .create(&mut change, NewOrigin { origin: origin.to_owned(), active: true })
-        .await
-        .unwrap();
+    cms.origins().create(&mut change, NewOrigin::new(origin)).await.unwrap();
     change.commit().await.unwrap();
 }
 

@@ -211,11 +211,8 @@ async fn sealed_values_of_each_kind_are_tried() {
 #[tokio::test]
 async fn a_server_that_refuses_is_told_at_once() {
     let started = std::time::Instant::now();
-    let url = Secret::new("postgres://127.0.0.1:1/d");
-    let settings = cms_core::settings::Settings {
-        database_url: Some(url),
-        ..cms_core::settings::Settings::default()
-    };
+    let mut settings = Settings::default();
+    settings.database_url = Some(Secret::new("postgres://127.0.0.1:1/d"));
     let refused = cms_core::db::Db::open(&settings.database().unwrap()).await;
     let refused = format!("{:?}", refused.err().unwrap());
     assert!(refused.contains("onnection refused"), "{refused}");

@@ -17,7 +17,7 @@ use crate::support::Site;
 async fn an_operation_is_called_by_its_types() {
     let site = Site::open().await;
     let client = Client::local(site.api.clone());
-    let new = NewApiKey { name: "till".into(), expires_on: None, active: true, rights: vec![] };
+    let new = NewApiKey::new("till");
     let made = client.call::<wire::keys::Create>(&NoQuery {}, &new).await.unwrap().data;
     assert!(made.key.starts_with(&made.record.prefix));
 

@@ -119,12 +119,7 @@ fn fresh_key() -> String {
     runtime.block_on(async {
         let cms = Cms::open(settings).await.expect("a site");
         let mut change = cms.change(Actor::System).await.expect("a change");
-        let new = NewApiKey {
-            name: "bench".to_owned(),
-            expires_on: None,
-            active: true,
-            rights: Vec::new(),
-        };
+        let new = NewApiKey::new("bench");
         let (_, value) = cms.keys().create(&mut change, &[], new).await.expect("a key");
         value.expose().to_owned()
     })

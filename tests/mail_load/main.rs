@@ -12,7 +12,7 @@ use std::{
 use cms_core::{
     Actor, Cms,
     mail::{Mail, MailAddress, Subject},
-    settings::{MailProvider, Settings},
+    settings::Settings,
 };
 use serde_json::json;
 use tokio::{
@@ -40,8 +40,8 @@ async fn measure() {
     let mut settings = Settings::default();
     settings.dirs.data = folder.path().to_owned();
     settings.mail.from = Some("shop@example.org".to_owned());
-    let kind = Some("json".to_owned());
-    settings.mail.transactional = MailProvider { kind, url: Some(url), token: None };
+    settings.mail.transactional.kind = Some("json".to_owned());
+    settings.mail.transactional.url = Some(url);
     let cms = Cms::open(settings).await.expect("a site");
     let background = cms.background();
     writes(&cms).await;

@@ -48,8 +48,7 @@ async fn a_change_counts_from_the_next_request_on() {
     assert_eq!(site.statements(ask_often).await, 0);
     let change = site.cms.change(Actor::Operator).await;
     let mut change = change.unwrap();
-    let new = NewOrigin { origin: EVIL.to_owned(), active: true };
-    site.cms.origins().create(&mut change, new).await.unwrap();
+    site.cms.origins().create(&mut change, NewOrigin::new(EVIL)).await.unwrap();
     drop(change);
     assert_eq!(from(&site, EVIL, PAGES).await.status, 403, "what was not committed does not count");
 }
@@ -60,17 +59,14 @@ async fn a_change_of_another_process_is_followed() {
     assert_eq!(from(&site, EVIL, PAGES).await.status, 403);
     let other = Cms::open(site.cms.settings().clone()).await.unwrap();
     let mut change = other.change(Actor::Operator).await.unwrap();
-    let evil = other
-        .origins()
-        .create(&mut change, NewOrigin { origin: EVIL.to_owned(), active: true })
-        .await
-        .unwrap();
+    let evil = other.origins().create(&mut change, NewOrigin::new(EVIL)).await.unwrap();
     change.commit().await.unwrap();
     assert!(other.origins().allows(EVIL).await.unwrap(), "at once where it was made");
     site.cms.catch_up().await.unwrap();
     assert_eq!(from(&site, EVIL, PAGES).await.status, 200);
     let mut change = other.change(Actor::Operator).await.unwrap();
-    let off = OriginPatch { active: Some(false), ..OriginPatch::default() };
+    let mut off = OriginPatch::default();
+    off.active = Some(false);
     other.origins().update(&mut change, evil.id, off).await.unwrap();
     change.commit().await.unwrap();
     site.cms.catch_up().await.unwrap();

@@ -81,8 +81,8 @@ async fn a_change_that_does_not_commit_leaves_nothing() {
         step!(|pages, change, ids| pages.restore(change, 1, 1, &IfMatch::Nothing)),
         step!(|pages, change, ids| pages.copy(change, (1, 2), &IfMatch::Nothing, true)),
         step!(|pages, change, ids| {
-            let times =
-                Schedule { publish_at: Some("2099-01-01T00:00:00Z".into()), take_off_at: None };
+            let mut times = Schedule::default();
+            times.publish_at = Some("2099-01-01T00:00:00Z".into());
             async move { pages.schedule(change, 1, &IfMatch::Nothing, &times).await }
         }),
         step!(|pages, change, ids| pages.link(change, 1, (None, None), "https://cms.test")),

@@ -52,16 +52,23 @@ async fn filled() -> Site {
 #[tokio::test]
 async fn every_part_of_the_log_is_read_by_its_index() {
     let site = filled().await;
-    let of =
-        |name: &str| AuditFilter { tables: [name.to_owned()].into(), ..AuditFilter::default() };
-    let by = |actor: &str| AuditFilter {
-        actor: Some(ActorName::parse(actor).unwrap()),
-        ..AuditFilter::default()
+    let in_table = |name: &str, mut filter: AuditFilter| {
+        filter.tables.insert(name.to_owned());
+        filter
     };
-    let from = |since: i64, filter: AuditFilter| AuditFilter {
-        since: Some(since),
-        until: Some(since + 1000),
-        ..filter
+    let of = |name: &str| in_table(name, AuditFilter::default());
+    let row = |mut filter: AuditFilter| {
+        filter.row = Some("38".to_owned());
+        filter
+    };
+    let by = |actor: &str| {
+        let mut filter = AuditFilter::default();
+        filter.actor = Some(ActorName::parse(actor).unwrap());
+        filter
+    };
+    let from = |since: i64, mut filter: AuditFilter| {
+        (filter.since, filter.until) = (Some(since), Some(since + 1000));
+        filter
     };
     let table = "cms_audit_by_table";
     for (index, filter) in [
@@ -71,12 +78,12 @@ async fn every_part_of_the_log_is_read_by_its_index() {
         (table, of("t39")),
         (table, of("none")),
         (table, from(7000, of("t3"))),
-        ("cms_audit_by_row", AuditFilter { row: Some("38".to_owned()), ..of("t3") }),
-        ("cms_audit_by_row", AuditFilter { row: Some("38".to_owned()), ..of("none") }),
+        ("cms_audit_by_row", row(of("t3"))),
+        ("cms_audit_by_row", row(of("none"))),
         ("cms_audit_by_caller", by("user:10")),
         ("cms_audit_by_caller", by("key:99")),
         ("cms_audit_by_caller", from(7000, by("user:10"))),
-        ("cms_audit_by_caller", AuditFilter { tables: ["t3".to_owned()].into(), ..by("key:99") }),
+        ("cms_audit_by_caller", in_table("t3", by("key:99"))),
         ("cms_audit_by_others", by("operator")),
         ("cms_audit_by_others", by("visitor")),
     ] {

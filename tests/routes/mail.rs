@@ -66,17 +66,18 @@ async fn the_log_is_read_by_an_index() {
         site.database.run("analyze cms_mails".to_owned()).await;
     }
     let text = |text: &str| Some(text.to_owned());
-    let (failed, test) = (text("failed"), text("test"));
+    let of = |fill: &dyn Fn(&mut LogFilter)| {
+        let mut filter = LogFilter::default();
+        fill(&mut filter);
+        filter
+    };
     let (status, purpose) = ("cms_mails_by_status", "cms_mails_by_purpose");
     for (index, filter) in [
-        (status, LogFilter { status: failed.clone(), ..LogFilter::default() }),
-        (status, LogFilter { status: failed, purpose: test.clone(), ..LogFilter::default() }),
-        (purpose, LogFilter { purpose: test.clone(), ..LogFilter::default() }),
-        (purpose, LogFilter { status: text("sent"), purpose: test, ..LogFilter::default() }),
-        (
-            "cms_mails_by_recipient",
-            LogFilter { to: text("a9@example.com"), ..LogFilter::default() },
-        ),
+        (status, of(&|one| one.status = text("failed"))),
+        (status, of(&|one| (one.status, one.purpose) = (text("failed"), text("test")))),
+        (purpose, of(&|one| one.purpose = text("test"))),
+        (purpose, of(&|one| (one.status, one.purpose) = (text("sent"), text("test")))),
+        ("cms_mails_by_recipient", of(&|one| one.to = text("a9@example.com"))),
     ] {
         let plan = site.cms.mail().plan(&filter).await.unwrap().join("\n");
         // PostgreSQL knows which of two filters matches less.

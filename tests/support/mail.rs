@@ -245,11 +245,11 @@ pub fn ids(deliveries: &[Delivery]) -> Vec<String> {
 
 /// Settings of a provider over HTTP.
 pub fn over_http(kind: &str, url: &str) -> MailProvider {
-    MailProvider {
-        kind: Some(kind.to_owned()),
-        url: Some(url.to_owned()),
-        token: Some(Secret::new("t0ken")),
-    }
+    let mut provider = MailProvider::default();
+    provider.kind = Some(kind.to_owned());
+    provider.url = Some(url.to_owned());
+    provider.token = Some(Secret::new("t0ken"));
+    provider
 }
 
 /// Sends as `shop@example.org`.

@@ -142,8 +142,8 @@ impl Site {
         change_new: impl FnOnce(&mut NewApiKey),
         rights: &[&str],
     ) -> (i64, String) {
-        let rights = rights.iter().map(|right| Right::parse(right).unwrap()).collect();
-        let mut new = NewApiKey { name: "test".to_owned(), expires_on: None, active: true, rights };
+        let mut new = NewApiKey::new("test");
+        new.rights = rights.iter().map(|right| Right::parse(right).unwrap()).collect();
         change_new(&mut new);
         let mut change = self.cms.change(Actor::Operator).await.unwrap();
         let (key, value) =

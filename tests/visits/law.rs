@@ -90,13 +90,9 @@ impl Visitor {
 }
 
 async fn numbers(cms: &Cms) -> Json {
-    let query = AnalyticsQuery {
-        funnel: 1.to_string().into(),
-        from: Some("2026-11-01".to_owned()),
-        to: Some("2027-03-31".to_owned()),
-        version: None,
-        tz: None,
-    };
+    let mut query = AnalyticsQuery::new(1.to_string());
+    query.from = Some("2026-11-01".to_owned());
+    query.to = Some("2027-03-31".to_owned());
     serde_json::to_value(cms.funnels().analytics(&query).await.unwrap()).unwrap()
 }
 

@@ -158,8 +158,8 @@ impl Both {
                 }
             }
             (Step::Disable(n), Some(change)) => {
-                let patch =
-                    SubscriptionPatch { active: Some(false), ..SubscriptionPatch::default() };
+                let mut patch = SubscriptionPatch::default();
+                patch.active = Some(false);
                 webhooks.update(change, self.subscriptions[*n], patch).await.unwrap();
                 self.model.disable(*n);
             }

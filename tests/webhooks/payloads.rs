@@ -170,7 +170,11 @@ async fn each_event_of_the_service_reaches_its_receiver_as_its_schema_promises()
     let none = site.admin(&format!("{line}&job=9999")).expect(200).await.data();
     assert_eq!(none, json!([]));
     // Whoever sends again or lists jobs by a visit gets those of that visit.
-    let of = |submission| JobFilter { submission: Some(submission), ..JobFilter::default() };
+    let of = |submission| {
+        let mut filter = JobFilter::default();
+        filter.submission = Some(submission);
+        filter
+    };
     for (submission, expected) in [(2, 3), (9999, 0)] {
         let which = Redeliver::Filter { filter: of(submission), expected };
         let chosen = site.cms.webhooks().chosen(&which).await.unwrap();
@@ -178,9 +182,9 @@ async fn each_event_of_the_service_reaches_its_receiver_as_its_schema_promises()
         let jobs = site.cms.webhooks().jobs(&of(submission), &Paging::first(100)).await.unwrap();
         assert_eq!(jobs.data.len() as u64, expected);
     }
-    let job = of_bob[0]["queue_id"].as_i64();
-    let which =
-        Redeliver::Filter { filter: JobFilter { job, ..JobFilter::default() }, expected: 1 };
+    let mut filter = JobFilter::default();
+    filter.job = of_bob[0]["queue_id"].as_i64();
+    let which = Redeliver::Filter { filter, expected: 1 };
     assert_eq!(site.cms.webhooks().chosen(&which).await.unwrap().len(), 1);
     let again = |body| site.admin("POST /api/backend/webhooks/redeliver").json(body);
     let of_bob = json!({"filter": {"submission": 2}, "expected": 3});

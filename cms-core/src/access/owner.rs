@@ -6,6 +6,7 @@ use super::HeldPermissions;
 
 /// A content table and its plugin's permissions, which decide who may read it.
 #[derive(Clone, Copy, Debug)]
+#[non_exhaustive]
 pub struct Owner<'a> {
     /// Name of the table.
     pub table: &'a str,

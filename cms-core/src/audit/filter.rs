@@ -11,6 +11,7 @@ const OTHERS: [&str; 4] = ["operator", "system", "visitor", "application"];
 
 /// Selects entries of the audit log.
 #[derive(Clone, Debug, Default)]
+#[non_exhaustive]
 pub struct AuditFilter {
     /// Only changes of these tables; empty: of all.
     pub tables: BTreeSet<String>,

@@ -14,6 +14,7 @@ use crate::{Millis, Page, Paging, Result, base::Base, db::Db, ground::ListName, 
 
 /// One entry of the audit log. Times are RFC 3339 in UTC.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+#[non_exhaustive]
 pub struct AuditRow {
     /// Ids grow with time.
     pub id: i64,

@@ -46,6 +46,7 @@ pub enum Group {
 }
 
 /// A field type.
+#[non_exhaustive]
 pub struct FieldType {
     /// Its name in declarations.
     pub name: &'static str,

@@ -37,6 +37,7 @@ pub struct SubmissionDetail {
 
 /// Which submissions.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct SubmissionFilter {
     /// Only those of this form.
     pub form: Option<WhichForm>,

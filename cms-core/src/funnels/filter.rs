@@ -2,6 +2,7 @@
 
 /// Which funnels.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct FunnelFilter {
     /// Only those in this language, whatever the case of its letters.
     pub language: Option<String>,

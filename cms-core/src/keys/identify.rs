@@ -10,6 +10,7 @@ use crate::{
 
 /// A caller with a valid key.
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub struct KeyHolder {
     /// Id of the key.
     pub id: i64,

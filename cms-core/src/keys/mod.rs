@@ -85,6 +85,7 @@ pub struct DeniedCall {
     "expires_on": "2027-01-31",
     "rights": [{"endpoint": "/api/pages", "methods": ["GET"]}],
 }]))]
+#[non_exhaustive]
 pub struct NewApiKey {
     /// Label, 1 to 100 characters.
     #[schemars(length(min = 1, max = 100), regex(pattern = plain::NAME_PATTERN))]
@@ -101,6 +102,14 @@ pub struct NewApiKey {
     pub rights: Vec<Right>,
 }
 
+impl NewApiKey {
+    /// A key of this name that never expires and has no rights.
+    #[must_use]
+    pub fn new(name: impl Into<String>) -> Self {
+        Self { name: name.into(), expires_on: None, active: true, rights: Vec::new() }
+    }
+}
+
 fn yes() -> bool {
     true
 }
@@ -109,6 +118,7 @@ fn yes() -> bool {
 #[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(extend("examples" = [{"active": true}]))]
+#[non_exhaustive]
 pub struct ApiKeyPatch {
     /// New label.
     #[schemars(length(min = 1, max = 100), regex(pattern = plain::NAME_PATTERN))]

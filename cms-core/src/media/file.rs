@@ -4,6 +4,7 @@ pub use crate::events::MediaFile;
 
 /// Selects files.
 #[derive(Clone, Debug, Default)]
+#[non_exhaustive]
 pub struct MediaFilter {
     /// Only those of this folder; empty text: of none.
     pub folder: Option<String>,

@@ -14,6 +14,7 @@ use super::{
 use crate::content::Tables;
 
 /// A folder under `plugins/` and the result of loading it.
+#[non_exhaustive]
 pub struct LoadedPlugin {
     /// The folder's name.
     pub id: String,

@@ -70,6 +70,7 @@ pub trait WidgetContent: Send + Sync + 'static {
 
 /// A widget on a page, with what its editor has entered.
 #[derive(Clone)]
+#[non_exhaustive]
 pub struct PlacedWidget {
     /// Its id.
     pub id: i64,

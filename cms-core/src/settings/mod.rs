@@ -59,7 +59,8 @@ pub const SECRET_KEYS: [&str; 12] = [
 ///
 /// ```
 /// use cms_core::settings::Settings;
-/// let settings = Settings { listen: "127.0.0.1:0".into(), ..Settings::default() };
+/// let mut settings = Settings::default();
+/// settings.listen = "127.0.0.1:0".into();
 /// assert_eq!(settings.http.body_limit_bytes, 1_048_576);
 /// settings.validate()?;
 /// # Ok::<(), cms_core::settings::SettingsError>(())
@@ -69,6 +70,7 @@ pub const SECRET_KEYS: [&str; 12] = [
 /// every key: it is the last step of [`Settings::load`], not a replacement for it.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
+#[non_exhaustive]
 pub struct Settings {
     /// Address of the site in links and mails, without a trailing slash. Default: `https://` and
     /// the request's host.

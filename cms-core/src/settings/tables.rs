@@ -52,6 +52,7 @@ pub enum Synchronous {
 /// How changes are committed, and how long one may take.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
+#[non_exhaustive]
 pub struct Commits {
     /// When SQLite reports a commit.
     pub synchronous: Synchronous,
@@ -62,6 +63,7 @@ pub struct Commits {
 /// The end of the process.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
+#[non_exhaustive]
 pub struct Shutdown {
     /// Seconds for which requests are served on after SIGTERM, while `/readyz` is 503; 0 to 3600.
     pub drain_s: u64,
@@ -70,6 +72,7 @@ pub struct Shutdown {
 /// Folders. [`Settings::load`](super::Settings::load) joins relative ones to the site's folder.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
+#[non_exhaustive]
 pub struct Dirs {
     /// Database file and working files.
     pub data: PathBuf,
@@ -82,6 +85,7 @@ pub struct Dirs {
 /// Limits of every request.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
+#[non_exhaustive]
 pub struct Http {
     /// Largest body in bytes, 1 to 1 GiB; uploads have [`MediaSettings::max_bytes`].
     pub body_limit_bytes: usize,
@@ -107,6 +111,7 @@ pub struct Http {
 /// The page that shows the REST API.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
+#[non_exhaustive]
 pub struct Docs {
     /// Whether `/api/docs` is there; None: for callers on this machine only.
     #[serde(deserialize_with = "unless_loopback")]
@@ -158,6 +163,7 @@ pub enum LimiterStore {
 /// The rate limiter.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
+#[non_exhaustive]
 pub struct LimiterSettings {
     /// Store of its buckets.
     pub store: LimiterStore,
@@ -177,6 +183,7 @@ pub enum CacheStore {
 /// The cache of replies to anonymous visitors.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
+#[non_exhaustive]
 pub struct ReplyCacheSettings {
     /// Whether replies are cached at all.
     pub enabled: bool,
@@ -193,6 +200,7 @@ pub struct ReplyCacheSettings {
 /// Delivery of webhooks.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
+#[non_exhaustive]
 pub struct WebhookSettings {
     /// Non-public networks that webhooks may reach.
     pub allow_cidrs: Vec<Cidr>,
@@ -208,6 +216,7 @@ pub struct WebhookSettings {
 /// Mail.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
+#[non_exhaustive]
 pub struct MailSettings {
     /// Sender of every mail: `shop@example.org` or `Shop <shop@example.org>`.
     #[serde(deserialize_with = "unless_empty")]
@@ -237,8 +246,9 @@ pub struct MailSettings {
 }
 
 /// A mail provider with an HTTP API.
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
+#[non_exhaustive]
 pub struct MailProvider {
     /// Its make, one of [`MAIL_KINDS`]; without one it is not configured.
     #[serde(deserialize_with = "unless_empty")]
@@ -282,6 +292,7 @@ impl MailSettings {
 /// Uploads.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
+#[non_exhaustive]
 pub struct MediaSettings {
     /// Largest file in bytes, 1 to 1 TiB.
     pub max_bytes: u64,
@@ -342,6 +353,7 @@ pub const MEDIA_TYPES: [&str; 23] = [
 /// Scripts of plugins.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
+#[non_exhaustive]
 pub struct ScriptSettings {
     /// Program that runs them: a name in `PATH`, or a path.
     pub interpreter: String,
@@ -377,6 +389,7 @@ pub enum Confine {
 /// Logins to the backend.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
+#[non_exhaustive]
 pub struct SessionSettings {
     /// Seconds without a request that end a session, 1 to [`SessionSettings::absolute_s`].
     pub idle_s: u64,
@@ -387,6 +400,7 @@ pub struct SessionSettings {
 /// How long stored rows are kept.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
+#[non_exhaustive]
 pub struct Retention {
     /// Days of the audit log, 1 to 36 500 like all days here.
     pub audit_days: u64,
@@ -413,6 +427,7 @@ pub struct Retention {
 /// Backups: where the service puts those that it makes by itself, and who can read any.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
+#[non_exhaustive]
 pub struct Backups {
     /// A folder, or `s3://BUCKET/NAMES` in the store of [`MediaSettings::endpoint`]. None: the
     /// service makes none by itself.
@@ -431,6 +446,7 @@ pub struct Backups {
 /// Updates of the program.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
+#[non_exhaustive]
 pub struct Update {
     /// The keys that may sign releases, at most two, each base64 of the 32 bytes of an ed25519 key.
     pub public_key: Vec<String>,

@@ -42,6 +42,7 @@ const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// A task of a plugin, or of the service itself. Times are RFC 3339 in UTC.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+#[non_exhaustive]
 pub struct Task {
     /// The plugin that declares it, or the area of the service that it belongs to.
     pub plugin: String,

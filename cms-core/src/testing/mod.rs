@@ -14,7 +14,7 @@ mod database;
 mod masked;
 mod receiver;
 
-use std::{collections::BTreeMap, time::Duration};
+use std::time::Duration;
 
 use serde_json::{Value as Json, json};
 use tokio::sync::Mutex;
@@ -208,7 +208,8 @@ impl TestSite {
     /// When a right is none.
     pub async fn key(&self, rights: &[&str]) -> String {
         let rights = rights.iter().map(|right| Right::parse(right).expect("a right")).collect();
-        let new = NewApiKey { name: "test".to_owned(), expires_on: None, active: true, rights };
+        let mut new = NewApiKey::new("test");
+        new.rights = rights;
         let mut change = self.change().await;
         let made = self.cms.keys().create(&mut change, &[Right::everything()], new).await;
         let (_, value) = made.expect("a key");
@@ -232,14 +233,8 @@ impl TestSite {
     /// # Panics
     /// When an event is unknown.
     pub async fn subscribe(&self, receiver: &Receiver, events: &[&str]) -> WebhookSecret {
-        let new = NewSubscription {
-            name: "test".to_owned(),
-            url: receiver.url.clone(),
-            events: events.iter().map(|event| (*event).to_owned()).collect(),
-            custom_headers: BTreeMap::new(),
-            max_retries: 5,
-            active: true,
-        };
+        let events = events.iter().map(|event| (*event).to_owned()).collect();
+        let new = NewSubscription::new("test", &receiver.url, events);
         let mut change = self.change().await;
         let made = self.cms.webhooks().create(&mut change, new).await;
         let (_, secret) = made.expect("a subscription");

@@ -127,12 +127,8 @@ impl Theme {
             query: Default::default(),
             methods: one.methods.iter().map(|&method| method.to_owned()).collect(),
         });
-        let new = NewApiKey {
-            name: NAME.to_owned(),
-            expires_on: None,
-            active: true,
-            rights: rights.collect(),
-        };
+        let mut new = NewApiKey::new(NAME);
+        new.rights = rights.collect();
         keys.create(change, held, new).await
     }
 }

@@ -9,13 +9,12 @@ use crate::{
 
 pub(crate) async fn list(call: &Call<'_>, asked: WhichAuditRows) -> Result<Page<AuditRow>> {
     let tables = asked.table.iter().flat_map(|names| names.split(','));
-    let filter = AuditFilter {
-        tables: tables.map(str::to_owned).collect(),
-        row: asked.id,
-        actor: asked.actor.as_deref().map(ActorName::parse).transpose()?,
-        since: asked.since.map(|since| since.0),
-        until: asked.until.map(|until| until.0),
-    };
+    let mut filter = AuditFilter::default();
+    filter.tables = tables.map(str::to_owned).collect();
+    filter.row = asked.id;
+    filter.actor = asked.actor.as_deref().map(ActorName::parse).transpose()?;
+    filter.since = asked.since.map(|since| since.0);
+    filter.until = asked.until.map(|until| until.0);
     let page = call.cms.audit().list(&asked.limit.after(asked.cursor.as_deref()), &filter).await?;
     Ok(page.into())
 }

@@ -80,8 +80,9 @@ pub(crate) async fn messages(
         }
         return Ok(OneOrPage::one(message));
     }
-    let filter =
-        MessageFilter { event: asked.event, since: asked.since.map_or(i64::MIN, |since| since.0) };
+    let mut filter = MessageFilter::default();
+    filter.event = asked.event;
+    filter.since = asked.since.map_or(i64::MIN, |since| since.0);
     let mut paging = asked.limit.after(asked.cursor.as_deref());
     if asked.oldest_first == Some(true) {
         paging.direction = Direction::Backward;

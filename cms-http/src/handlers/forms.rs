@@ -42,12 +42,11 @@ pub(crate) async fn read(
         call.by_id_alone()?;
         return Ok(OneOrPage::one(forms.submission(id).await?));
     }
-    let filter = SubmissionFilter {
-        form: asked.form.map(WhichForm::from),
-        since: asked.since.map(|since| since.0),
-        until: asked.until.map(|until| until.0),
-        spam: asked.spam,
-    };
+    let mut filter = SubmissionFilter::default();
+    filter.form = asked.form.map(WhichForm::from);
+    filter.since = asked.since.map(|since| since.0);
+    filter.until = asked.until.map(|until| until.0);
+    filter.spam = asked.spam;
     let page = forms.submissions(&filter, &asked.limit.after(asked.cursor.as_deref())).await?;
     Ok(OneOrPage::page(page))
 }
@@ -59,12 +58,10 @@ pub(crate) async fn delete(call: &Call<'_>, which: ById) -> Result<Success<Done>
 }
 
 pub(crate) async fn export(call: &Call<'_>, asked: Exported) -> Result<Success<Text>> {
-    let filter = SubmissionFilter {
-        form: None,
-        since: asked.since.map(|since| since.0),
-        until: asked.until.map(|until| until.0),
-        spam: asked.spam,
-    };
+    let mut filter = SubmissionFilter::default();
+    filter.since = asked.since.map(|since| since.0);
+    filter.until = asked.until.map(|until| until.0);
+    filter.spam = asked.spam;
     let table = call.cms.forms().export(&WhichForm::from(asked.form), filter).await?;
     let rows = Arc::new(Reauthorizer::of(call)).watching(csv::rows(table.names, table.rows));
     Ok(Success::streamed(rows).with(header::CONTENT_DISPOSITION, attachment(&table.save_as)))

@@ -25,15 +25,16 @@ use crate::{
 };
 
 pub(crate) async fn list(call: &Call<'_>, asked: WhichFunnels) -> Result<Page<Funnel>> {
-    let status = asked.status.map(|status| status.as_str().to_owned());
-    let filter = match asked.language.as_deref() {
-        Some("*") => FunnelFilter { status, ..FunnelFilter::default() },
-        Some(_) => FunnelFilter { language: asked.language, status, or_none: false },
+    let mut filter = FunnelFilter::default();
+    filter.status = asked.status.map(|status| status.as_str().to_owned());
+    match asked.language.as_deref() {
+        Some("*") => {}
+        Some(_) => filter.language = asked.language,
         None => {
-            let first = call.cms.settings().languages.first().cloned();
-            FunnelFilter { language: first, status, or_none: true }
+            filter.language = call.cms.settings().languages.first().cloned();
+            filter.or_none = true;
         }
-    };
+    }
     let paging = asked.limit.after(asked.cursor.as_deref());
     call.cms.funnels().list(&filter, &paging).await.map(Page::from)
 }

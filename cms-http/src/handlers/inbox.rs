@@ -186,7 +186,8 @@ pub(crate) async fn assignable_users(call: &Call<'_>, asked: Listing) -> Result<
 
 pub(crate) async fn analytics(call: &Call<'_>, asked: FunnelNumbers) -> Result<Data<Analytics>> {
     let FunnelNumbers { funnel_id, from, to, version, tz } = asked;
-    let query = AnalyticsQuery { funnel: WhichFunnel::from(funnel_id), from, to, version, tz };
+    let mut query = AnalyticsQuery::new(funnel_id);
+    (query.from, query.to, query.version, query.tz) = (from, to, version, tz);
     Ok(Data { data: call.cms.funnels().analytics(&query).await? })
 }
 

@@ -41,12 +41,11 @@ pub(crate) async fn log(
     if asked.purpose.as_deref().is_some_and(|purpose| purpose.contains(char::is_control)) {
         return Err(bad("purpose holds a control character."));
     }
-    let filter = LogFilter {
-        status: asked.status.map(|status| status.name().to_owned()),
-        to: to.map(|to| to.as_str().to_owned()),
-        purpose: asked.purpose,
-        since: asked.since.map_or(0, |since| since.0),
-    };
+    let mut filter = LogFilter::default();
+    filter.status = asked.status.map(|status| status.name().to_owned());
+    filter.to = to.map(|to| to.as_str().to_owned());
+    filter.purpose = asked.purpose;
+    filter.since = asked.since.map_or(0, |since| since.0);
     Ok(OneOrPage::page(mails.log(&filter, &asked.limit.after(asked.cursor.as_deref())).await?))
 }
 

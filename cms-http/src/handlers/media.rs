@@ -41,8 +41,10 @@ pub(crate) async fn read(
         let json = media.get(id).await?;
         return Ok(tagged(call, &json));
     }
-    let filter =
-        MediaFilter { folder: asked.folder, media_type: asked.r#type, search: asked.search };
+    let mut filter = MediaFilter::default();
+    filter.folder = asked.folder;
+    filter.media_type = asked.r#type;
+    filter.search = asked.search;
     let list = media.list(&filter, &asked.limit.after(asked.cursor.as_deref())).await?;
     let meta = Meta { limit: list.limit, next: list.next, total: None };
     Success::page(&list.records, &meta)

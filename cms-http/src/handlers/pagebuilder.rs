@@ -154,7 +154,8 @@ pub(crate) async fn schedule(
     asked: Planned,
 ) -> Result<Success<Data<Scheduled>>> {
     let (page_id, if_match) = (which(asked.page_id, named)?, if_match(call)?);
-    let wanted = Schedule { publish_at: asked.publish_at, take_off_at: asked.take_off_at };
+    let mut wanted = Schedule::default();
+    (wanted.publish_at, wanted.take_off_at) = (asked.publish_at, asked.take_off_at);
     let mut change = call.change().await?;
     let pages = call.cms.pages();
     let (schedule, rev) =

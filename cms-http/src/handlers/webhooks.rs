@@ -123,12 +123,10 @@ pub(crate) async fn queue(call: &Call<'_>, asked: WhichJobs) -> Result<OneOrPage
         call.by_id_alone()?;
         return Ok(OneOrPage::one(webhooks.job(id).await?));
     }
-    let filter = JobFilter {
-        subscription: asked.subscription,
-        status: plain("status", asked.status)?,
-        event_id: plain("event_id", asked.event_id)?,
-        ..JobFilter::default()
-    };
+    let mut filter = JobFilter::default();
+    filter.subscription = asked.subscription;
+    filter.status = plain("status", asked.status)?;
+    filter.event_id = plain("event_id", asked.event_id)?;
     let page = webhooks.jobs(&filter, &asked.limit.after(asked.cursor.as_deref())).await?;
     Ok(OneOrPage::page(page))
 }
@@ -171,16 +169,15 @@ pub(crate) async fn deliveries(
         }
         return Ok(OneOrPage::one(delivery));
     }
-    let filter = JobFilter {
-        job: asked.job,
-        event_id: plain("event_id", asked.event_id)?,
-        submission: asked.submission,
-        subscription: asked.subscription,
-        event: plain("event", asked.event)?,
-        status: plain("status", asked.status)?,
-        since: asked.since.map_or(0, |since| since.0),
-        until: asked.until.map(|until| until.0),
-    };
+    let mut filter = JobFilter::default();
+    filter.job = asked.job;
+    filter.event_id = plain("event_id", asked.event_id)?;
+    filter.submission = asked.submission;
+    filter.subscription = asked.subscription;
+    filter.event = plain("event", asked.event)?;
+    filter.status = plain("status", asked.status)?;
+    filter.since = asked.since.map_or(0, |since| since.0);
+    filter.until = asked.until.map(|until| until.0);
     let page = webhooks.deliveries(&filter, &asked.limit.after(asked.cursor.as_deref())).await?;
     Ok(OneOrPage::page(page))
 }
@@ -216,16 +213,14 @@ fn selected(filter: RedeliveryFilter) -> Result<JobFilter> {
         let time = text.as_deref().map(moment).transpose();
         time.map_err(|error| Error::invalid_field(field, "format", error.detail().to_owned()))
     };
-    Ok(JobFilter {
-        job: None,
-        event_id: plain("event_id", event_id)?,
-        submission,
-        subscription,
-        event: plain("event", event)?,
-        status: plain("status", status)?,
-        since: time("filter.since", since)?.unwrap_or_default(),
-        until: time("filter.until", until)?,
-    })
+    let mut selected = JobFilter::default();
+    selected.event_id = plain("event_id", event_id)?;
+    (selected.submission, selected.subscription) = (submission, subscription);
+    selected.event = plain("event", event)?;
+    selected.status = plain("status", status)?;
+    selected.since = time("filter.since", since)?.unwrap_or_default();
+    selected.until = time("filter.until", until)?;
+    Ok(selected)
 }
 
 /// No event and no status has control characters, and PostgreSQL takes no NUL.

@@ -174,12 +174,17 @@ async fn the_attempts_of_an_event_are_read_by_index() {
             site.database.run(format!("analyze cms_{table}")).await;
         }
     }
-    let event_id = Some("e77".to_owned());
+    let of = |fill: &dyn Fn(&mut JobFilter)| {
+        let mut filter = JobFilter::default();
+        fill(&mut filter);
+        filter
+    };
+    let event_id = || Some("e77".to_owned());
     for (filter, jobs) in [
-        (JobFilter { event_id: event_id.clone(), ..JobFilter::default() }, true),
-        (JobFilter { event_id, until: Some(9000), ..JobFilter::default() }, true),
-        (JobFilter { submission: Some(77), ..JobFilter::default() }, true),
-        (JobFilter { job: Some(77), ..JobFilter::default() }, false),
+        (of(&|one| one.event_id = event_id()), true),
+        (of(&|one| (one.event_id, one.until) = (event_id(), Some(9000))), true),
+        (of(&|one| one.submission = Some(77)), true),
+        (of(&|one| one.job = Some(77)), false),
     ] {
         let [listed, chosen, queued] = site.cms.webhooks().plans(&filter).await.unwrap();
         let by = if jobs { "_by_event" } else { "_by_job" };

@@ -83,21 +83,20 @@ pub(crate) async fn run(flags: &Flags, out: &Output, command: CacheCommand) -> D
 }
 
 async fn at(out: &Output, client: &Client, command: CacheCommand) -> Done {
-    let patch = match command {
+    let mut patch = CachePatch::default();
+    match command {
         CacheCommand::Status | CacheCommand::Exclude(ExcludeCommand::List) => {
             let (answer, state) = reply::call::<Read>(client, &NoQuery {}, &NoBody).await?;
             return print(out, &answer.body, &state.data);
         }
-        CacheCommand::On => CachePatch { enabled: Some(true), ..CachePatch::default() },
-        CacheCommand::Off => CachePatch { enabled: Some(false), ..CachePatch::default() },
-        CacheCommand::Ttl { seconds } => {
-            CachePatch { ttl_s: Some(seconds), ..CachePatch::default() }
-        }
+        CacheCommand::On => patch.enabled = Some(true),
+        CacheCommand::Off => patch.enabled = Some(false),
+        CacheCommand::Ttl { seconds } => patch.ttl_s = Some(seconds),
         CacheCommand::Exclude(ExcludeCommand::Add { prefix }) => {
-            rules::excluding(client, &prefix, true).await?
+            patch.exclude = Some(rules::excluding(client, &prefix, true).await?);
         }
         CacheCommand::Exclude(ExcludeCommand::Remove { prefix }) => {
-            rules::excluding(client, &prefix, false).await?
+            patch.exclude = Some(rules::excluding(client, &prefix, false).await?);
         }
         CacheCommand::Clear { path, .. } => {
             let which = Which { path };
@@ -108,7 +107,7 @@ async fn at(out: &Output, client: &Client, command: CacheCommand) -> Done {
             );
         }
         CacheCommand::Inspect { path } => return rules::inspect(out, client, &path).await,
-    };
+    }
     let (answer, settings) = reply::call::<Update>(client, &NoQuery {}, &patch).await?;
     print(out, &answer.body, &settings.data)
 }

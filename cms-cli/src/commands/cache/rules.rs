@@ -1,6 +1,5 @@
 //! `cms cache exclude` and `cms cache inspect`: for which paths replies are kept
 
-use cms_core::traffic::cache::CachePatch;
 use cms_http::{
     client::Client,
     wire::{NoBody, cache::Read, parameters::NoQuery},
@@ -12,8 +11,8 @@ use crate::{
     reply,
 };
 
-/// The change that adds the beginning of a path to the excluded ones, or removes it.
-pub(super) async fn excluding(client: &Client, prefix: &str, add: bool) -> Done<CachePatch> {
+/// The excluded beginnings of paths, with one more or one less.
+pub(super) async fn excluding(client: &Client, prefix: &str, add: bool) -> Done<Vec<String>> {
     let state = reply::data::<Read>(client, &NoQuery {}, &NoBody).await?;
     let mut prefixes = state.settings.exclude;
     if !add {
@@ -21,7 +20,7 @@ pub(super) async fn excluding(client: &Client, prefix: &str, add: bool) -> Done<
     } else if !prefixes.iter().any(|known| known == prefix) {
         prefixes.push(prefix.to_owned());
     }
-    Ok(CachePatch { exclude: Some(prefixes), ..CachePatch::default() })
+    Ok(prefixes)
 }
 
 /// Applies the rules without requesting the path. A request would not help: replies to this caller

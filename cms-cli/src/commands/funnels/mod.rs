@@ -256,8 +256,9 @@ async fn at(flags: &Flags, out: &Output, client: &Client, command: FunnelsComman
             let given = members.into_iter().filter_map(|(name, value)| {
                 value.map(|value| (name.to_owned(), Json::from(value)))
             });
-            create(out, client, NewFunnel { members: given.collect(), ..NewFunnel::default() })
-                .await
+            let mut new = NewFunnel::default();
+            new.members = given.collect();
+            create(out, client, new).await
         }
         FunnelsCommand::Edit { funnel, file } => {
             edit::run(flags, out, client, &funnel, file.as_deref()).await

@@ -17,7 +17,8 @@ pub(super) async fn run(
     funnel: String,
     language: Option<String>,
 ) -> Done {
-    let visit = StartVisit { language, ..StartVisit::of(funnel) };
+    let mut visit = StartVisit::of(funnel);
+    visit.language = language;
     let (answer, begun) = reply::call::<StartTest>(client, &NoQuery {}, &visit).await?;
     if out.json {
         return Ok(out.line(&answer.body)?);

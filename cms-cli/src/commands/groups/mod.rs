@@ -95,7 +95,8 @@ async fn at(flags: &Flags, out: &Output, client: &Client, command: GroupsCommand
         }
         GroupsCommand::Create { name, rights, admin } => {
             let only = HeldPermissions::Only(rights.into_iter().collect());
-            let new = NewGroup { name, rights: if admin { HeldPermissions::Admin } else { only } };
+            let mut new = NewGroup::new(name);
+            new.rights = if admin { HeldPermissions::Admin } else { only };
             reply::record_as::<Create>(out, client, &NoQuery {}, &new, cell).await
         }
         GroupsCommand::Rights { group, grant, revoke } => {
@@ -107,7 +108,8 @@ async fn at(flags: &Flags, out: &Output, client: &Client, command: GroupsCommand
         }
         GroupsCommand::Rename { group, name } => {
             let id = find(client, &group).await?.id;
-            let patch = GroupPatch { name: Some(name), rights: None };
+            let mut patch = GroupPatch::default();
+            patch.name = Some(name);
             reply::record_as::<Update>(out, client, &by_id(id), &patch, cell).await
         }
         GroupsCommand::Delete { group } => {

@@ -26,8 +26,9 @@ use crate::{
 pub(super) async fn set_status(out: &Output, client: &Client, to: String, which: Which) -> Done {
     let what = format!("now {to}");
     if let Some((id, rev)) = which.single(client).await? {
-        let update = SubmissionUpdate { inbox_status: Some(to), ..Default::default() };
-        return one(out, client, SubmissionUpdate { id: Some(id), rev, ..update }, &what).await;
+        let mut update = SubmissionUpdate::default();
+        update.inbox_status = Some(to);
+        return one(out, client, (id, rev), update, &what).await;
     }
     let bulk = bulk(client, BulkOp::SetStatus, which, Some(to.into())).await?;
     send(out, client, bulk, &what).await
@@ -40,8 +41,9 @@ pub(super) async fn assign(out: &Output, client: &Client, user: &str, which: Whi
     };
     let what = format!("assigned to {user}");
     if let Some((id, rev)) = which.single(client).await? {
-        let update = SubmissionUpdate { assigned_to: Some(to), ..Default::default() };
-        return one(out, client, SubmissionUpdate { id: Some(id), rev, ..update }, &what).await;
+        let mut update = SubmissionUpdate::default();
+        update.assigned_to = Some(to);
+        return one(out, client, (id, rev), update, &what).await;
     }
     let bulk = bulk(client, BulkOp::Assign, which, to.map(Json::from)).await?;
     send(out, client, bulk, &what).await
@@ -54,7 +56,8 @@ pub(super) async fn delete(flags: &Flags, out: &Output, client: &Client, which: 
     };
     if let Some((id, rev)) = which.single(client).await? {
         ask(1)?;
-        let gone = SubmissionDeletion { id: Some(id), rev };
+        let mut gone = SubmissionDeletion::default();
+        (gone.id, gone.rev) = (Some(id), rev);
         let body = as_seen::<DeleteSubmission>(client, id, rev, &gone).await?;
         return told(out, &body, "1 submission deleted.");
     }
@@ -76,15 +79,21 @@ pub(super) async fn note(
         "-" => input::text("-".as_ref())?,
         text => text.to_owned(),
     };
-    let update = SubmissionUpdate { inbox_notes: Some(text), ..Default::default() };
-    let update = SubmissionUpdate { id: Some(id), rev, ..update };
+    let mut update = SubmissionUpdate::default();
+    (update.id, update.rev, update.inbox_notes) = (Some(id), rev, Some(text));
     let body = as_seen::<UpdateSubmission>(client, id, rev, &update).await?;
     told(out, &body, &format!("The notes of {id} are written."))
 }
 
-async fn one(out: &Output, client: &Client, update: SubmissionUpdate, what: &str) -> Done {
-    let id = update.id.unwrap_or_default();
-    let body = as_seen::<UpdateSubmission>(client, id, update.rev, &update).await?;
+async fn one(
+    out: &Output,
+    client: &Client,
+    (id, rev): (i64, Option<i64>),
+    mut update: SubmissionUpdate,
+    what: &str,
+) -> Done {
+    (update.id, update.rev) = (Some(id), rev);
+    let body = as_seen::<UpdateSubmission>(client, id, rev, &update).await?;
     told(out, &body, &format!("1 submission {what}."))
 }
 

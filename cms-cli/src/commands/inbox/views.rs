@@ -1,7 +1,7 @@
 //! `cms inbox views`: queries under a name
 
 use clap::Subcommand;
-use cms_core::funnels::{InboxView, NewView, ViewQuery};
+use cms_core::funnels::{InboxView, NewView};
 use cms_http::{
     client::Client,
     wire::{
@@ -45,8 +45,8 @@ pub(super) async fn run(out: &Output, client: &Client, command: ViewsCommand) ->
             reply::list::<Views>(out, client, &paging, &columns, |_, _| NoQuery {}).await
         }
         ViewsCommand::Save { name, choose } => {
-            let (filter, sort) = choose.parts()?;
-            let new = NewView { name: name.clone(), query: ViewQuery { filter, sort } };
+            let mut new = NewView::new(&name);
+            (new.query.filter, new.query.sort) = choose.parts()?;
             let (answer, _) = reply::call::<SaveView>(client, &NoQuery {}, &new).await?;
             told(out, &answer.body, &format!("The view {name} is saved."))
         }

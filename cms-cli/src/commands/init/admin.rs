@@ -36,14 +36,14 @@ pub(super) async fn ensure(
     let group = match group(client, |_| true).await? {
         Some(group) => group,
         None => {
-            let new = NewGroup { name: "admins".to_owned(), rights: HeldPermissions::Admin };
+            let mut new = NewGroup::new("admins");
+            new.rights = HeldPermissions::Admin;
             let made = client.call::<user_groups::Create>(&NoQuery {}, &new).await?;
             report.made.push("the group admins".to_owned());
             made.data
         }
     };
-    let groups = vec![GroupName::Id(group.id)];
-    let new = NewUser { username: name.to_owned(), password, groups, active: true };
+    let new = NewUser::new(name, password, vec![GroupName::Id(group.id)]);
     client.call::<users::Create>(&NoQuery {}, &new).await?;
     report.made.push(format!("the administrator {name}"));
     Ok(())

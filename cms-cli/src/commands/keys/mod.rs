@@ -147,7 +147,6 @@ pub(crate) async fn run(flags: &Flags, out: &Output, command: KeysCommand) -> Do
 }
 
 async fn at(flags: &Flags, out: &Output, client: &Client, command: KeysCommand) -> Done {
-    let patch = ApiKeyPatch::default();
     match command {
         KeysCommand::List(paging) => {
             reply::list::<Read>(out, client, &paging, &COLUMNS, reply::list_query).await
@@ -158,8 +157,9 @@ async fn at(flags: &Flags, out: &Output, client: &Client, command: KeysCommand) 
             reply::record::<Read>(out, client, &one, &NoBody).await
         }
         KeysCommand::Create { name, rights, expires, inactive, out: file } => {
-            let rights = rights::parse(&rights)?;
-            let new = NewApiKey { name, expires_on: expires, active: !inactive, rights };
+            let mut new = NewApiKey::new(name);
+            (new.expires_on, new.active) = (expires, !inactive);
+            new.rights = rights::parse(&rights)?;
             for doubt in doubts::of(client, &new).await? {
                 out.note(&format!("warning: {doubt}"));
             }
@@ -180,7 +180,9 @@ async fn at(flags: &Flags, out: &Output, client: &Client, command: KeysCommand) 
         KeysCommand::Enable { keys } => switch(out, client, keys, true).await,
         KeysCommand::Disable { keys } => switch(out, client, keys, false).await,
         KeysCommand::Expire { key, on, .. } => {
-            update(out, client, &key, ApiKeyPatch { expires_on: Some(on), ..patch }).await
+            let mut patch = ApiKeyPatch::default();
+            patch.expires_on = Some(on);
+            update(out, client, &key, patch).await
         }
         KeysCommand::Rights { key, grant, revoke } => {
             let id = named::key(client, &key).await?;
@@ -226,7 +228,8 @@ fn note_delay(out: &Output, client: &Client) {
 /// Switches keys on or off.
 async fn switch(out: &Output, client: &Client, keys: Vec<String>, active: bool) -> Done {
     let ids = named::keys(client, &input::named(keys)?).await?;
-    let patch = ApiKeyPatch { active: Some(active), ..ApiKeyPatch::default() };
+    let mut patch = ApiKeyPatch::default();
+    patch.active = Some(active);
     reply::change::<Update>(out, client, &ids, &patch, (&COLUMNS, reply::plain)).await
 }
 

@@ -47,8 +47,8 @@ async fn change(
     revoke: &[Right],
 ) -> Done {
     let held = reply::data::<Read>(client, &reply::one(id), &NoBody).await?.rights;
-    let rights = changed(held, grant, revoke)?;
-    let patch = ApiKeyPatch { rights: Some(rights), ..ApiKeyPatch::default() };
+    let mut patch = ApiKeyPatch::default();
+    patch.rights = Some(changed(held, grant, revoke)?);
     reply::record::<Update>(out, client, &by_id(id), &patch).await
 }
 

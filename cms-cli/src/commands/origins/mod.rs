@@ -78,7 +78,8 @@ async fn at(flags: &Flags, out: &Output, client: &Client, command: OriginsComman
             reply::list::<Read>(out, client, &paging, &columns, reply::list_query).await
         }
         OriginsCommand::Add { origin, inactive } => {
-            let new = NewOrigin { origin, active: !inactive };
+            let mut new = NewOrigin::new(origin);
+            new.active = !inactive;
             reply::record::<Create>(out, client, &NoQuery {}, &new).await
         }
         OriginsCommand::Activate { origin } => switch(out, client, &origin, true).await,
@@ -97,7 +98,8 @@ async fn at(flags: &Flags, out: &Output, client: &Client, command: OriginsComman
 }
 
 async fn switch(out: &Output, client: &Client, origin: &Which, active: bool) -> Done {
-    let patch = OriginPatch { origin: None, active: Some(active) };
+    let mut patch = OriginPatch::default();
+    patch.active = Some(active);
     let id = origin.id(client).await?;
     reply::record::<Update>(out, client, &reply::by_id(id), &patch).await
 }

@@ -128,8 +128,8 @@ pub(super) async fn added(out: &Output, client: &Client, args: &AddArgs) -> Done
             ));
         }
     };
-    let parent = Parent::of(kind, within);
-    let node = NewNode { kind, parent, widget: None, data, position: args.position };
+    let mut node = NewNode::new(kind, Parent::of(kind, within));
+    (node.data, node.position) = (data, args.position);
     let (answer, added) = add(client, seen.answer.etag, &node).await?;
     reply::show(out, &answer.body, &added)
 }

@@ -184,12 +184,8 @@ async fn publish(client: &Client) -> Done {
 /// Creates a key for the content and returns its value.
 pub(crate) async fn key(client: &Client) -> Done<String> {
     let rights = RIGHTS.iter().map(|right| Right::parse(right).map_err(Failure::usage));
-    let new = NewApiKey {
-        name: "demo".to_owned(),
-        expires_on: None,
-        active: true,
-        rights: rights.collect::<Done<_>>()?,
-    };
+    let mut new = NewApiKey::new("demo");
+    new.rights = rights.collect::<Done<_>>()?;
     Ok(client.call::<Create>(&NoQuery {}, &new).await?.data.key)
 }
 

@@ -34,7 +34,8 @@ pub(super) async fn create(
     groups: Vec<String>,
     active: bool,
 ) -> Done {
-    let new = NewUser { username, password, groups: group_names(groups), active };
+    let mut new = NewUser::new(username, password, group_names(groups));
+    new.active = active;
     reply::record_as::<Create>(out, client, &NoQuery {}, &new, cell).await
 }
 
@@ -45,8 +46,10 @@ pub(super) async fn edit(
     username: Option<String>,
     groups: Vec<String>,
 ) -> Done {
-    let groups = (!groups.is_empty()).then(|| group_names(groups));
-    change(out, client, user, UserPatch { username, groups, ..UserPatch::default() }).await
+    let mut patch = UserPatch::default();
+    patch.username = username;
+    patch.groups = (!groups.is_empty()).then(|| group_names(groups));
+    change(out, client, user, patch).await
 }
 
 /// Switches users on or off.
@@ -57,7 +60,8 @@ pub(super) async fn switch(
     active: bool,
 ) -> Done {
     let ids = ids(client, &input::named(users)?).await?;
-    let patch = UserPatch { active: Some(active), ..UserPatch::default() };
+    let mut patch = UserPatch::default();
+    patch.active = Some(active);
     reply::change::<Update>(out, client, &ids, &patch, (&COLUMNS, cell)).await
 }
 
@@ -67,7 +71,9 @@ pub(super) async fn set_password(
     user: &str,
     password: Secret,
 ) -> Done {
-    change(out, client, user, UserPatch { password: Some(password), ..UserPatch::default() }).await
+    let mut patch = UserPatch::default();
+    patch.password = Some(password);
+    change(out, client, user, patch).await
 }
 
 pub(super) async fn delete(

@@ -39,24 +39,20 @@ pub(crate) async fn run(out: &Output, client: &Client, args: &PlaceArgs) -> Done
     let data = args.data.as_deref().map(values).transpose()?;
     let seen = Seen::find(client, &args.page).await?;
     let mut tag = seen.answer.etag.clone();
-    let node = |kind, parent| NewNode { kind, parent, widget: None, data: None, position: None };
     let col = match args.col {
         Some(col) => col,
         None => {
             let page = Parent::of(NodeKind::Row, seen.draft.page_id);
-            let (answer, row) = add(client, tag, &node(NodeKind::Row, page)).await?;
+            let (answer, row) = add(client, tag, &NewNode::new(NodeKind::Row, page)).await?;
             let row = Parent::of(NodeKind::Col, row.id);
-            let (answer, col) = add(client, answer.etag, &node(NodeKind::Col, row)).await?;
+            let (answer, col) = add(client, answer.etag, &NewNode::new(NodeKind::Col, row)).await?;
             tag = answer.etag;
             col.id
         }
     };
-    let placed = NewNode {
-        widget: Some(args.widget.clone()),
-        data,
-        position: args.position,
-        ..node(NodeKind::Widget, Parent::of(NodeKind::Widget, col))
-    };
-    let (answer, placed) = add(client, tag, &placed).await?;
+    let mut node = NewNode::new(NodeKind::Widget, Parent::of(NodeKind::Widget, col));
+    node.widget = Some(args.widget.clone());
+    (node.data, node.position) = (data, args.position);
+    let (answer, placed) = add(client, tag, &node).await?;
     reply::show(out, &answer.body, &placed)
 }

@@ -43,6 +43,7 @@ pub struct Group {
     "name": "editors",
     "rights": ["pages_pages_view", "pages_pages_edit"],
 }]))]
+#[non_exhaustive]
 pub struct NewGroup {
     /// 1 to 100 characters, not only digits, no colon.
     #[schemars(regex(pattern = NAME_PATTERN))]
@@ -52,10 +53,19 @@ pub struct NewGroup {
     pub rights: HeldPermissions,
 }
 
+impl NewGroup {
+    /// A group of this name, without rights.
+    #[must_use]
+    pub fn new(name: impl Into<String>) -> Self {
+        Self { name: name.into(), rights: HeldPermissions::default() }
+    }
+}
+
 /// Changes to a group. None leaves a member as it is.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(extend("examples" = [{"rights": ["pages_pages_view"]}]))]
+#[non_exhaustive]
 pub struct GroupPatch {
     /// New name.
     #[schemars(regex(pattern = NAME_PATTERN))]

@@ -38,6 +38,7 @@ pub struct Session {
 
 /// A caller with a valid session token.
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub struct SessionUser {
     /// The session.
     pub session: i64,

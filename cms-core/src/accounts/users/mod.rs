@@ -77,6 +77,7 @@ impl std::fmt::Display for GroupName {
     "password": "correct horse battery staple",
     "groups": ["editors"],
 }]))]
+#[non_exhaustive]
 pub struct NewUser {
     /// 1 to 100 characters, not only digits, no colon.
     #[schemars(regex(pattern = NAME_PATTERN))]
@@ -93,6 +94,14 @@ pub struct NewUser {
     pub active: bool,
 }
 
+impl NewUser {
+    /// A user in these groups, who can log in.
+    #[must_use]
+    pub fn new(username: impl Into<String>, password: Secret, groups: Vec<GroupName>) -> Self {
+        Self { username: username.into(), password, groups, active: true }
+    }
+}
+
 fn yes() -> bool {
     true
 }
@@ -101,6 +110,7 @@ fn yes() -> bool {
 #[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(extend("examples" = [{"active": true}]))]
+#[non_exhaustive]
 pub struct UserPatch {
     /// New name.
     #[schemars(regex(pattern = NAME_PATTERN))]

@@ -46,6 +46,7 @@ pub enum CopyStep {
 
 /// How far a copy has come.
 #[derive(Clone, Copy, Debug)]
+#[non_exhaustive]
 pub struct CopyProgress<'a> {
     /// What it is doing.
     pub step: CopyStep,

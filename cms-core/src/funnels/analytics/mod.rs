@@ -32,6 +32,7 @@ use crate::{Code, Error, Result, db::Snapshot};
 
 /// Which numbers.
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub struct AnalyticsQuery {
     /// Of which funnel.
     pub funnel: WhichFunnel,
@@ -43,6 +44,14 @@ pub struct AnalyticsQuery {
     pub version: Option<i64>,
     /// The time zone of the days. There is only that of the funnel.
     pub tz: Option<String>,
+}
+
+impl AnalyticsQuery {
+    /// The last thirty days of a funnel, all versions.
+    #[must_use]
+    pub fn new(funnel: impl Into<WhichFunnel>) -> Self {
+        Self { funnel: funnel.into(), from: None, to: None, version: None, tz: None }
+    }
 }
 
 impl Funnels {

@@ -108,6 +108,7 @@ struct Rule {
 /// site exports another may create.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
 #[schemars(extend("examples" = [{"name": "Leads", "slug": "leads"}]))]
+#[non_exhaustive]
 pub struct NewFunnel {
     /// Its members, `name` at least.
     #[serde(flatten)]

@@ -21,6 +21,7 @@ const NOTES: usize = 10_000;
 #[serde(deny_unknown_fields)]
 #[schemars(rename = "UpdateSubmission")]
 #[schemars(extend("examples" = [{"id": 1, "inbox_status": "qualified"}]))]
+#[non_exhaustive]
 pub struct SubmissionUpdate {
     /// The submission, when the query does not name it.
     #[serde(default)]
@@ -45,6 +46,7 @@ pub struct SubmissionUpdate {
 #[serde(deny_unknown_fields)]
 #[schemars(rename = "DeleteSubmission")]
 #[schemars(extend("examples" = [{"id": 1}]))]
+#[non_exhaustive]
 pub struct SubmissionDeletion {
     /// The submission, when the query does not name it.
     #[serde(default)]

@@ -9,6 +9,7 @@ use super::InboxFilter;
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(rename = "InboxViewQuery")]
+#[non_exhaustive]
 pub struct ViewQuery {
     /// Conditions, and what is searched for.
     #[serde(default)]
@@ -23,12 +24,21 @@ pub struct ViewQuery {
 #[serde(deny_unknown_fields)]
 #[schemars(rename = "NewInboxView")]
 #[schemars(extend("examples" = [{"name": "New", "query": {"filter": {"inbox_status": "new"}}}]))]
+#[non_exhaustive]
 pub struct NewView {
     /// Its name, 1 to 100 characters.
     pub name: String,
     /// What it selects.
     #[serde(default)]
     pub query: ViewQuery,
+}
+
+impl NewView {
+    /// A view of this name, of all submissions.
+    #[must_use]
+    pub fn new(name: impl Into<String>) -> Self {
+        Self { name: name.into(), query: ViewQuery::default() }
+    }
 }
 
 /// A saved view.

@@ -10,6 +10,7 @@ use crate::funnels::WhichFunnel;
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(extend("examples" = [{"funnel_id": "offer", "utm_source": "mail"}]))]
+#[non_exhaustive]
 pub struct StartVisit {
     /// The funnel, by its id or slug.
     pub funnel_id: WhichFunnel,
@@ -68,6 +69,7 @@ impl StartVisit {
     "session_uuid": "0191d0a4-7c9e-4b6f-8a2d-1f5e3c7b9a10",
     "answers": {"budget": 6000},
 }]))]
+#[non_exhaustive]
 pub struct AnswerStep {
     /// The session.
     pub session_uuid: String,
@@ -82,10 +84,20 @@ pub struct AnswerStep {
     pub trap: Option<String>,
 }
 
+impl AnswerStep {
+    /// The step that is presented, without answers.
+    #[must_use]
+    pub fn new(session_uuid: impl Into<String>) -> Self {
+        let session_uuid = session_uuid.into();
+        Self { session_uuid, node_id: None, answers: Map::new(), trap: None }
+    }
+}
+
 /// The end of a visit.
 #[derive(Clone, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(extend("examples" = [{"session_uuid": "0191d0a4-7c9e-4b6f-8a2d-1f5e3c7b9a10"}]))]
+#[non_exhaustive]
 pub struct CompleteVisit {
     /// The session.
     pub session_uuid: String,
@@ -97,10 +109,19 @@ pub struct CompleteVisit {
     pub trap: Option<String>,
 }
 
+impl CompleteVisit {
+    /// The end of a visit whose answers were sent before.
+    #[must_use]
+    pub fn new(session_uuid: impl Into<String>) -> Self {
+        Self { session_uuid: session_uuid.into(), answers: None, trap: None }
+    }
+}
+
 /// A visit that goes on: its session after a reload, or the token of a link in a mail.
-#[derive(Clone, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(extend("examples" = [{"session_uuid": "0191d0a4-7c9e-4b6f-8a2d-1f5e3c7b9a10"}]))]
+#[non_exhaustive]
 pub struct ResumeVisit {
     /// The session.
     #[serde(default)]
@@ -113,11 +134,20 @@ pub struct ResumeVisit {
 /// To which session and field a file belongs.
 #[derive(Clone, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
+#[non_exhaustive]
 pub struct UploadFor {
     /// The session.
     pub session_uuid: String,
     /// The id of a field of the step that is presented, or of one before.
     pub field: String,
+}
+
+impl UploadFor {
+    /// A file of this session and field.
+    #[must_use]
+    pub fn new(session_uuid: impl Into<String>, field: impl Into<String>) -> Self {
+        Self { session_uuid: session_uuid.into(), field: field.into() }
+    }
 }
 
 macro_rules! hides_session {

@@ -108,6 +108,7 @@ pub struct ProviderState {
 
 /// Selects mails.
 #[derive(Clone, Debug, Default)]
+#[non_exhaustive]
 pub struct LogFilter {
     /// Only mails in this state.
     pub status: Option<String>,

@@ -20,6 +20,7 @@ use crate::{
 /// When a page is published and taken off by itself. RFC 3339; null: never.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[schemars(rename = "PageSchedule")]
+#[non_exhaustive]
 pub struct Schedule {
     /// The draft is published then, as it is at that moment.
     #[serde(default)]

@@ -35,6 +35,7 @@ pub struct Draft {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(rename = "PageNodeParent")]
+#[non_exhaustive]
 pub struct Parent {
     /// Of a row.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -55,6 +56,7 @@ pub struct Parent {
 #[serde(deny_unknown_fields)]
 #[schemars(rename = "NewPageNode")]
 #[schemars(extend("examples" = [{"parent": {"page_id": 1}, "kind": "row"}]))]
+#[non_exhaustive]
 pub struct NewNode {
     /// What it is.
     pub kind: NodeKind,
@@ -69,6 +71,14 @@ pub struct NewNode {
     /// Its place, counted from 0; at the end without it.
     #[serde(default)]
     pub position: Option<i64>,
+}
+
+impl NewNode {
+    /// An empty node at the end of what it stands in.
+    #[must_use]
+    pub fn new(kind: NodeKind, parent: Parent) -> Self {
+        Self { kind, parent, widget: None, data: None, position: None }
+    }
 }
 
 /// A node that moves.

@@ -42,6 +42,7 @@ pub struct CacheSettings {
 #[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(extend("examples" = [{"ttl_s": 60, "exclude": ["/api/menu"]}]))]
+#[non_exhaustive]
 pub struct CachePatch {
     /// Switches the cache on or off.
     pub enabled: Option<bool>,

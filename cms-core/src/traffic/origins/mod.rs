@@ -37,6 +37,7 @@ pub struct Origin {
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(extend("examples" = [{"origin": "https://shop.example.org"}]))]
+#[non_exhaustive]
 pub struct NewOrigin {
     /// `scheme://host[:port]`, http or https.
     #[schemars(regex(pattern = form::PATTERN))]
@@ -44,6 +45,14 @@ pub struct NewOrigin {
     /// False registers the origin but refuses its calls.
     #[serde(default = "yes")]
     pub active: bool,
+}
+
+impl NewOrigin {
+    /// An origin whose calls are accepted.
+    #[must_use]
+    pub fn new(origin: impl Into<String>) -> Self {
+        Self { origin: origin.into(), active: true }
+    }
 }
 
 fn yes() -> bool {
@@ -54,6 +63,7 @@ fn yes() -> bool {
 #[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(extend("examples" = [{"active": false}]))]
+#[non_exhaustive]
 pub struct OriginPatch {
     /// Another origin.
     #[schemars(regex(pattern = form::PATTERN))]

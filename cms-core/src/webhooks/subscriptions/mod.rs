@@ -95,6 +95,7 @@ pub struct SubscriptionHealth {
     "url": "https://hooks.example.org/cms",
     "events": ["item.*", "auth.login"],
 }]))]
+#[non_exhaustive]
 pub struct NewSubscription {
     /// 1 to 100 characters.
     #[schemars(length(max = 100), regex(pattern = plain::NAME_PATTERN))]
@@ -121,6 +122,21 @@ pub struct NewSubscription {
     pub active: bool,
 }
 
+impl NewSubscription {
+    /// A subscription that is active and retries as often as by default.
+    #[must_use]
+    pub fn new(name: impl Into<String>, url: impl Into<String>, events: Vec<String>) -> Self {
+        Self {
+            name: name.into(),
+            url: url.into(),
+            events,
+            custom_headers: BTreeMap::new(),
+            max_retries: five(),
+            active: true,
+        }
+    }
+}
+
 /// Removes repeated entries and keeps the order.
 fn once(mut events: Vec<String>) -> Vec<String> {
     let mut seen = std::collections::HashSet::new();
@@ -140,6 +156,7 @@ fn yes() -> bool {
 #[derive(Clone, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(extend("examples" = [{"max_retries": 3}]))]
+#[non_exhaustive]
 pub struct SubscriptionPatch {
     /// New name.
     #[schemars(length(max = 100), regex(pattern = plain::NAME_PATTERN))]

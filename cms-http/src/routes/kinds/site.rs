@@ -29,8 +29,9 @@ impl Site {
     }
 
     pub(super) async fn key(&self, rights: &[&str]) -> String {
-        let rights = rights.iter().map(|right| Right::parse(right).expect("a right")).collect();
-        let new = NewApiKey { name: "test".to_owned(), expires_on: None, active: true, rights };
+        let rights = rights.iter().map(|right| Right::parse(right).expect("a right"));
+        let mut new = NewApiKey::new("test");
+        new.rights = rights.collect();
         let mut change = self.api.cms().change(Actor::Operator).await.expect("a change");
         let all = [Right::everything()];
         let (_, key) = self.api.cms().keys().create(&mut change, &all, new).await.expect("a key");

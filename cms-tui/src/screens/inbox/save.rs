@@ -138,7 +138,8 @@ pub(super) fn delete(row: &Json) -> Step {
 }
 
 fn delete_as_seen(row: Json) -> Step {
-    let body = SubmissionDeletion { id: None, rev: row["inbox_rev"].as_i64() };
+    let mut body = SubmissionDeletion::default();
+    body.rev = row["inbox_rev"].as_i64();
     let call = send::<DeleteSubmission>(&which(&row), &body).map(|call| {
         call.ending(move |outcome| match outcome {
             Ok(_) => Step::did(format!("{} deleted", name(&row))),

@@ -1,7 +1,7 @@
 //! Saved views: filter and order under a name. They are those of the command line too.
 
 use cms_http::wire::{
-    inbox::{DeleteView, InboxFilter, NewView, SaveView, ViewQuery, Views},
+    inbox::{DeleteView, InboxFilter, NewView, SaveView, Views},
     parameters::{ById, NoQuery},
 };
 use serde_json::Value as Json;
@@ -87,8 +87,9 @@ fn save(shown: Shown) -> Step {
     let hint = "one of the same name is replaced";
     Form::new("Save a view", vec![field.hint(hint)], move |values| {
         let name = values.text("name");
-        let query = ViewQuery { filter: shown.filter.clone(), sort: shown.sort.clone() };
-        let call = send::<SaveView>(&NoQuery {}, &NewView { name: name.clone(), query });
+        let mut new = NewView::new(&name);
+        (new.query.filter, new.query.sort) = (shown.filter.clone(), shown.sort.clone());
+        let call = send::<SaveView>(&NoQuery {}, &new);
         call.map(|call| call.then(move |_| Step::did(format!("The view {name} is saved")))).into()
     })
     .note(note)

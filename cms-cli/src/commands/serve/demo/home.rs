@@ -83,8 +83,9 @@ impl Draft<'_> {
         widget: Option<String>,
         data: Option<&Values>,
     ) -> Result<i64> {
-        let (parent, data) = (Parent::of(kind, parent), data.map(|values| self.said(values)));
-        let new = NewNode { kind, parent, widget, data, position: None };
+        let mut new = NewNode::new(kind, Parent::of(kind, parent));
+        new.widget = widget;
+        new.data = data.map(|values| self.said(values));
         let added = self.cms.pages().add_node(self.change, &IfMatch::Nothing, &new).await?;
         self.written += 1;
         Ok(added.id)

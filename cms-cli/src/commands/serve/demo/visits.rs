@@ -102,15 +102,14 @@ fn start(source: &Source) -> StartVisit {
     if !source.campaign.is_empty() {
         page.push_str(&format!("?utm_campaign={}", source.campaign));
     }
-    StartVisit {
-        source_url: Some(page),
-        referer: text(source.referer),
-        utm_source: text(source.source),
-        utm_medium: text(source.medium),
-        utm_campaign: text(source.campaign),
-        utm_term: text(source.term),
-        ..StartVisit::of(WhichFunnel::Slug(FUNNEL.to_owned()))
-    }
+    let mut visit = StartVisit::of(WhichFunnel::Slug(FUNNEL.to_owned()));
+    visit.source_url = Some(page);
+    visit.referer = text(source.referer);
+    visit.utm_source = text(source.source);
+    visit.utm_medium = text(source.medium);
+    visit.utm_campaign = text(source.campaign);
+    visit.utm_term = text(source.term);
+    visit
 }
 
 /// Calls of a visitor, until somewhere the page is left.

@@ -149,9 +149,9 @@ pub(super) async fn run(
         SubscriptionsCommand::Create {
             name, url, events, headers, max_retries, inactive, ..
         } => {
-            let custom_headers = headers.into_iter().collect();
-            let active = !inactive;
-            let new = NewSubscription { name, url, events, custom_headers, max_retries, active };
+            let mut new = NewSubscription::new(name, url, events);
+            new.custom_headers = headers.into_iter().collect();
+            (new.max_retries, new.active) = (max_retries, !inactive);
             let (answer, made) = reply::call_once::<Create>(client, &NoQuery {}, &new).await?;
             let warnings = made.as_ref().ok().and_then(|made| made.meta.clone());
             saved::secret(out, &answer.body, made.map(|made| made.data))?;
@@ -160,10 +160,10 @@ pub(super) async fn run(
         }
         SubscriptionsCommand::Edit { webhook, name, url, events, headers, max_retries, .. } => {
             let id = named::webhook(client, &webhook).await?;
-            let events = (!events.is_empty()).then_some(events);
-            let custom_headers = (!headers.is_empty()).then(|| headers.into_iter().collect());
-            let patch =
-                SubscriptionPatch { name, url, events, custom_headers, max_retries, active: None };
+            let mut patch = SubscriptionPatch::default();
+            (patch.name, patch.url, patch.max_retries) = (name, url, max_retries);
+            patch.events = (!events.is_empty()).then_some(events);
+            patch.custom_headers = (!headers.is_empty()).then(|| headers.into_iter().collect());
             let (answer, changed) = reply::call::<Update>(client, &by_id(id), &patch).await?;
             reply::show(out, &answer.body, &changed.data)?;
             saved::warn(out, changed.meta.as_ref());
@@ -184,7 +184,8 @@ pub(super) async fn run(
         }
         SubscriptionsCommand::Pause { webhooks } => {
             let ids = named::webhooks(client, &input::named(webhooks)?).await?;
-            let patch = SubscriptionPatch { active: Some(false), ..SubscriptionPatch::default() };
+            let mut patch = SubscriptionPatch::default();
+            patch.active = Some(false);
             reply::change::<Update>(out, client, &ids, &patch, (&COLUMNS, reply::plain)).await
         }
         SubscriptionsCommand::RotateSecret { webhook, grace } => {

@@ -93,6 +93,7 @@ pub struct Job {
 
 /// Selects jobs or deliveries.
 #[derive(Clone, Debug, Default)]
+#[non_exhaustive]
 pub struct JobFilter {
     /// Only this job, or its attempts.
     pub job: Option<i64>,

@@ -42,6 +42,7 @@ pub struct MessageDetail {
 
 /// Selects recorded events.
 #[derive(Clone, Debug, Default)]
+#[non_exhaustive]
 pub struct MessageFilter {
     /// A name, or the beginning of names followed by `*`.
     pub event: Option<String>,
