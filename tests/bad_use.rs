@@ -44,8 +44,9 @@ async fn a_task_that_waits_for_itself_gets_an_error() {
     let second = tokio::time::timeout(Duration::from_secs(30), second).await;
     let second = second.expect("it does not wait for ever");
     let first = first.commit().await;
+    let outcome = format!("{first:?}, {second:?}");
     // PostgreSQL ends a session that lies idle, and a wait for a lock.
-    assert!(first.is_err() || second.is_err(), "not both: {second:?}");
+    assert!(first.is_err() || second.is_err(), "not both: {outcome}");
     let kept = i64::from(first.is_ok()) + i64::from(second.is_ok());
     if site.database.url.is_none() {
         assert!(first.is_ok(), "{first:?}");
@@ -58,7 +59,8 @@ async fn a_task_that_waits_for_itself_gets_an_error() {
     // The log names the one that lay idle, and where it began.
     drop(logging);
     let told = std::fs::read_to_string(log.path()).unwrap();
-    assert!(told.contains("without a statement") && told.contains("bad_use.rs:"), "{told}");
+    let is_told = told.contains("without a statement") && told.contains("bad_use.rs:");
+    assert!(is_told, "{outcome}: {told}");
 
     let mut next = site.cms.change(Actor::Operator).await.unwrap();
     write(&site, &mut next, "next").await;

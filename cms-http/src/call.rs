@@ -160,14 +160,14 @@ impl<'a> Call<'a> {
         self.client.is_known && self.client.address.is_loopback() && !is_passed_on
     }
 
-    /// Refuses filters beside the id of the one thing to show. A row of a key may bind a filter,
-    /// so none is passed over.
-    pub(crate) fn by_id_alone(&self) -> Result<()> {
+    /// Refuses filters beside the parameter that names the one thing to show. A row of a key may
+    /// bind a filter, so none is passed over.
+    pub(crate) fn names_one(&self, parameter: &str) -> Result<()> {
         let mut names = self.request.query.iter().map(|(name, _)| name.as_str());
-        match names.find(|name| !matches!(*name, "id" | "limit" | "cursor")) {
+        match names.find(|name| ![parameter, "limit", "cursor"].contains(name)) {
             None => Ok(()),
             Some(name) => Err(bad(format!(
-                "id names the one to show, {name} chooses from the list: send either."
+                "{parameter} names the one to show, {name} chooses from the list: send either."
             ))),
         }
     }

@@ -24,6 +24,8 @@ mod item;
 mod keys;
 /// What each bucket has left.
 mod limits;
+/// Lists of the service's own rows, chosen and sorted.
+mod lists;
 /// Mails: their log, a test, the providers.
 mod mail;
 /// Uploaded files: uploaded, listed, changed, served, removed.

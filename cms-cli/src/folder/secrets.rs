@@ -4,7 +4,8 @@
 use std::{fs, path::Path};
 
 use cms_core::{
-    Paging, Random, Vault,
+    Random, Vault,
+    items::Query,
     settings::{self, Database, Loaded},
 };
 
@@ -65,7 +66,7 @@ async fn refuse_if_used(loaded: &Loaded, missing: &[&str]) -> Done {
     }
     bring_up_to_date(loaded.settings.clone()).await?;
     let cms = as_is(loaded.settings.clone()).await?;
-    let users = cms.accounts().users(&Paging::first(1)).await;
+    let users = cms.accounts().users(&Query::new().limit(1)).await;
     let sealed = cms.sealed_values().await;
     cms.close().await;
     let needs = [

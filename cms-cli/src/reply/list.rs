@@ -8,6 +8,7 @@ use cms_http::{
 use serde::Serialize;
 
 use super::{
+    Choose, Chosen,
     cells::{Cell, cells, plain},
     shapes::Paged,
 };
@@ -50,19 +51,35 @@ pub(crate) async fn list_as<O: Operation<Body = NoBody>>(
     out: &Output,
     client: &Client,
     paging: &Paging,
-    (columns, cell): (&[&str], Cell<<O::Reply as Paged>::Row>),
+    shown: (&[&str], Cell<<O::Reply as Paged>::Row>),
     query: impl Fn(Limit, Option<String>) -> O::Query,
 ) -> Done
 where
     O::Reply: Paged,
     <O::Reply as Paged>::Row: Serialize,
 {
-    let ask = |limit, cursor| Ok(Ask::of::<O>(&query(limit, cursor), &NoBody)?);
+    let all = Chosen { choose: Choose::default(), paging: paging.clone() };
+    chosen::<O>(out, client, &all, shown, query).await
+}
+
+/// [`list_as`] of some rows only, in an order of the caller's.
+pub(crate) async fn chosen<O: Operation<Body = NoBody>>(
+    out: &Output,
+    client: &Client,
+    Chosen { choose, paging }: &Chosen,
+    shown: (&[&str], Cell<<O::Reply as Paged>::Row>),
+    query: impl Fn(Limit, Option<String>) -> O::Query,
+) -> Done
+where
+    O::Reply: Paged,
+    <O::Reply as Paged>::Row: Serialize,
+{
+    let ask = |limit, cursor| Ok(choose.ask(Ask::of::<O>(&query(limit, cursor), &NoBody)?));
     let read = |answer: &Answer| {
         let page = answer.read::<O>()?.page();
         page.ok_or_else(|| Failure::unexpected("it holds no list"))
     };
-    pages(out, client, paging, (columns, cell), ask, read).await
+    pages(out, client, paging, shown, ask, read).await
 }
 
 /// Prints rows of a content table.

@@ -6,6 +6,7 @@
 //! shapes    replies that hold one thing, and those that hold a page
 //! query     parameters of most lists
 //! list      one page, or all pages
+//! choose    flags that choose and sort rows
 //! single    one record
 //! several   one act for several things
 //! search    rows on any page, the first match
@@ -19,6 +20,7 @@
 pub(crate) mod acts;
 mod call;
 mod cells;
+mod choose;
 pub(crate) mod codes;
 pub(crate) mod draft;
 mod list;
@@ -32,7 +34,8 @@ pub(crate) mod streamed;
 
 pub(crate) use call::{call, call_once, data};
 pub(crate) use cells::plain;
-pub(crate) use list::{LARGEST_PAGE, Paging, list, list_as, records};
+pub(crate) use choose::{Choose, Chosen};
+pub(crate) use list::{LARGEST_PAGE, Paging, chosen, list, list_as, records};
 pub(crate) use query::{by_id, list_query, listing, one};
 pub(crate) use search::first;
 pub(crate) use several::{change, several};

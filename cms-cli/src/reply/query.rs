@@ -4,7 +4,7 @@ use cms_http::wire::parameters::{ById, Limit, Listing, OneOrList};
 
 /// A page of a list.
 pub(crate) fn list_query(limit: Limit, cursor: Option<String>) -> OneOrList {
-    OneOrList { id: None, limit, cursor }
+    OneOrList::page(limit, cursor)
 }
 
 /// A page of a list whose rows have no id.

@@ -177,6 +177,23 @@ impl Db {
         Ok(self.all(sql, args).await?.into_iter().next())
     }
 
+    /// The rows with these keys, in no order: of a statement whose text ends with `in`. `args` are
+    /// its own values.
+    ///
+    /// # Errors
+    /// As [`Db::all`].
+    pub(crate) async fn among<T: FromRow>(
+        &self,
+        statement: Statement,
+        mut args: Vec<Value>,
+        keys: &[i64],
+    ) -> Result<Vec<T>> {
+        args.push(serde_json::json!(keys).to_string().into());
+        let text = sqlx::AssertSqlSafe(self.dialect().among(statement, args.len()));
+        self.all(Sql { name: statement.name(), text: sqlx::SqlSafeStr::into_sql_str(text) }, args)
+            .await
+    }
+
     /// The one row of a query that always has one.
     ///
     /// # Errors

@@ -67,6 +67,20 @@ impl Condition {
         Ok(found)
     }
 
+    /// Changes each filter. [`Condition::filters`] bounds how deep this goes.
+    pub(super) fn each_filter(
+        &mut self,
+        change: &impl Fn(&mut Filter) -> Result<()>,
+    ) -> Result<()> {
+        match self {
+            Self::Is(filter) => change(filter),
+            Self::Not(one) => one.each_filter(change),
+            Self::All(list) | Self::Any(list) => {
+                list.iter_mut().try_for_each(|one| one.each_filter(change))
+            }
+        }
+    }
+
     fn collect<'c>(&'c self, left: usize, found: &mut Vec<&'c Filter>) -> Result<()> {
         match self {
             Self::Is(filter) => found.push(filter),

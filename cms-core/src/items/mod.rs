@@ -51,7 +51,7 @@ pub use condition::not;
 pub(crate) use hooks::Hook;
 pub use hooks::{BeforeWrite, Write, WriteKind};
 pub use if_match::{IfMatch, etag};
-pub(crate) use own::{OwnColumn, OwnList};
+pub(crate) use own::{OwnColumn, OwnList, RowList, read_times, searched};
 pub use own_sql::OwnSql;
 pub(crate) use placed::{
     At, NewPlaced, Placed, PlacedRow, add as add_rows, after as placed_after,

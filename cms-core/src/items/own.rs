@@ -1,8 +1,9 @@
 //! Lists of the service's own rows that callers may filter, sort and search by any column, as they
 //! do with records. They are no content tables: no address names them.
 
-use std::sync::OnceLock;
+use std::{collections::HashMap, sync::OnceLock};
 
+use serde::Deserialize;
 use serde_json::{Map, Value as Json};
 use sqlx::AssertSqlSafe;
 
@@ -14,29 +15,148 @@ use super::{
     select::{Conditions, Statement},
 };
 use crate::{
-    Change, Error, Result,
+    Change, Error, Page, Result,
     base::Base,
     content::{Column, Table, Tables},
-    db::{Dialect, Kind, Statement as Fixed, Value},
+    db::{Dialect, FromRow, Kind, Statement as Fixed, Value},
+    ground::condition::bad,
+    parse_rfc3339,
 };
 
-/// A view with a key, as a list.
-pub(crate) struct OwnList(Table);
-
-/// A column of such a list.
+/// A column of a list.
 #[derive(Clone, Copy)]
 pub(crate) struct OwnColumn {
     pub(crate) name: &'static str,
     pub(crate) kind: Kind,
-    pub(crate) nullable: bool,
+    is_nullable: bool,
+    is_time: bool,
+    is_searched: bool,
 }
+
+impl OwnColumn {
+    const fn new(name: &'static str, kind: Kind) -> Self {
+        Self { name, kind, is_nullable: false, is_time: false, is_searched: false }
+    }
+
+    pub(crate) const fn integer(name: &'static str) -> Self {
+        Self::new(name, Kind::Integer)
+    }
+
+    pub(crate) const fn double(name: &'static str) -> Self {
+        Self::new(name, Kind::Double)
+    }
+
+    pub(crate) const fn text(name: &'static str) -> Self {
+        Self::new(name, Kind::Text)
+    }
+
+    pub(crate) const fn boolean(name: &'static str) -> Self {
+        Self::new(name, Kind::Boolean)
+    }
+
+    /// Milliseconds in the database; RFC 3339 in conditions.
+    pub(crate) const fn time(name: &'static str) -> Self {
+        Self { is_time: true, ..Self::new(name, Kind::Integer) }
+    }
+
+    pub(crate) const fn nullable(self) -> Self {
+        Self { is_nullable: true, ..self }
+    }
+
+    /// A search looks in it.
+    pub(crate) const fn searched(self) -> Self {
+        Self { is_searched: true, ..self }
+    }
+
+    pub(crate) const fn is_time(&self) -> bool {
+        self.is_time
+    }
+}
+
+/// The columns that a search looks in.
+pub(crate) fn searched(columns: &[OwnColumn]) -> Vec<String> {
+    columns.iter().filter(|one| one.is_searched).map(|one| one.name.to_owned()).collect()
+}
+
+/// Turns times in conditions into what the database holds.
+///
+/// # Errors
+/// `bad_query` for a text that is no time.
+pub(crate) fn read_times(columns: &[OwnColumn], query: &mut Query) -> Result<()> {
+    let time = |filter: &mut Filter| {
+        let is_time = columns.iter().any(|one| one.is_time && one.name == filter.column);
+        if is_time && filter.op != Op::Null {
+            for value in &mut filter.values {
+                let expected = "a date-time such as 2026-11-21T09:30:00Z is expected";
+                let time = parse_rfc3339(value)
+                    .ok_or_else(|| bad(format!("filter[{}]: {expected}.", filter.column)))?;
+                *value = time.to_string();
+            }
+        }
+        Ok(())
+    };
+    query.filters.iter_mut().try_for_each(time)?;
+    query.conditions.iter_mut().try_for_each(|one| one.each_filter(&time))
+}
+
+/// The declaration of a list whose rows a room reads by itself: columns of one table, by which
+/// callers choose and sort.
+pub(crate) struct RowList {
+    /// It stands in errors.
+    pub(crate) name: &'static str,
+    pub(crate) table: &'static str,
+    /// The first one is the key, `id`.
+    pub(crate) columns: &'static [OwnColumn],
+    /// Reads rows by their keys: its text ends with `in`.
+    pub(crate) rows: Fixed,
+}
+
+impl RowList {
+    /// A page of rows. `args` are the own values of the statement, `key` finds the key of a row.
+    ///
+    /// # Errors
+    /// `bad_query`.
+    pub(crate) async fn page<T: FromRow>(
+        &self,
+        base: &Base,
+        query: &Query,
+        args: Vec<Value>,
+        key: impl Fn(&T) -> i64,
+    ) -> Result<Page<T>> {
+        let list = OwnList::new(self.name, self.table, base.db().dialect(), self.columns);
+        let (keys, next, total) = list.keys(base, &self.asked(query)?).await?;
+        let mut data: Vec<T> = match keys.as_slice() {
+            [] => Vec::new(),
+            keys => base.db().among(self.rows, args, keys).await?,
+        };
+        let places: HashMap<_, _> = keys.iter().zip(0..).collect();
+        data.sort_by_key(|row| places.get(&key(row)).copied().unwrap_or(i32::MAX));
+        Ok(Page { data, limit: query.limit, next, total })
+    }
+
+    fn asked(&self, query: &Query) -> Result<Query> {
+        let Query { language, fields, expand, .. } = query;
+        if language.is_some() || !fields.is_empty() || !expand.is_empty() {
+            let hint = "leave language, fields and expand out";
+            return Err(bad(format!("{} shows whole rows: {hint}.", self.name)));
+        }
+        query.check()?;
+        let mut asked = query.clone();
+        read_times(self.columns, &mut asked)?;
+        asked.search_in = searched(self.columns);
+        Ok(asked)
+    }
+}
+
+/// A view with a key, as a list.
+pub(crate) struct OwnList(Table);
 
 impl OwnList {
     /// The first column is the key. `name` stands in errors.
     pub(crate) fn new(name: &str, view: &str, dialect: Dialect, columns: &[OwnColumn]) -> Self {
         let cast = |kind| if kind == Kind::Boolean { "boolean" } else { "" };
         let column = |one: &OwnColumn| Column {
-            nullable: one.nullable,
+            nullable: one.is_nullable,
             cast: cast(one.kind).to_owned(),
             ..Column::declared(one.name, one.kind)
         };
@@ -64,6 +184,23 @@ impl OwnList {
         let reader = Reader::Pool(base.db());
         let page = read_page(base, (&Tables::default(), &self.0), query, reader).await?;
         Ok((page.values().map_err(Error::internal)?, page.next))
+    }
+
+    /// The keys of a page, the cursor of the next, and the number of all rows when it is asked.
+    async fn keys(
+        &self,
+        base: &Base,
+        query: &Query,
+    ) -> Result<(Vec<i64>, Option<String>, Option<i64>)> {
+        #[derive(Deserialize)]
+        struct Row {
+            id: i64,
+        }
+        let asked = Query { fields: vec!["id".to_owned()], ..query.clone() };
+        let reader = Reader::Pool(base.db());
+        let page = read_page(base, (&Tables::default(), &self.0), &asked, reader).await?;
+        let rows: Vec<Row> = page.values().map_err(Error::internal)?;
+        Ok((rows.iter().map(|row| row.id).collect(), page.next, page.total))
     }
 
     /// How the database would read a page: the lines of the engine's plan.

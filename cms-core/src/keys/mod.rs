@@ -18,11 +18,12 @@ pub use value::PlainKey;
 
 use crate::access::{KeyCall, Right, holds};
 use crate::{
-    AuditEntry, Change, Code, Error, FieldError, Page, Paging, Result,
+    AuditEntry, Change, Code, Error, FieldError, Page, Result,
     access::{self, Endpoints},
     base::Base,
     db::{Lock, RecordCache},
-    ground::{ListName, clock, plain},
+    ground::{clock, plain},
+    items::Query,
     jobs,
 };
 
@@ -173,19 +174,15 @@ impl Keys {
         self.0.usage.note(id, denied, self.0.base.clock().now());
     }
 
-    /// Keys by id, one page at a time.
+    /// Keys, one page at a time. Conditions and orders name `id`, `name`, `prefix`, `expires_on`,
+    /// `active`, `last_used_at`, `created_at`, `requests` and `denied`; use of the last seconds
+    /// does not count for them yet.
     ///
     /// # Errors
-    /// `bad_query` for a foreign cursor.
-    pub async fn list(&self, paging: &Paging) -> Result<Page<ApiKey>> {
-        Page::by_id(
-            self.0.base.list(ListName::Keys),
-            paging,
-            async |after, limit| sql::list(self.0.base.db(), after, limit).await,
-            |key| key.id,
-        )
-        .await
-        .map(|page| page.map(|key| self.with_recent_use(key)))
+    /// `bad_query`.
+    pub async fn list(&self, query: &Query) -> Result<Page<ApiKey>> {
+        let page = sql::LIST.page(&self.0.base, query, Vec::new(), |key: &ApiKey| key.id).await?;
+        Ok(page.map(|key| self.with_recent_use(key)))
     }
 
     /// One key.

@@ -4,6 +4,7 @@ use super::{ApiKey, DeniedCall, Right};
 use crate::{
     Change, Error, Millis, Result,
     db::{Db, Lock, PerEngine, Statement, args, epoch_of, read, record, statements},
+    items::{OwnColumn, RowList},
 };
 
 /// A key with the columns that the gate needs.
@@ -71,14 +72,32 @@ pub(crate) const FIND_LOCKED: Statement = Statement::new(
     find!(" cross join (select pg_advisory_xact_lock_shared($3)) l", " for share of v, k"),
 );
 
+/// Keys as a list. What this process has counted lately is not in the table yet.
+pub(super) const LIST: RowList = RowList {
+    name: "The list of keys",
+    table: "cms_api_keys",
+    columns: &[
+        OwnColumn::integer("id"),
+        OwnColumn::text("name").searched(),
+        OwnColumn::text("prefix").searched(),
+        OwnColumn::text("expires_on").nullable(),
+        OwnColumn::boolean("active"),
+        OwnColumn::time("last_used_at").nullable(),
+        OwnColumn::time("created_at"),
+        OwnColumn::integer("requests"),
+        OwnColumn::integer("denied"),
+    ],
+    rows: Statement::new(
+        concat!(module_path!(), "::LIST"),
+        concat!("select ", key_columns!(), " from cms_api_keys where id in"),
+    ),
+};
+
 statements! {
     INSERT = "insert into cms_api_keys (name, prefix, expires_on, active, rights, created_at) \
               values ($1, $2, $3, $4, $5, $6) returning id";
     INSERT_VALUE = "insert into cms_api_key_values (hash, api_key_id) values ($1, $2)";
     FIND = find!("", "");
-    LIST = concat!(
-        "select ", key_columns!(), " from cms_api_keys where id > $1 order by id limit $2"
-    );
     LOCK = concat!(
         "update cms_api_keys set active = active where id = $1 returning ", key_columns!()
     );
@@ -135,10 +154,6 @@ pub(super) async fn find_again(
 ) -> Result<Option<Found>> {
     let statement = change.dialect().keeping(FIND, FIND_LOCKED);
     change.optional(statement, args![hash, "", in_use.number()]).await
-}
-
-pub(super) async fn list(db: &Db, after: i64, limit: i64) -> Result<Vec<ApiKey>> {
-    db.all(LIST, args![after, limit]).await
 }
 
 pub(super) async fn get(db: &Db, id: i64) -> Result<Option<ApiKey>> {

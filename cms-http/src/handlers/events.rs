@@ -32,7 +32,7 @@ pub(crate) async fn list(
     }
     let page = webhooks.events(&asked.limit.after(asked.cursor.as_deref())).await?;
     let data = page.data.into_iter().map(ListedEvent::from).collect();
-    Ok(OneOrPage::page(Page { data, limit: page.limit, next: page.next }))
+    Ok(OneOrPage::page(Page { data, limit: page.limit, next: page.next, total: None }))
 }
 
 /// Callers know the columns of the tables that they may read.
@@ -73,7 +73,7 @@ pub(crate) async fn messages(
 ) -> Result<OneOrPage<Message, MessageDetail>> {
     let webhooks = call.cms.webhooks();
     if let Some(id) = &asked.id {
-        call.by_id_alone()?;
+        call.names_one("id")?;
         let mut message = webhooks.message(id).await?;
         if !call.caller().may_see_payloads() {
             message.payload = Json::Null;

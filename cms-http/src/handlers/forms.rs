@@ -39,7 +39,7 @@ pub(crate) async fn read(
 ) -> Result<OneOrPage<Submission, SubmissionDetail>> {
     let forms = call.cms.forms();
     if let Some(id) = asked.id {
-        call.by_id_alone()?;
+        call.names_one("id")?;
         return Ok(OneOrPage::one(forms.submission(id).await?));
     }
     let mut filter = SubmissionFilter::default();

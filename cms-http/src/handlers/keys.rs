@@ -24,9 +24,10 @@ const KEYS: &str = "/api/backend/keys";
 pub(crate) async fn read(call: &Call<'_>, asked: OneOrList) -> Result<OneOrPage<ApiKey>> {
     let keys = call.cms.keys();
     if let Some(id) = asked.id {
+        call.names_one("id")?;
         return Ok(OneOrPage::one(keys.get(id).await?));
     }
-    Ok(OneOrPage::page(keys.list(&asked.limit.after(asked.cursor.as_deref())).await?))
+    Ok(OneOrPage::page(keys.list(&asked.list.query()?).await?))
 }
 
 pub(crate) async fn create(

@@ -33,7 +33,7 @@ pub(crate) async fn log(
 ) -> Result<OneOrPage<Logged, LoggedDetail>> {
     let mails = call.cms.mail();
     if let Some(id) = asked.id {
-        call.by_id_alone()?;
+        call.names_one("id")?;
         return Ok(OneOrPage::one(mails.detail(id).await?));
     }
     let to = asked.to.as_deref().map(MailAddress::parse).transpose();

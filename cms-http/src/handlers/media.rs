@@ -37,7 +37,7 @@ pub(crate) async fn read(
 ) -> Result<Success<OneOrPage<MediaFile>>> {
     let media = call.cms.media();
     if let Some(id) = asked.id {
-        call.by_id_alone()?;
+        call.names_one("id")?;
         let json = media.get(id).await?;
         return Ok(tagged(call, &json));
     }

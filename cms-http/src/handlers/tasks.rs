@@ -32,7 +32,7 @@ pub(crate) async fn read(call: &Call<'_>, asked: Listing) -> Result<Page<Task>> 
 pub(crate) async fn history(call: &Call<'_>, asked: WhichRuns) -> Result<OneOrPage<Run>> {
     let tasks = call.cms.tasks();
     if let Some(id) = asked.id {
-        call.by_id_alone()?;
+        call.names_one("id")?;
         return Ok(OneOrPage::one(tasks.run_of(id).await?));
     }
     let which = match (asked.name, asked.plugin) {

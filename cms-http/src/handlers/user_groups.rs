@@ -19,9 +19,10 @@ const GROUPS: &str = "/api/backend/user_groups";
 pub(crate) async fn read(call: &Call<'_>, asked: OneOrList) -> Result<OneOrPage<Group>> {
     let accounts = call.cms.accounts();
     if let Some(id) = asked.id {
+        call.names_one("id")?;
         return Ok(OneOrPage::one(accounts.group(id).await?));
     }
-    Ok(OneOrPage::page(accounts.groups(&asked.limit.after(asked.cursor.as_deref())).await?))
+    Ok(OneOrPage::page(accounts.groups(&asked.list.query()?).await?))
 }
 
 pub(crate) async fn create(

@@ -21,14 +21,14 @@ pub(crate) async fn read(call: &Call<'_>, asked: WhichUsers) -> Result<OneOrPage
     let accounts = call.cms.accounts();
     match (asked.id, &asked.username) {
         (Some(id), _) => {
-            call.by_id_alone()?;
+            call.names_one("id")?;
             Ok(OneOrPage::one(accounts.user(id).await?))
         }
-        (None, Some(name)) => Ok(OneOrPage::one(accounts.user_named(name).await?)),
-        (None, None) => {
-            let page = accounts.users(&asked.limit.after(asked.cursor.as_deref())).await?;
-            Ok(OneOrPage::page(page))
+        (None, Some(name)) => {
+            call.names_one("username")?;
+            Ok(OneOrPage::one(accounts.user_named(name).await?))
         }
+        (None, None) => Ok(OneOrPage::page(accounts.users(&asked.list.query()?).await?)),
     }
 }
 

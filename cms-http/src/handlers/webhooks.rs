@@ -30,9 +30,10 @@ const QUEUE: &str = "/api/backend/webhooks/queue";
 pub(crate) async fn read(call: &Call<'_>, asked: OneOrList) -> Result<OneOrPage<Subscription>> {
     let webhooks = call.cms.webhooks();
     if let Some(id) = asked.id {
+        call.names_one("id")?;
         return Ok(OneOrPage::one(webhooks.get(id).await?));
     }
-    Ok(OneOrPage::page(webhooks.list(&asked.limit.after(asked.cursor.as_deref())).await?))
+    Ok(OneOrPage::page(webhooks.list(&asked.list.query()?).await?))
 }
 
 pub(crate) async fn create(
@@ -120,7 +121,7 @@ pub(crate) async fn ping(call: &Call<'_>, which: ById, _: NoBody) -> Result<Data
 pub(crate) async fn queue(call: &Call<'_>, asked: WhichJobs) -> Result<OneOrPage<Job>> {
     let webhooks = call.cms.webhooks();
     if let Some(id) = asked.id {
-        call.by_id_alone()?;
+        call.names_one("id")?;
         return Ok(OneOrPage::one(webhooks.job(id).await?));
     }
     let mut filter = JobFilter::default();
@@ -161,7 +162,7 @@ pub(crate) async fn deliveries(
 ) -> Result<OneOrPage<Attempt, AttemptDetail>> {
     let webhooks = call.cms.webhooks();
     if let Some(id) = asked.id {
-        call.by_id_alone()?;
+        call.names_one("id")?;
         let mut delivery = webhooks.delivery(id).await?;
         if !call.caller().may_see_payloads() {
             // The answer too: many receivers repeat what they were sent.

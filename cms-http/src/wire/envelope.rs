@@ -121,7 +121,7 @@ pub struct Text(pub String);
 
 impl<T> From<cms_core::Page<T>> for Page<T> {
     fn from(page: cms_core::Page<T>) -> Self {
-        let meta = Meta { limit: page.limit, next: page.next, total: None };
+        let meta = Meta { limit: page.limit, next: page.next, total: page.total };
         Self { data: page.data, meta }
     }
 }

@@ -1,8 +1,11 @@
 //! Queries that many endpoints share.
 
-use std::borrow::Cow;
+use std::{borrow::Cow, collections::BTreeMap};
 
-use cms_core::{DEFAULT_LIMIT, MAX_LIMIT, Millis, Paging, parse_rfc3339, rfc3339};
+use cms_core::{
+    Code, DEFAULT_LIMIT, Error, MAX_LIMIT, Millis, Paging, Result, items::Query, parse_rfc3339,
+    rfc3339,
+};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error as _};
 
@@ -26,15 +29,77 @@ pub struct ById {
 
 /// One thing by its id, else a page of the list.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
 pub struct OneOrList {
     /// The one to show.
     pub id: Option<i64>,
+    /// Which page of the list.
+    #[serde(flatten)]
+    pub list: ListQuery,
+}
+
+impl OneOrList {
+    /// A page of the whole list.
+    #[must_use]
+    pub fn page(limit: Limit, cursor: Option<String>) -> Self {
+        Self { id: None, list: ListQuery::page(limit, cursor) }
+    }
+}
+
+/// A page of a list, whose rows are chosen and sorted by columns, as records are.
+#[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
+pub struct ListQuery {
     /// Rows of a page.
     #[serde(default)]
     pub limit: Limit,
     /// Where the page starts: `meta.next` of the page before.
     pub cursor: Option<String>,
+    /// Columns separated by commas; `-` before one sorts it downwards.
+    pub sort: Option<String>,
+    /// Text that a name or an address of the row must contain.
+    #[schemars(length(max = 200))]
+    pub search: Option<String>,
+    /// Whether to count all matching rows.
+    #[schemars(with = "Option<bool>")]
+    pub count: Option<String>,
+    /// Conditions as JSON, combined by `and`, `or` and `not`; `filter[column][op]` beside it must
+    /// hold too.
+    #[schemars(example = &r#"{"not":{"id":{"in":[1,2]}}}"#)]
+    pub filter: Option<String>,
+    /// `filter[column][op]` and their values.
+    #[serde(flatten)]
+    #[schemars(skip)]
+    pub filters: BTreeMap<String, String>,
+}
+
+impl ListQuery {
+    /// A page of all rows, in the list's own order.
+    #[must_use]
+    pub fn page(limit: Limit, cursor: Option<String>) -> Self {
+        Self { limit, cursor, ..Self::default() }
+    }
+
+    /// # Errors
+    /// `bad_query` for what is unknown or cannot be read.
+    pub(crate) fn query(&self) -> Result<Query> {
+        let Self { limit, cursor, sort, search, count, filter, filters } = self;
+        if let Some(name) = filters.keys().find(|name| !name.starts_with("filter[")) {
+            let known = "id, limit, cursor, sort, search, count, filter, filter[column][op]";
+            return Err(Error::new(
+                Code::BadQuery,
+                format!("There is no parameter {name:?}; there are {known}."),
+            ));
+        }
+        let named = [
+            ("cursor", cursor),
+            ("sort", sort),
+            ("search", search),
+            ("count", count),
+            ("filter", filter),
+        ];
+        let named = named.into_iter().filter_map(|(name, text)| Some((name, text.as_deref()?)));
+        let filters = filters.iter().map(|(name, text)| (name.as_str(), text.as_str()));
+        Ok(Query::parse(named.chain(filters))?.limit(limit.0))
+    }
 }
 
 /// A page of a list.
@@ -66,7 +131,7 @@ impl Default for Limit {
 }
 
 impl<'de> Deserialize<'de> for Limit {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> std::result::Result<Self, D::Error> {
         let text = String::deserialize(deserializer)?;
         let number = text.parse().ok().filter(|number| (1..=MAX_LIMIT).contains(number));
         number.map(Self).ok_or_else(|| {
@@ -94,13 +159,13 @@ impl JsonSchema for Limit {
 pub struct Moment(pub Millis);
 
 impl Serialize for Moment {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> std::result::Result<S::Ok, S::Error> {
         serializer.serialize_str(&rfc3339(self.0))
     }
 }
 
 impl<'de> Deserialize<'de> for Moment {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> std::result::Result<Self, D::Error> {
         let text = String::deserialize(deserializer)?;
         let expected = "A date-time such as 2026-11-21T09:30:00Z is expected.";
         parse_rfc3339(&text).map(Self).ok_or_else(|| D::Error::custom(expected))

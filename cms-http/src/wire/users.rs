@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{
     Body, Data, Done, NoBody, OneOrPage, Page, operations,
-    parameters::{ById, Limit, NoQuery},
+    parameters::{ById, Limit, ListQuery, NoQuery},
 };
 
 operations! {
@@ -33,17 +33,14 @@ impl Body for UserPatch {}
 
 /// One user by id or name, else a page of the list.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
 pub struct WhichUsers {
     /// The one to show.
     pub id: Option<i64>,
     /// The one to show, by name.
     pub username: Option<String>,
-    /// Rows of a page.
-    #[serde(default)]
-    pub limit: Limit,
-    /// Where the page starts: `meta.next` of the page before.
-    pub cursor: Option<String>,
+    /// Which page of the list.
+    #[serde(flatten)]
+    pub list: ListQuery,
 }
 
 /// A page of what belongs to a user.

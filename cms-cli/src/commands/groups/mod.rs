@@ -24,14 +24,14 @@ use crate::{
     flags::Flags,
     output::{Done, Output},
     prompt,
-    reply::{self, Paging, by_id},
+    reply::{self, Chosen, Paging, by_id},
     site,
 };
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum GroupsCommand {
     /// List all groups
-    List(Paging),
+    List(Chosen),
     /// Show a group
     Show {
         /// Name or id of the group
@@ -84,10 +84,10 @@ pub(crate) async fn run(flags: &Flags, out: &Output, command: GroupsCommand) -> 
 
 async fn at(flags: &Flags, out: &Output, client: &Client, command: GroupsCommand) -> Done {
     match command {
-        GroupsCommand::List(paging) => {
+        GroupsCommand::List(chosen) => {
             let columns = ["id", "name", "members", "rights"];
             let query = reply::list_query;
-            reply::list_as::<Read>(out, client, &paging, (&columns, cell), query).await
+            reply::chosen::<Read>(out, client, &chosen, (&columns, cell), query).await
         }
         GroupsCommand::Show { group } => {
             let id = find(client, &group).await?.id;

@@ -24,7 +24,7 @@ use crate::{
     input,
     output::{Done, Output, counted},
     prompt,
-    reply::{self, Paging, by_id, named},
+    reply::{self, Chosen, Paging, by_id, named},
     site,
 };
 
@@ -35,7 +35,7 @@ const COLUMNS: [&str; 8] =
 #[derive(Debug, Subcommand)]
 pub(crate) enum KeysCommand {
     /// List all keys
-    List(Paging),
+    List(Chosen),
     /// Show a key
     Show {
         /// Id or name of the key
@@ -148,8 +148,9 @@ pub(crate) async fn run(flags: &Flags, out: &Output, command: KeysCommand) -> Do
 
 async fn at(flags: &Flags, out: &Output, client: &Client, command: KeysCommand) -> Done {
     match command {
-        KeysCommand::List(paging) => {
-            reply::list::<Read>(out, client, &paging, &COLUMNS, reply::list_query).await
+        KeysCommand::List(chosen) => {
+            let shown = (&COLUMNS[..], reply::plain as _);
+            reply::chosen::<Read>(out, client, &chosen, shown, reply::list_query).await
         }
         KeysCommand::Show { key } => {
             let one = reply::one(named::key(client, &key).await?);

@@ -20,14 +20,14 @@ use crate::{
     flags::Flags,
     output::{Done, Output},
     prompt,
-    reply::{self, Paging},
+    reply::{self, Chosen},
     site,
 };
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum OriginsCommand {
     /// List all origins
-    List(Paging),
+    List(Chosen),
     /// Add a website; its pages may call from the next request on
     #[command(after_help = "Example: cms origins add https://shop.example.org")]
     Add {
@@ -73,9 +73,10 @@ pub(crate) async fn run(flags: &Flags, out: &Output, command: OriginsCommand) ->
 
 async fn at(flags: &Flags, out: &Output, client: &Client, command: OriginsCommand) -> Done {
     match command {
-        OriginsCommand::List(paging) => {
+        OriginsCommand::List(chosen) => {
             let columns = ["id", "origin", "active", "created_at"];
-            reply::list::<Read>(out, client, &paging, &columns, reply::list_query).await
+            let (shown, query) = ((&columns[..], reply::plain as _), reply::list_query);
+            reply::chosen::<Read>(out, client, &chosen, shown, query).await
         }
         OriginsCommand::Add { origin, inactive } => {
             let mut new = NewOrigin::new(origin);

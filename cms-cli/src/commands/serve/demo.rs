@@ -24,7 +24,7 @@ use cms_http::{
         item::{Read, WhichItems},
         keys::{self, Create},
         origins,
-        parameters::NoQuery,
+        parameters::{ListQuery, NoQuery},
         user_groups, users, webhooks,
     },
 };
@@ -110,7 +110,10 @@ async fn first_of_its_own(cms: &Cms, client: &Client) -> Done<Option<String>> {
             return Ok(Some(format!("rows in {}", table.name)));
         }
     }
-    let user = |limit, cursor| users::WhichUsers { limit, cursor, ..users::WhichUsers::default() };
+    let user = |limit, cursor| {
+        let list = ListQuery::page(limit, cursor);
+        users::WhichUsers { list, ..users::WhichUsers::default() }
+    };
     let list = reply::list_query;
     let every = || Some("*".to_owned());
     let funnels =

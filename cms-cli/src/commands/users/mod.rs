@@ -19,7 +19,7 @@ use crate::{
     flags::Flags,
     output::{Done, Output},
     prompt,
-    reply::{self, Paging},
+    reply::{self, Chosen, Paging},
     site,
     target::Target,
 };
@@ -31,7 +31,7 @@ const COLUMNS: [&str; 7] =
 #[derive(Debug, Subcommand)]
 pub(crate) enum UsersCommand {
     /// List all users
-    List(Paging),
+    List(Chosen),
     /// Show a user
     Show {
         /// Name or id of the user
@@ -136,8 +136,8 @@ pub(crate) async fn run(flags: &Flags, out: &Output, command: UsersCommand) -> D
 
 async fn at(flags: &Flags, out: &Output, client: &Client, command: UsersCommand) -> Done {
     match command {
-        UsersCommand::List(paging) => {
-            reply::list_as::<Read>(out, client, &paging, (&COLUMNS, cell), page).await
+        UsersCommand::List(chosen) => {
+            reply::chosen::<Read>(out, client, &chosen, (&COLUMNS, cell), page).await
         }
         UsersCommand::Show { user } => {
             reply::record_as::<Read>(out, client, &named(&user), &NoBody, cell).await

@@ -5,7 +5,7 @@ use cms_http::{
     client::Client,
     wire::{
         NoBody,
-        parameters::Limit,
+        parameters::{Limit, ListQuery},
         users::{Read, WhichUsers},
     },
 };
@@ -14,7 +14,7 @@ use crate::{output::Done, reply};
 
 /// A page of all users.
 pub(super) fn page(limit: Limit, cursor: Option<String>) -> WhichUsers {
-    WhichUsers { limit, cursor, ..WhichUsers::default() }
+    WhichUsers { list: ListQuery::page(limit, cursor), ..WhichUsers::default() }
 }
 
 /// One user, by name or id.

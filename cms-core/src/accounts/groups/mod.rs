@@ -13,11 +13,10 @@ use super::{
     name_problem, record,
 };
 use crate::{
-    Actor, Change, Code, Error, Page, Paging, Result,
+    Actor, Change, Code, Error, Page, Result,
     access::{CORE, Permissions},
     change::is_unique_violation,
-    ground::ListName,
-    items::Checklist,
+    items::{Checklist, Query},
 };
 
 /// A group as the API shows it.
@@ -75,18 +74,12 @@ pub struct GroupPatch {
 }
 
 impl Accounts {
-    /// Groups by id, one page at a time.
+    /// Groups, one page at a time. Conditions and orders name `id`, `name` and `created_at`.
     ///
     /// # Errors
-    /// `bad_query` for a foreign cursor.
-    pub async fn groups(&self, paging: &Paging) -> Result<Page<Group>> {
-        Page::by_id(
-            self.0.base.list(ListName::Groups),
-            paging,
-            async |after, limit| sql::list(self.0.base.db(), after, limit).await,
-            |group| group.id,
-        )
-        .await
+    /// `bad_query`.
+    pub async fn groups(&self, query: &Query) -> Result<Page<Group>> {
+        sql::LIST.page(&self.0.base, query, Vec::new(), |group: &Group| group.id).await
     }
 
     /// One group.

@@ -6,6 +6,7 @@ use crate::{
     Change, Result,
     accounts::{Group, HeldPermissions},
     db::{Db, Statement, args, read, record, statements},
+    items::{OwnColumn, RowList},
 };
 
 record! { Group: group_columns {
@@ -25,11 +26,22 @@ macro_rules! get {
 const GET_LOCKED: Statement =
     Statement::new(concat!(module_path!(), "::GET_LOCKED"), concat!(get!(), " for share"));
 
+/// Groups as a list.
+pub(in crate::accounts) const LIST: RowList = RowList {
+    name: "The list of groups",
+    table: "cms_user_groups",
+    columns: &[
+        OwnColumn::integer("id"),
+        OwnColumn::text("name").searched(),
+        OwnColumn::time("created_at"),
+    ],
+    rows: Statement::new(
+        concat!(module_path!(), "::LIST"),
+        concat!("select ", group_columns!(), " from cms_user_groups g where g.id in"),
+    ),
+};
+
 statements! {
-    LIST = concat!(
-        "select ", group_columns!(), " from cms_user_groups g where g.id > $1 \
-         order by g.id limit $2"
-    );
     GET = get!();
     NAMED = concat!("select ", group_columns!(), " from cms_user_groups g where g.name_key = $1");
     FIND = "select id from cms_user_groups where name_key = $1";
@@ -41,10 +53,6 @@ statements! {
     RIGHTS = "select id, rights from cms_user_groups order by id";
     BIND = "update cms_user_groups set rights = $2 where id = $1";
     OWNERS = "select name, plugin_id from cms_plugin_names where kind = 'permission'";
-}
-
-pub(in crate::accounts) async fn list(db: &Db, after: i64, limit: i64) -> Result<Vec<Group>> {
-    db.all(LIST, args![after, limit]).await
 }
 
 pub(in crate::accounts) async fn get(db: &Db, id: i64) -> Result<Option<Group>> {

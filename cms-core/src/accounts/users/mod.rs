@@ -11,9 +11,8 @@ use super::{
     name_problem, password, record, sessions::sql as sessions,
 };
 use crate::{
-    Change, Code, Error, FieldError, Page, Paging, Result,
-    change::is_unique_violation,
-    ground::{ListName, Secret},
+    Change, Code, Error, FieldError, Page, Result, change::is_unique_violation, db::args,
+    ground::Secret, items::Query,
 };
 
 /// A user as the API shows it. Times are RFC 3339 in UTC.
@@ -140,18 +139,28 @@ impl std::fmt::Debug for HashedPassword {
 }
 
 impl Accounts {
-    /// Users by id, one page at a time.
+    /// Users, one page at a time. Conditions and orders name `id`, `username`, `active`,
+    /// `created_at` and `last_login_at`.
     ///
     /// # Errors
-    /// `bad_query` for a foreign cursor.
-    pub async fn users(&self, paging: &Paging) -> Result<Page<User>> {
-        Page::by_id(
-            self.0.base.list(ListName::Users),
-            paging,
-            async |after, limit| self.users_after(after, limit).await,
-            |user| user.id,
-        )
-        .await
+    /// `bad_query`.
+    ///
+    /// ```
+    /// # async fn example(cms: cms_core::Cms) -> cms_core::Result<()> {
+    /// use cms_core::items::{Query, desc, eq};
+    ///
+    /// let idle = Query::new().filter("active", eq(false)).sort(desc("last_login_at")).count();
+    /// let page = cms.accounts().users(&idle).await?;
+    /// println!("{} of {:?}", page.data.len(), page.total);
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub async fn users(&self, query: &Query) -> Result<Page<User>> {
+        let (seen, begun) = self.session_horizons();
+        let (base, key) = (&self.0.base, |user: &User| user.id);
+        let mut page = sql::LIST.page(base, query, args![seen, begun], key).await?;
+        sql::join(base.db(), &mut page.data).await?;
+        Ok(page)
     }
 
     /// One user.
@@ -159,8 +168,8 @@ impl Accounts {
     /// # Errors
     /// `not_found`.
     pub async fn user(&self, id: i64) -> Result<User> {
-        let found = self.users_after(id.saturating_sub(1), 1).await?.pop();
-        found.filter(|user| user.id == id).ok_or_else(|| not_found(id))
+        let found = sql::get(self.0.base.db(), id, self.session_horizons()).await?;
+        found.ok_or_else(|| not_found(id))
     }
 
     /// One user, by name or id.
@@ -176,11 +185,6 @@ impl Accounts {
             })?,
         };
         self.user(id).await
-    }
-
-    async fn users_after(&self, after: i64, limit: i64) -> Result<Vec<User>> {
-        let (seen, begun) = self.session_horizons();
-        sql::list(self.0.base.db(), after, limit, seen, begun).await
     }
 
     /// Checks and hashes a password on a blocking thread.

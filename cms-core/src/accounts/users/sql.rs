@@ -4,6 +4,7 @@ use crate::{
     Change, Result,
     accounts::{HeldPermissions, Membership, Person, User},
     db::{Db, Statement, args, read, record, statements},
+    items::{OwnColumn, RowList},
 };
 
 // A user without groups.
@@ -17,7 +18,7 @@ record! { User: user_columns {
     recovery_codes:
         "(select count(*) from cms_recovery_codes r where r.user_id = u.id and r.used_at is null)",
     sessions: "(select count(*) from cms_sessions s where s.user_id = u.id \
-               and s.last_seen_at > $3 and s.created_at > $4)";
+               and s.last_seen_at > $1 and s.created_at > $2)";
     groups: Vec::new(),
 } }
 
@@ -73,19 +74,45 @@ macro_rules! name {
 const NAME_KEPT: Statement =
     Statement::new(concat!(module_path!(), "::NAME_KEPT"), concat!(name!(), " for key share"));
 
+macro_rules! memberships {
+    ($of:literal) => {
+        concat!(
+            "select ",
+            member_columns!(),
+            " from cms_user_group_members m join cms_user_groups g on g.id = m.user_group_id \
+             where m.user_id ",
+            $of
+        )
+    };
+}
+
+/// Users as a list. A session counts as open when it was used after `$1` and begun after `$2`.
+pub(in crate::accounts) const LIST: RowList = RowList {
+    name: "The list of users",
+    table: "cms_users",
+    columns: &[
+        OwnColumn::integer("id"),
+        OwnColumn::text("username").searched(),
+        OwnColumn::boolean("active"),
+        OwnColumn::time("created_at"),
+        OwnColumn::time("last_login_at").nullable(),
+    ],
+    rows: Statement::new(
+        concat!(module_path!(), "::LIST"),
+        concat!("select ", user_columns!(), " from cms_users u where u.id in"),
+    ),
+};
+
+const MEMBERSHIPS_OF: Statement =
+    Statement::new(concat!(module_path!(), "::MEMBERSHIPS_OF"), memberships!("in"));
+
 statements! {
     NAMES = concat!(
         "select ", name_columns!(), " from cms_users u where u.id > $1 order by u.id limit $2"
     );
     NAME = name!();
-    LIST = concat!(
-        "select ", user_columns!(), " from cms_users u where u.id > $1 order by u.id limit $2"
-    );
-    MEMBERSHIPS = concat!(
-        "select ", member_columns!(), " from cms_user_group_members m \
-         join cms_user_groups g on g.id = m.user_group_id \
-         where m.user_id between $1 and $2 order by m.user_id, g.id"
-    );
+    GET = concat!("select ", user_columns!(), " from cms_users u where u.id = $3");
+    MEMBERSHIPS = memberships!("between $1 and $2 order by m.user_id, g.id");
     LOCK = concat!(
         "update cms_users set active = active where id = $1 returning ", locked_columns!()
     );
@@ -102,26 +129,30 @@ statements! {
                    from cms_users";
 }
 
-/// A session counts as open when it was used after `seen` and begun after `begun`.
-pub(in crate::accounts) async fn list(
-    db: &Db,
-    after: i64,
-    limit: i64,
-    seen: i64,
-    begun: i64,
-) -> Result<Vec<User>> {
-    let mut users: Vec<User> = db.all(LIST, args![after, limit, seen, begun]).await?;
-    if let (Some(first), Some(last)) =
-        (users.first().map(|user| user.id), users.last().map(|user| user.id))
-    {
-        let members: Vec<Member> = db.all(MEMBERSHIPS, args![first, last]).await?;
-        for member in members {
-            if let Some(user) = users.iter_mut().find(|user| user.id == member.user) {
-                user.groups.push(member.group);
-            }
+/// Reads the groups of users.
+pub(in crate::accounts) async fn join(db: &Db, users: &mut [User]) -> Result<()> {
+    let ids: Vec<_> = users.iter().map(|user| user.id).collect();
+    let mut members: Vec<Member> = db.among(MEMBERSHIPS_OF, Vec::new(), &ids).await?;
+    members.sort_by_key(|member| member.group.id);
+    for Member { user, group, .. } in members {
+        if let Some(user) = users.iter_mut().find(|one| one.id == user) {
+            user.groups.push(group);
         }
     }
-    Ok(users)
+    Ok(())
+}
+
+/// A user. A session counts as open when it was used after `seen` and begun after `begun`.
+pub(in crate::accounts) async fn get(
+    db: &Db,
+    id: i64,
+    (seen, begun): (i64, i64),
+) -> Result<Option<User>> {
+    let mut found: Vec<User> = db.all(GET, args![seen, begun, id]).await?;
+    if !found.is_empty() {
+        join(db, &mut found).await?;
+    }
+    Ok(found.pop())
 }
 
 /// Users with their rights, by id.
@@ -162,7 +193,7 @@ pub(in crate::accounts) async fn read(
     seen: i64,
     begun: i64,
 ) -> Result<User> {
-    let mut user: User = change.one(LIST, args![id - 1, 1_i64, seen, begun]).await?;
+    let mut user: User = change.one(GET, args![seen, begun, id]).await?;
     let members: Vec<Member> = change.all(MEMBERSHIPS, args![id, id]).await?;
     user.groups = members.into_iter().map(|member| member.group).collect();
     Ok(user)

@@ -3,6 +3,7 @@
 use std::fmt::Write as _;
 
 use super::{Col, Dialect, Kind, PADDED, quote};
+use crate::db::Statement;
 
 impl Dialect {
     /// The keys of the JSON array `$n` as the row `k`, and the expression of one.
@@ -15,6 +16,13 @@ impl Dialect {
             ),
         }
     }
+
+    /// A statement that ends with `in`, over the keys of the JSON array `$n`.
+    pub(crate) fn among(self, statement: Statement, n: usize) -> String {
+        let (from, one) = self.keys(n);
+        format!("{} (select {one} from {from})", statement.sql())
+    }
+
     /// The JSON object of a row: each member's name with the expression of its value.
     pub fn object(self, members: &[(&str, String)]) -> String {
         match self {

@@ -5,72 +5,50 @@ use crate::{
     items::{OwnColumn, OwnList},
 };
 
-const fn column(name: &'static str, kind: Kind) -> OwnColumn {
-    OwnColumn { name, kind, nullable: false }
-}
-
-const fn nullable(name: &'static str, kind: Kind) -> OwnColumn {
-    OwnColumn { name, kind, nullable: true }
-}
-
-/// Those of `cms_v_funnel_inbox`. Times are milliseconds there.
-const COLUMNS: [OwnColumn; 41] = [
-    column("submission_id", Kind::Integer),
-    column("funnel_id", Kind::Integer),
-    column("funnel_name", Kind::Text),
-    column("version", Kind::Integer),
-    column("language_short", Kind::Text),
-    column("status", Kind::Text),
-    column("inbox_status", Kind::Text),
-    column("is_spam", Kind::Boolean),
-    column("is_test", Kind::Boolean),
-    nullable("assigned_to", Kind::Integer),
-    nullable("assigned_name", Kind::Text),
-    nullable("contact_name", Kind::Text),
-    nullable("contact_email", Kind::Text),
-    nullable("contact_phone", Kind::Text),
-    nullable("company", Kind::Text),
-    column("summary", Kind::Text),
-    nullable("score", Kind::Double),
-    nullable("last_node_id", Kind::Integer),
-    nullable("last_node_name", Kind::Text),
-    nullable("end_node_id", Kind::Integer),
-    nullable("end_kind", Kind::Text),
-    column("steps_answered", Kind::Integer),
-    column("progress_pct", Kind::Integer),
-    nullable("reference", Kind::Text),
-    nullable("source_url", Kind::Text),
-    nullable("referer", Kind::Text),
-    nullable("utm_source", Kind::Text),
-    nullable("utm_medium", Kind::Text),
-    nullable("utm_campaign", Kind::Text),
-    nullable("utm_term", Kind::Text),
-    nullable("utm_content", Kind::Text),
-    nullable("mail_rule_id", Kind::Integer),
-    nullable("mail_status", Kind::Text),
-    column("started_at", Kind::Integer),
-    column("last_activity_at", Kind::Integer),
-    nullable("completed_at", Kind::Integer),
-    nullable("abandoned_at", Kind::Integer),
-    nullable("duration_s", Kind::Integer),
-    nullable("first_touched_at", Kind::Integer),
-    column("expires_at", Kind::Integer),
-    column("inbox_rev", Kind::Integer),
+/// Those of `cms_v_funnel_inbox`.
+pub(super) const COLUMNS: [OwnColumn; 41] = [
+    OwnColumn::integer("submission_id"),
+    OwnColumn::integer("funnel_id"),
+    OwnColumn::text("funnel_name"),
+    OwnColumn::integer("version"),
+    OwnColumn::text("language_short"),
+    OwnColumn::text("status"),
+    OwnColumn::text("inbox_status"),
+    OwnColumn::boolean("is_spam"),
+    OwnColumn::boolean("is_test"),
+    OwnColumn::integer("assigned_to").nullable(),
+    OwnColumn::text("assigned_name").nullable(),
+    OwnColumn::text("contact_name").nullable().searched(),
+    OwnColumn::text("contact_email").nullable().searched(),
+    OwnColumn::text("contact_phone").nullable().searched(),
+    OwnColumn::text("company").nullable().searched(),
+    OwnColumn::text("summary").searched(),
+    OwnColumn::double("score").nullable(),
+    OwnColumn::integer("last_node_id").nullable(),
+    OwnColumn::text("last_node_name").nullable(),
+    OwnColumn::integer("end_node_id").nullable(),
+    OwnColumn::text("end_kind").nullable(),
+    OwnColumn::integer("steps_answered"),
+    OwnColumn::integer("progress_pct"),
+    OwnColumn::text("reference").nullable().searched(),
+    OwnColumn::text("source_url").nullable(),
+    OwnColumn::text("referer").nullable(),
+    OwnColumn::text("utm_source").nullable(),
+    OwnColumn::text("utm_medium").nullable(),
+    OwnColumn::text("utm_campaign").nullable(),
+    OwnColumn::text("utm_term").nullable(),
+    OwnColumn::text("utm_content").nullable(),
+    OwnColumn::integer("mail_rule_id").nullable(),
+    OwnColumn::text("mail_status").nullable(),
+    OwnColumn::time("started_at"),
+    OwnColumn::time("last_activity_at"),
+    OwnColumn::time("completed_at").nullable(),
+    OwnColumn::time("abandoned_at").nullable(),
+    OwnColumn::integer("duration_s").nullable(),
+    OwnColumn::time("first_touched_at").nullable(),
+    OwnColumn::time("expires_at"),
+    OwnColumn::integer("inbox_rev"),
 ];
-
-/// Columns that hold times.
-pub(super) const TIMES: [&str; 6] = [
-    "started_at",
-    "last_activity_at",
-    "completed_at",
-    "abandoned_at",
-    "first_touched_at",
-    "expires_at",
-];
-
-/// Where a search looks.
-pub(super) const SEARCHED: [&str; 6] =
-    ["contact_name", "contact_email", "contact_phone", "company", "summary", "reference"];
 
 /// The list of submissions.
 pub(in crate::funnels) fn inbox(dialect: Dialect) -> OwnList {

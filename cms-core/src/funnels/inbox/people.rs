@@ -37,7 +37,7 @@ impl Funnels {
     /// `bad_query` for a foreign cursor.
     pub async fn assignable_users(&self, paging: &Paging) -> Result<Page<Assignable>> {
         let base = &self.0.base;
-        let list = base.list(ListName::Users).of("assignable");
+        let list = base.list(ListName::Assignable);
         let read = async |mut after, limit: i64| {
             let mut found = Vec::new();
             loop {

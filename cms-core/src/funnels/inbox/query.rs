@@ -7,13 +7,12 @@ use serde_json::{Map, Value as Json};
 
 use super::{
     INBOX_STATUSES,
-    columns::{SEARCHED, TIMES, kind, names},
+    columns::{COLUMNS, kind, names},
 };
 use crate::{
     Code, Error, FieldError, Result,
     funnels::graph::EndKind,
-    items::{Filter, Op, Query},
-    parse_rfc3339,
+    items::{Filter, Op, Query, read_times, searched},
 };
 
 /// The order of lists without `sort`.
@@ -46,8 +45,9 @@ impl InboxQuery {
             return Err(bad(format!("There is no parameter {name:?}; there are {known}.")));
         }
         let mut query = Query::parse(parameters)?;
-        for filter in &mut query.filters {
-            read(filter).map_err(|why| bad(format!("filter[{}]: {}.", filter.column, why)))?;
+        read_times(&COLUMNS, &mut query)?;
+        for filter in &query.filters {
+            check(filter).map_err(|why| bad(format!("filter[{}]: {}.", filter.column, why)))?;
         }
         Ok(Self::sorted(query))
     }
@@ -67,7 +67,7 @@ impl InboxQuery {
             let column = NEWEST.trim_start_matches('-').to_owned();
             query.sort.push((column, NEWEST.starts_with('-')));
         }
-        query.search_in = SEARCHED.map(str::to_owned).to_vec();
+        query.search_in = searched(&COLUMNS);
         Self(query)
     }
 
@@ -197,18 +197,10 @@ fn scalar(value: &Json) -> Option<String> {
     }
 }
 
-/// Checks the values of a filter, and turns times into what the database holds.
-fn read(filter: &mut Filter) -> Result<(), String> {
+/// Checks the values of a filter.
+fn check(filter: &Filter) -> Result<(), String> {
     let column = filter.column.as_str();
     if filter.op == Op::Null {
-        return Ok(());
-    }
-    if TIMES.contains(&column) {
-        for value in &mut filter.values {
-            let time = parse_rfc3339(value);
-            let time = time.ok_or("a date-time such as 2026-11-21T09:30:00Z is expected")?;
-            *value = time.to_string();
-        }
         return Ok(());
     }
     let ends = EndKind::ALL.map(EndKind::as_str);

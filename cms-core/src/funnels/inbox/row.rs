@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value as Json};
 
-use super::columns::TIMES;
+use super::columns::COLUMNS;
 use crate::{AuditActor, Error, Result, fields::Answer, funnels::sessions::PassedNode, rfc3339};
 
 /// A submission of a funnel in a list. Times are RFC 3339 in UTC.
@@ -199,7 +199,7 @@ impl std::fmt::Debug for StoredFile {
 impl FunnelSubmission {
     /// From the JSON that the database made, where times are milliseconds.
     pub(super) fn read(mut row: Map<String, Json>) -> Result<Self> {
-        for name in TIMES {
+        for name in COLUMNS.iter().filter(|one| one.is_time()).map(|one| one.name) {
             if let Some(at) = row.get(name).and_then(Json::as_i64) {
                 row.insert(name.to_owned(), rfc3339(at).into());
             }

@@ -84,7 +84,7 @@ pub(super) async fn password_salt(asked: &Asked, found: &mut Found) -> Result<()
     let Some(cms) = asked.cms() else { return Ok(()) };
     let anew = "if it is lost for good, `cms users passwd NAME` for each user";
     if cms.settings().password_salt.is_none() {
-        match cms.accounts().users(&crate::Paging::first(1)).await?.data.is_empty() {
+        match cms.accounts().users(&crate::items::Query::new().limit(1)).await?.data.is_empty() {
             true => found.error("missing", "`cms init` adds one to cms.local.toml"),
             false => found.error(
                 "missing, and users have passwords that were hashed with it",

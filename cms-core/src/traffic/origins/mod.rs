@@ -14,9 +14,7 @@ use active::Active;
 pub use form::{normalise, of_url};
 
 use crate::{
-    AuditEntry, Change, Code, Error, Page, Paging, Result,
-    base::Base,
-    ground::{ListName, clock},
+    AuditEntry, Change, Code, Error, Page, Result, base::Base, ground::clock, items::Query,
 };
 
 /// A registered origin.
@@ -106,18 +104,13 @@ impl Origins {
         self.0.active.holds(self.0.base.db(), origin).await
     }
 
-    /// Origins by id, one page at a time.
+    /// Origins, one page at a time. Conditions and orders name `id`, `origin`, `active` and
+    /// `created_at`.
     ///
     /// # Errors
-    /// `bad_query` for a foreign cursor.
-    pub async fn list(&self, paging: &Paging) -> Result<Page<Origin>> {
-        Page::by_id(
-            self.0.base.list(ListName::Origins),
-            paging,
-            async |after, limit| sql::list(self.0.base.db(), after, limit).await,
-            |origin| origin.id,
-        )
-        .await
+    /// `bad_query`.
+    pub async fn list(&self, query: &Query) -> Result<Page<Origin>> {
+        sql::LIST.page(&self.0.base, query, Vec::new(), |origin: &Origin| origin.id).await
     }
 
     /// One origin.

@@ -4,7 +4,8 @@ use super::Origin;
 use crate::{
     Code, Error, Result,
     change::{Change, is_unique_violation},
-    db::{Db, args, read, record, statements},
+    db::{Db, Statement, args, read, record, statements},
+    items::{OwnColumn, RowList},
 };
 
 record! { Origin: origin_columns {
@@ -14,13 +15,26 @@ record! { Origin: origin_columns {
     created_at: "created_at" => read::time,
 } }
 
+/// Origins as a list.
+pub(super) const LIST: RowList = RowList {
+    name: "The list of origins",
+    table: "cms_origins",
+    columns: &[
+        OwnColumn::integer("id"),
+        OwnColumn::text("origin").searched(),
+        OwnColumn::boolean("active"),
+        OwnColumn::time("created_at"),
+    ],
+    rows: Statement::new(
+        concat!(module_path!(), "::LIST"),
+        concat!("select ", origin_columns!(), " from cms_origins where id in"),
+    ),
+};
+
 statements! {
     INSERT = "insert into cms_origins (origin, active, created_at) values ($1, $2, $3) \
               returning id";
     ACTIVE = "select origin from cms_origins where active";
-    LIST = concat!(
-        "select ", origin_columns!(), " from cms_origins where id > $1 order by id limit $2"
-    );
     GET = concat!("select ", origin_columns!(), " from cms_origins where id = $1");
     LOCK = concat!(
         "update cms_origins set active = active where id = $1 returning ", origin_columns!()
@@ -31,10 +45,6 @@ statements! {
 
 pub(super) async fn active(db: &Db) -> Result<Vec<(String,)>> {
     db.all(ACTIVE, Vec::new()).await
-}
-
-pub(super) async fn list(db: &Db, after: i64, limit: i64) -> Result<Vec<Origin>> {
-    db.all(LIST, args![after, limit]).await
 }
 
 pub(super) async fn get(db: &Db, id: i64) -> Result<Option<Origin>> {

@@ -9,6 +9,7 @@ use serde_json::{Map, Value as Json};
 use crate::{
     Page, Paging, Result,
     events::{body, is_reserved, judge},
+    items::Query,
     webhooks::{
         Webhooks,
         deliver::request::{AttemptHeaders, headers},
@@ -71,8 +72,11 @@ impl Webhooks {
         if !is_reserved(event) && data != serde_json::json!({}) {
             data = judge(event, data)?.data;
         }
-        let subscriptions =
-            self.list(paging).await?.map(|subscription| considered(subscription, event));
+        let Paging { limit, cursor, .. } = paging.clone();
+        let subscriptions = self
+            .list(&Query { limit, cursor, ..Query::default() })
+            .await?
+            .map(|subscription| considered(subscription, event));
         let id = self.0.base.random().uuid_v7(self.0.base.clock())?;
         let (body, removed) = body(&id, event, self.0.base.clock().now(), data);
         let attempt = AttemptHeaders {

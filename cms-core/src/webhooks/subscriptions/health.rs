@@ -35,10 +35,8 @@ impl Webhooks {
         &self,
         rows: &[Stored],
     ) -> Result<BTreeMap<i64, SubscriptionHealth>> {
-        let (Some(first), Some(last)) = (rows.first(), rows.last()) else {
-            return Ok(BTreeMap::new());
-        };
-        sql::health(self.0.base.db(), first.id, last.id).await
+        let ids: Vec<_> = rows.iter().map(|row| row.id).collect();
+        sql::health(self.0.base.db(), &ids).await
     }
 
     /// How the engine reads the health of a page: the lines of its plan.

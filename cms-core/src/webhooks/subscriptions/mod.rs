@@ -21,10 +21,8 @@ use super::{
     rules::{headers::MAX_HEADERS, retry::MAX_RETRIES, sign::WebhookSecret},
 };
 use crate::{
-    AuditEntry, Change, Code, Error, FieldError, Page, Paging, Result,
-    db::Lock,
-    ground::{ListName, plain},
-    rfc3339,
+    AuditEntry, Change, Code, Error, FieldError, Page, Result, db::Lock, ground::plain,
+    items::Query, rfc3339,
 };
 
 /// Taken by claims, and by changes that lock many subscriptions in no fixed order.
@@ -182,18 +180,14 @@ pub struct SubscriptionPatch {
 }
 
 impl Webhooks {
-    /// Subscriptions by id, a page at a time.
+    /// Subscriptions, a page at a time. Conditions and orders name `id`, `name`, `url`, `active`,
+    /// `disabled_reason`, `failure_count`, `max_retries` and `created_at`.
     ///
     /// # Errors
-    /// `bad_query` for a cursor that is not from here.
-    pub async fn list(&self, paging: &Paging) -> Result<Page<Subscription>> {
-        let page = Page::by_id(
-            self.0.base.list(ListName::Subscriptions),
-            paging,
-            async |after, limit| sql::list(self.0.base.db(), after, limit).await,
-            |s| s.id,
-        );
-        let page = page.await?;
+    /// `bad_query`.
+    pub async fn list(&self, query: &Query) -> Result<Page<Subscription>> {
+        let (base, key) = (&self.0.base, |row: &Stored| row.id);
+        let page = sql::LIST.page(base, query, Vec::new(), key).await?;
         let mut health = self.health(&page.data).await?;
         Ok(page.map(|row| {
             let health = health.remove(&row.id).unwrap_or_default();
@@ -206,10 +200,10 @@ impl Webhooks {
     /// # Errors
     /// `not_found`.
     pub async fn get(&self, id: i64) -> Result<Subscription> {
-        let mut found = sql::list(self.0.base.db(), id.saturating_sub(1), 1).await?;
-        found.retain(|row| row.id == id);
-        let health = self.health(&found).await?.remove(&id).unwrap_or_default();
-        found.pop().map(|row| shown(row, health)).ok_or_else(|| not_found(id))
+        let db = self.0.base.db();
+        let found = sql::get(db, id).await?.ok_or_else(|| not_found(id))?;
+        let health = sql::health(db, &[id]).await?.remove(&id).unwrap_or_default();
+        Ok(shown(found, health))
     }
 
     /// Creates a subscription. The secret is returned only here.

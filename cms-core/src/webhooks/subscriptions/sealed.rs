@@ -45,7 +45,7 @@ impl Webhooks {
         for (id, secret) in sql::old_secrets(base.db()).await? {
             open(&secret_context(id), &secret);
         }
-        for stored in sql::list(base.db(), 0, MAX_LIMIT.into()).await? {
+        for stored in sql::first(base.db(), MAX_LIMIT).await? {
             open(&secret_context(stored.id), &stored.secret);
             for (_, value) in &stored.custom_headers {
                 open(&header_context(stored.id), value);

@@ -5,7 +5,8 @@ use std::collections::BTreeMap;
 use super::SubscriptionHealth;
 use crate::{
     Change, Error, Result,
-    db::{Db, args, read, record, statements},
+    db::{Db, Statement, args, read, record, statements},
+    items::{OwnColumn, RowList},
 };
 
 /// A subscription as stored: its secret and its header values are encrypted.
@@ -62,20 +63,52 @@ record! { Faring: faring_columns {
     health: (health_columns),
 } }
 
+/// The last attempt is asked for as a range of its index: PostgreSQL would read the whole log
+/// backward for the newest id of a subscription that rests.
+macro_rules! health {
+    ($of:literal) => {
+        concat!(
+            "select ",
+            faring_columns!(),
+            " from cms_webhook_subscriptions s \
+             left join cms_webhook_deliveries d on d.id = (select l.id \
+             from cms_webhook_deliveries l where l.subscription_id between s.id and s.id \
+             order by l.subscription_id desc, l.id desc limit 1) where s.id ",
+            $of
+        )
+    };
+}
+
+/// Subscriptions as a list.
+pub(in crate::webhooks) const LIST: RowList = RowList {
+    name: "The list of webhooks",
+    table: "cms_webhook_subscriptions",
+    columns: &[
+        OwnColumn::integer("id"),
+        OwnColumn::text("name").searched(),
+        OwnColumn::text("url").searched(),
+        OwnColumn::boolean("active"),
+        OwnColumn::text("disabled_reason").nullable(),
+        OwnColumn::integer("failure_count"),
+        OwnColumn::integer("max_retries"),
+        OwnColumn::time("created_at"),
+    ],
+    rows: Statement::new(
+        concat!(module_path!(), "::LIST"),
+        concat!("select ", subscription_columns!(), " from cms_webhook_subscriptions where id in"),
+    ),
+};
+
+const HEALTH_OF: Statement = Statement::new(concat!(module_path!(), "::HEALTH_OF"), health!("in"));
+
 statements! {
-    LIST = concat!(
-        "select ", subscription_columns!(), " from cms_webhook_subscriptions where id > $1 \
-         order by id limit $2"
+    GET = concat!(
+        "select ", subscription_columns!(), " from cms_webhook_subscriptions where id = $1"
     );
-    /// The last attempt is asked for as a range of its index: PostgreSQL would read the whole log
-    /// backward for the newest id of a subscription that rests.
-    HEALTH = concat!(
-        "select ", faring_columns!(), " from cms_webhook_subscriptions s \
-         left join cms_webhook_deliveries d on d.id = (select l.id from cms_webhook_deliveries l \
-         where l.subscription_id between s.id and s.id \
-         order by l.subscription_id desc, l.id desc limit 1) \
-         where s.id between $1 and $2 order by s.id"
+    FIRST = concat!(
+        "select ", subscription_columns!(), " from cms_webhook_subscriptions order by id limit $1"
     );
+    HEALTH = health!("= $1");
     OLD_SECRETS = "select id, old_secret from cms_webhook_subscriptions \
                    where old_secret is not null order by id limit 1000";
     IN_TROUBLE = "select id, name, failure_count, active, disabled_reason \
@@ -122,17 +155,21 @@ fn text(value: &impl serde::Serialize) -> Result<String> {
     serde_json::to_string(value).map_err(Error::internal)
 }
 
-pub(in crate::webhooks) async fn list(db: &Db, after: i64, limit: i64) -> Result<Vec<Stored>> {
-    db.all(LIST, args![after, limit]).await
+pub(in crate::webhooks) async fn get(db: &Db, id: i64) -> Result<Option<Stored>> {
+    db.optional(GET, args![id]).await
 }
 
-/// How the subscriptions from one id to another fare.
+/// The first subscriptions by id.
+pub(in crate::webhooks) async fn first(db: &Db, limit: u32) -> Result<Vec<Stored>> {
+    db.all(FIRST, args![i64::from(limit)]).await
+}
+
+/// How subscriptions fare.
 pub(in crate::webhooks) async fn health(
     db: &Db,
-    first: i64,
-    last: i64,
+    ids: &[i64],
 ) -> Result<BTreeMap<i64, SubscriptionHealth>> {
-    let rows: Vec<Faring> = db.all(HEALTH, args![first, last]).await?;
+    let rows: Vec<Faring> = db.among(HEALTH_OF, Vec::new(), ids).await?;
     Ok(rows.into_iter().map(|row| (row.id, row.health)).collect())
 }
 
@@ -140,12 +177,12 @@ pub(in crate::webhooks) async fn health_in(
     change: &mut Change,
     id: i64,
 ) -> Result<Option<SubscriptionHealth>> {
-    Ok(change.optional::<Faring>(HEALTH, args![id, id]).await?.map(|row| row.health))
+    Ok(change.optional::<Faring>(HEALTH, args![id]).await?.map(|row| row.health))
 }
 
 /// How the engine reads the health of a page: the lines of its plan.
 pub(in crate::webhooks) async fn health_plan(db: &Db) -> Result<Vec<String>> {
-    db.plan(HEALTH.sql(), args![1_i64, 500_i64]).await
+    db.plan(&db.dialect().among(HEALTH_OF, 1), args!["[1,2,3]"]).await
 }
 
 /// Subscriptions that fail, or are off for another reason than this: id, name, failures in a row,

@@ -1,5 +1,6 @@
 //! What a list with a preview is declared by.
 
+use cms_http::wire::parameters::{self, Limit};
 use serde_json::Value as Json;
 
 use super::{Above, Beside, Parts};
@@ -9,7 +10,7 @@ use crate::{
     screens::cells::Column,
     step::{Calling, Step},
     theme::Role,
-    widgets::window::Row,
+    widgets::window::{PAGE, Row},
 };
 
 /// What is asked of the service for a list.
@@ -23,6 +24,14 @@ pub(crate) struct ListQuery<'a> {
     pub(crate) sort: Option<String>,
     /// Who the user is, once known.
     pub(crate) who: &'a str,
+}
+
+impl ListQuery<'_> {
+    /// A page of a list that the service sorts by any column.
+    pub(crate) fn page(&self) -> parameters::ListQuery {
+        let page = parameters::ListQuery::page(Limit(PAGE), self.cursor.clone());
+        parameters::ListQuery { sort: self.sort.clone(), ..page }
+    }
 }
 
 /// Counts the rows that fit.

@@ -22,13 +22,14 @@ use crate::{
     step::{Calling, Form, Step, get, send_json},
     text::{count, safe},
     theme::Role,
-    widgets::{field::Field, form::Values, viewer::Viewer, window::PAGE},
+    widgets::{field::Field, form::Values, viewer::Viewer},
 };
 
 pub(crate) static SPEC: Spec = Spec {
     preview,
     open: Some(|row, _| with_permissions(Some(row.clone()))),
     empty: "No groups. n makes one.",
+    sorts: |_| ["name", "created_at"].map(str::to_owned).to_vec(),
     ..Spec::new("groups", |_| "Groups".to_owned(), columns, list, act)
 };
 
@@ -42,7 +43,7 @@ static GROUP: Kind = Kind {
 };
 
 fn list(asked: &ListQuery<'_>) -> Result<Calling, Fault> {
-    get::<Read>(&OneOrList { id: None, limit: Limit(PAGE), cursor: asked.cursor.clone() })
+    get::<Read>(&OneOrList { id: None, list: asked.page() })
 }
 
 fn columns(_: &Json) -> Vec<Column> {

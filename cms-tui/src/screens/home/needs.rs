@@ -114,7 +114,7 @@ fn unassigned() -> Result<Calling, Fault> {
 }
 
 fn list() -> parameters::OneOrList {
-    parameters::OneOrList { limit: parameters::Limit(500), ..Default::default() }
+    parameters::OneOrList::page(parameters::Limit(500), None)
 }
 
 fn row(id: String, rank: i64, role: &str, say: &str, go: &str, filter: &str) -> Row {

@@ -5,10 +5,7 @@ mod denied;
 mod matrix;
 mod rights;
 
-use cms_http::wire::{
-    keys::Read,
-    parameters::{Limit, OneOrList},
-};
+use cms_http::wire::{keys::Read, parameters::OneOrList};
 use serde_json::Value as Json;
 
 pub(crate) use matrix::Matrix;
@@ -23,14 +20,18 @@ use crate::{
     moment,
     step::{Calling, Place, Step, get},
     theme::Role,
-    widgets::window::PAGE,
 };
+
+/// Columns that the service sorts by.
+const SORTS: [&str; 7] =
+    ["name", "active", "expires_on", "last_used_at", "requests", "denied", "created_at"];
 
 pub(crate) static SPEC: Spec = Spec {
     detail: Some(|row, _| denied::last(row)),
     preview,
     open: Some(|row, _| Step::Open(Place::about("rights", row))),
     empty: "No keys. n makes one.",
+    sorts: |_| SORTS.map(str::to_owned).to_vec(),
     ..Spec::new("keys", |_| "API keys".to_owned(), columns, list, act::act)
 };
 
@@ -44,7 +45,7 @@ pub(crate) static KEY: Kind = Kind {
 };
 
 fn list(asked: &ListQuery<'_>) -> Result<Calling, Fault> {
-    get::<Read>(&OneOrList { id: None, limit: Limit(PAGE), cursor: asked.cursor.clone() })
+    get::<Read>(&OneOrList { id: None, list: asked.page() })
 }
 
 fn columns(_: &Json) -> Vec<Column> {

@@ -2,7 +2,7 @@
 
 use cms_http::wire::{
     origins::{Create, Delete, Read, Update},
-    parameters::{Limit, NoQuery, OneOrList},
+    parameters::{NoQuery, OneOrList},
 };
 use serde_json::Value as Json;
 
@@ -15,7 +15,7 @@ use crate::{
     actions::Scene,
     calls::Fault,
     step::{Calling, Form, Step, get, send_json},
-    widgets::{field::Field, window::PAGE},
+    widgets::field::Field,
 };
 
 pub(crate) static SPEC: Spec = Spec {
@@ -23,6 +23,7 @@ pub(crate) static SPEC: Spec = Spec {
         members(row, &[("Origin", "origin"), ("Added", "created_at"), ("Active", "active")], now)
     },
     empty: "No origins: only pages of the site's own host may call. n adds one.",
+    sorts: |_| ["origin", "active", "created_at"].map(str::to_owned).to_vec(),
     ..Spec::new("origins", |_| "Origins".to_owned(), columns, list, act)
 };
 
@@ -36,7 +37,7 @@ static ORIGIN: Kind = Kind {
 };
 
 fn list(asked: &ListQuery<'_>) -> Result<Calling, Fault> {
-    get::<Read>(&OneOrList { id: None, limit: Limit(PAGE), cursor: asked.cursor.clone() })
+    get::<Read>(&OneOrList { id: None, list: asked.page() })
 }
 
 fn columns(_: &Json) -> Vec<Column> {

@@ -51,7 +51,7 @@ pub(super) fn act(verb: &str, scene: &Scene<'_>) -> Step {
 
 /// Reads the groups, then shows the form.
 fn with_groups(row: Option<Json>) -> Step {
-    let all = OneOrList { limit: Limit(500), ..OneOrList::default() };
+    let all = OneOrList::page(Limit(500), None);
     get::<user_groups::Read>(&all)
         .map(|call| call.then(move |reply| form(row, &reply).step()))
         .into()

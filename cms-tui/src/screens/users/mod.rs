@@ -2,10 +2,7 @@
 
 mod act;
 
-use cms_http::wire::{
-    parameters::Limit,
-    users::{Read, WhichUsers as Which},
-};
+use cms_http::wire::users::{Read, WhichUsers as Which};
 use serde_json::Value as Json;
 
 use super::{
@@ -17,12 +14,12 @@ use crate::{
     calls::Fault,
     step::{Calling, get},
     theme::Role,
-    widgets::window::PAGE,
 };
 
 pub(crate) static SPEC: Spec = Spec {
     preview,
     empty: "No users. n makes one.",
+    sorts: |_| ["username", "active", "last_login_at", "created_at"].map(str::to_owned).to_vec(),
     ..Spec::new("users", |_| "Users".to_owned(), columns, list, act::act)
 };
 
@@ -42,8 +39,7 @@ static USER: Kind = Kind {
 };
 
 fn list(asked: &ListQuery<'_>) -> Result<Calling, Fault> {
-    let limit = Limit(PAGE);
-    get::<Read>(&Which { limit, cursor: asked.cursor.clone(), ..Which::default() })
+    get::<Read>(&Which { list: asked.page(), ..Which::default() })
 }
 
 /// Names of the groups.

@@ -4,7 +4,7 @@ mod act;
 mod edit;
 mod secret;
 
-use cms_http::wire::{parameters::Limit, parameters::OneOrList, webhooks::Read};
+use cms_http::wire::{parameters::OneOrList, webhooks::Read};
 use serde_json::Value as Json;
 
 use super::{
@@ -16,13 +16,13 @@ use crate::{
     calls::Fault,
     step::{Calling, Place, Step, get},
     theme::Role,
-    widgets::window::PAGE,
 };
 
 pub(crate) static SPEC: Spec = Spec {
     preview,
     open: Some(|row, _| Step::Open(Place::about("deliveries", row))),
     empty: "No webhooks. n makes one.",
+    sorts: |_| ["name", "url", "active", "failure_count", "created_at"].map(str::to_owned).to_vec(),
     ..Spec::new("webhooks", |_| "Webhooks".to_owned(), columns, list, act::act)
 };
 
@@ -36,7 +36,7 @@ pub(crate) static WEBHOOK: Kind = Kind {
 };
 
 fn list(asked: &ListQuery<'_>) -> Result<Calling, Fault> {
-    get::<Read>(&OneOrList { id: None, limit: Limit(PAGE), cursor: asked.cursor.clone() })
+    get::<Read>(&OneOrList { id: None, list: asked.page() })
 }
 
 fn columns(_: &Json) -> Vec<Column> {

@@ -21,7 +21,7 @@ use crate::{
     input,
     output::{Done, Exit, Failure, Output, counted},
     prompt,
-    reply::{self, Paging, by_id, named},
+    reply::{self, Chosen, by_id, named},
 };
 
 /// The columns of a list.
@@ -31,7 +31,7 @@ const COLUMNS: [&str; 7] =
 #[derive(Debug, Subcommand)]
 pub(crate) enum SubscriptionsCommand {
     /// List all subscriptions
-    List(Paging),
+    List(Chosen),
     /// Show a subscription
     Show {
         /// Id or name of the subscription
@@ -139,8 +139,9 @@ pub(super) async fn run(
     command: SubscriptionsCommand,
 ) -> Done {
     match command {
-        SubscriptionsCommand::List(paging) => {
-            reply::list::<Read>(out, client, &paging, &COLUMNS, reply::list_query).await
+        SubscriptionsCommand::List(chosen) => {
+            let (shown, query) = ((&COLUMNS[..], reply::plain as _), reply::list_query);
+            reply::chosen::<Read>(out, client, &chosen, shown, query).await
         }
         SubscriptionsCommand::Show { webhook } => {
             let one = reply::one(named::webhook(client, &webhook).await?);
