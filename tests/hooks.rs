@@ -219,7 +219,7 @@ async fn hooks_run_as_their_plugins_load_and_then_as_they_were_added() {
     let site = builder.program(Signer("art", ["three", "four"])).open().await;
     let line = "POST /api/backend/item?table=notes";
     let made = site.admin(line).json(json!({"text": "a"})).expect(201).await.data();
-    assert_eq!(made["text"], "a, three, four, signed, one, two");
+    assert_eq!(made["text"], "a, one, two, signed, three, four");
 }
 
 fn record(value: Json) -> Map<String, Json> {

@@ -3,17 +3,6 @@
 use clap::Args;
 use cms_http::client::Ask;
 
-use super::list::Paging;
-
-/// Which rows, and which part of them.
-#[derive(Args, Clone, Debug, Default)]
-pub(crate) struct Chosen {
-    #[command(flatten)]
-    pub(super) choose: Choose,
-    #[command(flatten)]
-    pub(super) paging: Paging,
-}
-
 /// Which rows, in which order.
 #[derive(Args, Clone, Debug, Default)]
 pub(crate) struct Choose {
@@ -25,7 +14,7 @@ pub(crate) struct Choose {
     /// Order by these columns, - in front for descending: -created,title
     #[arg(long, value_name = "COLUMNS", allow_hyphen_values = true)]
     sort: Option<String>,
-    /// Only rows with this text in one of their columns
+    /// Only rows with this text in a column that is searched
     #[arg(long, value_name = "TEXT")]
     search: Option<String>,
 }

@@ -8,7 +8,7 @@ use cms_http::{
 use serde::Serialize;
 
 use super::{
-    Choose, Chosen,
+    Choose,
     cells::{Cell, cells, plain},
     shapes::Paged,
 };
@@ -29,6 +29,15 @@ pub(crate) struct Paging {
     /// All pages
     #[arg(long)]
     all: bool,
+}
+
+/// Which rows, and which part of them.
+#[derive(Args, Clone, Debug, Default)]
+pub(crate) struct Chosen {
+    #[command(flatten)]
+    choose: Choose,
+    #[command(flatten)]
+    paging: Paging,
 }
 
 /// Prints a list. Shows only `columns`, or all columns when that is empty.

@@ -34,8 +34,8 @@ pub(crate) mod streamed;
 
 pub(crate) use call::{call, call_once, data};
 pub(crate) use cells::plain;
-pub(crate) use choose::{Choose, Chosen};
-pub(crate) use list::{LARGEST_PAGE, Paging, chosen, list, list_as, records};
+pub(crate) use choose::Choose;
+pub(crate) use list::{Chosen, LARGEST_PAGE, Paging, chosen, list, list_as, records};
 pub(crate) use query::{by_id, list_query, listing, one};
 pub(crate) use search::first;
 pub(crate) use several::{change, several};

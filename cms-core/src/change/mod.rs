@@ -448,19 +448,6 @@ impl Change {
         self.record(event.name, json!(data), None, None).await
     }
 
-    /// Raises an event of the service that only programs on top of it hear: no webhook gets it.
-    pub(crate) async fn raise_inside<P: Payload>(
-        &mut self,
-        event: Event<P>,
-        data: &P,
-    ) -> Result<()> {
-        let id = self.random.uuid_v7(&self.clock)?;
-        let [event, _] = Outbox::add(&id, event.name, self.now, json!(data), None);
-        self.steps(vec![event]).await?;
-        self.emitted.push(id);
-        Ok(())
-    }
-
     /// As [`Change::raise_own`] and [`Change::audit`], in one trip to the database.
     pub(crate) async fn raise_audited<P: Payload>(
         &mut self,

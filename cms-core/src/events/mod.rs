@@ -43,14 +43,13 @@ pub(crate) use self::{
     payloads::{
         AnswerData, AnsweredForm, DeliveryFailed, FailedDelivery, FormData, FormSubmission,
         FunnelData, InboxSubmission, ItemData, LoginData, MailFailed, MediaData, Page, PageData,
-        PageTakenOff, PassedNode, SubmissionDeleted, SubmissionUpdated, VisitData,
-        VisitSubmission,
+        PageTakenOff, PassedNode, SubmissionDeleted, SubmissionUpdated, VisitData, VisitSubmission,
     },
     system::{
         AUTH_LOGIN, AUTH_LOGOUT, FORM_SUBMITTED, FUNNEL_ABANDONED, FUNNEL_COMPLETED,
-        FUNNEL_STARTED, FUNNEL_STEP_COMPLETED, FUNNELS, MAIL_FAILED, MEDIA_DELETED,
-        MEDIA_UPLOADED, OWN, PAGE_DRAFT_DISCARDED, PAGE_PUBLISHED, PAGE_TAKEN_OFF,
-        SUBMISSION_DELETED, SUBMISSION_UPDATED, SYSTEM, WEBHOOK_FAILED, is_reserved, known,
+        FUNNEL_STARTED, FUNNEL_STEP_COMPLETED, FUNNELS, MAIL_FAILED, MEDIA_DELETED, MEDIA_UPLOADED,
+        OWN, PAGE_DRAFT_DISCARDED, PAGE_PUBLISHED, PAGE_TAKEN_OFF, SUBMISSION_DELETED,
+        SUBMISSION_UPDATED, SYSTEM, WEBHOOK_FAILED, is_reserved, known,
     },
 };
 use crate::ground::{Millis, clock};

@@ -49,7 +49,7 @@ events! {
         SUBMISSION_DELETED: SubmissionDeleted = "formfunnel.submission_deleted",
             "A submission was deleted in the inbox.";
     }
-    // No webhook gets these, so a receiver that fails cannot cause more deliveries.
+    // No webhook gets these, so a receiver that fails cannot cause more deliveries by itself.
     INSIDE: 2 {
         WEBHOOK_FAILED: DeliveryFailed = "webhook.failed", "A delivery was given up.";
         MAIL_FAILED: MailFailed = "mail.failed", "A mail was given up.";

@@ -143,12 +143,14 @@ impl RowList {
         query.check()?;
         let mut asked = query.clone();
         read_times(self.columns, &mut asked)?;
-        asked.search_in = searched(self.columns);
+        if asked.search_in.is_empty() {
+            asked.search_in = searched(self.columns);
+        }
         Ok(asked)
     }
 }
 
-/// A view with a key, as a list.
+/// A table or a view with a key, as a list.
 pub(crate) struct OwnList(Table);
 
 impl OwnList {
@@ -186,7 +188,8 @@ impl OwnList {
         Ok((page.values().map_err(Error::internal)?, page.next))
     }
 
-    /// The keys of a page, the cursor of the next, and the number of all rows when it is asked.
+    /// The keys of a page, the cursor of the next, and the number of all rows when the query
+    /// counts them.
     async fn keys(
         &self,
         base: &Base,

@@ -12,6 +12,7 @@ pub(in crate::mail) struct Outgoing {
     pub(in crate::mail) lease_until: Millis,
     /// Rounds that failed.
     pub(in crate::mail) tries: i64,
+    pub(in crate::mail) purpose: String,
     pub(in crate::mail) message_id: String,
     pub(in crate::mail) to: String,
     pub(in crate::mail) reply_to: Option<String>,
@@ -29,6 +30,7 @@ record! { Outgoing: outgoing_columns {
     lease_token: "lease_token",
     lease_until: "lease_until",
     tries: "tries",
+    purpose: "purpose",
     message_id: "message_id",
     to: "recipient",
     reply_to: "reply_to",
@@ -50,6 +52,7 @@ impl Outgoing {
             lease_token: 1,
             lease_until: 0,
             tries: 0,
+            purpose: "form.notice".to_owned(),
             message_id: "<1@example.org>".to_owned(),
             to: "ana@example.com".to_owned(),
             reply_to: None,

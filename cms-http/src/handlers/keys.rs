@@ -23,11 +23,12 @@ const KEYS: &str = "/api/backend/keys";
 
 pub(crate) async fn read(call: &Call<'_>, asked: OneOrList) -> Result<OneOrPage<ApiKey>> {
     let keys = call.cms.keys();
+    let query = asked.list.query("id")?;
     if let Some(id) = asked.id {
         call.names_one("id")?;
         return Ok(OneOrPage::one(keys.get(id).await?));
     }
-    Ok(OneOrPage::page(keys.list(&asked.list.query()?).await?))
+    Ok(OneOrPage::page(keys.list(&query).await?))
 }
 
 pub(crate) async fn create(

@@ -18,11 +18,12 @@ const ORIGINS: &str = "/api/backend/origins";
 
 pub(crate) async fn read(call: &Call<'_>, asked: OneOrList) -> Result<OneOrPage<Origin>> {
     let origins = call.cms.origins();
+    let query = asked.list.query("id")?;
     if let Some(id) = asked.id {
         call.names_one("id")?;
         return Ok(OneOrPage::one(origins.get(id).await?));
     }
-    Ok(OneOrPage::page(origins.list(&asked.list.query()?).await?))
+    Ok(OneOrPage::page(origins.list(&query).await?))
 }
 
 pub(crate) async fn create(

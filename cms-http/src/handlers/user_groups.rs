@@ -18,11 +18,12 @@ const GROUPS: &str = "/api/backend/user_groups";
 
 pub(crate) async fn read(call: &Call<'_>, asked: OneOrList) -> Result<OneOrPage<Group>> {
     let accounts = call.cms.accounts();
+    let query = asked.list.query("id")?;
     if let Some(id) = asked.id {
         call.names_one("id")?;
         return Ok(OneOrPage::one(accounts.group(id).await?));
     }
-    Ok(OneOrPage::page(accounts.groups(&asked.list.query()?).await?))
+    Ok(OneOrPage::page(accounts.groups(&query).await?))
 }
 
 pub(crate) async fn create(

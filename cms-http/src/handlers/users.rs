@@ -19,6 +19,7 @@ const USERS: &str = "/api/backend/users";
 
 pub(crate) async fn read(call: &Call<'_>, asked: WhichUsers) -> Result<OneOrPage<User>> {
     let accounts = call.cms.accounts();
+    let query = asked.list.query("id, username")?;
     match (asked.id, &asked.username) {
         (Some(id), _) => {
             call.names_one("id")?;
@@ -28,7 +29,7 @@ pub(crate) async fn read(call: &Call<'_>, asked: WhichUsers) -> Result<OneOrPage
             call.names_one("username")?;
             Ok(OneOrPage::one(accounts.user_named(name).await?))
         }
-        (None, None) => Ok(OneOrPage::page(accounts.users(&asked.list.query()?).await?)),
+        (None, None) => Ok(OneOrPage::page(accounts.users(&query).await?)),
     }
 }
 

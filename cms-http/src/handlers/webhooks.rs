@@ -29,11 +29,12 @@ const QUEUE: &str = "/api/backend/webhooks/queue";
 
 pub(crate) async fn read(call: &Call<'_>, asked: OneOrList) -> Result<OneOrPage<Subscription>> {
     let webhooks = call.cms.webhooks();
+    let query = asked.list.query("id")?;
     if let Some(id) = asked.id {
         call.names_one("id")?;
         return Ok(OneOrPage::one(webhooks.get(id).await?));
     }
-    Ok(OneOrPage::page(webhooks.list(&asked.list.query()?).await?))
+    Ok(OneOrPage::page(webhooks.list(&query).await?))
 }
 
 pub(crate) async fn create(

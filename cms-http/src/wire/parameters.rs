@@ -55,7 +55,7 @@ pub struct ListQuery {
     pub cursor: Option<String>,
     /// Columns separated by commas; `-` before one sorts it downwards.
     pub sort: Option<String>,
-    /// Text that a name or an address of the row must contain.
+    /// Text that a name, an address or a prefix of the row must contain.
     #[schemars(length(max = 200))]
     pub search: Option<String>,
     /// Whether to count all matching rows.
@@ -78,12 +78,16 @@ impl ListQuery {
         Self { limit, cursor, ..Self::default() }
     }
 
+    /// `one`: the parameters that name one row.
+    ///
     /// # Errors
     /// `bad_query` for what is unknown or cannot be read.
-    pub(crate) fn query(&self) -> Result<Query> {
+    pub(crate) fn query(&self, one: &str) -> Result<Query> {
         let Self { limit, cursor, sort, search, count, filter, filters } = self;
-        if let Some(name) = filters.keys().find(|name| !name.starts_with("filter[")) {
-            let known = "id, limit, cursor, sort, search, count, filter, filter[column][op]";
+        let is_filter = |name: &str| name.starts_with("filter[") && name.ends_with(']');
+        if let Some(name) = filters.keys().find(|name| !is_filter(name)) {
+            let known = "limit, cursor, sort, search, count, filter, filter[column][op]";
+            let known = format!("{one}, {known}");
             return Err(Error::new(
                 Code::BadQuery,
                 format!("There is no parameter {name:?}; there are {known}."),

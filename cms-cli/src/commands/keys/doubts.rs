@@ -3,7 +3,11 @@
 use cms_core::{Clock, keys::NewApiKey, rfc3339};
 use cms_http::{
     client::Client,
-    wire::{OneOrPage, keys::Read, parameters::OneOrList},
+    wire::{
+        NoBody, OneOrPage,
+        keys::Read,
+        parameters::{Limit, OneOrList},
+    },
 };
 
 use crate::output::Done;
@@ -20,7 +24,7 @@ pub(super) async fn of(client: &Client, new: &NewApiKey) -> Done<Vec<String>> {
     if let Some(day) = new.expires_on.as_deref().filter(|day| *day < &today[..10]) {
         doubts.push(format!("the key has expired already: it stopped at the start of {day}"));
     }
-    if let Some(id) = namesake(client, &new.name).await? {
+    if let Some(id) = namesake(client, &new.name).await {
         let name = &new.name;
         doubts.push(format!("the key {id} is named {name:?} too: use ids to tell them apart"));
     }
@@ -28,19 +32,11 @@ pub(super) async fn of(client: &Client, new: &NewApiKey) -> Done<Vec<String>> {
 }
 
 /// A key of the same name. A caller that may not list keys gets no warning.
-async fn namesake(client: &Client, name: &str) -> Done<Option<i64>> {
-    let mut asked = OneOrList::default();
-    loop {
-        let Ok(read) = client.call::<Read>(&asked, &cms_http::wire::NoBody).await else {
-            return Ok(None);
-        };
-        let OneOrPage::Page(page) = read else { return Ok(None) };
-        if let Some(key) = page.data.iter().find(|key| key.name == name) {
-            return Ok(Some(key.id));
-        }
-        match page.meta.next {
-            Some(next) => asked.cursor = Some(next),
-            None => return Ok(None),
-        }
+async fn namesake(client: &Client, name: &str) -> Option<i64> {
+    let mut asked = OneOrList::page(Limit(1), None);
+    asked.list.filters.insert("filter[name]".to_owned(), name.to_owned());
+    match client.call::<Read>(&asked, &NoBody).await {
+        Ok(OneOrPage::Page(page)) => page.data.first().map(|key| key.id),
+        _ => None,
     }
 }

@@ -82,6 +82,29 @@ impl Change {
         Ok(())
     }
 
+    /// Raises an event of the service for each of these. No webhook gets it, and no guard is
+    /// asked: it tells of what has ended by itself.
+    pub(crate) async fn raise_inside<P: Payload>(
+        &mut self,
+        event: Event<P>,
+        all: &[P],
+    ) -> Result<()> {
+        let many = self.dialect.of(&sql::MANY);
+        for some in all.chunks(BATCH_SIZE) {
+            let mut told = Vec::new();
+            for data in some {
+                let id = self.random.uuid_v7(&self.clock)?;
+                let (body, removed) = events::body(&id, event.name, self.now, json!(data));
+                let removed = (!removed.is_empty()).then(|| json!(removed).to_string());
+                told.push(json!([id, body, removed]));
+                self.emitted.push(id);
+            }
+            let told = Json::from(told).to_string();
+            self.run(many.events, args![told, event.name, self.now]).await?;
+        }
+        Ok(())
+    }
+
     /// Moves the events of a slow change to its end. Who asks for events by time has read past its
     /// beginning.
     pub(super) async fn move_late_events(&mut self) -> Result<()> {

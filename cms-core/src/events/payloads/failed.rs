@@ -38,7 +38,7 @@ impl Payload for DeliveryFailed {
                 event: "form.submitted".to_owned(),
                 event_id: "019a4b6e-7c11-7d3a-9a55-0c3c6d1f2e3b".to_owned(),
                 attempts: 6,
-                error: "HTTP status 500".to_owned(),
+                error: "answered 500".to_owned(),
             },
         }
     }
@@ -51,23 +51,24 @@ pub(crate) struct MailFailed {
     mail: FailedMail,
 }
 
-/// A mail that nobody sends any more.
+/// A mail that nobody sends any more. Why stands in the log of mails alone: servers repeat the
+/// address.
 #[derive(Debug, Serialize, JsonSchema)]
 struct FailedMail {
     /// The mail's id.
     id: i64,
-    /// Why it was not sent.
-    reason: String,
+    /// What it was for, such as `form.notice`.
+    purpose: String,
 }
 
 impl MailFailed {
-    pub(crate) fn of(id: i64, reason: String) -> Self {
-        Self { mail: FailedMail { id, reason } }
+    pub(crate) fn of(id: i64, purpose: String) -> Self {
+        Self { mail: FailedMail { id, purpose } }
     }
 }
 
 impl Payload for MailFailed {
     fn example() -> Self {
-        Self::of(7, "smtp: 550 no such mailbox".to_owned())
+        Self::of(7, "form.notice".to_owned())
     }
 }

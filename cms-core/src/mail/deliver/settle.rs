@@ -19,25 +19,24 @@ pub(in crate::mail) async fn settle(
     change: &mut Change,
     rounds: &[Round],
 ) -> Result<Outcomes> {
-    let mut counted = Outcomes::default();
+    let (mut counted, mut failed) = (Outcomes::default(), Vec::new());
     for round in rounds {
-        let settled = settled(round, change.now());
-        let reason = settled.reason.clone();
-        let is_ours = outbox::settle(change, &round.mail, settled).await?;
-        if let (true, Verdict::Failed, Some(reason)) = (is_ours, round.verdict, reason) {
-            change.raise_inside(MAIL_FAILED, &MailFailed::of(round.mail.id, reason)).await?;
-        }
+        let is_ours = outbox::settle(change, &round.mail, settled(round, change.now())).await?;
         for attempt in &round.attempts {
             outbox::log(change, round.mail.id, attempt).await?;
         }
         match (is_ours, round.verdict) {
             (false, _) => counted.lost += 1,
             (true, Verdict::Sent) => counted.done += 1,
-            (true, Verdict::Failed) => counted.failed += 1,
+            (true, Verdict::Failed) => {
+                counted.failed += 1;
+                failed.push(MailFailed::of(round.mail.id, round.mail.purpose.clone()));
+            }
             (true, Verdict::Again(_)) => counted.retried += 1,
             (true, Verdict::Later(_)) => counted.put_back += 1,
         }
     }
+    change.raise_inside(MAIL_FAILED, &failed).await?;
     note_health(site, change, rounds).await?;
     Ok(counted)
 }

@@ -30,7 +30,7 @@ statements! {
                settled_at = case when tries < $4 then null else cast($1 as bigint) end, \
                reason = coalesce(reason, cast($3 as text)) \
                where status = 'sending' and (lease_until <= $1 or lease_until > $2) \
-               returning id, status = 'failed', reason";
+               returning id, purpose, status = 'failed'";
     /// `status || ''` keeps the engine from searching an index by status.
     CLAIM = concat!(
         "update cms_mails set status = 'sending', lease_until = $2, \
@@ -78,7 +78,7 @@ statements! {
                reason = cast($3 as text) || coalesce('; ' || reason, '') \
                where id in (select id from cms_mails where status = 'queued' \
                and created_at <= $1 limit 1000) and status || '' = 'queued' \
-               returning id, reason";
+               returning id, purpose";
     EXPIRE_RATIONS = "delete from cms_mail_rations where (recipient, day) in (select recipient, \
                       day from cms_mail_rations where day < $1 order by day limit 1000)";
 }
@@ -98,12 +98,12 @@ pub(in crate::mail) async fn is_due(db: &Db, now: Millis) -> Result<bool> {
 pub(in crate::mail) async fn reclaim(change: &mut Change) -> Result<u64> {
     let now = change.now();
     let why = "its postman died or was too slow";
-    let reclaimed: Vec<(i64, bool, String)> =
+    let reclaimed: Vec<(i64, String, bool)> =
         change.all(RECLAIM, args![now, latest(now), why, MOST_TRIES]).await?;
     let returned = reclaimed.len() as u64;
-    for (id, _, reason) in reclaimed.into_iter().filter(|(_, has_failed, _)| *has_failed) {
-        change.raise_inside(MAIL_FAILED, &MailFailed::of(id, reason)).await?;
-    }
+    let failed = reclaimed.into_iter().filter(|(.., has_failed)| *has_failed);
+    let failed: Vec<_> = failed.map(|(id, purpose, _)| MailFailed::of(id, purpose)).collect();
+    change.raise_inside(MAIL_FAILED, &failed).await?;
     Ok(returned)
 }
 
@@ -112,11 +112,10 @@ pub(in crate::mail) async fn give_up(change: &mut Change, horizon: Millis) -> Re
     let why = "it waited longer than mails are kept";
     let given_up: Vec<(i64, String)> =
         change.all(GIVE_UP, args![horizon, change.now(), why]).await?;
-    let failed = given_up.len() as u64;
-    for (id, reason) in given_up {
-        change.raise_inside(MAIL_FAILED, &MailFailed::of(id, reason)).await?;
-    }
-    Ok(failed)
+    let failed = given_up.into_iter().map(|(id, purpose)| MailFailed::of(id, purpose));
+    let failed: Vec<_> = failed.collect();
+    change.raise_inside(MAIL_FAILED, &failed).await?;
+    Ok(failed.len() as u64)
 }
 
 /// Claims due mails, the longest due first.

@@ -8,7 +8,7 @@ use super::{List, SelectOption, SelectSource};
 /// A field of `editable_rows`: a column, and how it is edited.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-#[schemars(transform = only_selects_have_options)]
+#[schemars(rename = "Field", transform = only_selects_have_options)]
 pub struct EditableField {
     /// A column of the button's table.
     #[schemars(length(min = 1))]

@@ -8,6 +8,7 @@ use super::{FieldType, List, MenuChoice, MenuSource};
 /// A widget that the page builder offers.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
+#[schemars(rename = "Widget")]
 pub struct WidgetDeclaration {
     /// Title in the picker.
     #[schemars(length(min = 1))]

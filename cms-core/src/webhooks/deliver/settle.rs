@@ -136,7 +136,7 @@ async fn settle_lane(change: &mut Change, lane: &[Ended], settled: &mut Outcomes
         let ours = queue::settle(change, job, end, active, Some(&error)).await?;
         count(ours, what, &mut settled.lost);
         if ours && is_over {
-            change.raise_inside(WEBHOOK_FAILED, &given_up(*subscription, job, error)).await?;
+            change.raise_inside(WEBHOOK_FAILED, &[given_up(*subscription, job, error)]).await?;
         }
         log(change, *subscription, job, attempt, ours).await?;
     }
