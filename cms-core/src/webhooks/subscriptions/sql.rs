@@ -63,17 +63,19 @@ record! { Faring: faring_columns {
     health: (health_columns),
 } }
 
-/// The last attempt is asked for as a range of its index: PostgreSQL would read the whole log
-/// backward for the newest id of a subscription that rests.
+/// The last attempt is asked for as ranges of indexes: PostgreSQL would read the whole log, backward
+/// for the newest id of a subscription that rests, or once to join it to a page.
 macro_rules! health {
     ($of:literal) => {
         concat!(
             "select ",
             faring_columns!(),
-            " from cms_webhook_subscriptions s \
-             left join cms_webhook_deliveries d on d.id = (select l.id \
-             from cms_webhook_deliveries l where l.subscription_id between s.id and s.id \
-             order by l.subscription_id desc, l.id desc limit 1) where s.id ",
+            " from (select i.id, (select l.id from cms_webhook_deliveries l \
+             where l.subscription_id between i.id and i.id \
+             order by l.subscription_id desc, l.id desc limit 1) as last_id \
+             from cms_webhook_subscriptions i) s \
+             left join cms_webhook_deliveries d on d.id between s.last_id and s.last_id \
+             where s.id ",
             $of
         )
     };
