@@ -13,7 +13,7 @@ use futures_util::FutureExt as _;
 use serde_json::json;
 use tokio::sync::Notify;
 
-use crate::support::{Site, TestDatabase};
+use crate::support::{Site, TestDatabase, log::Log};
 
 async fn write(site: &Site, change: &mut Change, name: &str) {
     let record = json!({"name": name, "value": "x"});
@@ -28,11 +28,7 @@ async fn written(site: &Site) -> i64 {
 #[tokio::test]
 async fn a_task_that_waits_for_itself_gets_an_error() {
     let site = Site::open().await;
-    let log = tempfile::NamedTempFile::new().unwrap();
-    let file = Arc::new(log.reopen().unwrap());
-    let logging = tracing::subscriber::set_default(
-        tracing_subscriber::fmt().with_ansi(false).with_writer(file).finish(),
-    );
+    let log = Log::begin();
     let mut first = site.cms.change(Actor::Operator).await.unwrap();
     write(&site, &mut first, "first").await;
     let key = &json!({"name": "first", "value": "y"});
@@ -57,8 +53,7 @@ async fn a_task_that_waits_for_itself_gets_an_error() {
         );
     }
     // The log names the one that lay idle, and where it began.
-    drop(logging);
-    let told = std::fs::read_to_string(log.path()).unwrap();
+    let told = log.end();
     let is_told = told.contains("without a statement") && told.contains("bad_use.rs:");
     assert!(is_told, "{outcome}: {told}");
 

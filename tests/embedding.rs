@@ -13,7 +13,7 @@ use http_body_util::{BodyExt, Empty};
 use serde_json::json;
 use tower_service::Service as _;
 
-use crate::support::Receiver;
+use crate::support::{Receiver, log::Log};
 
 /// A site in `folder` that may deliver to loopback.
 async fn site(folder: &std::path::Path) -> Cms {
@@ -149,11 +149,7 @@ async fn without_addresses_all_visitors_count_as_one_and_the_log_is_told_once() 
     let folder = tempfile::tempdir().unwrap();
     let cms = site(folder.path()).await;
     let api = Api::new(cms.clone()).unwrap();
-    let log = folder.path().join("log");
-    let file = Arc::new(std::fs::File::create(&log).unwrap());
-    let written = tracing::subscriber::set_default(
-        tracing_subscriber::fmt().with_ansi(false).with_writer(file).finish(),
-    );
+    let log = Log::begin();
     let mut last = None;
     for _ in 0..20 {
         let request = http::Request::get("/api/settings").body(Empty::<bytes::Bytes>::new());
@@ -161,9 +157,8 @@ async fn without_addresses_all_visitors_count_as_one_and_the_log_is_told_once() 
         assert_eq!(reply.status(), 200);
         last = left(reply.headers());
     }
-    drop(written);
+    let log = log.end();
     assert!(last < Some(90), "{last:?}");
-    let log = std::fs::read_to_string(log).unwrap();
     assert_eq!(log.matches("cms_http::Peer").count(), 1, "{log}");
     cms.close().await;
 }

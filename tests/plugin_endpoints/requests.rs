@@ -12,7 +12,7 @@ use futures_util::{StreamExt as _, stream};
 use serde_json::json;
 use tokio::sync::Notify;
 
-use crate::support::Site;
+use crate::support::{Site, log::Log};
 
 /// What a layer of the application adds.
 #[derive(Clone)]
@@ -247,16 +247,10 @@ async fn a_reply_that_cannot_be_kept_is_not_made_twice() {
 #[tokio::test]
 async fn a_panic_is_a_problem_and_the_log_has_its_request() {
     let site = office().await;
-    let folder = tempfile::tempdir().unwrap();
-    let log = folder.path().join("log");
-    let file = Arc::new(std::fs::File::create(&log).unwrap());
-    let written = tracing::subscriber::set_default(
-        tracing_subscriber::fmt().with_ansi(false).with_writer(file).finish(),
-    );
+    let log = Log::begin();
     let reply = site.ask("GET /api/panics").refused(500, "internal_error").await;
     assert!(!reply.text().contains("faulty"), "{}", reply.text());
-    drop(written);
-    let log = std::fs::read_to_string(log).unwrap();
+    let log = log.end();
     let line = log.lines().find(|line| line.contains("a faulty handler")).expect("a line");
     assert!(line.contains(reply.header("x-request-id")), "{line}");
     site.ask("GET /api/whole").expect(200).await;

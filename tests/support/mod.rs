@@ -1,6 +1,7 @@
 //! A site for each test, and a client that says what it expects.
 
 pub mod database;
+pub mod log;
 pub mod mail;
 pub mod media;
 pub mod people;
