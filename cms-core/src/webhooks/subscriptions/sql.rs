@@ -63,8 +63,8 @@ record! { Faring: faring_columns {
     health: (health_columns),
 } }
 
-/// The last attempt is asked for as ranges of indexes: PostgreSQL would read the whole log, backward
-/// for the newest id of a subscription that rests, or once to join it to a page.
+/// The last attempt is asked for as ranges of indexes. PostgreSQL would read the whole log:
+/// backward for the newest id of a subscription that rests, or once to join it to a page.
 macro_rules! health {
     ($of:literal) => {
         concat!(
