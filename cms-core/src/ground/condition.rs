@@ -3,7 +3,7 @@
 
 use crate::{Code, Error, Result};
 
-/// What a record must fulfil. Written with [`column`](super::column):
+/// What a record must fulfil. Written with [`column`](crate::items::column):
 ///
 /// ```
 /// use cms_core::items::{Query, column, eq, gte};

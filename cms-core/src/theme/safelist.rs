@@ -57,7 +57,7 @@ impl Safelist {
         }
     }
 
-    /// As [`Safelist::new`], with the values of [`VARIABLES`]; `variable` finds one by its name.
+    /// As [`Safelist::new`], with the values of the variables; `variable` finds one by its name.
     #[must_use]
     pub fn from_variables(variable: impl Fn(&str) -> Option<String>) -> Self {
         let [standard, greedy, deep] = VARIABLES.map(|name| variable(name).unwrap_or_default());
