@@ -1,12 +1,59 @@
-//! What events tell of a visit of a funnel. Never the session's uuid: it is the visitor's secret.
+//! What visitors submit: answers of forms, visits of funnels, and what became of them in the inbox.
+//! Never the uuid of a visit: it is the visitor's secret.
 
 use std::collections::BTreeMap;
 
 use schemars::JsonSchema;
 use serde::Serialize;
+use serde_json::Value as Json;
 
-use super::AnswerData;
 use crate::events::Payload;
+
+/// A submission of a form.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(crate) struct FormData {
+    /// The form.
+    pub(crate) form: AnsweredForm,
+    /// What was stored.
+    pub(crate) submission: FormSubmission,
+    /// The answers, in the order of the fields.
+    pub(crate) answers: Vec<AnswerData>,
+}
+
+/// A form.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(crate) struct AnsweredForm {
+    /// Its id.
+    pub(crate) id: i64,
+    /// Its name.
+    pub(crate) name: String,
+    /// What people see above it.
+    pub(crate) title: String,
+}
+
+/// A submission.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(crate) struct FormSubmission {
+    /// Its id.
+    pub(crate) id: i64,
+    /// When it came.
+    #[schemars(extend("format" = "date-time"))]
+    pub(crate) created_at: String,
+}
+
+impl Payload for FormData {
+    fn example() -> Self {
+        Self {
+            form: AnsweredForm {
+                id: 1,
+                name: "contact".to_owned(),
+                title: "Write to us".to_owned(),
+            },
+            submission: FormSubmission { id: 7, created_at: "2026-11-21T09:30:00Z".to_owned() },
+            answers: vec![AnswerData::example("mail", "email", "E-mail", "ada@example.org".into())],
+        }
+    }
+}
 
 /// A visit, as far as it has come.
 #[derive(Debug, Serialize, JsonSchema)]
@@ -79,7 +126,7 @@ pub(crate) struct PassedNode {
 }
 
 impl FunnelData {
-    pub(super) fn example() -> Self {
+    fn example() -> Self {
         Self {
             id: 1,
             slug: "leads".to_owned(),
@@ -138,5 +185,91 @@ impl Payload for VisitData {
             _ => {}
         }
         data
+    }
+}
+
+// No answers: who needs them asks for the submission.
+
+/// A submission that was changed.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(crate) struct SubmissionUpdated {
+    /// The funnel.
+    pub(crate) funnel: FunnelData,
+    /// The submission as it is now.
+    pub(crate) submission: InboxSubmission,
+    /// The members that were written.
+    pub(crate) changed: Vec<String>,
+}
+
+/// A submission that was deleted.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(crate) struct SubmissionDeleted {
+    /// The funnel.
+    pub(crate) funnel: FunnelData,
+    /// The submission as it was.
+    pub(crate) submission: InboxSubmission,
+}
+
+/// A submission as the inbox sorts it.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(crate) struct InboxSubmission {
+    /// Its id.
+    pub(crate) id: i64,
+    /// How far the visit came: `in_progress`, `completed`, `abandoned`.
+    pub(crate) status: String,
+    /// What the visitor can name it by.
+    pub(crate) reference: Option<String>,
+    /// Where it is sorted: `new`, `qualified`, `contacted`, `converted`, `rejected`.
+    pub(crate) inbox_status: String,
+    /// The user who looks after it.
+    pub(crate) assigned_to: Option<i64>,
+}
+
+impl InboxSubmission {
+    fn example() -> Self {
+        Self {
+            id: 7,
+            status: "completed".to_owned(),
+            reference: Some("F7K2-9QXM".to_owned()),
+            inbox_status: "qualified".to_owned(),
+            assigned_to: Some(1),
+        }
+    }
+}
+
+impl Payload for SubmissionUpdated {
+    fn example() -> Self {
+        Self {
+            funnel: FunnelData::example(),
+            submission: InboxSubmission::example(),
+            changed: vec!["inbox_status".to_owned(), "assigned_to".to_owned()],
+        }
+    }
+}
+
+impl Payload for SubmissionDeleted {
+    fn example() -> Self {
+        Self { funnel: FunnelData::example(), submission: InboxSubmission::example() }
+    }
+}
+
+/// An answer with what was asked.
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+pub(crate) struct AnswerData {
+    /// The id of the field. What stands beside an answer has a name of its own: `<id>.other`.
+    pub(crate) field: String,
+    /// The type of the field.
+    #[serde(rename = "type")]
+    pub(crate) field_type: String,
+    /// What people saw above it.
+    pub(crate) label: String,
+    /// The answer. Objects whose names an author chose are lists of `field` and `value`.
+    pub(crate) value: Json,
+}
+
+impl AnswerData {
+    fn example(field: &str, field_type: &str, label: &str, value: Json) -> Self {
+        let [field, field_type, label] = [field, field_type, label].map(str::to_owned);
+        Self { field, field_type, label, value }
     }
 }

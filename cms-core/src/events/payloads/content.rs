@@ -1,4 +1,4 @@
-//! What `media.uploaded` and `media.deleted` tell.
+//! What the events `item.…`, `media.…` and `page.…` tell.
 
 use std::collections::BTreeMap;
 
@@ -7,6 +7,22 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value as Json;
 
 use crate::{Error, Result, events::Payload};
+
+/// A record of a content table, as it is now; a deleted one as it was.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(crate) struct ItemData<'r> {
+    /// The table.
+    pub(crate) table: &'r str,
+    /// The record's id: a list when the key has several columns.
+    pub(crate) id: &'r Json,
+    /// Its language, where the table has languages.
+    pub(crate) language: Option<&'r str>,
+    /// The record, without members that look like secrets.
+    pub(crate) record: &'r Json,
+    /// The columns that changed; only of updates.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) changed: Option<Vec<String>>,
+}
 
 /// A file that was uploaded or deleted.
 #[derive(Debug, Serialize, JsonSchema)]
@@ -78,5 +94,63 @@ impl Payload for MediaData {
                 uploaded_at: "2026-11-21T09:30:00Z".to_owned(),
             },
         }
+    }
+}
+
+/// A page whose draft was published or discarded.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(crate) struct PageData {
+    /// The page.
+    pub(crate) page: Page,
+    /// The revision that visitors see; of a discarded draft the one that it returned to.
+    pub(crate) revision: i64,
+}
+
+/// A page that visitors no longer see.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(crate) struct PageTakenOff {
+    /// The page.
+    pub(crate) page: Page,
+    /// The revision that visitors saw; null for a page that was deleted with its revisions.
+    pub(crate) revision: Option<i64>,
+}
+
+/// A page.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(crate) struct Page {
+    /// Its id.
+    pub(crate) id: i64,
+    /// The page that it is a language version of.
+    pub(crate) base_id: Option<i64>,
+    /// Its language.
+    pub(crate) language_short: String,
+    /// Its address.
+    pub(crate) url_rewrite: String,
+    /// Its title.
+    pub(crate) title: String,
+    /// Its name for themes.
+    pub(crate) view: Option<String>,
+}
+
+fn example() -> Page {
+    Page {
+        id: 1,
+        base_id: Some(1),
+        language_short: "en".to_owned(),
+        url_rewrite: "/offer".to_owned(),
+        title: "Our offer".to_owned(),
+        view: Some("offer".to_owned()),
+    }
+}
+
+impl Payload for PageData {
+    fn example() -> Self {
+        Self { page: example(), revision: 3 }
+    }
+}
+
+impl Payload for PageTakenOff {
+    fn example() -> Self {
+        Self { page: example(), revision: Some(3) }
     }
 }
