@@ -1,10 +1,19 @@
-//! A form as this room reads it.
+//! A form: as stored, its fields as they were read last, and as a page shows it.
+
+use std::{
+    collections::HashMap,
+    sync::{Arc, Mutex, PoisonError},
+};
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value as Json;
 
-use crate::{Code, Error, Result, fields::Fields};
+use super::Forms;
+use crate::{
+    Code, Error, Result,
+    fields::{self, Fields},
+};
 
 /// A form by its id or its name.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -48,7 +57,7 @@ pub(super) struct Form {
 
 impl Form {
     /// Its fields, which were checked when it was saved.
-    pub(super) fn fields(&self) -> Result<Fields> {
+    fn fields(&self) -> Result<Fields> {
         Fields::read(&self.declared).map_err(|faults| {
             Error::internal(format!("fields of the form {}: {faults:?}", self.name))
         })
@@ -57,4 +66,97 @@ impl Form {
 
 pub(super) fn missing(which: &WhichForm) -> Error {
     Error::new(Code::NotFound, format!("There is no form {which}."))
+}
+
+/// A form as a page shows it. Its recipients and its rules against programs stay here.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[non_exhaustive]
+pub struct ShownForm {
+    /// Its name, which the page sends as `form`.
+    pub name: String,
+    /// Its title.
+    pub title: String,
+    /// Its fields, each with all settings of its type.
+    pub fields: Vec<Json>,
+}
+
+impl Forms {
+    /// A form that takes answers, as a page shows it.
+    ///
+    /// # Errors
+    /// `not_found` for a form that is missing or switched off.
+    pub async fn shown(&self, which: &WhichForm) -> Result<ShownForm> {
+        let form = self.form(which).await?;
+        if !form.active {
+            return Err(missing(which));
+        }
+        let fields = form.declared.as_array().into_iter().flatten().map(fields::shown).collect();
+        Ok(ShownForm { name: form.name, title: form.title, fields })
+    }
+}
+
+/// Forms at most.
+const MOST: usize = 64;
+
+/// By the id of the form: what was declared, and what that means.
+#[derive(Default)]
+pub(super) struct Known(Mutex<HashMap<i64, (Json, Arc<Fields>)>>);
+
+impl Known {
+    /// The fields of this form, as it is declared.
+    pub(super) fn fields(&self, form: &Form) -> Result<Arc<Fields>> {
+        let held = || self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((declared, fields)) = held().get(&form.id)
+            && *declared == form.declared
+        {
+            return Ok(fields.clone());
+        }
+        let fields = Arc::new(form.fields()?);
+        let mut held = held();
+        if held.len() >= MOST && !held.contains_key(&form.id) {
+            // Any of them: a map gives its keys in no order.
+            let left = held.keys().next().copied();
+            left.and_then(|id| held.remove(&id));
+        }
+        held.insert(form.id, (form.declared.clone(), fields.clone()));
+        Ok(fields)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn form(id: i64, declared: Json) -> Form {
+        Form {
+            id,
+            name: "contact".to_owned(),
+            title: String::new(),
+            declared,
+            recipients: Vec::new(),
+            thanks: None,
+            redirect_url: None,
+            min_seconds: 0,
+            active: true,
+        }
+    }
+
+    #[test]
+    fn fields_are_read_once_and_again_when_they_change() {
+        let known = Known::default();
+        let fields = |id, name: &str| {
+            let declared = json!([{"id": name, "type": "short_text", "pattern": "a+"}]);
+            known.fields(&form(id, declared)).expect("fields")
+        };
+        let first = fields(1, "a");
+        assert!(Arc::ptr_eq(&first, &fields(1, "a")));
+        let changed = fields(1, "b");
+        assert_eq!(changed.iter().next().map(|field| field.id()), Some("b"));
+        for id in 2..200 {
+            fields(id, "a");
+        }
+        assert!(known.0.lock().expect("a lock").len() <= MOST);
+    }
 }

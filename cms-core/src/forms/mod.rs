@@ -2,41 +2,35 @@
 //! `forms`, so it is read and written as an item; this room takes and shows submissions.
 //!
 //! ```text
-//! form         a form as this room reads it
-//! known        fields of forms that were read already
-//! receive      an answered form: judged, stored
-//! mails        to its recipients (pure)
-//! robots       who is taken for a program
-//! submission   a submission as it is shown, and which are asked for
-//! submissions  a list of them, one, its removal
-//! export       the same as a table, row by row
-//! public_form  a form as a page shows it
+//! form         a form: as stored, its fields read once, as a page shows it
+//! receive      an answered form: judged, stored, mailed
+//! submissions  a list of them, one, its removal, a table for export
 //! sql          statements
 //! ```
 
-mod export;
 mod form;
-mod known;
-mod mails;
-mod public_form;
 mod receive;
-mod robots;
 pub(crate) mod sql;
-mod submission;
 mod submissions;
 
 use std::sync::Arc;
 
-pub use export::Export;
-pub use form::WhichForm;
-pub use public_form::ShownForm;
-pub use receive::{ActiveForm, Answered, JudgedAnswers, Received};
-pub use submission::{Submission, SubmissionDetail, SubmissionFilter};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 
 use crate::{
-    Error, Millis, Result, base::Base, db::args, fields::broken_links, items::BrokenAddress, jobs,
+    Error, Millis, Result,
+    base::Base,
+    db::args,
+    fields::{Answer, broken_links},
+    items::BrokenAddress,
+    jobs,
     mail::Mails,
 };
+
+pub use form::{ShownForm, WhichForm};
+pub use receive::{ActiveForm, Answered, JudgedAnswers, Received};
+pub use submissions::Export;
 
 /// The table's name in the audit log.
 const TABLE: &str = "form_submissions";
@@ -50,13 +44,13 @@ pub struct Forms(Arc<State>);
 struct State {
     base: Base,
     mails: Mails,
-    known: known::Known,
+    known: form::Known,
 }
 
 impl Forms {
     pub(crate) fn new(base: &Base, mails: &Mails) -> Self {
         let (base, mails) = (base.clone(), mails.clone());
-        Self(Arc::new(State { base, mails, known: known::Known::default() }))
+        Self(Arc::new(State { base, mails, known: form::Known::default() }))
     }
 
     /// How the database would find the submissions of a form that are as old: the lines of the
@@ -116,3 +110,49 @@ impl Forms {
         found.ok_or_else(|| form::missing(which))
     }
 }
+
+/// A submission in a list.
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+pub struct Submission {
+    /// Ids grow with time.
+    pub id: i64,
+    /// The name of its form.
+    pub form: String,
+    /// When it came, RFC 3339 in UTC.
+    pub created_at: String,
+    /// Whether it looks like that of a program.
+    pub spam: bool,
+    /// The first answers in one line.
+    pub summary: String,
+    /// When it came, in milliseconds.
+    #[serde(skip)]
+    at: Millis,
+}
+
+/// A submission with its answers.
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+#[non_exhaustive]
+pub struct SubmissionDetail {
+    /// As in a list.
+    #[serde(flatten)]
+    pub submission: Submission,
+    /// The answers, in the order of the fields.
+    pub answers: Vec<Answer>,
+}
+
+/// Which submissions.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct SubmissionFilter {
+    /// Only those of this form.
+    pub form: Option<WhichForm>,
+    /// Not before.
+    pub since: Option<Millis>,
+    /// Before.
+    pub until: Option<Millis>,
+    /// Only those that look like a program's, or only the others.
+    pub spam: Option<bool>,
+}
+
+/// Where a submission stands in the list.
+type Position = (Millis, i64);

@@ -1,4 +1,5 @@
-//! An answered form: its answers are judged before the change begins, and stored with their event.
+//! An answered form: its answers are judged before the change begins, and stored with their event
+//! and with the mails that they cause.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -7,17 +8,23 @@ use serde_json::{Map, Value as Json};
 use super::{
     Forms, TABLE, WhichForm,
     form::{Form, missing},
-    mails, robots, sql,
+    sql,
 };
 use crate::{
     AuditEntry, Change, Error, Result,
     events::{AnsweredForm, FORM_SUBMITTED, FormData, FormSubmission},
     fields::{Answer, Context, summary},
+    mail::{MAX_MAIL_BYTES, Mail, MailAddress, Subject, escape_html, shortened},
     rfc3339,
 };
 
 /// Submissions of a form that are mailed within an hour at most.
 const NOTICES: i64 = 100;
+/// Characters of an answer at most.
+const ANSWER: usize = 10_000;
+/// An answer of that length as text and as HTML, where a character has up to six bytes, and lines
+/// around it.
+const ROOM: usize = 130_000;
 
 /// A form as a visitor answers it.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
@@ -108,7 +115,7 @@ impl Forms {
         let is_same = form.declared == seen.declared;
         let answers = if is_same { answers } else { self.answers(&form, &answered)? };
         let trap = answered.trap.as_deref();
-        let spam = robots::looks_automatic(trap, answered.seconds, form.min_seconds);
+        let spam = looks_automatic(trap, answered.seconds, form.min_seconds);
         let line = summary(&answers);
         let id = sql::insert(change, form.id, spam, &line, &answers).await?.ok_or_else(gone)?;
         let row = id.to_string();
@@ -121,7 +128,7 @@ impl Forms {
             change.raise_audited(FORM_SUBMITTED, &data, entry).await?;
             // The row that was just stored counts.
             if sql::within_hour(change, form.id, NOTICES + 1).await? <= NOTICES {
-                for mail in mails::notices(&form, id, &line, &answers) {
+                for mail in notices(&form, id, &line, &answers) {
                     self.0.mails.queue(change, &mail).await?;
                 }
             }
@@ -136,5 +143,107 @@ fn event(form: &Form, id: i64, change: &Change, answers: &[Answer]) -> FormData 
         form: AnsweredForm { id: form.id, name: form.name.clone(), title: form.title.clone() },
         submission: FormSubmission { id, created_at: rfc3339(change.now()) },
         answers: answers.iter().map(Answer::told).collect(),
+    }
+}
+
+/// The mails about a submission.
+fn notices(form: &Form, id: i64, summary: &str, answers: &[Answer]) -> Vec<Mail> {
+    let title = if form.title.is_empty() { &form.name } else { &form.title };
+    let subject = Subject::of(&format!("{title}: {summary}"));
+    let (mut text, html) = bodies(answers);
+    text.push_str(&format!("Form {}, submission {id}\n", form.name));
+    let reply_to = answers.iter().find(|answer| answer.field_type == "email");
+    let reply_to = reply_to.and_then(|answer| MailAddress::parse(&answer.text).ok());
+    let mail = |recipient: &String| {
+        let to = MailAddress::parse(recipient)
+            .inspect_err(|error| tracing::warn!(form = form.name, %error, "no mail to a recipient"))
+            .ok()?;
+        Some(Mail {
+            cause: Some(format!("submission {id}")),
+            reply_to: reply_to.clone(),
+            html: Some(html.clone()),
+            ..Mail::new("form.notice", to, subject.clone(), text.clone())
+        })
+    };
+    form.recipients.iter().filter_map(mail).collect()
+}
+
+/// The answers as text and as HTML: a submission never fails because its mail would be too large.
+fn bodies(answers: &[Answer]) -> (String, String) {
+    let (mut text, mut html) = (String::new(), "<table>".to_owned());
+    for (at, answer) in answers.iter().enumerate() {
+        if text.len() + html.len() + ROOM > MAX_MAIL_BYTES {
+            let more =
+                format!("{} more answers are stored with the submission.", answers.len() - at);
+            text.push_str(&more);
+            html.push_str(&format!("<tr><td colspan=\"2\">{more}</td></tr>"));
+            break;
+        }
+        let name = if answer.label.is_empty() { &answer.field } else { &answer.label };
+        let (name, value) = (shortened(name, 200), shortened(&answer.text, ANSWER));
+        text.push_str(&format!("{name}\n{value}\n\n"));
+        let (name, value) = (escape_html(&name), escape_html(&value));
+        html.push_str(&format!("<tr><th align=\"left\">{name}</th><td>{value}</td></tr>"));
+    }
+    html.push_str("</table>");
+    (text, html)
+}
+
+/// Whether a submission looks like that of a program: it filled in an input that people do not see,
+/// or was sent sooner than people can answer. `seconds` is what the page says; programs that know
+/// nothing of it leave it out.
+fn looks_automatic(trap: Option<&str>, seconds: Option<f64>, least: i64) -> bool {
+    let is_filled = trap.is_some_and(|text| !text.trim().is_empty());
+    // Few enough seconds to be exact.
+    let is_quick = least > 0 && seconds.unwrap_or(0.0) < least as f64;
+    is_filled || is_quick
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn answer(label: &str, text: &str) -> Answer {
+        Answer {
+            field: "a".to_owned(),
+            field_type: "long_text".to_owned(),
+            label: label.to_owned(),
+            value: text.into(),
+            text: text.to_owned(),
+            cell: None,
+        }
+    }
+
+    #[test]
+    fn values_are_escaped_and_no_mail_is_too_large() {
+        let (text, html) = bodies(&[answer("<b>", "<script>&\"'\nx"), answer("", "{{ a }}")]);
+        assert_eq!(text, "<b>\n<script>&\"'\nx\n\na\n{{ a }}\n\n");
+        assert!(html.contains("&lt;b&gt;") && html.contains("&lt;script&gt;&amp;"), "{html}");
+        assert!(!html.contains("<script") && html.contains("{{ a }}"), "{html}");
+        for character in ["x", "\"", "\u{1f600}"] {
+            let long = vec![answer(&character.repeat(500), &character.repeat(20_000)); 200];
+            let (text, html) = bodies(&long);
+            assert!(text.len() + html.len() <= MAX_MAIL_BYTES, "{character}");
+            assert!(text.ends_with("stored with the submission."), "{character}");
+        }
+    }
+
+    #[test]
+    fn a_filled_trap_and_too_few_seconds_give_a_program_away() {
+        for (trap, seconds, least, expected) in [
+            (None, None, 0, false),
+            (Some(""), None, 0, false),
+            (Some(" \n"), Some(9.0), 3, false),
+            (Some("http://spam.example"), Some(9.0), 3, true),
+            (Some("x"), None, 0, true),
+            (None, Some(0.0), 0, false),
+            (None, Some(2.9), 3, true),
+            (None, Some(3.0), 3, false),
+            (None, Some(-5.0), 3, true),
+            (None, None, 3, true),
+        ] {
+            let found = looks_automatic(trap, seconds, least);
+            assert_eq!(found, expected, "{trap:?} {seconds:?} {least}");
+        }
     }
 }

@@ -1,6 +1,6 @@
 //! Statements of forms and submissions.
 
-use super::{Submission, SubmissionDetail, SubmissionFilter, form::Form, submission::Position};
+use super::{Position, Submission, SubmissionDetail, SubmissionFilter, form::Form};
 use crate::{
     Change, Error, Millis, Result,
     db::{Db, Statement, Value, args, read, record, statements},
