@@ -1,14 +1,24 @@
-//! Workers and what they do: how many run in this process, when a stop ends them, why they ended.
+//! Workers: started again after a panic, counted, stopped; how their attempts ended, and figures of
+//! the database that are read once a second at most.
 
 use std::{
+    collections::BTreeMap,
+    ops::AddAssign,
     sync::{
-        Arc,
+        Arc, Mutex, PoisonError,
         atomic::{AtomicU64, Ordering},
     },
     time::Duration,
 };
 
-use super::Stop;
+use tokio::sync::{self, watch};
+
+use crate::{Millis, Result, db::watched};
+
+/// Pause before a restart, so that a repeated fault costs little.
+const PAUSE: Duration = Duration::from_secs(1);
+/// How long a figure is kept, in milliseconds.
+const KEPT_MS: Millis = 1000;
 
 /// Why a worker ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -60,8 +70,140 @@ pub(crate) async fn stopped(mut stop: Stop, after: Duration) {
     }
 }
 
+/// Turns true when the service stops.
+pub(crate) type Stop = watch::Receiver<bool>;
+
+/// Starts background work again after a panic, and counts that. Clones share the counts.
+#[derive(Clone, Default)]
+pub(crate) struct Restarts(Arc<Mutex<BTreeMap<&'static str, u64>>>);
+
+impl Restarts {
+    /// How often each part that panicked was started again.
+    pub(crate) fn counts(&self) -> BTreeMap<&'static str, u64> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    fn note(&self, name: &'static str) {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner).entry(name).or_default() += 1;
+    }
+
+    /// Runs work until it ends by itself, and starts it again after a panic.
+    pub(crate) async fn supervise<F>(
+        self,
+        name: &'static str,
+        mut stop: Stop,
+        mut task: impl FnMut(Stop) -> F,
+    ) where
+        F: Future<Output = ()> + Send + 'static,
+    {
+        while let Err(error) = tokio::spawn(watched(task(stop.clone()))).await {
+            // The runtime is going: nothing starts any more.
+            if error.is_cancelled() {
+                return;
+            }
+            self.note(name);
+            tracing::error!(task = name, %error, "a background task panicked; it starts again");
+            if tokio::time::timeout(PAUSE, stop.wait_for(|stop| *stop)).await.is_ok() {
+                return;
+            }
+        }
+    }
+}
+
+/// How attempts at deliveries, mails or tasks ended, by outcome.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Outcomes {
+    /// Attempts that succeeded.
+    pub done: u64,
+    /// Attempts that failed; the work is due again later, or held.
+    pub retried: u64,
+    /// Attempts that failed, after which the work was given up.
+    pub failed: u64,
+    /// Attempts that this machine or a stop ended: they do not count, and the work is due again.
+    pub put_back: u64,
+    /// Attempts whose lease was lost: another process has the work, or it was deleted.
+    pub lost: u64,
+}
+
+impl Outcomes {
+    /// Attempts that ended the work or count as a try.
+    pub(crate) fn counted(&self) -> u64 {
+        self.done + self.retried + self.failed
+    }
+}
+
+impl AddAssign for Outcomes {
+    fn add_assign(&mut self, other: Self) {
+        self.done += other.done;
+        self.retried += other.retried;
+        self.failed += other.failed;
+        self.put_back += other.put_back;
+        self.lost += other.lost;
+    }
+}
+
+/// What one kind of work did in this process.
+#[derive(Debug, Default)]
+pub(crate) struct Counters {
+    done: AtomicU64,
+    retried: AtomicU64,
+    failed: AtomicU64,
+    put_back: AtomicU64,
+    lost: AtomicU64,
+    /// The workers.
+    pub(crate) workers: Running,
+    /// The attempts of queues under way.
+    pub(crate) under_way: Running,
+}
+
+impl Counters {
+    pub(crate) fn note(&self, ended: &Outcomes) {
+        let add = |counter: &AtomicU64, n| counter.fetch_add(n, Ordering::Relaxed);
+        add(&self.done, ended.done);
+        add(&self.retried, ended.retried);
+        add(&self.failed, ended.failed);
+        add(&self.put_back, ended.put_back);
+        add(&self.lost, ended.lost);
+    }
+
+    /// Since the start of this process.
+    pub(crate) fn outcomes(&self) -> Outcomes {
+        let read = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
+        Outcomes {
+            done: read(&self.done),
+            retried: read(&self.retried),
+            failed: read(&self.failed),
+            put_back: read(&self.put_back),
+            lost: read(&self.lost),
+        }
+    }
+}
+
+/// A figure that is read once a second at most: anybody may call `/readyz` as often as they like.
+#[derive(Debug, Default)]
+pub(crate) struct Kept<T>(sync::Mutex<Option<(Millis, T)>>);
+
+impl<T: Copy> Kept<T> {
+    /// # Errors
+    /// Those of `read`.
+    pub(crate) async fn get(
+        &self,
+        now: Millis,
+        read: impl Future<Output = Result<T>>,
+    ) -> Result<T> {
+        let mut kept = self.0.lock().await;
+        match *kept {
+            Some((at, figure)) if (now - at).abs() < KEPT_MS => Ok(figure),
+            _ => Ok(kept.insert((now, read.await?)).1),
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
+    use std::sync::atomic::AtomicU32;
+
     use super::*;
 
     #[test]
@@ -71,5 +213,18 @@ mod tests {
         assert_eq!((running.count(), running.state()), (2, "running"));
         drop((first, second));
         assert_eq!((running.count(), running.state()), (0, "none"));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_task_that_panics_starts_again_and_is_counted() {
+        let (runs, (_sender, stop)) = (Arc::new(AtomicU32::new(0)), watch::channel(false));
+        let (counted, restarts) = (runs.clone(), Restarts::default());
+        let supervised = restarts.clone().supervise("test", stop, move |_| {
+            let run = counted.fetch_add(1, Ordering::Relaxed);
+            async move { assert!(run == 2, "a fault of the test") }
+        });
+        supervised.await;
+        assert_eq!(runs.load(Ordering::Relaxed), 3);
+        assert_eq!(restarts.counts(), BTreeMap::from([("test", 2)]));
     }
 }
