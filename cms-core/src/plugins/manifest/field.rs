@@ -1,9 +1,10 @@
-//! Fields of a form.
+//! Fields of a form, and where a select has its options from.
 
-use schemars::{JsonSchema, Schema};
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
-use super::{List, SelectOption, SelectSource};
+use super::List;
 
 /// A field of `editable_rows`: a column, and how it is edited.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize, Serialize, JsonSchema)]
@@ -94,4 +95,31 @@ impl FieldType {
             Self::Color => "color",
         }
     }
+}
+
+/// Options from a content table: one for each row.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct SelectSource {
+    /// The content table.
+    pub table: String,
+    /// The column whose value is stored.
+    pub value: String,
+    /// The column that is shown.
+    pub title: String,
+}
+
+/// A fixed option.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct SelectOption {
+    /// What is stored.
+    #[schemars(schema_with = "single")]
+    pub value: Value,
+    /// What is shown.
+    pub title: String,
+}
+
+pub(super) fn single(_: &mut SchemaGenerator) -> Schema {
+    json_schema!({"type": ["string", "number", "boolean"]})
 }

@@ -2,42 +2,30 @@
 //!
 //! ```text
 //! list       lists that a manifest may give as text
-//! button     buttons of lists; kind: the nine types and the members of each
-//! values     small values with a form of their own: forStatus, multilanguage
-//! field      fields of a form (editable_rows); source: where a select has its options from
+//! button     buttons of lists: their nine types and the members of each
+//! field      fields of a form (editable_rows), and where a select has its options from
 //! widget     widgets of the page builder
-//! endpoint, event, task
-//! schema     the JSON Schema of all this
+//! endpoint   endpoints
 //! ```
 
 mod button;
 mod endpoint;
-mod event;
 mod field;
-mod kind;
 mod list;
-mod schema;
-mod source;
-mod task;
-mod values;
 mod widget;
 
-use schemars::JsonSchema;
+use schemars::{JsonSchema, Schema, generate::SchemaSettings};
 use serde::{Deserialize, Serialize};
 
-pub use button::{Button, ButtonValues, Style};
-pub use endpoint::{EndpointDeclaration, Method};
-pub use event::{EventDeclaration, EventType};
-pub use field::{EditableField, FieldType};
-pub use kind::{ButtonType, MEMBERS, Member, Need};
-pub use list::List;
-pub use schema::schema;
-pub use source::{MenuChoice, MenuSource, SelectOption, SelectSource};
-pub use task::TaskDeclaration;
-pub use values::{ForStatus, Switch};
-pub use widget::{MenuEntry, WidgetDeclaration};
-
 use crate::content::TableDeclaration;
+
+pub use button::{
+    Button, ButtonType, ButtonValues, ForStatus, MEMBERS, Member, Need, Style, Switch,
+};
+pub use endpoint::{EndpointDeclaration, Method};
+pub use field::{EditableField, FieldType, SelectOption, SelectSource};
+pub use list::List;
+pub use widget::{MenuChoice, MenuEntry, MenuSource, WidgetDeclaration};
 
 /// The declarations of a plugin: `plugins/<id>/plugin.json`, or a value built by the embedding
 /// program.
@@ -168,5 +156,143 @@ fn collect<'a>(list: &'a List<Button>, at: &str, found: &mut Vec<(String, &'a Bu
         let at = format!("{at}/{i}");
         found.push((at.clone(), button));
         collect(&button.buttons, &format!("{at}/buttons"), found);
+    }
+}
+
+/// An event that a plugin raises.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct EventDeclaration {
+    /// Name, such as `shop.order_paid`.
+    #[schemars(regex(pattern = "^(?!item\\.|auth\\.|formfunnel\\.)[A-Za-z0-9._-]{1,200}$"))]
+    pub name: String,
+    /// `manual`; has no further meaning.
+    #[serde(default, rename = "type")]
+    pub event_type: EventType,
+    /// When the event is raised.
+    #[serde(default)]
+    pub description: String,
+}
+
+/// Who raises an event.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+#[non_exhaustive]
+pub enum EventType {
+    /// The plugin's code.
+    #[default]
+    Manual,
+}
+
+/// A task: a script or a handler that runs once in each interval.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[schemars(transform = script_or_handler)]
+pub struct TaskDeclaration {
+    /// Its name, unique in the plugin.
+    #[schemars(regex(pattern = "^[a-z][a-z0-9_]{0,59}$"))]
+    pub name: String,
+    /// Seconds from the start of one run to the next.
+    #[schemars(range(min = 1, max = 31_536_000))]
+    pub interval_s: u64,
+    /// Seconds after which a run is ended; 3600 by default.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 1, max = 604_800))]
+    pub timeout_s: Option<u64>,
+    /// The script: a path under the plugin's folder `script/`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(regex(pattern = "^[A-Za-z0-9_-]+(/[A-Za-z0-9_-]+)*\\.php$"))]
+    pub script: Option<String>,
+    /// The name of a handler of the embedding program.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(min = 1))]
+    pub handler: Option<String>,
+}
+
+/// A task runs one of the two.
+fn script_or_handler(schema: &mut Schema) {
+    let either = serde_json::json!([{"required": ["script"]}, {"required": ["handler"]}]);
+    schema.insert("oneOf".to_owned(), either);
+}
+
+/// The JSON Schema (draft 2020-12) of `plugin.json`.
+#[must_use]
+pub fn schema() -> Schema {
+    let mut schema =
+        SchemaSettings::draft2020_12().into_generator().into_root_schema_for::<Manifest>();
+    schema.insert("title".to_owned(), "Manifest of a plugin (plugin.json)".into());
+    // A member with two names: the documented spelling and the older one.
+    if let Some(properties) = schema.get_mut("properties").and_then(|p| p.as_object_mut())
+        && let Some(events) = properties.get("webhook_events").cloned()
+    {
+        properties.insert("webhookEvents".to_owned(), events);
+    }
+    schema
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    /// Every member of the contract, once, as text and as native JSON.
+    #[test]
+    fn a_whole_manifest_is_read_and_written_again() {
+        let buttons = json!([
+            {"button_id": "edit", "type": "edit", "style": "primary", "icon": "pen",
+             "title": "Edit", "submit_text": "Save", "support_text": "Help",
+             "forStatus": "2", "multilanguage": "1",
+             "table": "posts", "editable_rows": [
+                 {"column": "title", "type": "text", "placeholder": "Title",
+                  "data-aifeature": "translate,shorten"},
+                 {"column": "author", "type": "select",
+                  "select_value": {"table": "authors", "value": "id", "title": "name"}},
+                 {"column": "status", "type": "select",
+                  "select_options": [{"value": 1, "title": "Draft"}]}]},
+            {"button_id": "comments", "type": "show_module_list",
+             "values": {"table": "comments", "template": "Comment"},
+             "buttons": [{"button_id": "remove", "type": "delete"}]},
+        ]);
+        let whole = json!({
+            "$schema": "./plugin.schema.json", "id": "blog", "name": "Blog", "version": "1.0.0",
+            "content_type": "custom",
+            "tables": [{
+                "name": "posts", "renamed_from": "articles", "multilanguage": true,
+                "columns": [{"name": "status", "type": "select", "enum": ["a", "b"],
+                             "renamed_from": "state", "default": "a", "required": true}],
+                "unique": [["status", "title"]], "indexes": [["status", "-published_at"]]}],
+            "content_button": buttons.to_string(),
+            "action_button": [{"button_id": "add", "type": "modal", "component": "blog/admin/Add"}],
+            "header_buttons": [{"button_id": "docs", "type": "link", "url": "https://example.org"}],
+            "pagebuilder_widgets": [json!({
+                "widget_title": "Posts", "widget_icon": "posts.svg", "widget_template": "posts",
+                "widget_menu": [
+                    {"row": "title", "type": "text", "placeholder": "Title"},
+                    {"row": "text", "type": "select", "value": "id", "title": "title",
+                     "options": [{"id": 1, "title": "One"}]},
+                    {"row": "kind", "type": "select",
+                     "select_value": {"options": [{"value": "a", "title": "A"}]}}]}).to_string()],
+            "endpoints": [{"modelPath": "posts", "endpoint": "blog-posts", "public": true}],
+            "webhookEvents": [r#"{"name": "blog.read", "type": "manual", "description": "Read."}"#],
+            "tasks": [{"name": "tidy", "interval_s": 300, "script": "tidy.php"}],
+        });
+        let manifest: Manifest = serde_json::from_value(whole).expect("a manifest");
+        assert_eq!(manifest.content_button[0].editable_rows.len(), 3);
+        assert!(manifest.content_button[0].multilanguage.0);
+        assert_eq!(manifest.endpoints[0].path(), "/api/blog_posts");
+        let again = serde_json::to_value(&manifest).expect("JSON");
+        assert_eq!(serde_json::from_value::<Manifest>(again).expect("the same"), manifest);
+    }
+
+    #[test]
+    fn the_schema_names_every_member() {
+        let schema = serde_json::to_value(schema()).expect("JSON");
+        let names = schema["properties"].as_object().expect("members");
+        for name in ["$schema", "content_button", "webhookEvents", "webhook_events", "tasks"] {
+            assert!(names.contains_key(name), "{name}");
+        }
+        assert_eq!(schema["additionalProperties"], false);
+        assert_eq!(schema["$defs"]["Button"]["allOf"].as_array().expect("rules").len(), 9);
     }
 }
