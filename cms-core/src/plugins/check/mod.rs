@@ -2,32 +2,31 @@
 //!
 //! ```text
 //! known      what a manifest is compared with: other tables, the files of its folder
-//! names      forms of names; texts: what people read
-//! tables, columns
-//! buttons    members of each type, ids, tables; addresses: url, component, script
-//! fields     columns of forms; options: where a select has its options from
-//! widgets, endpoints, events, tasks
+//! names      forms of names, and of texts that people read
+//! tables     tables and their columns
+//! buttons    members of each type, ids, tables, what they lead to
+//! fields     columns of forms, and where a select has its options from
+//! widgets, endpoints
 //! ```
 
-mod addresses;
 mod buttons;
-mod columns;
 mod endpoints;
-mod events;
 mod fields;
 mod known;
 mod names;
-mod options;
 mod tables;
-mod tasks;
-mod texts;
 mod widgets;
 
 use std::collections::BTreeSet;
 
-pub(crate) use self::known::Known;
 use super::{Manifest, Problem};
-use crate::{access::AREAS, content::core};
+use crate::{
+    access::AREAS,
+    content::core,
+    events::{OWN, known},
+};
+
+pub(crate) use self::known::Known;
 
 /// A check under way.
 struct Check<'a> {
@@ -121,6 +120,74 @@ impl Check<'_> {
 fn is_built_in(id: &str) -> bool {
     let belongs = |area: &&str| area.split_once('_').is_some_and(|(owner, _)| owner == id);
     id == core::ID || AREAS.contains(&id) || AREAS.iter().any(belongs)
+}
+
+impl Check<'_> {
+    fn events(&mut self) {
+        let events = &self.manifest.webhook_events;
+        let names = events.iter().enumerate();
+        self.doubles(
+            names.map(|(i, event)| (format!("/webhook_events/{i}/name"), event.name.as_str())),
+            "is declared twice",
+        );
+        for (i, event) in events.iter().enumerate() {
+            let (name, at) = (event.name.as_str(), format!("/webhook_events/{i}/name"));
+            let is_name = (1..=200).contains(&name.len())
+                && name.bytes().all(|b| b.is_ascii_alphanumeric() || b"._-".contains(&b));
+            if !is_name {
+                let remedy = format!(
+                    "letters, digits, `.`, `_` and `-` are expected, such as \"{}.paid\"",
+                    self.manifest.id
+                );
+                self.fault(at, remedy);
+            } else if let Some(own) = OWN.iter().find(|own| name.starts_with(**own)) {
+                let remedy = format!(
+                    "names that begin with {own} are the service's own: write \"{}.{}\"",
+                    self.manifest.id,
+                    name.rsplit('.').next().unwrap_or_default()
+                );
+                self.fault(at, remedy);
+            } else if known(name).is_some() {
+                self.fault(at, format!("the service declares {name} already: leave it out"));
+            }
+        }
+    }
+}
+
+impl Check<'_> {
+    fn tasks(&mut self) {
+        let tasks = &self.manifest.tasks;
+        let all = tasks.iter().enumerate();
+        self.doubles(
+            all.map(|(i, task)| (format!("/tasks/{i}/name"), task.name.as_str())),
+            "is the name of another task",
+        );
+        for (i, task) in tasks.iter().enumerate() {
+            let at = format!("/tasks/{i}");
+            if !names::is_identifier(&task.name) {
+                let remedy = format!("{} are expected, such as \"tidy\"", names::IDENTIFIER);
+                self.fault(format!("{at}/name"), remedy);
+            }
+            if !(1..=31_536_000).contains(&task.interval_s) {
+                let remedy = "1 to 31536000 seconds are expected";
+                self.fault(format!("{at}/interval_s"), remedy);
+            }
+            if task.timeout_s.is_some_and(|limit| !(1..=604_800).contains(&limit)) {
+                self.fault(format!("{at}/timeout_s"), "1 to 604800 seconds are expected");
+            }
+            match (&task.script, &task.handler) {
+                (None, None) => {
+                    self.fault(format!("{at}/script"), "a task needs script or handler");
+                }
+                (Some(_), Some(_)) => {
+                    let remedy = "a task runs one thing: remove script or handler";
+                    self.fault(format!("{at}/handler"), remedy);
+                }
+                _ => {}
+            }
+            self.script(&format!("{at}/script"), task.script.as_deref());
+        }
+    }
 }
 
 #[cfg(test)]
