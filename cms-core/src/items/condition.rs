@@ -3,10 +3,7 @@
 use crate::{
     Result,
     db::Kind,
-    ground::{
-        condition::{Condition, Filter, Op, bad},
-        filter::{MAX_DEPTH, deeper},
-    },
+    ground::filter::{Condition, Filter, MAX_DEPTH, Op, bad, deeper},
 };
 
 impl Op {

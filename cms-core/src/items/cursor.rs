@@ -6,7 +6,7 @@ use super::{order, query::Query};
 use crate::{
     Result,
     content::Table,
-    ground::{Cursors, cursor::foreign},
+    ground::{Cursors, paging::foreign},
 };
 
 /// What a cursor is bound to: table, conditions, order and the kinds of the columns that are sorted

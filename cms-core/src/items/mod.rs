@@ -39,7 +39,7 @@ use arc_swap::ArcSwap;
 use serde_json::{Map, Value as Json, value::RawValue};
 use sqlx::AssertSqlSafe;
 
-pub use crate::ground::condition::{Condition, Filter, Op};
+pub use crate::ground::filter::{Condition, Filter, Op};
 pub use addresses::BrokenAddress;
 pub(crate) use by_hand::AfterWrite;
 pub use checklist::Checklist;

@@ -19,7 +19,7 @@ use crate::{
     base::Base,
     content::{Column, Table, Tables},
     db::{Dialect, FromRow, Kind, Statement as Fixed, Value},
-    ground::condition::bad,
+    ground::filter::bad,
     parse_rfc3339,
 };
 

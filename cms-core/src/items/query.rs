@@ -3,7 +3,7 @@
 use super::{Condition, Filter, Op};
 use crate::{
     DEFAULT_LIMIT, MAX_LIMIT, Result,
-    ground::{condition::bad, filter},
+    ground::filter::{self, bad},
 };
 
 /// Most filters of one request, and most values of one `in` list.
