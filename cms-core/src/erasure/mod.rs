@@ -1,31 +1,32 @@
 //! Everything that visitors sent under an address of mail is erased, wherever it lies.
 //!
 //! ```text
-//! needles  how an address stands in a text (pure)    sql      statements
-//! find     where it is found, a page at a time       remove   what is found goes
-//! copies   files that hold it still                  receipt  what was done
+//! needles  how an address stands in a text (pure)
+//! rows     where it is found, a page at a time; what is found goes
+//! copies   files that hold it still
+//! sql      statements
 //! ```
 //!
 //! Pages are found without a lock and removed in changes of their own, each judged again. The
 //! submissions go last: whoever is interrupted calls again, finds the person by them, and goes on.
 
 mod copies;
-mod find;
 mod needles;
-mod receipt;
-mod remove;
+mod rows;
 pub(crate) mod sql;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-pub use find::FoundRows;
-pub use receipt::{EraseReceipt, ErasedRows};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 
 use self::needles::Needles;
 use crate::{
     Actor, AuditEntry, Change, Clock, Result, base::Base, funnels::Funnels, mail::MailAddress,
     rfc3339,
 };
+
+pub use rows::FoundRows;
 
 /// Ids of a kind that a receipt names at most.
 const NAMED: usize = 1_000;
@@ -38,7 +39,7 @@ pub struct Eraser {
     needles: Needles,
     /// Nothing is removed.
     only_looks: bool,
-    stage: find::Stage,
+    stage: rows::Stage,
     /// The last row that was looked at in this stage.
     after: String,
     /// How often all stages were gone through, and whether this time anything was found.
@@ -63,7 +64,7 @@ impl Eraser {
             address: address.clone(),
             needles: Needles::of(address.as_str()),
             only_looks,
-            stage: find::Stage::FIRST,
+            stage: rows::Stage::FIRST,
             after: String::new(),
             passes: 0,
             hit: false,
@@ -115,7 +116,7 @@ impl Eraser {
             digest,
             dry_run: self.only_looks,
             erased_at: rfc3339(clock.now()),
-            erased_by: receipt::name(actor),
+            erased_by: name(actor),
             removed: Some(removed.collect()),
             database: copies.told(self.base.db().dialect(), self.only_looks).to_owned(),
             copies: Some(copies.files),
@@ -136,5 +137,51 @@ impl Eraser {
         if rows.count == 0 {
             self.removed.remove(kind);
         }
+    }
+}
+
+/// What was erased. It does not hold the address.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[non_exhaustive]
+pub struct EraseReceipt {
+    /// Stands for the address, in the audit log too: made with the site's secrets.
+    pub digest: String,
+    /// Whether nothing was removed: the rest says what would be.
+    pub dry_run: bool,
+    /// When.
+    pub erased_at: String,
+    /// By whom.
+    pub erased_by: String,
+    /// What was removed, by kind: `submissions`, `form_submissions`, `events`, `deliveries`,
+    /// `jobs`, `mails`, `rations`, `notes`, `views`, `replies`, `audit`. Like the files below only
+    /// for who may see the inbox.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub removed: Option<BTreeMap<String, ErasedRows>>,
+    /// `clean`: no byte of the database holds the address. `holds`: some still do. `server`:
+    /// PostgreSQL keeps removed rows until it has vacuumed, and its log for longer.
+    pub database: String,
+    /// Files of the site's folder that still hold the address, such as backups.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub copies: Option<Vec<String>>,
+    /// Files that may hold it, because they are compressed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub unread: Option<Vec<String>>,
+}
+
+/// Rows of one kind.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[non_exhaustive]
+pub struct ErasedRows {
+    /// How many.
+    pub count: u64,
+    /// Their ids, the first 1,000.
+    pub ids: Vec<String>,
+}
+
+/// Who acted, for people.
+fn name(actor: &Actor) -> String {
+    match actor.columns() {
+        (kind, _, Some(name)) => format!("{kind} {name}"),
+        (kind, ..) => kind.to_owned(),
     }
 }
