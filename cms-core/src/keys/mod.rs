@@ -1,6 +1,5 @@
 //! API keys: rights and expiry. The value is shown once; only its hash is stored.
 
-mod denied;
 mod expiry;
 mod identify;
 pub(crate) mod sql;
@@ -16,10 +15,9 @@ pub use identify::KeyHolder;
 use usage::Usage;
 pub use value::PlainKey;
 
-use crate::access::{KeyCall, Right, holds};
 use crate::{
     AuditEntry, Change, Code, Error, FieldError, Page, Result,
-    access::{self, Endpoints},
+    access::{self, Endpoints, KeyCall, Right, holds},
     base::Base,
     db::{Lock, RecordCache},
     ground::{clock, plain},
