@@ -1,60 +1,53 @@
 //! Backend users: groups and their rights, passwords, one-time codes, sessions.
 //!
 //! ```text
-//! users      users, and who may change them
-//! groups     groups and their rights
-//! admins     at least one administrator remains
-//! login      password, then code: the only way to a session
-//! sessions   the user behind a token
-//! second_factor  recovery for users who lost theirs, on the site's own machine only
-//! own        what users change of their own account
-//! acting     the operator looks as a user
+//! users        users, and who may change them
+//! groups       groups and their rights
+//! login        password, then code: the only way to a session
+//! sessions     the user behind a token
+//! own          what users change of their own account
+//! operator     help after a lost authenticator, a look as a user: on the site's own machine only
 //! application  users of the embedding application, without rows
-//! people     users with their rights, for other rooms
-//! attempts   wrong logins by network
-//! password, totp, recovery, token, qr   the secrets, each with its own type
+//! attempts     wrong logins by network
+//! password, codes, qr   the secrets, each with its own type
 //! ```
 
-mod acting;
-pub(crate) mod admins;
 mod application;
 pub(crate) mod attempts;
+mod codes;
 pub(crate) mod groups;
 pub(crate) mod login;
+mod operator;
 mod own;
 mod password;
-mod people;
 pub mod qr;
-mod recovery;
-mod second_factor;
 pub(crate) mod sessions;
-mod token;
-mod totp;
 pub(crate) mod users;
+
+use std::{fmt, sync::Arc};
+
+use data_encoding::BASE64URL_NOPAD;
+use password::Passwords;
+use zeroize::Zeroizing;
+
+use crate::{
+    AuditEntry, Change, Code, Error, Random, Result,
+    access::HeldPermissions,
+    base::Base,
+    db::{Db, Lock, RecordCache, args},
+    ground::crypto,
+    jobs,
+};
 
 pub use application::AppUser;
 pub use attempts::{ATTEMPTS, Attempts};
+pub use codes::{RecoveryCode, STEP_S, TotpSecret};
 pub use groups::{Group, GroupPatch, NewGroup};
 pub use login::{CheckedLogin, LoggedIn, PENDING_S, Pending, Proof, Setup};
 pub use own::OwnProof;
-use password::Passwords;
 pub use password::{MAX_PASSWORD_BYTES, MIN_PASSWORD_CHARS, problem as password_problem};
-pub(crate) use people::Person;
-pub use recovery::RecoveryCode;
 pub use sessions::{Session, SessionUser};
-pub use token::Token;
-pub use totp::{STEP_S, TotpSecret};
 pub use users::{GroupName, Membership, NewUser, User, UserPatch};
-
-use crate::access::HeldPermissions;
-use std::sync::Arc;
-
-use crate::{
-    AuditEntry, Change, Code, Error, Result,
-    base::Base,
-    db::{Db, Lock, RecordCache},
-    jobs,
-};
 
 /// Every change of users and groups takes this lock, so that an administrator always remains.
 const LOCK: Lock = Lock::new(2);
@@ -88,6 +81,24 @@ impl Accounts {
         ];
         jobs::expire(base, &due).await
     }
+
+    /// Number of users who can administer the site: active members of a group with all rights.
+    ///
+    /// # Errors
+    /// `unavailable` when the database cannot be reached.
+    pub async fn admins(&self) -> Result<i64> {
+        let (count,) = self.0.base.db().one(users::sql::ADMINS, args![]).await?;
+        Ok(count)
+    }
+}
+
+/// A user with all rights of the groups.
+#[derive(Clone, Debug)]
+pub(crate) struct Person {
+    pub(crate) id: i64,
+    pub(crate) username: String,
+    pub(crate) active: bool,
+    pub(crate) rights: HeldPermissions,
 }
 
 /// Users by id, after one.
@@ -162,4 +173,68 @@ fn name_problem(field: &str, name: &str) -> Option<crate::FieldError> {
         "1 to 100 characters, not only digits, no colon, no blank at either end".to_owned();
     let format = || crate::FieldError { field: field.to_owned(), code: "format", message };
     crate::plain::problem(field, name).or_else(|| (!fine).then(format))
+}
+
+/// Guards a change that could remove the last administrator. Take it before the change: guarded
+/// changes run one at a time.
+struct AdminGuard {
+    before: i64,
+}
+
+impl AdminGuard {
+    async fn new(change: &mut Change) -> Result<Self> {
+        change.lock(LOCK).await?;
+        Ok(Self { before: count_admins(change).await? })
+    }
+
+    /// Refuses a change that removed the last administrator.
+    async fn check(self, change: &mut Change) -> Result<()> {
+        if self.before > 0 && count_admins(change).await? == 0 {
+            return Err(Error::new(
+                Code::Conflict,
+                "This is the last administrator who can log in: make another one first. Nothing \
+                 was changed.",
+            ));
+        }
+        Ok(())
+    }
+}
+
+async fn count_admins(change: &mut Change) -> Result<i64> {
+    let (count,) = change.one(users::sql::ADMINS, args![]).await?;
+    Ok(count)
+}
+
+/// A bearer secret that a login issues: 256 random bits. Only their SHA-256 is stored. `Debug`
+/// hides it.
+pub struct Token(Zeroizing<String>);
+
+impl Token {
+    /// `<key_prefix>_<kind>1_<43 characters>`: scanners for leaked secrets recognise this form.
+    fn new(key_prefix: &str, kind: char, random: &Random) -> Result<Self> {
+        let secret = Zeroizing::new(random.bytes::<32>()?);
+        Ok(Self(format!("{key_prefix}_{kind}1_{}", BASE64URL_NOPAD.encode(&*secret)).into()))
+    }
+
+    /// Wraps the text that a caller sent.
+    fn sent(text: &str) -> Self {
+        Self(text.to_owned().into())
+    }
+
+    /// The token itself, to give it to its owner.
+    #[must_use]
+    pub fn expose(&self) -> &str {
+        &self.0
+    }
+
+    /// The stored digest: SHA-256 in hex.
+    fn hash(&self) -> String {
+        crypto::sha256_hex(self.0.as_bytes())
+    }
+}
+
+impl fmt::Debug for Token {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Token(***)")
+    }
 }

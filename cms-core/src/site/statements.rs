@@ -19,7 +19,6 @@ fn all(dialect: Dialect) -> Vec<db::Statement> {
         content::sql::ALL,
         audit::sql::ALL,
         keys::sql::ALL,
-        accounts::admins::sql::ALL,
         accounts::users::sql::ALL,
         accounts::groups::sql::ALL,
         accounts::login::sql::ALL,

@@ -9,8 +9,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value as Json;
 
 use super::{
-    Accounts, HeldPermissions, NAME_PATTERN, admins::AdminGuard, check_held, name_key,
-    name_problem, record,
+    Accounts, AdminGuard, HeldPermissions, NAME_PATTERN, check_held, name_key, name_problem, record,
 };
 use crate::{
     Actor, Change, Code, Error, Page, Result,

@@ -274,6 +274,31 @@ impl Accounts {
             }
         }
     }
+
+    pub(in crate::accounts) async fn store_recovery_codes(
+        &self,
+        change: &mut Change,
+        user: i64,
+    ) -> Result<Vec<RecoveryCode>> {
+        let (codes, salt) = (RecoveryCode::set(self.0.base.random())?, self.0.passwords.salt()?);
+        let hashes: Vec<_> = codes.iter().map(|code| code.hash(salt, user)).collect();
+        sql::set_recovery(change, user, &hashes).await?;
+        Ok(codes)
+    }
+
+    fn seal_totp(&self, user: i64, secret: &TotpSecret) -> Result<String> {
+        self.0.base.vault().seal(&totp_context(user), secret.bytes())
+    }
+
+    fn open_totp(&self, user: i64, sealed: &str) -> Result<TotpSecret> {
+        self.0.base.vault().open(&totp_context(user), sealed).map(TotpSecret::from_bytes)
+    }
+
+    /// Whether the secrets of the first authenticators open.
+    pub(crate) async fn totp_open(&self) -> Result<Vec<bool>> {
+        let sealed = sql::all_totp(self.0.base.db()).await?;
+        Ok(sealed.iter().map(|(user, sealed)| self.open_totp(*user, sealed).is_ok()).collect())
+    }
 }
 
 fn over() -> Error {
@@ -282,4 +307,9 @@ fn over() -> Error {
         "This login is over: it took more than 5 minutes, had too many wrong codes, or is \
          complete. Log in again.",
     )
+}
+
+/// The vault's context of a secret: the secret of one user cannot be opened as that of another.
+fn totp_context(user: i64) -> String {
+    format!("users.totp_secret:{user}")
 }

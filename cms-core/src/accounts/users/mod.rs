@@ -6,9 +6,9 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{
-    Accounts, HeldPermissions, MAX_PASSWORD_BYTES, MIN_PASSWORD_CHARS, NAME_PATTERN,
-    admins::AdminGuard, check_held, groups::sql as groups, login::sql as logins, name_key,
-    name_problem, password, record, sessions::sql as sessions,
+    Accounts, AdminGuard, HeldPermissions, MAX_PASSWORD_BYTES, MIN_PASSWORD_CHARS, NAME_PATTERN,
+    check_held, groups::sql as groups, login::sql as logins, name_key, name_problem, password,
+    record, sessions::sql as sessions,
 };
 use crate::{
     Change, Code, Error, FieldError, Page, Result, change::is_unique_violation, db::args,

@@ -127,6 +127,10 @@ statements! {
     FIND = "select id from cms_users where name_key = $1";
     OTHER_SALTS = "select count(*), sum(case when salt_id = $1 then 0 else 1 end) \
                    from cms_users";
+    /// Users who can administer the site.
+    ADMINS = "select count(distinct m.user_id) from cms_user_group_members m \
+              join cms_user_groups g on g.id = m.user_group_id \
+              join cms_users u on u.id = m.user_id where u.active and g.rights = '\"0\"'";
 }
 
 /// Reads the groups of users.
