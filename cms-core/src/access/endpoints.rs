@@ -1,10 +1,9 @@
-//! Every endpoint that an API has declared. A key's rights can name only these.
+//! Every endpoint that an API has declared: its address, its methods, and who may call it. A key's
+//! rights can name only these.
 
 use std::sync::Arc;
 
 use arc_swap::ArcSwapOption;
-
-use super::Endpoint;
 
 /// The methods that rights can name.
 const METHODS: [&str; 4] = ["GET", "POST", "PATCH", "DELETE"];
@@ -55,10 +54,86 @@ impl Endpoints {
     }
 }
 
+/// Who may call an endpoint, before rights are checked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Access {
+    /// Everyone. A key that is sent is still checked.
+    Public,
+    /// Keys with a row for the endpoint. Users need the area's `_view` permission to read and its
+    /// `_edit` permission to change.
+    Area(&'static str),
+    /// As `Area`, but every method only reads, also one with a body: users need `_view`.
+    Read(&'static str),
+    /// Keys with a row for the endpoint, and users whose permissions cover the table.
+    Table,
+    /// Keys with a row for the endpoint, and users who may change lists in columns of the table.
+    Checklist,
+    /// Keys with a row for the endpoint, and every logged-in user. The handler limits what each
+    /// user sees.
+    User,
+    /// As `User`, but only administrators give keys a row: what plugins show to one user, a row
+    /// shows of all.
+    Buttons,
+    /// Keys with a row for the endpoint, and users who hold the `_edit` permission of the button
+    /// that the body names.
+    Button,
+    /// Keys with a row for the endpoint. Users need a `_view` permission of this plugin to read and
+    /// an `_edit` permission of it to change.
+    Plugin(&'static str),
+    /// Keys with a row for the endpoint, and administrators.
+    Admin,
+    /// Everyone who is logging in. Keys are refused.
+    Login,
+    /// Every logged-in user. Keys are refused.
+    Session,
+    /// Whoever can open the site's folder. Over the network the path does not exist.
+    Operator,
+    /// Everyone, outside `/api`: no keys, no rights.
+    Open,
+}
+
+impl Access {
+    /// Whether an API key can call the endpoint.
+    #[must_use]
+    pub fn is_for_keys(self) -> bool {
+        !matches!(self, Self::Open | Self::Login | Self::Session | Self::Operator)
+    }
+
+    /// Whether a request that shows an API key is refused, whatever the key's rights.
+    #[must_use]
+    pub fn refuses_keys(self) -> bool {
+        matches!(self, Self::Login | Self::Session)
+    }
+}
+
+/// A path in the one spelling that is looked up: outside `/api/backend/` dashes are underscores.
+#[must_use]
+pub fn spelled(path: String) -> String {
+    match path.strip_prefix("/api/") {
+        Some(rest) if !rest.starts_with("backend/") && rest.contains('-') => {
+            format!("/api/{}", rest.replace('-', "_"))
+        }
+        _ => path,
+    }
+}
+
+/// What an API serves at one path.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Endpoint {
+    /// The canonical path, such as `/api/backend/item`.
+    pub path: String,
+    /// The value of the `action` parameter that selects this endpoint among others at the same
+    /// path.
+    pub action: Option<&'static str>,
+    /// Some of `GET`, `POST`, `PATCH`, `DELETE`. HEAD counts as GET.
+    pub methods: Vec<&'static str>,
+    /// Who may call it.
+    pub access: Access,
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::access::Access;
 
     #[test]
     fn the_last_declaration_counts() {
@@ -87,5 +162,34 @@ mod tests {
             assert_eq!(access.refuses_keys(), refuses, "{access:?}");
         }
         assert_eq!(registry.methods_of("/api/old"), None);
+    }
+
+    #[test]
+    fn dashes_are_underscores_outside_of_the_backend() {
+        for (path, spelling) in [
+            ("/api/form-funnel/start", "/api/form_funnel/start"),
+            ("/api/pages", "/api/pages"),
+            ("/api/backend/a-b", "/api/backend/a-b"),
+            ("/a-b", "/a-b"),
+        ] {
+            assert_eq!(spelled(path.to_owned()), spelling);
+        }
+    }
+
+    #[test]
+    fn keys_call_what_has_rights() {
+        for (access, is_for_keys, refuses_keys) in [
+            (Access::Open, false, false),
+            (Access::Public, true, false),
+            (Access::Login, false, true),
+            (Access::Session, false, true),
+            (Access::Operator, false, false),
+            (Access::Admin, true, false),
+            (Access::Table, true, false),
+            (Access::Plugin("shop"), true, false),
+        ] {
+            let found = (access.is_for_keys(), access.refuses_keys());
+            assert_eq!(found, (is_for_keys, refuses_keys), "{access:?}");
+        }
     }
 }

@@ -1,12 +1,13 @@
-//! The rights of a key: rows of endpoint, query and methods. Pure: no database, no request types.
+//! The rights of a key: rows of endpoint, query and methods, and what a row binds besides the
+//! parameters that it fixes. Pure: no database, no request types.
 
 use std::collections::BTreeMap;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{Endpoints, binding};
-use crate::FieldError;
+use super::Endpoints;
+use crate::{FieldError, ground::filter};
 
 /// One row of a key's rights.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -73,7 +74,7 @@ impl Right {
                     _ => false,
                 }
             })
-            && binding::keep(&self.query, call.query.iter().map(|(n, v)| (n.as_str(), v.as_str())))
+            && keeps_within(&self.query, call.query.iter().map(|(n, v)| (n.as_str(), v.as_str())))
     }
 
     /// Whether this row allows every call that `other` allows.
@@ -83,7 +84,7 @@ impl Right {
             || (self.endpoint == other.endpoint
                 && other.methods.iter().all(|m| self.methods.contains(m))
                 && self.query.iter().all(|(name, value)| other.query.get(name) == Some(value))
-                && binding::keep(
+                && keeps_within(
                     &self.query,
                     other.query.iter().map(|(n, v)| (n.as_str(), v.as_str())),
                 ))
@@ -167,7 +168,7 @@ pub(crate) fn problems(rights: &[Right], registry: &Endpoints) -> Vec<FieldError
                 format!("name at least one of {}", known.join(", ")),
             );
         }
-        if let Some(problem) = binding::problem(&right.query) {
+        if let Some(problem) = contradiction(&right.query) {
             add(format!("rights[{i}].query"), "format", problem.to_owned());
         }
         for method in right.methods.iter().filter(|m| !known.contains(&m.as_str())) {
@@ -179,6 +180,52 @@ pub(crate) fn problems(rights: &[Right], registry: &Endpoints) -> Vec<FieldError
         }
     }
     problems
+}
+
+/// Whether the parameters `sent` keep within a row that fixes `fixed`: one that fixes `id` covers that
+/// record alone, one that fixes `fields` no other column. What the row fixes itself is granted.
+fn keeps_within<'a>(
+    fixed: &BTreeMap<String, String>,
+    mut sent: impl Iterator<Item = (&'a str, &'a str)> + Clone,
+) -> bool {
+    let alone = fixed.contains_key("id");
+    if alone && sent.clone().any(|(name, _)| name == "language") {
+        return false;
+    }
+    let Some(fields) = fixed.get("fields") else { return true };
+    let shown = |column: &str| list(fields).any(|field| field == column);
+    let about_record = sent.clone().any(|(name, _)| name == "id");
+    sent.all(|(name, value)| {
+        fixed.contains_key(name)
+            || match name {
+                "sort" => list(value).all(|one| shown(one.strip_prefix('-').unwrap_or(one))),
+                "expand" => list(value).all(shown),
+                "language" => shown("language_short") && (!about_record || shown("base_id")),
+                "filter" => filter::names_only(value, shown),
+                _ => filtered(name).is_none_or(shown),
+            }
+    })
+}
+
+/// Why a row makes no sense.
+fn contradiction(fixed: &BTreeMap<String, String>) -> Option<&'static str> {
+    if fixed.contains_key("id") && fixed.contains_key("language") {
+        return Some("a row that fixes id covers that record alone: leave language out");
+    }
+    if fixed.get("fields").is_some_and(|fields| list(fields).next().is_none()) {
+        return Some("fields names at least one column, such as id,title");
+    }
+    None
+}
+
+/// The column of `filter[column]` or `filter[column][op]`.
+fn filtered(name: &str) -> Option<&str> {
+    let inside = name.strip_prefix("filter[")?.strip_suffix(']')?;
+    Some(inside.rsplit_once("][").map_or(inside, |(column, _)| column))
+}
+
+fn list(value: &str) -> impl Iterator<Item = &str> {
+    value.split(',').map(str::trim).filter(|part| !part.is_empty())
 }
 
 #[cfg(test)]
@@ -328,5 +375,19 @@ mod tests {
         let good = [Right::everything(), right("GET,POST /api/backend/item")];
         assert!(problems(&good, &registry).is_empty());
         assert!(Right::parse("/api/pages").is_err() && Right::parse("GET /api/pages?x").is_err());
+    }
+
+    #[test]
+    fn rows_that_make_no_sense_are_named() {
+        for (fixed, makes_sense) in [
+            (&[("id", "7")][..], true),
+            (&[("language", "de")], true),
+            (&[("id", "7"), ("language", "de")], false),
+            (&[("fields", "id")], true),
+            (&[("fields", " , ")], false),
+        ] {
+            let row = fixed.iter().map(|(n, v)| ((*n).to_owned(), (*v).to_owned())).collect();
+            assert_eq!(contradiction(&row).is_none(), makes_sense, "{fixed:?}");
+        }
     }
 }

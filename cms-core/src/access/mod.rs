@@ -2,19 +2,15 @@
 //! request types.
 //!
 //! ```text
-//! endpoint     one address with its methods, and who may call it
-//! endpoints    every endpoint that an API has declared
-//! binding      what a row that fixes `id` or `fields` binds besides
-//! key_right    rows of a key: endpoint, query, methods
+//! endpoints    every endpoint that an API has declared: its methods, and who may call it
+//! key_right    rows of a key: endpoint, query, methods; what a row binds besides
 //! bounds       what a call may learn and change at most
 //! permissions  permission keys of users, or everything
 //! owner        whose a table is, and what buttons let users write there
 //! rules        whether a user's permissions open an endpoint
 //! ```
 
-mod binding;
 mod bounds;
-mod endpoint;
 mod endpoints;
 mod key_right;
 mod owner;
@@ -22,8 +18,7 @@ mod permissions;
 mod rules;
 
 pub use bounds::Bounds;
-pub use endpoint::{Access, Endpoint, spelled};
-pub use endpoints::Endpoints;
+pub use endpoints::{Access, Endpoint, Endpoints, spelled};
 pub(crate) use key_right::problems;
 pub use key_right::{KeyCall, Right, holds};
 pub use owner::{Owner, RecordAct, Writer};
