@@ -7,7 +7,7 @@ use std::io::{self, Read, Seek, Write};
 use sha2::{Digest, Sha256};
 use zip::{ZipArchive, read::ZipFile, result::ZipError};
 
-use super::error::{UpdateError, UpdateFault};
+use super::{UpdateError, UpdateFault};
 
 /// The file in the archive that is the program.
 const PROGRAM: &str = "cms";

@@ -1,12 +1,14 @@
-//! The description of a release, `latest.json`: its form, its signature, the order of versions.
+//! The description of a release, `latest.json`: its form, its signature, the order of versions, and
+//! the highest one that was ever offered.
 
 use std::{cmp::Ordering, fmt, str::FromStr};
 
 use data_encoding::BASE64;
 use ring::signature::{ED25519, UnparsedPublicKey};
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 
-use super::error::{UpdateError, UpdateFault};
+use super::{UpdateError, UpdateFault};
+use crate::Millis;
 
 /// The largest archive.
 const MAX_ARCHIVE_BYTES: u64 = 512 << 20;
@@ -14,6 +16,9 @@ const MAX_ARCHIVE_BYTES: u64 = 512 << 20;
 const MAX_NAME_BYTES: usize = 128;
 /// Bytes of the notes.
 const MAX_NOTES_BYTES: usize = 16 << 10;
+const DAY: Millis = 86_400_000;
+/// Days after which a description without a change is old.
+const OLD_DAYS: Millis = 180;
 
 /// A version, ordered as Semantic Versioning says.
 #[derive(Clone, Debug)]
@@ -162,6 +167,52 @@ fn is_archive_name(name: &str) -> bool {
         && name.ends_with(".zip")
 }
 
+/// What was offered so far; kept as JSON between two looks. A server that offers less has gone back,
+/// or somebody plays an old reply again.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Seen {
+    /// The highest version, with a good signature.
+    highest: Option<String>,
+    /// When it was offered first.
+    since: Millis,
+}
+
+impl Seen {
+    /// Compares a release with what was offered before and notes it. `modified` is when the server
+    /// says that it wrote the description. Returns a warning about an old description: somebody may
+    /// keep newer ones away.
+    ///
+    /// # Errors
+    /// A higher version was offered before.
+    pub fn note(
+        &mut self,
+        release: &Release,
+        modified: Option<Millis>,
+        now: Millis,
+    ) -> Result<Option<String>, UpdateError> {
+        let version = &release.version;
+        let highest = self.highest.as_deref().and_then(|text| text.parse::<Version>().ok());
+        match highest {
+            Some(highest) if *version < highest => {
+                let why = format!(
+                    "the update server offers {version}, and it offered {highest} before: an old \
+                     release is not taken"
+                );
+                return Err(UpdateError::new(UpdateFault::Refused, why));
+            }
+            Some(highest) if *version == highest => {}
+            _ => *self = Self { highest: Some(version.to_string()), since: now },
+        }
+        let age = (now - self.since.min(modified.unwrap_or(now))) / DAY;
+        Ok((age >= OLD_DAYS).then(|| {
+            format!(
+                "the update server has offered {version} for {age} days. If there must be a newer \
+                 release, somebody keeps it away"
+            )
+        }))
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use ring::signature::{Ed25519KeyPair, KeyPair};
@@ -236,5 +287,32 @@ mod tests {
         assert!(read.is_sorted_by(|a, b| a < b));
         let of = |text: &str| text.parse::<Version>().expect("a version");
         assert_eq!(of("3.0.0+a"), of("3.0.0+b"), "builds of one version");
+    }
+
+    fn offered(version: &str) -> Release {
+        Release {
+            version: version.parse().expect("a version"),
+            file: "cms.zip".to_owned(),
+            sha256: String::new(),
+            size: 1,
+            notes: String::new(),
+        }
+    }
+
+    #[test]
+    fn a_server_goes_forward_only_and_an_old_offer_is_doubted() {
+        let mut seen = Seen::default();
+        let mut note = |version: &str, modified, day: Millis| {
+            let noted = seen.note(&offered(version), modified, day * DAY);
+            noted.map(|doubt| doubt.is_some()).map_err(|error| error.to_string())
+        };
+        assert_eq!(note("3.1.0", None, 1), Ok(false));
+        assert_eq!(note("3.1.0", Some(2 * DAY), 100), Ok(false));
+        assert_eq!(note("3.1.0", None, 181), Ok(true), "known for 180 days");
+        assert_eq!(note("3.2.0", Some(DAY), 190), Ok(true), "written 189 days ago");
+        assert_eq!(note("3.2.0", Some(999 * DAY), 190), Ok(false), "a time to come");
+        let why = note("3.1.9", None, 191).expect_err("an older one");
+        assert!(why.contains("it offered 3.2.0 before"), "{why}");
+        assert_eq!(note("3.2.1", None, 192), Ok(false));
     }
 }

@@ -10,10 +10,7 @@ use tokio::{
     time::{Instant, timeout, timeout_at},
 };
 
-use super::{
-    error::{UpdateError, UpdateFault},
-    release::Release,
-};
+use super::{Release, UpdateError, UpdateFault};
 use crate::{
     Millis, Secret,
     outbound::{public_roots, tls},
