@@ -1,36 +1,32 @@
 //! Mail: queued in the change that causes it, sent at least once through a chain of providers.
 //!
 //! ```text
-//! address    addresses and the sender      text     subjects, values in HTML
-//! message    a mail as a room queues it    ration   who gets no automatic reply (pure)
-//! queue      the row in the outbox         outgoing a mail as its sender sees it
-//! deliver    plan → claim (lease) → a round through the chain → settle (fenced)
+//! address    addresses and the sender      message  a mail as a room queues it
+//! queue      the row, automatic replies    outbox   mails as their sender sees them
+//! postman    claims mails (lease)          round    a route through the chain → settle (fenced)
 //! log        mails as the API shows them   test     a mail to see whether mail works
 //! providers  attempts over HTTP and SMTP   rules    outcomes, verdicts, the breaker (pure)
 //! ```
 
 mod address;
-mod deliver;
 mod log;
 mod message;
-mod outgoing;
+mod outbox;
+mod postman;
 mod providers;
 mod queue;
-mod ration;
+mod round;
 mod rules;
-mod sql;
 mod test;
-mod text;
 
 use std::sync::Arc;
 
 pub use self::{
     address::MailAddress,
-    deliver::Postman,
     log::{LogFilter, Logged, LoggedAttempt, LoggedDetail, ProviderState},
-    message::{MAX_MAIL_BYTES, Mail},
+    message::{MAX_MAIL_BYTES, Mail, Subject, escape_html, shortened},
+    postman::Postman,
     test::ClaimedTest,
-    text::{Subject, escape_html, shortened},
 };
 use self::{address::Sender, providers::Provider};
 use crate::{
@@ -117,7 +113,7 @@ impl Mails {
     /// `unavailable` when the database cannot be reached.
     #[doc(hidden)]
     pub async fn postman_plans(&self, now: Millis) -> Result<[Vec<String>; 2]> {
-        sql::outbox::plans(self.0.base.db(), now).await
+        outbox::plans(self.0.base.db(), now).await
     }
 
     /// Gives up mails that have waited for `retention.mails_days`, and removes mails and attempts
@@ -127,17 +123,17 @@ impl Mails {
         let horizon = jobs::days_before(now, base.settings().retention.mails_days);
         let mut change = base.change(Actor::System).await?;
         change.lock(CLAIMS).await?;
-        let given_up = sql::outbox::give_up(&mut change, horizon).await?;
+        let given_up = outbox::give_up(&mut change, horizon).await?;
         change.commit().await?;
         if given_up > 0 {
             tracing::warn!(given_up, "mails waited longer than retention.mails_days");
         }
-        let due = [(sql::outbox::EXPIRE, horizon), (sql::outbox::EXPIRE_RATIONS, queue::day(now))];
+        let due = [(outbox::EXPIRE, horizon), (outbox::EXPIRE_RATIONS, queue::day(now))];
         jobs::expire(base, &due).await
     }
 }
 
 /// The statements of this room.
 pub(crate) fn statements() -> [&'static [Statement]; 3] {
-    [sql::queue::ALL, sql::outbox::ALL, log::sql::ALL]
+    [queue::ALL, outbox::ALL, log::sql::ALL]
 }

@@ -8,12 +8,11 @@ use std::sync::{
 use tokio::sync::RwLock;
 
 use super::{
-    CLAIMS, Mail, MailAddress, Mails, Subject,
-    deliver::{LONGEST_END, Round, Route, round, settle},
-    escape_html,
-    outgoing::Outgoing,
-    rules::outcome::{MOST_TRIES, Verdict},
-    sql::outbox,
+    CLAIMS, Mail, MailAddress, Mails, Subject, escape_html,
+    outbox::{self, Outgoing},
+    postman::LONGEST_END,
+    round::{Round, Route, round, settle},
+    rules::{MOST_TRIES, Verdict},
 };
 use crate::{Actor, AuditEntry, Change, Code, Error, Result};
 

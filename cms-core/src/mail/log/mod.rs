@@ -6,9 +6,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{
-    CLAIMS, MailId, Mails,
-    rules::breaker::{Admission, Health},
-    sql::outbox,
+    CLAIMS, MailId, Mails, outbox,
+    rules::{Admission, Health},
 };
 use crate::{AuditEntry, Change, Code, Error, Page, Paging, Result, ground::ListName};
 

@@ -9,7 +9,7 @@ use super::{
 };
 use crate::{
     Secret,
-    mail::{address::Sender, outgoing::Outgoing, rules::outcome::Outcome},
+    mail::{address::Sender, outbox::Outgoing, rules::Outcome},
     outbound::HttpClient,
     settings::{Cidr, MailProvider, WebhookSettings},
 };

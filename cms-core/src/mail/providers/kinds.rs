@@ -3,7 +3,7 @@
 
 use serde_json::{Map, Value as Json, json};
 
-use crate::mail::{address::Sender, outgoing::Outgoing};
+use crate::mail::{address::Sender, outbox::Outgoing};
 
 /// A make of provider.
 pub(super) struct Kind {

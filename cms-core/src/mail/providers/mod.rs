@@ -15,8 +15,8 @@ use std::time::Duration;
 use self::{http::Http, smtp::Smtp};
 use super::{
     address::Sender,
-    outgoing::{Attempt, Outgoing},
-    rules::outcome::Outcome,
+    outbox::{Attempt, Outgoing},
+    rules::Outcome,
 };
 use crate::{Code, Error, Result, settings};
 
@@ -107,7 +107,7 @@ impl Provider {
         let kept = |reason: String| {
             let line = reason.split_whitespace().collect::<Vec<_>>().join(" ");
             let line = crate::plain::shown(&line).into_owned();
-            super::text::shortened(&line, MOST_REASON).into_owned()
+            super::shortened(&line, MOST_REASON).into_owned()
         };
         Attempt {
             provider: self.name,

@@ -5,7 +5,7 @@ use std::error::Error as _;
 use lettre::transport::smtp::Error;
 
 use super::super::End;
-use crate::mail::rules::outcome::Outcome;
+use crate::mail::rules::Outcome;
 
 /// The step of the dialogue that was answered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -11,7 +11,7 @@ use lettre::{
     },
 };
 
-use crate::mail::{address::Sender, outgoing::Outgoing};
+use crate::mail::{address::Sender, outbox::Outgoing};
 
 /// An address for lettre; else what is wrong. Ours are checked already.
 pub(super) fn address(text: &str) -> Result<Address, String> {

@@ -13,21 +13,16 @@ use futures_util::future::BoxFuture;
 use tokio::sync::watch;
 
 use super::{
-    Round,
-    plan::{Plan, Route},
-    round, settle,
+    CLAIMS, Mails, State,
+    outbox::{self, LEASE_MS, Outgoing},
+    round::{Plan, Round, Route, round, settle},
+    rules::LocalRest,
 };
 use crate::{
     Change, Result,
     base::Base,
     db::Lock,
     jobs::{Counters, Engine, Flight, Outcomes, Queue, Until},
-    mail::{
-        CLAIMS, Mails, State,
-        outgoing::Outgoing,
-        rules::local::LocalRest,
-        sql::outbox::{self, LEASE_MS},
-    },
 };
 
 /// Mails under way at most.
@@ -37,7 +32,7 @@ const GATHER: Duration = Duration::from_millis(5);
 
 /// How long an end waits for mail servers, which scan a message before they answer. Service
 /// managers wait for 90 s.
-pub(in crate::mail) const LONGEST_END: Duration = Duration::from_secs(60);
+pub(super) const LONGEST_END: Duration = Duration::from_secs(60);
 
 /// Sends mails. Several may run in one process or many.
 pub struct Postman(Engine<Outbox>);

@@ -1,23 +1,98 @@
-//! The outbox as the sender sees it: claims, settlements, the health of providers.
+//! The outbox as the sender sees it: claimed mails, attempts, settlements, the health of providers.
 
 use std::collections::BTreeMap;
 
+use super::rules::{Health, MOST_TRIES, Outcome};
 use crate::{
     Change, Millis, Result,
-    db::{Db, args, statements},
+    db::{Db, args, record, statements},
     events::{MAIL_FAILED, MailFailed},
-    mail::{
-        outgoing::{Attempt, Outgoing, outgoing_columns},
-        rules::{
-            breaker::Health,
-            outcome::{MOST_TRIES, Outcome},
-        },
-    },
 };
+
+/// A mail that this postman owns until its lease ends.
+#[derive(Clone, Debug)]
+pub(super) struct Outgoing {
+    pub(super) id: i64,
+    lease_token: i64,
+    /// Until then nobody else sends it.
+    pub(super) lease_until: Millis,
+    /// Rounds that failed.
+    pub(super) tries: i64,
+    pub(super) purpose: String,
+    pub(super) message_id: String,
+    pub(super) to: String,
+    pub(super) reply_to: Option<String>,
+    pub(super) subject: String,
+    pub(super) text: String,
+    pub(super) html: Option<String>,
+    pub(super) auto_reply: bool,
+    /// The only provider that may send it.
+    pub(super) provider: Option<String>,
+    pub(super) created_at: Millis,
+}
+
+record! { Outgoing: outgoing_columns {
+    id: "id",
+    lease_token: "lease_token",
+    lease_until: "lease_until",
+    tries: "tries",
+    purpose: "purpose",
+    message_id: "message_id",
+    to: "recipient",
+    reply_to: "reply_to",
+    subject: "subject",
+    text: "body_text",
+    html: "body_html",
+    auto_reply: "auto_reply",
+    provider: "provider",
+    created_at: "created_at",
+} }
+
+impl Outgoing {
+    /// A plain mail, for tests.
+    #[cfg(test)]
+    pub(super) fn sample() -> Self {
+        Self {
+            id: 7,
+            lease_token: 1,
+            lease_until: 0,
+            tries: 0,
+            purpose: "form.notice".to_owned(),
+            message_id: "<1@example.org>".to_owned(),
+            to: "ana@example.com".to_owned(),
+            reply_to: None,
+            subject: "Hello".to_owned(),
+            text: "Hi".to_owned(),
+            html: None,
+            auto_reply: true,
+            provider: None,
+            created_at: 0,
+        }
+    }
+
+    /// The value of `Auto-Submitted` (RFC 3834, 5).
+    pub(super) fn auto_submitted(&self) -> &'static str {
+        if self.auto_reply { "auto-replied" } else { "auto-generated" }
+    }
+}
+
+/// An attempt of one provider.
+#[derive(Clone, Debug)]
+pub(super) struct Attempt {
+    pub(super) provider: &'static str,
+    pub(super) outcome: Outcome,
+    /// Why it did not succeed, as a sentence.
+    pub(super) reason: Option<String>,
+    /// What the provider calls the mail.
+    pub(super) provider_id: Option<String>,
+    pub(super) duration_ms: i64,
+    /// A local fault whose cause may be the provider: its name does not resolve, say.
+    pub(super) is_suspect: bool,
+}
 
 /// How long a postman owns a claimed mail: longer than a round through three providers takes, the
 /// last reply of a mail server included.
-pub(in crate::mail) const LEASE_MS: Millis = 300_000;
+pub(super) const LEASE_MS: Millis = 300_000;
 
 statements! {
     DUE = "select exists (select 1 from cms_mails where status = 'queued' \
@@ -89,13 +164,13 @@ fn latest(now: Millis) -> Millis {
 }
 
 /// Whether a mail is due or a lease is over.
-pub(in crate::mail) async fn is_due(db: &Db, now: Millis) -> Result<bool> {
+pub(super) async fn is_due(db: &Db, now: Millis) -> Result<bool> {
     let (due,): (bool,) = db.one(DUE, args![now, latest(now)]).await?;
     Ok(due)
 }
 
 /// Returns mails whose lease is over. Returns how many.
-pub(in crate::mail) async fn reclaim(change: &mut Change) -> Result<u64> {
+pub(super) async fn reclaim(change: &mut Change) -> Result<u64> {
     let now = change.now();
     let why = "its postman died or was too slow";
     let reclaimed: Vec<(i64, String, bool)> =
@@ -108,7 +183,7 @@ pub(in crate::mail) async fn reclaim(change: &mut Change) -> Result<u64> {
 }
 
 /// Gives up mails that were queued at `horizon` or before, a thousand at most. Returns how many.
-pub(in crate::mail) async fn give_up(change: &mut Change, horizon: Millis) -> Result<u64> {
+pub(super) async fn give_up(change: &mut Change, horizon: Millis) -> Result<u64> {
     let why = "it waited longer than mails are kept";
     let given_up: Vec<(i64, String)> =
         change.all(GIVE_UP, args![horizon, change.now(), why]).await?;
@@ -119,7 +194,7 @@ pub(in crate::mail) async fn give_up(change: &mut Change, horizon: Millis) -> Re
 }
 
 /// Claims due mails, the longest due first.
-pub(in crate::mail) async fn claim(change: &mut Change, most: usize) -> Result<Vec<Outgoing>> {
+pub(super) async fn claim(change: &mut Change, most: usize) -> Result<Vec<Outgoing>> {
     let now = change.now();
     let most = i64::try_from(most).unwrap_or(i64::MAX);
     let mut claimed: Vec<Outgoing> = change.all(CLAIM, args![now, now + LEASE_MS, most]).await?;
@@ -128,7 +203,7 @@ pub(in crate::mail) async fn claim(change: &mut Change, most: usize) -> Result<V
 }
 
 /// Claims a mail that this change has queued: for one provider, and for `tries` rounds less.
-pub(in crate::mail) async fn claim_one(
+pub(super) async fn claim_one(
     change: &mut Change,
     id: i64,
     tries: i64,
@@ -139,19 +214,15 @@ pub(in crate::mail) async fn claim_one(
 }
 
 /// The state of a mail after a round.
-pub(in crate::mail) struct Settled {
-    pub(in crate::mail) status: &'static str,
-    pub(in crate::mail) tries: i64,
-    pub(in crate::mail) next_attempt_at: Millis,
-    pub(in crate::mail) reason: Option<String>,
+pub(super) struct Settled {
+    pub(super) status: &'static str,
+    pub(super) tries: i64,
+    pub(super) next_attempt_at: Millis,
+    pub(super) reason: Option<String>,
 }
 
 /// Ends a lease. False: it was lost before, and nothing was written.
-pub(in crate::mail) async fn settle(
-    change: &mut Change,
-    mail: &Outgoing,
-    settled: Settled,
-) -> Result<bool> {
+pub(super) async fn settle(change: &mut Change, mail: &Outgoing, settled: Settled) -> Result<bool> {
     let now = change.now();
     let is_over = settled.status != "queued";
     let sql = if settled.status == "sent" { SETTLE_LATE } else { SETTLE };
@@ -168,7 +239,7 @@ pub(in crate::mail) async fn settle(
 }
 
 /// Logs an attempt.
-pub(in crate::mail) async fn log(change: &mut Change, mail: i64, attempt: &Attempt) -> Result<()> {
+pub(super) async fn log(change: &mut Change, mail: i64, attempt: &Attempt) -> Result<()> {
     let args = args![
         mail,
         attempt.provider,
@@ -183,12 +254,12 @@ pub(in crate::mail) async fn log(change: &mut Change, mail: i64, attempt: &Attem
 }
 
 /// The health of all providers that failed lately.
-pub(in crate::mail) async fn health(db: &Db) -> Result<BTreeMap<String, Health>> {
+pub(super) async fn health(db: &Db) -> Result<BTreeMap<String, Health>> {
     Ok(by_name(db.all(HEALTH, args![]).await?))
 }
 
 /// As [`health`], as a change sees it.
-pub(in crate::mail) async fn health_in(change: &mut Change) -> Result<BTreeMap<String, Health>> {
+pub(super) async fn health_in(change: &mut Change) -> Result<BTreeMap<String, Health>> {
     Ok(by_name(change.all(HEALTH, args![]).await?))
 }
 
@@ -198,7 +269,7 @@ fn by_name(rows: Vec<(String, i64, i64)>) -> BTreeMap<String, Health> {
 }
 
 /// Notes the health of a provider; `reason` is its last fault, if it is a new one.
-pub(in crate::mail) async fn note(
+pub(super) async fn note(
     change: &mut Change,
     provider: &str,
     health: &Health,
@@ -214,12 +285,12 @@ pub(in crate::mail) async fn note(
 }
 
 /// The plans of the look for due mails and of a claim.
-pub(in crate::mail) async fn plans(db: &Db, now: Millis) -> Result<[Vec<String>; 2]> {
+pub(super) async fn plans(db: &Db, now: Millis) -> Result<[Vec<String>; 2]> {
     let due = db.plan(DUE.sql(), args![now, latest(now)]).await?;
     Ok([due, db.plan(CLAIM.sql(), args![now, now + LEASE_MS, 16_i64]).await?])
 }
 
 /// How many mails wait, and since when the first is due.
-pub(in crate::mail) async fn waiting(db: &Db) -> Result<(i64, Option<i64>)> {
+pub(super) async fn waiting(db: &Db) -> Result<(i64, Option<i64>)> {
     db.one(WAITING, args![]).await
 }
