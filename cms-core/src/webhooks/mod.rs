@@ -37,7 +37,7 @@ pub use self::{
 };
 pub(crate) use self::{
     consumers::{call_handlers, enter_handlers, step_handlers},
-    deliver::sql::batch::BATCH,
+    deliver::batch::BATCH,
     subscriptions::{CLAIMS, catalogue::Registered},
 };
 pub use crate::outbound::AddressRule;
@@ -94,16 +94,13 @@ impl Webhooks {
         let keep = &base.settings().retention;
         let deliveries = jobs::days_before(now, keep.deliveries_days);
         let due = [
-            (
-                deliver::sql::expire::DELIVERED,
-                jobs::seconds_before(now, keep.queue_h.saturating_mul(3600)),
-            ),
-            (deliver::sql::expire::LEFT_OVER, now),
-            (deliver::sql::expire::GIVEN_UP, deliveries),
-            (deliver::sql::expire::TOO_LONG_HELD, deliveries),
-            (deliver::sql::expire::OLD_SECRETS, now),
-            (deliver::sql::expire::DELIVERIES, deliveries),
-            (deliver::sql::expire::EVENTS, jobs::days_before(now, keep.events_days)),
+            (sql::DELIVERED, jobs::seconds_before(now, keep.queue_h.saturating_mul(3600))),
+            (sql::LEFT_OVER, now),
+            (sql::GIVEN_UP, deliveries),
+            (sql::TOO_LONG_HELD, deliveries),
+            (sql::OLD_SECRETS, now),
+            (sql::DELIVERIES, deliveries),
+            (sql::EVENTS, jobs::days_before(now, keep.events_days)),
         ];
         jobs::expire(base, &due).await
     }
@@ -114,11 +111,43 @@ pub(crate) fn statements() -> [&'static [Statement]; 8] {
     [
         subscriptions::sql::ALL,
         subscriptions::catalogue::sql::ALL,
-        deliver::sql::queue::ALL,
-        deliver::sql::expire::ALL,
+        deliver::queue::ALL,
+        sql::ALL,
         history::deliveries::sql::ALL,
         history::messages::sql::ALL,
         history::feed::sql::ALL,
         consumers::sql::ALL,
     ]
+}
+
+/// Removal of old rows. Each statement removes at most 1,000.
+mod sql {
+    crate::db::statements! {
+        DELIVERED = "delete from cms_webhook_queue where id in (select id from cms_webhook_queue \
+                     where settled_at <= $1 and status = 'delivered' limit 1000)";
+        /// Failed, cancelled and held jobs are kept as long as the log.
+        GIVEN_UP = "delete from cms_webhook_queue where id in (select id from cms_webhook_queue \
+                    where settled_at <= $1 and status in ('failed', 'cancelled') limit 1000)";
+        TOO_LONG_HELD = "delete from cms_webhook_queue where id in \
+                         (select id from cms_webhook_queue \
+                         where status = 'held' and created_at <= $1 limit 1000) and status = \
+                         'held'";
+        /// Jobs that were queued or returned while their subscription was being deleted. Only
+        /// waiting jobs are searched; the other statements remove the rest by age.
+        LEFT_OVER = "delete from cms_webhook_queue where id in (select q.id from \
+                     cms_webhook_queue q where q.status in ('pending', 'retry') and q.created_at \
+                     <= $1 and not exists (select 1 from cms_webhook_subscriptions s where s.id = \
+                     q.subscription_id) limit 1000)";
+        /// Forgets old secrets whose grace is over.
+        OLD_SECRETS = "update cms_webhook_subscriptions \
+                       set old_secret = null, old_secret_until = null where old_secret_until <= $1";
+        DELIVERIES = "delete from cms_webhook_deliveries where id in \
+                      (select id from cms_webhook_deliveries \
+                      where created_at <= $1 order by created_at limit 1000)";
+        /// Keeps events that still have jobs.
+        EVENTS = "delete from cms_events where id in (select e.id from cms_events e \
+                  where e.created_at <= $1 and not exists \
+                  (select 1 from cms_webhook_queue q where q.event_id = e.id) \
+                  order by e.created_at limit 1000)";
+    }
 }

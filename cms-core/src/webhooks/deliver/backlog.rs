@@ -1,6 +1,6 @@
 //! What the queue and this process's attempts look like, for `/metrics` and `/readyz`.
 
-use super::sql::queue;
+use super::queue;
 use crate::{Result, jobs::Outcomes, webhooks::Webhooks};
 
 /// Lanes in [`Backlog::late_lanes`] at most.
@@ -72,7 +72,7 @@ impl Webhooks {
 mod tests {
     use sqlx::AssertSqlSafe;
 
-    use crate::{Cms, settings::Settings, webhooks::deliver::sql::queue};
+    use crate::{Cms, settings::Settings, webhooks::deliver::queue};
 
     /// The cost must not depend on settled jobs or on the width of rows.
     #[tokio::test]

@@ -5,11 +5,9 @@ use std::sync::Arc;
 use zeroize::Zeroizing;
 
 use super::{
+    batch,
     claimed::{ClaimedJob, Moment, Target},
-    sql::{
-        batch,
-        queue::{self, End, LEASE_MS, Lane},
-    },
+    queue::{self, End, LEASE_MS, Lane},
 };
 use crate::{
     Change, Result, Secret,
@@ -17,7 +15,7 @@ use crate::{
     webhooks::{
         rules::sign::WebhookSecret,
         subscriptions::{
-            sealed::{header_context, secret_context},
+            saving::{header_context, secret_context},
             sql as subscriptions,
         },
     },
@@ -28,7 +26,7 @@ const LANES: i64 = 256;
 
 /// Claims up to `free` jobs, up to `limit` of each lane, the least recently served lane first, and
 /// leaves those whose bodies have no `room`. The caller holds the lock on claims.
-pub(in crate::webhooks) async fn claim(
+pub(super) async fn claim(
     base: &Base,
     change: &mut Change,
     (free, room): (usize, usize),
@@ -75,10 +73,7 @@ pub(in crate::webhooks) async fn claim(
 
 /// Returns jobs that did not begin. They wait as before, or are held if their subscription is off
 /// by now. The caller holds the lock on claims.
-pub(in crate::webhooks) async fn give_back(
-    change: &mut Change,
-    claimed: &[ClaimedJob],
-) -> Result<()> {
+pub(super) async fn give_back(change: &mut Change, claimed: &[ClaimedJob]) -> Result<()> {
     for lane in claimed.chunk_by(|a, b| a.subscription == b.subscription) {
         let active = subscriptions::lock(change, lane[0].subscription)
             .await?
@@ -91,7 +86,7 @@ pub(in crate::webhooks) async fn give_back(
 }
 
 /// Decrypts the secrets of a lane.
-pub(in crate::webhooks) fn open(base: &Base, lane: Lane) -> Result<Target> {
+pub(super) fn open(base: &Base, lane: Lane) -> Result<Target> {
     let open = |context: &str, sealed: &str| -> Result<Zeroizing<String>> {
         let bytes = base.vault().open(context, sealed)?;
         Ok(String::from_utf8(bytes).map_err(crate::Error::internal)?.into())

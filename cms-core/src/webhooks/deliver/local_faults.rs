@@ -15,7 +15,7 @@ const KEPT_MS: i64 = 3_600_000;
 
 /// The lanes that rest, or rested last.
 #[derive(Default)]
-pub(in crate::webhooks) struct LocalFaults {
+pub(super) struct LocalFaults {
     lanes: HashMap<i64, Lane>,
     /// When a receiver was last reached.
     reached: Option<Millis>,
@@ -33,12 +33,7 @@ impl LocalFaults {
     /// Attempts that ran beside each other count as one. A fault whose cause turns out to be the
     /// receiver's is counted against it: its name never resolves, or no route leads to it, while
     /// others are reached.
-    pub(in crate::webhooks) fn rest(
-        &mut self,
-        lane: i64,
-        attempt: &mut Attempt,
-        now: Millis,
-    ) -> Option<Millis> {
+    pub(super) fn rest(&mut self, lane: i64, attempt: &mut Attempt, now: Millis) -> Option<Millis> {
         if attempt.is_own() {
             return None;
         }

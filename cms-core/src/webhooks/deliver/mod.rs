@@ -1,15 +1,13 @@
 //! From a job to a request: claim (lane, lease), sign, send, settle (fenced, breaker, log).
 
 pub(super) mod backlog;
-mod bodies;
+pub(super) mod batch;
 mod claim;
-pub(super) mod claimed;
+mod claimed;
 mod local_faults;
-mod ping;
-mod prefetch;
+pub(super) mod queue;
 pub(super) mod request;
 mod settle;
-pub(super) mod sql;
 pub(super) mod worker;
 
-pub use ping::{PING, Pinged};
+pub use request::{PING, Pinged};

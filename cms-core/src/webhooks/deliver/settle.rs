@@ -1,11 +1,9 @@
 //! Settles finished attempts: job, breaker and log, in one transaction for many.
 
 use super::{
+    batch::{self, Arrived},
     claimed::Ended,
-    sql::{
-        batch::{self, Arrived},
-        queue::{self, Claimed, End, LogRow},
-    },
+    queue::{self, Claimed, End, LogRow},
 };
 use crate::{
     AuditEntry, Change, Result,
@@ -13,7 +11,7 @@ use crate::{
     jobs::Outcomes,
     outbound::Attempt,
     webhooks::{
-        rules::{breaker, retry},
+        rules::retry,
         subscriptions::{CLAIMS, TABLE, sql as subscriptions},
     },
 };
@@ -21,10 +19,7 @@ use crate::{
 /// Pause of a lane after a failed attempt, in milliseconds.
 const SPACING_MS: i64 = 1000;
 
-pub(in crate::webhooks) async fn settle(
-    change: &mut Change,
-    ended: &mut [Ended],
-) -> Result<Outcomes> {
+pub(super) async fn settle(change: &mut Change, ended: &mut [Ended]) -> Result<Outcomes> {
     ended.sort_by_key(|ended| (ended.subscription, ended.job.id));
     let mut settled = Outcomes::default();
     settle_failing(change, ended, &mut settled).await?;
@@ -98,7 +93,7 @@ async fn settle_lane(change: &mut Change, lane: &[Ended], settled: &mut Outcomes
         let counted = queue::count_failure(change, *subscription, job, next, counts).await?;
         if let Some((in_a_row, true, _)) = counted
             && counts
-            && breaker::opens(in_a_row)
+            && retry::opens(in_a_row)
         {
             disable(
                 change,

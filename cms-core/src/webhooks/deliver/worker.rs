@@ -7,14 +7,11 @@ use tokio::sync::watch;
 use tracing::Instrument;
 
 use super::{
-    bodies::Bodies,
     claim::{claim, give_back},
-    claimed::{ClaimedJob, Ended, LANE_ATTEMPTS, Moment},
+    claimed::{Bodies, ClaimedJob, Ended, LANE_ATTEMPTS, Moment, Prefetch},
     local_faults::LocalFaults,
-    prefetch::Prefetch,
-    request,
+    queue, request,
     settle::settle,
-    sql::queue,
 };
 use crate::{
     Actor, Change, Descriptors, Result,

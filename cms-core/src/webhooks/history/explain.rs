@@ -13,7 +13,7 @@ use crate::{
     webhooks::{
         Webhooks,
         deliver::request::{AttemptHeaders, headers},
-        rules::matching::matches,
+        rules::form::matches,
         subscriptions::{
             Subscription,
             catalogue::{sql, unknown_event},

@@ -1,4 +1,5 @@
-//! When a failed delivery is tried again. Pure.
+//! When a failed delivery is tried again, and the breaker, which switches a subscription off after
+//! ten failures in a row. Pure.
 
 use crate::jobs::Backoff;
 
@@ -13,6 +14,15 @@ pub const MAX_RETRIES: i64 = 100;
 #[must_use]
 pub(in crate::webhooks) fn wait_ms(retry_count: i64, max_retries: i64) -> Option<i64> {
     WAITS.wait_ms(retry_count, max_retries)
+}
+
+/// Failed attempts in a row that open the breaker.
+const FAILURES: i64 = 10;
+
+/// Whether this many failures in a row switch a subscription off. A success resets the count.
+#[must_use]
+pub(in crate::webhooks) fn opens(failures: i64) -> bool {
+    failures >= FAILURES
 }
 
 #[cfg(test)]
@@ -43,5 +53,11 @@ mod tests {
             }
             assert_eq!(times, expected, "max_retries {max_retries}");
         }
+    }
+
+    #[test]
+    fn ten_in_a_row() {
+        assert_eq!((0..12).map(opens).filter(|open| *open).count(), 2);
+        assert!(!opens(9) && opens(10));
     }
 }

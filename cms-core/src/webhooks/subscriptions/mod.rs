@@ -1,10 +1,9 @@
 //! Subscriptions: which events go to which address.
 
 pub(super) mod catalogue;
-mod check;
+mod emit;
 mod health;
-mod look_up;
-pub(super) mod sealed;
+pub(super) mod saving;
 pub(super) mod sql;
 
 use std::collections::BTreeMap;
@@ -13,12 +12,12 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use self::{
-    sealed::{is_elsewhere, left_behind},
+    saving::{is_elsewhere, left_behind},
     sql::Stored,
 };
 use super::{
     Webhooks,
-    rules::{headers::MAX_HEADERS, retry::MAX_RETRIES, sign::WebhookSecret},
+    rules::{form::MAX_HEADERS, retry::MAX_RETRIES, sign::WebhookSecret},
 };
 use crate::{
     AuditEntry, Change, Code, Error, FieldError, Page, Result, db::Lock, ground::plain,

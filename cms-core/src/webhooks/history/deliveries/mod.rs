@@ -11,7 +11,7 @@ use serde_json::Value as Json;
 use crate::{
     AuditEntry, Change, Code, Error, Page, Paging, Result,
     ground::ListName,
-    webhooks::{Webhooks, deliver::sql::queue},
+    webhooks::{Webhooks, deliver::queue},
 };
 
 /// Deliveries that one call sends again at most.

@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value as Json};
 
-use super::{sql, unknown_event};
+use super::catalogue::{sql, unknown_event};
 use crate::{
     Actor, AuditEntry, Change, Emitted, Error, Result,
     events::{EventData, JudgedEvent, judge},

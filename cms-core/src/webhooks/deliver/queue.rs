@@ -11,24 +11,24 @@ use crate::{
 };
 
 /// How long a worker owns a claimed job: longer than any attempt takes.
-pub(in crate::webhooks) use crate::jobs::LEASE_MS;
+pub(super) use crate::jobs::LEASE_MS;
 
 /// A body with more bytes is large. Smaller ones are few enough: attempts are counted.
-pub(in crate::webhooks) const LARGE: usize = 64 << 10;
+pub(super) const LARGE: usize = 64 << 10;
 
 /// A subscription with due jobs.
 #[derive(Clone, Debug)]
-pub(in crate::webhooks) struct Lane {
-    pub(in crate::webhooks) id: i64,
-    pub(in crate::webhooks) url: String,
-    pub(in crate::webhooks) secret: String,
-    pub(in crate::webhooks) old_secret: Option<(String, i64)>,
+pub(super) struct Lane {
+    pub(super) id: i64,
+    pub(super) url: String,
+    pub(super) secret: String,
+    pub(super) old_secret: Option<(String, i64)>,
     /// A JSON object.
-    pub(in crate::webhooks) custom_headers: String,
+    pub(super) custom_headers: String,
     /// Whether its last attempt failed.
-    pub(in crate::webhooks) failing: bool,
+    pub(super) failing: bool,
     /// Its jobs that workers hold.
-    pub(in crate::webhooks) sending: i64,
+    pub(super) sending: i64,
 }
 
 record! { Lane: lane_columns {
@@ -47,17 +47,17 @@ fn old_secret((secret, until): (Option<String>, Option<i64>)) -> Result<Option<(
 
 /// An event as its receivers get it.
 #[derive(Debug)]
-pub(in crate::webhooks) struct Event {
-    pub(in crate::webhooks) id: String,
-    pub(in crate::webhooks) name: String,
-    pub(in crate::webhooks) body: Bytes,
+pub(super) struct Event {
+    pub(super) id: String,
+    pub(super) name: String,
+    pub(super) body: Bytes,
     /// Whether the body is larger than was asked for, and not here.
-    pub(in crate::webhooks) unread: bool,
+    pub(super) unread: bool,
 }
 
 impl Event {
     /// An event that retention has removed.
-    pub(in crate::webhooks) fn gone(id: String) -> Self {
+    pub(super) fn gone(id: String) -> Self {
         Self { id, name: String::new(), body: Bytes::new(), unread: false }
     }
 }
@@ -68,11 +68,11 @@ record! { Event: event_columns {
     body: "case when octet_length(body) <= cast($2 as bigint) then body end" => body,
     unread: "octet_length(body) > cast($2 as bigint)",
 } }
+pub(super) use event_columns;
 
 fn body(text: Option<String>) -> Result<Bytes> {
     Ok(text.unwrap_or_default().into())
 }
-pub(super) use event_columns;
 
 statements! {
     /// Scans the index in its order up to the first due job. With `exists` PostgreSQL may search
@@ -160,29 +160,29 @@ statements! {
 
 /// A job that this worker owns until its lease ends.
 #[derive(Clone, Debug)]
-pub(in crate::webhooks) struct Claimed {
-    pub(in crate::webhooks) id: i64,
-    pub(in crate::webhooks) retry_count: i64,
-    pub(in crate::webhooks) lease_token: i64,
-    pub(in crate::webhooks) event: Arc<Event>,
+pub(super) struct Claimed {
+    pub(super) id: i64,
+    pub(super) retry_count: i64,
+    pub(super) lease_token: i64,
+    pub(super) event: Arc<Event>,
 }
 
 impl Claimed {
     /// The job's id and the token of its lease.
-    pub(in crate::webhooks) fn lease(&self) -> (i64, i64) {
+    pub(super) fn lease(&self) -> (i64, i64) {
         (self.id, self.lease_token)
     }
 }
 
 /// Whether any job is due or any lease is over.
-pub(in crate::webhooks) async fn is_due(db: &Db, now: i64) -> Result<bool> {
+pub(super) async fn is_due(db: &Db, now: i64) -> Result<bool> {
     let (due,): (bool,) = db.one(DUE, args![now, latest(now)]).await?;
     Ok(due)
 }
 
 /// Returns jobs whose lease is over; they are due again, or held while their subscription is off.
 /// Lock order: the subscription, then its jobs.
-pub(in crate::webhooks) async fn reclaim(change: &mut Change) -> Result<u64> {
+pub(super) async fn reclaim(change: &mut Change) -> Result<u64> {
     let (now, latest) = (change.now(), latest(change.now()));
     let mut returned = 0;
     for (id,) in change.all::<(i64,)>(LOST, args![now, latest]).await? {
@@ -202,26 +202,22 @@ fn latest(now: i64) -> i64 {
 }
 
 /// The next subscription after `after` with jobs in the wrong state.
-pub(in crate::webhooks) async fn mismatched(db: &Db, after: i64) -> Result<Option<i64>> {
+pub(super) async fn mismatched(db: &Db, after: i64) -> Result<Option<i64>> {
     Ok(db.optional::<(i64,)>(MISMATCHED, args![after]).await?.map(|(id,)| id))
 }
 
 /// Due lanes, the least recently served first.
-pub(in crate::webhooks) async fn lanes(
-    change: &mut Change,
-    limit: i64,
-    most: i64,
-) -> Result<Vec<Lane>> {
+pub(super) async fn lanes(change: &mut Change, limit: i64, most: i64) -> Result<Vec<Lane>> {
     change.all(LANES, args![change.now(), limit, most, latest(change.now())]).await
 }
 
 /// One lane, due or not.
-pub(in crate::webhooks) async fn lane(db: &Db, id: i64) -> Result<Option<Lane>> {
+pub(super) async fn lane(db: &Db, id: i64) -> Result<Option<Lane>> {
     db.optional(LANE, args![id]).await
 }
 
 /// What becomes of a job whose lease ends.
-pub(in crate::webhooks) enum End {
+pub(super) enum End {
     /// It waits as before its claim: nothing was sent.
     Returned,
     /// The same, from that moment: the attempt says nothing about the receiver.
@@ -233,7 +229,7 @@ pub(in crate::webhooks) enum End {
 }
 
 /// Ends a lease. Without `active` a job that waits is held. False: the lease was lost before.
-pub(in crate::webhooks) async fn settle(
+pub(super) async fn settle(
     change: &mut Change,
     job: &Claimed,
     end: End,
@@ -256,18 +252,14 @@ pub(in crate::webhooks) async fn settle(
     Ok(change.run(SETTLE, args).await? > 0)
 }
 
-pub(in crate::webhooks) async fn succeeded(
-    change: &mut Change,
-    lane: i64,
-    job: &Claimed,
-) -> Result<()> {
+pub(super) async fn succeeded(change: &mut Change, lane: i64, job: &Claimed) -> Result<()> {
     change.run(SUCCEEDED, args![lane, job.id, job.lease_token]).await.map(drop)
 }
 
 /// Counts a failure, unless the service itself failed. Returns the failures in a row, whether the
 /// subscription is active, and its retries; `None` when the lease was lost, or the subscription was
 /// deleted with its jobs.
-pub(in crate::webhooks) async fn count_failure(
+pub(super) async fn count_failure(
     change: &mut Change,
     lane: i64,
     job: &Claimed,
@@ -280,26 +272,22 @@ pub(in crate::webhooks) async fn count_failure(
 
 /// Lets a lane rest until then. Returns whether the subscription is active; `None` when it was
 /// deleted with its jobs.
-pub(in crate::webhooks) async fn rest(
-    change: &mut Change,
-    lane: i64,
-    until: i64,
-) -> Result<Option<bool>> {
+pub(super) async fn rest(change: &mut Change, lane: i64, until: i64) -> Result<Option<bool>> {
     let found: Option<(bool,)> = change.optional(REST, args![lane, until]).await?;
     Ok(found.map(|(active,)| active))
 }
 
 /// An attempt in the log.
-pub(in crate::webhooks) struct LogRow<'a> {
-    pub(in crate::webhooks) outcome: &'a str,
-    pub(in crate::webhooks) error: Option<&'a str>,
-    pub(in crate::webhooks) status: Option<u16>,
-    pub(in crate::webhooks) response: Option<&'a str>,
-    pub(in crate::webhooks) duration_ms: i64,
+pub(super) struct LogRow<'a> {
+    pub(super) outcome: &'a str,
+    pub(super) error: Option<&'a str>,
+    pub(super) status: Option<u16>,
+    pub(super) response: Option<&'a str>,
+    pub(super) duration_ms: i64,
 }
 
 /// Logs an attempt, also one whose lease was lost.
-pub(in crate::webhooks) async fn log(
+pub(super) async fn log(
     change: &mut Change,
     lane: i64,
     job: &Claimed,
@@ -327,17 +315,17 @@ pub(in crate::webhooks) async fn depth(db: &Db) -> Result<Vec<(String, i64)>> {
 }
 
 /// Number of jobs that are `pending`, `retry`, `sending` and `held`.
-pub(in crate::webhooks) async fn waiting(db: &Db) -> Result<(i64, i64, i64, i64)> {
+pub(super) async fn waiting(db: &Db) -> Result<(i64, i64, i64, i64)> {
     db.one(WAITING, args![]).await
 }
 
 /// The latest lanes, each with the time since when its oldest job is due.
-pub(in crate::webhooks) async fn late(db: &Db, now: i64, limit: i64) -> Result<Vec<(i64, i64)>> {
+pub(super) async fn late(db: &Db, now: i64, limit: i64) -> Result<Vec<(i64, i64)>> {
     db.all(LATE, args![now, limit]).await
 }
 
 /// When the oldest waiting job is due.
-pub(in crate::webhooks) async fn oldest(db: &Db) -> Result<Option<i64>> {
+pub(super) async fn oldest(db: &Db) -> Result<Option<i64>> {
     let (oldest,): (Option<i64>,) = db.one(OLDEST, args![]).await?;
     Ok(oldest)
 }

@@ -1,8 +1,8 @@
-//! Which headers a subscription may add. Pure.
+//! Which headers a subscription may add, and which events its entries match. Pure.
 
 use std::collections::BTreeMap;
 
-use crate::FieldError;
+use crate::{FieldError, events::family};
 
 pub(in crate::webhooks) const MAX_HEADERS: usize = 20;
 const MAX_VALUE_BYTES: usize = 4096;
@@ -41,7 +41,7 @@ const RESERVED_PREFIXES: [&str; 6] =
     ["content-", "x-webhook-", "webhook-", "svix-", "x-amz-", "x-goog-"];
 
 /// The faults of custom headers.
-pub(in crate::webhooks) fn problems(headers: &BTreeMap<String, String>) -> Vec<FieldError> {
+pub(in crate::webhooks) fn header_problems(headers: &BTreeMap<String, String>) -> Vec<FieldError> {
     let mut problems = Vec::new();
     let mut add =
         |field: String, code, message: String| problems.push(FieldError { field, code, message });
@@ -85,12 +85,24 @@ fn is_token(name: &str) -> bool {
         && name.bytes().all(|b| b.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&b))
 }
 
+/// Whether an entry matches more than one name: `item.*` all events of items, `*` all events.
+#[must_use]
+pub(in crate::webhooks) fn is_pattern(entry: &str) -> bool {
+    entry == "item.*" || entry == "*"
+}
+
+/// Whether an entry matches an event. `events::outbox` has the same rule in SQL.
+#[must_use]
+pub(in crate::webhooks) fn matches(entry: &str, event: &str) -> bool {
+    [event, family(event), "*"].contains(&entry)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
     fn judged(name: &str, value: &str) -> Option<&'static str> {
-        problems(&BTreeMap::from([(name.to_owned(), value.to_owned())]))
+        header_problems(&BTreeMap::from([(name.to_owned(), value.to_owned())]))
             .first()
             .map(|problem| problem.code)
     }
@@ -119,12 +131,31 @@ mod tests {
         assert_eq!(judged("x-a", &"x".repeat(4096)), None);
         assert_eq!(judged("x-a", &"x".repeat(4097)), Some("format"));
         let many = |count| (0..count).map(|n| (format!("x-{n}"), "v".to_owned())).collect();
-        assert!(problems(&many(20)).is_empty());
-        assert_eq!(problems(&many(21))[0].code, "range");
+        assert!(header_problems(&many(20)).is_empty());
+        assert_eq!(header_problems(&many(21))[0].code, "range");
         let twice = BTreeMap::from([
             ("X-A".to_owned(), "1".to_owned()),
             ("x-a".to_owned(), "2".to_owned()),
         ]);
-        assert_eq!(problems(&twice)[0].code, "format");
+        assert_eq!(header_problems(&twice)[0].code, "format");
+    }
+
+    #[test]
+    fn entries_match_as_the_queue_does() {
+        for (entry, event, expected) in [
+            ("*", "auth.login", true),
+            ("*", "item.blog.created", true),
+            ("item.*", "item.blog.created", true),
+            ("item.*", "form.submitted", false),
+            ("item.*", "items.x", false),
+            ("auth.login", "auth.login", true),
+            ("auth.login", "auth.logout", false),
+            ("auth.*", "auth.login", false),
+        ] {
+            assert_eq!(super::matches(entry, event), expected, "{entry} {event}");
+        }
+        for (entry, expected) in [("*", true), ("item.*", true), ("auth.*", false), ("", false)] {
+            assert_eq!(super::is_pattern(entry), expected, "{entry}");
+        }
     }
 }

@@ -170,7 +170,7 @@ fn batch(change: &Change) -> Batch {
 }
 
 /// Notes that the lanes were served now.
-pub(in crate::webhooks) async fn serve(change: &mut Change, limits: &[(i64, i64)]) -> Result<()> {
+pub(super) async fn serve(change: &mut Change, limits: &[(i64, i64)]) -> Result<()> {
     if limits.is_empty() {
         return Ok(());
     }
@@ -179,7 +179,7 @@ pub(in crate::webhooks) async fn serve(change: &mut Change, limits: &[(i64, i64)
 
 /// Claims the oldest due jobs of each lane, up to its limit, sorted by id within a lane. Once the
 /// large bodies take more than `room`, no further one is read; see [`Event::unread`].
-pub(in crate::webhooks) async fn claim(
+pub(super) async fn claim(
     change: &mut Change,
     limits: &[(i64, i64)],
     lease_until: i64,
@@ -224,10 +224,7 @@ async fn events(
 }
 
 /// Those of the subscriptions whose last attempt failed.
-pub(in crate::webhooks) async fn failing(
-    change: &mut Change,
-    subscriptions: &[i64],
-) -> Result<HashSet<i64>> {
+pub(super) async fn failing(change: &mut Change, subscriptions: &[i64]) -> Result<HashSet<i64>> {
     if subscriptions.is_empty() {
         return Ok(HashSet::new());
     }
@@ -239,16 +236,16 @@ pub(in crate::webhooks) async fn failing(
 /// A successful attempt, for the log: the job, the token of its lease, the status code, the
 /// response, and milliseconds. The response has no U+0000, which PostgreSQL does not read.
 #[derive(Serialize)]
-pub(in crate::webhooks) struct Arrived<'a>(
-    pub(in crate::webhooks) i64,
-    pub(in crate::webhooks) i64,
-    pub(in crate::webhooks) Option<u16>,
-    pub(in crate::webhooks) Option<&'a str>,
-    pub(in crate::webhooks) i64,
+pub(super) struct Arrived<'a>(
+    pub(super) i64,
+    pub(super) i64,
+    pub(super) Option<u16>,
+    pub(super) Option<&'a str>,
+    pub(super) i64,
 );
 
 /// Settles and logs successes. Returns the leases that were still ours.
-pub(in crate::webhooks) async fn delivered(
+pub(super) async fn delivered(
     change: &mut Change,
     arrived: &[Arrived<'_>],
 ) -> Result<HashSet<(i64, i64)>> {

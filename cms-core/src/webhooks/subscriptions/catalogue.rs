@@ -1,21 +1,18 @@
-//! The catalogue: events that a subscription can name.
-
-mod emit;
-mod example;
-mod schema;
-pub(in crate::webhooks) mod sql;
+//! The catalogue: events that a subscription can name, with the JSON Schema of what receivers get
+//! of them and an example.
 
 use std::collections::HashSet;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use serde_json::Value as Json;
+use serde_json::{Map, Value as Json, json};
 
-use self::{example::example, schema::schema};
 use crate::{
     Actor, Code, Error, FieldError, Page, Paging, Result,
-    events::{self, FUNNELS, SYSTEM},
+    content::{Column, Table, Tables},
+    events::{self, FUNNELS, ItemData, SYSTEM, is_removed, known, of_delivery, schema as of},
     ground::ListName,
+    items::event_data,
     plugins::Index,
     webhooks::Webhooks,
 };
@@ -78,7 +75,7 @@ impl DescribedEvent {
     pub fn hide_record(&mut self) {
         self.example = None;
         if let Some(record) = self.schema.pointer_mut("/properties/data/properties/record") {
-            *record = serde_json::json!({"type": "object"});
+            *record = json!({"type": "object"});
         }
     }
 }
@@ -182,5 +179,146 @@ fn manual(plugin: &str, name: &str, description: &str) -> RegisteredEvent {
         event_type: "manual".to_owned(),
         content_table: None,
         description: description.to_owned(),
+    }
+}
+
+/// The schema of the body of a delivery; of items from their table as it is now.
+fn schema(tables: &Tables, event: &RegisteredEvent) -> Json {
+    let name = event.event_name.as_str();
+    let data = match (&event.content_table, known(name)) {
+        (Some(table), _) => item_schema(tables.find(table).as_deref(), name.ends_with(".updated")),
+        (None, Some(known)) => known.schema().clone(),
+        (None, None) => {
+            json!({"description": format!("What {} tells of it.", event.plugin_id)})
+        }
+    };
+    of_delivery(name, &event.description, data)
+}
+
+/// The schema of an event of a record; a table that is gone had any.
+fn item_schema(table: Option<&Table>, is_update: bool) -> Json {
+    let mut schema = of::<ItemData<'_>>();
+    let Some(table) = table else { return schema };
+    schema["properties"]["table"] = json!({"const": table.name});
+    schema["properties"]["record"] = record(table);
+    if let (true, Some(names)) = (is_update, schema["required"].as_array_mut()) {
+        names.push("changed".into());
+    }
+    if let (false, Some(members)) = (is_update, schema["properties"].as_object_mut()) {
+        members.remove("changed");
+    }
+    schema
+}
+
+/// No column is required: a retry sends the body as it was, without the columns that its table has
+/// got since.
+fn record(table: &Table) -> Json {
+    let properties: Map<String, Json> = told(table)
+        .map(|column| (column.name.clone(), column.schema(table.adopted, true)))
+        .collect();
+    json!({
+        "type": "object",
+        "description": format!("A record of {}, declared by {}.", table.name, table.plugin),
+        "properties": properties,
+    })
+}
+
+/// An example of an event's data; `None` when only the program that raises it knows that.
+fn example(tables: &Tables, event: &RegisteredEvent) -> Option<Json> {
+    match &event.content_table {
+        Some(table) => {
+            let is_update = event.event_name.ends_with(".updated");
+            tables.find(table).map(|table| item_example(&table, is_update))
+        }
+        None => known(&event.event_name).map(|known| known.example()),
+    }
+}
+
+fn item_example(table: &Table, is_update: bool) -> Json {
+    let columns = told(table);
+    let record: Json = columns
+        .clone()
+        .map(|column| (column.name.clone(), column.example()))
+        .collect::<Map<_, _>>()
+        .into();
+    let mut key: Vec<_> = table.key_columns().map(Column::example).collect();
+    let id = if key.len() == 1 { key.remove(0) } else { key.into() };
+    let language = table.multilanguage.then_some("en");
+    let last = || columns.map(|column| column.name.clone()).rfind(|name| name != "id");
+    let changed = is_update.then(|| last().into_iter().collect());
+    event_data(table, &id, language, &record, changed)
+}
+
+/// The columns that events tell.
+fn told(table: &Table) -> impl DoubleEndedIterator<Item = &Column> + Clone {
+    table.columns.iter().filter(|column| column.readable() && !is_removed(&column.name))
+}
+
+/// Statements of the catalogue of events.
+pub(in crate::webhooks) mod sql {
+    use super::RegisteredEvent;
+    use crate::{
+        Change, Result,
+        db::{Db, args, record, statements},
+        events::is_name,
+    };
+
+    record! { RegisteredEvent: event_columns {
+        id: "id",
+        plugin_id: "plugin_id",
+        event_name: "event_name",
+        event_type: "event_type",
+        content_table: "content_table",
+        description: "description",
+    } }
+
+    statements! {
+        REGISTER = "insert into cms_webhook_events \
+                    (plugin_id, event_name, event_type, content_table, description) \
+                    values ($1, $2, $3, $4, $5) on conflict (plugin_id, event_name) do nothing";
+        LIST = concat!(
+            "select ", event_columns!(), " from cms_webhook_events where id > $1 order by id \
+             limit $2"
+        );
+        NAMED = concat!(
+            "select ", event_columns!(), " from cms_webhook_events where event_name = $1 order by \
+             id"
+        );
+    }
+
+    pub(super) async fn register(change: &mut Change, event: &RegisteredEvent) -> Result<bool> {
+        let args = args![
+            &event.plugin_id,
+            &event.event_name,
+            &event.event_type,
+            event.content_table.clone(),
+            &event.description
+        ];
+        Ok(change.run(REGISTER, args).await? > 0)
+    }
+
+    pub(super) async fn list(db: &Db, after: i64, limit: i64) -> Result<Vec<RegisteredEvent>> {
+        db.all(LIST, args![after, limit]).await
+    }
+
+    /// Entries with this name: several plugins may raise the same event.
+    pub(in crate::webhooks) async fn named(db: &Db, name: &str) -> Result<Vec<RegisteredEvent>> {
+        // No engine stores other names, and PostgreSQL refuses to compare with them.
+        if !is_name(name) {
+            return Ok(Vec::new());
+        }
+        db.all(NAMED, args![name]).await
+    }
+
+    /// As [`named`], on the connection of a change: changes that wait for a second connection could
+    /// wait for each other.
+    pub(in crate::webhooks) async fn named_in(
+        change: &mut Change,
+        name: &str,
+    ) -> Result<Vec<RegisteredEvent>> {
+        if !is_name(name) {
+            return Ok(Vec::new());
+        }
+        change.all(NAMED, args![name]).await
     }
 }
