@@ -1,21 +1,21 @@
 //! Origins: the websites whose pages may call the API from a browser. A change counts from the next
 //! request on, in every process.
 
-mod active;
 mod form;
-pub(crate) mod sql;
 
-use std::sync::Arc;
+use std::{collections::HashSet, sync::Arc};
 
+use arc_swap::ArcSwap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use active::Active;
+use crate::{
+    AuditEntry, Change, Code, Error, Page, Result, base::Base, db::Db, ground::clock, items::Query,
+};
 pub use form::{normalise, of_url};
 
-use crate::{
-    AuditEntry, Change, Code, Error, Page, Result, base::Base, ground::clock, items::Query,
-};
+/// The table's name among the epochs.
+const TABLE: &str = "origins";
 
 /// A registered origin.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -186,6 +186,121 @@ async fn record(
     id: i64,
     columns: &[&str],
 ) -> Result<()> {
-    change.announce(active::TABLE);
-    change.audit(AuditEntry { action, table: active::TABLE, id: &id.to_string(), columns }).await
+    change.announce(TABLE);
+    change.audit(AuditEntry { action, table: TABLE, id: &id.to_string(), columns }).await
+}
+
+/// The active origins in memory, as of the epoch they were read at.
+#[derive(Default)]
+struct Active(ArcSwap<Known>);
+
+#[derive(Default)]
+struct Known {
+    /// None: not read yet.
+    epoch: Option<i64>,
+    origins: HashSet<String>,
+}
+
+impl Active {
+    /// Whether an origin is registered and active. Queries the database only after the table has
+    /// changed. A change by this process counts from its commit on, a change by another process as
+    /// soon as its epoch is seen.
+    async fn holds(&self, db: &Db, origin: &str) -> Result<bool> {
+        // Read the epoch before the rows: after a commit in between, the next request reads again.
+        let epoch = Some(db.epochs().of(TABLE));
+        let known = self.0.load();
+        if known.epoch == epoch {
+            return Ok(known.origins.contains(origin));
+        }
+        let origins: HashSet<String> =
+            sql::active(db).await?.into_iter().map(|(origin,)| origin).collect();
+        let held = origins.contains(origin);
+        self.0.store(Arc::new(Known { epoch, origins }));
+        Ok(held)
+    }
+}
+
+/// The statements of origins and the functions that run them.
+pub(crate) mod sql {
+    use super::Origin;
+    use crate::{
+        Code, Error, Result,
+        change::{Change, is_unique_violation},
+        db::{Db, Statement, args, read, record, statements},
+        items::{OwnColumn, RowList},
+    };
+
+    record! { Origin: origin_columns {
+        id: "id",
+        origin: "origin",
+        active: "active",
+        created_at: "created_at" => read::time,
+    } }
+
+    /// Origins as a list.
+    pub(super) const LIST: RowList = RowList {
+        name: "The list of origins",
+        table: "cms_origins",
+        columns: &[
+            OwnColumn::integer("id"),
+            OwnColumn::text("origin").searched(),
+            OwnColumn::boolean("active"),
+            OwnColumn::time("created_at"),
+        ],
+        rows: Statement::new(
+            concat!(module_path!(), "::LIST"),
+            concat!("select ", origin_columns!(), " from cms_origins where id in"),
+        ),
+    };
+
+    statements! {
+        INSERT = "insert into cms_origins (origin, active, created_at) values ($1, $2, $3) \
+                  returning id";
+        ACTIVE = "select origin from cms_origins where active";
+        GET = concat!("select ", origin_columns!(), " from cms_origins where id = $1");
+        LOCK = concat!(
+            "update cms_origins set active = active where id = $1 returning ", origin_columns!()
+        );
+        UPDATE = "update cms_origins set origin = $2, active = $3 where id = $1";
+        DELETE = "delete from cms_origins where id = $1";
+    }
+
+    pub(super) async fn active(db: &Db) -> Result<Vec<(String,)>> {
+        db.all(ACTIVE, Vec::new()).await
+    }
+
+    pub(super) async fn get(db: &Db, id: i64) -> Result<Option<Origin>> {
+        db.optional(GET, args![id]).await
+    }
+
+    /// Reads and locks the origin until this change ends.
+    pub(super) async fn lock(change: &mut Change, id: i64) -> Result<Option<Origin>> {
+        change.optional(LOCK, args![id]).await
+    }
+
+    pub(super) async fn insert(change: &mut Change, origin: &Origin) -> Result<i64> {
+        let args = args![&origin.origin, origin.active, change.now()];
+        let (id,): (i64,) = change.one(INSERT, args).await.map_err(|e| taken(e, origin))?;
+        Ok(id)
+    }
+
+    pub(super) async fn update(change: &mut Change, origin: &Origin) -> Result<()> {
+        let args = args![origin.id, &origin.origin, origin.active];
+        change.hit(UPDATE, args).await.map_err(|e| taken(e, origin))
+    }
+
+    pub(super) async fn delete(change: &mut Change, id: i64) -> Result<()> {
+        change.hit(DELETE, args![id]).await
+    }
+
+    fn taken(error: Error, origin: &Origin) -> Error {
+        if is_unique_violation(&error) {
+            return Error::new(
+                Code::Conflict,
+                format!("The origin {} is registered already.", origin.origin),
+            )
+            .caused_by(error);
+        }
+        error
+    }
 }

@@ -1,8 +1,6 @@
 //! The rules of the response cache: its settings and its clears. A clear is a request to forget
-//! replies. Every process follows both. `cms-http` keeps the replies themselves.
-
-mod shared;
-pub(crate) mod sql;
+//! replies. Every process follows both. `cms-http` keeps the replies themselves, also those in
+//! Redis, which all processes of the site share.
 
 use std::sync::Arc;
 
@@ -272,6 +270,94 @@ fn canonical(prefix: &str) -> String {
 async fn record(change: &mut Change, action: &'static str, columns: &[&str]) -> Result<()> {
     change.announce(TABLE);
     change.audit(AuditEntry { action, table: TABLE, id: "", columns }).await
+}
+
+impl Cache {
+    /// Where replies are kept: `memory`, `redis`, or `redis_away` (Redis does not answer, so each
+    /// process keeps its own).
+    #[must_use]
+    pub fn state(&self) -> &'static str {
+        match self.0.redis.as_ref() {
+            None => "memory",
+            Some(redis) if redis.is_away() => "redis_away",
+            Some(_) => "redis",
+        }
+    }
+
+    /// The value that some process of the site kept under this name. None also while Redis is away
+    /// or not configured.
+    // For cms-http: the names and the form of replies are its own.
+    #[doc(hidden)]
+    pub async fn shared_reply(&self, name: &str) -> Option<Vec<u8>> {
+        self.0.redis.as_ref()?.get(name).await
+    }
+
+    /// Keeps a reply for all processes of the site for `ttl_s` seconds. Does nothing while Redis is
+    /// away or not configured.
+    // For cms-http, as above.
+    #[doc(hidden)]
+    pub async fn share_reply(&self, name: &str, reply: &[u8], ttl_s: i64) {
+        if let Some(redis) = self.0.redis.as_ref() {
+            redis.set(name, reply, ttl_s * 1000).await;
+        }
+    }
+
+    /// Whether replies are shared. If not, callers need not prepare them.
+    // For cms-http, as above.
+    #[doc(hidden)]
+    #[must_use]
+    pub fn shares_replies(&self) -> bool {
+        self.0.redis.as_ref().is_some_and(|redis| !redis.is_away())
+    }
+}
+
+/// The statements of the cache's rules and the functions that run them.
+pub(crate) mod sql {
+    use super::CacheSettings;
+    use crate::{
+        Change, Error, Result,
+        db::{Db, args, read, record, statements},
+    };
+
+    record! { CacheSettings: settings_columns {
+        enabled: "enabled",
+        ttl_s: "ttl_s",
+        exclude: "exclude" => read::json,
+    } }
+
+    statements! {
+        EXPIRE = "delete from cms_cache_clears where created_at <= $1 \
+                  and id < (select max(id) from cms_cache_clears)";
+        SETTINGS = concat!("select ", settings_columns!(), " from cms_cache_settings where id = 1");
+        SAVE = "insert into cms_cache_settings (id, enabled, ttl_s, exclude) values (1, $1, $2, \
+                $3) on conflict (id) do update set enabled = excluded.enabled, \
+                ttl_s = excluded.ttl_s, exclude = excluded.exclude";
+        CLEARS = "select id, prefix from cms_cache_clears order by id desc limit 1000";
+        CLEAR = "insert into cms_cache_clears (prefix, created_at) values ($1, $2)";
+    }
+
+    pub(super) async fn settings(db: &Db) -> Result<Option<CacheSettings>> {
+        db.optional(SETTINGS, args![]).await
+    }
+
+    pub(super) async fn settings_in(change: &mut Change) -> Result<Option<CacheSettings>> {
+        change.optional(SETTINGS, args![]).await
+    }
+
+    pub(super) async fn clears(db: &Db) -> Result<Vec<(i64, String)>> {
+        let mut clears: Vec<(i64, String)> = db.all(CLEARS, args![]).await?;
+        clears.reverse();
+        Ok(clears)
+    }
+
+    pub(super) async fn save(change: &mut Change, settings: &CacheSettings) -> Result<()> {
+        let exclude = serde_json::to_string(&settings.exclude).map_err(Error::internal)?;
+        change.run(SAVE, args![settings.enabled, settings.ttl_s, exclude]).await.map(drop)
+    }
+
+    pub(super) async fn clear(change: &mut Change, prefix: &str) -> Result<()> {
+        change.run(CLEAR, args![prefix, change.now()]).await.map(drop)
+    }
 }
 
 #[cfg(test)]
