@@ -5,7 +5,7 @@
 use std::{fs, path::Path};
 
 /// The files that open others, and why these are never the database's.
-const OPENS: [(&str, &str); 20] = [
+const OPENS: [(&str, &str); 19] = [
     ("backup/cipher.rs", "a file of private keys, before a restore"),
     ("backup/journal.rs", "its own file, and folders"),
     ("backup/judge.rs", "archives, and files of settings"),
@@ -17,8 +17,7 @@ const OPENS: [(&str, &str); 20] = [
     ("db/files.rs", "keeps the database's own open"),
     ("db/save/sqlite.rs", "copies of the database that nobody else opens"),
     ("ground/private.rs", "a file that did not exist"),
-    ("media/disk.rs", "folders"),
-    ("media/serve.rs", "names of media alone"),
+    ("media/files.rs", "folders, and names of media alone"),
     ("media/store.rs", "a file that is on its way to a bucket"),
     ("outbound/local.rs", "/dev/null"),
     ("pages/widgets/icons.rs", "icons of plugins"),

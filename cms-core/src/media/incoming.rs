@@ -8,12 +8,10 @@ use tokio::{fs::File, io::AsyncWriteExt as _};
 
 use super::{
     Media,
-    disk::{blocking, kept},
+    files::{Content, blocking, kept, missing},
     kinds::{self, Kind},
     name::{INCOMING, Name},
-    serve::{Content, missing},
     shape::{self, Fault, Size},
-    sniff,
     store::Staged,
 };
 use crate::{
@@ -71,7 +69,7 @@ impl Media {
         })
         .await?;
         let most = self.0.base.settings().media.max_bytes;
-        let (hash, head) = (Sha256::new(), Vec::with_capacity(sniff::HEAD));
+        let (hash, head) = (Sha256::new(), Vec::with_capacity(kinds::HEAD));
         Ok(Incoming { file: File::from_std(file), place, hash, size: 0, most, head })
     }
 
@@ -88,7 +86,7 @@ impl Media {
         if size == 0 {
             return Err(refused("empty", "a file with content is expected".to_owned()));
         }
-        let (media_type, settings) = (sniff::media_type(&head), &self.0.base.settings().media);
+        let (media_type, settings) = (kinds::media_type(&head), &self.0.base.settings().media);
         let kind = kinds::of_type(media_type);
         let Some(kind) = kind.filter(|kind| kinds::is_taken(kind, &settings.types)) else {
             let message = format!("is {media_type} by its bytes, which media.types does not take");
@@ -155,7 +153,7 @@ impl Incoming {
             let detail = format!("A file has at most {} bytes (media.max_bytes).", self.most);
             return Err(Error::new(Code::PayloadTooLarge, detail));
         }
-        let room = sniff::HEAD.saturating_sub(self.head.len()).min(part.len());
+        let room = kinds::HEAD.saturating_sub(self.head.len()).min(part.len());
         self.head.extend_from_slice(&part[..room]);
         self.hash.update(part);
         self.file.write_all(part).await.map_err(kept)

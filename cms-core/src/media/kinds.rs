@@ -1,4 +1,5 @@
-//! The types of files: how their names end, and how browsers get them. Pure.
+//! The types of files: what the bytes of a file say it is, since names and declared types say
+//! nothing, how its name ends, and how browsers get it. Pure.
 
 /// A type of files.
 #[derive(Debug, PartialEq, Eq)]
@@ -9,7 +10,7 @@ pub(super) struct Kind {
     /// Whether browsers show it; all others they save. Nothing that is shown can run a script.
     pub(super) is_shown: bool,
     /// Whether it is taken unless the settings say otherwise.
-    pub(super) is_usual: bool,
+    is_usual: bool,
 }
 
 const fn kind(
@@ -76,6 +77,96 @@ pub(super) fn is_taken(kind: &Kind, types: &[String]) -> bool {
     }
 }
 
+/// Beginnings of files, each at its place.
+const MAGIC: [(usize, &[u8], &str); 21] = [
+    (0, b"%PDF-", "application/pdf"),
+    (0, b"\x89PNG\r\n\x1a\n", "image/png"),
+    (0, b"\xff\xd8\xff", "image/jpeg"),
+    (0, b"GIF87a", "image/gif"),
+    (0, b"GIF89a", "image/gif"),
+    (8, b"WEBP", "image/webp"),
+    (8, b"WAVE", "audio/wav"),
+    (4, b"ftypavif", "image/avif"),
+    (4, b"ftypavis", "image/avif"),
+    (4, b"ftypheic", "image/heic"),
+    (4, b"ftypqt", "video/quicktime"),
+    (4, b"ftyp", "video/mp4"),
+    (0, b"\x1a\x45\xdf\xa3", "video/webm"),
+    (0, b"II*\0", "image/tiff"),
+    (0, b"MM\0*", "image/tiff"),
+    (0, b"ID3", "audio/mpeg"),
+    (0, b"\xff\xfb", "audio/mpeg"),
+    (0, b"\xff\xf3", "audio/mpeg"),
+    (0, b"\xff\xf2", "audio/mpeg"),
+    (0, b"OggS", "audio/ogg"),
+    (0, b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1", "application/x-ole-storage"),
+];
+/// Documents that are archives: what the name of their first parts begins with.
+const ARCHIVES: [(&str, &str); 3] = [
+    ("word/", "application/vnd.openxmlformats-officedocument.wordprocessingml.document"),
+    ("xl/", "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet"),
+    ("ppt/", "application/vnd.openxmlformats-officedocument.presentationml.presentation"),
+];
+/// What OpenDocument files begin with, before their type.
+const OPEN_DOCUMENT: &[u8] = b"mimetypeapplication/vnd.oasis.opendocument.";
+
+/// Bytes that are looked at.
+pub(crate) const HEAD: usize = 8192;
+
+/// The media type of a file that begins so; `application/octet-stream` for what is not known.
+pub(crate) fn media_type(head: &[u8]) -> &'static str {
+    let at = |(place, magic, _): &&(usize, &[u8], &str)| {
+        head.get(*place..).is_some_and(|rest| rest.starts_with(magic))
+    };
+    if let Some((_, _, found)) = MAGIC.iter().find(at) {
+        return found;
+    }
+    if head.starts_with(b"PK\x03\x04") {
+        return archive(head);
+    }
+    // A cut character at the end of the head is none of the file's faults.
+    let is_text = match std::str::from_utf8(head) {
+        Ok(_) => true,
+        Err(error) => error.error_len().is_none() && head.len() == HEAD,
+    };
+    let is_plain = |byte: &u8| {
+        (*byte >= 0x20 && *byte != 0x7f) || matches!(byte, b'\t' | b'\n' | b'\r' | 0x0c)
+    };
+    if is_text && !head.is_empty() && head.iter().all(is_plain) {
+        return markup(head).unwrap_or("text/plain");
+    }
+    "application/octet-stream"
+}
+
+fn archive(head: &[u8]) -> &'static str {
+    let holds = |text: &[u8]| head.windows(text.len()).any(|part| part == text);
+    if let Some(place) = head.windows(OPEN_DOCUMENT.len()).position(|part| part == OPEN_DOCUMENT) {
+        return match &head[place + OPEN_DOCUMENT.len()..] {
+            rest if rest.starts_with(b"text") => "application/vnd.oasis.opendocument.text",
+            rest if rest.starts_with(b"spreadsheet") => {
+                "application/vnd.oasis.opendocument.spreadsheet"
+            }
+            _ => "application/zip",
+        };
+    }
+    let is_office = holds(b"[Content_Types].xml") || holds(b"_rels/");
+    let found = ARCHIVES.iter().find(|(part, _)| is_office && holds(part.as_bytes()));
+    found.map_or("application/zip", |(_, media_type)| media_type)
+}
+
+/// What a browser would take a text for: a page or a drawing, both with scripts; None: text.
+fn markup(head: &[u8]) -> Option<&'static str> {
+    let start = head.trim_ascii_start();
+    let start = start.strip_prefix(b"\xef\xbb\xbf").unwrap_or(start).trim_ascii_start();
+    if !start.starts_with(b"<") {
+        return None;
+    }
+    let text = start.to_ascii_lowercase();
+    let place = |tag: &[u8]| text.windows(tag.len()).position(|part| part == tag);
+    let is_drawing = place(b"<svg").is_some_and(|at| place(b"<html").is_none_or(|page| at < page));
+    Some(if is_drawing { "image/svg+xml" } else { "text/html" })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -97,5 +188,49 @@ mod tests {
         assert!(is_taken(png, &[]) && !is_taken(html, &[]));
         let only = ["text/html".to_owned()];
         assert!(!is_taken(png, &only) && is_taken(html, &only));
+    }
+
+    #[test]
+    fn bytes_say_what_a_file_is() {
+        let long = [b"a".repeat(HEAD - 1), vec![0xc3]].concat();
+        for (head, expected) in [
+            (&b"%PDF-1.7\n"[..], "application/pdf"),
+            (b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR", "image/png"),
+            (b"\xff\xd8\xff\xe0", "image/jpeg"),
+            (b"RIFF\0\0\0\0WEBPVP8 ", "image/webp"),
+            (b"\0\0\0\x18ftypmp42", "video/mp4"),
+            (b"PK\x03\x04 a.txt", "application/zip"),
+            (b"PK\x03\x04 [Content_Types].xml word/document.xml", ARCHIVES[0].1),
+            (
+                b"PK\x03\x04  mimetypeapplication/vnd.oasis.opendocument.textPK",
+                "application/vnd.oasis.opendocument.text",
+            ),
+            (b"name,mail\nAda,ada@example.org\n", "text/plain"),
+            (b" <script>alert(1)</script>", "text/html"),
+            (b"<svg onload=alert(1)>", "image/svg+xml"),
+            (b"\xef\xbb\xbf<?xml version=\"1.0\"?>\n<!-- a -->\n<SVG>", "image/svg+xml"),
+            (b"<!DOCTYPE html><HTML><svg>", "text/html"),
+            (b"\xff\xfb\x90\x44", "audio/mpeg"),
+            (b"\0\0\0\x1cftypavif", "image/avif"),
+            (b"\0\0\0\x1cftypheic", "image/heic"),
+            (b"\0\0\0\x14ftypqt  ", "video/quicktime"),
+            (b"GIF87a", "image/gif"),
+            (b"GIF89a/*<script>", "image/gif"),
+            (b"GIF88a", "text/plain"),
+            (b"RIFF\0\0\0\0WAVEfmt ", "audio/wav"),
+            (b"\x1a\x45\xdf\xa3", "video/webm"),
+            (b"II*\0", "image/tiff"),
+            (b"OggS\0", "audio/ogg"),
+            (b"ID3\x03", "audio/mpeg"),
+            (b"\x7fELF", "application/octet-stream"),
+            (b"\xfe\xff\0<\0s\0v\0g", "application/octet-stream"),
+            (b"\x1f\x8b\x08", "application/octet-stream"),
+            (b"MZ\x90\0", "application/octet-stream"),
+            (b"", "application/octet-stream"),
+            (b"caf\xe9", "application/octet-stream"),
+            (&long, "text/plain"),
+        ] {
+            assert_eq!(media_type(head), expected, "{head:?}");
+        }
     }
 }

@@ -2,20 +2,16 @@
 //! this room takes the files, serves and removes them.
 //!
 //! ```text
-//! file      a stored file as it is shown
 //! incoming  an upload: written and hashed part by part, judged, put in its place
-//! disk      files on the disk of this machine
-//! sniff     what a file's bytes say it is (pure)
-//! kinds     the types: ends of names, which are shown by browsers (pure)
+//! kinds     what a file's bytes say it is; ends of names, what browsers show (pure)
 //! shape     the size of a picture, and whether it is whole, by its structure
 //! name      names in the media folder (pure)
-//! serve     a file as it is served
+//! files     a file as it is served; files on the disk of this machine
 //! variants  smaller pictures, made once
 //! store     where files lie: the media folder, or a bucket
 //! bucket    an S3-compatible store
-//! doubt     files that may have no row
 //! uses      the records and funnels that show a file
-//! sweep     files without rows removed, rows without files told
+//! sweep     files in doubt; files without rows removed, rows without files told
 //! sql       statements
 //! ```
 //!
@@ -24,15 +20,11 @@
 
 #[cfg(feature = "s3")]
 mod bucket;
-mod disk;
-mod doubt;
-mod file;
+mod files;
 mod incoming;
-mod kinds;
+pub(crate) mod kinds;
 mod name;
-mod serve;
 mod shape;
-pub(crate) mod sniff;
 pub(crate) mod sql;
 mod store;
 mod sweep;
@@ -49,22 +41,9 @@ use std::{
 
 use serde_json::{Map, Value as Json, json};
 
-#[cfg(feature = "s3")]
-pub(crate) use bucket::{ObjectWriter, Objects};
-pub use file::{MediaFile, MediaFilter};
-pub use incoming::{Incoming, Ready};
-pub use name::Name;
-pub(crate) use serve::opened;
-pub use serve::{Content, Remote, Served};
-pub(crate) use store::Files;
-pub use store::reach_bucket;
-pub use sweep::CheckedFiles;
-pub use uses::{Holder, TOLD, Use};
-pub use variants::{Found, Unmade, WIDTHS};
-
 use self::{
-    doubt::Doubtful,
     store::{Fate, Store},
+    sweep::Doubtful,
 };
 use crate::{
     Actor, Change, Code, Error, Millis, Paging, Result,
@@ -75,6 +54,19 @@ use crate::{
     pages::Pages,
     rfc3339,
 };
+
+pub use crate::events::MediaFile;
+#[cfg(feature = "s3")]
+pub(crate) use bucket::{ObjectWriter, Objects};
+pub(crate) use files::opened;
+pub use files::{Content, Remote, Served};
+pub use incoming::{Incoming, Ready};
+pub use name::Name;
+pub(crate) use store::Files;
+pub use store::reach_bucket;
+pub use sweep::CheckedFiles;
+pub use uses::{Holder, TOLD, Use};
+pub use variants::{Found, Unmade, WIDTHS};
 
 /// The content table.
 const TABLE: &str = "media";
@@ -315,4 +307,16 @@ impl Media {
     fn doubt(&self, name: &Name) {
         self.0.doubtful.add(name);
     }
+}
+
+/// Selects files.
+#[derive(Clone, Debug, Default)]
+#[non_exhaustive]
+pub struct MediaFilter {
+    /// Only those of this folder; empty text: of none.
+    pub folder: Option<String>,
+    /// Only those whose type begins so, such as `image/`.
+    pub media_type: Option<String>,
+    /// Text that name, path or folder contains, ignoring ASCII case.
+    pub search: Option<String>,
 }

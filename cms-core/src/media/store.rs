@@ -12,12 +12,11 @@ use tempfile::{NamedTempFile, TempPath};
 
 use super::{
     Media,
-    disk::{blocking, files, place},
+    files::{self, Opened, blocking, place, plain_files},
     name::{Name, VARIANTS},
-    serve::{self, Opened},
 };
 #[cfg(feature = "s3")]
-use super::{bucket::Bucket, disk::kept, variants};
+use super::{bucket::Bucket, files::kept, variants};
 use crate::{Millis, Result, ground::private, settings::Settings};
 
 /// The place of stored files.
@@ -86,7 +85,7 @@ impl Store {
         match self {
             Self::Folder => {
                 let path = folder.join(place);
-                blocking(move || serve::opened(&path)).await
+                blocking(move || files::opened(&path)).await
             }
             #[cfg(feature = "s3")]
             Self::Bucket(bucket) => {
@@ -305,7 +304,7 @@ impl Media {
         match &self.0.store {
             Store::Folder => {
                 let (media, name) = (self.folder().to_owned(), name.clone());
-                let was_there = blocking(move || serve::remove(&media, &name)).await?;
+                let was_there = blocking(move || files::remove(&media, &name)).await?;
                 Ok(if was_there { Fate::Gone } else { Fate::Absent })
             }
             #[cfg(feature = "s3")]
@@ -328,7 +327,7 @@ impl Media {
         match &self.0.store {
             Store::Folder => {
                 let path = self.folder().join(place);
-                blocking(move || serve::gone(&path)).await
+                blocking(move || files::gone(&path)).await
             }
             #[cfg(feature = "s3")]
             Store::Bucket(bucket) => bucket.remove(&[place]).await,
@@ -352,7 +351,7 @@ impl Media {
         match &self.0.store {
             Store::Folder => {
                 let folder = self.folder().join(folder);
-                blocking(move || files(&folder)).await
+                blocking(move || plain_files(&folder)).await
             }
             #[cfg(feature = "s3")]
             Store::Bucket(bucket) => bucket.list(&folder).await,

@@ -23,9 +23,8 @@ use tokio::time::timeout;
 
 use super::{
     Media,
-    disk::blocking,
+    files::{Content, Served, blocking, missing, opened},
     name::{INCOMING, Name},
-    serve::{Content, Served, missing, opened},
 };
 use crate::{Code, Error, Result, ground::private};
 

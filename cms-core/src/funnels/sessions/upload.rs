@@ -20,7 +20,7 @@ use crate::{
     funnels::Funnels,
     ground::{crypto::sha256_hex, plain},
     mail::shortened,
-    media::sniff,
+    media::kinds,
 };
 
 /// Files of a session at most, and their bytes together.
@@ -84,9 +84,9 @@ impl Funnels {
         let place = Arc::clone(&self.0.judging).acquire_owned().await.map_err(Error::internal)?;
         self.has_room(visit).await?;
         let mut bytes = Vec::new();
-        let mut head = content.take(sniff::HEAD as u64);
+        let mut head = content.take(kinds::HEAD as u64);
         head.read_to_end(&mut bytes).await.map_err(unreadable)?;
-        let media_type = sniff::media_type(&bytes);
+        let media_type = kinds::media_type(&bytes);
         let upload = Upload { media_type: media_type.to_owned(), bytes: size };
         let context = visit.context(0).upload("file", upload);
         let answer = if asked.type_name() == "signature" { json!("file") } else { json!(["file"]) };

@@ -95,16 +95,16 @@ impl Objects {
         let (total, mut done) = (got.meta.size, 0);
         if total > room {
             let full = io::Error::from(io::ErrorKind::StorageFull);
-            return Err(crate::media::disk::kept(full));
+            return Err(crate::media::files::kept(full));
         }
         let mut parts = got.into_stream();
         let mut into = tokio::fs::File::from_std(into);
         while let Some(part) = within(PAUSE, parts.try_next()).await? {
-            into.write_all(&part).await.map_err(crate::media::disk::kept)?;
+            into.write_all(&part).await.map_err(crate::media::files::kept)?;
             done += part.len() as u64;
             on_read(done, total);
         }
-        into.flush().await.map_err(crate::media::disk::kept)?;
+        into.flush().await.map_err(crate::media::files::kept)?;
         match done == total {
             true => Ok(true),
             false => Err(unreachable(format!("an object ended after {done} of {total} bytes"))),
