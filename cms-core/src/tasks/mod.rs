@@ -3,16 +3,12 @@
 //!
 //! ```text
 //! declared   the tasks that the plugins in service declare, and the service's own
-//! claim      takes a due task for the time of a lease, and opens its run in the history
-//! run        runs a claimed task, renews its lease, writes down the end (fenced)
-//! outcome    how a run ended
+//! run        takes a due task for the time of a lease, runs it, writes down the end (fenced)
 //! scheduler  claims what is due and runs it
 //! sql        statements
 //! ```
 
-mod claim;
 mod declared;
-mod outcome;
 mod run;
 mod scheduler;
 pub(crate) mod sql;
@@ -24,8 +20,11 @@ use serde::{Deserialize, Serialize};
 use tokio::sync::watch;
 
 pub(crate) use self::declared::{Own, TIMEOUT_S};
-use self::{claim::Cause, declared::Whose, outcome::Outcome, run::perform};
-pub use self::{claim::Claimed, scheduler::Scheduler};
+use self::{
+    declared::Whose,
+    run::{Cause, claim, perform},
+};
+pub use self::{run::Claimed, scheduler::Scheduler};
 use crate::{
     AuditActor, AuditEntry, Change, Code, Error, Page, Paging, Result,
     base::Base,
@@ -194,11 +193,10 @@ impl Tasks {
     pub async fn claim(&self, change: &mut Change, which: &TaskName) -> Result<Claimed> {
         let task = self.find(which)?;
         let name = task.name.clone();
-        let claimed =
-            claim::claim(&self.0, change, task, Cause::Asked).await?.ok_or_else(|| {
-                let why = format!("The task {name} is running: see the history for its end.");
-                Error::new(Code::Conflict, why)
-            })?;
+        let claimed = claim(&self.0, change, task, Cause::Asked).await?.ok_or_else(|| {
+            let why = format!("The task {name} is running: see the history for its end.");
+            Error::new(Code::Conflict, why)
+        })?;
         let id = claimed.run_id().to_string();
         let entry = AuditEntry { action: "run", table: "tasks", id: &id, columns: &[] };
         change.audit(entry).await?;
@@ -294,5 +292,38 @@ impl State {
             Outcome::Lost => ended.lost = 1,
         }
         self.counters.note(&ended);
+    }
+}
+
+/// Characters of an error that are kept.
+const MOST_ERROR: usize = 2_000;
+
+/// How a run ended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Outcome {
+    Done,
+    Failed(String),
+    /// The service ended.
+    Stopped,
+    /// Another process may run the task by now: nothing is written.
+    Lost,
+}
+
+impl Outcome {
+    fn name(&self) -> &'static str {
+        match self {
+            Self::Done => "done",
+            Self::Failed(_) => "failed",
+            Self::Stopped => "stopped",
+            Self::Lost => "lost",
+        }
+    }
+
+    fn error(&self) -> Option<String> {
+        match self {
+            Self::Failed(why) => Some(why.replace('\0', " ").chars().take(MOST_ERROR).collect()),
+            Self::Stopped => Some("the service ended; the task is due again".to_owned()),
+            Self::Done | Self::Lost => None,
+        }
     }
 }

@@ -10,9 +10,8 @@ use tokio::{
 
 use super::{
     State,
-    claim::{Cause, Claimed, claim},
     declared::{self, Declared, Whose},
-    run::perform,
+    run::{Cause, Claimed, claim, perform},
     sql,
 };
 use crate::{Actor, Error, Result, db::watched, jobs};

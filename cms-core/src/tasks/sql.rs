@@ -1,6 +1,6 @@
 //! Statements of tasks and their runs.
 
-use super::{Run, declared::Declared, outcome::Outcome};
+use super::{Outcome, Run, declared::Declared};
 use crate::{
     AuditActor, Change, Result,
     db::{Db, args, read, record, statements},
