@@ -2,9 +2,7 @@
 //! process of its own.
 //!
 //! ```text
-//! program    the interpreter, found once for each run
-//! group      a process and all that it starts: killed together
-//! process    one run: input, output, limits
+//! process    one run: input, output, limits; a process and all that it starts, killed together
 //! launcher   the embedding program between the service and a script, in two steps:
 //! supervise  the first outlives all that the script starts
 //! confine    the second takes files and more from itself, then becomes the interpreter
@@ -12,15 +10,15 @@
 
 #[cfg(target_os = "linux")]
 mod confine;
-mod group;
 mod launcher;
 mod process;
-mod program;
 #[cfg(target_os = "linux")]
 mod supervise;
 
 use std::{
+    env,
     ffi::OsString,
+    os::unix::fs::PermissionsExt as _,
     path::{Path, PathBuf},
     process::ExitCode,
     sync::{
@@ -168,7 +166,7 @@ impl Scripts {
 
     /// The program that runs scripts; None: it is not there.
     pub(crate) fn interpreter(&self) -> Option<PathBuf> {
-        program::find(&self.0.base.settings().scripts.interpreter)
+        find_program(&self.0.base.settings().scripts.interpreter)
     }
 
     /// Kills all scripts, and lets none begin. [`Cms::close`](crate::Cms::close) does this too.
@@ -332,4 +330,18 @@ fn failed(plugin: &str, path: &str, why: &str, complaints: &str) -> Error {
     tracing::warn!(plugin, path, why, ?complaints, "a script failed");
     let detail = format!("The script {path} of the plugin {plugin} {why}; the log has the rest.");
     Error::new(Code::ScriptFailed, detail)
+}
+
+/// The program of this name in `PATH`, or at this path. None when there is nothing to execute.
+fn find_program(name: &str) -> Option<PathBuf> {
+    if name.contains('/') {
+        // The script runs in its own folder.
+        return std::path::absolute(name).ok().filter(|path| is_executable(path));
+    }
+    let folders = env::var_os("PATH")?;
+    env::split_paths(&folders).map(|folder| folder.join(name)).find(|path| is_executable(path))
+}
+
+fn is_executable(path: &Path) -> bool {
+    path.metadata().is_ok_and(|found| found.is_file() && found.permissions().mode() & 0o111 != 0)
 }

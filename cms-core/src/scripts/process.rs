@@ -1,16 +1,21 @@
-//! One run of a script in a process of its own.
+//! One run of a script in a process of its own, which ends with all that it started.
 
-use std::{io, path::Path, process::Stdio, time::Duration};
+use std::{
+    io,
+    path::Path,
+    process::Stdio,
+    sync::atomic::{AtomicBool, Ordering},
+    time::Duration,
+};
 
+use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process_group, waitid};
 use tokio::{
     io::{AsyncRead, AsyncReadExt as _, AsyncWriteExt as _},
-    process::{ChildStdin, Command},
+    process::{Child, ChildStdin, Command},
+    signal::unix::{SignalKind, signal},
 };
 
-use super::{
-    group::Group,
-    launcher::{Plan, ScriptLauncher},
-};
+use super::launcher::{Plan, ScriptLauncher};
 
 /// Bytes of the error output that are kept for the log.
 const COMPLAINTS: u64 = 4096;
@@ -168,4 +173,46 @@ async fn listen(stderr: Option<impl AsyncRead + Unpin>, kept: &mut Vec<u8>) -> R
 
 fn unread(error: &io::Error) -> Fault {
     Fault::new(format!("cannot be read: {error}"))
+}
+
+/// A process and all that it starts, as far as they stay in its group. Kills them when dropped,
+/// unless [`Group::kill`] did.
+struct Group {
+    leader: Option<Pid>,
+    is_over: AtomicBool,
+}
+
+impl Group {
+    /// The group that a child leads.
+    fn of(child: &Child) -> Self {
+        let leader = child.id().and_then(|id| Pid::from_raw(i32::try_from(id).ok()?));
+        Self { leader, is_over: AtomicBool::new(false) }
+    }
+
+    /// Waits for the end of the leader, and leaves it to be reaped: until then nobody else can have
+    /// its id.
+    async fn ended(&self) -> io::Result<()> {
+        let Some(leader) = self.leader else { return Ok(()) };
+        let mut ends = signal(SignalKind::child())?;
+        let look = WaitIdOptions::EXITED | WaitIdOptions::NOWAIT | WaitIdOptions::NOHANG;
+        while waitid(WaitId::Pid(leader), look)?.is_none() {
+            ends.recv().await;
+        }
+        Ok(())
+    }
+
+    /// Kills all that is left of the group, once. Comes before the leader is reaped: later its id
+    /// may be another's.
+    fn kill(&self) {
+        if let (Some(leader), false) = (self.leader, self.is_over.swap(true, Ordering::Relaxed)) {
+            // Nobody is left: that is as good.
+            let _ = kill_process_group(leader, Signal::KILL);
+        }
+    }
+}
+
+impl Drop for Group {
+    fn drop(&mut self) {
+        self.kill();
+    }
 }
