@@ -16,9 +16,8 @@ use tokio::{
 use super::{
     OnProgress, Progress,
     manifest::{Digest, END, Entry, FIRST, FORMAT, MANIFEST, MOST, Manifest, SEAL},
-    sink::{Sink, unwritten},
 };
-use crate::{Error, Result, crypto};
+use crate::{Code, Error, Result, crypto};
 
 /// Pictures and films do not get smaller, so a higher level would only take time.
 const LEVEL: i32 = 3;
@@ -248,6 +247,29 @@ fn append(
 ) -> io::Result<()> {
     // A part at a time: the copy within tar has 8 KiB.
     tar.append(&header(name, size)?, io::BufReader::with_capacity(PART, from))
+}
+
+/// Takes the bytes of an archive, to their end.
+pub(super) trait Sink: Write + Send {
+    /// Nothing more comes.
+    fn finish(self: Box<Self>) -> io::Result<()>;
+}
+
+/// What kept an archive from being written.
+pub(super) fn unwritten(error: io::Error) -> Error {
+    // The store of the object says more.
+    let error = match error.downcast::<Error>() {
+        Ok(error) => return error,
+        Err(error) => error,
+    };
+    let detail = match error.kind() {
+        io::ErrorKind::StorageFull | io::ErrorKind::FileTooLarge => {
+            "The archive cannot be written: the disk is full."
+        }
+        io::ErrorKind::BrokenPipe => "Nobody reads the archive any more.",
+        _ => "The archive cannot be written.",
+    };
+    Error::new(Code::ValidationFailed, detail).caused_by(error)
 }
 
 #[cfg(test)]

@@ -83,7 +83,7 @@ pub async fn check(settings: &Settings, deep: bool, told: OnProgress) -> Result<
             Reader::Postgres(connection)
         }
         #[cfg(not(all(feature = "sqlite", feature = "postgres")))]
-        _ => return Err(super::beside::missing_engine()),
+        _ => return Err(super::missing_engine()),
     };
     for problem in &mut found.problems {
         problem.insert_str(0, "database: ");
@@ -206,6 +206,6 @@ pub async fn shrink(settings: &Settings) -> Result<(u64, u64)> {
             shrunk
         }
         #[cfg(not(all(feature = "sqlite", feature = "postgres")))]
-        _ => Err(super::beside::missing_engine()),
+        _ => Err(super::missing_engine()),
     }
 }

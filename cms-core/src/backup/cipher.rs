@@ -15,7 +15,7 @@ use age::{
     x25519::{self, Identity as Key},
 };
 
-use super::sink::Sink;
+use super::archive::Sink;
 use crate::{Code, Error, Result};
 
 /// How an encrypted file begins.
@@ -130,7 +130,7 @@ pub(super) fn encrypted(
     if !recipients.is_empty() {
         let keys = recipients.0.iter().map(|key| key as &dyn Recipient);
         let encryptor = Encryptor::with_recipients(keys).map_err(Error::internal)?;
-        let out = encryptor.wrap_output(out).map_err(super::sink::unwritten)?;
+        let out = encryptor.wrap_output(out).map_err(super::archive::unwritten)?;
         return Ok(Box::new(out));
     }
     let _ = recipients;

@@ -3,12 +3,10 @@
 //! ```text
 //! manifest  what an archive says of itself (pure)
 //! archive   writes one: a tar in a frame of zstd
-//! sink      what takes its bytes
 //! out       where it goes: a file, an object of a bucket, a stream
-//! object    one in a bucket
 //! cipher    encryption to public keys
-//! save      what goes in: database, media, plugins, settings
-//! source    the database, standing still
+//! save      what goes in: database, media, plugins, settings; when the last was made
+//! source    the database, standing still; copies of SQLite's
 //! walk      reads one, and believes nothing
 //! stage     lays its files beside those of the site
 //! load      its rows, into PostgreSQL
@@ -17,30 +15,24 @@
 //! place     where its parts lie beside the site
 //! journal   the steps of that, so that a kill leaves the old site or the new one
 //! schemas   PostgreSQL's part of that
-//! beside    copies of SQLite's database
 //! check     whether database and media are whole
-//! last      when the last backup was made
 //! scheduled the backups that the service makes by itself
 //! ```
 
 mod archive;
-mod beside;
 mod check;
 mod cipher;
 mod journal;
 mod judge;
-mod last;
 #[cfg(feature = "postgres")]
 mod load;
 mod manifest;
-mod object;
 mod out;
 mod place;
 mod restore;
 mod save;
 mod scheduled;
 mod schemas;
-mod sink;
 mod source;
 mod stage;
 mod walk;
@@ -52,12 +44,10 @@ pub use cipher::Identities;
 pub(crate) use journal::expect_none;
 pub use journal::{Ended, finish, is_pending};
 pub use judge::{JudgedArchive, judge};
-pub use last::{Last, last};
 pub use manifest::Engine;
-pub use object::Object;
-pub use out::To;
+pub use out::{Object, To};
 pub use restore::Restored;
-pub use save::{SavedBackup, Saving, save, save_until};
+pub use save::{Last, SavedBackup, Saving, last, save, save_until};
 pub(crate) use scheduled::scheduled;
 
 use crate::{Code, Error, settings::SettingsError};
@@ -89,4 +79,11 @@ fn invalid(error: SettingsError) -> Error {
 /// Refused in the present state.
 fn conflict(detail: impl Into<String>) -> Error {
     Error::new(Code::Conflict, detail)
+}
+
+#[cfg(not(all(feature = "sqlite", feature = "postgres")))]
+fn missing_engine() -> Error {
+    let what = "This build does not include that database: enable the feature `sqlite` or \
+                `postgres`.";
+    Error::new(Code::Unavailable, what)
 }

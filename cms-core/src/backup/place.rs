@@ -100,7 +100,7 @@ pub(super) async fn expect_unused(database: &Database) -> Result<()> {
             }
         }
         #[cfg(not(all(feature = "sqlite", feature = "postgres")))]
-        _ => Err(super::beside::missing_engine()),
+        _ => Err(super::missing_engine()),
     }
 }
 
@@ -176,7 +176,7 @@ impl Place {
                 });
             }
             #[cfg(not(feature = "postgres"))]
-            Database::Postgres { .. } => return Err(super::beside::missing_engine()),
+            Database::Postgres { .. } => return Err(super::missing_engine()),
         }
         let media = &settings.dirs.media;
         let is_mount = media.exists() && device(media) != device(&above(media));

@@ -212,7 +212,7 @@ impl JudgedArchive {
                 }
             }
             #[cfg(not(all(feature = "sqlite", feature = "postgres")))]
-            _ => Err(super::beside::missing_engine()),
+            _ => Err(super::missing_engine()),
         }
     }
 
@@ -258,7 +258,7 @@ pub(super) async fn verify(
     match &database {
         #[cfg(feature = "sqlite")]
         Database::Sqlite { path, .. } => {
-            let copy = super::beside::beside(path)?;
+            let copy = super::source::beside(path)?;
             std::fs::remove_file(&copy).map_err(|error| unmoved(&copy, error))?;
             place.file = Some(copy.to_path_buf());
             judged
@@ -283,6 +283,6 @@ pub(super) async fn verify(
             laid
         }
         #[cfg(not(all(feature = "sqlite", feature = "postgres")))]
-        _ => Err(super::beside::missing_engine()),
+        _ => Err(super::missing_engine()),
     }
 }

@@ -1,21 +1,23 @@
 //! Writes a backup: the database as it was at one moment, the media that it names, plugins and
-//! settings. Nobody waits for it.
+//! settings. Nobody waits for it. When the last one was made stands in a small file in the data
+//! folder.
 
 use std::{
-    fs, io,
+    fs,
+    io::{self, Write as _},
     path::{Path, PathBuf},
     sync::atomic::Ordering,
     time::Duration,
 };
 
 use futures_util::StreamExt as _;
+use serde::{Deserialize, Serialize};
 use tokio::sync::oneshot;
 
 use super::{
     OnProgress,
     archive::{Archive, Never, header},
     cipher::{Identities, Recipients},
-    last::{self, Last},
     manifest::{Engine, FORMAT, Manifest, key_of},
     out::{Out, To},
     source::Source,
@@ -196,7 +198,7 @@ async fn written(
     }
     let (bytes, verified) = (count.load(Ordering::Relaxed), how.verify && place != "-");
     let made_at = manifest.made_at.clone();
-    last::note(settings, &Last { made_at, file: place, bytes, verified })?;
+    note(settings, &Last { made_at, file: place, bytes, verified })?;
     Ok(SavedBackup {
         bytes,
         content_bytes: manifest.bytes(),
@@ -341,4 +343,44 @@ fn listed(root: &Path, place: &Path, depth: usize) -> io::Result<Vec<PathBuf>> {
         }
     }
     Ok(found)
+}
+
+const LAST: &str = "last-backup.json";
+
+/// A backup that ended well.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct Last {
+    /// The moment whose state it holds.
+    pub made_at: String,
+    /// Where it was written; `-` for standard output.
+    pub file: String,
+    /// Bytes of the archive.
+    pub bytes: u64,
+    /// Whether it was restored to try it.
+    pub verified: bool,
+}
+
+fn file_of_last(settings: &Settings) -> PathBuf {
+    settings.dirs.data.join(LAST)
+}
+
+/// The last backup that ended well; None: there was none.
+#[must_use]
+pub fn last(settings: &Settings) -> Option<Last> {
+    let text = fs::read(file_of_last(settings)).ok()?;
+    serde_json::from_slice(&text).ok()
+}
+
+/// Writes it down.
+fn note(settings: &Settings, last: &Last) -> Result<()> {
+    let folder = &settings.dirs.data;
+    let text = serde_json::to_vec(last).map_err(Error::internal)?;
+    let written = || {
+        crate::ground::private::create_folder(folder)?;
+        let mut beside = tempfile::NamedTempFile::new_in(folder)?;
+        beside.write_all(&text)?;
+        beside.persist(file_of_last(settings)).map_err(|refused| refused.error)
+    };
+    written().map(drop).map_err(Error::internal)
 }

@@ -10,8 +10,7 @@ use std::{
 use super::{
     Saving,
     manifest::key_of,
-    object::Object,
-    out::{PARTIAL, To},
+    out::{Object, PARTIAL, To},
     save,
 };
 use crate::{Clock, Code, Error, Result, settings::Settings};
@@ -180,7 +179,7 @@ impl Place {
             #[cfg(not(feature = "s3"))]
             Self::Bucket(..) => {
                 let _ = (settings, too_many);
-                Err(super::object::without_s3())
+                Err(super::out::without_s3())
             }
         }
     }

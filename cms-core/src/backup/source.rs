@@ -1,8 +1,11 @@
-//! The database of a backup, standing still while others write.
+//! The database of a backup, standing still while others write. SQLite's copy lies for a while
+//! beside the site, and is gone with its handle.
 
 use std::collections::BTreeMap;
 #[cfg(feature = "sqlite")]
-use std::fs::{self, File};
+use std::fs::File;
+#[cfg(any(feature = "sqlite", feature = "s3"))]
+use std::{fs, path::Path};
 
 use super::{archive::Archive, invalid, manifest::Engine};
 use crate::{
@@ -27,7 +30,7 @@ impl Source {
         let mut source = match settings.database().map_err(invalid)? {
             #[cfg(feature = "sqlite")]
             Database::Sqlite { path, .. } => {
-                let copy = super::beside::beside(&path)?;
+                let copy = beside(&path)?;
                 crate::db::save::sqlite::copy(&path, &copy).await?;
                 let reader = Reader::Sqlite(crate::db::save::sqlite::open(&copy).await?);
                 Self { reader, copy: Some(copy), schema: 0, has_media: false }
@@ -55,7 +58,7 @@ impl Source {
                 }
             }
             #[cfg(not(all(feature = "sqlite", feature = "postgres")))]
-            _ => return Err(super::beside::missing_engine()),
+            _ => return Err(super::missing_engine()),
         };
         let known = async {
             if !source.reader.has_table("cms_migrations").await? {
@@ -125,4 +128,31 @@ impl Source {
     pub(super) async fn close(self) {
         self.reader.close().await;
     }
+}
+
+/// An empty file beside the database.
+#[cfg(feature = "sqlite")]
+pub(super) fn beside(database: &Path) -> Result<tempfile::TempPath> {
+    let folder = database.parent().filter(|folder| !folder.as_os_str().is_empty());
+    Ok(within(folder.unwrap_or(Path::new(".")))?.into_temp_path())
+}
+
+/// An empty file in a folder, for its owner alone; it goes when it is dropped. Those of killed
+/// processes go first.
+#[cfg(any(feature = "sqlite", feature = "s3"))]
+pub(super) fn within(folder: &Path) -> Result<tempfile::NamedTempFile> {
+    const STALE: std::time::Duration = std::time::Duration::from_secs(24 * 3600);
+    for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
+        let name = entry.file_name();
+        let is_ours = name.to_string_lossy().starts_with(".backup-");
+        let age = entry.metadata().and_then(|about| about.modified()).ok();
+        if is_ours && age.and_then(|at| at.elapsed().ok()).is_some_and(|age| age > STALE) {
+            let _ = fs::remove_file(entry.path());
+        }
+    }
+    let made = tempfile::Builder::new().prefix(".backup-").suffix(".db").tempfile_in(folder);
+    made.map_err(|error| {
+        let what = format!("{} cannot be written.", folder.display());
+        Error::new(Code::Unavailable, what).caused_by(error)
+    })
 }
