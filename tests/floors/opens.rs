@@ -20,7 +20,7 @@ const OPENS: [(&str, &str); 19] = [
     ("media/files.rs", "folders, and names of media alone"),
     ("media/store.rs", "a file that is on its way to a bucket"),
     ("outbound/local.rs", "/dev/null"),
-    ("pages/widgets/icons.rs", "icons of plugins"),
+    ("pages/widgets/picker.rs", "icons of plugins"),
     ("plugins/load.rs", "plugin.json"),
     ("scripts/confine.rs", "/proc, in a process of its own"),
     ("scripts/supervise.rs", "/proc, in a process of its own"),

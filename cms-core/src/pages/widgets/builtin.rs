@@ -1,15 +1,23 @@
 //! The built-in widgets: a JSON file for each group in `builtin/`, an icon for each widget in
-//! `icons/`. The members of a widget are those that plugins declare.
+//! `icons/`. The members of a widget are those that plugins declare. And the content of those that
+//! show what this room knows: menus, vacancies.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
     sync::LazyLock,
 };
 
+use futures_util::future::BoxFuture;
 use serde::Deserialize;
+use serde_json::{Map, Value as Json, json};
 
 use super::Widget;
-use crate::plugins::manifest;
+use crate::{
+    Result,
+    base::Base,
+    pages::menu,
+    plugins::{PlacedWidget, TODAY, WidgetContent, manifest},
+};
 
 macro_rules! group {
     ($name:literal) => {
@@ -145,6 +153,68 @@ pub(crate) fn choices() -> BTreeMap<String, BTreeSet<String>> {
 /// The icon of a built-in widget, as SVG.
 pub(super) fn icon(file: &str) -> Option<&'static str> {
     ICONS.iter().find(|(name, _)| *name == file).map(|(_, svg)| *svg)
+}
+
+/// The version of this code.
+const VERSION: &str = "1.0.0";
+
+/// `footer_links`: the menu that it names, as a tree.
+pub(super) struct FooterLinks(pub(super) Base);
+
+impl WidgetContent for FooterLinks {
+    fn name(&self) -> &str {
+        "footer_links"
+    }
+
+    fn version(&self) -> &str {
+        VERSION
+    }
+
+    fn tables(&self) -> Option<Vec<String>> {
+        Some(vec!["menu_items".to_owned()])
+    }
+
+    fn content<'a>(&'a self, widget: &'a PlacedWidget, _: bool) -> BoxFuture<'a, Result<Json>> {
+        Box::pin(async move {
+            let Some(name) = widget.text("menu") else { return Ok(Json::Null) };
+            Ok(json!({"menu": menu::read(&self.0, name, &widget.language).await?}))
+        })
+    }
+}
+
+/// `jobs`: the vacancies whose last day has not passed; editors see all.
+pub(super) struct Jobs(pub(super) Base);
+
+impl WidgetContent for Jobs {
+    fn name(&self) -> &str {
+        "jobs"
+    }
+
+    fn version(&self) -> &str {
+        VERSION
+    }
+
+    fn tables(&self) -> Option<Vec<String>> {
+        Some(vec![TODAY.to_owned()])
+    }
+
+    fn content<'a>(
+        &'a self,
+        widget: &'a PlacedWidget,
+        backend: bool,
+    ) -> BoxFuture<'a, Result<Json>> {
+        Box::pin(async move {
+            let today = self.0.day(self.0.clock().now())?.to_string();
+            // Days as text are in the order of days.
+            let last = |item: &Map<String, Json>| {
+                item.get("end_date").and_then(Json::as_str).map(str::to_owned)
+            };
+            let is_open =
+                |item: &&Map<String, Json>| backend || last(item).is_none_or(|last| last >= today);
+            let open: Vec<_> = widget.items.iter().filter(is_open).collect();
+            Ok(json!({"items": open}))
+        })
+    }
 }
 
 #[cfg(test)]

@@ -2,24 +2,19 @@
 //! for, and what it shows beside that.
 //!
 //! ```text
-//! builtin   the widgets of the service: a JSON file for each group, and their icons
+//! builtin   the widgets of the service: a JSON file for each group; icons; content of some
 //! content   what placed widgets show beside their values
-//! own       content of built-in ones: menus, vacancies; pictures: texts and sizes of pictures
-//! picker    widgets as editors choose them; components of templates
-//! icons     the icon of a widget
+//! pictures  texts and sizes of pictures in that content
+//! picker    widgets as editors choose them; their icons; components of templates
 //! register  what the database knows of widgets, refreshed when plugins are installed
 //! values    values of a placed widget, checked by its menu
-//! sql       statements
 //! ```
 
 mod builtin;
 mod content;
-mod icons;
-mod own;
 mod picker;
 mod pictures;
 mod register;
-pub(crate) mod sql;
 pub(crate) mod values;
 
 use std::{
@@ -32,12 +27,11 @@ use serde_json::{Map, Value as Json};
 
 pub use self::values::address as address_of;
 pub(crate) use builtin::choices;
-pub use icons::Icon;
-pub use picker::{Components, PickedField, PickedWidget};
+pub use picker::{Components, Icon, PickedField, PickedWidget};
 pub use register::{WidgetAction, WidgetChange};
 
 pub(super) use self::content::{DEADLINE, MOST_BYTES as MOST_CONTENT, size};
-pub(crate) use self::register::Refresh;
+pub(crate) use self::register::{Refresh, sql};
 use crate::{
     Result,
     base::Base,
@@ -150,8 +144,8 @@ struct Known {
 impl Widgets {
     pub(super) fn new(base: &Base, items: &Items, plugins: &Plugins) -> Self {
         let known = ArcSwap::from_pointee(Known::new(builtin::all().to_vec(), |_| true));
-        let footer: Arc<dyn WidgetContent> = Arc::new(own::FooterLinks(base.clone()));
-        let own = RwLock::new(vec![footer, Arc::new(own::Jobs(base.clone()))]);
+        let footer: Arc<dyn WidgetContent> = Arc::new(builtin::FooterLinks(base.clone()));
+        let own = RwLock::new(vec![footer, Arc::new(builtin::Jobs(base.clone()))]);
         let (base, items, plugins) = (base.clone(), items.clone(), plugins.clone());
         Self(Arc::new(State { base, items, plugins, own, known }))
     }
