@@ -20,8 +20,8 @@ use crate::{
 
 /// The widgets whose answers are steps.
 pub(crate) type Form = widgets::form::Form<Step>;
-pub(crate) type Menu = widgets::menu::Menu<Step>;
-pub(crate) type Confirm = widgets::confirm::Confirm<Step>;
+pub(crate) type Menu = widgets::ask::Menu<Step>;
+pub(crate) type Confirm = widgets::ask::Confirm<Step>;
 
 /// What happens with a reply.
 pub(crate) type Next = Box<dyn FnOnce(Result<Reply, Fault>) -> Step + Send>;

@@ -43,7 +43,7 @@ use crate::{
     calls::{Fault, Reply},
     keys::{Key, KeysFile},
     model::{Effect, Model, Msg, Remembered, Start, update},
-    run::save::save,
+    run::files::save,
     theme::Theme,
     view,
 };

@@ -5,11 +5,11 @@ use cms_http::{
     wire::{auth::WhoAmI, parameters::NoQuery},
 };
 
-use super::{Effect, Link, Model, Origin, over::Over, pending::Pending};
+use super::{Effect, Link, Model, Origin, over::Over};
 use crate::{
     actions::READONLY,
     calls::{Fault, Reply},
-    step::{Calling, To, get},
+    step::{Calling, Checked, Next, To, UndoOf, get},
     theme::Role,
 };
 
@@ -227,4 +227,39 @@ impl Model {
         }
         effects
     }
+}
+
+/// A call under way.
+pub(super) enum Pending {
+    /// For a place of a screen.
+    Slot(u64, u8),
+    Next(Next, Origin),
+    /// One of several.
+    Bulk(Sent, Origin),
+    Who,
+}
+
+impl Pending {
+    pub(super) fn origin(&self) -> Origin {
+        match self {
+            Self::Next(_, origin) | Self::Bulk(_, origin) => *origin,
+            _ => Origin::default(),
+        }
+    }
+
+    /// It changes something.
+    pub(super) fn is_write(&self) -> bool {
+        match self {
+            Self::Next(_, origin) => origin.is_writing,
+            Self::Bulk(..) => true,
+            Self::Slot(..) | Self::Who => false,
+        }
+    }
+}
+
+/// A call of an act that was sent.
+pub(super) struct Sent {
+    pub(super) name: String,
+    pub(super) undo: Option<UndoOf>,
+    pub(super) row: Option<Checked>,
 }

@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 
 use super::{
     Effect, Model, Origin,
-    pending::{Pending, Sent},
+    answers::{Pending, Sent},
 };
 use crate::{
     actions::READONLY,

@@ -1,18 +1,15 @@
 //! What the interface knows, and how messages change it. Pure: no terminal, no network, no clock.
 //!
 //! ```text
-//! typed    keys: overlays first, then what is typed on the screen, then actions
+//! typed    keys: overlays first, then what is typed on the screen, then actions; the mouse
 //! acts     runs an action
 //! steps    takes the steps that screens return
-//! answers  replies to calls; stale ones are dropped
+//! answers  calls under way and their replies; stale ones are dropped
 //! undo     acts taken back, and done again
 //! bulk     several calls as one act
 //! lines    command lines that run beside, files that are written
-//! link     whether the site answers, how old data is
-//! pending  calls under way
-//! sight    where the user is, on what
+//! sight    where the user is, on what; whether the site answers, how old data is
 //! places   screens on top of each other, those visited
-//! mouse    clicks and the wheel
 //! over     what lies over the screen: palette, form, menu, question, text
 //! ```
 
@@ -20,10 +17,7 @@ mod acts;
 mod answers;
 mod bulk;
 mod lines;
-mod link;
-mod mouse;
 pub(crate) mod over;
-mod pending;
 mod places;
 mod sight;
 mod steps;
@@ -44,13 +38,13 @@ use crate::{
     theme::{Role, Theme},
     widgets::shape::Shape,
 };
+use answers::Pending;
 use bulk::Running;
 use cms_http::client::Ask;
 use lines::Line;
-pub(crate) use link::Link;
-pub(crate) use mouse::Mouse;
 use over::Over;
-use pending::Pending;
+pub(crate) use sight::Link;
+pub(crate) use typed::Mouse;
 
 /// What happened.
 #[derive(Debug)]

@@ -20,7 +20,7 @@ use tokio::{
     task::JoinSet,
 };
 
-use super::{Incoming, save};
+use super::{Incoming, files};
 use crate::{model::Msg, step::Saving};
 
 /// What a command prints is shown up to so many bytes; then it is ended.
@@ -75,7 +75,7 @@ impl Lines {
         };
         self.tasks.spawn(async move {
             let outcome = tokio::select! {
-                outcome = save::save(&client, &saving, tell) => outcome,
+                outcome = files::save(&client, &saving, tell) => outcome,
                 _ = ended => return,
             };
             let _ = sender.send(Incoming::Msg(Msg::Saved(number, outcome)));

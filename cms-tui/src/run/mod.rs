@@ -2,24 +2,20 @@
 //!
 //! ```text
 //! input     keys, the mouse and the time as messages
-//! terminal  enters and leaves the terminal, whatever ends the session
+//! terminal  enters and leaves the terminal, whatever ends the session; its clipboard
 //! calls     makes calls, each in a task of its own
 //! pace      how fast: as the limiter of a remote site allows
 //! lines     runs command lines of cms
-//! save      writes replies into files
 //! live      follows events; polling is the fallback
-//! files     keys.toml, and what is remembered of a site
-//! copy      the clipboard of the terminal
+//! files     keys.toml, what is remembered of a site, replies written into files
 //! ```
 
 mod calls;
-mod copy;
-mod files;
+pub(crate) mod files;
 mod input;
 mod lines;
 mod live;
 mod pace;
-pub(crate) mod save;
 mod terminal;
 
 use std::{
@@ -305,7 +301,7 @@ impl Hands {
                         let _ = sender.send(Incoming::Msg(Msg::Woke(token)));
                     });
                 }
-                Effect::Copy(text) => copy::copy(&text),
+                Effect::Copy(text) => terminal::copy(&text),
                 Effect::Run(number, line) => {
                     let program = self.session.site.program.clone();
                     let secrets = self.session.site.secrets.clone();

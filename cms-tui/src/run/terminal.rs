@@ -1,6 +1,7 @@
-//! Enters and leaves the terminal: at the end, a panic, a signal, Ctrl-Z.
+//! Enters and leaves the terminal: at the end, a panic, a signal, Ctrl-Z. Its clipboard (OSC 52)
+//! works over SSH and asks no other program.
 
-use std::io::{self, Stdout, stdout};
+use std::io::{self, Stdout, Write, stdout};
 
 use crossterm::{
     cursor::Show,
@@ -11,6 +12,7 @@ use crossterm::{
         enable_raw_mode, size,
     },
 };
+use data_encoding::BASE64;
 use ratatui::{
     Frame, Terminal, TerminalOptions, Viewport, backend::CrosstermBackend, layout::Rect,
 };
@@ -136,4 +138,37 @@ pub(super) fn signals(sender: UnboundedSender<Incoming>) -> io::Result<()> {
         });
     }
     Ok(())
+}
+
+/// Terminals drop longer ones.
+const LONGEST: usize = 74_994;
+
+pub(super) fn copy(text: &str) {
+    let encoded = BASE64.encode(text.as_bytes());
+    if encoded.len() > LONGEST {
+        return;
+    }
+    let in_tmux = std::env::var_os("TMUX").is_some();
+    let _ = stdout().write_all(sequence(&encoded, in_tmux).as_bytes());
+    let _ = stdout().flush();
+}
+
+/// tmux passes a sequence on when it is wrapped, its escapes doubled.
+fn sequence(encoded: &str, in_tmux: bool) -> String {
+    let plain = format!("\x1b]52;c;{encoded}\x07");
+    if in_tmux {
+        let wrapped = format!("\x1bPtmux;{}\x1b\\", plain.replace('\x1b', "\x1b\x1b"));
+        return format!("{plain}{wrapped}");
+    }
+    plain
+}
+
+#[cfg(test)]
+mod tests {
+
+    #[test]
+    fn tmux_gets_it_wrapped_too() {
+        assert_eq!(super::sequence("YQ==", false), "\x1b]52;c;YQ==\x07");
+        assert!(super::sequence("YQ==", true).ends_with("\x1bPtmux;\x1b\x1b]52;c;YQ==\x07\x1b\\"));
+    }
 }

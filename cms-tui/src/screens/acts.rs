@@ -12,7 +12,7 @@ use crate::{
         Act, Again, Bulk, BulkCall, CallOf, Calling, Checked, Menu, Patch, Step, get, send_json,
     },
     text::count,
-    widgets::confirm::Confirm,
+    widgets::ask::Confirm,
 };
 
 pub(crate) fn id(row: &Json) -> i64 {

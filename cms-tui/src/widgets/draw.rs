@@ -9,11 +9,10 @@ use ratatui::{
 };
 
 use super::{
-    confirm::Confirm,
+    ask::{Confirm, Menu},
     field::{Field, Kind, Many},
     form::Form,
     input::Input,
-    menu::Menu,
     pager::Pager,
     viewer::Viewer,
 };

@@ -1,12 +1,17 @@
-//! What keys do to the list and its preview.
+//! What keys, clicks and the filter line do to the list and its preview.
 
+use ratatui::layout::Position;
 use serde_json::Value as Json;
 
 use super::Browser;
 use crate::{
-    screens::Screen,
+    screens::{Clicked, Screen},
     step::{Menu, Step},
-    widgets::input::Input,
+    widgets::{
+        input::Input,
+        list::{Hit, Moved},
+        window::Row,
+    },
 };
 
 impl Browser {
@@ -87,5 +92,81 @@ impl Browser {
             }
         }
         self.read_anew()
+    }
+}
+
+impl Browser {
+    pub(super) fn clicked(&mut self, at: Position) -> Clicked {
+        // The list lies below the large preview.
+        if self.is_zoomed {
+            return Clicked::Nothing;
+        }
+        match self.list.hit(at) {
+            Hit::Row(row) if row == self.list.at() => Clicked::Again,
+            Hit::Row(row) => {
+                self.list.go(row);
+                self.is_preview_focused = false;
+                Clicked::Moved(self.along().into())
+            }
+            Hit::Head(part) if part.contains(':') => {
+                let name = part.rsplit_once(':').map_or("", |(_, name)| name);
+                Clicked::Moved(self.see_part(name).into())
+            }
+            Hit::Head(column) => match &self.list.sort {
+                Some((by, _)) if *by == column => Clicked::Moved(self.move_list("reverse").into()),
+                _ if (self.spec.sorts)(&self.subject).contains(&column) => {
+                    Clicked::Moved(self.set("sort", &column).into())
+                }
+                _ => Clicked::Nothing,
+            },
+            Hit::Nothing => Clicked::Nothing,
+        }
+    }
+}
+
+impl Browser {
+    pub(super) fn moved(&mut self, moved: Moved) -> Step {
+        match moved {
+            Moved::Along => self.along(),
+            Moved::Filtered if self.spec.tokens.is_none() && !self.is_large => {
+                self.list.restart();
+                self.filter_here();
+                self.version += 1;
+                self.along()
+            }
+            // It is asked after a pause, the first key at once.
+            Moved::Filtered if self.applied.is_empty() => self.after_pause(),
+            Moved::Filtered => Step::Pause,
+            Moved::Here | Moved::No => Step::None,
+        }
+    }
+
+    /// Whether a row has all the words of the filter, and none of those behind a `!`.
+    pub(super) fn fits(&self, row: &Row) -> bool {
+        let wanted = self.list.filter.text().to_lowercase();
+        if wanted.is_empty() {
+            return true;
+        }
+        let cells = self.columns.iter().map(|c| (c.show)(&row.json, &c.name, self.now).0);
+        let text = cells.collect::<Vec<_>>().join(" ").to_lowercase();
+        wanted.split_whitespace().all(|word| match word.strip_prefix('!') {
+            Some(word) => !text.contains(word),
+            None => text.contains(word),
+        })
+    }
+
+    /// Filters rows that the service does not filter.
+    pub(super) fn filter_here(&mut self) -> bool {
+        let rows = self.whole.iter().filter(|row| self.fits(row)).cloned().collect();
+        self.list.replace(rows)
+    }
+
+    pub(super) fn after_pause(&mut self) -> Step {
+        let is_asked = self.spec.tokens.is_some() || self.is_large;
+        if is_asked && self.applied != self.list.filter.text() {
+            self.applied = self.list.filter.text().to_owned();
+            return self.read_anew();
+        }
+        self.ask_detail()
     }
 }

@@ -3,24 +3,18 @@
 //! ```text
 //! spec    what a list is declared by
 //! read    asks for pages and details, and takes them
-//! filter  the filter line: words for the service, or rows filtered here
-//! act     what keys do to the list and its preview
-//! click   what the mouse does
-//! columns their order and widths, as the user wants them
+//! act     what keys, clicks and the filter line do to the list and its preview
+//! columns their order and widths, as the user wants them; what another call tells of the rows
 //! parts   parts of the list that the service counts, one of which is seen
 //! above   lines about the whole list
-//! beside  what another call tells of the rows
 //! draw    how it looks
 //! preview the lines about the row under the cursor
 //! ```
 
 mod above;
 mod act;
-mod beside;
-mod click;
 mod columns;
 mod draw;
-mod filter;
 mod parts;
 mod preview;
 mod read;
@@ -35,7 +29,7 @@ use ratatui::{
 use serde_json::Value as Json;
 
 pub(crate) use above::Above;
-pub(crate) use beside::Beside;
+pub(crate) use columns::Beside;
 pub(crate) use parts::Parts;
 pub(crate) use spec::{ListQuery, Spec, by_id};
 
@@ -175,7 +169,7 @@ impl Screen for Browser {
     }
 
     fn take(&mut self, slot: u8, outcome: Result<Reply, Fault>) -> (Step, bool) {
-        if slot == beside::BESIDE {
+        if slot == columns::BESIDE {
             return self.take_beside(outcome);
         }
         if slot >= above::ABOVE {

@@ -1,11 +1,6 @@
-//! One delivery: what was sent, what came back, and all attempts of its job.
-//!
-//! ```text
-//! tabs     the lines of each tab
-//! compare  what two attempts differ in
-//! ```
+//! One delivery: what was sent, what came back, and all attempts of its job. `tabs` has the lines
+//! of each tab.
 
-mod compare;
 mod tabs;
 
 use cms_http::wire::{
@@ -19,7 +14,6 @@ use ratatui::{
 };
 use serde_json::Value as Json;
 
-pub(crate) use compare::compare;
 use tabs::{TABS, Tab};
 
 use super::{Clicked, Look, Screen, acts, cells::plain_text};
@@ -34,7 +28,7 @@ use crate::{
         draw::{lines, pane, search},
         list::{Hit, List},
         pager::Pager,
-        viewer::Viewer,
+        viewer::{Viewer, differences},
         window::Row,
     },
 };
@@ -346,4 +340,20 @@ impl Delivery {
         shown.push(Line::styled(cut(say, cells).into_owned(), theme.style(Role::Quiet)));
         lines(frame, area, shown);
     }
+}
+
+/// Reads both, then shows what differs, member by member.
+pub(crate) fn compare(before: i64, after: i64) -> Step {
+    let call = attempt(before).map(|call| {
+        call.then(move |old| {
+            let call = attempt(after).map(|call| {
+                call.then(move |new| {
+                    let title = format!("Attempt {before} → {after}");
+                    Step::View(Viewer::new(title, differences(&old.data, &new.data)))
+                })
+            });
+            call.into()
+        })
+    });
+    call.into()
 }

@@ -3,23 +3,19 @@
 //! ```text
 //! filter   the filter line, as conditions of the service and back
 //! wording  a submission in words: answers, the way that it took, files, mails
-//! act      what can be done with submissions
+//! act      what can be done with submissions; whom they are for
 //! target   which are meant: one, the marked ones, all that match
-//! save     one changed, on condition that nobody else did
+//! save     one changed, on condition that nobody else did; its notes
 //! bulk     many changed or deleted as one act of the service
-//! assign   whom they are for
-//! notes    the notes of one
 //! views    saved views
 //! export   written into a file
 //! ```
 
 mod act;
-mod assign;
 mod bulk;
 mod erase;
 mod export;
 mod filter;
-mod notes;
 mod save;
 mod target;
 mod views;

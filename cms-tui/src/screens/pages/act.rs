@@ -4,9 +4,9 @@ use cms_http::wire::pagebuilder::{Diff, Discard, MayName, OnePage, Publish, Take
 use serde_json::Value as Json;
 
 use super::{
-    about, copy, diff,
+    about, diff,
     hold::{Others, Seen, reading},
-    link, new, page_id, plan, wording,
+    links, make, page_id, plan, wording,
 };
 use crate::{
     actions::Scene,
@@ -21,7 +21,7 @@ pub(super) fn act(verb: &str, scene: &Scene<'_>) -> Step {
     let page = about(scene.row.unwrap_or(&Json::Null));
     let verb = verb.to_owned();
     match verb.as_str() {
-        "new" => new::begin(),
+        "new" => make::begin_new(),
         "revisions" | "compare" | "copy" | "link" | "links" => {
             let seen = Seen { page, ..Seen::default() };
             whole(&verb, seen)
@@ -40,8 +40,8 @@ pub(super) fn whole(verb: &str, seen: Seen) -> Step {
         "schedule" => plan::form(seen),
         "revisions" => Step::Open(Place::about("revisions", &seen.page)),
         "compare" => compare(&seen.page, None, None),
-        "copy" => copy::begin(&seen.page),
-        "link" => link::begin(&seen.page),
+        "copy" => make::begin_copy(&seen.page),
+        "link" => links::make_link(&seen.page),
         "links" => Step::Open(Place::about("links", &seen.page)),
         _ => Step::None,
     }

@@ -8,19 +8,15 @@
 //! act        what can be done with a page as a whole
 //! hold       changes sent only while the draft is as it was seen
 //! plan       when a page is published and taken off by itself
-//! copy       a draft made that of another page
-//! new        a page that there was not
-//! link       a link that shows a draft without a login
-//! links      those that there are, and how one is taken back
+//! make       a new page; a draft made that of another page
+//! links      links that show a draft without a login: made, listed, taken back
 //! revisions  what was published: compared, restored
 //! ```
 
 mod act;
-mod copy;
 mod hold;
-mod link;
 mod links;
-mod new;
+mod make;
 mod nodes;
 mod plan;
 mod revisions;
@@ -104,6 +100,13 @@ fn record(page: i64) -> Result<Calling, Fault> {
 /// What leads from one state of a page to another: numbers of revisions, or `draft`.
 fn diff(page: i64, from: Option<String>, to: Option<String>) -> Result<Calling, Fault> {
     get::<Diff>(&Compared { page_id: page, from, to })
+}
+
+/// Who did something.
+fn who(row: &Json, name: &str, _: i64) -> Cell {
+    let actor = &row[name];
+    let name = actor["name"].as_str().or(actor["kind"].as_str()).unwrap_or_default();
+    (plain_text(&name.into()), Role::Plain)
 }
 
 fn list(asked: &ListQuery<'_>) -> Result<Calling, Fault> {

@@ -14,7 +14,7 @@ use super::{
     act::compare,
     address, diff,
     hold::{Seen, reading},
-    nodes, page_id, wording,
+    nodes, page_id, who, wording,
 };
 use crate::{
     actions::Scene,
@@ -59,12 +59,6 @@ fn columns(_: &Json) -> Vec<Column> {
         column("BYTES", "bytes", 8, number),
         column("CHECKSUM", "checksum", 12, checksum).from(60),
     ]
-}
-
-pub(super) fn who(row: &Json, name: &str, _: i64) -> Cell {
-    let actor = &row[name];
-    let name = actor["name"].as_str().or(actor["kind"].as_str()).unwrap_or_default();
-    (plain_text(&name.into()), Role::Plain)
 }
 
 /// Its beginning: equal ones show the same.

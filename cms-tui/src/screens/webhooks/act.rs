@@ -6,7 +6,11 @@ use cms_http::wire::{
 };
 use serde_json::Value as Json;
 
-use super::{WEBHOOK, edit, secret::shown, tripped};
+use super::{
+    WEBHOOK,
+    edit::{self, secret_shown},
+    tripped,
+};
 use crate::{
     actions::Scene,
     calls::Reply,
@@ -75,8 +79,10 @@ fn rotate(row: Json) -> Step {
     );
     acts::rotate(title, cost, move |grace_s| {
         let call = send::<Rotate>(&by_id(&row), &Grace { grace_s });
-        call.map(|call| call.then(move |reply| shown(&name(&row), "has a new secret", &reply)))
-            .into()
+        call.map(|call| {
+            call.then(move |reply| secret_shown(&name(&row), "has a new secret", &reply))
+        })
+        .into()
     })
 }
 

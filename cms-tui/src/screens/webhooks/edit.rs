@@ -1,4 +1,4 @@
-//! The form of a webhook, with the known events to tick.
+//! The form of a webhook, with the known events to tick; a new secret, shown once.
 
 use std::collections::BTreeSet;
 
@@ -9,7 +9,7 @@ use cms_http::wire::{
 };
 use serde_json::{Map, Value as Json, json};
 
-use super::{WEBHOOK, secret::shown};
+use super::WEBHOOK;
 use crate::{
     calls::Reply,
     screens::acts::{self, name},
@@ -92,7 +92,7 @@ fn submit(row: Option<&Json>, values: &Values) -> Step {
     let said = values.text("name");
     match row {
         None => send_json::<Create>(&NoQuery {}, body(&values.all))
-            .map(|call| call.then(move |reply| shown(&said, "is made", &reply)))
+            .map(|call| call.then(move |reply| secret_shown(&said, "is made", &reply)))
             .into(),
         Some(row) if values.changed.is_empty() => Step::Tell(format!("{}: no change", name(row))),
         Some(row) => acts::change::<Update>(&WEBHOOK, row, body(&values.changed), "is saved"),
@@ -132,4 +132,20 @@ fn explained(reply: Reply) -> Step {
     let body: Json = serde_json::from_str(body).unwrap_or_else(|_| body.into());
     lines.extend(crate::widgets::viewer::json_lines(&body));
     Step::View(Viewer::new("Who would get it", lines))
+}
+
+/// Shows a secret that will not be shown again.
+pub(super) fn secret_shown(name: &str, done: &str, reply: &Reply) -> Step {
+    let secret = reply.data["secret"].as_str().unwrap_or_default().to_owned();
+    let about = "The receiver checks signatures with this secret.";
+    let mut steps = vec![
+        Step::did(format!("{name} {done}")),
+        Step::View(Viewer::once(format!("Secret of {name}"), about, secret)),
+    ];
+    let warnings = reply.data["meta"]["warnings"].as_array().into_iter().flatten();
+    let warnings: Vec<_> = warnings.filter_map(|one| one["message"].as_str()).collect();
+    if !warnings.is_empty() {
+        steps.push(Step::Tell(format!("Saved, but: {}", warnings.join("; "))));
+    }
+    Step::Several(steps)
 }

@@ -2,7 +2,6 @@
 
 mod act;
 mod edit;
-mod secret;
 
 use cms_http::wire::{parameters::OneOrList, webhooks::Read};
 use serde_json::Value as Json;

@@ -9,9 +9,8 @@
 //! edit    values of a widget or an item
 //! add     rows, columns, widgets and items
 //! moves   nodes up, down, into another
-//! remove  a node with all that stands in it
 //! back    edits taken back
-//! sent    calls that change one node
+//! sent    calls that change one node; one removed with all that stands in it
 //! ```
 
 mod add;
@@ -23,7 +22,6 @@ mod keys;
 mod known;
 mod moves;
 mod read;
-mod remove;
 mod sent;
 
 use std::{
@@ -234,7 +232,7 @@ impl Screen for PageTree {
             "add" => add::begin(&self.seen(), &node, &self.known),
             "up" | "down" => self.step_node(verb == "down", &node),
             "into" => moves::into(&self.seen(), &self.draft, &node),
-            "delete" => remove::ask(&self.seen(), &node),
+            "delete" => sent::ask_to_remove(&self.seen(), &node),
             "show" => keys::show(&node),
             _ => act::whole(verb, self.seen()),
         }

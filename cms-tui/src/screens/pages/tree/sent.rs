@@ -1,4 +1,4 @@
-//! Calls that change one node of a draft.
+//! Calls that change one node of a draft, and the question before one is removed.
 
 use cms_http::wire::{
     pagebuilder::{MoveNode, Remove, Set, Values, WhichNode},
@@ -6,10 +6,11 @@ use cms_http::wire::{
 };
 use serde_json::{Map, Value as Json, json};
 
-use super::super::nodes;
+use super::super::{hold::Seen, nodes};
 use crate::{
     calls::Fault,
-    step::{Calling, get, send, send_json},
+    step::{Calling, Confirm, Step, get, send, send_json},
+    text::count,
 };
 
 /// Where a node stands: in what, at which place.
@@ -43,4 +44,23 @@ pub(super) fn removing(node: &Json) -> Result<Calling, Fault> {
     let removal = json!({"kind": node["kind"], "id": node["id"]});
     let removal = serde_json::from_value(removal).map_err(|e| Fault::new(e.to_string()))?;
     get::<Remove>(&removal)
+}
+
+pub(super) fn ask_to_remove(seen: &Seen, node: &Json) -> Step {
+    let name = nodes::name(node);
+    let below = node["below"].as_u64().unwrap_or_default() as usize;
+    let with = match below {
+        0 => String::new(),
+        n => format!(", with {} and all that stands in it", count(n, nodes::inner(node))),
+    };
+    let text = format!(
+        "Delete {name}{with} from the draft of {}? This cannot be taken back; visitors see it \
+         until the next publication.",
+        seen.name()
+    );
+    let (seen, node) = (seen.clone(), node.clone());
+    Step::Confirm(Confirm::new(text, move || {
+        let make = move || removing(&node);
+        seen.change(make, move |_, others| Step::did(format!("{name} is deleted{others}"))).step()
+    }))
 }

@@ -16,7 +16,7 @@ use crate::{
     step::{Calling, Place, Step, get},
     text::{count, safe, wrapped},
     theme::Role,
-    widgets::{menu, viewer::Viewer, window::PAGE},
+    widgets::{ask, viewer::Viewer, window::PAGE},
 };
 
 pub(crate) static SPEC: Spec = Spec {
@@ -77,7 +77,7 @@ fn tables(row: &Json) -> Step {
     if names.is_empty() {
         return Step::Tell("It declares no table.".to_owned());
     }
-    Step::Menu(menu::Menu::new("Tables", names.clone(), move |n| {
+    Step::Menu(ask::Menu::new("Tables", names.clone(), move |n| {
         Step::Open(Place::of("content").filtered(names[n].clone()))
     }))
 }

@@ -1,39 +1,39 @@
-//! Mails: what waits, what was sent, what was given up.
-
-mod act;
-mod providers;
+//! Mails: what waits, what was sent, what was given up; who sends them.
 
 use cms_http::wire::{
-    mail::{Log, WhichMails},
-    parameters::{Limit, Moment},
+    health::Readyz,
+    mail::{Log, MailIds, Providers, Retry, Test, TestMail, WhichMails},
+    parameters::{Limit, Moment, NoQuery},
 };
 use serde_json::Value as Json;
 
 use super::{
     acts,
-    browser::{ListQuery, Spec, by_id},
+    browser::{Above, ListQuery, Spec, by_id},
     cells::{Cell, Column, age, clock, column, members, plain, plain_text},
     filter_words::{Word, since, unknown, words},
 };
 use crate::{
+    actions::Scene,
     calls::Fault,
-    step::{Calling, get},
-    text::{safe, wrapped},
+    moment,
+    step::{Calling, Form, Step, get, send},
+    text::{count, safe, wrapped},
     theme::Role,
-    widgets::window::PAGE,
+    widgets::{field::Field, viewer::Viewer, window::PAGE},
 };
 
 pub(crate) static SPEC: Spec = Spec {
-    above: Some(&providers::ABOVE),
+    above: Some(&ABOVE),
     detail: Some(|row, _| whole(row)),
     preview,
     tokens: Some(|_| TOKENS.to_owned()),
     // By its id there is one, which is no list.
     rows: |_, data| by_id(if data.is_object() { Json::Array(vec![data]) } else { data }, "id"),
-    open: Some(|row, _| act::show(row)),
+    open: Some(|row, _| show(row)),
     empty: "No mail was queued yet.",
     poll_s: 2,
-    ..Spec::new("mail", |_| "Mails".to_owned(), columns, list, act::act)
+    ..Spec::new("mail", |_| "Mails".to_owned(), columns, list, act)
 };
 
 const TOKENS: &str = "status:failed (queued sending sent dropped) to:ADDRESS purpose:form.notice \
@@ -127,11 +127,100 @@ fn preview(row: &Json, detail: Option<&Json>, _: &Json, now: i64) -> Vec<(Role, 
     lines
 }
 
+pub(super) fn act(verb: &str, scene: &Scene<'_>) -> Step {
+    match verb {
+        "show" => show(&scene.row.cloned().unwrap_or_default()),
+        "retry" => retry(scene),
+        "test" => test(),
+        _ => Step::None,
+    }
+}
+
+pub(super) fn show(row: &Json) -> Step {
+    let title = format!("Mail {}", acts::id(row));
+    let call = whole(row);
+    call.map(|call| call.then(move |reply| Step::View(Viewer::json(title, &reply.data)))).into()
+}
+
+/// All or none, as the service does it.
+fn retry(scene: &Scene<'_>) -> Step {
+    let ids: Vec<_> = scene.rows().iter().map(|row| acts::id(row)).collect();
+    let call = send::<Retry>(&NoQuery {}, &MailIds { ids });
+    let call = call.map(|call| {
+        call.then(|reply| {
+            let queued = reply.data["queued"].as_u64().unwrap_or(0);
+            let mails = count(usize::try_from(queued).unwrap_or(0), "mail");
+            Step::did(format!("{mails} due now"))
+        })
+    });
+    call.into()
+}
+
+fn test() -> Step {
+    let providers = ["all in turn", "transactional", "newsletter", "smtp"];
+    let fields = vec![
+        Field::text("to", "To", "").hint("name@example.org").required(),
+        Field::one("provider", "Through", &providers, 0).hint("Space: the next one"),
+    ];
+    Form::new("Send a test mail".to_owned(), fields, move |values| {
+        let provider = Some(values.text("provider")).filter(|name| name != providers[0]);
+        let mail = TestMail { to: values.text("to"), provider };
+        let call = send::<Test>(&NoQuery {}, &mail);
+        let call = call.map(|call| {
+            call.then(|reply| {
+                let status = plain_text(&reply.data["status"]);
+                match reply.data["reason"].as_str() {
+                    Some(why) => Step::Tell(format!("The test mail is {status}: {why}")),
+                    None => Step::did(format!("The test mail is {status}")),
+                }
+            })
+        });
+        call.into()
+    })
+    .step()
+}
+
+static ABOVE: Above = Above {
+    title: "Providers",
+    asks: &[|| get::<Providers>(&NoQuery {}), || get::<Readyz>(&Default::default())],
+    height: 4,
+    lines: provider_lines,
+};
+
+fn provider_lines(known: &[Json], now: i64) -> Vec<(Role, String)> {
+    let (Some(Json::Array(providers)), ready) = (known.first(), known.get(1)) else {
+        return vec![(Role::Quiet, "Loading …".to_owned())];
+    };
+    let mut lines: Vec<_> = providers.iter().map(|one| provider_line(one, now)).collect();
+    if lines.is_empty() {
+        let why = "None is set: mails wait. Set mail.smtp_url or another provider.";
+        lines.push((Role::Bad, why.to_owned()));
+    }
+    let sends = ready.is_some_and(|ready| ready["mail"] == "running");
+    lines.push(match sends {
+        true => (Role::Good, "● the process that answers sends".to_owned()),
+        false => (Role::Quiet, "○ the process that answers sends none; others may".to_owned()),
+    });
+    lines
+}
+
+fn provider_line(provider: &Json, now: i64) -> (Role, String) {
+    let [name, kind, server, reason] =
+        ["name", "kind", "server", "reason"].map(|name| plain_text(&provider[name]));
+    let until = provider["rests_until"].as_str().map(|at| moment::clock(at, now));
+    let (role, state) = match (provider["state"].as_str(), until) {
+        (Some("resting"), Some(until)) => (Role::Bad, format!("✗ rests until {until}: {reason}")),
+        (Some("probing"), _) => (Role::Warn, format!("◐ the next mail tries it: {reason}")),
+        _ => (Role::Good, "✓ ready".to_owned()),
+    };
+    let place = &provider["place"];
+    (role, format!("{place} {name:<13} {kind:<9} {server:<28} {state}"))
+}
+
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
-
     use super::*;
+    use serde_json::json;
 
     #[test]
     fn a_filter_asks_the_service_or_is_refused() {
@@ -152,5 +241,17 @@ mod tests {
     fn a_mail_that_failed_before_is_told_from_one_that_is_new() {
         let said = |tries| state(&json!({"status": "queued", "tries": tries}), "status", 0).1;
         assert_eq!((said(0), said(2)), (Role::Plain, Role::Warn));
+    }
+
+    #[test]
+    fn each_provider_has_a_line_and_none_is_told() {
+        let smtp = json!({"name": "smtp", "place": 1, "kind": "smtp", "state": "resting",
+                          "server": "mail.example.org:25", "reason": "hung up",
+                          "rests_until": "2026-11-21T12:00:00Z"});
+        let said = provider_lines(&[json!([smtp]), json!({"mail": "running"})], 0);
+        assert!(said[0].0 == Role::Bad && said[0].1.contains("hung up"), "{said:?}");
+        assert_eq!((said.len(), said[1].0), (2, Role::Good));
+        assert_eq!(provider_lines(&[json!([])], 0)[0].0, Role::Bad);
+        assert_eq!(provider_lines(&[], 0)[0].0, Role::Quiet);
     }
 }

@@ -1,11 +1,13 @@
-//! The draft of a page made that of another: a translation begins so.
+//! A page made: a new one with its address and title, or the draft of one that of another, as a
+//! translation begins.
 
 use cms_http::wire::{
-    item,
+    item::{self, Create, Table},
     pagebuilder::{Copied, CopyTree},
     parameters::NoQuery,
+    tables::{Read, WhichTables},
 };
-use serde_json::Value as Json;
+use serde_json::{Value as Json, json};
 
 use super::{
     about, address,
@@ -15,15 +17,53 @@ use super::{
 use crate::{
     calls::{Fault, Reply},
     screens::{acts, cells::plain_text},
-    step::{Calling, Form, Step, get, send},
+    step::{Calling, Form, Place, Step, get, send, send_json},
     widgets::{field::Field, form::Values},
 };
+
+/// Reads which languages there are, then asks.
+pub(super) fn begin_new() -> Step {
+    let table =
+        get::<Read>(&WhichTables { name: Some("pages".to_owned()), ..WhichTables::default() });
+    table.map(|call| call.then(|reply| new_form(&reply.data))).into()
+}
+
+fn new_form(table: &Json) -> Step {
+    let languages = table["languages"].as_array().into_iter().flatten().filter_map(Json::as_str);
+    let languages: Vec<&str> = languages.collect();
+    let fields = vec![
+        Field::text("url_rewrite", "Address", "/").hint("such as /about").required(),
+        Field::text("title", "Title", "").required(),
+        Field::one("language_short", "Language", &languages, 0),
+    ];
+    Form::new("A new page", fields, make)
+        .note("Visitors see it after its first publication.")
+        .step()
+}
+
+fn make(values: &Values) -> Step {
+    let text = |name: &str| values.text(name).trim().to_owned();
+    let page = json!({
+        "url_rewrite": text("url_rewrite"),
+        "title": text("title"),
+        "language_short": text("language_short"),
+    });
+    let call = send_json::<Create>(&Table { table: "pages".to_owned(), no_events: None }, page);
+    let call = call.map(|call| {
+        call.then(|reply| {
+            let page = about(&reply.data);
+            let did = Step::did(format!("{} is made; a adds to its draft", address(&page)));
+            Step::Several(vec![did, Step::Open(Place::about("page", &page))])
+        })
+    });
+    call.into()
+}
 
 /// Pages that are offered.
 const MOST: &str = "500";
 
 /// Asks into which page. Versions of the same page come first.
-pub(super) fn begin(page: &Json) -> Step {
+pub(super) fn begin_copy(page: &Json) -> Step {
     let from = page.clone();
     let Some(base) = from["base_id"].as_i64() else { return others(from, Vec::new()) };
     let next = |reply: Reply| others(from, list(reply.data));

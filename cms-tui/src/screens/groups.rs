@@ -1,15 +1,14 @@
 //! Groups and their rights.
 
-mod grants;
-
-use std::collections::BTreeSet;
+use std::{collections::BTreeSet, sync::Arc};
 
 use cms_http::wire::{
+    checklist::{Apply, Table},
     parameters::{Limit, Listing, NoQuery, OneOrList},
     permissions,
     user_groups::{Create, Delete, Read, Update},
 };
-use serde_json::{Value as Json, json};
+use serde_json::{Map, Value as Json, json};
 
 use super::{
     acts::{self, Kind, id, name},
@@ -19,7 +18,7 @@ use super::{
 use crate::{
     actions::Scene,
     calls::{Fault, Reply},
-    step::{Calling, Form, Step, get, send_json},
+    step::{Act, BulkCall, Calling, Checked, Form, Step, get, send_json},
     text::{count, safe},
     theme::Role,
     widgets::{field::Field, form::Values, viewer::Viewer},
@@ -137,7 +136,7 @@ fn form(row: Option<Json>, known: &Reply) -> Form {
         });
     };
     Form::new(format!("Rights of {}", name(&row)), fields, move |values| {
-        grants::change(&row, rights_of(values))
+        change_rights(&row, rights_of(values))
     })
 }
 
@@ -147,4 +146,45 @@ fn rights_of(values: &Values) -> Json {
         true => "0".into(),
         false => values.all["rights"].clone(),
     }
+}
+
+const DONE: &str = "has its new rights";
+
+/// Gives the group these rights instead of those that were shown.
+fn change_rights(row: &Json, wanted: Json) -> Step {
+    let (Some(seen), Some(want)) = (row["rights"].as_array(), wanted.as_array()) else {
+        // Everything is not a list that could be added to.
+        return acts::change::<Update>(&GROUP, row, json!({"rights": wanted}), DONE);
+    };
+    let without = |from: &[Json], these: &[Json]| -> Vec<Json> {
+        from.iter().filter(|key| !these.contains(key)).cloned().collect()
+    };
+    let (add, remove) = (without(want, seen), without(seen, want));
+    if add.is_empty() && remove.is_empty() {
+        return Step::Tell("Nothing was changed.".to_owned());
+    }
+    Act::one(granted(row.clone(), add, remove), DONE, "").step()
+}
+
+/// Adds and removes rights in one step at the service. Undo does the opposite.
+fn granted(row: Json, add: Vec<Json>, remove: Vec<Json>) -> Checked {
+    let seen = Map::from_iter([("rights".to_owned(), row["rights"].clone())]);
+    let (again, known) = (GROUP.again(&row), row.clone());
+    let call = Arc::new(move |now: &crate::calls::Reply| {
+        if !now.data["rights"].is_array() {
+            return Err(Fault::new("Its members may do everything meanwhile: look again."));
+        }
+        let body = json!({
+            "table": "user_groups", "column": "rights", "id": id(&known),
+            "add": add, "remove": remove,
+        });
+        let call = send_json::<Apply>(&Table::default(), body)?;
+        let (mut row, add, remove) = (known.clone(), add.clone(), remove.clone());
+        let undo = move |reply: &crate::calls::Reply| {
+            row["rights"] = reply.data.clone();
+            Some(granted(row, remove, add))
+        };
+        Ok(BulkCall::new(name(&known), call, Some(Box::new(undo))))
+    });
+    Checked { name: name(&row), again, seen, wanted: Map::new(), merges: true, call }
 }
