@@ -7,7 +7,7 @@ use crate::{
     flags::Flags,
     input,
     output::{Done, Output},
-    reply::{Paging, acts},
+    reply::{self, Paging},
     site,
 };
 
@@ -42,5 +42,5 @@ pub(crate) enum AuditCommand {
 pub(crate) async fn run(flags: &Flags, out: &Output, command: AuditCommand) -> Done {
     let AuditCommand::List { table, id, actor, since, until, paging } = command;
     let which = WhichAuditRows { table, id, actor, since, until, ..WhichAuditRows::default() };
-    site::with(flags, out, async |site| acts::print(out, &site.client, which, &paging).await).await
+    site::with(flags, out, async |site| reply::acts(out, &site.client, which, &paging).await).await
 }

@@ -7,7 +7,7 @@ use crate::{
     environment,
     flags::Flags,
     folder,
-    output::{Done, Output, findings},
+    output::{Done, Output, table},
     target::Target,
 };
 
@@ -16,7 +16,7 @@ pub(crate) struct DoctorArgs {}
 
 pub(crate) async fn run(flags: &Flags, out: &Output) -> Done {
     let dir = Target::folder_only(flags, "cms doctor")?;
-    findings::print(
+    table::findings(
         out,
         &cms_core::examine(&dir, environment::variables(), Door::Doctor, folder::builder).await,
     )

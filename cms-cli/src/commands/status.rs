@@ -11,7 +11,7 @@ use crate::{
     environment,
     flags::Flags,
     folder,
-    output::{Done, Output, findings},
+    output::{Done, Output, table},
     site::Site,
     target::Target,
 };
@@ -25,7 +25,7 @@ pub(crate) async fn run(flags: &Flags, out: &Output) -> Done {
         (Ok(site), _) => site,
         // Why it cannot be opened is what is asked for.
         (Err(_), Target::Folder(dir)) if flags.acts_as.is_none() => {
-            return findings::print(
+            return table::findings(
                 out,
                 &cms_core::examine(dir, environment::variables(), Door::Status, folder::builder)
                     .await,
@@ -36,9 +36,9 @@ pub(crate) async fn run(flags: &Flags, out: &Output) -> Done {
     let asked = site.client.call::<Status>(&NoQuery {}, &NoBody).await;
     site.close().await?;
     match asked {
-        Ok(status) => findings::print(out, &status.data.findings),
+        Ok(status) => table::findings(out, &status.data.findings),
         Err(error) => match unwell(&error) {
-            Some(finding) => findings::print(out, &[finding]),
+            Some(finding) => table::findings(out, &[finding]),
             None => Err(error.into()),
         },
     }

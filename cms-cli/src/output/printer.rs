@@ -1,15 +1,13 @@
-//! The only place that prints: data to standard output, everything else to standard error.
+//! The only place that prints: data to standard output, everything else to standard error. A
+//! terminal never gets what it would obey, but for colours.
 
-use std::io::{self, IsTerminal, Write};
+use std::io::{self, BufWriter, IsTerminal, Stdout, Write};
 
-use clap::Args;
+use clap::{Args, ValueEnum};
 use cms_core::plain::shown;
 use serde_json::Value as Json;
 
-use super::{
-    failure::{Done, Failure},
-    style::{Color, Style, paint},
-};
+use super::failure::{Done, Failure};
 
 /// Flags about what is printed.
 #[derive(Args, Clone, Debug)]
@@ -163,5 +161,102 @@ impl Output {
             .or_else(|| crossterm::terminal::size().ok().map(|(columns, _)| usize::from(columns)))
             .unwrap_or(100)
             .max(20)
+    }
+}
+
+/// Standard output for long texts: a file or a pipe gets bytes as they are, a terminal shows what
+/// it would obey. Each text must be written whole.
+pub(crate) struct Visible {
+    to: BufWriter<Stdout>,
+    is_terminal: bool,
+}
+
+impl Visible {
+    pub(crate) fn stdout(out: &Output) -> Self {
+        Self { to: BufWriter::new(io::stdout()), is_terminal: out.table }
+    }
+}
+
+impl Write for Visible {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        if self.is_terminal {
+            self.to.write_all(shown(&String::from_utf8_lossy(bytes)).as_bytes())?;
+        } else {
+            self.to.write_all(bytes)?;
+        }
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.to.flush()
+    }
+}
+
+/// When to colour.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+enum Color {
+    /// On a terminal, unless NO_COLOR is set or TERM is dumb
+    #[default]
+    Auto,
+    /// In pipes and files too
+    Always,
+    /// Not at all
+    Never,
+}
+
+impl Color {
+    /// Whether a stream gets colours. `NO_COLOR` and `TERM=dumb` turn the automatic ones off.
+    fn applies(self, is_terminal: bool) -> bool {
+        let set = |name| std::env::var_os(name).is_some_and(|value| !value.is_empty());
+        let plain = || set("NO_COLOR") || std::env::var_os("TERM").is_some_and(|t| t == "dumb");
+        match self {
+            Self::Always => true,
+            Self::Never => false,
+            Self::Auto => is_terminal && !plain(),
+        }
+    }
+}
+
+/// A colour by meaning; only the terminal's sixteen, which work on light and dark themes.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Style {
+    Good,
+    Bad,
+    Warn,
+    Bold,
+    /// Whatever the theme.
+    WhiteOnBlack,
+}
+
+/// The text in the colour of `style`, or as it is.
+fn paint(colored: bool, style: Style, text: &str) -> String {
+    let code = match style {
+        _ if !colored => return text.to_owned(),
+        Style::Good => "32",
+        Style::Bad => "31",
+        Style::Warn => "33",
+        Style::Bold => "1",
+        Style::WhiteOnBlack => "97;40",
+    };
+    format!("\u{1b}[{code}m{text}\u{1b}[0m")
+}
+
+/// `1 step`, `2 steps`.
+pub(crate) fn counted(number: impl Into<u64>, thing: &str) -> String {
+    match number.into() {
+        1 => format!("1 {thing}"),
+        number => format!("{number} {thing}s"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_is_singular() {
+        for (number, text) in [(0_u64, "0 rows"), (1, "1 row"), (2, "2 rows")] {
+            assert_eq!(counted(number, "row"), text);
+        }
     }
 }

@@ -1,14 +1,14 @@
-//! Records: as a table on a terminal, tab-separated in a pipe.
+//! Records and findings: for people on a terminal, tab-separated in a pipe.
 
 use std::io;
 
-use cms_core::plain::shown;
+use cms_core::{Finding, Level, plain::shown, worst};
 use comfy_table::{Cell, CellAlignment, ContentArrangement, Table, presets};
 
 use super::{
-    printer::{Output, Part},
+    failure::{Done, Exit, Failure},
+    printer::{Output, Part, Style},
     record::{Record, Shown},
-    style::Style,
 };
 
 /// Longer cells are cut on a terminal, in characters.
@@ -111,6 +111,42 @@ fn tab_separated<'a>(cells: impl Iterator<Item = &'a str>) -> String {
         cell.replace('\\', "\\\\").replace('\t', "\\t").replace('\n', "\\n").replace('\r', "\\r")
     };
     cells.map(escaped).collect::<Vec<_>>().join("\t") + "\n"
+}
+
+/// Prints what the checks of a site found; with `--quiet` only warnings and errors. Exits with 1
+/// for an error.
+pub(crate) fn findings(out: &Output, findings: &[Finding]) -> Done {
+    if out.json {
+        out.data(&findings.iter().map(|finding| serde_json::json!(finding)).collect())?;
+    } else {
+        for finding in findings.iter().filter(|one| !out.quiet || one.level != Level::Ok) {
+            write_finding(out, finding)?;
+        }
+    }
+    match worst(findings) {
+        Level::Error => Err(Failure::silent(Exit::Failed)),
+        Level::Ok | Level::Warning => Ok(()),
+    }
+}
+
+fn write_finding(out: &Output, finding: &Finding) -> Done {
+    let Finding { check, level, found, remedy, .. } = finding;
+    let level = level.as_str();
+    if !out.table {
+        return Ok(out.line(&format!("{level}\t{check}\t{found}\t{remedy}"))?);
+    }
+    let style = match finding.level {
+        Level::Ok => Style::Good,
+        Level::Warning => Style::Warn,
+        Level::Error => Style::Bad,
+    };
+    let found = format!("  {check:17}  {found}\n");
+    out.parts(&[Part::In(style, &format!("{level:7}")), Part::Plain(&found)])?;
+    if !remedy.is_empty() {
+        let (indent, remedy) = (" ".repeat(28), format!(" {remedy}\n"));
+        out.parts(&[Part::Plain(&indent), Part::In(Style::Bold, "→"), Part::Plain(&remedy)])?;
+    }
+    Ok(())
 }
 
 #[cfg(test)]

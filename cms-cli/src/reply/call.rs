@@ -1,13 +1,20 @@
-//! One call of an operation.
+//! One call of an operation: its parameters, and its reply as text and as its type.
 
+use std::path::PathBuf;
+
+use cms_core::funnels::FunnelSubmission;
 use cms_http::{
     client::{Answer, Ask, Client},
-    wire::Operation,
+    wire::{
+        Data, Meta, Noted, OneOrPage, Operation, Page,
+        inbox::Inbox,
+        parameters::{ById, Limit, Listing, OneOrList},
+        users::RecoveryCodes,
+    },
 };
-use serde_json::Value as Json;
+use serde_json::{Value as Json, json};
 
-use super::shapes::Single;
-use crate::output::{Done, Failure};
+use crate::output::{Done, Failure, Output, SecretFile};
 
 /// Calls an operation. Returns its reply as text, for `--json`, and as its type.
 pub(crate) async fn call<O: Operation>(
@@ -70,4 +77,125 @@ where
 {
     let reply = client.call::<O>(query, body).await?;
     reply.one().ok_or_else(|| Failure::unexpected("it holds a list instead of one record"))
+}
+
+/// Makes new codes for the user, and writes them into a new file or prints them.
+pub(crate) async fn renew_codes<O: Operation<Reply = Data<RecoveryCodes>>>(
+    out: &Output,
+    client: &Client,
+    (query, body): (&O::Query, &O::Body),
+    file: Option<PathBuf>,
+    (id, user): &(i64, String),
+) -> Done {
+    let file = file.map(SecretFile::reserve).transpose()?;
+    let (answer, codes) = match call::<O>(client, query, body).await {
+        Ok((answer, reply)) => (answer, reply.data.recovery_codes),
+        Err(failure) => return Err(SecretFile::given_up(file, failure)),
+    };
+    if let Some(mut file) = file {
+        file.write(&codes)?;
+        out.note(&format!(
+            "The recovery codes of {user} are in {}; they are shown nowhere else.",
+            file.path().display()
+        ));
+        return if out.json { Ok(out.data(&json!({"user": id}))?) } else { Ok(()) };
+    }
+    if out.json {
+        return Ok(out.line(&answer.body)?);
+    }
+    out.note(&format!("Recovery codes of {user}, shown this once; each works once."));
+    Ok(out.raw(&codes.iter().map(|code| format!("{code}\n")).collect::<String>())?)
+}
+
+/// A page of a list.
+pub(crate) fn list_query(limit: Limit, cursor: Option<String>) -> OneOrList {
+    OneOrList::page(limit, cursor)
+}
+
+/// A page of a list whose rows have no id.
+pub(crate) fn listing(limit: Limit, cursor: Option<String>) -> Listing {
+    Listing { limit, cursor }
+}
+
+/// One row of a list.
+pub(crate) fn one(id: i64) -> OneOrList {
+    OneOrList { id: Some(id), ..OneOrList::default() }
+}
+
+/// The row to act on.
+pub(crate) fn by_id(id: i64) -> ById {
+    ById { id }
+}
+
+/// A reply that may hold one thing.
+pub(crate) trait Single {
+    /// The thing.
+    type One;
+
+    /// The thing, unless the reply holds a list.
+    fn one(self) -> Option<Self::One>;
+}
+
+/// A reply that may hold a page of a list.
+pub(crate) trait Paged {
+    /// A row of the list.
+    type Row;
+
+    /// The page, unless the reply holds one thing.
+    fn page(self) -> Option<Page<Self::Row>>;
+}
+
+impl<T> Single for Data<T> {
+    type One = T;
+
+    fn one(self) -> Option<T> {
+        Some(self.data)
+    }
+}
+
+impl<T> Single for Noted<T> {
+    type One = T;
+
+    fn one(self) -> Option<T> {
+        Some(self.data)
+    }
+}
+
+impl<T, One> Single for OneOrPage<T, One> {
+    type One = One;
+
+    fn one(self) -> Option<One> {
+        match self {
+            Self::One(one) => Some(one.data),
+            Self::Page(_) => None,
+        }
+    }
+}
+
+impl<T> Paged for Page<T> {
+    type Row = T;
+
+    fn page(self) -> Option<Self> {
+        Some(self)
+    }
+}
+
+impl Paged for Inbox {
+    type Row = FunnelSubmission;
+
+    fn page(self) -> Option<Page<FunnelSubmission>> {
+        let meta = Meta { limit: self.meta.limit, next: self.meta.next, total: None };
+        Some(Page { data: self.data, meta })
+    }
+}
+
+impl<T, One> Paged for OneOrPage<T, One> {
+    type Row = T;
+
+    fn page(self) -> Option<Page<T>> {
+        match self {
+            Self::Page(page) => Some(page),
+            Self::One(_) => None,
+        }
+    }
 }

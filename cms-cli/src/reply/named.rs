@@ -7,7 +7,10 @@ use cms_http::{
     wire::{NoBody, OneOrPage, OnlyId, Operation, inbox, item, keys, parameters::Limit, webhooks},
 };
 
-use super::{query::list_query, search::each, shapes::Paged};
+use super::{
+    call::{Paged, list_query},
+    list::each,
+};
 use crate::output::{Done, Exit, Failure};
 
 /// Ids that are told of things with the same name.

@@ -1,8 +1,6 @@
 //! `cms events`: known and recorded events, through `/api/backend/webhooks/events`, `/emit` and
 //! `/messages`
 
-mod news;
-mod printed;
 mod tail;
 
 use std::path::PathBuf;

@@ -1,20 +1,21 @@
-//! `cms events tail`: the last recorded events, then each new one
+//! `cms events tail`: the last recorded events, then each new one. None is printed twice, and none
+//! is missed
+
+use std::{collections::BTreeSet, time::Duration};
 
 use clap::Args;
-use cms_core::webhooks::Message;
+use cms_core::{Millis, parse_rfc3339, webhooks::Message};
 use cms_http::{
-    client::Client,
+    client::{Client, ClientError, Following},
     wire::{
         NoBody, OneOrPage, Page,
         events::{Messages, Which},
         parameters::{Limit, Moment},
+        stream::Followed,
     },
 };
+use tokio::time::{Instant, sleep, sleep_until, timeout, timeout_at};
 
-use super::{
-    news::{News, PAUSE},
-    printed::Printed,
-};
 use crate::{
     input,
     output::{Done, Exit, Failure, Output},
@@ -114,6 +115,160 @@ async fn pages(out: &Output, client: &Client, which: &Which, printed: &mut Print
         which.cursor = meta.next;
         if which.cursor.is_none() {
             return Ok(());
+        }
+    }
+}
+
+/// How far back every request reaches: a change that began earlier may commit later.
+const OVERLAP: Millis = 10_000;
+
+/// The events printed recently.
+#[derive(Default)]
+struct Printed {
+    newest: Option<Millis>,
+    recent: BTreeSet<Place>,
+    /// Earlier events are not printed.
+    floor: Option<Place>,
+}
+
+/// Where an event stands among all others: its moment and its id.
+type Place = (Millis, String);
+
+impl Printed {
+    /// Prints the events that were not printed before.
+    fn print(&mut self, out: &Output, events: &[Message]) -> Done {
+        for event in events {
+            let place = place(event)?;
+            let too_early = self.floor.as_ref().is_some_and(|floor| place < *floor);
+            if too_early || self.recent.contains(&place) {
+                continue;
+            }
+            let Message { id, event: name, created_at, jobs, .. } = event;
+            if out.json {
+                out.line(&serde_json::to_string(event).map_err(Failure::unexpected)?)?;
+            } else {
+                out.line(
+                    &[created_at, name, &jobs.to_string(), id].map(String::as_str).join(out.gap()),
+                )?;
+            }
+            self.newest = self.newest.max(Some(place.0));
+            self.recent.insert(place);
+        }
+        if let Some(newest) = self.newest {
+            self.recent = self.recent.split_off(&(newest - OVERLAP, String::new()));
+        }
+        Ok(())
+    }
+
+    /// Where the next request begins; None when no event is known.
+    fn ask_again_from(&self) -> Option<Moment> {
+        self.newest.map(|newest| Moment(newest - OVERLAP))
+    }
+
+    /// The id of the newest event that is known.
+    fn newest(&self) -> Option<&str> {
+        let place = self.recent.last().or(self.floor.as_ref())?;
+        Some(&place.1)
+    }
+
+    /// From now on prints only later events than those printed, or than `end` when none were.
+    fn begin(&mut self, end: Option<&Message>) -> Done {
+        let end = end.map(place).transpose()?;
+        self.newest = self.newest.max(end.as_ref().map(|(at, _)| *at));
+        self.floor = self.recent.first().cloned().or(end);
+        Ok(())
+    }
+}
+
+fn place(event: &Message) -> Done<Place> {
+    let at = parse_rfc3339(&event.created_at);
+    let wrong = || Failure::unexpected(format!("{:?} is not a date-time", event.created_at));
+    Ok((at.ok_or_else(wrong)?, event.id.clone()))
+}
+
+/// Time between two requests for new events.
+const PAUSE: Duration = Duration::from_secs(1);
+
+/// Time between two requests while the stream is silent: it tells a caller no more than the caller
+/// may subscribe to or read, and the list may hold more.
+const SILENCE: Duration = Duration::from_secs(5);
+
+/// Waits until there may be new events: the stream tells, else they are asked for again and again.
+struct News<'a> {
+    out: &'a Output,
+    client: &'a Client,
+    which: Followed,
+    following: Option<Following>,
+    /// `Last-Event-ID`: nothing is left out while no stream is open.
+    last: Option<String>,
+    /// The site does not stream to this caller.
+    is_refused: bool,
+    asked_at: Instant,
+}
+
+impl<'a> News<'a> {
+    /// News of these events, behind the event `last`.
+    fn new(
+        out: &'a Output,
+        client: &'a Client,
+        event: Option<String>,
+        last: Option<String>,
+    ) -> Self {
+        let which = Followed { event };
+        let asked_at = Instant::now();
+        Self { out, client, which, following: None, last, is_refused: false, asked_at }
+    }
+
+    /// Returns when there may be something new, and not more often than once in a pause.
+    async fn wait(&mut self) {
+        match &mut self.following {
+            Some(following) => match timeout(SILENCE, following.next()).await {
+                Err(_) => {}
+                Ok(Some(Ok(happened))) => {
+                    self.last = happened.id.or(self.last.take());
+                    self.gather().await;
+                }
+                // It ends when the service stops, and is opened again.
+                Ok(_) => {
+                    self.following = None;
+                    sleep(PAUSE).await;
+                }
+            },
+            None if self.is_refused => sleep(PAUSE).await,
+            None => self.open().await,
+        }
+        self.asked_at = Instant::now();
+    }
+
+    async fn open(&mut self) {
+        match self.client.follow(&self.which, self.last.as_deref()).await {
+            Ok(following) => {
+                self.out.detail("the site tells of events as they happen");
+                self.following = Some(following);
+            }
+            Err(ClientError::Problem { status, .. })
+                if status.is_client_error() && status.as_u16() != 429 =>
+            {
+                self.out
+                    .detail("the site does not stream to this caller: it is asked every second");
+                self.is_refused = true;
+            }
+            Err(_) => sleep(PAUSE).await,
+        }
+    }
+
+    /// Takes what else comes in until a pause since the last request is over.
+    async fn gather(&mut self) {
+        let until = self.asked_at + PAUSE;
+        while let Some(following) = &mut self.following {
+            match timeout_at(until, following.next()).await {
+                Ok(Some(Ok(happened))) => self.last = happened.id.or(self.last.take()),
+                Ok(_) => {
+                    self.following = None;
+                    sleep_until(until).await;
+                }
+                Err(_) => return,
+            }
         }
     }
 }

@@ -1,18 +1,13 @@
 //! `cms funnels`: through `/api/backend/formfunnel`. Long, because clap reads its verbs and their
 //! flags from one list.
 
-mod dot;
 mod drawn;
 mod edit;
 mod explain;
-mod export;
-mod preview;
 mod routing;
 mod stats;
 #[cfg(test)]
 mod tests;
-mod trial;
-mod wording;
 
 use std::path::PathBuf;
 
@@ -132,7 +127,7 @@ pub(crate) enum FunnelsCommand {
         dot: bool,
     },
     /// Show a step as visitors see it, where answers lead from there, and why
-    Preview(preview::PreviewArgs),
+    Preview(explain::PreviewArgs),
     /// Evaluate a condition over answers, and say why it holds or not
     #[command(after_help = "Example:
   cms funnels explain --condition rules.json --answers answers.json")]
@@ -248,7 +243,7 @@ async fn at(flags: &Flags, out: &Output, client: &Client, command: FunnelsComman
             reply::list::<List>(out, client, &paging, &columns, query).await
         }
         FunnelsCommand::Show { funnel } => {
-            reply::record_as::<Get>(out, client, &one(&funnel), &NoBody, wording::cell).await
+            reply::record_as::<Get>(out, client, &one(&funnel), &NoBody, drawn::cell).await
         }
         FunnelsCommand::Create(args) => {
             let members =
@@ -296,7 +291,7 @@ async fn at(flags: &Flags, out: &Output, client: &Client, command: FunnelsComman
             done(out, &answer.body, &format!("The funnel {funnel} is deleted."))
         }
         FunnelsCommand::Export { funnel, out: file } => {
-            export::run(out, &get(client, &funnel).await?, file.as_deref())
+            edit::export(out, &get(client, &funnel).await?, file.as_deref())
         }
         FunnelsCommand::Import { file, slug } => {
             let mut members = input::object(&file)?;
@@ -307,20 +302,22 @@ async fn at(flags: &Flags, out: &Output, client: &Client, command: FunnelsComman
         }
         FunnelsCommand::Graph { funnel, dot } => {
             let funnel = get(client, &funnel).await?;
-            let text = if dot { dot::dot(&funnel) } else { drawn::drawn(&funnel) };
+            let text = if dot { drawn::dot(&funnel) } else { drawn::drawn(&funnel) };
             if out.json {
                 return Ok(out.data(&json!({"graph": text}))?);
             }
             Ok(out.raw(&text)?)
         }
-        FunnelsCommand::Preview(args) => preview::run(out, client, &args).await,
+        FunnelsCommand::Preview(args) => explain::preview(out, client, &args).await,
         FunnelsCommand::Explain { condition, answers, validate } => {
             explain::explain(out, client, &condition, answers.as_deref(), validate).await
         }
         FunnelsCommand::Test { funnel, answers } => {
             explain::test(out, client, &funnel, answers.as_deref()).await
         }
-        FunnelsCommand::Try { funnel, language } => trial::run(out, client, funnel, language).await,
+        FunnelsCommand::Try { funnel, language } => {
+            explain::start_test(out, client, funnel, language).await
+        }
         FunnelsCommand::Stats(args) => stats::run(out, client, &args).await,
         FunnelsCommand::Routing(command) => routing::run(out, client, command).await,
         FunnelsCommand::FieldTypes => field_types(out, client).await,

@@ -13,7 +13,7 @@ use cms_http::{
 };
 use serde_json::Value as Json;
 
-use super::{done, warned, wording};
+use super::{done, drawn, warned};
 use crate::{
     input,
     output::{Done, Failure, Output, counted},
@@ -62,7 +62,7 @@ pub(super) async fn run(out: &Output, client: &Client, command: RoutingCommand) 
                 out.note("No mail rules.");
             }
             for rule in &rules.data {
-                out.line(&wording::rule(rule))?;
+                out.line(&drawn::rule_line(rule))?;
             }
             Ok(())
         }

@@ -3,7 +3,10 @@
 use cms_core::funnels::{FunnelDetail, NewFunnel};
 use serde_json::{Value as Json, json};
 
-use super::{dot::dot, drawn::drawn, edit, export::exported};
+use super::{
+    drawn::{dot, drawn},
+    edit::{self, exported},
+};
 
 fn funnel() -> FunnelDetail {
     let node = |id: i64, kind: &str, name: &str, config: Json| {

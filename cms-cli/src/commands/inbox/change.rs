@@ -1,14 +1,19 @@
-//! `cms inbox set-status`, `assign`, `note`, `delete`. One submission that is named changes only as
-//! it was seen; many change all or none.
+//! `cms inbox set-status`, `assign`, `note`, `delete`, `erase`. One submission that is
+//! named changes only as it was seen; many change all or none.
 
-use cms_core::funnels::{Bulk, BulkOp, SubmissionDeletion, SubmissionUpdate};
+use std::collections::BTreeMap;
+
+use cms_core::{
+    erasure::EraseReceipt,
+    funnels::{Bulk, BulkOp, SubmissionDeletion, SubmissionUpdate},
+};
 use cms_http::{
     client::{Ask, Client},
     wire::{
         NoBody, Operation,
         inbox::{
-            AssignableUsers, ChangeSubmissions, DeleteSubmission, MayNameSubmission, Submission,
-            UpdateSubmission,
+            AskedErasure, AssignableUsers, ChangeSubmissions, DeleteSubmission, Erase,
+            MayNameSubmission, Submission, UpdateSubmission,
         },
         parameters::NoQuery,
     },
@@ -171,4 +176,46 @@ async fn send(out: &Output, client: &Client, bulk: Bulk, what: &str) -> Done {
         Some(changed) => format!("{matched} {what}; {changed} changed, the others were so before."),
     };
     told(out, &answer.body, &text)
+}
+
+pub(super) async fn erase(
+    flags: &Flags,
+    out: &Output,
+    client: &Client,
+    email: String,
+    dry_run: bool,
+) -> Done {
+    if !dry_run {
+        let what = format!("Erase everything that was sent as {email}, for good?");
+        prompt::confirm(flags, &what)?;
+    }
+    let asked = AskedErasure { email, dry_run };
+    let (answer, done) = reply::call::<Erase>(client, &NoQuery {}, &asked).await?;
+    if out.json {
+        return Ok(out.line(&answer.body)?);
+    }
+    for line in lines(&done.data) {
+        out.line(&line)?;
+    }
+    Ok(())
+}
+
+/// The receipt for people, a fact a line.
+fn lines(receipt: &EraseReceipt) -> Vec<String> {
+    let (goes, went) = if receipt.dry_run { ("would go", "looked") } else { ("gone", "erased") };
+    let by = format!("{went} {} by {}", receipt.erased_at, receipt.erased_by);
+    let mut lines = vec![by, format!("digest {}", receipt.digest)];
+    for (kind, rows) in receipt.removed.iter().flatten() {
+        let more = if rows.ids.len() as u64 == rows.count { "" } else { " ..." };
+        lines.push(format!("{goes}: {} {kind} {}{more}", rows.count, rows.ids.join(" ")));
+    }
+    if receipt.removed.as_ref().is_some_and(BTreeMap::is_empty) {
+        lines.push("nothing holds this address".to_owned());
+    }
+    if !receipt.dry_run {
+        lines.push(format!("database: {}", receipt.database));
+    }
+    lines.extend(receipt.copies.iter().flatten().map(|file| format!("still held by: {file}")));
+    lines.extend(receipt.unread.iter().flatten().map(|file| format!("not looked into: {file}")));
+    lines
 }

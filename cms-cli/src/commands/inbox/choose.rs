@@ -1,18 +1,22 @@
-//! Flags that choose submissions
+//! Flags that choose submissions, and `cms inbox views`: queries under a name
 
-use clap::Args;
-use cms_core::funnels::InboxFilter;
+use clap::{Args, Subcommand};
+use cms_core::funnels::{InboxFilter, InboxView, NewView};
 use cms_http::{
     client::Client,
     wire::{
         NoBody,
-        inbox::{InboxAsked, Views},
+        inbox::{DeleteView, InboxAsked, SaveView, Views},
         parameters::NoQuery,
     },
 };
 use serde_json::{Map, Value as Json, json};
 
-use crate::output::{Done, Exit, Failure};
+use super::told;
+use crate::{
+    output::{Done, Exit, Failure, Output},
+    reply::{self, Paging},
+};
 
 /// Which submissions.
 #[derive(Args, Clone, Debug, Default)]
@@ -80,7 +84,7 @@ impl Choose {
     }
 
     /// The filter and the order, to be saved.
-    pub(super) fn parts(&self) -> Done<(InboxFilter, Option<String>)> {
+    fn parts(&self) -> Done<(InboxFilter, Option<String>)> {
         if self.view.is_some() {
             return Err(Failure::usage("a view cannot be saved from another view"));
         }
@@ -127,6 +131,54 @@ fn condition(text: &str) -> Result<(String, String, String), String> {
         return Err(form.to_owned());
     }
     Ok((column.to_owned(), op.to_owned(), value.to_owned()))
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum ViewsCommand {
+    /// List your views, by name
+    List,
+    /// Save a view; one of the same name is replaced
+    #[command(after_help = "Example:
+  cms inbox views save 'New leads' --where inbox_status=new --sort -score")]
+    Save {
+        /// Its name
+        name: String,
+        #[command(flatten)]
+        choose: Choose,
+    },
+    /// Delete a view
+    Delete {
+        /// Its name
+        name: String,
+    },
+}
+
+pub(super) async fn views(out: &Output, client: &Client, command: ViewsCommand) -> Done {
+    match command {
+        ViewsCommand::List => {
+            let (columns, paging) = (["id", "name", "query", "updated_at"], Paging::default());
+            reply::list::<Views>(out, client, &paging, &columns, |_, _| NoQuery {}).await
+        }
+        ViewsCommand::Save { name, choose } => {
+            let mut new = NewView::new(&name);
+            (new.query.filter, new.query.sort) = choose.parts()?;
+            let (answer, _) = reply::call::<SaveView>(client, &NoQuery {}, &new).await?;
+            told(out, &answer.body, &format!("The view {name} is saved."))
+        }
+        ViewsCommand::Delete { name } => {
+            let view = view_named(client, &name).await?;
+            client.call::<DeleteView>(&reply::by_id(view.id), &NoBody).await?;
+            out.done(&json!({"deleted": [view.id]}), &format!("The view {name} is deleted."))
+        }
+    }
+}
+
+async fn view_named(client: &Client, name: &str) -> Done<InboxView> {
+    let views = client.call::<Views>(&NoQuery {}, &NoBody).await?.data;
+    views.into_iter().find(|view| view.name == name).ok_or_else(|| {
+        Failure::new(Exit::NotFound, format!("there is no view {name}"))
+            .hint("cms inbox views list")
+    })
 }
 
 #[cfg(test)]

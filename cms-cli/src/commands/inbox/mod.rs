@@ -2,13 +2,11 @@
 
 mod change;
 mod choose;
-mod erase;
 mod export;
-mod views;
 mod watch;
-mod wording;
 
 use clap::{Args, Subcommand};
+use cms_core::funnels::{FunnelSubmissionDetail, PassedNode};
 use cms_http::{
     client::Client,
     wire::{
@@ -18,7 +16,11 @@ use cms_http::{
     },
 };
 
-use self::{choose::Choose, export::ExportArgs, views::ViewsCommand, watch::WatchArgs};
+use self::{
+    choose::{Choose, ViewsCommand},
+    export::ExportArgs,
+    watch::WatchArgs,
+};
 use crate::{
     flags::Flags,
     output::{Done, Failure, Output, counted},
@@ -41,7 +43,7 @@ impl InboxArgs {
 }
 
 #[derive(Debug, Subcommand)]
-pub(crate) enum InboxCommand {
+enum InboxCommand {
     /// List submissions, newest first
     #[command(after_help = "Examples:
   cms inbox list --where inbox_status=new --where is_spam=false
@@ -179,7 +181,7 @@ async fn at(flags: &Flags, out: &Output, client: &Client, command: InboxCommand)
         }
         InboxCommand::Show { submission } => {
             let one = reply::by_id(reply::named::submission(client, &submission).await?);
-            reply::record_as::<Submission>(out, client, &one, &NoBody, wording::cell).await
+            reply::record_as::<Submission>(out, client, &one, &NoBody, cell).await
         }
         InboxCommand::SetStatus { status, which } => {
             change::set_status(out, client, status, which).await
@@ -192,9 +194,9 @@ async fn at(flags: &Flags, out: &Output, client: &Client, command: InboxCommand)
         InboxCommand::Delete { which } => change::delete(flags, out, client, which).await,
         InboxCommand::Undo => undo(out, client).await,
         InboxCommand::Erase { email, dry_run } => {
-            erase::run(flags, out, client, email, dry_run).await
+            change::erase(flags, out, client, email, dry_run).await
         }
-        InboxCommand::Views(command) => views::run(out, client, command).await,
+        InboxCommand::Views(command) => choose::views(out, client, command).await,
         InboxCommand::Users(paging) => {
             let columns = ["id", "username"];
             let query = reply::listing;
@@ -227,4 +229,38 @@ fn told(out: &Output, body: &str, text: &str) -> Done {
     }
     out.note(text);
     Ok(())
+}
+
+/// Answers, the way, files and mails, a line for each; and how long it is kept.
+fn cell(one: &FunnelSubmissionDetail, column: &str) -> Option<String> {
+    let lines: Vec<String> = match column {
+        "kept_until" => vec![one.kept_until.clone().unwrap_or_else(|| "for good".to_owned())],
+        "answers" => {
+            one.answers.iter().map(|answer| format!("{}: {}", answer.field, answer.text)).collect()
+        }
+        "path_resolved" => one.path_resolved.iter().flat_map(passed).collect(),
+        "files" => one
+            .files
+            .iter()
+            .map(|file| {
+                format!("{} ({}, {} bytes): {}", file.name, file.media_type, file.size, file.file)
+            })
+            .collect(),
+        "mails" => one
+            .mails
+            .iter()
+            .map(|mail| format!("{} to {}: {} ({})", mail.id, mail.to, mail.subject, mail.status))
+            .collect(),
+        _ => return None,
+    };
+    Some(lines.join("\n"))
+}
+
+fn passed(node: &PassedNode) -> Vec<String> {
+    let answers: Vec<_> =
+        node.answers.iter().map(|answer| format!("{}: {}", answer.field, answer.text)).collect();
+    let what = if answers.is_empty() { String::new() } else { format!(": {}", answers.join(", ")) };
+    let head = format!("{} {}{what}", node.kind, node.name);
+    let ways = node.ways.iter().map(|way| format!("  {}", way.words));
+    std::iter::once(head).chain(ways).collect()
 }

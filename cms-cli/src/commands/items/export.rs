@@ -1,18 +1,22 @@
 //! `cms items export`: all matching rows, page by page, in constant memory
 
-use std::{io::Write, path::PathBuf};
+use std::{
+    collections::BTreeSet,
+    io::{self, Write},
+    path::PathBuf,
+};
 
 use clap::Args;
+use cms_core::plain::shown;
 use cms_http::wire::Page;
 use serde_json::json;
 
-use super::{
-    filters::Filters,
-    format::{Format, JsonColumns},
-    written::{Form, head, write},
-};
+use super::{Format, JsonColumns, rows::Filters};
 use crate::{
-    output::{Done, Failure, Output, Progress, Visible, WholeFile, record::Record},
+    output::{
+        Done, Failure, Output, Progress, Visible, WholeFile, csv_text,
+        record::{Record, readable},
+    },
     reply::LARGEST_PAGE,
     site::Site,
 };
@@ -105,4 +109,72 @@ async fn pages(
             return Ok(rows);
         }
     }
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Form {
+    Csv,
+    Jsonl,
+    Body,
+}
+
+/// Writes what stands before the first row. Over the network, a column holds JSON when the first
+/// page shows an object or an array in it.
+fn head(
+    form: Form,
+    page: &[Record],
+    json: &mut JsonColumns,
+    to: &mut impl Write,
+) -> io::Result<()> {
+    if let JsonColumns::Guessed(names) = json {
+        let structured =
+            page.iter().flat_map(Record::iter).filter(|(_, raw)| raw.starts_with(['{', '[']));
+        names.extend(structured.map(|(name, _)| name.to_owned()).collect::<BTreeSet<_>>());
+    }
+    match (form, page.first()) {
+        (Form::Body, _) => write!(to, "{{\"data\":["),
+        (Form::Csv, Some(first)) => line(first.names().map(Some), to),
+        _ => Ok(()),
+    }
+}
+
+fn write(
+    form: Form,
+    record: &Record,
+    json: &JsonColumns,
+    number: u64,
+    to: &mut impl Write,
+) -> io::Result<()> {
+    match form {
+        Form::Csv => {
+            let cells: Vec<_> = record
+                .iter()
+                .map(|(name, raw)| match raw {
+                    "null" => None,
+                    _ if json.named(name) => Some(raw.into()),
+                    _ => Some(readable(raw)),
+                })
+                .collect();
+            line(cells.iter().map(Option::as_deref), to)
+        }
+        Form::Jsonl => writeln!(to, "{}", object(record)),
+        Form::Body => write!(to, "{}{}", if number == 0 { "" } else { "," }, object(record)),
+    }
+}
+
+fn line<'a>(cells: impl Iterator<Item = Option<&'a str>>, to: &mut impl Write) -> io::Result<()> {
+    let mut text = String::new();
+    for (number, cell) in cells.enumerate() {
+        if number > 0 {
+            text.push(',');
+        }
+        csv_text::push_cell(&mut text, cell);
+    }
+    writeln!(to, "{text}")
+}
+
+fn object(record: &Record) -> String {
+    let fields =
+        record.iter().map(|(name, raw)| format!("{}:{raw}", serde_json::Value::from(name)));
+    shown(&format!("{{{}}}", fields.collect::<Vec<_>>().join(","))).into_owned()
 }

@@ -11,8 +11,7 @@ use serde_json::{Map, Value as Json};
 
 use super::{
     ITEM,
-    filters::Filters,
-    rows::{DeleteArgs, delete, print, tag},
+    rows::{DeleteArgs, Filters, delete, print, tag},
 };
 use crate::{
     flags::Flags,

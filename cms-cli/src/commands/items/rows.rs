@@ -1,4 +1,4 @@
-//! Prints the rows in a reply, and deletes rows
+//! Rows that flags choose, printed and deleted
 
 use clap::Args;
 use cms_http::{
@@ -14,7 +14,8 @@ use super::ITEM;
 use crate::{
     flags::Flags,
     output::{Done, Exit, Failure, Output, record::Record, table},
-    prompt, reply,
+    prompt,
+    reply::{self, Choose},
 };
 
 /// Sends a request and prints the rows in the reply: one or several.
@@ -108,4 +109,27 @@ async fn delete_one(client: &Client, table: &str, id: &str, seen: Option<String>
     let which = Which { table: table.to_owned(), id: id.to_owned(), language: None };
     client.send(Ask::of::<Delete>(&which, &NoBody)?.if_match(tag)).await?;
     Ok(())
+}
+
+/// Which records, in which order, and which of their columns.
+#[derive(Args, Clone, Debug, Default)]
+pub(crate) struct Filters {
+    #[command(flatten)]
+    choose: Choose,
+    /// Only these columns
+    #[arg(long, value_name = "COLUMNS")]
+    fields: Option<String>,
+    /// Only versions in this language
+    #[arg(long, value_name = "LANGUAGE")]
+    language: Option<String>,
+}
+
+impl Filters {
+    /// The request for the first page.
+    pub(crate) fn ask(&self, table: &str) -> Ask {
+        self.choose
+            .ask(Ask::get(ITEM).query("table", table))
+            .maybe("fields", self.fields.as_ref())
+            .maybe("language", self.language.as_ref())
+    }
 }

@@ -1,28 +1,29 @@
 //! `cms keys`: API keys and their rights, through `/api/backend/keys`
 
-mod denied;
-mod doubts;
 mod rights;
-mod value;
 
 use std::path::PathBuf;
 
 use clap::Subcommand;
-use cms_core::keys::{ApiKeyPatch, NewApiKey};
+use cms_core::{
+    Clock,
+    keys::{ApiKey, ApiKeyPatch, NewApiKey},
+    rfc3339,
+};
 use cms_http::{
     client::Client,
     wire::{
-        NoBody,
-        keys::{Create, Delete, Endpoints, Grace, Read, Rotate, Update},
-        parameters::NoQuery,
+        Data, NoBody, OneOrPage, Operation,
+        keys::{Create, Delete, Endpoints, Grace, Read, Rotate, ShownKey, Update},
+        parameters::{Limit, NoQuery, OneOrList},
     },
 };
-use serde_json::json;
+use serde_json::{Value as Json, json};
 
 use crate::{
     flags::Flags,
     input,
-    output::{Done, Output, counted},
+    output::{Done, Failure, Output, SecretFile, counted, record::Record, table},
     prompt,
     reply::{self, Chosen, Paging, by_id, named},
     site,
@@ -161,10 +162,10 @@ async fn at(flags: &Flags, out: &Output, client: &Client, command: KeysCommand) 
             let mut new = NewApiKey::new(name);
             (new.expires_on, new.active) = (expires, !inactive);
             new.rights = rights::parse(&rights)?;
-            for doubt in doubts::of(client, &new).await? {
+            for doubt in doubts(client, &new).await? {
                 out.note(&format!("warning: {doubt}"));
             }
-            value::obtain::<Create>(out, client, &NoQuery {}, &new, file).await
+            obtain::<Create>(out, client, &NoQuery {}, &new, file).await
         }
         KeysCommand::Rotate { key, grace, out: file } => {
             let id = named::key(client, &key).await?;
@@ -176,7 +177,7 @@ async fn at(flags: &Flags, out: &Output, client: &Client, command: KeysCommand) 
                 prompt::confirm(flags, &told)?;
             }
             let grace = Grace { grace_s: grace };
-            value::obtain::<Rotate>(out, client, &by_id(id), &grace, file).await
+            obtain::<Rotate>(out, client, &by_id(id), &grace, file).await
         }
         KeysCommand::Enable { keys } => switch(out, client, keys, true).await,
         KeysCommand::Disable { keys } => switch(out, client, keys, false).await,
@@ -199,7 +200,7 @@ async fn at(flags: &Flags, out: &Output, client: &Client, command: KeysCommand) 
         }
         KeysCommand::Denied { key, grant } => {
             note_delay(out, client);
-            denied::run(out, client, named::key(client, &key).await?, grant).await
+            rights::denied(out, client, named::key(client, &key).await?, grant).await
         }
         KeysCommand::Delete { keys } => {
             let keys = input::named(keys)?;
@@ -237,4 +238,87 @@ async fn switch(out: &Output, client: &Client, keys: Vec<String>, active: bool) 
 async fn update(out: &Output, client: &Client, key: &str, patch: ApiKeyPatch) -> Done {
     let id = named::key(client, key).await?;
     reply::record::<Update>(out, client, &by_id(id), &patch).await
+}
+
+/// Calls an operation that makes a value, and prints the value or writes it into `file`.
+async fn obtain<O: Operation<Reply = Data<ShownKey>>>(
+    out: &Output,
+    client: &Client,
+    query: &O::Query,
+    body: &O::Body,
+    file: Option<PathBuf>,
+) -> Done {
+    // Created first: a value that cannot be written down would be lost.
+    let file = file.map(SecretFile::reserve).transpose()?;
+    match reply::call_once::<O>(client, query, body).await {
+        Ok((answer, Ok(made))) => show(out, &answer.body, &made.data, file),
+        Ok((answer, Err((id, value)))) => show_value(out, &answer.body, &id, &value, file),
+        Err(failure) => Err(SecretFile::given_up(file, failure)),
+    }
+}
+
+/// Shows a value to who may see no more of its key.
+fn show_value(out: &Output, body: &str, id: &Json, value: &str, file: Option<SecretFile>) -> Done {
+    if let Some(mut file) = file {
+        file.write(&[value])?;
+        let place = file.path().display();
+        let told = format!("The key {id} is in {place}; it is shown nowhere else.");
+        return out.done(&json!({"id": id}), &told);
+    }
+    if out.json {
+        return Ok(out.line(body)?);
+    }
+    out.note(&format!("The key {id}, shown this once: keep it now. You may see no more of it."));
+    Ok(out.line(value)?)
+}
+
+fn show(out: &Output, body: &str, made: &ShownKey, file: Option<SecretFile>) -> Done {
+    let ApiKey { id, name, .. } = &made.record;
+    if let Some(mut file) = file {
+        file.write(&[&made.key])?;
+        let place = file.path().display();
+        let without = serde_json::to_value(&made.record).map_err(Failure::unexpected)?;
+        return out
+            .done(&without, &format!("The key {id} is in {place}; it is shown nowhere else."));
+    }
+    if out.json {
+        return Ok(out.line(body)?);
+    }
+    out.note(&format!("The key {id} ({name}), shown this once: keep it now."));
+    out.line(&made.key)?;
+    if out.table && !out.quiet {
+        out.note("");
+        let columns = ["id", "name", "prefix", "active", "expires_on", "rights"];
+        table::records(out, &columns, &[Record::of(&made.record)?], Record::shown)?;
+    }
+    Ok(())
+}
+
+/// Sentences to warn with.
+async fn doubts(client: &Client, new: &NewApiKey) -> Done<Vec<String>> {
+    let mut doubts = Vec::new();
+    if new.rights.is_empty() {
+        let grant = "cms keys rights KEY --grant RIGHT gives it one";
+        doubts.push(format!("the key has no right, so it may call nothing; {grant}"));
+    }
+    // The day in UTC: the site's own may differ by some hours.
+    let today = rfc3339(Clock::system().now());
+    if let Some(day) = new.expires_on.as_deref().filter(|day| *day < &today[..10]) {
+        doubts.push(format!("the key has expired already: it stopped at the start of {day}"));
+    }
+    if let Some(id) = namesake(client, &new.name).await {
+        let name = &new.name;
+        doubts.push(format!("the key {id} is named {name:?} too: use ids to tell them apart"));
+    }
+    Ok(doubts)
+}
+
+/// A key of the same name. A caller that may not list keys gets no warning.
+async fn namesake(client: &Client, name: &str) -> Option<i64> {
+    let mut asked = OneOrList::page(Limit(1), None);
+    asked.list.filters.insert("filter[name]".to_owned(), name.to_owned());
+    match client.call::<Read>(&asked, &NoBody).await {
+        Ok(OneOrPage::Page(page)) => page.data.first().map(|key| key.id),
+        _ => None,
+    }
 }

@@ -1,16 +1,16 @@
-//! `cms keys rights` and `cms keys check`: what a key may call
+//! `cms keys rights`, `check` and `denied`: what a key may call
 
 use cms_core::{access::Right, keys::ApiKeyPatch};
 use cms_http::{
     client::Client,
     wire::{
         NoBody,
-        keys::{Check, PossibleCall, Read, Update},
+        keys::{Check, LastDenied, PossibleCall, Read, Update},
     },
 };
 
 use crate::{
-    output::{Done, Exit, Failure, Output},
+    output::{Done, Exit, Failure, Output, table},
     reply::{self, by_id},
 };
 
@@ -35,7 +35,7 @@ pub(super) async fn show_or_change(
 }
 
 /// Adds rights to those of a key, and prints the key.
-pub(super) async fn grant(out: &Output, client: &Client, id: i64, grant: Vec<Right>) -> Done {
+async fn grant(out: &Output, client: &Client, id: i64, grant: Vec<Right>) -> Done {
     change(out, client, id, grant, &[]).await
 }
 
@@ -94,6 +94,32 @@ fn changed(mut held: Vec<Right>, grant: Vec<Right>, revoke: &[Right]) -> Done<Ve
         }
     }
     Ok(held)
+}
+
+/// Prints the call, or grants its right and prints the key.
+pub(super) async fn denied(out: &Output, client: &Client, id: i64, grants: bool) -> Done {
+    let (answer, last) = reply::call::<LastDenied>(client, &by_id(id), &NoBody).await?;
+    let Some(denied) = last.data else {
+        if out.json {
+            return Ok(out.line(&answer.body)?);
+        }
+        out.note(&format!("The key {id} was refused no call that a right could allow."));
+        return Ok(());
+    };
+    if grants {
+        return grant(out, client, id, vec![denied.right]).await;
+    }
+    if out.json {
+        return Ok(out.line(&answer.body)?);
+    }
+    Ok(table::pairs(out, &[("at", denied.at), ("right", text(&denied.right))])?)
+}
+
+/// A right as people type it.
+fn text(right: &Right) -> String {
+    let query: Vec<_> = right.query.iter().map(|(name, value)| format!("{name}={value}")).collect();
+    let query = if query.is_empty() { String::new() } else { format!("?{}", query.join("&")) };
+    format!("{} {}{query}", right.methods.join(","), right.endpoint)
 }
 
 #[cfg(test)]

@@ -1,11 +1,9 @@
 //! `cms pages`: drafts and what is published of them, through `/api/backend/pagebuilder`
 
-mod diff;
 mod nodes;
-mod schedule;
 mod tree;
 
-use clap::Subcommand;
+use clap::{Args, Subcommand};
 use cms_core::pages::builder::{Draft, Tree};
 use cms_http::{
     client::{Ask, Client},
@@ -13,8 +11,8 @@ use cms_http::{
         NoBody, item,
         pagebuilder::{
             Copied, CopyTree, Discard, LinkFor, Links, MakeLink, MayName, OnePage, OneRevision,
-            Publish, Restore, Restored, Revisions, TakeOff, Unlink, WhichLinks, WhichRevision,
-            WhichRevisions,
+            Planned, Publish, Restore, Restored, Revisions, SetSchedule, TakeOff, Unlink,
+            WhichLinks, WhichRevision, WhichRevisions,
         },
         parameters::NoQuery,
     },
@@ -22,10 +20,7 @@ use cms_http::{
 use serde::Serialize;
 use serde_json::json;
 
-use self::{
-    nodes::{AddArgs, EditArgs, MoveArgs, RemoveArgs},
-    schedule::ScheduleArgs,
-};
+use self::nodes::{AddArgs, EditArgs, MoveArgs, RemoveArgs};
 use crate::{
     flags::Flags,
     input,
@@ -209,7 +204,7 @@ async fn at(flags: &Flags, out: &Output, client: &Client, command: PagesCommand)
             let (answer, done) = seen.send::<Restore>(client, &named, &body).await?;
             reply::show(out, &answer.body, &done.data)
         }
-        PagesCommand::Diff { page, from, to } => diff::run(out, client, &page, from, to).await,
+        PagesCommand::Diff { page, from, to } => tree::diff(out, client, &page, from, to).await,
         PagesCommand::Copy { from, to, replace } => {
             let from_page_id = id_of(client, &from).await?;
             let seen = Seen::find(client, &to).await?;
@@ -217,7 +212,7 @@ async fn at(flags: &Flags, out: &Output, client: &Client, command: PagesCommand)
             let (answer, done) = seen.send::<CopyTree>(client, &NoQuery {}, &body).await?;
             reply::show(out, &answer.body, &done.data)
         }
-        PagesCommand::Schedule(args) => schedule::run(out, client, args).await,
+        PagesCommand::Schedule(args) => schedule(out, client, args).await,
         PagesCommand::Link { page, ttl, note } => {
             let page_id = Some(id_of(client, &page).await?);
             let body = LinkFor { page_id, ttl_s: Some(ttl), note };
@@ -286,4 +281,61 @@ async fn draw(out: &Output, client: &Client, page: &str, revision: Option<i64>) 
         return Ok(out.line(&body)?);
     }
     Ok(out.line(tree::drawn(&head, &tree).trim_end())?)
+}
+
+#[derive(Args, Debug)]
+#[command(after_help = "Examples:
+  cms pages schedule /
+  cms pages schedule / --publish 2099-12-24T06:00:00Z
+  cms pages schedule / --no-publish
+
+Without an option the plan is shown. A time that is not named stays as it is.")]
+pub(crate) struct ScheduleArgs {
+    /// Id, address or view of the page
+    page: String,
+    /// When the draft is published, RFC 3339
+    #[arg(long, value_name = "TIME")]
+    publish: Option<String>,
+    /// When the page is taken off, RFC 3339
+    #[arg(long, value_name = "TIME")]
+    take_off: Option<String>,
+    /// It is not published by itself
+    #[arg(long, conflicts_with = "publish")]
+    no_publish: bool,
+    /// It is not taken off by itself
+    #[arg(long, conflicts_with = "take_off")]
+    no_take_off: bool,
+    /// Neither happens by itself
+    #[arg(long, conflicts_with_all = ["publish", "take_off", "no_publish", "no_take_off"])]
+    clear: bool,
+}
+
+impl ScheduleArgs {
+    /// Whether the plan is only looked at.
+    fn is_question(&self) -> bool {
+        let changes = self.no_publish || self.no_take_off || self.clear;
+        !changes && self.publish.is_none() && self.take_off.is_none()
+    }
+}
+
+async fn schedule(out: &Output, client: &Client, args: ScheduleArgs) -> Done {
+    let seen = Seen::find(client, &args.page).await?;
+    let draft = &seen.draft;
+    if args.is_question() {
+        let plan = json!({
+            "page_id": draft.page_id,
+            "publish_at": draft.publish_at,
+            "take_off_at": draft.take_off_at,
+            "rev": draft.rev,
+        });
+        return reply::show(out, &seen.answer.body, &plan);
+    }
+    let kept = |at: &Option<String>, cleared: bool| at.clone().filter(|_| !cleared && !args.clear);
+    let body = Planned {
+        page_id: Some(draft.page_id),
+        publish_at: args.publish.clone().or_else(|| kept(&draft.publish_at, args.no_publish)),
+        take_off_at: args.take_off.clone().or_else(|| kept(&draft.take_off_at, args.no_take_off)),
+    };
+    let (answer, done) = seen.send::<SetSchedule>(client, &MayName::default(), &body).await?;
+    reply::show(out, &answer.body, &done.data)
 }

@@ -1,11 +1,21 @@
-//! A page as text: what stands in what
+//! A page as text: what stands in what, and a line for each difference
 
 use std::fmt::Write as _;
 
-use cms_core::pages::builder::{PlacedWidget, Tree};
+use cms_core::pages::builder::{Difference, Happened, PlacedWidget, Tree};
+use cms_http::{
+    client::Client,
+    wire::{
+        NoBody,
+        pagebuilder::{Compared, Diff},
+    },
+};
 use serde_json::{Map, Value as Json};
 
-use crate::output::counted;
+use crate::{
+    output::{Done, Output, counted},
+    reply::{self, draft::id_of},
+};
 
 /// Characters of a value that are shown.
 const SHOWN: usize = 48;
@@ -81,11 +91,49 @@ fn draw(branches: &[Branch], margin: &str, text: &mut String) {
     }
 }
 
+pub(super) async fn diff(
+    out: &Output,
+    client: &Client,
+    page: &str,
+    from: Option<String>,
+    to: Option<String>,
+) -> Done {
+    let compared = Compared { page_id: id_of(client, page).await?, from, to };
+    let (answer, found) = reply::call::<Diff>(client, &compared, &NoBody).await?;
+    if out.json {
+        out.line(&answer.body)?;
+    } else {
+        for one in &found.data {
+            out.line(&line(one))?;
+        }
+    }
+    if found.data.is_empty() {
+        out.note("Nothing differs.");
+    }
+    Ok(())
+}
+
+/// `~ title 3: title "A" → "B"`.
+fn line(one: &Difference) -> String {
+    let name = one.widget.as_deref().unwrap_or(one.kind.as_str());
+    let value = |value: &Option<Json>| value.as_ref().map_or("null".to_owned(), Json::to_string);
+    let (from, to) = (value(&one.from), value(&one.to));
+    let id = one.id;
+    match one.change {
+        Happened::Added => format!("+ {name} {id}"),
+        Happened::Removed => format!("- {name} {id}"),
+        Happened::Moved => format!("> {name} {id}: {from} → {to}"),
+        Happened::Changed => {
+            let column = one.column.as_deref().unwrap_or_default();
+            format!("~ {name} {id}: {column} {from} → {to}")
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
-
     use super::*;
+    use serde_json::json;
 
     fn item(id: i64, text: &str) -> Json {
         json!({"id": id, "base_id": id, "language_short": "en", "data": {"title": text}})

@@ -1,23 +1,27 @@
-//! `cms tui`: the terminal interface
+//! `cms tui`: the terminal interface, and the site that it shows
 
-mod paths;
-mod place;
 #[cfg(test)]
 mod tests;
 
 use std::{
     env,
     io::{self, IsTerminal},
+    path::PathBuf,
+    sync::Arc,
 };
 
 use clap::Args;
-use cms_core::Clock;
-use cms_tui::Session;
+use cms_core::{Clock, Secret};
+use cms_http::client::{Credential, Wait};
+use cms_tui::{ForgetLogin, KeepLogin, OpenContext, Session, Site as Shown};
 
-use self::place::Opened;
 use crate::{
+    contexts::{self, Contexts, Sessions},
+    environment,
     flags::Flags,
     output::{Done, Failure, Output},
+    site::{self, Site},
+    target::Target,
 };
 
 #[derive(Args, Debug, Default)]
@@ -83,13 +87,148 @@ pub(crate) async fn run(flags: &Flags, out: &Output, args: TuiArgs) -> Done {
         has_mouse: !args.no_mouse,
         screen: args.screen,
         filter: args.filter,
-        config: paths::config(),
+        config: config_folder(),
         clock: || Clock::system().now(),
-        contexts: place::contexts(),
-        open_context: place::opener(flags),
+        contexts: contexts(),
+        open_context: opener(flags),
     };
     let ended = cms_tui::run(session).await;
     let closed = opened.close().await;
     ended?;
     closed
+}
+
+/// A site that is shown, and what is to be closed at the end.
+struct Opened {
+    shown: Shown,
+    site: Option<Site>,
+}
+
+impl Opened {
+    /// Opens what the flags name. At an address without a session, the interface asks for the
+    /// login.
+    async fn new(flags: &Flags, out: &Output) -> Done<Self> {
+        let target = Target::of(flags)?;
+        let program = program(&target)?;
+        if let Target::Address { url, .. } = &target {
+            let shown = at_address(
+                site::api_key(flags)?,
+                site::wait(flags, None),
+                url,
+                target.to_string(),
+                program,
+            );
+            return Ok(Self { shown: shown?, site: None });
+        }
+        let site = Site::open(flags, &target, out).await?;
+        let shown = Shown {
+            client: site.client.clone(),
+            name: target.whole_name(),
+            is_local: true,
+            acts_as: site.acts_as(),
+            state: state_file(&target.whole_name()),
+            program,
+            secrets: environment::secrets(),
+            login: None,
+            logout: None,
+        };
+        Ok(Self { shown, site: Some(site) })
+    }
+
+    /// Ends the session of `--as` and closes the site.
+    async fn close(self) -> Done {
+        match self.site {
+            Some(site) => site.close().await,
+            None => Ok(()),
+        }
+    }
+}
+
+/// How a command line of `cms` is run for this site: program and first arguments.
+fn program(target: &Target) -> Done<Vec<String>> {
+    let mut program = vec![env::current_exe()?.to_string_lossy().into_owned()];
+    program.extend(target.words());
+    Ok(program)
+}
+
+fn at_address(
+    key: Option<Secret>,
+    wait: Wait,
+    url: &str,
+    name: String,
+    program: Vec<String>,
+) -> Done<Shown> {
+    let credential = match (key, Sessions::at(url)?) {
+        (Some(key), _) => Credential::Key(key),
+        (None, Some(session)) => Credential::Session(session.token),
+        (None, None) => Credential::None,
+    };
+    let client = site::client(url, &credential, wait.clone())?;
+    let (at, left, patience) = (url.to_owned(), url.to_owned(), wait.clone());
+    let keep: KeepLogin = Arc::new(move |token: &str, user: &str, expires_at: &str| {
+        let session = contexts::Session {
+            token: Secret::new(token),
+            username: user.to_owned(),
+            expires_at: expires_at.to_owned(),
+        };
+        Sessions::keep(&at, session).map_err(|failure| failure.what)?;
+        let credential = Credential::Session(Secret::new(token));
+        site::client(&at, &credential, patience.clone()).map_err(|failure| failure.what)
+    });
+    let forget: ForgetLogin = Arc::new(move || {
+        Sessions::forget(&left).map_err(|failure| failure.what)?;
+        site::client(&left, &Credential::None, wait.clone()).map_err(|failure| failure.what)
+    });
+    Ok(Shown {
+        client,
+        state: state_file(&name),
+        name,
+        is_local: false,
+        acts_as: None,
+        program,
+        secrets: environment::secrets(),
+        login: Some(keep),
+        logout: Some(forget),
+    })
+}
+
+/// The names of the running sites that the user knows.
+fn contexts() -> Vec<String> {
+    let known = Contexts::load().unwrap_or_default();
+    known.iter().map(|(name, ..)| name.to_owned()).collect()
+}
+
+/// How another of them is opened. An API key is for the site that the command line names.
+fn opener(flags: &Flags) -> OpenContext {
+    let wait = site::wait(flags, None);
+    Arc::new(move |name: &str| {
+        let open = || {
+            let target = Target::context(name)?;
+            let Target::Address { url, .. } = &target else {
+                return Err(Failure::usage(format!("{name} has no address")));
+            };
+            at_address(None, wait.clone(), url, target.to_string(), program(&target)?)
+        };
+        open().map_err(|failure: Failure| failure.what)
+    })
+}
+
+/// An absolute folder that the environment names, else one below HOME (XDG Base Directory
+/// Specification).
+fn folder(variable: &str, below_home: &str) -> Option<PathBuf> {
+    let absolute = |name| env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
+    let base = absolute(variable).or_else(|| absolute("HOME").map(|home| home.join(below_home)));
+    base.map(|base| base.join("cms"))
+}
+
+/// The folder of `keys.toml`.
+fn config_folder() -> Option<PathBuf> {
+    folder("XDG_CONFIG_HOME", ".config")
+}
+
+/// The file of what is remembered of a site.
+fn state_file(site: &str) -> Option<PathBuf> {
+    let name: String =
+        site.chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '_' }).take(120).collect();
+    Some(folder("XDG_STATE_HOME", ".local/state")?.join("tui").join(format!("{name}.json")))
 }

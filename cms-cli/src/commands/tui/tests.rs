@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use clap::{CommandFactory, Parser};
 
-use crate::{args::Cli, commands::tui::paths};
+use crate::args::Cli;
 
 /// Verbs without an action: they start, print or check something outside of a session, or work on
 /// files.
@@ -207,7 +207,7 @@ fn a_filter_is_for_a_screen() {
 
 #[test]
 fn a_site_has_a_file_name_of_its_own() {
-    if let Some(path) = paths::state("https://cms.example.org:8443 (context prod)") {
+    if let Some(path) = super::state_file("https://cms.example.org:8443 (context prod)") {
         assert!(path.ends_with("https___cms_example_org_8443__context_prod_.json"), "{path:?}");
     }
 }

@@ -17,10 +17,7 @@ use serde_json::json;
 
 use super::{
     Updates, WITHOUT_CREDENTIALS, installed,
-    journal::{Journal, Step},
-    killed::reached,
-    owner,
-    program::Program,
+    program::{Journal, Program, Step, reached, refuse_if_owned},
     trial::Trial,
 };
 use crate::{
@@ -40,7 +37,7 @@ pub(super) async fn apply(flags: &Flags, out: &Output, loaded: Loaded, backup: b
         return Err(Failure::new(Exit::Refused, WITHOUT_CREDENTIALS)
             .hint("write both into cms.local.toml; cms update check and download work without"));
     }
-    owner::refuse(&program.path).await?;
+    refuse_if_owned(&program.path).await?;
     let updates = Updates::new(flags, out, loaded)?;
     let (release, here) = (updates.latest().await?, installed()?);
     let to = release.version.clone();

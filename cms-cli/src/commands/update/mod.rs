@@ -11,9 +11,6 @@
 //! ```
 
 mod apply;
-mod journal;
-mod killed;
-mod owner;
 mod program;
 mod publish;
 mod trial;
@@ -33,15 +30,16 @@ use cms_core::{
 };
 use serde_json::json;
 
-pub(crate) use self::{
-    apply::resume,
-    trial::{LAUNCH, launch},
-};
 use crate::{
     flags::Flags,
     folder,
     output::{Done, Exit, Failure, Output, Progress, WholeFile},
     target::Target,
+};
+
+pub(crate) use self::{
+    apply::resume,
+    trial::{LAUNCH, launch},
 };
 
 #[derive(Debug, Subcommand)]
@@ -247,7 +245,7 @@ impl<'a> Updates<'a> {
             .server
             .download(release, &mut file, |bytes| {
                 progress.at(bytes, bytes);
-                killed::reached("downloading");
+                program::reached("downloading");
             })
             .await;
         match fetched {

@@ -1,17 +1,21 @@
-//! The file of this program, replaced by rename. Beside it stand `NAME.next` while an update is
-//! made, `NAME.previous` after one, and `NAME.update.json`, the journal.
+//! The file of this program, replaced by rename, unless a package manager owns it. Beside it stand
+//! `NAME.next` while an update is made, `NAME.previous` after one, and `NAME.update.json`, the
+//! journal: a start that finds one finishes or undoes that update.
 
 use std::{
     ffi::OsString,
     fs::{self, File, OpenOptions, TryLockError},
-    io::{self, Seek},
+    io::{self, Read, Seek, Write},
     os::unix::fs::OpenOptionsExt,
     path::{Path, PathBuf},
+    process::Stdio,
+    time::Duration,
 };
 
 use cms_core::update::{digest, unpack};
+use serde::{Deserialize, Serialize};
+use tokio::process::Command;
 
-use super::killed::reached;
 use crate::output::{Done, Exit, Failure};
 
 /// The file of this program.
@@ -141,21 +145,21 @@ impl Program {
     }
 
     /// Makes renames outlive a power cut.
-    pub(super) fn sync(&self) -> Done {
+    fn sync(&self) -> Done {
         let synced = File::open(self.folder()).and_then(|folder| folder.sync_all());
         synced.map_err(|e| Failure::file(self.folder(), &e))
     }
 }
 
 /// Removes a file, if it is there.
-pub(super) fn remove(path: &Path) -> io::Result<()> {
+fn remove(path: &Path) -> io::Result<()> {
     match fs::remove_file(path) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
         _ => Ok(()),
     }
 }
 
-pub(super) fn not_writable(path: &Path, error: &io::Error) -> Failure {
+fn not_writable(path: &Path, error: &io::Error) -> Failure {
     match error.kind() {
         io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem => {
             let what = format!("{}: {error}, so this program cannot be replaced", path.display());
@@ -163,4 +167,134 @@ pub(super) fn not_writable(path: &Path, error: &io::Error) -> Failure {
         }
         _ => Failure::file(path, error),
     }
+}
+
+/// A journal is shorter.
+const MAX_JOURNAL_BYTES: u64 = 64 << 10;
+
+/// What an update is doing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(super) enum Step {
+    /// Nothing was changed but files beside the program: undone.
+    Preparing,
+    /// The new version may have changed the database: finished, or undone with the backup.
+    Migrating,
+    /// The new version was judged and takes its place: finished if it stands there, else undone.
+    Switching,
+}
+
+/// An update under way.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(super) struct Journal {
+    pub(super) step: Step,
+    pub(super) from: String,
+    pub(super) to: String,
+    /// The digest of the program that takes the place.
+    pub(super) sha256: String,
+    pub(super) backup: Option<PathBuf>,
+    /// The site whose database may have changed.
+    pub(super) site: PathBuf,
+}
+
+impl Journal {
+    pub(super) fn read(program: &Program) -> Done<Option<Self>> {
+        let path = program.journal();
+        let mut text = Vec::new();
+        match File::open(&path).and_then(|file| file.take(MAX_JOURNAL_BYTES).read_to_end(&mut text))
+        {
+            Ok(_) => {}
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+            Err(error) => return Err(Failure::file(&path, &error)),
+        }
+        serde_json::from_slice(&text).map(Some).map_err(|error| {
+            let what = format!("{} is not a journal of an update: {error}", path.display());
+            Failure::new(Exit::Failed, what).hint("cms version; if it is the right one, remove it")
+        })
+    }
+
+    /// Writes it whole, or leaves the one before.
+    pub(super) fn write(&self, program: &Program) -> Done {
+        let path = program.journal();
+        let beside = path.with_extension("json.new");
+        let text = serde_json::to_vec(self).map_err(Failure::unexpected)?;
+        OpenOptions::new()
+            .write(true)
+            .create(true)
+            .truncate(true)
+            .open(&beside)
+            .and_then(|mut file| file.write_all(&text).and_then(|()| file.sync_all()))
+            .and_then(|()| fs::rename(&beside, &path))
+            .map_err(|e| {
+                let _ = fs::remove_file(&beside);
+                not_writable(&path, &e)
+            })?;
+        program.sync()
+    }
+
+    pub(super) fn remove(program: &Program) -> Done {
+        let path = program.journal();
+        remove(&path.with_extension("json.new"))
+            .and_then(|()| remove(&path))
+            .map_err(|e| not_writable(&path, &e))?;
+        program.sync()
+    }
+}
+
+/// Ends this process as `kill -9` does at the step that a test names.
+#[cfg(debug_assertions)]
+pub(super) fn reached(step: &str) {
+    use rustix::process::{Signal, getpid, kill_process};
+    if std::env::var("CMS_TEST_UPDATE_KILL").is_ok_and(|named| named == step) {
+        let _ = kill_process(getpid(), Signal::KILL);
+        // The signal may take a moment.
+        std::thread::sleep(std::time::Duration::from_secs(5));
+    }
+}
+
+#[cfg(not(debug_assertions))]
+pub(super) fn reached(_: &str) {}
+
+/// Programs that end with 0 when a package owns the file that follows.
+const ASK: [(&str, &[&str]); 4] = [
+    ("dpkg-query", &["--search", "--"]),
+    ("rpm", &["-qf", "--"]),
+    ("pacman", &["-Qo", "--"]),
+    ("apk", &["info", "--who-owns"]),
+];
+/// Where package managers put everything.
+const THEIRS: [&str; 4] = ["/nix/store/", "/gnu/store/", "/snap/", "/Cellar/"];
+/// How long one of them may think.
+const PROBE_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// Fails when a package manager owns the file: it would undo the update, or refuse its own.
+pub(super) async fn refuse_if_owned(path: &Path) -> Done {
+    let shown = path.display().to_string();
+    let owned = |by: &str| {
+        let what = format!("{shown} belongs to a package manager ({by}), which updates it");
+        Err(Failure::new(Exit::Refused, what).hint("update the package"))
+    };
+    if let Some(place) = THEIRS.iter().find(|place| shown.contains(*place)) {
+        return owned(place.trim_matches('/'));
+    }
+    // Packages from before /bin became a link name their files without /usr.
+    let names = [Some(path), path.strip_prefix("/usr").ok()];
+    let names: Vec<_> = names.into_iter().flatten().map(|name| Path::new("/").join(name)).collect();
+    for (program, args) in ASK {
+        for name in &names {
+            let mut ask = Command::new(program);
+            ask.args(args).arg(name).kill_on_drop(true);
+            ask.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+            match tokio::time::timeout(PROBE_TIMEOUT, ask.status()).await {
+                Ok(Ok(status)) if status.success() => return owned(program),
+                // It is not installed, or knows no such file.
+                Ok(_) => {}
+                Err(_) => {
+                    let what = format!("{program} does not say whether it owns {shown}");
+                    return Err(Failure::new(Exit::Failed, what).hint("try again later"));
+                }
+            }
+        }
+    }
+    Ok(())
 }

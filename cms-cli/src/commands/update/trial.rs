@@ -17,7 +17,7 @@ use tokio::{
     time::{Instant, timeout, timeout_at},
 };
 
-use super::killed::reached;
+use super::program::reached;
 use crate::{
     environment,
     output::{Done, Exit, Failure},

@@ -2,10 +2,7 @@
 
 mod deliveries;
 mod explain;
-mod header;
 mod listen;
-mod secrets;
-mod signature;
 mod subscriptions;
 mod verify;
 

@@ -1,18 +1,21 @@
-//! `cms webhooks verify`: whether a saved delivery is genuine
+//! `cms webhooks verify`: whether a saved delivery is genuine. Secrets never stand on the command
+//! line, which others can see
 
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use cms_core::{Secret, webhooks::TOLERANCE_S};
+use cms_core::{
+    Clock, Secret,
+    webhooks::{
+        SignedHeaders, TOLERANCE_S, VerifyError, standard_signature, verify_hex, verify_within,
+    },
+};
 use http::{HeaderMap, HeaderName, HeaderValue};
 use serde_json::json;
 
-use super::{
-    header::parse,
-    secrets::{SecretArgs, checked},
-    signature::{Check, checks},
-};
+use super::subscriptions::header_line;
 use crate::{
+    environment,
     flags::Flags,
     input,
     output::{Done, Exit, Failure, Output, table},
@@ -30,7 +33,7 @@ pub(crate) struct VerifyArgs {
     /// File with the body, byte for byte as it arrived; - for standard input
     file: PathBuf,
     /// A header as it arrived, NAME: VALUE; may be repeated
-    #[arg(long = "header", value_name = "HEADER", value_parser = parse)]
+    #[arg(long = "header", value_name = "HEADER", value_parser = header_line)]
     headers: Vec<(String, String)>,
     /// File with such headers, one a line; a request line at its top is skipped
     #[arg(long = "headers", value_name = "FILE")]
@@ -134,7 +137,7 @@ fn lines(file: &Path, text: &str) -> Done<Vec<(String, String)>> {
         .enumerate()
         .filter(|(at, line)| !line.is_empty() && !is_request_line(*at, line));
     let read = |(at, line): (usize, &str)| {
-        parse(line)
+        header_line(line)
             .map_err(|why| Failure::usage(format!("{}, line {}: {why}", file.display(), at + 1)))
     };
     lines.map(read).collect()
@@ -152,4 +155,149 @@ fn secrets(flags: &Flags, args: &VerifyArgs) -> Done<Vec<Secret>> {
     )?;
     let typed = prompt::secret("Secret: ")?;
     Ok(vec![checked(Secret::new(typed.expose().trim()), "the typed text")?])
+}
+
+const VARIABLE: &str = "CMS_WEBHOOK_SECRET";
+
+/// Flags that tell where the secrets are.
+#[derive(Args, Debug)]
+pub(super) struct SecretArgs {
+    /// File with the secret; with several while one replaces another, one a line. Without it:
+    /// CMS_WEBHOOK_SECRET in the environment
+    #[arg(long, value_name = "FILE")]
+    secret_file: Option<PathBuf>,
+}
+
+impl SecretArgs {
+    /// The given secrets; empty when none are given.
+    pub(super) fn given(&self) -> Done<Vec<Secret>> {
+        let (text, place) = match (&self.secret_file, environment::variable(VARIABLE)) {
+            (Some(file), _) => (input::text(file)?, file.display().to_string()),
+            (None, Some(text)) => (text, VARIABLE.to_owned()),
+            (None, None) => return Ok(Vec::new()),
+        };
+        let lines = text.lines().map(str::trim).filter(|line| !line.is_empty());
+        let secrets: Vec<Secret> =
+            lines.map(|line| checked(Secret::new(line), &place)).collect::<Done<_>>()?;
+        if secrets.is_empty() {
+            return Err(no_secret(&place));
+        }
+        Ok(secrets)
+    }
+}
+
+/// Returns the secret if its form is right.
+fn checked(secret: Secret, place: &str) -> Done<Secret> {
+    match standard_signature(secret.expose(), "", 0, b"") {
+        Some(_) => Ok(secret),
+        None => Err(no_secret(place)),
+    }
+}
+
+/// The text itself is not repeated: it may be another secret.
+fn no_secret(place: &str) -> Failure {
+    Failure::usage(format!("{place} holds no secret of a subscription"))
+        .hint("write it as cms webhooks create or rotate-secret printed it: whsec_ and base64")
+}
+
+const STANDARD: &str = "webhook-signature";
+const SIMPLE: &str = "x-webhook-signature";
+
+/// The check of one signature.
+pub(super) struct Check {
+    /// The header that holds it.
+    header: &'static str,
+    /// None when the signature is right.
+    pub(super) fault: Option<Fault>,
+}
+
+/// What is wrong with a signature, and how to mend it.
+pub(super) struct Fault {
+    code: &'static str,
+    pub(super) message: String,
+    hint: &'static str,
+}
+
+/// Checks each signature that is there: one of the secrets must fit. Empty when the delivery has no
+/// signature.
+pub(super) fn checks(
+    secrets: &[Secret],
+    headers: &HeaderMap,
+    body: &[u8],
+    tolerance_s: Option<u64>,
+) -> Vec<Check> {
+    let mut checks = Vec::new();
+    if ["webhook-id", "webhook-timestamp", STANDARD].iter().any(|name| headers.contains_key(*name))
+    {
+        checks.push(Check {
+            header: STANDARD,
+            fault: standard(secrets, headers, body, tolerance_s).err(),
+        });
+    }
+    if headers.contains_key(SIMPLE) {
+        checks.push(Check { header: SIMPLE, fault: simple(secrets, headers, body).err() });
+    }
+    checks
+}
+
+fn standard(
+    secrets: &[Secret],
+    headers: &HeaderMap,
+    body: &[u8],
+    tolerance_s: Option<u64>,
+) -> Result<(), Fault> {
+    let received = SignedHeaders {
+        id: single(headers, "webhook-id")?,
+        timestamp: single(headers, "webhook-timestamp")?,
+        signature: single(headers, STANDARD)?,
+    };
+    let now_s = Clock::system().now() / 1000;
+    let outcomes = secrets
+        .iter()
+        .map(|secret| verify_within(secret.expose(), &received, body, now_s, tolerance_s));
+    outcomes.reduce(Result::or).unwrap_or(Err(VerifyError::Secret)).map_err(Fault::from)
+}
+
+fn simple(secrets: &[Secret], headers: &HeaderMap, body: &[u8]) -> Result<(), Fault> {
+    let signature = single(headers, SIMPLE)?;
+    let fits = secrets.iter().any(|secret| verify_hex(secret.expose(), signature, body));
+    if fits { Ok(()) } else { Err(VerifyError::Signature.into()) }
+}
+
+/// The value of a header that must be there exactly once.
+fn single<'a>(headers: &'a HeaderMap, name: &str) -> Result<&'a str, Fault> {
+    let fault = |code, what| Fault {
+        code,
+        message: format!("the header {name} {what}"),
+        hint: "give all headers as they arrived",
+    };
+    let mut values = headers.get_all(name).iter();
+    match (values.next(), values.next()) {
+        (Some(value), None) => {
+            value.to_str().map_err(|_| fault("format", "holds other characters than visible ASCII"))
+        }
+        (Some(_), Some(_)) => Err(fault("repeated", "stands there more than once")),
+        (None, _) => Err(fault("missing", "is missing")),
+    }
+}
+
+impl From<VerifyError> for Fault {
+    fn from(error: VerifyError) -> Self {
+        let (code, hint) = match error {
+            VerifyError::Secret => {
+                ("secret", "give the secret as it was printed: whsec_ and base64")
+            }
+            VerifyError::Timestamp => {
+                ("timestamp", "give the timestamp as it arrived: seconds since 1970")
+            }
+            VerifyError::Time => {
+                ("time", "add --no-tolerance for a saved delivery, else compare the clocks")
+            }
+            _ => (
+                "signature",
+                "give the body byte for byte as it arrived, and the secret valid at that time",
+            ),
+        };
+        Self { code, message: error.to_string(), hint }
+    }
 }

@@ -12,10 +12,12 @@ use std::{
 
 use serde_json::value::RawValue;
 
-use super::super::format::{Format, JsonColumns};
-use crate::output::{
-    Done, Failure, counted,
-    csv_text::{EMPTY_TEXT, MarkEmpty},
+use crate::{
+    commands::items::{Format, JsonColumns},
+    output::{
+        Done, Failure, counted,
+        csv_text::{EMPTY_TEXT, MarkEmpty},
+    },
 };
 
 /// A row that cannot be sent.

@@ -1,0 +1,260 @@
+//! `cms forms`: forms as records of `forms`, and what visitors submitted
+
+use std::path::PathBuf;
+
+use clap::{Args, Subcommand};
+use cms_core::forms::SubmissionDetail;
+use cms_http::{
+    client::{Answer, Ask, Client},
+    wire::{
+        Data, NoBody, Record,
+        forms::{Delete, Export, Exported, Read, WhichSubmissions},
+        item::{self, WhichItems},
+        parameters::Moment,
+    },
+};
+use serde_json::json;
+
+use crate::{
+    flags::Flags,
+    input,
+    output::{Done, Exit, Failure, Output, Visible, WholeFile},
+    prompt,
+    reply::{self, Paging, streamed::copy},
+    site,
+};
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum FormsCommand {
+    /// List forms
+    List(Paging),
+    /// Show a form with its fields
+    Show {
+        /// Name or id of the form
+        form: String,
+    },
+    /// Make a form from a JSON object: name, fields and more, see docs/forms.md
+    #[command(after_help = "Example:
+  echo '{\"name\":\"contact\",\"fields\":[{\"id\":\"mail\",\"type\":\"email\"}]}' \\
+    | cms forms create -")]
+    Create {
+        /// File with the JSON; - for standard input
+        file: PathBuf,
+    },
+    /// Change the columns named in a JSON object
+    #[command(after_help = "Example: echo '{\"active\":false}' | cms forms edit contact -")]
+    Edit {
+        /// Name or id of the form
+        form: String,
+        /// File with the JSON; - for standard input
+        file: PathBuf,
+    },
+    /// Delete a form for good, with its submissions
+    Delete {
+        /// Name or id of the form
+        form: String,
+    },
+    /// What visitors submitted
+    #[command(subcommand)]
+    Submissions(SubmissionsCommand),
+    /// Write the submissions of a form as CSV, newest first
+    Export(ExportArgs),
+}
+
+pub(crate) async fn run(flags: &Flags, out: &Output, command: FormsCommand) -> Done {
+    site::with(flags, out, async |site| at(flags, out, &site.client, command).await).await
+}
+
+async fn at(flags: &Flags, out: &Output, client: &Client, command: FormsCommand) -> Done {
+    match command {
+        FormsCommand::List(paging) => {
+            let columns = ["id", "name", "title", "active", "min_seconds", "retention_days"];
+            let query = |limit: cms_http::wire::parameters::Limit, cursor| WhichItems {
+                table: "forms".to_owned(),
+                limit: Some(limit.0.to_string()),
+                cursor,
+                ..WhichItems::default()
+            };
+            reply::list::<item::Read>(out, client, &paging, &columns, query).await
+        }
+        FormsCommand::Show { form } => {
+            let saved = Saved::find(client, &form).await?;
+            print(out, &saved.answer)
+        }
+        FormsCommand::Create { file } => {
+            let ask = Ask::post(ITEM).query("table", "forms").text(input::text(&file)?);
+            print(out, &client.send(ask).await?)
+        }
+        FormsCommand::Edit { form, file } => {
+            let body = input::text(&file)?;
+            let saved = Saved::find(client, &form).await?;
+            let ask = Ask::patch(ITEM).query("table", "forms").query("id", saved.id);
+            let ask = ask.text(body).if_match(saved.answer.etag);
+            print(out, &client.send(ask).await?)
+        }
+        FormsCommand::Delete { form } => {
+            let saved = Saved::find(client, &form).await?;
+            prompt::confirm(flags, &format!("Delete the form {form} with its submissions?"))?;
+            let ask = Ask::delete(ITEM).query("table", "forms").query("id", saved.id);
+            client.send(ask.if_match(saved.answer.etag)).await?;
+            out.done(&json!({"deleted": [saved.id]}), &format!("The form {form} is deleted."))
+        }
+        FormsCommand::Submissions(command) => submissions(flags, out, client, command).await,
+        FormsCommand::Export(args) => export(out, client, &args).await,
+    }
+}
+
+const ITEM: &str = "/api/backend/item";
+
+/// A form with the reply that shows it.
+struct Saved {
+    id: i64,
+    answer: Answer,
+}
+
+impl Saved {
+    /// Finds a form by its id or its name.
+    async fn find(client: &Client, form: &str) -> Done<Self> {
+        let id = match form.parse() {
+            Ok(id) => id,
+            Err(_) => named(client, form).await?,
+        };
+        let ask = Ask::get(ITEM).query("table", "forms").query("id", id);
+        Ok(Self { id, answer: client.send(ask).await? })
+    }
+}
+
+async fn named(client: &Client, name: &str) -> Done<i64> {
+    let found = reply::named::records(client, "forms", "name", name).await?;
+    found.first().copied().ok_or_else(|| {
+        Failure::new(Exit::NotFound, format!("there is no form {name}")).hint("cms forms list")
+    })
+}
+
+/// Prints the form in a reply.
+fn print(out: &Output, answer: &Answer) -> Done {
+    let form: Data<Record> = serde_json::from_str(&answer.body).map_err(Failure::unexpected)?;
+    reply::show(out, &answer.body, &form.data)
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum SubmissionsCommand {
+    /// List submissions, newest first
+    #[command(after_help = "Example: cms forms submissions list contact --spam false --all")]
+    List {
+        /// Only those of this form, by name or id
+        form: Option<String>,
+        #[command(flatten)]
+        which: Which,
+        #[command(flatten)]
+        paging: Paging,
+    },
+    /// Show a submission with its answers
+    Show {
+        /// Id of the submission
+        id: i64,
+    },
+    /// Delete submissions for good
+    Delete {
+        /// Ids of the submissions
+        #[arg(required = true)]
+        ids: Vec<i64>,
+    },
+}
+
+/// Flags that choose submissions.
+#[derive(Args, Clone, Copy, Debug, Default)]
+pub(crate) struct Which {
+    /// Only since this date-time, such as 2026-11-21T09:30:00Z, or for this long, such as 2d
+    #[arg(long, value_name = "TIME", value_parser = input::moment)]
+    since: Option<Moment>,
+    /// Only before this date-time, or before this long ago
+    #[arg(long, value_name = "TIME", value_parser = input::moment)]
+    until: Option<Moment>,
+    /// Only those that look like a program's (true), or only the others (false)
+    #[arg(long, value_name = "BOOL")]
+    spam: Option<bool>,
+}
+
+async fn submissions(
+    flags: &Flags,
+    out: &Output,
+    client: &Client,
+    command: SubmissionsCommand,
+) -> Done {
+    match command {
+        SubmissionsCommand::List { form, which, paging } => {
+            let query = |limit, cursor| WhichSubmissions {
+                id: None,
+                form: form.clone(),
+                since: which.since,
+                until: which.until,
+                spam: which.spam,
+                limit,
+                cursor,
+            };
+            let columns = ["id", "form", "created_at", "spam", "summary"];
+            reply::list::<Read>(out, client, &paging, &columns, query).await
+        }
+        SubmissionsCommand::Show { id } => {
+            let one = WhichSubmissions { id: Some(id), ..WhichSubmissions::default() };
+            reply::record_as::<Read>(out, client, &one, &NoBody, cell).await
+        }
+        SubmissionsCommand::Delete { ids } => delete_submissions(flags, out, client, &ids).await,
+    }
+}
+
+/// Stops at the first failure.
+async fn delete_submissions(flags: &Flags, out: &Output, client: &Client, ids: &[i64]) -> Done {
+    let named = ids.iter().map(i64::to_string).collect::<Vec<_>>().join(", ");
+    prompt::confirm(flags, &format!("Delete {named}? This cannot be undone."))?;
+    for (done, id) in ids.iter().enumerate() {
+        if let Err(error) = client.call::<Delete>(&reply::by_id(*id), &NoBody).await {
+            let mut failure = Failure::from(error);
+            if done > 0 {
+                failure.exit = Exit::Partly;
+                failure = failure.fact("deleted", ids[..done].to_vec());
+            }
+            return Err(failure);
+        }
+    }
+    out.done(&json!({"deleted": ids}), &format!("Deleted: {named}"))
+}
+
+/// Shows answers as people read them, a line for each.
+fn cell(one: &SubmissionDetail, column: &str) -> Option<String> {
+    let line = |(name, text): (&str, &str)| format!("{name}: {text}");
+    let lines = one.answers.iter().map(|answer| line((&answer.field, &answer.text)));
+    (column == "answers").then(|| lines.collect::<Vec<_>>().join("\n"))
+}
+
+#[derive(Args, Debug)]
+#[command(after_help = "Example: cms forms export contact --spam false --out contact.csv")]
+pub(crate) struct ExportArgs {
+    /// Name or id of the form
+    form: String,
+    #[command(flatten)]
+    which: Which,
+    /// Write into this file
+    #[arg(long, value_name = "FILE")]
+    out: Option<PathBuf>,
+}
+
+async fn export(out: &Output, client: &Client, args: &ExportArgs) -> Done {
+    let Which { since, until, spam } = args.which;
+    let asked = Exported { form: args.form.clone(), since, until, spam };
+    if out.json && args.out.is_none() {
+        let hint = "cms forms submissions list FORM --all --json";
+        let why = "the table is CSV: with --json, name a file with --out";
+        return Err(Failure::usage(why).hint(hint));
+    }
+    let ask = Ask::of::<Export>(&asked, &NoBody)?;
+    let Some(path) = &args.out else {
+        return copy(out, client, &ask, !out.table, &mut Visible::stdout(out)).await;
+    };
+    let mut file = WholeFile::create(path)?;
+    copy(out, client, &ask, true, &mut file).await?;
+    file.done()?;
+    let note = format!("The submissions of {} are in {}.", args.form, path.display());
+    out.done(&json!({"form": args.form, "file": path}), &note)
+}

@@ -1,0 +1,181 @@
+//! `cms groups`: groups of users and their rights, through `/api/backend/user_groups`
+
+use clap::Subcommand;
+use cms_core::{
+    access::HeldPermissions,
+    accounts::{Group, GroupPatch, NewGroup},
+    items::Checklist,
+};
+use cms_http::{
+    client::Client,
+    wire::{
+        NoBody,
+        checklist::{Apply, Table},
+        parameters::NoQuery,
+        permissions,
+        user_groups::{Create, Delete, Read, Update},
+    },
+};
+use serde_json::{Value as Json, json};
+
+use crate::{
+    flags::Flags,
+    output::{Done, Exit, Failure, Output, record::text},
+    prompt,
+    reply::{self, Chosen, Paging, by_id},
+    site,
+};
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum GroupsCommand {
+    /// List all groups
+    List(Chosen),
+    /// Show a group
+    Show {
+        /// Name or id of the group
+        group: String,
+    },
+    /// Create a group
+    #[command(after_help = "Examples:
+  cms groups create editors --right pages_pages_view --right pages_pages_edit
+  cms groups create admins --admin")]
+    Create {
+        /// Name of the group
+        name: String,
+        /// A permission key, {plugin}_{button}_view or _edit; may be repeated
+        #[arg(long = "right", value_name = "KEY", conflicts_with = "admin")]
+        rights: Vec<String>,
+        /// Its members may do everything
+        #[arg(long)]
+        admin: bool,
+    },
+    /// Show the rights of a group, or change them in one step
+    Rights {
+        /// Name or id of the group
+        group: String,
+        /// Permission key to add; may be repeated
+        #[arg(long, value_name = "KEY")]
+        grant: Vec<String>,
+        /// Permission key to remove; may be repeated
+        #[arg(long, value_name = "KEY")]
+        revoke: Vec<String>,
+    },
+    /// List the permission keys that groups can hold
+    Permissions(Paging),
+    /// Rename a group
+    Rename {
+        /// Name or id of the group
+        group: String,
+        /// The new name
+        name: String,
+    },
+    /// Delete a group without members
+    Delete {
+        /// Name or id of the group
+        group: String,
+    },
+}
+
+pub(crate) async fn run(flags: &Flags, out: &Output, command: GroupsCommand) -> Done {
+    site::with(flags, out, async |site| at(flags, out, &site.client, command).await).await
+}
+
+async fn at(flags: &Flags, out: &Output, client: &Client, command: GroupsCommand) -> Done {
+    match command {
+        GroupsCommand::List(chosen) => {
+            let columns = ["id", "name", "members", "rights"];
+            let query = reply::list_query;
+            reply::chosen::<Read>(out, client, &chosen, (&columns, cell), query).await
+        }
+        GroupsCommand::Show { group } => {
+            let id = find(client, &group).await?.id;
+            reply::record_as::<Read>(out, client, &reply::one(id), &NoBody, cell).await
+        }
+        GroupsCommand::Create { name, rights, admin } => {
+            let only = HeldPermissions::Only(rights.into_iter().collect());
+            let mut new = NewGroup::new(name);
+            new.rights = if admin { HeldPermissions::Admin } else { only };
+            reply::record_as::<Create>(out, client, &NoQuery {}, &new, cell).await
+        }
+        GroupsCommand::Rights { group, grant, revoke } => {
+            show_or_change_rights(out, client, &group, &grant, &revoke).await
+        }
+        GroupsCommand::Permissions(paging) => {
+            let columns = ["key", "plugin"];
+            reply::list::<permissions::List>(out, client, &paging, &columns, reply::listing).await
+        }
+        GroupsCommand::Rename { group, name } => {
+            let id = find(client, &group).await?.id;
+            let mut patch = GroupPatch::default();
+            patch.name = Some(name);
+            reply::record_as::<Update>(out, client, &by_id(id), &patch, cell).await
+        }
+        GroupsCommand::Delete { group } => {
+            let found = find(client, &group).await?;
+            prompt::confirm(flags, &format!("Delete the group {}?", found.name))?;
+            client.call::<Delete>(&by_id(found.id), &NoBody).await?;
+            out.done(
+                &json!({"deleted": [found.id]}),
+                &format!("The group {} is deleted.", found.name),
+            )
+        }
+    }
+}
+
+/// The group with this id or name, in capitals or not.
+async fn find(client: &Client, group: &str) -> Done<Group> {
+    if let Ok(id) = group.parse::<i64>() {
+        return reply::data::<Read>(client, &reply::one(id), &NoBody).await;
+    }
+    let same = |found: &Group| found.name.to_lowercase() == group.to_lowercase();
+    reply::first::<Read>(client, reply::list_query, same).await?.ok_or_else(|| {
+        Failure::new(Exit::NotFound, format!("there is no group named {group:?}"))
+            .hint("cms groups list")
+    })
+}
+
+/// Shows rights as permission keys.
+fn cell(group: &Group, column: &str) -> Option<String> {
+    (column == "rights").then(|| match &group.rights {
+        HeldPermissions::Admin => "everything".to_owned(),
+        HeldPermissions::Only(keys) => keys.iter().cloned().collect::<Vec<_>>().join(" "),
+    })
+}
+
+/// Changes the rights of a group, if something is granted or revoked, and prints them.
+async fn show_or_change_rights(
+    out: &Output,
+    client: &Client,
+    group: &str,
+    grant: &[String],
+    revoke: &[String],
+) -> Done {
+    let group = find(client, group).await?;
+    if grant.is_empty() && revoke.is_empty() {
+        return print_rights(out, &group.rights);
+    }
+    let values = |keys: &[String]| keys.iter().map(|key| Json::from(key.as_str())).collect();
+    let change = Checklist {
+        table: "user_groups".to_owned(),
+        column: "rights".to_owned(),
+        id: group.id.into(),
+        add: values(grant),
+        remove: values(revoke),
+        value: None,
+    };
+    let keys = reply::data::<Apply>(client, &Table::default(), &change).await?;
+    print_rights(out, &HeldPermissions::Only(keys.iter().map(text).collect()))
+}
+
+/// Prints permission keys, one a line.
+fn print_rights(out: &Output, rights: &HeldPermissions) -> Done {
+    if out.json {
+        return Ok(out.data(&serde_json::to_value(rights).map_err(Failure::unexpected)?)?);
+    }
+    match rights {
+        HeldPermissions::Admin => Ok(out.line("everything")?),
+        HeldPermissions::Only(keys) => {
+            Ok(out.raw(&keys.iter().map(|k| format!("{k}\n")).collect::<String>())?)
+        }
+    }
+}

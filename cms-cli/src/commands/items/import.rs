@@ -1,0 +1,252 @@
+//! `cms items import`: writes the rows of a file in batches, each of them whole or not at all
+
+mod rows;
+
+use std::path::PathBuf;
+
+use clap::Args;
+use cms_http::client::{Ask, ClientError};
+use serde_json::json;
+use tokio::sync::mpsc;
+
+use self::rows::{Broken, Rows};
+use super::{Format, JsonColumns};
+use crate::{
+    output::{Done, Exit, Failure, Output, Progress, counted},
+    site::Site,
+};
+
+#[derive(Args, Debug)]
+#[command(after_help = "Examples:
+  cms items import blog posts.jsonl
+  zcat authors.csv.gz | cms items import authors - --format csv
+
+  cms items import blog posts.jsonl --from-line 1201
+
+Each batch is written whole or not at all. Exit code 8: earlier batches were written; the message
+tells the line to go on from.")]
+pub(crate) struct ImportArgs {
+    /// Content table
+    table: String,
+    /// File with the rows; - for standard input
+    file: PathBuf,
+    /// Format, if the name of the file does not tell it
+    #[arg(long, value_enum)]
+    format: Option<Format>,
+    /// Rows in a batch
+    #[arg(long, value_name = "N", default_value_t = 200, value_parser = batch_size())]
+    batch: u32,
+    /// Skip the rows before this line, because they are written already
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    from_line: u64,
+    /// CSV column that holds JSON; may be repeated. Only needed with an address: a folder knows its
+    /// columns
+    #[arg(long = "json-column", value_name = "COLUMN")]
+    json_columns: Vec<String>,
+    /// Raise no events, so that no webhook hears of the rows; only for the operator and
+    /// administrators
+    #[arg(long)]
+    no_events: bool,
+}
+
+fn batch_size() -> clap::builder::RangedI64ValueParser<u32> {
+    clap::value_parser!(u32).range(1..=5000)
+}
+
+fn interrupted() -> Failure {
+    Failure::new(Exit::Interrupted, "interrupted")
+}
+
+pub(crate) async fn run(out: &Output, site: &Site, args: ImportArgs) -> Done {
+    let stdin = args.file.as_os_str() == "-";
+    let format = args.format.or_else(|| Format::of(&args.file)).ok_or_else(|| {
+        Failure::usage(format!(
+            "the name {} does not tell whether the file is CSV or JSON Lines",
+            args.file.display()
+        ))
+        .hint("add --format csv or --format jsonl")
+    })?;
+    let json = JsonColumns::of(site, &args.table, &args.json_columns);
+    let rows = rows::open(&args.file, stdin, format, json)?;
+    let shown = if stdin { "standard input".to_owned() } else { args.file.display().to_string() };
+    let mut progress = Progress::new(out, "import", rows.size);
+    // Reads the file while the site writes. At most two batches wait, so memory is constant.
+    let (sender, mut batches) = mpsc::channel(2);
+    let most = args.batch as usize;
+    let from = args.from_line;
+    std::thread::spawn(move || {
+        cut(rows, most, from, |batch| sender.blocking_send(batch).is_ok());
+    });
+    let mut written = 0;
+    // The first line that is not written yet.
+    let mut next_line = from;
+    let outcome = loop {
+        let next = tokio::select! {
+            biased;
+            _ = tokio::signal::ctrl_c() => break Err(interrupted()),
+            next = batches.recv() => next,
+        };
+        let batch = match next {
+            None => break Ok(()),
+            Some(Err((Broken { line, why }, unwritten))) => {
+                next_line = unwritten;
+                break Err(at_line(&shown, line, &why));
+            }
+            Some(Ok(batch)) => batch,
+        };
+        let rows = batch.lines.len() as u64;
+        let ask = Ask::post("/api/backend/item").query("table", &args.table);
+        let ask = ask.maybe("no_events", args.no_events.then_some(true));
+        let send = site.client.send(ask.text(batch.json.clone()));
+        tokio::pin!(send);
+        // Ctrl-C waits for the batch; otherwise its outcome would be unknown.
+        let (answer, stop) = tokio::select! {
+            answer = &mut send => (answer, false),
+            _ = tokio::signal::ctrl_c() => (send.await, true),
+        };
+        if let Err(error) = answer {
+            next_line = batch.lines.first().copied().unwrap_or(next_line);
+            break Err(refused(&shown, &batch, error));
+        }
+        written += rows;
+        next_line = batch.lines.last().map_or(next_line, |line| line + 1);
+        progress.at(written, batch.position);
+        if stop {
+            break Err(interrupted());
+        }
+    };
+    match outcome {
+        Ok(()) => {
+            progress.end(&format!("written to {}", args.table));
+            if out.json {
+                Ok(out.data(&json!({"table": args.table, "rows": written}))?)
+            } else {
+                Ok(())
+            }
+        }
+        Err(failure) => {
+            progress.clear();
+            Err(after(failure, written, next_line, &args.table))
+        }
+    }
+}
+
+/// The service accepts 1 MiB; this leaves room.
+const MAX_BYTES: usize = 900_000;
+
+/// Rows that are written together.
+#[derive(Debug)]
+struct Batch {
+    /// A JSON array.
+    json: String,
+    /// The line on which each row begins.
+    lines: Vec<u64>,
+    /// Bytes of the file read so far.
+    position: u64,
+}
+
+impl Batch {
+    fn new() -> Self {
+        Self { json: "[".to_owned(), lines: Vec::new(), position: 0 }
+    }
+
+    fn ended(mut self, position: u64) -> Self {
+        self.json.push(']');
+        self.position = position;
+        self
+    }
+}
+
+/// Cuts rows into batches of at most `most`, and hands them to `give` until it returns false. Skips
+/// rows that begin before the line `from`. A broken row ends the work, and the rows gathered before
+/// it are dropped.
+fn cut(
+    mut rows: Rows,
+    most: usize,
+    from: u64,
+    mut give: impl FnMut(Result<Batch, (Broken, u64)>) -> bool,
+) {
+    let mut batch = Batch::new();
+    let (mut row, mut skipped) = (String::new(), 0);
+    loop {
+        row.clear();
+        let line = match rows.next(&mut row) {
+            // One that does not come from the same line again.
+            Err(broken) if broken.line < from && broken.line > skipped => {
+                skipped = broken.line;
+                continue;
+            }
+            Err(broken) => {
+                let unwritten = batch.lines.first().copied().unwrap_or(broken.line);
+                give(Err((broken, unwritten)));
+                return;
+            }
+            Ok(Some(line)) if line < from => continue,
+            Ok(line) => line,
+        };
+        let full = batch.lines.len() == most || batch.json.len() + row.len() > MAX_BYTES;
+        if !batch.lines.is_empty() && (full || line.is_none()) {
+            let ended = std::mem::replace(&mut batch, Batch::new()).ended(rows.position());
+            if !give(Ok(ended)) {
+                return;
+            }
+        }
+        let Some(line) = line else { return };
+        if !batch.lines.is_empty() {
+            batch.json.push(',');
+        }
+        batch.json.push_str(&row);
+        batch.lines.push(line);
+    }
+}
+
+/// Adds to a failure how many rows were written before it, and how to go on.
+fn after(mut failure: Failure, written: u64, next_line: u64, table: &str) -> Failure {
+    let rows = counted(written, "row");
+    if written > 0 {
+        // Nobody knows what became of a batch that was not answered.
+        let unknown = match failure.exit {
+            Exit::Unreachable => " First check whether the row of this line was written.",
+            _ => "",
+        };
+        failure.hint = Some(format!("the same command with --from-line {next_line}.{unknown}"));
+        failure.exit = Exit::Partly;
+        failure = failure.fact("from_line", next_line);
+    }
+    let were = if written == 1 { "was" } else { "were" };
+    failure.what = format!("{}\n  {rows} {were} written to {table}", failure.what);
+    failure.fact("written", written)
+}
+
+fn at_line(file: &str, line: u64, why: &str) -> Failure {
+    Failure::new(Exit::Failed, format!("{file}:{line}: {why}")).fact("line", line)
+}
+
+/// Replaces "Entry 3: ..." of the API by the line of the file.
+fn refused(file: &str, batch: &Batch, error: ClientError) -> Failure {
+    let entry = match &error {
+        ClientError::Problem { detail, .. } => {
+            detail.strip_prefix("Entry ").and_then(|rest| rest.split_once([':', ' ']))
+        }
+        _ => None,
+    };
+    let line =
+        entry.and_then(|(number, _)| batch.lines.get(number.parse::<usize>().ok()?)).copied();
+    let mut failure = Failure::from(error);
+    match (line, batch.lines.first(), batch.lines.last()) {
+        (Some(line), ..) => {
+            let why = failure
+                .what
+                .split_once(": ")
+                .map_or(failure.what.as_str(), |(_, why)| why)
+                .to_owned();
+            failure.what = format!("{file}:{line}: {why}");
+            failure.fact("line", line)
+        }
+        (None, Some(first), Some(last)) => {
+            failure.what = format!("{file}, lines {first} to {last}: {}", failure.what);
+            failure
+        }
+        _ => failure,
+    }
+}

@@ -1,0 +1,303 @@
+//! `cms media`: uploaded files, through `/api/backend/media`
+
+use std::{
+    path::{Path, PathBuf},
+    sync::{Arc, Mutex, PoisonError},
+};
+
+use bytes::{Bytes, BytesMut};
+use clap::{Args, Subcommand};
+use cms_core::media::{MediaFile, Use};
+use cms_http::{
+    client::{Answer, Ask, Client, Outgoing},
+    wire::{
+        Data, NoBody, OneOrPage, Record,
+        media::{Check, Checking, Read, Uses, WhichMedia},
+        parameters::{ById, NoQuery},
+    },
+};
+use futures_util::stream;
+use serde_json::json;
+use tokio::io::AsyncReadExt as _;
+
+use crate::{
+    flags::Flags,
+    input,
+    output::{Done, Exit, Failure, Output, Progress, table},
+    prompt,
+    reply::{self, Paging},
+    site,
+};
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum MediaCommand {
+    /// List files, newest first
+    #[command(after_help = "Example: cms media list --folder products --type image/ --all")]
+    List {
+        /// Only files of this folder; '' for those of none
+        #[arg(long)]
+        folder: Option<String>,
+        /// Only types that begin so, such as image/
+        #[arg(long = "type", value_name = "TYPE")]
+        kind: Option<String>,
+        /// Only files whose name, path or folder contains this
+        #[arg(long, value_name = "TEXT")]
+        search: Option<String>,
+        #[command(flatten)]
+        paging: Paging,
+    },
+    /// Upload files; content that is there already is not stored again
+    Upload(UploadArgs),
+    /// Show a file's record
+    Show {
+        /// Id or path of the file
+        file: String,
+    },
+    /// Change texts, name, folder and focal point: the members of a JSON object
+    #[command(
+        after_help = "Example: echo '{\"alt\":{\"en\":\"A red bicycle\"}}' | cms media edit 7 -"
+    )]
+    Edit {
+        /// Id or path of the file
+        file: String,
+        /// File with the JSON; - for standard input
+        changes: PathBuf,
+    },
+    /// List the places that show a file: records and funnels, 20 at most
+    Uses {
+        /// Id or path of the file
+        file: String,
+    },
+    /// Delete files for good; refused while one is in use
+    Delete {
+        /// Ids or paths of the files
+        #[arg(required = true)]
+        files: Vec<String>,
+        /// Also files that are in use
+        #[arg(long)]
+        force: bool,
+    },
+    /// Compare the media folder with the database; exit code 1 when files are missing
+    Check {
+        /// Remove files without a record
+        #[arg(long)]
+        remove: bool,
+    },
+}
+
+pub(crate) async fn run(flags: &Flags, out: &Output, command: MediaCommand) -> Done {
+    site::with(flags, out, async |site| at(flags, out, &site.client, command).await).await
+}
+
+async fn at(flags: &Flags, out: &Output, client: &Client, command: MediaCommand) -> Done {
+    match command {
+        MediaCommand::List { folder, kind, search, paging } => {
+            let columns = ["id", "path", "file_name", "size", "width", "height", "folder"];
+            let query = |limit, cursor| WhichMedia {
+                id: None,
+                folder: folder.clone(),
+                r#type: kind.clone(),
+                search: search.clone(),
+                limit,
+                cursor,
+            };
+            reply::list::<Read>(out, client, &paging, &columns, query).await
+        }
+        MediaCommand::Upload(args) => upload(out, client, &args).await,
+        MediaCommand::Show { file } => print(out, &Saved::find(client, &file).await?.answer),
+        MediaCommand::Edit { file, changes } => {
+            let body = input::text(&changes)?;
+            let saved = Saved::find(client, &file).await?;
+            let ask = Ask::patch(MEDIA).query("id", saved.id).text(body);
+            print(out, &client.send(ask.if_match(saved.answer.etag)).await?)
+        }
+        MediaCommand::Uses { file } => uses(out, client, &file).await,
+        MediaCommand::Delete { files, force } => delete(flags, out, client, &files, force).await,
+        MediaCommand::Check { remove } => check(out, client, remove).await,
+    }
+}
+
+async fn uses(out: &Output, client: &Client, file: &str) -> Done {
+    let id = Saved::find(client, file).await?.id;
+    let (answer, found) = reply::call::<Uses>(client, &ById { id }, &NoBody).await?;
+    if out.json {
+        return Ok(out.line(&answer.body)?);
+    }
+    let row = |one: &Use| {
+        let holder = one.table.clone().unwrap_or_else(|| "funnel".to_owned());
+        vec![holder, one.id.clone(), one.part.clone()]
+    };
+    let found = found.data;
+    let rows: Vec<_> = found.uses.iter().map(row).collect();
+    if !rows.is_empty() {
+        table::rows(out, &["in", "id", "part"], &rows)?;
+    }
+    match (found.hidden, rows.len()) {
+        (0, 0) => out.note("Nothing shows the file."),
+        (0, _) => {}
+        (hidden, _) => out.note(&format!("{hidden} more that you may not read.")),
+    }
+    Ok(())
+}
+
+/// Stops at the first failure.
+async fn delete(
+    flags: &Flags,
+    out: &Output,
+    client: &Client,
+    files: &[String],
+    force: bool,
+) -> Done {
+    let named = files.join(", ");
+    prompt::confirm(flags, &format!("Delete {named}? This cannot be undone."))?;
+    let mut deleted = Vec::new();
+    for file in files {
+        let gone = async {
+            let saved = Saved::find(client, file).await?;
+            let ask = Ask::delete(MEDIA).query("id", saved.id);
+            let ask = ask.maybe("force", force.then_some(true));
+            client.send(ask.if_match(saved.answer.etag)).await?;
+            Done::Ok(saved.id)
+        };
+        match gone.await {
+            Ok(id) => deleted.push(id),
+            Err(failure) if deleted.is_empty() => return Err(failure),
+            Err(mut failure) => {
+                failure.exit = Exit::Partly;
+                return Err(failure.fact("deleted", deleted));
+            }
+        }
+    }
+    out.done(&json!({"deleted": deleted}), &format!("Deleted: {named}"))
+}
+
+async fn check(out: &Output, client: &Client, remove: bool) -> Done {
+    let (answer, checked) = reply::call::<Check>(client, &NoQuery {}, &Checking { remove }).await?;
+    reply::show(out, &answer.body, &checked.data)?;
+    let found = checked.data;
+    if found.lost > 0 {
+        let what = format!("{} of the records have lost their file", found.lost);
+        return Err(Failure::new(Exit::Failed, what).hint("upload these files again"));
+    }
+    if found.orphans > found.removed {
+        out.note(
+            "Files without a record go by themselves within a day: --remove removes them now.",
+        );
+    }
+    Ok(())
+}
+
+const MEDIA: &str = "/api/backend/media";
+
+/// A file with the reply that shows it.
+struct Saved {
+    id: i64,
+    answer: Answer,
+}
+
+impl Saved {
+    /// Finds a file by its id or its path.
+    async fn find(client: &Client, file: &str) -> Done<Self> {
+        let id = match file.parse() {
+            Ok(id) => id,
+            Err(_) => id_of(client, file).await?,
+        };
+        let answer = client.send(Ask::get(MEDIA).query("id", id)).await?;
+        Ok(Self { id, answer })
+    }
+}
+
+async fn id_of(client: &Client, path: &str) -> Done<i64> {
+    let asked = WhichMedia { search: Some(path.to_owned()), ..WhichMedia::default() };
+    let found: Vec<MediaFile> = match client.call::<Read>(&asked, &NoBody).await? {
+        OneOrPage::Page(page) => page.data,
+        OneOrPage::One(_) => Vec::new(),
+    };
+    found.iter().find(|file| file.path == path).map(|file| file.id).ok_or_else(|| {
+        let what = format!("there is no file {path}");
+        Failure::new(Exit::NotFound, what).hint("name its id or its path: cms media list")
+    })
+}
+
+/// Prints the record in a reply.
+fn print(out: &Output, answer: &Answer) -> Done {
+    let file: Data<Record> = serde_json::from_str(&answer.body).map_err(Failure::unexpected)?;
+    reply::show(out, &answer.body, &file.data)
+}
+
+/// Bytes that are read at once.
+const STEP: usize = 64 << 10;
+
+#[derive(Args, Debug)]
+#[command(after_help = "Example: cms media upload --folder products bicycle.jpg manual.pdf")]
+pub(crate) struct UploadArgs {
+    /// The files
+    #[arg(required = true)]
+    files: Vec<PathBuf>,
+    /// Folder to file them in, such as products/2026
+    #[arg(long, default_value = "")]
+    folder: String,
+}
+
+/// Stops at the first failure.
+async fn upload(out: &Output, client: &Client, args: &UploadArgs) -> Done {
+    for (done, path) in args.files.iter().enumerate() {
+        match send(out, client, path, &args.folder).await {
+            Ok(answer) => {
+                if answer.status == http::StatusCode::OK {
+                    out.note(&format!("The content of {} is there already.", path.display()));
+                }
+                print(out, &answer)?;
+            }
+            Err(failure) if done == 0 => return Err(failure),
+            Err(mut failure) => {
+                failure.exit = Exit::Partly;
+                return Err(failure.fact("uploaded", done));
+            }
+        }
+    }
+    Ok(())
+}
+
+async fn send(out: &Output, client: &Client, path: &Path, folder: &str) -> Done<Answer> {
+    let failed = |error: std::io::Error| Failure::file(path, &error);
+    let file = tokio::fs::File::open(path).await.map_err(failed)?;
+    let about = file.metadata().await.map_err(failed)?;
+    if !about.is_file() {
+        return Err(Failure::usage(format!("{} is no file", path.display())));
+    }
+    let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+    let progress = Arc::new(Mutex::new(Progress::of_bytes(out, "upload", Some(about.len()))));
+    let parts = parts(file, about.len(), progress.clone());
+    let outgoing = Outgoing { name, size: about.len(), parts };
+    let fields: &[(&str, &str)] = if folder.is_empty() { &[] } else { &[("folder", folder)] };
+    let sent = client.upload(&Ask::post(MEDIA), fields, outgoing).await;
+    progress.lock().unwrap_or_else(PoisonError::into_inner).clear();
+    Ok(sent?)
+}
+
+/// The file as long as it was when it was opened.
+fn parts(
+    file: tokio::fs::File,
+    size: u64,
+    progress: Arc<Mutex<Progress>>,
+) -> impl futures_util::Stream<Item = std::io::Result<Bytes>> + Send + 'static {
+    stream::try_unfold((file, 0), move |(mut file, sent)| {
+        let progress = progress.clone();
+        async move {
+            let room = usize::try_from(size - sent).unwrap_or(STEP).min(STEP);
+            if room == 0 {
+                return Ok(None);
+            }
+            let mut part = BytesMut::zeroed(room);
+            let read = file.read(&mut part).await?;
+            if read == 0 {
+                return Err(std::io::Error::other("the file has become shorter"));
+            }
+            part.truncate(read);
+            let sent = sent + read as u64;
+            progress.lock().unwrap_or_else(PoisonError::into_inner).at(sent, sent);
+            Ok(Some((part.freeze(), (file, sent))))
+        }
+    })
+}

@@ -1,0 +1,341 @@
+//! `cms users`: people who may log in, through `/api/backend/users`
+
+use std::path::PathBuf;
+
+use clap::{Args, Subcommand};
+use cms_core::{
+    Secret,
+    accounts::{GroupName, NewUser, User, UserPatch},
+};
+use cms_http::{
+    client::Client,
+    wire::{
+        NoBody,
+        parameters::{Limit, ListQuery, NoQuery},
+        users::{
+            Create, Delete, NewRecoveryCodes, OfUser, Read, ResetSecondFactor, Revoke, Sessions,
+            Update, Which, WhichUsers,
+        },
+    },
+};
+use serde_json::{Value as Json, json};
+
+use crate::{
+    flags::Flags,
+    input,
+    output::{Done, Output, counted, table},
+    prompt,
+    reply::{self, Chosen, Paging, by_id},
+    site,
+    target::Target,
+};
+
+/// The columns of a list.
+const COLUMNS: [&str; 7] =
+    ["id", "username", "active", "groups", "two_factor", "sessions", "last_login_at"];
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum UsersCommand {
+    /// List all users
+    List(Chosen),
+    /// Show a user
+    Show {
+        /// Name or id of the user
+        user: String,
+    },
+    /// Create a user, who sets up an authenticator at the first login
+    #[command(after_help = "Example:
+  pass show cms/ana | cms users create ana --group editors --password-stdin")]
+    Create {
+        /// Name to log in with
+        name: String,
+        /// Name or id of a group; may be repeated
+        #[arg(long = "group", value_name = "GROUP", required = true)]
+        groups: Vec<String>,
+        /// Read the password from the first line of standard input
+        #[arg(long)]
+        password_stdin: bool,
+        /// Create the user switched off
+        #[arg(long)]
+        inactive: bool,
+    },
+    /// Change the name or the groups of a user
+    #[command(group = clap::ArgGroup::new("change").required(true).multiple(true))]
+    Edit {
+        /// Name or id of the user
+        user: String,
+        /// The new name
+        #[arg(long, value_name = "NAME", group = "change")]
+        rename: Option<String>,
+        /// Name or id of a group; replaces all groups; may be repeated
+        #[arg(long = "group", value_name = "GROUP", group = "change")]
+        groups: Vec<String>,
+    },
+    /// Switch users off; ends all their sessions
+    Disable {
+        /// Names or ids of the users; - takes them from standard input
+        #[arg(required = true, value_name = "USERS")]
+        users: Vec<String>,
+    },
+    /// Switch users on
+    Enable {
+        /// Names or ids of the users; - takes them from standard input
+        #[arg(required = true, value_name = "USERS")]
+        users: Vec<String>,
+    },
+    /// Delete users for good
+    Delete {
+        /// Names or ids of the users; - takes them from standard input
+        #[arg(required = true, value_name = "USERS")]
+        users: Vec<String>,
+    },
+    /// Set a new password; ends all sessions
+    Passwd {
+        /// Name or id of the user
+        user: String,
+        /// Read the password from the first line of standard input
+        #[arg(long)]
+        password_stdin: bool,
+    },
+    /// List the open sessions of a user, or end them with --revoke
+    Sessions {
+        /// Name or id of the user
+        user: String,
+        /// End this session; without an id, all sessions
+        #[arg(long, value_name = "ID", num_args = 0..=1)]
+        revoke: Option<Option<i64>>,
+        #[command(flatten)]
+        paging: Paging,
+    },
+    /// Tell whether the authenticator is set up, and how many recovery codes are left
+    #[command(name = "2fa-status")]
+    SecondFactorStatus {
+        /// Name or id of the user
+        user: String,
+    },
+    /// Remove the authenticator and the recovery codes; only on the site's own machine
+    #[command(name = "2fa-reset")]
+    SecondFactorReset {
+        /// Name or id of the user
+        user: String,
+    },
+    /// Replace the recovery codes by eight new ones; only on the site's own machine
+    #[command(name = "2fa-codes")]
+    RecoveryCodes(CodesArgs),
+}
+
+pub(crate) async fn run(flags: &Flags, out: &Output, command: UsersCommand) -> Done {
+    let target = match &command {
+        UsersCommand::SecondFactorReset { .. } => {
+            Target::Folder(Target::folder_only(flags, "cms users 2fa-reset")?)
+        }
+        UsersCommand::RecoveryCodes(_) => {
+            Target::Folder(Target::folder_only(flags, "cms users 2fa-codes")?)
+        }
+        _ => Target::of(flags)?,
+    };
+    prompt::interruptible(site::with_target(flags, out, &target, async |site| {
+        at(flags, out, &site.client, command).await
+    }))
+    .await
+}
+
+async fn at(flags: &Flags, out: &Output, client: &Client, command: UsersCommand) -> Done {
+    match command {
+        UsersCommand::List(chosen) => {
+            reply::chosen::<Read>(out, client, &chosen, (&COLUMNS, cell), page).await
+        }
+        UsersCommand::Show { user } => {
+            reply::record_as::<Read>(out, client, &named(&user), &NoBody, cell).await
+        }
+        UsersCommand::Create { name, groups, password_stdin, inactive } => {
+            let password = prompt::new_password(flags, &name, password_stdin)?;
+            create(out, client, name, password, groups, !inactive).await
+        }
+        UsersCommand::Edit { user, rename, groups } => {
+            edit(out, client, &user, rename, groups).await
+        }
+        UsersCommand::Disable { users } => switch(out, client, users, false).await,
+        UsersCommand::Enable { users } => switch(out, client, users, true).await,
+        UsersCommand::Passwd { user, password_stdin } => {
+            let password = prompt::new_password(flags, &user, password_stdin)?;
+            set_password(out, client, &user, password).await
+        }
+        UsersCommand::Delete { users } => delete(flags, out, client, users).await,
+        UsersCommand::Sessions { user, revoke: None, paging } => {
+            sessions(out, client, &user, &paging).await
+        }
+        UsersCommand::Sessions { user, revoke: Some(session), .. } => {
+            end_sessions(out, client, &user, session).await
+        }
+        UsersCommand::SecondFactorStatus { user } => second_factor(out, client, &user).await,
+        UsersCommand::SecondFactorReset { user } => {
+            reset_second_factor(flags, out, client, &user).await
+        }
+        UsersCommand::RecoveryCodes(args) => new_codes(flags, out, client, args).await,
+    }
+}
+
+/// A page of all users.
+fn page(limit: Limit, cursor: Option<String>) -> WhichUsers {
+    WhichUsers { list: ListQuery::page(limit, cursor), ..WhichUsers::default() }
+}
+
+/// One user, by name or id.
+fn named(user: &str) -> WhichUsers {
+    WhichUsers { username: Some(user.to_owned()), ..WhichUsers::default() }
+}
+
+/// The user with this name or id.
+async fn find(client: &Client, user: &str) -> Done<User> {
+    reply::data::<Read>(client, &named(user), &NoBody).await
+}
+
+/// Shows groups by their names.
+fn cell(user: &User, column: &str) -> Option<String> {
+    let names = || user.groups.iter().map(|group| group.name.as_str()).collect::<Vec<_>>();
+    (column == "groups").then(|| names().join(", "))
+}
+
+async fn create(
+    out: &Output,
+    client: &Client,
+    username: String,
+    password: Secret,
+    groups: Vec<String>,
+    active: bool,
+) -> Done {
+    let mut new = NewUser::new(username, password, group_names(groups));
+    new.active = active;
+    reply::record_as::<Create>(out, client, &NoQuery {}, &new, cell).await
+}
+
+async fn edit(
+    out: &Output,
+    client: &Client,
+    user: &str,
+    username: Option<String>,
+    groups: Vec<String>,
+) -> Done {
+    let mut patch = UserPatch::default();
+    patch.username = username;
+    patch.groups = (!groups.is_empty()).then(|| group_names(groups));
+    change(out, client, user, patch).await
+}
+
+/// Switches users on or off.
+async fn switch(out: &Output, client: &Client, users: Vec<String>, active: bool) -> Done {
+    let ids = ids(client, &input::named(users)?).await?;
+    let mut patch = UserPatch::default();
+    patch.active = Some(active);
+    reply::change::<Update>(out, client, &ids, &patch, (&COLUMNS, cell)).await
+}
+
+async fn set_password(out: &Output, client: &Client, user: &str, password: Secret) -> Done {
+    let mut patch = UserPatch::default();
+    patch.password = Some(password);
+    change(out, client, user, patch).await
+}
+
+async fn delete(flags: &Flags, out: &Output, client: &Client, users: Vec<String>) -> Done {
+    let users = input::named(users)?;
+    let ids = ids(client, &users).await?;
+    let (many, users) = (counted(ids.len() as u64, "user"), users.join(", "));
+    prompt::confirm(flags, &format!("Delete {many} ({users})?"))?;
+    reply::several(out, &ids, async |id| Ok(client.call::<Delete>(&by_id(id), &NoBody).await?))
+        .await?;
+    out.done(&json!({"deleted": ids}), &format!("{many} deleted: {users}"))
+}
+
+/// The ids of users, from their ids or names.
+async fn ids(client: &Client, users: &[String]) -> Done<Vec<i64>> {
+    let mut ids = Vec::with_capacity(users.len());
+    for user in users {
+        ids.push(find(client, user).await?.id);
+    }
+    Ok(ids)
+}
+
+async fn change(out: &Output, client: &Client, user: &str, patch: UserPatch) -> Done {
+    let id = find(client, user).await?.id;
+    reply::record_as::<Update>(out, client, &by_id(id), &patch, cell).await
+}
+
+/// Groups for the API: a number is an id, anything else a name.
+fn group_names(groups: Vec<String>) -> Vec<GroupName> {
+    groups
+        .into_iter()
+        .map(|group| group.parse().map_or_else(|_| GroupName::Name(group), GroupName::Id))
+        .collect()
+}
+
+async fn sessions(out: &Output, client: &Client, user: &str, paging: &Paging) -> Done {
+    let id = find(client, user).await?.id;
+    let columns = ["id", "address", "user_agent", "created_at", "last_seen_at"];
+    let query = |limit, cursor| OfUser { id, limit, cursor };
+    reply::list::<Sessions>(out, client, paging, &columns, query).await
+}
+
+/// Ends one session, or all.
+async fn end_sessions(out: &Output, client: &Client, user: &str, session: Option<i64>) -> Done {
+    let id = find(client, user).await?.id;
+    client.call::<Revoke>(&Which { id, session }, &NoBody).await?;
+    let text = match session {
+        Some(session) => format!("The session {session} of {user} has ended."),
+        None => format!("All sessions of {user} have ended."),
+    };
+    out.done(&json!({"revoked": session.map_or("all".into(), Json::from)}), &text)
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct CodesArgs {
+    /// Name or id of the user
+    user: String,
+    /// Write the codes into this new file (mode 0600) instead of printing them
+    #[arg(long, value_name = "FILE")]
+    out: Option<PathBuf>,
+}
+
+async fn second_factor(out: &Output, client: &Client, user: &str) -> Done {
+    let found = find(client, user).await?;
+    if out.json {
+        return Ok(out.data(&json!({
+            "username": found.username,
+            "two_factor": found.two_factor,
+            "recovery_codes": found.recovery_codes,
+        }))?);
+    }
+    let rows = [
+        ("username", found.username),
+        ("two_factor", found.two_factor.to_string()),
+        ("recovery_codes", found.recovery_codes.to_string()),
+    ];
+    Ok(table::pairs(out, &rows)?)
+}
+
+async fn reset_second_factor(flags: &Flags, out: &Output, client: &Client, user: &str) -> Done {
+    let id = find(client, user).await?.id;
+    prompt::confirm(
+        flags,
+        &format!(
+            "Remove the authenticator and the recovery codes of {user}? Then the password alone \
+             is enough to set up new ones."
+        ),
+    )?;
+    client.call::<ResetSecondFactor>(&by_id(id), &NoBody).await?;
+    out.done(
+        &json!({"reset": [id]}),
+        &format!("{user} sets up a new authenticator at the next login. All sessions have ended."),
+    )
+}
+
+async fn new_codes(flags: &Flags, out: &Output, client: &Client, args: CodesArgs) -> Done {
+    let CodesArgs { user, out: file } = args;
+    let id = find(client, &user).await?.id;
+    prompt::confirm(
+        flags,
+        &format!("Make new recovery codes for {user}? The old ones stop working."),
+    )?;
+    reply::renew_codes::<NewRecoveryCodes>(out, client, (&by_id(id), &NoBody), file, &(id, user))
+        .await
+}

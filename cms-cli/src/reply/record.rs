@@ -1,0 +1,138 @@
+//! One record, and one act for several of them.
+
+use cms_http::{
+    client::Client,
+    wire::{Operation, parameters::ById},
+};
+use serde::Serialize;
+use serde_json::Value as Json;
+
+use super::call::{Single, by_id, written};
+use crate::output::{Done, Exit, Output, record::Record, table};
+
+/// Calls an operation and prints the record in the reply.
+pub(crate) async fn record<O: Operation>(
+    out: &Output,
+    client: &Client,
+    query: &O::Query,
+    body: &O::Body,
+) -> Done
+where
+    O::Reply: Single,
+    <O::Reply as Single>::One: Serialize,
+{
+    record_as::<O>(out, client, query, body, plain).await
+}
+
+/// [`record`] with another way to show columns.
+pub(crate) async fn record_as<O: Operation>(
+    out: &Output,
+    client: &Client,
+    query: &O::Query,
+    body: &O::Body,
+    cell: Cell<<O::Reply as Single>::One>,
+) -> Done
+where
+    O::Reply: Single,
+    <O::Reply as Single>::One: Serialize,
+{
+    let (answer, one) = written::<O>(client, query, body).await?;
+    match one {
+        _ if out.json => Ok(out.line(&answer.body)?),
+        Some(one) => show_as(out, &one, cell),
+        None => {
+            let id = answer.only_id().unwrap_or_default();
+            out.note("Done. You may see no more of it than its id.");
+            Ok(table::pairs(out, &[("id", id.to_string())])?)
+        }
+    }
+}
+
+/// Prints a record: its body with `--json`, else a line for each column.
+pub(crate) fn show<T: Serialize>(out: &Output, body: &str, one: &T) -> Done {
+    if out.json { Ok(out.line(body)?) } else { show_as(out, one, plain) }
+}
+
+fn show_as<T: Serialize>(out: &Output, one: &T, cell: Cell<T>) -> Done {
+    let cells = cells(one, &[], cell)?;
+    let pairs: Vec<_> = cells.iter().map(|(name, text)| (name.as_str(), text.clone())).collect();
+    Ok(table::pairs(out, &pairs)?)
+}
+
+/// Shows a column of a row; None shows it as the API sent it.
+pub(crate) type Cell<T> = fn(&T, &str) -> Option<String>;
+
+/// The cell of every column.
+pub(crate) fn plain<T>(_: &T, _: &str) -> Option<String> {
+    None
+}
+
+/// Columns of a row with their texts: the named ones, or all when none are named.
+pub(crate) fn cells<T: Serialize>(
+    row: &T,
+    columns: &[&str],
+    cell: Cell<T>,
+) -> Done<Vec<(String, String)>> {
+    let record = Record::of(row)?;
+    let names: Vec<&str> =
+        if columns.is_empty() { record.names().collect() } else { columns.to_vec() };
+    let text = |name: &str| cell(row, name).unwrap_or_else(|| record.shown(name));
+    Ok(names.into_iter().map(|name| (name.to_owned(), text(name))).collect())
+}
+
+/// Acts on each. Stops at the first failure; what was done before it is told, and ends with 8.
+pub(crate) async fn several<T>(
+    out: &Output,
+    ids: &[i64],
+    mut act: impl AsyncFnMut(i64) -> Done<T>,
+) -> Done<Vec<T>> {
+    let mut done = Vec::with_capacity(ids.len());
+    for (before, id) in ids.iter().enumerate() {
+        match act(*id).await {
+            Ok(one) => done.push(one),
+            Err(failure) if before == 0 => return Err(failure),
+            Err(mut failure) => {
+                let names: Vec<String> = ids[..before].iter().map(i64::to_string).collect();
+                out.note(&format!("Done before the failure: {}", names.join(", ")));
+                failure.exit = Exit::Partly;
+                return Err(failure.fact("done", ids[..before].to_vec()));
+            }
+        }
+    }
+    Ok(done)
+}
+
+/// Changes each. Prints one as a record, several as a table of these columns.
+pub(crate) async fn change<O: Operation<Query = ById>>(
+    out: &Output,
+    client: &Client,
+    ids: &[i64],
+    body: &O::Body,
+    (columns, cell): (&[&str], Cell<<O::Reply as Single>::One>),
+) -> Done
+where
+    O::Reply: Single,
+    <O::Reply as Single>::One: Serialize,
+{
+    if let [id] = ids {
+        return record_as::<O>(out, client, &by_id(*id), body, cell).await;
+    }
+    let changed = several(out, ids, async |id| {
+        let (answer, one) = written::<O>(client, &by_id(id), body).await?;
+        let row: Vec<String> = match one {
+            Some(one) => cells(&one, columns, cell)?.into_iter().map(|(_, text)| text).collect(),
+            None => {
+                let known =
+                    |name: &&str| if *name == "id" { id.to_string() } else { String::new() };
+                columns.iter().map(known).collect()
+            }
+        };
+        // JSON: it is printed as it came, with members that `One` may not know.
+        Ok((answer.json()?["data"].take(), row))
+    });
+    let (bodies, rows): (Vec<Json>, Vec<Vec<String>>) = changed.await?.into_iter().unzip();
+    if out.json {
+        return Ok(out.data(&Json::Array(bodies))?);
+    }
+    Ok(table::rows(out, columns, &rows)?)
+}
