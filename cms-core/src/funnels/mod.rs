@@ -6,9 +6,8 @@
 //! rules        mail rules (pure)
 //! header       what a funnel is beside its nodes
 //! settings     its settings
-//! html         HTML of authors (pure)
+//! problem      what is wrong, and where
 //! record       funnels as they are stored and shown
-//! filter       which of them a list has
 //! definitions  funnels as their authors draw, save and publish them
 //! sessions     visits: what visitors do in a funnel
 //! inbox        what they sent, for the staff
@@ -21,7 +20,6 @@ mod analytics;
 mod checks;
 mod counters;
 mod definitions;
-mod filter;
 mod graph;
 mod header;
 mod inbox;
@@ -45,7 +43,6 @@ pub use definitions::{
     Created, Duplicated, NewFunnel, Preview, Previewed, Published, RefusedAnswer, Routings, Saved,
     SavedFunnel, SavedRoutings, Taken,
 };
-pub use filter::FunnelFilter;
 pub use inbox::{
     Assignable, Bulk, BulkDone, BulkOp, FunnelSubmission, FunnelSubmissionDetail, InboxCount,
     InboxCounts, InboxFilter, InboxLines, InboxPage, InboxQuery, InboxTable, InboxView, NewView,
@@ -53,7 +50,9 @@ pub use inbox::{
     SubmissionUpdate, Undone, Updated, ViewQuery,
 };
 pub use problem::Warning;
-pub use record::{EmailRouting, Funnel, FunnelDetail, FunnelEdge, FunnelNode, WhichFunnel};
+pub use record::{
+    EmailRouting, Funnel, FunnelDetail, FunnelEdge, FunnelFilter, FunnelNode, WhichFunnel,
+};
 pub use sessions::{
     AnswerStep, Beginning, CompleteVisit, Completed, JudgedFile, PassedEdge, PassedNode, PastEnd,
     PastInbox, PastStep, PastVisit, Progress, Replay, ResumeVisit, Resumed, ShownFunnel,
@@ -104,12 +103,12 @@ pub(crate) fn subject(submission: i64) -> String {
 pub(crate) fn statements() -> [&'static [crate::db::Statement]; 8] {
     [
         definitions::sql::ALL,
-        definitions::delete::sql::ALL,
-        definitions::versions::sql::ALL,
+        definitions::delete::ALL,
+        definitions::versions::ALL,
         sessions::sql::ALL,
         inbox::sql::ALL,
         counters::sql::ALL,
         analytics::sql::ALL,
-        retention::sql::ALL,
+        retention::ALL,
     ]
 }

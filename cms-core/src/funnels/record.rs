@@ -1,4 +1,4 @@
-//! Funnels as they are stored and shown.
+//! Funnels as they are stored and shown, and which of them a list has.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -147,4 +147,16 @@ pub struct EmailRouting {
     pub sort_order: i64,
     /// 0: it is left aside.
     pub is_active: i64,
+}
+
+/// Which funnels.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct FunnelFilter {
+    /// Only those in this language, whatever the case of its letters.
+    pub language: Option<String>,
+    /// With them those in no language.
+    pub or_none: bool,
+    /// Only `draft`, `published` or `archived` ones.
+    pub status: Option<String>,
 }

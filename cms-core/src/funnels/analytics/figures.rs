@@ -1,4 +1,4 @@
-//! Rows of counters and of visits that are not folded, added up. Pure.
+//! Rows of counters and of visits that are not folded, added up; how long things took. Pure.
 
 use std::{
     collections::{BTreeMap, HashMap},
@@ -6,13 +6,12 @@ use std::{
 };
 
 use super::{
+    Range,
     fields::fields,
-    range::Range,
     shape::{
         Analytics, AnalyticsBefore, AnalyticsBranch, AnalyticsDay, AnalyticsEnd, AnalyticsInbox,
         AnalyticsMails, AnalyticsSource, AnalyticsStep, AnalyticsTotals, AnalyticsVersion,
     },
-    spread::Spread,
     sql::{Edge, Node, Scope, Tally, Touched, Visits, Way},
 };
 use crate::{
@@ -370,6 +369,37 @@ fn mean(sum: f64, number: i64) -> Option<f64> {
 /// Four places.
 fn round(number: f64) -> f64 {
     (number * 10_000.0).round() / 10_000.0
+}
+
+/// How many took so long: milliseconds, rounded down to two digits.
+#[derive(Clone, Debug, Default)]
+struct Spread(BTreeMap<i64, i64>);
+
+impl Spread {
+    pub(super) fn add(&mut self, bucket: i64, number: i64) {
+        *self.0.entry(bucket).or_default() += number;
+    }
+
+    /// Seconds that this part of all took at most. A class is a tenth of its value wide, so its
+    /// middle is exact to 5 %.
+    fn seconds(&self, part: f64) -> Option<f64> {
+        let all: i64 = self.0.values().sum();
+        if all <= 0 {
+            return None;
+        }
+        let wanted = (part * all as f64).ceil() as i64;
+        let mut passed = 0;
+        let found = self.0.iter().find(|(_, number)| {
+            passed += **number;
+            passed >= wanted
+        });
+        found.map(|(bucket, _)| middle(*bucket) as f64 / 1000.0)
+    }
+}
+
+fn middle(bucket: i64) -> i64 {
+    let digits = bucket.max(1).ilog10();
+    bucket + 10_i64.pow(digits.saturating_sub(1)) / 2
 }
 
 #[cfg(test)]

@@ -1,17 +1,21 @@
-//! Conditions of nodes and mail rules, judged one by one.
+//! Conditions of nodes and mail rules: their JSON, and what they read.
+
+use std::collections::{BTreeSet, HashMap, HashSet};
 
 use serde_json::Value as Json;
 
 use super::Findings;
 use crate::{
-    conditions::{self, Severity},
+    conditions::{self, AROUND, Severity},
     funnels::{
-        graph::{Branch, Graph},
+        graph::{Branch, Graph, Node, is_asked},
         problem::Problem,
         rules::Rule,
     },
+    ground::nearest,
 };
 
+/// Conditions, judged one by one.
 pub(super) fn check(graph: &Graph, rules: &[Rule], found: &mut Findings) {
     for node in graph.nodes() {
         let condition = node.condition();
@@ -49,4 +53,159 @@ fn judge(condition: &Json, at: &str, node: Option<i64>, found: &mut Findings) {
             Severity::Warning => found.warnings.push(problem),
         }
     }
+}
+
+/// What conditions read, and whether that was asked before.
+pub(super) fn reads(graph: &Graph, rules: &[Rule], found: &mut Findings) {
+    // By the id of a field: which nodes a visit may come to without having been asked for it.
+    let mut unasked: HashMap<String, Vec<bool>> = HashMap::new();
+    let starts: Vec<_> = graph.start_id().into_iter().collect();
+    let mut asking: HashMap<&str, HashSet<i64>> = HashMap::new();
+    for node in graph.nodes() {
+        for field in node.fields() {
+            asking.entry(field.id()).or_default().insert(node.id);
+        }
+    }
+    for (place, node) in graph.nodes().iter().enumerate() {
+        let path = format!("{}.config_json.rules", node.path());
+        let condition = node.condition();
+        let strange = unknown_options(graph, &condition, &path);
+        found.warnings.extend(strange.into_iter().map(|problem| problem.of(node.id)));
+        for name in fields_of(&condition) {
+            let Some(field) = asked_for(graph, &name) else {
+                found.warnings.extend(unknown(&name, &path).map(|problem| problem.of(node.id)));
+                continue;
+            };
+            if is_known(graph, field) {
+                continue;
+            }
+            let asks = |id: i64| asking.get(field).is_some_and(|steps| steps.contains(&id));
+            let without =
+                unasked.entry(field.to_owned()).or_insert_with(|| graph.reached(&starts, asks));
+            if without[place] && !asks(node.id) {
+                let message = format!(
+                    "{} may be reached before {field:?} was asked for: it then counts as blank",
+                    node.title()
+                );
+                let problem = Problem::new("reads_unanswered_field", path.clone(), message);
+                found.warnings.push(problem.of(node.id));
+            }
+        }
+    }
+    for (at, rule) in rules.iter().enumerate() {
+        let path = format!("email_routings[{at}].condition_json");
+        if let Some(condition) = &rule.condition {
+            found.warnings.extend(unknown_options(graph, condition, &path));
+        }
+        for name in rule.condition.iter().flat_map(fields_of) {
+            if asked_for(graph, &name).is_none() {
+                found.warnings.extend(unknown(&name, &path));
+            }
+        }
+    }
+}
+
+/// Whether its value does not wait for a step: it came with the visitor, or is computed.
+fn is_known(graph: &Graph, field: &str) -> bool {
+    graph.field(field).is_some_and(|(_, field)| !is_asked(field))
+}
+
+/// Names that begin with `_` are the service's own.
+fn unknown(name: &str, path: &str) -> Option<Problem> {
+    if AROUND.contains(&name) {
+        return None;
+    }
+    let message = match name.starts_with('_') {
+        true => format!("{name:?} is always blank: {} are known", AROUND.join(", ")),
+        false => format!("no step asks for {name:?}: it always counts as blank"),
+    };
+    Some(Problem::new("unknown_field", path, message))
+}
+
+/// The field that a name in a condition or a token leads to. Ids have no points.
+pub(super) fn asked_for<'a>(graph: &Graph, name: &'a str) -> Option<&'a str> {
+    let id = name.split_once('.').map_or(name, |(id, _)| id);
+    graph.field(id).map(|_| id)
+}
+
+/// The rules of a condition, those of its groups too. Nothing of it is compiled for that.
+fn rules_of(condition: &Json) -> Vec<&Json> {
+    fn list<'a>(group: &'a Json, name: &str) -> &'a [Json] {
+        group.get(name).and_then(Json::as_array).map(Vec::as_slice).unwrap_or_default()
+    }
+    let (mut rules, mut waiting) = (Vec::new(), vec![condition]);
+    while let Some(group) = waiting.pop() {
+        rules.extend(list(group, "rules"));
+        waiting.extend(list(group, "groups"));
+    }
+    rules
+}
+
+/// The names that a condition reads.
+fn fields_of(condition: &Json) -> BTreeSet<String> {
+    let names = rules_of(condition).into_iter().filter_map(|rule| rule.get("field")?.as_str());
+    names.map(str::to_owned).collect()
+}
+
+/// Values that no answer to a choice equals.
+fn unknown_options(graph: &Graph, condition: &Json, path: &str) -> Vec<Problem> {
+    let mut found = Vec::new();
+    for rule in rules_of(condition) {
+        let Some(name) = rule.get("field").and_then(Json::as_str) else { continue };
+        let Some(options) = options_of(graph, name) else { continue };
+        let is_ci = rule.get("ci") == Some(&true.into());
+        for value in compared(rule) {
+            let says = |option: &&str| match is_ci {
+                true => option.to_lowercase() == value.to_lowercase(),
+                false => **option == *value,
+            };
+            if options.iter().any(says) {
+                continue;
+            }
+            let meant = nearest(&value, options.iter().copied());
+            let meant = meant.map(|meant| format!(": {meant:?} is one")).unwrap_or_default();
+            let message = format!("{value:?} is not an option of {name:?}{meant}");
+            found.push(Problem::new("unknown_option", path, message));
+        }
+    }
+    found
+}
+
+/// The only texts that the answers to a name in a condition may have.
+fn options_of<'a>(graph: &'a Graph, name: &str) -> Option<Vec<&'a str>> {
+    let (id, row) = match name.split_once('.') {
+        Some((id, row)) => (id, Some(row)),
+        None => (name, None),
+    };
+    let fields = graph.nodes().iter().flat_map(Node::fields).filter(|field| field.id() == id);
+    let mut options = Vec::new();
+    let mut is_asked = false;
+    for field in fields {
+        is_asked = true;
+        options.extend(field.options(row)?);
+    }
+    is_asked.then_some(options)
+}
+
+/// The values that a rule compares an answer with as a whole.
+fn compared(rule: &Json) -> Vec<String> {
+    let op = rule.get("op").and_then(Json::as_str).unwrap_or_default().to_ascii_lowercase();
+    let is_list = matches!(op.as_str(), "in" | "not_in");
+    if !is_list && !matches!(op.as_str(), "equals" | "not_equals") {
+        return Vec::new();
+    }
+    let values = match rule.get("value") {
+        Some(Json::Array(values)) => values.iter().collect(),
+        Some(Json::String(text)) if is_list => {
+            return text.split(',').map(|one| one.trim().to_owned()).collect();
+        }
+        Some(value) => vec![value],
+        None => Vec::new(),
+    };
+    let text = |value: &Json| match value {
+        Json::String(text) => Some(text.clone()),
+        Json::Number(number) => Some(number.to_string()),
+        _ => None,
+    };
+    values.into_iter().filter_map(text).filter(|text| !text.trim().is_empty()).collect()
 }

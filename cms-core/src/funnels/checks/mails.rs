@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use super::{Findings, reads::asked_for};
+use super::{Findings, conditions::asked_for};
 use crate::{
     conditions,
     funnels::{

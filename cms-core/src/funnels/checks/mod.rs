@@ -1,26 +1,18 @@
 //! What is wrong with a funnel, all of it at once. Pure.
 //!
 //! ```text
-//! structure   what no funnel may be stored with
-//! publish     what visitors would be stranded by
-//! fields      fields that are asked twice, and addresses in their settings
-//! computed    what fields are computed from
-//! conditions  conditions, as JSON
-//! reads       what conditions read, and when that is asked
-//! ways        nodes that no visit comes to, ways that end nowhere
+//! drawing     what is not stored, what strands visitors, ways that lead nowhere
+//! fields      fields that are asked twice, and what they are computed from
+//! conditions  conditions, what they read, and when that is asked
 //! mails       mail rules against the fields of the funnel
 //! ```
 
-mod computed;
 mod conditions;
+mod drawing;
 mod fields;
 mod mails;
-mod publish;
-mod reads;
-mod structure;
 #[cfg(test)]
 mod tests;
-mod ways;
 
 use super::{graph::Graph, problem::Problem, rules::Rule, settings::FunnelSettings};
 
@@ -44,13 +36,13 @@ pub(super) fn check(
 ) -> Findings {
     let mut found = Findings { errors, ..Findings::default() };
     found.warnings.extend(settings.misspelt());
-    structure::check(graph, &mut found);
+    drawing::structure(graph, &mut found);
     fields::check(graph, &mut found);
-    computed::check(graph, &mut found);
+    fields::computed(graph, &mut found);
     conditions::check(graph, rules, &mut found);
-    publish::check(graph, &mut found);
-    ways::check(graph, &mut found);
-    reads::check(graph, rules, &mut found);
+    drawing::publish(graph, &mut found);
+    drawing::ways(graph, &mut found);
+    conditions::reads(graph, rules, &mut found);
     mails::check(graph, rules, settings.page_url.is_some(), &mut found);
     found
 }

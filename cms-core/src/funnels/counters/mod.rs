@@ -3,31 +3,29 @@
 //! submissions are removed.
 //!
 //! ```text
-//! select   what is counted of visits       sql      statements
-//! answers  which answers are counted       days     days of visits (both pure)
+//! select   what is counted of visits       answers  which answers are counted (pure)
+//! sql      statements
 //! ```
 //!
 //! Only what nobody can change any more is folded: visits that are completed, and visits that have
 //! expired. So a step never writes counters, and no visitor waits for another at them.
 
-pub(in crate::funnels) mod answers;
-mod days;
-pub(in crate::funnels) mod select;
+pub(super) mod answers;
+pub(super) mod select;
 pub(crate) mod sql;
 
 use std::collections::{HashMap, hash_map::Entry};
 
-use jiff::tz::TimeZone;
+use jiff::{Timestamp, tz::TimeZone};
 use serde_json::{Map, Value as Json};
 
-pub(in crate::funnels) use self::days::day;
 use self::sql::Counted;
 use super::{Funnels, settings::FunnelSettings};
-use crate::{Actor, Change, Code, Millis, Result, db::Lock};
+use crate::{Actor, Change, Code, Error, Millis, Result, db::Lock};
 
 /// Whoever changes many submissions, deletes one, or writes counters: these pass one at a time, so
 /// that two never wait for each other's rows.
-pub(in crate::funnels) const TURN: Lock = Lock::new(9);
+pub(super) const TURN: Lock = Lock::new(9);
 
 /// How long a visit that is over waits for its mails to be settled.
 const MAILED: Millis = 24 * 3_600_000;
@@ -117,5 +115,35 @@ impl Funnels {
     pub(super) fn zone_of(&self, settings: &Map<String, Json>) -> TimeZone {
         let (settings, _) = FunnelSettings::read(settings);
         settings.timezone.unwrap_or_else(|| self.0.base.zone().clone())
+    }
+}
+
+/// The day of a moment, as `YYYY-MM-DD`.
+pub(super) fn day(at: Millis, zone: &TimeZone) -> Result<String> {
+    let at = Timestamp::from_millisecond(at).map_err(Error::internal)?;
+    Ok(at.to_zoned(zone.clone()).date().to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn days_are_those_of_the_zone() {
+        let at = |text: &str| text.parse::<Timestamp>().expect("a moment").as_millisecond();
+        for (began, zone, expected) in [
+            ("2026-03-01T23:30:00Z", "UTC", "2026-03-01"),
+            ("2026-03-01T23:30:00Z", "Europe/Berlin", "2026-03-02"),
+            // A day of 23 hours, and one of 25.
+            ("2026-03-28T23:00:00Z", "Europe/Berlin", "2026-03-29"),
+            ("2026-03-29T21:59:59Z", "Europe/Berlin", "2026-03-29"),
+            ("2026-03-29T22:00:00Z", "Europe/Berlin", "2026-03-30"),
+            ("2026-10-24T22:00:00Z", "Europe/Berlin", "2026-10-25"),
+            ("2026-10-25T22:59:59Z", "Europe/Berlin", "2026-10-25"),
+            ("2026-10-25T23:00:00Z", "Europe/Berlin", "2026-10-26"),
+        ] {
+            let zone = TimeZone::get(zone).expect("a zone");
+            assert_eq!(day(at(began), &zone).expect("a day"), expected, "{began}");
+        }
     }
 }

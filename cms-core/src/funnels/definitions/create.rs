@@ -8,10 +8,9 @@ use serde_json::Value as Json;
 
 use super::{
     Duplicated, NewFunnel, audit,
-    draft::{Draft, Stored, json, placed},
+    draft::{Draft, Stored, json, placed, write},
     missing,
     sql::{self, From},
-    write::write,
 };
 use crate::{
     Change, Code, Error, Result,

@@ -1,10 +1,9 @@
 //! A funnel goes, with all that visitors sent.
 
-pub(in crate::funnels) mod sql;
-
-use super::{audit, sql as drawn, versions::sql as versions};
+use super::{audit, sql as drawn, versions};
 use crate::{
     Actor, Change, Error, Result,
+    db::{Db, args, statements},
     funnels::{Funnels, record::WhichFunnel},
 };
 
@@ -29,8 +28,8 @@ impl Funnels {
         if let Some(heir) = drawn::first_version(change, id).await? {
             drawn::hand_on(change, id, heir).await?;
         }
-        if sql::has_more_than(change, id, BATCH).await? {
-            sql::bury(change, id).await?;
+        if has_more_than(change, id, BATCH).await? {
+            bury(change, id).await?;
         } else if !drawn::delete(change, id).await? {
             return Err(Error::internal("a held funnel is gone"));
         }
@@ -55,9 +54,9 @@ impl Funnels {
     async fn sweep_deleted(&self) -> Result<u64> {
         let base = &self.0.base;
         let mut all = 0;
-        while let Some(id) = sql::buried(base.db()).await? {
+        while let Some(id) = buried(base.db()).await? {
             let mut change = base.change(Actor::System).await?;
-            let removed = sql::empty(&mut change, id, BATCH).await?;
+            let removed = empty(&mut change, id, BATCH).await?;
             if removed < BATCH {
                 drawn::delete(&mut change, id).await?;
             }
@@ -66,4 +65,40 @@ impl Funnels {
         }
         Ok(all)
     }
+}
+
+statements! {
+    /// Whether a funnel has more submissions than that.
+    HAS_MORE = "select exists (select 1 from cms_formfunnel_submissions where funnel_id = $1 \
+                limit 1 offset $2)";
+    /// Nobody finds it any more, and its slug is free. Slugs of authors have no colon.
+    BURY = "update cms_formfunnels set status = 'deleted', slug = 'deleted:' || id, \
+            base_id = null, published_version_id = null, live_slug = null, \
+            live_language = null, live_base_id = null where id = $1";
+    BURIED = "select id from cms_formfunnels where status = 'deleted' order by id limit 1";
+    EMPTY = "delete from cms_formfunnel_submissions where id in (select id from \
+             cms_formfunnel_submissions where funnel_id = $1 order by started_at, id limit $2)";
+}
+
+/// Whether a funnel has more submissions than that.
+async fn has_more_than(change: &mut Change, id: i64, most: u64) -> Result<bool> {
+    let most = i64::try_from(most).unwrap_or(i64::MAX);
+    let (has_more,): (bool,) = change.one(HAS_MORE, args![id, most]).await?;
+    Ok(has_more)
+}
+
+/// Deletes a funnel for everybody. Its rows go later.
+async fn bury(change: &mut Change, id: i64) -> Result<()> {
+    change.hit(BURY, args![id]).await
+}
+
+/// A deleted funnel whose rows are still there.
+async fn buried(db: &Db) -> Result<Option<i64>> {
+    Ok(db.optional::<(i64,)>(BURIED, args![]).await?.map(|(id,)| id))
+}
+
+/// Removes some submissions of a funnel. Returns how many.
+async fn empty(change: &mut Change, id: i64, most: u64) -> Result<u64> {
+    let most = i64::try_from(most).unwrap_or(i64::MAX);
+    change.run(EMPTY, args![id, most]).await
 }

@@ -1,28 +1,24 @@
-//! Funnels as their authors draw them.
+//! Funnels as their authors draw them; here: funnels listed, and one.
 //!
 //! ```text
 //! input      what is sent: a new funnel, a save, mail rules
-//! draft      a funnel as it would be, judged
-//! write      a draft → rows           tidy      what is stored of what was sent
-//! create     new, duplicated         save      saved, mail rules alone
-//! publish    versions frozen         versions  versions read again
-//! delete     with all that was sent
-//! list       lists, one             preview   a step as visitors see it
+//! draft      a funnel as it would be: judged, tidied, written
+//! create     new, duplicated          save      saved, mail rules alone
+//! publish    versions frozen          versions  versions read again
+//! delete     with all that was sent   preview   a step as visitors see it
+//! addresses  stored values that are no addresses
 //! ```
 
 mod addresses;
 mod create;
-pub(in crate::funnels) mod delete;
+pub(super) mod delete;
 mod draft;
 mod input;
-mod list;
 mod preview;
 mod publish;
 mod save;
 pub(super) mod sql;
-mod tidy;
 pub(super) mod versions;
-mod write;
 
 pub use create::Created;
 pub use input::{Duplicated, NewFunnel, Routings, Saved};
@@ -31,8 +27,12 @@ pub use publish::Published;
 pub use save::{SavedFunnel, SavedRoutings};
 pub(crate) use versions::VersionCache;
 
-use super::record::WhichFunnel;
-use crate::{AuditEntry, Change, Code, Error, Result};
+use self::{draft::Stored, sql::From};
+use super::{
+    Funnels,
+    record::{Funnel, FunnelDetail, FunnelFilter, WhichFunnel},
+};
+use crate::{AuditEntry, Change, Code, Error, Page, Paging, Result, ground::ListName};
 
 /// The table's name in the audit log.
 const TABLE: &str = "formfunnels";
@@ -46,4 +46,64 @@ async fn audit(change: &mut Change, action: &'static str, id: i64, columns: &[&s
     // Pages show which funnels are published.
     change.touch(TABLE);
     change.audit(AuditEntry { action, table: TABLE, id: &id, columns }).await
+}
+
+impl Funnels {
+    /// Funnels by id, a page at a time.
+    ///
+    /// # Errors
+    /// `bad_query` for a foreign cursor.
+    pub async fn list(&self, filter: &FunnelFilter, paging: &Paging) -> Result<Page<Funnel>> {
+        let base = &self.0.base;
+        let list = base.list(ListName::Funnels).of(filter);
+        let read = async |after, limit| sql::list(base.db(), filter, after, limit).await;
+        Page::by_id(list, paging, read, |funnel| funnel.id).await
+    }
+
+    /// A funnel with its nodes, edges and mail rules.
+    ///
+    /// # Errors
+    /// `not_found`.
+    pub async fn get(&self, which: &WhichFunnel) -> Result<FunnelDetail> {
+        self.detail(&mut From::Db(self.0.base.db()), which).await
+    }
+
+    async fn detail(&self, from: &mut From<'_>, which: &WhichFunnel) -> Result<FunnelDetail> {
+        let funnel = self.find(from, which).await?;
+        let Stored { nodes, edges, rules } = Stored::read(from, funnel.id).await?;
+        Ok(FunnelDetail { funnel, nodes, edges, email_routings: rules })
+    }
+
+    /// A funnel without what is drawn. Of several languages the first that was made.
+    pub(super) async fn find(&self, from: &mut From<'_>, which: &WhichFunnel) -> Result<Funnel> {
+        let found = match which {
+            WhichFunnel::Slug(text) => match WhichFunnel::from(text.clone()) {
+                WhichFunnel::Id(id) => sql::by_id(from, id).await?,
+                WhichFunnel::Slug(slug) => sql::by_slug(from, &slug).await?.into_iter().next(),
+            },
+            WhichFunnel::Id(id) => sql::by_id(from, *id).await?,
+        };
+        found.ok_or_else(|| missing(which))
+    }
+
+    /// The funnel, held until the change ends.
+    async fn hold(&self, change: &mut Change, which: &WhichFunnel) -> Result<Funnel> {
+        let mut from = From::Change(change);
+        let id = self.find(&mut from, which).await?.id;
+        if let WhichFunnel::Slug(slug) = which
+            && let several @ [_, _, ..] = &sql::by_slug(&mut from, slug).await?[..]
+        {
+            let ids: Vec<_> = several.iter().map(|one| one.id.to_string()).collect();
+            let detail = format!(
+                "Funnels of several languages have the slug {slug}: name one by its id, {}. \
+                 Nothing was changed.",
+                ids.join(", ")
+            );
+            return Err(Error::new(Code::Conflict, detail));
+        }
+        if !sql::lock(change, id).await? {
+            return Err(missing(which));
+        }
+        self.find(&mut From::Change(change), &WhichFunnel::Id(id)).await
+    }
 }

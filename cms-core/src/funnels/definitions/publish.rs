@@ -9,7 +9,7 @@ use super::{
     create::header_of,
     draft::{Draft, Stored, json, refused},
     sql::From,
-    versions::sql as versions,
+    versions,
 };
 use crate::{
     Change, Code, Result,

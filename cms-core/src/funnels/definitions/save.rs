@@ -9,9 +9,8 @@ use serde_json::Value as Json;
 use super::{
     Routings, Saved, audit,
     create::{family, header_of},
-    draft::{Draft, Stored, json, placed},
+    draft::{self, Draft, Stored, json, placed},
     sql::{self, From},
-    write,
 };
 use crate::{
     Change, Code, Error, Result,
@@ -79,7 +78,7 @@ impl Funnels {
         };
         let mut good = draft.good(&stored, saved.strict)?;
         family(change, &mut good.header, found.id).await?;
-        let ids = write::write(change, found.id, &stored, &good).await?;
+        let ids = draft::write(change, found.id, &stored, &good).await?;
         if saved.dry_run {
             // The caller drops the change.
             let (id, rev, id_map) = (found.id, found.rev, BTreeMap::new());
@@ -114,7 +113,7 @@ impl Funnels {
         let (nodes, edges) = (json(&stored.nodes), json(&stored.edges));
         let draft = Draft { header, nodes, edges, rules: given.email_routings, ..Draft::default() };
         let good = draft.good(&stored, false)?;
-        write::rules(change, found.id, &stored, &good.rules).await?;
+        draft::write_rules(change, found.id, &stored, &good.rules).await?;
         sql::raise(change, found.id).await?;
         audit(change, "update", found.id, &["email_routings"]).await?;
         let email_routings = sql::rules(&mut From::Change(change), found.id).await?;

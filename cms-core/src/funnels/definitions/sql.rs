@@ -1,18 +1,18 @@
 //! Statements of funnels as they are drawn.
 
+use serde_json::Value as Json;
+
 use crate::{
     Change, Error, Result,
     change::is_unique_violation,
     db::{Db, args, read, record, statements},
     funnels::{
-        filter::FunnelFilter,
         graph::{Edge, Node},
         header::Header,
-        record::{EmailRouting, Funnel, FunnelEdge, FunnelNode},
+        record::{EmailRouting, Funnel, FunnelEdge, FunnelFilter, FunnelNode},
         rules::Rule,
     },
 };
-use serde_json::Value as Json;
 
 fn flag(value: bool) -> Result<i64> {
     Ok(i64::from(value))

@@ -1,18 +1,12 @@
 //! A funnel as a graph: its nodes, the edges between them, and what follows from these. Pure.
 //!
 //! ```text
-//! node         a node and what its settings say
-//! edge         an edge and its branch
-//! read         JSON → graph, with every fault
-//! public_node  a node as visitors see it
-//! walk         orders, cycles, longest ways
-//! computed     which computed field follows from which
+//! node   a node, what its settings say, what visitors see of it
+//! read   JSON → graph, with every fault
+//! walk   orders, cycles, longest ways, which computed field follows from which
 //! ```
 
-mod computed;
-mod edge;
 mod node;
-mod public_node;
 mod read;
 #[cfg(test)]
 mod tests;
@@ -20,7 +14,6 @@ mod walk;
 
 use std::collections::HashMap;
 
-pub(crate) use edge::{Branch, Edge};
 pub(crate) use node::{End, EndKind, Node, NodeKind, Step, is_asked};
 pub(super) use read::{Drawn, read};
 
@@ -40,7 +33,7 @@ pub(crate) struct Graph {
     after: Vec<usize>,
     /// The first step that asks for a field, and the field's place in it, by its id.
     asked: HashMap<String, (usize, usize)>,
-    computed: computed::Computed,
+    computed: walk::Computed,
 }
 
 impl Graph {
@@ -57,7 +50,7 @@ impl Graph {
                 asked.entry(field.id().to_owned()).or_insert((place, nth));
             }
         }
-        let computed = computed::Computed::of(&nodes);
+        let computed = walk::Computed::of(&nodes);
         let mut graph = Self { start, nodes, edges, at, out, after: Vec::new(), asked, computed };
         graph.after = walk::steps_after(&graph);
         graph
@@ -125,5 +118,57 @@ impl Graph {
     /// The places of the nodes that a node's edges lead to.
     fn next(&self, place: usize) -> impl Iterator<Item = usize> {
         self.out[place].iter().map(|edge| self.at[&self.edges[*edge].to])
+    }
+}
+
+/// The way from a node to the next.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Edge {
+    pub(crate) id: i64,
+    pub(crate) from: i64,
+    pub(crate) to: i64,
+    pub(crate) branch: Branch,
+    pub(crate) sort_order: i64,
+    /// Its place in the list that it was read from.
+    listed: usize,
+}
+
+impl Edge {
+    /// Its place in the list that it was read from.
+    pub(super) fn listed(&self) -> usize {
+        self.listed
+    }
+
+    /// Its path in that list.
+    pub(super) fn path(&self) -> String {
+        format!("edges[{}]", self.listed)
+    }
+}
+
+/// When an edge is taken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) enum Branch {
+    /// When no condition decides, or there is no edge for what it says.
+    Default,
+    /// When the node's condition holds.
+    True,
+    /// When it does not.
+    False,
+}
+
+impl Branch {
+    pub(crate) const ALL: [Self; 3] = [Self::Default, Self::True, Self::False];
+
+    /// The value of `branch_label`.
+    pub(crate) const fn as_str(self) -> &'static str {
+        match self {
+            Self::Default => "default",
+            Self::True => "true",
+            Self::False => "false",
+        }
+    }
+
+    fn named(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|branch| branch.as_str() == name)
     }
 }

@@ -1,8 +1,11 @@
-//! A node: a step with fields, a condition, or an end.
+//! A node: a step with fields, a condition, or an end; and what visitors see of it.
 
-use serde_json::{Map, Value as Json};
+use serde_json::{Map, Value as Json, json};
 
-use crate::fields::{Field, Fields};
+use crate::{
+    fields::{self, Field, Fields},
+    ground::html::sanitize,
+};
 
 /// A node of a funnel.
 #[derive(Debug)]
@@ -150,7 +153,7 @@ impl Node {
 /// The members of settings that make up a condition.
 const CONDITION: [&str; 3] = ["operator", "rules", "groups"];
 
-pub(super) fn condition_of(config: &Map<String, Json>) -> Json {
+fn condition_of(config: &Map<String, Json>) -> Json {
     match config.get("rules") {
         Some(condition @ (Json::Object(_) | Json::String(_))) => condition.clone(),
         None | Some(Json::Null) if !config.contains_key("groups") => Json::Null,
@@ -167,4 +170,31 @@ fn members(config: &Map<String, Json>) -> Json {
 /// computed.
 pub(crate) fn is_asked(field: &Field) -> bool {
     !matches!(field.type_name(), "hidden" | "calculated")
+}
+
+/// Members of a node's settings that visitors see, beside the fields of a step; `public` holds
+/// whatever the page needs. All others stay here.
+const PUBLIC: [&str; 6] = ["title", "text", "html", "button_label", "media_id", "public"];
+/// The same of ends.
+const OF_ENDS: [&str; 4] = ["end_kind", "kind", "redirect_url", "url"];
+
+/// The node with what is meant for visitors, each field with all settings of its type but those
+/// that stay here.
+pub(super) fn shown(id: i64, kind: &str, name: &str, config: &Map<String, Json>) -> Json {
+    let is_public = |name: &str| match kind {
+        "step" => PUBLIC.contains(&name) || name == "fields",
+        "end" => PUBLIC.contains(&name) || OF_ENDS.contains(&name),
+        _ => false,
+    };
+    let own = config.iter().filter(|(name, _)| is_public(name));
+    let mut config: Map<_, _> = own.map(|(name, value)| (name.clone(), value.clone())).collect();
+    if let Some(Json::String(html)) = config.get_mut("html") {
+        *html = sanitize(html);
+    }
+    if let Some(Json::Array(fields)) = config.get_mut("fields") {
+        for declared in fields {
+            *declared = fields::shown(declared);
+        }
+    }
+    json!({"id": id, "type": kind, "name": name, "config": config})
 }

@@ -5,7 +5,7 @@ use std::collections::{HashMap, HashSet};
 
 use serde_json::{Map, Value as Json};
 
-use super::{Branch, Edge, End, EndKind, Graph, Node, NodeKind, Step, public_node::shown};
+use super::{Branch, Edge, End, EndKind, Graph, Node, NodeKind, Step, node::shown};
 use crate::{Address, fields::Fields, funnels::problem::Problem, ground::plain};
 
 /// Nodes of a funnel at most.

@@ -1,11 +1,16 @@
 //! Many submissions changed in one change: all or none. Which ones they are is written down first,
-//! by one statement; the rest goes a part at a time, so that memory holds one part.
+//! by one statement; the rest goes a part at a time, so that memory holds one part. And the
+//! caller's last bulk change of status or assignment taken back: what it changed, and nothing that
+//! others have changed since.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value as Json;
 
-use super::{InboxFilter, events, owner, people, search, sql, update::state_fault};
+use super::{
+    InboxFilter, owner, people, search, sql,
+    update::{self, state_fault},
+};
 use crate::{
     Change, Code, Error, Result,
     funnels::{
@@ -199,7 +204,7 @@ async fn assign(change: &mut Change, id: i64, user: Option<i64>) -> Result<i64> 
 
 /// What the chosen submissions get.
 #[derive(Clone, Copy)]
-pub(super) enum Update<'a> {
+enum Update<'a> {
     Status(&'a str),
     Assigned(Option<i64>),
     EarlierStatus,
@@ -207,7 +212,7 @@ pub(super) enum Update<'a> {
 }
 
 /// Updates the chosen submissions part by part. Returns how many.
-pub(super) async fn by_parts(change: &mut Change, id: i64, update: Update<'_>) -> Result<i64> {
+async fn by_parts(change: &mut Change, id: i64, update: Update<'_>) -> Result<i64> {
     let column = match update {
         Update::Status(_) | Update::EarlierStatus => "inbox_status",
         Update::Assigned(_) | Update::EarlierAssigned => "assigned_to",
@@ -221,7 +226,7 @@ pub(super) async fn by_parts(change: &mut Change, id: i64, update: Update<'_>) -
             Update::EarlierAssigned => sql::restore_assigned(change, id, after, last).await?,
         };
         updated += touched.len() as i64;
-        events::updated(change, touched, &[column]).await?;
+        update::emit_updated(change, touched, &[column]).await?;
         after = last;
     }
     Ok(updated)
@@ -241,7 +246,7 @@ impl Funnels {
                 break;
             }
             changed += touched.len() as i64;
-            events::deleted(change, touched).await?;
+            update::emit_deleted(change, touched).await?;
         }
         all_of(awaited, changed)
     }
@@ -252,5 +257,43 @@ fn all_of(awaited: i64, changed: i64) -> Result<i64> {
     match awaited == changed {
         true => Ok(changed),
         false => Err(moved("Somebody changed some of these submissions at the same time")),
+    }
+}
+
+/// What an undo did.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[schemars(rename = "BulkOfSubmissionsUndone")]
+#[non_exhaustive]
+pub struct Undone {
+    /// What was taken back: `set_status` or `assign`.
+    pub op: String,
+    /// Submissions that are as they were before.
+    pub restored: i64,
+    /// Those that somebody else has changed since: they stay.
+    pub changed_since: i64,
+    /// Those that were deleted since.
+    pub gone: i64,
+}
+
+impl Funnels {
+    /// Takes the caller's last bulk change back. A second call finds none.
+    ///
+    /// # Errors
+    /// `not_found` when there is none.
+    pub async fn undo(&self, change: &mut Change) -> Result<Undone> {
+        change.lock(TURN).await?;
+        counters::sql::hold_funnels(change).await?;
+        let owner = owner(change.actor());
+        let (id, op, changed) = sql::last_bulk(change, &owner).await?.ok_or_else(|| {
+            Error::new(Code::NotFound, "There is no bulk change of yours to take back.")
+        })?;
+        let left = sql::rows(change, id).await?;
+        let earlier = match op == BulkOp::SetStatus.as_str() {
+            true => Update::EarlierStatus,
+            false => Update::EarlierAssigned,
+        };
+        let restored = by_parts(change, id, earlier).await?;
+        sql::drop_bulk(change, id).await?;
+        Ok(Undone { op, restored, changed_since: left - restored, gone: changed - left })
     }
 }

@@ -1,4 +1,5 @@
-//! Submissions listed, and how many are in each state of the inbox.
+//! Submissions listed, and how many are in each state of the inbox; one of them, with the way that
+//! it took, and the files that visitors sent.
 
 use std::collections::BTreeMap;
 
@@ -7,12 +8,18 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{
-    FunnelSubmission, INBOX_STATUSES,
+    FunnelSubmission, FunnelSubmissionDetail, INBOX_STATUSES, StoredFile, SubmissionChange, TABLE,
+    none,
     query::InboxQuery,
     search::{Hits, Narrowed, held, narrowed},
     sql,
 };
-use crate::{Result, funnels::Funnels};
+use crate::{
+    Code, Error, Result, audit,
+    db::Db,
+    funnels::{Funnels, retention::Aged, sessions::Retold, settings::FunnelSettings},
+    rfc3339,
+};
 
 /// Up to so many matching submissions are counted.
 const COUNTED: i64 = 10_000;
@@ -110,4 +117,62 @@ fn counted(found: Vec<(String, i64)>, most: i64) -> InboxCounts {
         found => InboxCount::Exactly(found),
     };
     INBOX_STATUSES.iter().map(|state| ((*state).to_owned(), count(state))).collect()
+}
+
+/// Changes that a submission tells of at most.
+const HISTORY: i64 = 50;
+
+impl Funnels {
+    /// A submission with its answers, its way, its files and its mails.
+    ///
+    /// # Errors
+    /// `not_found`, also for one of a funnel that was deleted.
+    pub async fn submission(&self, id: i64) -> Result<FunnelSubmissionDetail> {
+        let (base, inbox) = (&self.0.base, &self.0.inbox);
+        let (mut rows, _) = inbox.page(base, &inbox.keyed([id])).await?;
+        let submission = FunnelSubmission::read(rows.pop().ok_or_else(|| none(id))?)?;
+        let retold = self.retell(id).await?.ok_or_else(|| none(id))?;
+        let Retold { answers, path, passed, started_at, open_until } = retold;
+        let db = base.db();
+        let (inbox_notes, settings) = sql::beside(db, id).await?.ok_or_else(|| none(id))?;
+        let aged = Aged { status: &submission.inbox_status, started_at, open_until };
+        let kept_until = self.kept_until(&FunnelSettings::read(&settings).0, &aged);
+        Ok(FunnelSubmissionDetail {
+            submission,
+            kept_until: kept_until.map(rfc3339),
+            inbox_notes,
+            answers,
+            path,
+            path_resolved: passed,
+            files: sql::files(db, id).await?,
+            mails: sql::mails(db, id).await?,
+            history: history(db, id).await?,
+        })
+    }
+}
+
+async fn history(db: &Db, id: i64) -> Result<Vec<SubmissionChange>> {
+    let rows = audit::of_row(db, TABLE, &id.to_string(), HISTORY).await?;
+    let change = |row: crate::AuditRow| SubmissionChange {
+        actor: row.actor,
+        action: row.action,
+        columns: row.columns,
+        created_at: row.created_at,
+    };
+    Ok(rows.into_iter().map(change).collect())
+}
+
+impl Funnels {
+    /// A file by what answers hold.
+    ///
+    /// # Errors
+    /// `not_found`, also for one of a funnel that was deleted.
+    pub async fn file(&self, file: &str) -> Result<StoredFile> {
+        let missing = || Error::new(Code::NotFound, "There is no such file.");
+        // PostgreSQL refuses to compare with text that holds U+0000.
+        if file.contains('\0') {
+            return Err(missing());
+        }
+        sql::file(self.0.base.db(), file).await?.ok_or_else(missing)
+    }
 }

@@ -4,7 +4,7 @@
 //! among the newest submissions only.
 
 use super::{
-    engines::{FOUND_AMONG_NEWEST, FOUND_BY_INDEX, HAS_INDEX, sought},
+    index::{FOUND_AMONG_NEWEST, FOUND_BY_INDEX, HAS_INDEX, sought},
     sql,
 };
 use crate::{

@@ -1,11 +1,23 @@
-//! One submission changed, one deleted.
+//! One submission changed, deleted, or gone for good with what the notes of others say of a person.
+//! Events tell which submission, and what became of it. No answers: who needs them asks for the
+//! submission.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize};
 
-use super::{INBOX_STATUSES, events, none, people, sql};
+use super::{
+    INBOX_STATUSES, TABLE,
+    index::INDEXING,
+    none, people,
+    sql::{self, Touched},
+};
 use crate::{
     Change, Code, Error, FieldError, Result,
+    db::args,
+    events::{
+        FunnelData, InboxSubmission, SUBMISSION_DELETED, SUBMISSION_UPDATED, SubmissionDeleted,
+        SubmissionUpdated,
+    },
     funnels::{
         Funnels,
         counters::{self, TURN},
@@ -128,7 +140,7 @@ impl Funnels {
         }
         let touched = sql::update(change, id, status, notes, assigned).await?;
         let inbox_rev = touched.inbox_rev;
-        events::updated(change, vec![touched], &columns).await?;
+        emit_updated(change, vec![touched], &columns).await?;
         Ok(Updated { id, inbox_rev })
     }
 
@@ -149,7 +161,7 @@ impl Funnels {
         self.count_leaving(change).await?;
         counters::sql::empty(change).await?;
         sql::delete(change, id).await?;
-        events::deleted(change, vec![found]).await
+        emit_deleted(change, vec![found]).await
     }
 }
 
@@ -201,4 +213,89 @@ pub(super) fn state_fault(field: &str, status: &str) -> Option<FieldError> {
     let known = INBOX_STATUSES.contains(&status);
     let message = format!("one of {} is expected", INBOX_STATUSES.join(", "));
     (!known).then(|| FieldError { field: field.to_owned(), code: "unknown", message })
+}
+
+impl Funnels {
+    /// Deletes submissions with all that they caused, also those of a deleted funnel. What they
+    /// counted stays; nothing of their texts stays in the index of searches.
+    pub(crate) async fn erase_submissions(&self, change: &mut Change, ids: &[i64]) -> Result<()> {
+        change.lock(TURN).await?;
+        counters::sql::hold_funnels(change).await?;
+        let mut touched = Vec::new();
+        for id in ids {
+            touched.extend(sql::hold(change, *id).await?);
+            counters::sql::leave(change, *id).await?;
+        }
+        self.count_leaving(change).await?;
+        counters::sql::empty(change).await?;
+        for id in ids {
+            sql::erase(change, *id).await?;
+        }
+        emit_deleted(change, touched).await?;
+        if let Some(indexing) = change.dialect().of(&INDEXING) {
+            let keys = serde_json::json!(ids).to_string();
+            let [begin, end] = indexing.overwrite;
+            change.script(begin).await?;
+            change.run(indexing.forget, args![keys.clone()]).await?;
+            change.script(end).await?;
+            change.run(indexing.done, args![keys]).await?;
+        }
+        Ok(())
+    }
+
+    /// Writes the notes of a submission as `cut` leaves them.
+    pub(crate) async fn erase_notes(
+        &self,
+        change: &mut Change,
+        id: i64,
+        cut: &(dyn Fn(&str) -> String + Sync),
+    ) -> Result<()> {
+        if sql::hold(change, id).await?.is_none() {
+            return Ok(());
+        }
+        let notes = cut(&sql::notes_in(change, id).await?);
+        let touched = sql::update(change, id, None, Some(notes), None).await?;
+        emit_updated(change, vec![touched], &["inbox_notes"]).await
+    }
+}
+
+/// Raises an event for each submission, with a row in the audit log.
+pub(super) async fn emit_updated(
+    change: &mut Change,
+    touched: Vec<Touched>,
+    columns: &[&str],
+) -> Result<()> {
+    let rows = touched.into_iter().map(|one| {
+        let (funnel, submission) = event_data(one);
+        let changed = columns.iter().map(|column| (*column).to_owned()).collect();
+        (submission.id, SubmissionUpdated { funnel, submission, changed })
+    });
+    change.raise_each(SUBMISSION_UPDATED, ("update", TABLE, columns), rows.collect()).await
+}
+
+/// As [`emit_updated`], for submissions that are gone.
+pub(super) async fn emit_deleted(change: &mut Change, touched: Vec<Touched>) -> Result<()> {
+    let rows = touched.into_iter().map(|one| {
+        let (funnel, submission) = event_data(one);
+        (submission.id, SubmissionDeleted { funnel, submission })
+    });
+    change.raise_each(SUBMISSION_DELETED, ("delete", TABLE, &[]), rows.collect()).await
+}
+
+fn event_data(one: Touched) -> (FunnelData, InboxSubmission) {
+    let funnel = FunnelData {
+        id: one.funnel,
+        slug: one.slug,
+        name: one.name,
+        language_short: one.language,
+        version: one.version,
+    };
+    let submission = InboxSubmission {
+        id: one.id,
+        status: one.status,
+        reference: one.reference,
+        inbox_status: one.inbox_status,
+        assigned_to: one.assigned_to,
+    };
+    (funnel, submission)
 }

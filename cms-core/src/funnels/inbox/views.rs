@@ -1,6 +1,6 @@
 //! Queries of the inbox that a caller keeps under a name.
 
-use super::{InboxQuery, InboxView, NewView, columns::kind, owner, sql};
+use super::{InboxQuery, InboxView, NewView, owner, row::kind, sql};
 use crate::{Actor, AuditEntry, Change, Code, Error, Result, funnels::Funnels, plain};
 
 /// The table's name in the audit log.

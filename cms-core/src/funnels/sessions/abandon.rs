@@ -2,9 +2,8 @@
 
 use super::{
     events,
-    session::{Session, Status},
+    session::{Session, Status, Trail},
     sql,
-    trail::Trail,
     visit::Visit,
 };
 use crate::{

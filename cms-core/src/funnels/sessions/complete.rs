@@ -4,14 +4,12 @@ use data_encoding::BASE32_NOPAD;
 
 use super::{
     events,
-    moves::{self, Moved},
-    session::{Session, Status},
+    moves::{self, Moved, Walk},
+    session::{Session, Status, Trail},
     sql,
     step::{attach, is_filled},
-    trail::Trail,
     types::{CompleteVisit, Completed},
     visit::{Visit, is_spent, unexpired},
-    walk::Walk,
 };
 use crate::{
     Change, Code, Error, FieldError, Millis, Outcome, Result,

@@ -1,13 +1,13 @@
 //! Visits: what visitors do in a funnel. A session keeps the version that it began with.
 //!
 //! ```text
-//! types     what pages send and learn      session   a session as stored
-//! walk      ways and answers that count    moves     what answers do to a session (both pure)
-//! visit     a session with its version     trail     what happened, row by row
-//! start · step · complete · abandon · resume · upload     one call each
+//! types     what pages send and learn      session   a session as stored, and what happened in it
+//! moves     ways, answers that count, what answers do to a session (pure)
+//! visit     a session with its version
+//! start · step · complete · abandon · upload     one call each; start also resumes
 //! client    one text for a visitor of a day
-//! events    what events tell               summary   what lists show
-//! mails     who is written to at the end   sql       statements
+//! events    what events tell               sql       statements
+//! mails     who is written to at the end
 //! trial     a funnel tried by its author   replay    visits that were made before
 //! way       the way of a visit, for the staff
 //! ```
@@ -19,20 +19,16 @@ mod events;
 mod mails;
 mod moves;
 mod replay;
-mod resume;
 mod session;
 pub(crate) mod sql;
 mod start;
 mod step;
-mod summary;
 #[cfg(test)]
 mod tests;
-mod trail;
 mod trial;
 mod types;
 mod upload;
 mod visit;
-mod walk;
 mod way;
 
 pub(in crate::funnels) use client::Salt;

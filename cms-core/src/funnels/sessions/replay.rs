@@ -7,9 +7,8 @@ use serde_json::{Map, Value as Json};
 
 use super::{
     moves,
-    session::{Session, Status},
+    session::{Session, Status, Trail},
     sql,
-    trail::Trail,
     types::StartVisit,
     visit::{Visit, unexpired},
 };

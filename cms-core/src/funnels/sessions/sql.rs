@@ -3,10 +3,7 @@
 
 use serde_json::{Map, Value as Json};
 
-use super::{
-    session::{Session, Status},
-    trail::{Happened, REWOUND, Trail},
-};
+use super::session::{Happened, REWOUND, Session, Status, Trail};
 use crate::{
     Change, Error, Millis, Result,
     db::{Db, Statement, Step, Value, args, read, record, statements},

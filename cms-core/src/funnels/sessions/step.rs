@@ -3,9 +3,8 @@
 use super::{
     events,
     moves::{self, Moved},
-    session::Session,
+    session::{Session, Trail},
     sql,
-    trail::Trail,
     types::{AnswerStep, Stepped},
     visit::{Visit, files_in, is_file, open},
 };

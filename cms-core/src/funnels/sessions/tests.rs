@@ -5,10 +5,8 @@ use std::collections::{BTreeMap, HashMap};
 use serde_json::{Map, Value as Json, json};
 
 use super::{
-    moves::{self, Moved},
-    session::{Session, Status},
-    trail::Trail,
-    walk::Walk,
+    moves::{self, Moved, Walk},
+    session::{Session, Status, Trail},
 };
 use crate::{
     Code,

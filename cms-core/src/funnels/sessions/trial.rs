@@ -8,9 +8,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value as Json};
 
 use super::{
-    mails::{Values, compose, consider, date, links},
-    moves::{self, Taken},
-    walk::Walk,
+    mails::{Values, compose, consider, date, resume_link, submission_link},
+    moves::{self, Taken, Walk},
 };
 use crate::{
     Error, Millis, Result,
@@ -291,10 +290,10 @@ impl Trial {
             Own::SubmissionId => "0".to_owned(),
             Own::SubmissionReference if is_completed => "0000-0000".to_owned(),
             Own::SubmissionReference => String::new(),
-            Own::SubmissionUrl => links::submission(self.base.settings(), None, 0),
+            Own::SubmissionUrl => submission_link(self.base.settings(), None, 0),
             Own::EndName => end.as_ref().map(|node| node.name.clone()).unwrap_or_default(),
             Own::Date => date(self.now, &self.zone),
-            Own::ResumeUrl => page.map(|page| links::resume(page, "…")).unwrap_or_default(),
+            Own::ResumeUrl => page.map(|page| resume_link(page, "…")).unwrap_or_default(),
         })
     }
 }

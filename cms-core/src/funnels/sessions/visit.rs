@@ -6,17 +6,15 @@ use jiff::tz::TimeZone;
 use serde_json::{Map, Value as Json};
 
 use super::{
-    session::{Session, Status},
+    moves::Walk,
+    session::{Session, Status, Trail},
     sql::{self, SentFile, SubmissionSummary},
-    summary,
-    trail::Trail,
     types::{Progress, Stepped},
-    walk::Walk,
 };
 use crate::{
     Change, Code, Error, Millis, Result,
     conditions::Surroundings,
-    fields::Context,
+    fields::{Answer, Context, summary},
     funnels::{
         Funnels,
         definitions::versions::Version,
@@ -197,7 +195,7 @@ impl Visit {
         let told = SubmissionSummary {
             answered: whole(answered),
             percent: whole(100 * answered / (answered + left).max(1)),
-            ..summary::of(&answers)
+            ..summary_of(&answers)
         };
         sql::save(change, session, told, self.abandon_due(session), trail).await
     }
@@ -297,4 +295,23 @@ pub(super) fn unexpired(session: &Session, now: Millis) -> Result<()> {
         return Err(Error::new(Code::SessionExpired, detail));
     }
     Ok(())
+}
+
+/// What lists show of the answers.
+fn summary_of(answers: &[Answer]) -> SubmissionSummary {
+    let first = |fits: &dyn Fn(&Answer) -> bool| {
+        answers.iter().find(|answer| fits(answer)).map(|answer| answer.text.clone())
+    };
+    let of_type = |name: &str| first(&|answer| answer.field_type == name);
+    let of_id = |ids: &[&str]| first(&|answer| ids.contains(&answer.field.as_str()));
+    let score = answers.iter().find(|answer| answer.field == "score");
+    SubmissionSummary {
+        name: of_type("full_name").or_else(|| of_id(&["name", "full_name"])),
+        email: of_type("email"),
+        phone: of_type("phone"),
+        company: of_id(&["company", "company_name", "organisation", "organization"]),
+        summary: summary(answers),
+        score: score.and_then(|answer| answer.value.as_f64()),
+        ..SubmissionSummary::default()
+    }
 }

@@ -7,10 +7,10 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value as Json};
 
 use super::{
+    moves::Walk,
     session::{Session, Status},
     sql,
     visit::Visit,
-    walk::Walk,
 };
 use crate::{
     Millis, Result,

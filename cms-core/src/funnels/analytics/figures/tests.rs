@@ -83,3 +83,19 @@ fn counters_and_visits_that_are_not_folded_add_up() {
     assert_eq!(told.mails.unmatched, 1);
     assert_eq!((told.versions.len(), told.versions[0].started), (1, 8));
 }
+
+#[test]
+fn parts_are_exact_to_five_percent() {
+    assert_eq!(Spread::default().seconds(0.5), None);
+    for (times, part) in [(1..=1, 0.5), (1..=99, 0.5), (10..=5_000, 0.9), (7..=70_000, 0.5)] {
+        let mut spread = Spread::default();
+        let all: Vec<i64> = times.map(|n: i64| n * 97).collect();
+        for ms in &all {
+            let unit = 10_i64.pow(ms.ilog10().saturating_sub(1));
+            spread.add(ms / unit * unit, 1);
+        }
+        let at = (part * all.len() as f64).ceil() as usize - 1;
+        let (found, exact) = (spread.seconds(part).expect("some"), all[at] as f64 / 1000.0);
+        assert!((found - exact).abs() <= 0.05 * exact, "{found} {exact}");
+    }
+}

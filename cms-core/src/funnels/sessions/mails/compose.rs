@@ -1,9 +1,10 @@
-//! The mails of a rule. Pure.
+//! The mails of a rule: who gets them, their plain text, the links in them. Pure.
 
-use super::{plain::text_of, template, values::Values};
+use super::template::{self, Values};
 use crate::{
     funnels::rules::{Rule, Trigger, entries, token},
     mail::{Mail, MailAddress, Subject},
+    settings::Settings,
 };
 
 /// Recipients of a rule at most, copies included.
@@ -87,4 +88,120 @@ fn texts(subject: &str, body: &str, values: &Values<'_>) -> (Subject, String) {
     // Without a text of its own a mail shows all answers.
     let body = if body.trim().is_empty() { "{{*:table}}" } else { body };
     (subject, template::html(body, values))
+}
+
+/// Where a page finds the token of a visit. What stands behind `#` reaches no server, so no log of
+/// one holds it.
+const TOKEN: &str = "cms-resume";
+/// What stands for the id of a submission in the setting.
+const ID: &str = "{id}";
+
+/// The address of a submission: as the settings say, else in the API. Without an address of either
+/// it stays blank.
+pub(in crate::funnels) fn submission_link(
+    settings: &Settings,
+    host: Option<&str>,
+    id: i64,
+) -> String {
+    if let Some(shown) = &settings.mail.submission_url {
+        return shown.replace(ID, &id.to_string());
+    }
+    let api = settings.api_url.clone().or_else(|| settings.site_url.clone());
+    let Some(api) = api.or_else(|| Some(format!("https://{}", host?))) else {
+        return String::new();
+    };
+    let api = api.trim_end_matches('/');
+    format!("{api}/api/backend/formfunnel?action=submission_get&id={id}")
+}
+
+/// The page of a funnel, led back to a visit.
+pub(in crate::funnels) fn resume_link(page: &str, token: &str) -> String {
+    format!("{page}#{TOKEN}={token}")
+}
+
+/// Tags after which a new line begins.
+const BLOCKS: [&str; 14] =
+    ["p", "br", "div", "li", "tr", "table", "ul", "ol", "h1", "h2", "h3", "h4", "blockquote", "hr"];
+/// Entities that are read.
+const ENTITIES: [(&str, &str); 7] = [
+    ("&lt;", "<"),
+    ("&gt;", ">"),
+    ("&quot;", "\""),
+    ("&#39;", "'"),
+    ("&apos;", "'"),
+    ("&nbsp;", " "),
+    // Last, so that nothing is read twice.
+    ("&amp;", "&"),
+];
+
+/// The text of HTML: without tags, code and comments.
+fn text_of(html: &str) -> String {
+    let (mut out, mut rest) = (String::with_capacity(html.len()), html);
+    while let Some((text, tagged)) = rest.split_once('<') {
+        out.push_str(&text.replace(['\n', '\r', '\t'], " "));
+        if let Some(comment) = tagged.strip_prefix("!--") {
+            rest = comment.split_once("-->").map_or("", |(_, rest)| rest);
+            continue;
+        }
+        let (tag, after) = tagged.split_once('>').unwrap_or((tagged, ""));
+        let is_end = tag.starts_with('/');
+        let name = tag.trim_start_matches('/').split(|c: char| !c.is_ascii_alphanumeric()).next();
+        let name = name.unwrap_or_default().to_ascii_lowercase();
+        rest = after;
+        match name.as_str() {
+            "script" | "style" | "head" if !is_end => {
+                let end = format!("</{name}");
+                let at = after.to_ascii_lowercase().find(&end).unwrap_or(after.len());
+                rest = &after[at..];
+            }
+            "th" | "td" if is_end => out.push_str("  "),
+            name if BLOCKS.contains(&name) => out.push('\n'),
+            _ => {}
+        }
+    }
+    out.push_str(&rest.replace(['\n', '\r', '\t'], " "));
+    let text = ENTITIES.iter().fold(out, |text, (entity, c)| text.replace(entity, c));
+    let mut lines: Vec<String> = Vec::new();
+    for line in text.lines() {
+        let line = line.split_whitespace().collect::<Vec<_>>().join(" ");
+        if !(line.is_empty() && lines.last().is_none_or(String::is_empty)) {
+            lines.push(line);
+        }
+    }
+    lines.join("\n").trim_end().to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_submission_is_shown_where_the_settings_say() {
+        let mut settings = Settings::default();
+        let api = |site: &str| format!("{site}/api/backend/formfunnel?action=submission_get&id=7");
+        assert_eq!(submission_link(&settings, None, 7), "");
+        assert_eq!(submission_link(&settings, Some("a.org:8443"), 7), api("https://a.org:8443"));
+        settings.site_url = Some("https://b.org".to_owned());
+        assert_eq!(submission_link(&settings, Some("a.org"), 7), api("https://b.org"));
+        settings.api_url = Some("https://b.org/cms".to_owned());
+        assert_eq!(submission_link(&settings, Some("a.org"), 7), api("https://b.org/cms"));
+        settings.mail.submission_url = Some("https://admin.b.org/leads/{id}?of={id}".to_owned());
+        let shown = "https://admin.b.org/leads/7?of=7";
+        assert_eq!(submission_link(&settings, Some("a.org"), 7), shown);
+    }
+
+    #[test]
+    fn html_is_read_as_people_do() {
+        for (html, expected) in [
+            ("<p>Hello <b>Ada</b>,</p>\n<p>a &lt;b&gt; &amp;lt;</p>", "Hello Ada,\n\na <b> &lt;"),
+            ("a<br>\nb<br/>c", "a\nb\nc"),
+            ("<style>p { }</style><script>x</script>a<!-- b -->c", "ac"),
+            ("<table><tr><th>Name</th><td>Ada</td></tr></table>", "Name Ada"),
+            ("a < b", "a"),
+            ("<p", ""),
+            ("", ""),
+        ] {
+            assert_eq!(text_of(html), expected, "{html}");
+        }
+    }
 }

@@ -1,27 +1,26 @@
 //! Who is written to at the end of a visit: the first mail rule that matches says so.
 //!
 //! ```text
-//! choose    which rule (pure)      compose   its mails (pure)
-//! template  texts with tokens      values    what tokens stand for
-//! plain     HTML as plain text     links     to a submission, to a page     (all pure)
+//! compose   its mails, as plain text too, and the links in them
+//! template  texts with tokens, and what these stand for       (all pure)
 //! ```
 
-mod choose;
 mod compose;
-pub(super) mod links;
-mod plain;
 mod template;
-mod values;
-
-pub(in crate::funnels) use choose::{choose, consider};
-pub(in crate::funnels) use compose::{Composed, compose};
-pub(in crate::funnels) use values::Values;
 
 use jiff::{Timestamp, tz::TimeZone};
+use serde_json::{Map, Value as Json};
 
-use super::{session::Session, trail::Trail, visit::Visit};
+pub(in crate::funnels) use compose::{Composed, compose, resume_link, submission_link};
+pub(in crate::funnels) use template::Values;
+
+use super::{
+    session::{Session, Trail},
+    visit::Visit,
+};
 use crate::{
     Change, Code, Millis, Result,
+    conditions::{Condition, Surroundings, Traced},
     funnels::{
         Funnels,
         definitions::{self, sql::From},
@@ -105,7 +104,7 @@ impl Funnels {
             Own::FunnelSlug => header.slug.clone(),
             Own::SubmissionId => session.id.to_string(),
             Own::SubmissionReference => session.reference.clone().unwrap_or_default(),
-            Own::SubmissionUrl => links::submission(settings, host, session.id),
+            Own::SubmissionUrl => submission_link(settings, host, session.id),
             Own::EndName => end.map(|node: &Node| node.name.clone()).unwrap_or_default(),
             Own::Date => date(base.clock().now(), &visit.zone),
             Own::ResumeUrl => self.resume_url(visit, session),
@@ -117,4 +116,43 @@ impl Funnels {
 pub(super) fn date(now: Millis, zone: &TimeZone) -> String {
     let now = Timestamp::from_millisecond(now).unwrap_or_default();
     now.to_zoned(zone.clone()).date().to_string()
+}
+
+/// A rule that was considered.
+pub(in crate::funnels) struct Considered<'a> {
+    pub(in crate::funnels) rule: &'a Rule,
+    pub(in crate::funnels) matches: bool,
+    pub(in crate::funnels) trace: Vec<Traced>,
+}
+
+/// The first active rule for this event whose condition holds; a rule without one always matches.
+fn choose<'a>(
+    rules: &'a [Rule],
+    trigger: Trigger,
+    answers: &Map<String, Json>,
+    around: &Surroundings,
+) -> Option<&'a Rule> {
+    candidates(rules, trigger).find(|rule| read(rule).evaluate(answers, around))
+}
+
+/// Every active rule for this event, with what its condition says.
+pub(in crate::funnels) fn consider<'a>(
+    rules: &'a [Rule],
+    trigger: Trigger,
+    answers: &Map<String, Json>,
+    around: &Surroundings,
+) -> Vec<Considered<'a>> {
+    let one = |rule: &'a Rule| {
+        let (matches, trace) = read(rule).trace(answers, around);
+        Considered { rule, matches, trace }
+    };
+    candidates(rules, trigger).map(one).collect()
+}
+
+fn candidates(rules: &[Rule], trigger: Trigger) -> impl Iterator<Item = &Rule> {
+    rules.iter().filter(move |rule| rule.is_active && rule.trigger == trigger)
+}
+
+fn read(rule: &Rule) -> Condition {
+    Condition::read(rule.condition.as_ref().unwrap_or(&Json::Null))
 }

@@ -1,10 +1,14 @@
-//! Texts with tokens such as `{{ name | you }}`. Pure. A value is never read as a template, and
-//! never obeyed as markup.
+//! Texts with tokens such as `{{ name | you }}`, and what tokens stand for. Pure. A value is never
+//! read as a template, and never obeyed as markup.
 
 use percent_encoding::{AsciiSet, CONTROLS, utf8_percent_encode};
+use serde_json::{Map, Value as Json};
 
-use super::values::{Value, Values};
-use crate::mail::escape_html;
+use crate::{
+    conditions::{Surroundings, find},
+    fields::{Answer, plain},
+    mail::{escape_html, shortened},
+};
 
 /// Bytes after which values are left out, so that no submission makes a mail that is too large.
 const MOST: usize = 300_000;
@@ -22,16 +26,16 @@ const LINKS: [&str; 7] = ["href", "src", "action", "formaction", "background", "
 
 /// A text with its tokens replaced by texts.
 pub(super) fn text(template: &str, values: &Values<'_>) -> String {
-    render(template, |value, _, _| plain(value), values)
+    render(template, |value, _, _| plain_text(value), values)
 }
 
 /// HTML with its tokens replaced by values that are shown as they are.
 pub(super) fn html(template: &str, values: &Values<'_>) -> String {
     let shown = |value: Value, before: &str, _: &str| match context(before) {
         HtmlContext::Text => markup(value),
-        HtmlContext::Attribute => escape_html(&plain(value)).replace("<br>\n", " "),
-        HtmlContext::Url => url(&plain(value)),
-        HtmlContext::UrlPart => utf8_percent_encode(&plain(value), IN_PART).to_string(),
+        HtmlContext::Attribute => escape_html(&plain_text(value)).replace("<br>\n", " "),
+        HtmlContext::Url => url(&plain_text(value)),
+        HtmlContext::UrlPart => utf8_percent_encode(&plain_text(value), IN_PART).to_string(),
         HtmlContext::Nowhere => String::new(),
     };
     render(template, shown, values)
@@ -75,7 +79,7 @@ fn render(
     out
 }
 
-fn plain(value: Value) -> String {
+fn plain_text(value: Value) -> String {
     match value {
         Value::Text(text) => text,
         Value::All(all) | Value::Table(all) => {
@@ -182,6 +186,88 @@ fn attribute(tag: &str) -> Option<(&str, &str)> {
     let name = tag[..at].trim_end().strip_suffix('=')?.trim_end();
     let name = name.rsplit(|c: char| c.is_whitespace() || matches!(c, '"' | '\'' | '/')).next()?;
     Some((name, &tag[at + 1..]))
+}
+
+/// Characters of a value at most.
+const LONGEST_VALUE: usize = 10_000;
+
+/// The answers that count, and what is known beside them.
+pub(in crate::funnels) struct Values<'a> {
+    answers: &'a [Answer],
+    counting: &'a Map<String, Json>,
+    around: &'a Surroundings,
+    known: Vec<(&'static str, String)>,
+}
+
+/// What a token stands for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Value {
+    Text(String),
+    /// All answers: what was asked, and the answer.
+    All(Vec<(String, String)>),
+    /// The same as a table.
+    Table(Vec<(String, String)>),
+}
+
+impl<'a> Values<'a> {
+    pub(in crate::funnels) fn new(
+        answers: &'a [Answer],
+        counting: &'a Map<String, Json>,
+        around: &'a Surroundings,
+        known: Vec<(&'static str, String)>,
+    ) -> Self {
+        Self { answers, counting, around, known }
+    }
+
+    /// The value of a token; a blank text for what is unknown or not answered.
+    pub(super) fn get(&self, name: &str) -> Value {
+        match name {
+            "*" => return Value::All(self.all()),
+            "*:table" => return Value::Table(self.all()),
+            _ => {}
+        }
+        let short = |text: &str| Value::Text(shortened(text, LONGEST_VALUE).into_owned());
+        if let Some(id) = name.strip_prefix("label:") {
+            return short(self.answer(id.trim()).map(label).unwrap_or_default());
+        }
+        if let Some(answer) = self.answer(name) {
+            return short(&answer.text);
+        }
+        if let Some((_, text)) = self.known.iter().find(|(known, _)| *known == name) {
+            return short(text);
+        }
+        short(&plain(&find(name, self.counting, self.around)))
+    }
+
+    /// The first answer to a field of type `email` in the order of the path. Hidden fields have
+    /// another type.
+    pub(super) fn first_mail(&self) -> Option<&'a str> {
+        let mut mails = self.answers.iter().filter(|answer| answer.field_type == "email");
+        mails.next().map(|answer| answer.text.as_str())
+    }
+
+    /// The answer to this field, if it is an address.
+    pub(super) fn mail(&self, field: &str) -> Option<&'a str> {
+        let mut mails = self.answers.iter().filter(|answer| answer.field_type == "email");
+        mails.find(|answer| answer.field == field).map(|answer| answer.text.as_str())
+    }
+
+    fn answer(&self, id: &str) -> Option<&'a Answer> {
+        self.answers.iter().find(|answer| answer.field == id)
+    }
+
+    fn all(&self) -> Vec<(String, String)> {
+        let shown = self.answers.iter().filter(|answer| !answer.text.is_empty());
+        let pair = |answer: &Answer| {
+            let text = shortened(&answer.text, LONGEST_VALUE).into_owned();
+            (shortened(label(answer), 200).into_owned(), text)
+        };
+        shown.map(pair).collect()
+    }
+}
+
+fn label(answer: &Answer) -> &str {
+    if answer.label.is_empty() { &answer.field } else { &answer.label }
 }
 
 #[cfg(test)]

@@ -1,14 +1,17 @@
 //! Old submissions go. What they counted stays.
 
-pub(crate) mod sql;
+use serde_json::{Map, Value as Json};
 
-use self::sql::Batch;
 use super::{
     Funnels,
     counters::{self, TURN},
     settings::{FunnelSettings, INBOX_STATUSES, Retention},
 };
-use crate::{Actor, Code, Millis, Result, db::watched, jobs};
+use crate::{
+    Actor, Change, Code, Error, Millis, Result,
+    db::{Db, args, statements, watched},
+    jobs,
+};
 
 /// Funnels that are read together.
 const PAGE: i64 = 100;
@@ -38,7 +41,7 @@ impl Funnels {
     async fn clean_all(&self) -> Result<u64> {
         let (base, mut last, mut removed) = (&self.0.base, 0, 0);
         loop {
-            let page = sql::keeping(base.db(), last, PAGE).await?;
+            let page = keeping(base.db(), last, PAGE).await?;
             let Some((id, _)) = page.last() else { return Ok(removed) };
             last = *id;
             for (id, settings) in &page {
@@ -90,14 +93,14 @@ impl Funnels {
         let mut change = self.0.base.change(Actor::System).await?;
         change.lock(TURN).await?;
         counters::sql::hold_funnels(&mut change).await?;
-        if sql::choose(&mut change, batch).await? == 0 {
+        if choose(&mut change, batch).await? == 0 {
             return Ok(None);
         }
         change.search_by_key().await?;
         counters::sql::hold(&mut change).await?;
-        sql::spare(&mut change, batch).await?;
+        spare(&mut change, batch).await?;
         self.count_leaving(&mut change).await?;
-        let removed = sql::remove(&mut change).await?;
+        let removed = remove(&mut change).await?;
         counters::sql::empty(&mut change).await?;
         change.commit().await?;
         Ok(Some(removed))
@@ -113,6 +116,82 @@ impl Retention {
             Self::ByStatus(states) => states.get(status).copied().unwrap_or(Some(site)),
         }
     }
+}
+
+/// Submissions of a change at most.
+const BATCH: i64 = 200;
+
+/// Submissions that go together.
+struct Batch<'a> {
+    funnel: i64,
+    /// Their state in the inbox.
+    status: &'a str,
+    /// They began then, or before.
+    until: Millis,
+    now: Millis,
+}
+
+/// Events of submissions that go.
+macro_rules! told {
+    () => {
+        "in (select 'funnel submission ' || submission_id from cms_formfunnel_folding)"
+    };
+}
+
+statements! {
+    KEEPING = "select id, settings_json from cms_formfunnels where id > $1 \
+               and status <> 'deleted' order by id limit $2";
+    /// Leaves out submissions with events that are on their way to a webhook: a later run takes
+    /// them.
+    CHOOSE = "insert into cms_formfunnel_folding (submission_id) select s.id from \
+              cms_formfunnel_submissions s where s.funnel_id = $1 and s.inbox_status = $2 \
+              and s.started_at <= $3 and (s.status <> 'in_progress' or s.expires_at <= $4) \
+              and not exists (select 1 from cms_events e join cms_webhook_queue q \
+              on q.event_id = e.id where e.subject = 'funnel submission ' || s.id \
+              and q.status in ('pending', 'retry', 'sending')) \
+              order by s.started_at, s.id limit $5";
+    /// Spares submissions that somebody has changed since they were chosen.
+    SPARE = "delete from cms_formfunnel_folding where not exists (select 1 from \
+             cms_formfunnel_submissions s where s.id = cms_formfunnel_folding.submission_id \
+             and s.inbox_status = $1 and (s.status <> 'in_progress' or s.expires_at <= $2))";
+    JOBS = concat!(
+        "delete from cms_webhook_queue where event_id in (select id from cms_events \
+         where subject ", told!(), ") and status not in ('pending', 'retry', 'sending')"
+    );
+    EVENTS = concat!(
+        "delete from cms_events where subject ", told!(), " and not exists (select 1 from \
+         cms_webhook_queue q where q.event_id = cms_events.id)"
+    );
+    MAILS = concat!("delete from cms_mails where cause ", told!());
+    REMOVE = "delete from cms_formfunnel_submissions where id in \
+              (select submission_id from cms_formfunnel_folding)";
+}
+
+/// Funnels with their settings, after an id.
+async fn keeping(db: &Db, after: i64, limit: i64) -> Result<Vec<(i64, Map<String, Json>)>> {
+    let rows = db.all::<(i64, String)>(KEEPING, args![after, limit]).await?;
+    let read =
+        |(id, text): (i64, String)| Ok((id, serde_json::from_str(&text).map_err(Error::internal)?));
+    rows.into_iter().map(read).collect()
+}
+
+/// Notes the oldest submissions that go. Returns how many.
+async fn choose(change: &mut Change, batch: &Batch<'_>) -> Result<u64> {
+    let Batch { funnel, status, until, now } = *batch;
+    change.run(CHOOSE, args![funnel, status, until, now, BATCH]).await
+}
+
+/// Leaves out those that do not go any more.
+async fn spare(change: &mut Change, batch: &Batch<'_>) -> Result<()> {
+    change.run(SPARE, args![batch.status, batch.now]).await.map(drop)
+}
+
+/// Removes the noted submissions with their mails and what events tell of them. Returns how many.
+async fn remove(change: &mut Change) -> Result<u64> {
+    for clearing in [JOBS, EVENTS, MAILS] {
+        change.run(clearing, args![]).await?;
+    }
+    change.run(REMOVE, args![]).await
 }
 
 #[cfg(test)]

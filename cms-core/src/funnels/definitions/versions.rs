@@ -1,0 +1,381 @@
+//! Published versions, as visits read them, and their statements.
+
+use std::{
+    collections::HashMap,
+    sync::{Arc, Mutex, PoisonError},
+};
+
+use serde_json::Value as Json;
+
+use crate::{
+    Change, Code, Error, Millis, Result,
+    base::Base,
+    change::is_unique_violation,
+    conditions::Condition,
+    db::{Db, Snapshot, args, record, statements},
+    funnels::{
+        Funnels,
+        graph::{Drawn, Edge, Graph, Node, read},
+        header::Header,
+        record::WhichFunnel,
+    },
+    jobs,
+};
+
+/// Bytes that versions take at most.
+const KEPT_BYTES: usize = 64 << 20;
+/// A version in memory is about so many times as large as its text: fields have all their settings
+/// twice, as they are read and as visitors see them.
+const GROWTH: usize = 16;
+
+/// A funnel as it was published.
+#[derive(Debug)]
+pub(crate) struct Version {
+    pub(crate) id: i64,
+    pub(crate) funnel: i64,
+    /// Counts from 1 in each funnel.
+    pub(crate) number: i64,
+    pub(crate) header: Header,
+    pub(crate) graph: Graph,
+    /// Conditions by the ids of the nodes whose ways they decide.
+    pub(crate) conditions: HashMap<i64, Condition>,
+}
+
+impl Version {
+    pub(super) fn read(row: &Row) -> Result<Self> {
+        let definition: Json = serde_json::from_str(&row.definition).map_err(Error::internal)?;
+        let members = definition["funnel"].as_object().cloned().unwrap_or_default();
+        let mut header = Header::default();
+        header.take(&members);
+        let list = |name: &str| definition[name].as_array().cloned().unwrap_or_default();
+        let (nodes, edges) = (list("nodes"), list("edges"));
+        let drawn = Drawn { start: header.start_node_id, nodes: &nodes, edges: &edges };
+        let (graph, problems) = read(drawn);
+        if !problems.is_empty() {
+            let (funnel, number) = (row.funnel, row.number);
+            let why = format!("version {number} of the funnel {funnel}: {problems:?}");
+            return Err(Error::internal(why));
+        }
+        let deciding = graph.nodes().iter().filter(|node| graph.branches(node.id));
+        let conditions =
+            deciding.map(|node| (node.id, Condition::read(&node.condition()))).collect();
+        let Row { id, funnel, number, .. } = *row;
+        Ok(Self { id, funnel, number, header, graph, conditions })
+    }
+}
+
+/// Versions that were read: they never change.
+#[derive(Debug, Default)]
+pub(crate) struct VersionCache(Mutex<Kept>);
+
+#[derive(Debug, Default)]
+struct Kept {
+    versions: HashMap<i64, Arc<Version>>,
+    bytes: usize,
+}
+
+impl VersionCache {
+    fn get(&self, id: i64) -> Option<Arc<Version>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).versions.get(&id).cloned()
+    }
+
+    fn keep(&self, version: &Arc<Version>, bytes: usize) {
+        let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if kept.bytes + bytes > KEPT_BYTES {
+            *kept = Kept::default();
+        }
+        if kept.versions.insert(version.id, version.clone()).is_none() {
+            kept.bytes += bytes;
+        }
+    }
+}
+
+impl Funnels {
+    /// The version that a new visit begins with: of the language asked for, else of the funnel that
+    /// the others are versions of, else in the site's first language, else of the funnel named.
+    ///
+    /// # Errors
+    /// `funnel_not_available` when no such funnel is published.
+    pub(in crate::funnels) async fn live(
+        &self,
+        which: &WhichFunnel,
+        language: Option<&str>,
+    ) -> Result<Arc<Version>> {
+        let db = self.0.base.db();
+        let found = match which {
+            WhichFunnel::Id(id) => live_by_id(db, *id).await?,
+            WhichFunnel::Slug(text) => match WhichFunnel::from(text.clone()) {
+                WhichFunnel::Id(id) => live_by_id(db, id).await?,
+                WhichFunnel::Slug(slug) => live_by_slug(db, &slug).await?,
+            },
+        };
+        let same = |one: &str, live: &Live| one.eq_ignore_ascii_case(&live.language);
+        let spoken = |live: &&Live| language.is_some_and(|one| same(one, live));
+        let base = |live: &&Live| live.base.is_none_or(|base| base == live.funnel);
+        let first = found.iter().find(spoken).or_else(|| found.iter().find(base));
+        let first = first.or(found.first()).ok_or_else(|| {
+            Error::new(Code::FunnelNotAvailable, format!("No funnel {which} is published."))
+        })?;
+        let other = match language.filter(|language| !same(language, first)) {
+            Some(language) => self.other(first, language).await?,
+            None => None,
+        };
+        self.version(other.as_ref().unwrap_or(first).version).await
+    }
+
+    /// The funnel of a family in a language; else the one that the others are versions of, else the
+    /// one in the site's first language.
+    async fn other(&self, live: &Live, language: &str) -> Result<Option<Live>> {
+        let (db, family) = (self.0.base.db(), live.base.unwrap_or(live.funnel));
+        if let Some(spoken) = live_in(db, family, language).await? {
+            return Ok(Some(spoken));
+        }
+        if let Some(base) = live_by_id(db, family).await?.into_iter().next() {
+            return Ok(Some(base));
+        }
+        match self.0.base.settings().languages.first() {
+            Some(first) => live_in(db, family, first).await,
+            None => Ok(None),
+        }
+    }
+
+    /// A version by its id.
+    ///
+    /// # Errors
+    /// `not_found` when its funnel was deleted.
+    pub(in crate::funnels) async fn version(&self, id: i64) -> Result<Arc<Version>> {
+        if let Some(kept) = self.0.versions.get(id) {
+            return Ok(kept);
+        }
+        self.keep(get(self.0.base.db(), id).await?)
+    }
+
+    /// As [`Funnels::version`], within a change.
+    pub(in crate::funnels) async fn version_in(
+        &self,
+        change: &mut Change,
+        id: i64,
+    ) -> Result<Arc<Version>> {
+        match self.0.versions.get(id) {
+            Some(kept) => Ok(kept),
+            None => self.keep(get_in(change, id).await?),
+        }
+    }
+
+    /// As [`Funnels::version`], within a snapshot.
+    pub(in crate::funnels) async fn version_at(
+        &self,
+        at: &mut Snapshot,
+        id: i64,
+    ) -> Result<Arc<Version>> {
+        match self.0.versions.get(id) {
+            Some(kept) => Ok(kept),
+            None => self.keep(get_at(at, id).await?),
+        }
+    }
+
+    fn keep(&self, row: Option<Row>) -> Result<Arc<Version>> {
+        let row = row.ok_or_else(|| Error::new(Code::NotFound, "The funnel was deleted."))?;
+        let version = Arc::new(Version::read(&row)?);
+        self.0.versions.keep(&version, GROWTH * row.definition.len());
+        Ok(version)
+    }
+}
+
+/// A version as stored.
+#[derive(Debug)]
+pub(in crate::funnels) struct Row {
+    pub(in crate::funnels) id: i64,
+    pub(in crate::funnels) funnel: i64,
+    pub(in crate::funnels) number: i64,
+    pub(in crate::funnels) definition: String,
+}
+
+record! { Row: version_columns {
+    id: "id",
+    funnel: "funnel_id",
+    number: "version",
+    definition: "definition",
+} }
+
+/// The newest version of a funnel.
+#[derive(Debug)]
+pub(in crate::funnels) struct Newest {
+    pub(in crate::funnels) id: i64,
+    pub(in crate::funnels) number: i64,
+    pub(in crate::funnels) checksum: String,
+    pub(in crate::funnels) published_at: Millis,
+}
+
+record! { Newest: newest_columns {
+    id: "id",
+    number: "version",
+    checksum: "checksum",
+    published_at: "published_at",
+} }
+
+/// A published funnel.
+#[derive(Debug)]
+struct Live {
+    pub(in crate::funnels) funnel: i64,
+    pub(in crate::funnels) base: Option<i64>,
+    pub(in crate::funnels) language: String,
+    pub(in crate::funnels) version: i64,
+}
+
+record! { Live: live_columns {
+    funnel: "id",
+    base: "live_base_id",
+    language: "live_language",
+    version: "published_version_id",
+} }
+
+/// A version to be stored.
+pub(in crate::funnels) struct Frozen<'a> {
+    pub(in crate::funnels) number: i64,
+    pub(in crate::funnels) definition: String,
+    pub(in crate::funnels) checksum: &'a str,
+}
+
+macro_rules! live {
+    ($where:literal) => {
+        concat!(
+            "select ",
+            live_columns!(),
+            " from cms_formfunnels where status = 'published' and published_version_id is not \
+             null and ",
+            $where
+        )
+    };
+}
+
+/// Versions of all funnels that $1 newer ones have replaced. Not what visitors begin with, nor what
+/// visits are kept or counted of.
+macro_rules! beyond {
+    () => {
+        "select v.id from (select funnel_id, max(version) as newest from cms_formfunnel_versions \
+         group by funnel_id) n join cms_formfunnel_versions v on v.funnel_id = n.funnel_id \
+         and v.version <= n.newest - $1 join cms_formfunnels f on f.id = v.funnel_id \
+         where (f.published_version_id is null or f.published_version_id <> v.id) \
+         and not exists (select 1 from cms_formfunnel_submissions s where s.version_id = v.id) \
+         and not exists (select 1 from cms_formfunnel_daily d where d.funnel_id = v.funnel_id \
+         and d.version = v.version) limit 1000"
+    };
+}
+
+statements! {
+    GET = concat!(
+        "select ", version_columns!(), " from cms_formfunnel_versions where id = $1"
+    );
+    NEWEST = concat!(
+        "select ", newest_columns!(), " from cms_formfunnel_versions where funnel_id = $1 \
+         order by version desc limit 1"
+    );
+    LIVE_BY_ID = live!("id = $1");
+    LIVE_BY_SLUG = live!("live_slug = $1 order by id limit 100");
+    LIVE_IN = live!(
+        "(id = $1 or live_base_id = $1) and lower(live_language) = lower($2) order by id limit 1"
+    );
+    INSERT = "insert into cms_formfunnel_versions (funnel_id, version, definition, checksum, \
+              published_at) values ($1, $2, $3, $4, $5) returning id";
+    INSERT_NODE = "insert into cms_formfunnel_version_nodes (version_id, node_id, type, name, \
+                   end_kind, depth) values ($1, $2, $3, $4, $5, $6)";
+    INSERT_EDGE = "insert into cms_formfunnel_version_edges (version_id, edge_id, from_node_id, \
+                   to_node_id, branch_label) values ($1, $2, $3, $4, $5)";
+    BEYOND = beyond!();
+    EXPIRE = concat!("delete from cms_formfunnel_versions where id in (", beyond!(), ")");
+    PUT = "update cms_formfunnels set status = 'published', published_version_id = $2, \
+           live_slug = slug, live_language = language_short, live_base_id = base_id where id = $1";
+}
+
+/// Removes versions of all funnels that as many newer ones have replaced, if nothing needs them.
+/// Returns how many.
+pub(in crate::funnels) async fn expire(base: &Base, kept: u64) -> Result<u64> {
+    let args = args![i64::try_from(kept).unwrap_or(i64::MAX)];
+    // Mostly there are none, and a change would hold up others.
+    let found: Option<(i64,)> = base.db().optional(BEYOND, args.clone()).await?;
+    if found.is_some() { jobs::remove(base, EXPIRE, args).await } else { Ok(0) }
+}
+
+async fn get(db: &Db, id: i64) -> Result<Option<Row>> {
+    db.optional(GET, args![id]).await
+}
+
+/// As [`get`], within a change.
+async fn get_in(change: &mut Change, id: i64) -> Result<Option<Row>> {
+    change.optional(GET, args![id]).await
+}
+
+/// As [`get`], within a snapshot.
+async fn get_at(at: &mut Snapshot, id: i64) -> Result<Option<Row>> {
+    at.optional(GET, args![id]).await
+}
+
+async fn live_by_id(db: &Db, id: i64) -> Result<Vec<Live>> {
+    db.all(LIVE_BY_ID, args![id]).await
+}
+
+async fn live_by_slug(db: &Db, slug: &str) -> Result<Vec<Live>> {
+    // PostgreSQL refuses to compare with text that holds U+0000.
+    if slug.contains('\0') {
+        return Ok(Vec::new());
+    }
+    db.all(LIVE_BY_SLUG, args![slug]).await
+}
+
+/// The published funnel of a family in a language.
+async fn live_in(db: &Db, family: i64, language: &str) -> Result<Option<Live>> {
+    if language.contains('\0') {
+        return Ok(None);
+    }
+    db.optional(LIVE_IN, args![family, language]).await
+}
+
+pub(in crate::funnels) async fn newest(change: &mut Change, funnel: i64) -> Result<Option<Newest>> {
+    change.optional(NEWEST, args![funnel]).await
+}
+
+/// Its id.
+pub(in crate::funnels) async fn insert(
+    change: &mut Change,
+    funnel: i64,
+    frozen: &Frozen<'_>,
+) -> Result<i64> {
+    let Frozen { number, definition, checksum } = frozen;
+    let args = args![funnel, *number, definition, *checksum, change.now()];
+    let (id,): (i64,) = change.one(INSERT, args).await?;
+    Ok(id)
+}
+
+pub(in crate::funnels) async fn insert_node(
+    change: &mut Change,
+    version: i64,
+    node: &Node,
+    depth: Option<i64>,
+) -> Result<()> {
+    let end = node.end().map(|end| end.kind.as_str());
+    let args = args![version, node.id, node.kind.name(), &node.name, end, depth];
+    change.run(INSERT_NODE, args).await.map(drop)
+}
+
+pub(in crate::funnels) async fn insert_edge(
+    change: &mut Change,
+    version: i64,
+    edge: &Edge,
+) -> Result<()> {
+    let args = args![version, edge.id, edge.from, edge.to, edge.branch.as_str()];
+    change.run(INSERT_EDGE, args).await.map(drop)
+}
+
+/// New visits begin with this version.
+pub(in crate::funnels) async fn put(change: &mut Change, funnel: i64, version: i64) -> Result<()> {
+    change.hit(PUT, args![funnel, version]).await.map_err(|error| {
+        if !is_unique_violation(&error) {
+            return error;
+        }
+        // The other was published by that slug, and has another by now.
+        let detail = "Visitors know another funnel by this slug. Publish that one first, with its \
+                      new slug. Nothing was changed.";
+        Error::new(Code::Conflict, detail)
+    })
+}

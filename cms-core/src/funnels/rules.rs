@@ -1,0 +1,396 @@
+//! Mail rules: who is written to when a visit ends, and when. Read from JSON with every fault. The
+//! tokens of the service's own stand here in one list: rules are checked against it, mails are
+//! filled by it.
+
+use std::borrow::Cow;
+
+use serde_json::{Map, Value as Json};
+
+use super::{problem::Problem, record::EmailRouting, settings::truth};
+use crate::{conditions::AROUND, fields::address, ground::html::sanitize};
+
+/// A mail rule. Of those for an event the first that matches writes.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Rule {
+    /// 0 while it is new.
+    pub(crate) id: i64,
+    /// None matches always.
+    pub(crate) condition: Option<Json>,
+    /// Addresses and tokens, with commas or line ends between them.
+    pub(crate) recipients: String,
+    pub(crate) cc: String,
+    pub(crate) bcc: String,
+    pub(crate) subject: String,
+    pub(crate) body_html: String,
+    /// Whether the visitor gets a confirmation.
+    pub(crate) auto_reply_enabled: bool,
+    pub(crate) auto_reply_subject: String,
+    pub(crate) auto_reply_body_html: String,
+    pub(crate) trigger: Trigger,
+    pub(crate) sort_order: i64,
+    pub(crate) is_active: bool,
+}
+
+/// The end of a visit that a rule is for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Trigger {
+    /// It was completed.
+    #[default]
+    Completed,
+    /// The visitor went away.
+    Abandoned,
+}
+
+impl Trigger {
+    pub(crate) const ALL: [Self; 2] = [Self::Completed, Self::Abandoned];
+
+    /// The value of `trigger_event`.
+    pub(crate) const fn as_str(self) -> &'static str {
+        match self {
+            Self::Completed => "completed",
+            Self::Abandoned => "abandoned",
+        }
+    }
+
+    pub(crate) fn named(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|trigger| trigger.as_str() == name)
+    }
+}
+
+impl Rule {
+    /// The texts that tokens stand in, with the names of their members.
+    pub(super) fn texts(&self) -> [(&'static str, &str); 7] {
+        [
+            ("recipients", &self.recipients),
+            ("cc", &self.cc),
+            ("bcc", &self.bcc),
+            ("subject", &self.subject),
+            ("body_html", &self.body_html),
+            ("auto_reply_subject", &self.auto_reply_subject),
+            ("auto_reply_body_html", &self.auto_reply_body_html),
+        ]
+    }
+}
+
+impl From<EmailRouting> for Rule {
+    fn from(row: EmailRouting) -> Self {
+        Self {
+            id: row.id,
+            condition: row.condition_json,
+            recipients: row.recipients,
+            cc: row.cc,
+            bcc: row.bcc,
+            subject: row.subject,
+            body_html: row.body_html,
+            auto_reply_enabled: row.auto_reply_enabled != 0,
+            auto_reply_subject: row.auto_reply_subject,
+            auto_reply_body_html: row.auto_reply_body_html,
+            trigger: Trigger::named(&row.trigger_event).unwrap_or_default(),
+            sort_order: row.sort_order,
+            is_active: row.is_active != 0,
+        }
+    }
+}
+
+/// The entries of a list of recipients: between commas and line ends, without blanks around them.
+pub(crate) fn entries(list: &str) -> impl Iterator<Item = &str> {
+    list.split([',', ';', '\n', '\r']).map(str::trim).filter(|entry| !entry.is_empty())
+}
+
+/// What stands between the braces of a token, when the whole entry is one.
+pub(crate) fn token(entry: &str) -> Option<&str> {
+    let inner = entry.strip_prefix("{{")?.strip_suffix("}}")?;
+    let name = inner.split_once('|').map_or(inner, |(name, _)| name).trim();
+    (!name.is_empty() && !name.contains(['{', '}'])).then_some(name)
+}
+
+/// The names of all tokens in a text, without their fallbacks. A backslash before the braces makes
+/// them text.
+pub(crate) fn tokens(text: &str) -> impl Iterator<Item = &str> {
+    let mut rest = text;
+    std::iter::from_fn(move || {
+        loop {
+            let start = rest.find("{{")?;
+            let is_text = rest[..start].ends_with('\\');
+            let inner = &rest[start + 2..];
+            // Once nothing closes, nothing later does.
+            let end = inner.find("}}")?;
+            let name = inner[..end].rsplit("{{").next().unwrap_or_default();
+            let name = name.split_once('|').map_or(name, |(name, _)| name).trim();
+            rest = if is_text { inner } else { &inner[end + 2..] };
+            if !is_text && !name.is_empty() && !name.contains('{') {
+                return Some(name);
+            }
+        }
+    })
+}
+
+/// What mails know beside answers and beside what conditions know.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Own {
+    FunnelName,
+    FunnelSlug,
+    SubmissionId,
+    SubmissionReference,
+    SubmissionUrl,
+    EndName,
+    Date,
+    ResumeUrl,
+}
+
+/// Tokens for all answers, as a list and as a table.
+const ALL_ANSWERS: [&str; 2] = ["*", "*:table"];
+
+impl Own {
+    const ALL: [Self; 8] = [
+        Self::FunnelName,
+        Self::FunnelSlug,
+        Self::SubmissionId,
+        Self::SubmissionReference,
+        Self::SubmissionUrl,
+        Self::EndName,
+        Self::Date,
+        Self::ResumeUrl,
+    ];
+
+    /// What stands between the braces.
+    pub(super) const fn name(self) -> &'static str {
+        match self {
+            Self::FunnelName => "_funnel.name",
+            Self::FunnelSlug => "_funnel.slug",
+            Self::SubmissionId => "_submission.id",
+            Self::SubmissionReference => "_submission.reference",
+            Self::SubmissionUrl => "_submission.url",
+            Self::EndName => "_end.name",
+            Self::Date => "_date",
+            Self::ResumeUrl => "_resume_url",
+        }
+    }
+
+    /// All of them with what they stand for.
+    pub(super) fn filled(value: impl Fn(Self) -> String) -> Vec<(&'static str, String)> {
+        Self::ALL.into_iter().map(|own| (own.name(), value(own))).collect()
+    }
+}
+
+/// Whether mails know something by this name that no step asks for.
+pub(super) fn is_known(name: &str) -> bool {
+    let is_own = Own::ALL.into_iter().any(|own| own.name() == name);
+    is_own || ALL_ANSWERS.contains(&name) || AROUND.contains(&name)
+}
+
+/// Mail rules of a funnel at most.
+const MOST: usize = 100;
+/// Addresses of a list at most.
+const RECIPIENTS: usize = 20;
+/// Characters of a subject at most.
+const SUBJECT: usize = 500;
+/// Bytes of a mail's text at most.
+const BODY: usize = 64 * 1024;
+
+/// Reads rules; every fault is told. `path` is that of the list.
+pub(super) fn read(list: &[Json], path: &str) -> (Vec<Rule>, Vec<Problem>) {
+    if list.len() > MOST {
+        let message = format!("at most {MOST} mail rules are expected");
+        return (Vec::new(), vec![Problem::new("too_large", path, message)]);
+    }
+    let (mut rules, mut problems) = (Vec::new(), Vec::new());
+    for (at, given) in list.iter().enumerate() {
+        let path = format!("{path}[{at}]");
+        let Some(given) = given.as_object() else {
+            problems.push(Problem::new("bad_config", path, "an object is expected"));
+            continue;
+        };
+        let mut reading = Reading { given, path, problems: Vec::new() };
+        rules.push(reading.rule(i64::try_from(at).unwrap_or_default()));
+        problems.extend(reading.problems);
+    }
+    (rules, problems)
+}
+
+struct Reading<'a> {
+    given: &'a Map<String, Json>,
+    path: String,
+    problems: Vec<Problem>,
+}
+
+const MEMBERS: [&str; 15] = [
+    "id",
+    "client_id",
+    "funnel_id",
+    "condition_json",
+    "recipients",
+    "cc",
+    "bcc",
+    "subject",
+    "body_html",
+    "auto_reply_enabled",
+    "auto_reply_subject",
+    "auto_reply_body_html",
+    "trigger_event",
+    "sort_order",
+    "is_active",
+];
+
+impl Reading<'_> {
+    fn wrong(&mut self, code: &'static str, member: &str, message: impl Into<String>) {
+        self.problems.push(Problem::new(code, format!("{}.{member}", self.path), message));
+    }
+
+    fn member(&self, name: &str) -> Option<&Json> {
+        self.given.get(name).filter(|value| !value.is_null())
+    }
+
+    fn rule(&mut self, listed: i64) -> Rule {
+        let given = self.given;
+        for name in given.keys().filter(|name| !MEMBERS.contains(&name.as_str())) {
+            self.wrong("unknown", name, "a mail rule has no such member");
+        }
+        let trigger = match self.member("trigger_event") {
+            None => Trigger::default(),
+            Some(value) => value.as_str().and_then(Trigger::named).unwrap_or_else(|| {
+                self.wrong("bad_config", "trigger_event", "completed or abandoned is expected");
+                Trigger::default()
+            }),
+        };
+        Rule {
+            id: self.id(),
+            condition: self.member("condition_json").cloned(),
+            recipients: self.addresses("recipients", true),
+            cc: self.addresses("cc", false),
+            bcc: self.addresses("bcc", false),
+            subject: self.line("subject"),
+            body_html: self.body("body_html"),
+            auto_reply_enabled: self.truth("auto_reply_enabled", false),
+            auto_reply_subject: self.line("auto_reply_subject"),
+            auto_reply_body_html: self.body("auto_reply_body_html"),
+            trigger,
+            sort_order: self.sort_order(listed),
+            is_active: self.truth("is_active", true),
+        }
+    }
+
+    /// Negative ids are those of new rules.
+    fn id(&mut self) -> i64 {
+        let Some(given) = self.member("id").or(self.member("client_id")) else { return 0 };
+        let id = given.as_i64();
+        if id.is_none() {
+            self.wrong(
+                "bad_id",
+                "id",
+                "the id of a stored rule is expected, or none for a new one",
+            );
+        }
+        id.unwrap_or_default().max(0)
+    }
+
+    fn sort_order(&mut self, listed: i64) -> i64 {
+        let Some(given) = self.member("sort_order") else { return listed };
+        let order = given.as_i64();
+        if order.is_none() {
+            self.wrong("bad_config", "sort_order", "a whole number is expected");
+        }
+        order.unwrap_or(listed)
+    }
+
+    fn truth(&mut self, name: &str, otherwise: bool) -> bool {
+        let Some(given) = self.member(name) else { return otherwise };
+        let read = truth(given);
+        if read.is_none() {
+            self.wrong("bad_config", name, "true or false is expected, or 1 or 0");
+        }
+        read.unwrap_or(otherwise)
+    }
+
+    fn text(&mut self, name: &str) -> String {
+        match self.member(name) {
+            None => String::new(),
+            Some(Json::String(text)) if !text.contains('\0') => text.clone(),
+            Some(_) => {
+                self.wrong("bad_config", name, "a text is expected");
+                String::new()
+            }
+        }
+    }
+
+    fn line(&mut self, name: &str) -> String {
+        let text = self.text(name);
+        if text.chars().count() > SUBJECT || text.contains(char::is_control) {
+            let message = format!("one line of up to {SUBJECT} characters is expected");
+            self.wrong("bad_config", name, message);
+        }
+        text
+    }
+
+    /// What runs is left out before the rest is measured.
+    fn body(&mut self, name: &str) -> String {
+        let text = sanitize(&self.text(name));
+        if text.len() > BODY {
+            self.wrong("too_large", name, format!("up to {BODY} bytes are expected"));
+        }
+        text
+    }
+
+    /// A list as text, or as a list of texts.
+    fn addresses(&mut self, name: &str, takes_tokens: bool) -> String {
+        let list: Cow<'_, str> = match self.member(name) {
+            None => return String::new(),
+            Some(Json::String(text)) => text.as_str().into(),
+            Some(Json::Array(list)) if list.iter().all(Json::is_string) => {
+                list.iter().filter_map(Json::as_str).collect::<Vec<_>>().join(", ").into()
+            }
+            Some(_) => {
+                self.wrong(
+                    "bad_recipient",
+                    name,
+                    "addresses with commas between them are expected",
+                );
+                return String::new();
+            }
+        };
+        let list = list.into_owned();
+        if entries(&list).count() > RECIPIENTS {
+            let message = format!("at most {RECIPIENTS} addresses are expected");
+            self.wrong("bad_recipient", name, message);
+            return list;
+        }
+        for entry in entries(&list) {
+            match token(entry) {
+                Some(_) if takes_tokens => {}
+                Some(_) => {
+                    let message = format!("{entry}: answers are for recipients, not for cc or bcc");
+                    self.wrong("bad_recipient", name, message);
+                }
+                None => {
+                    if let Err(why) = address(entry) {
+                        self.wrong("bad_recipient", name, format!("{entry:?}: {why}"));
+                    }
+                }
+            }
+        }
+        list
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tokens_are_found_and_fallbacks_are_left_out() {
+        let text = "a {{ mail }} {{name | you}} \\{{no}} {{}} {{ label:x }} {{*:table}} {{open";
+        assert_eq!(tokens(text).collect::<Vec<_>>(), ["mail", "name", "label:x", "*:table"]);
+        for (entry, expected) in [
+            ("{{ mail }}", Some("mail")),
+            ("{{mail|a@example.org}}", Some("mail")),
+            ("a@example.org", None),
+            ("x {{mail}}", None),
+            ("{{a}}{{b}}", None),
+            ("{{ }}", None),
+        ] {
+            assert_eq!(token(entry), expected, "{entry}");
+        }
+        let list = entries("a@example.org, b@example.org;\n {{mail}} \r\n");
+        assert_eq!(list.collect::<Vec<_>>(), ["a@example.org", "b@example.org", "{{mail}}"]);
+    }
+}
