@@ -1,9 +1,12 @@
-//! A field as declared: its id, its type, its settings.
+//! A field as declared: its id, its type, its settings; and as visitors see it.
 
 use serde_json::{Map, Value as Json};
 
-use super::{Context, FieldType, common::Common, typed_field::TypedField};
-use crate::FieldError;
+use super::{
+    Context, FieldType,
+    typed_field::{Common, TypedField},
+};
+use crate::{FieldError, ground::html::sanitize};
 
 /// A field that people fill in.
 pub struct Field {
@@ -115,4 +118,21 @@ impl Field {
     pub fn cell(&self, answer: &Json) -> String {
         self.typed.cell(answer)
     }
+}
+
+/// Settings of fields that stay here, by type.
+const HIDDEN: [(&str, &str); 2] = [("calculated", "expression"), ("email", "blocked_domains")];
+
+/// The field with all settings of its type, but those that stay here.
+pub(crate) fn shown(declared: &Json) -> Json {
+    let named = declared["type"].as_str().unwrap_or_default();
+    let default = FieldType::find(named).map(FieldType::default_config);
+    let mut settings = default.and_then(|json| json.as_object().cloned()).unwrap_or_default();
+    settings.extend(declared.as_object().cloned().unwrap_or_default());
+    let hides = |name: &str| HIDDEN.contains(&(named, name));
+    settings.retain(|name, _| !hides(name));
+    if let Some(Json::String(html)) = settings.get_mut("html") {
+        *html = sanitize(html);
+    }
+    settings.into()
 }

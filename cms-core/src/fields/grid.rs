@@ -7,13 +7,12 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value as Json, json};
 
 use super::{
-    Context, choice, contact, date, email, input, is_blank,
+    Context, addresses, choice, contact, date, is_blank,
     kind::{Kind, Refusal, ordered, refuse},
     number,
     options::{self, Choice},
-    phone, time, truth,
+    phone, text,
     typed_field::{Reads, TypedField, read},
-    url,
 };
 
 /// Options in an order of one's own.
@@ -154,17 +153,17 @@ pub(super) struct Repeater {
 /// The types that fit a cell.
 fn cell(name: &str) -> Option<Reads> {
     Some(match name {
-        "short_text" => read::<input::ShortText>,
-        "long_text" => read::<input::LongText>,
+        "short_text" => read::<text::ShortText>,
+        "long_text" => read::<text::LongText>,
         "number" => read::<number::Number>,
-        "url" => read::<url::Url>,
-        "email" => read::<email::Email>,
+        "url" => read::<addresses::Url>,
+        "email" => read::<addresses::Email>,
         "phone" => read::<phone::Phone>,
         "country" => read::<contact::Country>,
         "single_choice" => read::<choice::SingleChoice>,
-        "yes_no" => read::<truth::YesNo>,
+        "yes_no" => read::<choice::YesNo>,
         "date" => read::<date::Date>,
-        "time" => read::<time::Time>,
+        "time" => read::<date::Time>,
         _ => return None,
     })
 }

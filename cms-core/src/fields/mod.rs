@@ -11,49 +11,66 @@
 //! assert_eq!(taken, [("mail".to_owned(), json!("Ada@example.org"))]);
 //! ```
 
+mod addresses;
 mod all;
-mod blank;
 mod choice;
-mod common;
 mod contact;
 mod context;
-mod countries;
 mod date;
 mod decimal;
-mod email;
 mod field;
 mod formula;
 mod grid;
-mod id;
-mod input;
 mod kind;
-mod listed;
 mod number;
 mod options;
 mod phone;
-mod postal_code;
-mod public_field;
-mod scale;
 mod special;
 mod spelling;
 mod table;
 #[cfg(test)]
 mod tests;
 mod text;
-mod time;
-mod truth;
 mod typed_field;
 mod upload;
-mod url;
 
+use serde_json::Value as Json;
+
+pub(crate) use addresses::{address, is_free};
 pub use all::{Answer, Fields};
 pub(crate) use all::{broken_links, summary};
-pub use blank::is_blank;
-pub use common::{Common, Width};
 pub use context::{Context, Upload};
 pub(crate) use date::span;
-pub(crate) use email::{address, is_free};
 pub use field::Field;
+pub(crate) use field::shown;
 pub(crate) use kind::plain;
-pub(crate) use public_field::shown;
 pub use table::{FieldType, Group};
+pub use typed_field::{Common, Width};
+
+/// Whether a value says nothing: null, a text of blanks, or a container with only such members.
+/// `0` and `false` say something.
+///
+/// ```
+/// use serde_json::json;
+/// assert!(cms_core::fields::is_blank(&json!({"first": " ", "last": null})));
+/// assert!(!cms_core::fields::is_blank(&json!(0)));
+/// ```
+#[must_use]
+pub fn is_blank(value: &Json) -> bool {
+    match value {
+        Json::Null => true,
+        Json::Bool(_) | Json::Number(_) => false,
+        Json::String(text) => text.trim().is_empty(),
+        Json::Array(items) => items.iter().all(is_blank),
+        Json::Object(members) => members.values().all(is_blank),
+    }
+}
+
+/// Bytes of the id of a field at most.
+const MOST: usize = 64;
+
+/// Whether it is the id of a field: up to 64 letters, digits, `_` and `-`.
+fn is_id(id: &str) -> bool {
+    let fits = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-');
+    !id.is_empty() && id.len() <= MOST && id.bytes().all(fits)
+}

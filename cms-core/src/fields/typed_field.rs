@@ -1,14 +1,14 @@
-//! A field with the rules of its type: what it takes and how that reads.
+//! A field with the rules of its type: what it takes and how that reads; the settings that every
+//! field has.
 
-use serde::de::DeserializeOwned;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use serde_json::{Map, Value as Json};
 
 use super::{
     Context,
-    common::{COMMON, Common},
     formula::Formula,
-    id::is_id,
-    is_blank,
+    is_blank, is_id,
     kind::{Kind, Refusal, Source, refuse},
 };
 use crate::FieldError;
@@ -163,3 +163,39 @@ impl TypedField {
         [self.id.clone()].into_iter().chain(beside).collect()
     }
 }
+
+/// How much of the line a field takes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum Width {
+    /// All of it.
+    #[default]
+    Full,
+    /// Half of it.
+    Half,
+    /// A third of it.
+    Third,
+}
+
+/// The settings that every field has.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+#[non_exhaustive]
+pub struct Common {
+    /// What people see above it.
+    pub label: String,
+    /// A sentence that helps to answer.
+    pub help: String,
+    /// Whether an answer is expected.
+    pub required: bool,
+    /// How much of the line it takes.
+    pub width: Width,
+    /// What stands in the empty input.
+    pub placeholder: String,
+    /// The parameter of the page's address that answers it at first.
+    pub prefill_param: Option<String>,
+}
+
+/// The names of the settings that every field has.
+const COMMON: [&str; 6] = ["label", "help", "required", "width", "placeholder", "prefill_param"];

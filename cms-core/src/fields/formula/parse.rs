@@ -9,12 +9,12 @@
 //! name      = part {"." part}; part = letters, digits, "_" | "{" id "}"
 //! ```
 
-use super::{Expression, Function, MOST_BYTES, MOST_DEPTH, MOST_PARTS, Name, Operation};
-use crate::fields::{decimal::Decimal, id::is_id};
-
 use Operation::{
     Equal, Greater, GreaterOrEqual, Less, LessOrEqual, Minus, NotEqual, Over, Plus, Times,
 };
+
+use super::{Expression, Function, MOST_BYTES, MOST_DEPTH, MOST_PARTS, Name, Operation};
+use crate::fields::{decimal::Decimal, is_id};
 
 /// The longer ones first.
 const COMPARISONS: [(&str, Operation); 6] = [
