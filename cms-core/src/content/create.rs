@@ -1,8 +1,9 @@
 //! Plans a declared table that the database does not have yet.
 
 use super::{
-    ColumnDeclaration, Declared, TableDeclaration, Tables, changes::Action, check, index,
-    plan::Plan, sql, table::Column,
+    ColumnDeclaration, Declared, TableDeclaration, Tables, check, index,
+    plan::{Action, Plan},
+    table::Column,
 };
 use crate::{
     Result,
@@ -20,7 +21,7 @@ pub(super) async fn create(
 ) -> Result<()> {
     let at = format!("{}: {}", declared.plugin, table.name);
     if let Some(before) = &table.renamed_from
-        && plan.optional::<(String, String)>(sql::DECLARATION, args![before]).await?.is_some()
+        && plan.optional::<(String, String)>(super::DECLARATION, args![before]).await?.is_some()
     {
         plan.refuse(format!("{at} cannot be renamed from {before} yet: keep the old name."));
         return Ok(());

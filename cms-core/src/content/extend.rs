@@ -5,12 +5,10 @@ use serde_json::{Value as Json, json};
 use sqlx::AssertSqlSafe;
 
 use super::{
-    ColumnDeclaration, Declared, TableDeclaration, Tables,
-    changes::Action,
-    check,
+    ColumnDeclaration, Declared, TableDeclaration, Tables, check,
     create::{definition, referring, target},
     index::{self, Index},
-    plan::{Build, Plan},
+    plan::{Action, Build, Plan},
     table::Column,
 };
 use crate::{

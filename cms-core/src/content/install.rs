@@ -7,12 +7,10 @@ use sqlx::AssertSqlSafe;
 
 use super::{
     Declared, TableDeclaration, Tables,
-    changes::{Action, Changes},
     create::create,
     extend, index,
-    plan::{Build, Plan},
+    plan::{Action, Build, Changes, Plan},
     resolve::load_error,
-    sql,
 };
 use crate::{
     AuditEntry, Change, Code, Error, Result,
@@ -43,7 +41,7 @@ pub(crate) async fn standing(db: &Db, declared: Declared<'_>) -> Result<Standing
 
 async fn standing_of(db: &Db, plugin: &str, table: &TableDeclaration) -> Result<Standing> {
     let recorded: Option<(String, String)> =
-        db.optional(sql::DECLARATION, args![&table.name]).await?;
+        db.optional(super::DECLARATION, args![&table.name]).await?;
     let Some((_, before)) = recorded.filter(|(owner, _)| owner == plugin) else {
         return Ok(Standing::Behind);
     };
@@ -83,7 +81,7 @@ fn kept(table: &TableDeclaration, recorded: &str) -> Result<TableDeclaration> {
 pub(crate) async fn keep_indexes(db: &Db, tables: &mut [TableDeclaration]) -> Result<()> {
     for table in tables.iter_mut().filter(|table| !table.adopt) {
         let recorded: Option<(String, String)> =
-            db.optional(sql::DECLARATION, args![&table.name]).await?;
+            db.optional(super::DECLARATION, args![&table.name]).await?;
         if let Some((_, before)) = recorded {
             *table = kept(table, &before)?;
         }
@@ -123,7 +121,7 @@ pub(crate) async fn install(
 /// The tables that the database records for plugins, whether in service or not.
 #[cfg(all(feature = "sqlite", feature = "postgres"))]
 pub(crate) async fn recorded(db: &Db) -> Result<Vec<TableDeclaration>> {
-    let rows: Vec<(String, String)> = db.all(sql::DECLARATIONS, args![]).await?;
+    let rows: Vec<(String, String)> = db.all(super::DECLARATIONS, args![]).await?;
     let read = |(_, text): &(String, String)| serde_json::from_str(text).map_err(Error::internal);
     rows.iter().map(read).collect()
 }
@@ -153,7 +151,7 @@ pub(crate) async fn build(db: &Db, plugin: &str, build: &Build) -> Result<bool> 
         #[cfg(feature = "postgres")]
         name: build.index.name.clone(),
         create: build.index.create(db.dialect(), &build.table, true),
-        declaration: sql::DECLARATION,
+        declaration: super::DECLARATION,
         is_declared: Arc::new(move |text| {
             let table = serde_json::from_str::<TableDeclaration>(text);
             table.is_ok_and(|table| index::of(&table).contains(&wanted))
@@ -194,7 +192,7 @@ async fn apply(
     }
     for (table, text) in recorded {
         let args = args![&table, declared.plugin, text, change.now()];
-        change.run(sql::RECORD_DECLARATION, args).await?;
+        change.run(super::RECORD_DECLARATION, args).await?;
         change.touch(&table);
         let entry = AuditEntry { action: "install", table: &table, id: "", columns: &[] };
         change.audit(entry).await?;
@@ -228,7 +226,7 @@ async fn fill(
     // Read first: a table that another process makes is there when its declaration is.
     let is_there = plan.describe(&table.name).await?.is_some();
     let recorded: Option<(String, String)> =
-        plan.optional(sql::DECLARATION, args![&table.name]).await?;
+        plan.optional(super::DECLARATION, args![&table.name]).await?;
     let mut text = text(table)?;
     let steps = plan.changes.steps.len();
     match recorded {

@@ -1,37 +1,30 @@
 //! Content tables: how plugins and the core declare them, how they are created, and which values
 //! their columns accept.
 
-pub(crate) mod changes;
 pub(crate) mod check;
 pub(crate) mod columns;
 pub(crate) mod core;
 mod create;
 mod declaration;
-mod example;
 mod extend;
 mod form;
 pub(crate) mod index;
 pub(crate) mod install;
-mod less;
 pub(crate) mod plan;
 pub(crate) mod resolve;
-mod schema;
-pub(crate) mod sql;
 mod table;
-mod tables;
 
 use std::sync::Arc;
 
 use arc_swap::ArcSwap;
 
 pub use self::core::{RESOURCES, Resource, ResourceColumn};
-pub use changes::{Action, Changes, Loss, Step};
 pub use declaration::{ColumnDeclaration, TableDeclaration};
 #[doc(hidden)]
-pub use less::check as check_less;
-pub use table::{Column, Table};
-pub use tables::Tables;
-pub(crate) use tables::without_white_space;
+pub use form::check_less;
+pub use plan::{Action, Changes, Loss, Step};
+pub(crate) use table::without_white_space;
+pub use table::{Column, Table, Tables};
 
 /// The tables declared by one plugin or by the core.
 #[derive(Clone, Copy)]
@@ -57,4 +50,14 @@ impl Registry {
     pub(crate) fn set(&self, tables: Tables) {
         self.0.store(Arc::new(tables));
     }
+}
+
+crate::db::statements! {
+    DECLARATION = "select plugin_id, declaration from cms_content_tables where name = $1";
+    DECLARATIONS = "select name, declaration from cms_content_tables order by name";
+    RECORD_DECLARATION = "insert into cms_content_tables (name, plugin_id, declaration, \
+                          installed_at) values ($1, $2, $3, $4) \
+                          on conflict (name) do update set plugin_id = excluded.plugin_id, \
+                          declaration = excluded.declaration, \
+                          installed_at = excluded.installed_at";
 }

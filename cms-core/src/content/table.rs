@@ -1,10 +1,17 @@
-//! A content table: its columns, its key, and how it may be used.
+//! A content table: its columns with their JSON Schema and an example of their values, its key, and
+//! how it may be used; all tables, by name.
 
-use std::sync::OnceLock;
+use std::{
+    collections::BTreeMap,
+    sync::{Arc, OnceLock},
+};
 
-use serde_json::Value as Json;
+use serde_json::{Value as Json, json};
 
-use super::ResourceColumn;
+use super::{
+    Declared, ResourceColumn,
+    core::{ID, RESERVED},
+};
 use crate::{
     Code, Error, Result,
     db::dialect::{Col, Dialect, Kind, quote},
@@ -156,5 +163,181 @@ impl Table {
     /// The table's name in SQL.
     pub(crate) fn quoted(&self) -> String {
         quote(&self.source)
+    }
+}
+
+/// All content tables by name.
+#[derive(Clone, Debug, Default)]
+pub struct Tables {
+    by_name: BTreeMap<String, Arc<Table>>,
+    /// Why tables that plugins own are not served.
+    absent: Arc<BTreeMap<String, String>>,
+}
+
+impl Tables {
+    /// The table of this name.
+    #[must_use]
+    pub fn find(&self, name: &str) -> Option<Arc<Table>> {
+        self.by_name.get(name).cloned()
+    }
+
+    /// All tables, by name.
+    pub fn iter(&self) -> impl Iterator<Item = &Arc<Table>> {
+        self.by_name.values()
+    }
+
+    /// What is said of a name that no table in service has. Only for callers whose rights cover it.
+    #[must_use]
+    pub fn unknown(&self, name: &str) -> Error {
+        let detail = match self.absent.get(name) {
+            Some(why) => format!("The content table {name:?} is not served: {why}."),
+            None => format!("There is no content table {name:?}."),
+        };
+        Error::new(Code::UnknownTable, detail)
+    }
+
+    pub(crate) fn note_absent(&mut self, absent: BTreeMap<String, String>) {
+        self.absent = absent.into();
+    }
+
+    /// Checks that the names of a plugin's tables are free, before anything is created.
+    pub(crate) fn check_names(&self, declared: Declared<'_>) -> Result<()> {
+        for name in declared.tables.iter().map(|table| table.name.as_str()) {
+            let owner = self.by_name.get(name).map(|table| table.plugin.as_str());
+            if let Some(owner) = owner.or_else(|| RESERVED.contains(&name).then_some(ID)) {
+                return Err(Error::new(
+                    Code::ValidationFailed,
+                    format!(
+                        "The content table {name} already belongs to {owner}: give one of the two \
+                         another name (and `source` for the name in the database)."
+                    ),
+                ));
+            }
+        }
+        Ok(())
+    }
+
+    /// Adds the tables of one plugin. Their names were checked before.
+    pub(crate) fn add(&mut self, tables: Vec<Table>) {
+        self.by_name.extend(tables.into_iter().map(|table| (table.name.clone(), Arc::new(table))));
+    }
+
+    /// The tables of all plugins but one.
+    pub(crate) fn without(&self, plugin: &str) -> Self {
+        let mut others = self.clone();
+        others.remove(plugin);
+        others
+    }
+
+    /// Removes the tables of one plugin.
+    pub(crate) fn remove(&mut self, plugin: &str) {
+        self.by_name.retain(|_, table| table.plugin != plugin);
+    }
+
+    /// Removes white space from the engine's JSON of a record. PostgreSQL keeps white space inside
+    /// JSON columns, also those of expanded records.
+    pub(crate) fn compact(&self, table: &Table, expand: &[String], json: String) -> String {
+        if self.is_spaced(table, expand) { without_white_space(&json) } else { json }
+    }
+
+    /// Whether the engine's JSON of a record may have white space between its values.
+    pub(crate) fn is_spaced(&self, table: &Table, expand: &[String]) -> bool {
+        let has_json = |table: &Table| table.columns.iter().any(|c| c.kind == Kind::Json);
+        let expanded = table
+            .columns
+            .iter()
+            .filter(|c| expand.contains(&c.name))
+            .filter_map(|c| self.find(c.references.as_deref()?));
+        table.dialect.spaces_json()
+            && (has_json(table) || expanded.into_iter().any(|table| has_json(&table)))
+    }
+}
+
+/// JSON without white space between its values.
+pub(crate) fn without_white_space(json: &str) -> String {
+    let (mut inside, mut escaped) = (false, false);
+    json.chars()
+        .filter(|c| {
+            let keep = inside || !matches!(c, ' ' | '\n' | '\r' | '\t');
+            match c {
+                _ if escaped => escaped = false,
+                '\\' if inside => escaped = true,
+                '"' => inside = !inside,
+                _ => {}
+            }
+            keep
+        })
+        .collect()
+}
+
+impl Column {
+    /// The schema of its values, without those of its enum. Columns of adopted tables may hold what
+    /// their type does not promise.
+    #[must_use]
+    pub fn schema(&self, adopted: bool, nullable: bool) -> Json {
+        let kind = match self.kind {
+            Kind::Integer => "integer",
+            Kind::Decimal | Kind::Double => "number",
+            Kind::Boolean => "boolean",
+            Kind::Json => return json!({"description": self.field_type}),
+            _ => "string",
+        };
+        if adopted {
+            return json!({"description": format!("{}, as a rule {kind}", self.field_type)});
+        }
+        let kinds = if nullable { json!([kind, "null"]) } else { json!(kind) };
+        let description = self.resource.map_or(self.field_type.as_str(), |resource| resource.help);
+        let mut schema = json!({"type": kinds, "description": description});
+        match self.kind {
+            Kind::Date => schema["format"] = "date".into(),
+            Kind::DateTime => schema["format"] = "date-time".into(),
+            // A time of day has no zone here, so it is none of RFC 3339.
+            Kind::Binary => schema["contentEncoding"] = "base64".into(),
+            _ => {}
+        }
+        schema
+    }
+}
+
+impl Column {
+    /// A value that a write of this column accepts.
+    #[must_use]
+    pub fn example(&self) -> Json {
+        if let Some(first) = self.allowed.as_ref().and_then(|allowed| allowed.first()) {
+            return if self.kind == Kind::Json { json!([first]) } else { first.clone() };
+        }
+        if let Some(resource) = self.resource.filter(|resource| !resource.example.is_empty()) {
+            return resource.example.into();
+        }
+        match self.kind {
+            Kind::Integer => json!(1),
+            Kind::Decimal | Kind::Double => json!(1.5),
+            Kind::Boolean => json!(true),
+            Kind::Date => json!("2026-11-21"),
+            Kind::Time => json!("09:30:00"),
+            Kind::DateTime => json!("2026-11-21T09:30:00Z"),
+            Kind::Json => json!([]),
+            Kind::Binary => json!("QUJD"),
+            Kind::Text | Kind::Password => match self.field_type.as_str() {
+                "code_editor" => json!("h1 { color: #336699; }"),
+                "color" => json!("#336699"),
+                "image" => json!("/media/example.png"),
+                "path" | "link" | "redirect" => json!("/example"),
+                _ if self.name == "language_short" => json!("en"),
+                _ => json!("Text"),
+            },
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+
+    #[test]
+    fn white_space_is_removed_only_between_values() {
+        assert_eq!(
+            super::without_white_space(r#"{"a": "b \" c", "d" : [1, 2]}"#),
+            r#"{"a":"b \" c","d":[1,2]}"#
+        );
     }
 }

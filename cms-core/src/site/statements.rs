@@ -16,7 +16,7 @@ fn all(dialect: Dialect) -> Vec<db::Statement> {
         db::epochs::sql::ALL,
         change::sql::ALL,
         events::sql::ALL,
-        content::sql::ALL,
+        content::ALL,
         audit::sql::ALL,
         keys::sql::ALL,
         accounts::users::sql::ALL,
@@ -44,7 +44,7 @@ fn all(dialect: Dialect) -> Vec<db::Statement> {
     all.extend(funnels::statements().concat());
     all.extend(mail::statements().concat());
     all.extend(webhooks::statements().concat());
-    all.extend(dialect.of(&change::many::sql::MANY).all());
+    all.extend(dialect.of(&change::many::MANY).all());
     all.extend(dialect.of(&webhooks::BATCH).all());
     all.push(dialect.of(&pages::sql::PARTS));
     all.extend([dialect.of(&db::epochs::sql::RAISE), dialect.of(&db::ready::sql::READY)]);

@@ -1,8 +1,6 @@
 //! The same happens to many rows in one change: their events and their rows of the audit log are
 //! written together.
 
-pub(crate) mod sql;
-
 use std::time::Duration;
 
 use serde_json::{Value as Json, json};
@@ -11,7 +9,7 @@ use tokio::time::Instant;
 use super::Change;
 use crate::{
     Code, Error, Result,
-    db::args,
+    db::{PerEngine, Statement, args},
     events::{self, Event, Payload, family},
 };
 
@@ -45,7 +43,7 @@ impl Change {
     ) -> Result<()> {
         let event = event.name;
         let (is_guarded, begun) = (!self.guards_before(event).is_empty(), Instant::now());
-        let (many, columns) = (self.dialect.of(&sql::MANY), json!(columns).to_string());
+        let (many, columns) = (self.dialect.of(&MANY), json!(columns).to_string());
         let mut rows = rows.into_iter().peekable();
         while rows.peek().is_some() {
             let mut told = Vec::new();
@@ -89,7 +87,7 @@ impl Change {
         event: Event<P>,
         all: &[P],
     ) -> Result<()> {
-        let many = self.dialect.of(&sql::MANY);
+        let many = self.dialect.of(&MANY);
         for some in all.chunks(BATCH_SIZE) {
             let mut told = Vec::new();
             for data in some {
@@ -110,7 +108,7 @@ impl Change {
     pub(super) async fn move_late_events(&mut self) -> Result<()> {
         let now = self.clock.now();
         if now - self.now >= events::LATE_AFTER {
-            let later = self.dialect.of(&sql::MANY).later;
+            let later = self.dialect.of(&MANY).later;
             for ids in std::mem::take(&mut self.emitted).chunks(BATCH_SIZE) {
                 let ids: Vec<_> = ids.iter().map(|id| [id]).collect();
                 self.tx.run(later, args![json!(ids).to_string(), now]).await?;
@@ -119,3 +117,81 @@ impl Change {
         Ok(())
     }
 }
+
+/// Writes what happened to many rows. `$1` is a JSON array; of each row an array: the id of the
+/// event, its payload, what was removed from it, the row's id.
+#[derive(Clone, Copy)]
+pub(crate) struct Many {
+    /// The events: their name, the time.
+    pub(crate) events: Statement,
+    /// Their jobs, those of one subscription in the order of the events: the time, the name, its
+    /// family.
+    pub(crate) jobs: Statement,
+    /// Their rows of the audit log: kind, id and name of the actor, action, table, columns, time.
+    pub(crate) audit: Statement,
+    /// Moves events, `$1` their ids alone, to a time.
+    pub(crate) later: Statement,
+}
+
+impl Many {
+    /// All of them, to be tried.
+    pub(crate) const fn all(&self) -> [Statement; 4] {
+        [self.events, self.jobs, self.audit, self.later]
+    }
+}
+
+macro_rules! many {
+    ($rows:literal) => {
+        Many {
+            events: Statement::new(
+                "change::many::events",
+                concat!(
+                    "insert into cms_events (id, name, body, removed, created_at) \
+                     select e.value ->> 0, cast($2 as text), e.value ->> 1, e.value ->> 2, \
+                     cast($3 as bigint) from ",
+                    $rows,
+                    " e"
+                ),
+            ),
+            jobs: Statement::new(
+                "change::many::jobs",
+                concat!(
+                    "insert into cms_webhook_queue \
+                     (event_id, subscription_id, status, next_retry_at, created_at) \
+                     select e.value ->> 0, l.id, \
+                     case when exists (select 1 from cms_webhook_subscriptions s \
+                     where s.id = l.id and not s.active) then 'held' else 'pending' end, \
+                     cast($2 as bigint), cast($2 as bigint) from \
+                     (select distinct i.subscription_id as id from cms_webhook_interests i \
+                     where i.event in ($3, $4, '*')) l, ",
+                    $rows,
+                    " e order by l.id, e.value ->> 0"
+                ),
+            ),
+            audit: Statement::new(
+                "change::many::audit",
+                concat!(
+                    "insert into cms_audit (actor_kind, actor_id, actor_name, action, table_name, \
+                     row_id, columns, created_at) select cast($2 as text), cast($3 as bigint), \
+                     cast($4 as text), cast($5 as text), cast($6 as text), e.value ->> 3, \
+                     cast($7 as text), cast($8 as bigint) from ",
+                    $rows,
+                    " e"
+                ),
+            ),
+            later: Statement::new(
+                "change::many::later",
+                concat!(
+                    "update cms_events set created_at = $2 where id in (select e.value ->> 0 from ",
+                    $rows,
+                    " e)"
+                ),
+            ),
+        }
+    };
+}
+
+pub(crate) const MANY: PerEngine<Many> = PerEngine {
+    sqlite: many!("json_each($1)"),
+    postgres: many!("json_array_elements(cast($1 as json))"),
+};
