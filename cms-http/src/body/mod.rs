@@ -1,7 +1,6 @@
 //! Bodies: replies that are whole or streamed, and requests read within limits.
 
 mod json;
-mod memory;
 mod read;
 mod upload;
 
@@ -17,8 +16,7 @@ use futures_util::{StreamExt as _, stream::BoxStream};
 use http_body::{Frame, SizeHint};
 
 pub use json::Unparsed;
-pub(crate) use memory::Memory;
-pub(crate) use read::read;
+pub(crate) use read::{Memory, read};
 pub use upload::Upload;
 pub(crate) use upload::{Limits, Source};
 

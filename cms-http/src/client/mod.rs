@@ -2,12 +2,9 @@
 //! elsewhere.
 
 mod ask;
-mod credential;
-mod follow;
 mod remote;
 mod stream;
 mod typed;
-mod upload;
 
 use bytes::Bytes;
 use cms_core::Secret;
@@ -16,17 +13,14 @@ use http_body_util::{BodyExt, Full};
 use serde_json::Value as Json;
 
 pub use ask::Ask;
-pub use credential::Credential;
-pub use follow::{Following, Happened};
-pub use remote::{Sign, Wait, address, transport};
-pub use stream::Parts;
-pub use upload::Outgoing;
+pub use remote::{Credential, Sign, Wait, address, transport};
+pub use stream::{Following, Happened, Outgoing, Parts};
 
+use self::remote::Remote;
 use crate::{
     Api,
     call::{AsOperator, Cause, InProcess},
 };
-use remote::Remote;
 
 /// How often a call is repeated when the service asks for patience.
 const MAX_WAITS: u32 = 5;

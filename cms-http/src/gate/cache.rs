@@ -1,13 +1,16 @@
-//! Where a reply may lie, and what it depends on.
+//! Where a reply may lie, and what it depends on; replies that the caller has already
+//! (`If-None-Match`: RFC 9110, 13.1.2).
 
 use cms_core::{Cms, Result, db::Source};
-use http::{HeaderValue, header};
+use http::{HeaderValue, StatusCode, header};
 
 use super::visit::Visit;
 use crate::{
+    body::Body,
     call::API_KEY,
     caller::Caller,
     replies::{Key, Lookup},
+    reply::Reply,
 };
 
 /// Where callers read records.
@@ -104,4 +107,28 @@ fn is_session(cookies: &HeaderValue, name: &str) -> bool {
     let named =
         |cookie: &str| cookie.trim().split_once('=').is_some_and(|(known, _)| known == name);
     cookies.to_str().map_or(true, |line| line.split(';').any(named))
+}
+
+/// The reply, without its body when the caller has it.
+pub(super) fn conditional(visit: &Visit, mut reply: Reply) -> Reply {
+    let (Some(etag), true) = (reply.headers.get(header::ETAG), visit.is_read()) else {
+        return reply;
+    };
+    let mut lines = visit.request.headers.get_all(header::IF_NONE_MATCH).iter();
+    if reply.status != StatusCode::OK || !lines.any(|line| names(line, etag)) {
+        return reply;
+    }
+    reply.headers.remove(header::CONTENT_TYPE);
+    reply.headers.remove(header::CONTENT_LENGTH);
+    Reply { status: StatusCode::NOT_MODIFIED, body: Body::default(), ..reply }
+}
+
+/// Whether a line names the state of this tag, or any.
+fn names(line: &HeaderValue, etag: &HeaderValue) -> bool {
+    let named = || {
+        let (line, etag) = (line.to_str().unwrap_or_default(), etag.to_str().unwrap_or_default());
+        line.split(',').map(str::trim).any(|tag| tag == "*" || tag.trim_start_matches("W/") == etag)
+    };
+    // Nearly always it is the one tag that we have sent.
+    line == etag || named()
 }

@@ -1,14 +1,24 @@
-//! Who calls: a user of the embedding application, else a key, else a token, else a cookie.
+//! Who calls: a user of the embedding application, else a key, else a token, else a cookie; and
+//! what the caller may do.
 
-use cms_core::{Cms, Code, Error, Result, access::Access, db::Source};
-use http::Method;
+use cms_core::{
+    Cms, Code, Error, Result,
+    access::{self, Access},
+    db::Source,
+};
+use http::{Method, header};
 
 use super::{
     origin::Page,
-    token::{bearer, session_cookie},
-    visit::{Visit, Way},
+    visit::{self, Visit, Way},
 };
-use crate::{call::API_KEY, caller::Caller};
+use crate::{
+    call::API_KEY,
+    caller::Caller,
+    demand::{Demand, Named},
+    request::Canonical,
+    routes::{Declared, Route},
+};
 
 /// What a request shows of its caller.
 pub(super) enum Credential {
@@ -140,4 +150,69 @@ fn forged(visit: &Visit, caller: &Caller, page: &Page) -> Result<()> {
         return Err(Error::new(Code::Csrf, detail));
     }
     Ok(())
+}
+
+/// `Authorization: Bearer ...` (RFC 6750, 2.1); other schemes are somebody else's.
+fn bearer(request: &Canonical) -> Result<Option<&str>> {
+    let sent = request.header(&header::AUTHORIZATION)?;
+    Ok(sent
+        .and_then(|sent| sent.split_once(' '))
+        .filter(|(scheme, _)| scheme.eq_ignore_ascii_case("bearer"))
+        .map(|(_, token)| token.trim()))
+}
+
+/// The session's cookie. Two of them are nobody's: another website of the domain may have set the
+/// one.
+fn session_cookie<'r>(request: &'r Canonical, name: &str) -> Option<&'r str> {
+    let lines = request.headers.get_all(header::COOKIE).iter();
+    // Cookies of others may hold bytes that are no text.
+    let pairs =
+        lines.flat_map(|line| line.as_bytes().split(|byte| *byte == b';')).map(<[u8]>::trim_ascii);
+    let mut sessions =
+        pairs.filter_map(|pair| pair.strip_prefix(name.as_bytes())?.strip_prefix(b"="));
+    match (sessions.next(), sessions.next()) {
+        (Some(token), None) => std::str::from_utf8(token).ok(),
+        _ => None,
+    }
+}
+
+/// Whether the caller could act on some table: else there is no reason to read the body.
+pub(super) fn may_act(visit: &Visit, caller: &Caller) -> bool {
+    let names = |right: &access::Right| {
+        right.endpoint == "*"
+            || (right.endpoint == visit.request.path && right.methods.iter().any(|m| m == "POST"))
+    };
+    !matches!(caller, Caller::Key(key) if !key.rights.iter().any(names))
+}
+
+/// What a request demands that comes over the network.
+pub(super) fn demand_of(declared: &Declared, request: &mut Canonical) -> Result<Demand> {
+    declared.respell(request)?;
+    Ok(demand(visit::route_of(request), request))
+}
+
+fn demand(route: Option<&'static Route>, request: &Canonical) -> Demand {
+    Demand {
+        route: route.map(|route| (route.path, route.access)),
+        in_path: route.map_or_else(Vec::new, |route| route.parameters(&request.path)),
+        body: Named::default(),
+    }
+}
+
+/// Judges the caller, and returns by what: a change judges again. `body`: what an action names
+/// in its body.
+pub(super) fn judge(cms: &Cms, visit: &Visit, caller: &Caller, body: Named) -> Result<Demand> {
+    let mut demand = demand(visit.route, &visit.request);
+    demand.body = body;
+    if visit.way != Way::Judged {
+        return Ok(demand);
+    }
+    let outcome = demand.judge(cms, &visit.request, caller);
+    if let Caller::Key(key) = caller {
+        cms.keys().note_use(key.id, outcome.is_err());
+        if outcome.is_err() {
+            demand.as_key_call(&visit.request, |call| cms.keys().note_denied(key.id, call));
+        }
+    }
+    outcome.map(|()| demand)
 }

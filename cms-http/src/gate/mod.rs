@@ -1,42 +1,37 @@
 //! The one order of every request. Each step is a file; it returns what it found, or refuses. The
-//! first two are done before the others begin: see [`Visit`].
+//! first is done before the others begin: see [`Visit`].
 //!
 //! ```text
-//! visit        the request in its one canonical form: all steps see the same
-//! sender       the address that counts, also behind trusted proxies
-//! limit        takes from the buckets; the credential is looked up before, to choose them
-//! origin       which page calls, and whether it may
-//! identity     who calls; token: by a session's token
-//! cache        replies kept for visitors
-//! rights       what the caller may do
-//! content      the body
-//! conditional  replies that the caller has already
-//! findings     what every reply tells, also of a refusal
+//! visit     the request in its one canonical form: all steps see the same; the address that
+//!           counts, also behind trusted proxies
+//! limit     takes from the buckets; the credential is looked up before, to choose them
+//! origin    which page calls, and whether it may
+//! identity  who calls, also by a session's token, and what the caller may do
+//! cache     replies kept for visitors, and those that the caller has already
+//! content   the body
 //! ```
+//!
+//! [`Findings`] are what every reply tells, also of a refusal.
 
 mod cache;
-mod conditional;
 mod content;
-mod findings;
 mod identity;
 mod limit;
 mod origin;
-mod rights;
-mod sender;
-mod token;
 mod visit;
 
 use std::sync::OnceLock;
 
-use cms_core::{Cms, Code, Error, Result};
+use cms_core::{Cms, Code, Error, Result, traffic::limiter::bucket::Quota};
+use http::{HeaderValue, header};
 use tokio::sync::OwnedSemaphorePermit;
 
-use content::Sent;
-pub(crate) use findings::Findings;
 pub(crate) use visit::Visit;
 
+use self::{content::Sent, origin::Sharing};
 use crate::{
     call::{Call, Peer},
+    caller::Caller,
     demand::Named,
     idempotency,
     kept::Kept,
@@ -83,7 +78,7 @@ where
     if let Some(lookup) = lookup.as_ref().filter(|lookup| lookup.is_by_visitor())
         && let Some(reply) = kept.replies.find(lookup)
     {
-        return Ok(conditional::answer(visit, reply));
+        return Ok(cache::conditional(visit, reply));
     }
     // In a box, so that a kept reply does not carry the room of what follows.
     Box::pin(act(cms, kept, visit, lookup, body, found)).await
@@ -103,12 +98,12 @@ where
     B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
 {
     let caller = &found.caller;
-    let (sent, demand) = if content::decides_rights(visit) && rights::may_act(visit, caller) {
+    let (sent, demand) = if content::decides_rights(visit) && identity::may_act(visit, caller) {
         let sent = content::read(cms, kept, visit, body).await?;
-        let demand = rights::judge(cms, visit, caller, sent.named(visit))?;
+        let demand = identity::judge(cms, visit, caller, sent.named(visit))?;
         (sent, demand)
     } else {
-        let demand = rights::judge(cms, visit, caller, Named::default())?;
+        let demand = identity::judge(cms, visit, caller, Named::default())?;
         (content::read(cms, kept, visit, body).await?, demand)
     };
 
@@ -123,7 +118,7 @@ where
     let ticket = idempotency::ticket(cms, &visit.request, caller.repeats_as(), sent.bytes())?;
     let Sent { raw, content, source, memory } = sent;
     drop(raw);
-    let demand_of = |other: &mut Canonical| rights::demand_of(&visit.declared, other);
+    let demand_of = |other: &mut Canonical| identity::demand_of(&visit.declared, other);
     let call = Call {
         cms,
         mount: &kept.mount,
@@ -181,7 +176,7 @@ where
     if refused_as == Some(Code::MethodNotAllowed) {
         found.allow = Some("GET, HEAD".to_owned());
     }
-    Ok(conditional::answer(visit, reply?))
+    Ok(cache::conditional(visit, reply?))
 }
 
 /// The turn to make the reply to a read. Writes wait for nobody.
@@ -189,5 +184,37 @@ async fn turn(kept: &Kept, visit: &Visit) -> Result<Option<OwnedSemaphorePermit>
     match visit.peer {
         Some(Peer(peer)) if visit.is_read() => kept.reply_budget.turn(peer).await,
         _ => Ok(None),
+    }
+}
+
+/// What is found out about a request whatever becomes of it: replies tell it, refusals too.
+pub(crate) struct Findings {
+    pub(crate) caller: Caller,
+    quota: Option<Quota>,
+    sharing: Sharing,
+    /// The methods that the route takes.
+    allow: Option<String>,
+}
+
+impl Findings {
+    /// Before anything is known.
+    pub(crate) fn of(operator: bool) -> Self {
+        let caller = if operator { Caller::Operator } else { Caller::Anonymous };
+        Self { caller, quota: None, sharing: Sharing::None, allow: None }
+    }
+
+    /// The reply, with the headers that tell what was found.
+    pub(crate) fn told(&self, mut reply: Reply) -> Reply {
+        if let Some(quota) = &self.quota {
+            limit::headers(quota, &mut reply.headers);
+        }
+        origin::headers(&self.sharing, &mut reply.headers);
+        match self.allow.as_deref().map(HeaderValue::from_str) {
+            Some(Ok(allow)) => {
+                reply.headers.insert(header::ALLOW, allow);
+                reply
+            }
+            _ => reply,
+        }
     }
 }

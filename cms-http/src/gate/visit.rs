@@ -1,14 +1,18 @@
-//! A request as it comes to the gate: in its one canonical form, with its route and its sender.
+//! A request as it comes to the gate: in its one canonical form, with its route and its sender,
+//! also behind trusted proxies.
 
-use std::{net::IpAddr, str::FromStr as _, sync::Arc};
+use std::{
+    net::{IpAddr, Ipv4Addr},
+    str::FromStr as _,
+    sync::{Arc, Once},
+};
 
-use cms_core::{Cms, Code, Error, Result, access::Access, accounts::AppUser};
+use cms_core::{Cms, Code, Error, Result, access::Access, accounts::AppUser, traffic::address};
 use http::{
     Extensions, HeaderMap, HeaderName, HeaderValue, Method, Uri, header, request::Parts,
     uri::Authority,
 };
 
-use super::sender;
 use crate::{
     call::{API_KEY, AsOperator, Client, FrontendLogin, InProcess, LimitKey, Peer},
     kept::Kept,
@@ -73,9 +77,9 @@ impl Visit {
         let limit_key = extensions.get::<LimitKey>().map(|LimitKey(key)| key.clone());
         asked_host(&uri, &mut headers);
         if peer.is_none() && !operator && !in_process {
-            sender::warn_of_strangers(&kept.told_of_strangers);
+            warn_of_strangers(&kept.told_of_strangers);
         }
-        let client = sender::client(cms, &kept.proxy_header, peer, &headers);
+        let client = client(cms, &kept.proxy_header, peer, &headers);
         let mount = kept.mount.clone();
         let within = match operator || in_process {
             true => Ok(uri.path()),
@@ -226,4 +230,24 @@ fn check_host(cms: &Cms, request: &Canonical) -> Result<()> {
         Code::UnknownHost,
         "This service does not answer for that host: see allowed_hosts.",
     ))
+}
+
+/// The client of a request that `peer` sent.
+fn client(cms: &Cms, proxy_header: &HeaderName, peer: Option<Peer>, headers: &HeaderMap) -> Client {
+    let Some(Peer(socket)) = peer else {
+        return Client { address: Ipv4Addr::LOCALHOST.into(), is_known: false };
+    };
+    let lines = headers.get_all(proxy_header).iter().map(HeaderValue::as_bytes);
+    let address = address::client(socket.ip(), &cms.settings().trusted_proxies, lines);
+    Client { address, is_known: true }
+}
+
+/// Tells the log, once, that the embedding server does not pass addresses on.
+fn warn_of_strangers(told: &Once) {
+    told.call_once(|| {
+        tracing::warn!(
+            "requests come without the extension cms_http::Peer: all visitors count as one, and \
+             the limiter refuses them together"
+        );
+    });
 }

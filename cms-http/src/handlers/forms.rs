@@ -11,7 +11,7 @@ use http::header;
 use crate::{
     call::Call,
     reauthorizer::Reauthorizer,
-    reply::{csv, save_as::attachment},
+    reply::{csv, file::attachment},
     success::Success,
     wire::{
         Data, Done, Early, OneOrPage, Text,

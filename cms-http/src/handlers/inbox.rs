@@ -21,7 +21,7 @@ use crate::{
     body::{Body, Parts},
     call::Call,
     reauthorizer::Reauthorizer,
-    reply::{Reply, csv, save_as::attachment},
+    reply::{Reply, csv, file::attachment},
     success::Success,
     wire::{
         Data, Done, Page, ReplyKind, Text,

@@ -14,7 +14,7 @@ use crate::{
     body::{Body, Parts},
     call::Call,
     reauthorizer::Reauthorizer,
-    reply::{JSON, Reply, csv, save_as::attachment},
+    reply::{JSON, Reply, csv, file::attachment},
     request::bad,
     success::Success,
     wire::{

@@ -12,7 +12,7 @@ use http::{HeaderValue, StatusCode, header};
 use super::by_name;
 use crate::{
     call::Call,
-    reply::{Reply, save_as::attachment},
+    reply::{Reply, file::attachment},
     success::Success,
     wire::{
         Data, OneOrPage, Text,

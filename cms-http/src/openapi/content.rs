@@ -1,4 +1,4 @@
-//! Content tables: operations and types of each, with its own columns.
+//! Content tables: operations and types of each, with its own columns and an example.
 
 use std::{
     cell::RefCell,
@@ -15,9 +15,8 @@ use cms_core::{
 use serde_json::{Map, Value as Json, json};
 
 use super::{
-    example,
-    forms::{self, Form},
     knowledge::{self, Reach},
+    operation::{self, Form},
     types::{self, Shapes},
 };
 use crate::{call::Call, caller::Caller, describe::Described};
@@ -65,7 +64,7 @@ impl Names {
         self.0.get(table).map_or("AnyRecord", String::as_str)
     }
 
-    pub(super) fn reference(&self, table: &str) -> Json {
+    fn reference(&self, table: &str) -> Json {
         json!({"$ref": format!("#/components/schemas/{}", self.get(table))})
     }
 }
@@ -167,7 +166,7 @@ impl Content<'_> {
         };
         match described.method {
             "GET" => {
-                let page = forms::halves(&shapes.reply).map(|(page, _)| page);
+                let page = operation::halves(&shapes.reply).map(|(page, _)| page);
                 let page = self.page(table, page.unwrap_or_default());
                 let all = all(format!("Records of {name}, a page of them.")).answering(page);
                 let all = Form { filters: filters(table).collect(), ..all };
@@ -180,12 +179,12 @@ impl Content<'_> {
                 vec![sends(
                     all(format!("Adds a record to {name}.")),
                     "Create",
-                    example::of(table, true),
+                    example_of(table, true),
                 )]
             }
             "PATCH" => {
                 let changed = one(format!("Changes columns of a record of {name}."));
-                vec![sends(changed, "Update", example::of(table, false))]
+                vec![sends(changed, "Update", example_of(table, false))]
             }
             _ => vec![one(format!("Removes a record of {name}."))],
         }
@@ -354,4 +353,22 @@ fn compared(column: &Column, op: Op) -> Json {
         (_, Kind::Decimal | Kind::Double) => json!({"type": "number"}),
         _ => text,
     }
+}
+
+/// What a new record must have, and what its table gives an example of; for a change one column of
+/// that.
+fn example_of(table: &Table, new: bool) -> Json {
+    let written = table.columns.iter().filter(|column| table.writes(column));
+    let has_example = |column: &Column| column.resource.is_some_and(|one| !one.example.is_empty());
+    let needed = written.filter(|column| {
+        (column.required || has_example(column))
+            && !column.has_default
+            && (new || !table.is_key(column))
+    });
+    let value = |column: &Column| match (table.name.as_str(), column.name.as_str()) {
+        ("forms", "name") => "newsletter".into(),
+        _ => column.example(),
+    };
+    let shown = needed.map(|column| (column.name.clone(), value(column)));
+    Json::Object(if new { shown.collect() } else { shown.take(1).collect() })
 }

@@ -4,21 +4,16 @@
 //! ```text
 //! types       schemas of all operations, made once
 //! knowledge   which operations and tables a caller may know
-//! forms       the paths of an operation: one for each action, one thing apart from a list
-//! operation   parameters, body, replies and security of one operation at one path
-//! content     operations and types of each content table
-//! example     a record of a content table
-//! links       from a reply to the operations on the rows it names
+//! operation   the paths of an operation (one for each action, one thing apart from a list);
+//!             parameters, body, replies and security at one of them
+//! content     operations and types of each content table, a record of it as an example
 //! webhooks    what receivers of webhooks get
-//! components  what operations share
+//! components  what operations share; links from a reply to the operations on the rows it names
 //! ```
 
 mod components;
 mod content;
-mod example;
-mod forms;
 mod knowledge;
-mod links;
 mod operation;
 mod types;
 mod webhooks;
@@ -41,7 +36,7 @@ pub(crate) fn document(call: &Call<'_>) -> Json {
         if described.access == Access::Table {
             forms.extend(content.operations(described, shapes));
         } else if knowledge::knows(call, described) {
-            forms.extend(forms::of(described, shapes));
+            forms.extend(operation::forms_of(described, shapes));
         }
     }
     for described in call.declared.iter().filter(|one| knowledge::knows(call, one)) {
@@ -49,7 +44,7 @@ pub(crate) fn document(call: &Call<'_>) -> Json {
         if let ("GET", Some(table)) = (described.method, table) {
             forms.extend(content.read_at(described, &types.records, &table));
         } else if let Some(shapes) = types.declared.get(described.method) {
-            forms.extend(forms::of(described, shapes).into_iter().map(with_parameters));
+            forms.extend(operation::forms_of(described, shapes).into_iter().map(with_parameters));
         }
     }
     let mut paths: Map<String, Json> = Map::new();
@@ -66,7 +61,7 @@ pub(crate) fn document(call: &Call<'_>) -> Json {
     }
     let mut schemas = types.components.clone();
     content.schemas(&mut schemas);
-    links::add(&mut paths, &schemas);
+    components::add_links(&mut paths, &schemas);
     let mut document = json!({
         "openapi": "3.1.0",
         "info": {
@@ -83,7 +78,7 @@ pub(crate) fn document(call: &Call<'_>) -> Json {
 }
 
 /// With the parameters in the path of an endpoint, which its handler reads as text.
-fn with_parameters(mut form: forms::Form<'_>) -> forms::Form<'_> {
+fn with_parameters(mut form: operation::Form<'_>) -> operation::Form<'_> {
     let path = form.path.clone();
     let names = path.split('/').filter_map(|part| part.strip_prefix('{')?.strip_suffix('}'));
     for name in names {

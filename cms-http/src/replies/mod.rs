@@ -5,7 +5,6 @@
 //! age. So nobody has to be told to throw one away, and Redis may hold old ones until they expire.
 
 mod entry;
-mod lookup;
 mod shared;
 #[cfg(test)]
 mod tests;
@@ -24,9 +23,10 @@ use quick_cache::{
     sync::{Cache, DefaultLifecycle},
 };
 
+pub(crate) use entry::{Key, Lookup};
+
+use self::entry::{Answer, Entry};
 use crate::reply::{self, Reply};
-use entry::{Answer, Entry};
-pub(crate) use lookup::{Key, Lookup};
 
 const X_CACHE: HeaderName = HeaderName::from_static("x-cache");
 

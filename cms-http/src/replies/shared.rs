@@ -5,10 +5,7 @@ use cms_core::{Cms, crypto};
 use http::{HeaderMap, HeaderName, HeaderValue};
 use serde::{Deserialize, Serialize};
 
-use super::{
-    entry::{Answer, Entry},
-    lookup::{Basis, Lookup},
-};
+use super::entry::{Answer, Basis, Entry, Lookup};
 
 /// The form of an entry. It is part of the name, as the version of the service is: another version
 /// finds nothing to misread.

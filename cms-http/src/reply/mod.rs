@@ -3,8 +3,6 @@
 pub(crate) mod csv;
 pub(crate) mod events;
 pub(crate) mod file;
-mod range;
-pub(crate) mod save_as;
 
 use std::sync::LazyLock;
 
