@@ -13,7 +13,7 @@ use crate::{
 #[derive(Clone, Debug)]
 pub(super) struct Outgoing {
     pub(super) id: i64,
-    lease_token: i64,
+    pub(super) lease_token: i64,
     /// Until then nobody else sends it.
     pub(super) lease_until: Millis,
     /// Rounds that failed.

@@ -29,7 +29,7 @@ struct Site {
 /// The site, or none without a server.
 fn site(schema: &str) -> Option<Site> {
     let Some(server) = std::env::var("CMS_TEST_DB").ok().filter(|url| !url.is_empty()) else {
-        eprintln!("NOT SHOWN: CMS_TEST_DB names no server");
+        eprintln!("skipped: CMS_TEST_DB names no server");
         return None;
     };
     let schema = format!("{schema}_{}", std::process::id());
@@ -212,7 +212,7 @@ impl Drop for Standby<'_> {
 fn a_standby_is_told_and_promoted() {
     let Some(mut site) = site("standby") else { return };
     let Some(programs) = Programs::find() else {
-        return eprintln!("NOT SHOWN: pg_basebackup is not installed");
+        return eprintln!("skipped: pg_basebackup is not installed");
     };
     let server = authority(&site.url).to_owned();
     let (host, port) = server.rsplit_once(':').expect("a port");
