@@ -40,8 +40,7 @@ pub use analytics::{
     AnalyticsTotals, AnalyticsValue, AnalyticsVersion,
 };
 pub use definitions::{
-    Created, Duplicated, NewFunnel, Preview, Previewed, Published, RefusedAnswer, Routings, Saved,
-    SavedFunnel, SavedRoutings, Taken,
+    Created, Duplicated, NewFunnel, Published, Routings, Saved, SavedFunnel, SavedRoutings,
 };
 pub use inbox::{
     Assignable, Bulk, BulkDone, BulkOp, FunnelSubmission, FunnelSubmissionDetail, InboxCount,
@@ -55,9 +54,9 @@ pub use record::{
 };
 pub use sessions::{
     AnswerStep, Beginning, CompleteVisit, Completed, JudgedFile, PassedEdge, PassedNode, PastEnd,
-    PastInbox, PastStep, PastVisit, Progress, Replay, ResumeVisit, Resumed, ShownFunnel,
-    StartVisit, Started, StartedTest, Stepped, Tried, TriedFault, TriedMail, TriedNode,
-    TriedRouting, TriedRule, UploadFor, Uploaded, Visit, Visitor,
+    PastInbox, PastStep, PastVisit, Preview, Previewed, Progress, RefusedAnswer, Replay,
+    ResumeVisit, Resumed, ShownFunnel, StartVisit, Started, StartedTest, Stepped, TakenEdge, Tried,
+    TriedFault, TriedMail, TriedNode, TriedRouting, TriedRule, UploadFor, Uploaded, Visit, Visitor,
 };
 
 use self::{definitions::VersionCache, sessions::Salt};

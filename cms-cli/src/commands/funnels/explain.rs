@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 use cms_core::{
     conditions::Traced,
-    funnels::{Previewed, StartVisit, Taken, Tried, WhichFunnel},
+    funnels::{Previewed, StartVisit, TakenEdge, Tried, WhichFunnel},
 };
 use cms_http::{
     client::Client,
@@ -202,8 +202,8 @@ fn title(node: &Json) -> String {
     format!("{} {} {:?}", node["id"], text("type"), text("name"))
 }
 
-fn edge(out: &Output, taken: &Taken) -> Done {
-    let Taken { from_node_id, to_node_id, branch_label, .. } = taken;
+fn edge(out: &Output, taken: &TakenEdge) -> Done {
+    let TakenEdge { from_node_id, to_node_id, branch_label, .. } = taken;
     out.line(&format!("  {from_node_id} → {to_node_id} ({branch_label})"))?;
     for rule in &taken.rules {
         let line = match rule {

@@ -5,7 +5,7 @@
 //! draft      a funnel as it would be: judged, tidied, written
 //! create     new, duplicated          save      saved, mail rules alone
 //! publish    versions frozen          versions  versions read again
-//! delete     with all that was sent   preview   a step as visitors see it
+//! delete     with all that was sent   drawing   what a simulator walks through
 //! addresses  stored values that are no addresses
 //! ```
 
@@ -13,16 +13,16 @@ mod addresses;
 mod create;
 pub(super) mod delete;
 mod draft;
+mod drawing;
 mod input;
-mod preview;
 mod publish;
 mod save;
 pub(super) mod sql;
 pub(super) mod versions;
 
 pub use create::Created;
+pub(super) use drawing::Drawing;
 pub use input::{Duplicated, NewFunnel, Routings, Saved};
-pub use preview::{Preview, Previewed, RefusedAnswer, Taken};
 pub use publish::Published;
 pub use save::{SavedFunnel, SavedRoutings};
 pub(crate) use versions::VersionCache;

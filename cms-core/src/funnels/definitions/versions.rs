@@ -56,9 +56,7 @@ impl Version {
             let why = format!("version {number} of the funnel {funnel}: {problems:?}");
             return Err(Error::internal(why));
         }
-        let deciding = graph.nodes().iter().filter(|node| graph.branches(node.id));
-        let conditions =
-            deciding.map(|node| (node.id, Condition::read(&node.condition()))).collect();
+        let conditions = graph.conditions();
         let Row { id, funnel, number, .. } = *row;
         Ok(Self { id, funnel, number, header, graph, conditions })
     }

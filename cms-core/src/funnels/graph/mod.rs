@@ -17,7 +17,7 @@ use std::collections::HashMap;
 pub(crate) use node::{End, EndKind, Node, NodeKind, Step, is_asked};
 pub(super) use read::{Drawn, read};
 
-use crate::fields::Field;
+use crate::{conditions::Condition, fields::Field};
 
 /// A funnel's nodes and edges. Edges lead from one of its nodes to another of them.
 #[derive(Debug)]
@@ -96,6 +96,12 @@ impl Graph {
     pub(crate) fn branches(&self, id: i64) -> bool {
         let is_condition = self.node(id).is_some_and(|node| node.kind.is_condition());
         is_condition || self.out(id).any(|edge| edge.branch != Branch::Default)
+    }
+
+    /// The conditions that decide, by the ids of their nodes.
+    pub(super) fn conditions(&self) -> HashMap<i64, Condition> {
+        let deciding = self.nodes.iter().filter(|node| self.branches(node.id));
+        deciding.map(|node| (node.id, Condition::read(&node.condition()))).collect()
     }
 
     /// Steps on the longest way after this node, itself not counted.

@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, HashMap};
 
 use serde_json::{Map, Value as Json};
 
-use super::{Branch, Edge, Graph, Node};
+use super::{Graph, Node};
 
 /// Places of the nodes so that every edge leads onwards. Nodes on cycles, and those behind them,
 /// are left out.
@@ -43,30 +43,6 @@ pub(super) fn steps_after(graph: &Graph) -> Vec<usize> {
 }
 
 impl Graph {
-    /// The edges from a step to the next step or end: condition nodes are passed. `holds` judges
-    /// the condition of a node that decides. Nothing where no edge leads on.
-    pub(in crate::funnels) fn onwards(
-        &self,
-        from: i64,
-        mut holds: impl FnMut(&Node) -> bool,
-    ) -> Vec<&Edge> {
-        let (mut way, mut at) = (Vec::new(), self.node(from));
-        // Graphs have no cycles, but a walk ends whatever is stored.
-        for _ in &self.nodes {
-            let Some(node) = at else { break };
-            let branch = match self.branches(node.id).then(|| holds(node)) {
-                None => Branch::Default,
-                Some(true) => Branch::True,
-                Some(false) => Branch::False,
-            };
-            let edge = self.edge(node.id, branch);
-            let Some(edge) = edge.or_else(|| self.edge(node.id, Branch::Default)) else { break };
-            way.push(edge);
-            at = self.node(edge.to).filter(|next| next.kind.is_condition());
-        }
-        way
-    }
-
     /// Edges on the longest way from the start to each node, by place; none where no way leads.
     pub(in crate::funnels) fn depths(&self) -> Vec<Option<i64>> {
         let mut depths = vec![None; self.nodes.len()];

@@ -8,7 +8,8 @@
 //! client    one text for a visitor of a day
 //! events    what events tell               sql       statements
 //! mails     who is written to at the end
-//! trial     a funnel tried by its author   replay    visits that were made before
+//! simulator visits of a drawing           preview   a step as visitors see it
+//! trial     answers and mail rules tried   replay    visits that were made before
 //! way       the way of a visit, for the staff
 //! ```
 
@@ -18,8 +19,10 @@ mod complete;
 mod events;
 mod mails;
 mod moves;
+mod preview;
 mod replay;
 mod session;
+mod simulator;
 pub(crate) mod sql;
 mod start;
 mod step;
@@ -33,6 +36,7 @@ mod way;
 
 pub(in crate::funnels) use client::Salt;
 pub use client::Visitor;
+pub use preview::{Preview, Previewed, RefusedAnswer, TakenEdge};
 pub use replay::{PastEnd, PastInbox, PastStep, PastVisit, Replay};
 pub use start::Beginning;
 pub use trial::{Tried, TriedFault, TriedMail, TriedNode, TriedRouting, TriedRule};

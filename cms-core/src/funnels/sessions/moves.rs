@@ -10,9 +10,9 @@ use super::{
 };
 use crate::{
     Code, Error, FieldError, Millis, Result,
-    conditions::{Condition, Surroundings},
+    conditions::{Condition, Surroundings, Traced},
     fields::{Answer, Context, Field},
-    funnels::graph::{Branch, Graph, Node, Step, is_asked},
+    funnels::graph::{Branch, Edge, Graph, Node, Step, is_asked},
 };
 
 /// A funnel with what its conditions see around the answers.
@@ -24,41 +24,55 @@ pub(in crate::funnels) struct Walk<'a> {
     pub(in crate::funnels) around: &'a Surroundings,
 }
 
-/// The way from an answered step.
-#[derive(Clone, Debug)]
-pub(in crate::funnels) struct Way<'a> {
-    /// The ids of the edges, and of the nodes that they leave.
-    pub(in crate::funnels) edges: Vec<(i64, i64)>,
+/// What a walk decided at a node that it left.
+pub(super) struct Decision<'a> {
+    pub(super) node: &'a Node,
+    /// Whether the node's condition holds; None where none decides.
+    pub(super) result: Option<bool>,
+    /// What its rules say, where the walk asked for reasons.
+    pub(super) rules: Vec<Traced>,
+    /// The edge that was taken; None where none leads on.
+    pub(super) edge: Option<&'a Edge>,
+}
+
+/// The way from a step.
+pub(super) struct Way<'a> {
+    /// At the step, then at each condition node behind it.
+    pub(super) decisions: Vec<Decision<'a>>,
     /// The next step or the end; none where no edge leads on, which is an end too.
-    pub(in crate::funnels) to: Option<&'a Node>,
+    pub(super) to: Option<&'a Node>,
 }
 
 impl<'a> Walk<'a> {
     /// The way on from a step. Condition nodes are passed.
-    pub(in crate::funnels) fn next(&self, from: i64, answers: &Map<String, Json>) -> Way<'a> {
-        let (mut way, mut at) = (Way { edges: Vec::new(), to: None }, from);
-        // Graphs have no cycles, but a walk ends whatever is stored.
-        for _ in self.graph.nodes() {
-            let labelled = self.branch(at, answers).and_then(|label| self.graph.edge(at, label));
-            let edge = labelled.or_else(|| self.graph.edge(at, Branch::Default));
-            let Some(edge) = edge else { break };
-            way.edges.push((edge.id, at));
-            match self.graph.node(edge.to) {
-                Some(node) if node.kind.is_condition() => at = node.id,
-                to => {
-                    way.to = to;
-                    break;
-                }
-            }
-        }
-        way
+    pub(super) fn next(&self, from: i64, answers: &Map<String, Json>) -> Way<'a> {
+        self.way(from, |condition| (condition.evaluate(answers, self.around), Vec::new()))
     }
 
-    /// What the node's condition says, if it decides.
-    fn branch(&self, node: i64, answers: &Map<String, Json>) -> Option<Branch> {
-        let condition = self.graph.branches(node).then(|| self.conditions.get(&node)).flatten()?;
-        let holds = condition.evaluate(answers, self.around);
-        Some(if holds { Branch::True } else { Branch::False })
+    /// As [`Walk::next`], with the reasons.
+    pub(super) fn traced(&self, from: i64, answers: &Map<String, Json>) -> Way<'a> {
+        self.way(from, |condition| condition.trace(answers, self.around))
+    }
+
+    fn way(&self, from: i64, judge: impl Fn(&Condition) -> (bool, Vec<Traced>)) -> Way<'a> {
+        let (mut decisions, mut at) = (Vec::new(), self.graph.node(from));
+        // Graphs have no cycles, but a walk ends whatever is stored.
+        for _ in self.graph.nodes() {
+            let Some(node) = at else { break };
+            let (result, rules) = match self.conditions.get(&node.id).map(&judge) {
+                Some((holds, rules)) => (Some(holds), rules),
+                None => (None, Vec::new()),
+            };
+            let branch = result.map(|holds| if holds { Branch::True } else { Branch::False });
+            let edge = branch.and_then(|branch| self.graph.edge(node.id, branch));
+            let edge = edge.or_else(|| self.graph.edge(node.id, Branch::Default));
+            decisions.push(Decision { node, result, rules, edge });
+            at = edge.and_then(|edge| self.graph.node(edge.to));
+            if at.is_none_or(|next| !next.kind.is_condition()) {
+                break;
+            }
+        }
+        Way { decisions, to: at.filter(|next| !next.kind.is_condition()) }
     }
 
     /// The answers that count: those of steps on the path, those that came with the visitor, and
@@ -124,7 +138,7 @@ const UNKNOWN: usize = 100;
 
 /// Answers to a step, in the form in which they are stored.
 #[derive(Clone, Debug)]
-pub(super) struct Taken {
+pub(super) struct StepAnswers {
     pub(super) answers: Map<String, Json>,
     /// Names that no field takes.
     pub(super) ignored: Vec<String>,
@@ -137,7 +151,7 @@ pub(super) fn take(
     context: &Context,
     files: &[SentFile],
     is_strict: bool,
-) -> Result<Taken, Vec<FieldError>> {
+) -> Result<StepAnswers, Vec<FieldError>> {
     let asked: Vec<&Field> = step.fields.iter().filter(|field| is_asked(field)).collect();
     let names: Vec<String> = asked.iter().flat_map(|field| field.names()).collect();
     let ignored: Vec<_> = given.keys().filter(|name| !names.contains(name)).cloned().collect();
@@ -158,7 +172,7 @@ pub(super) fn take(
             Err(fault) => faults.push(fault),
         }
     }
-    if faults.is_empty() { Ok(Taken { answers, ignored }) } else { Err(faults) }
+    if faults.is_empty() { Ok(StepAnswers { answers, ignored }) } else { Err(faults) }
 }
 
 /// The names of the answers that a step asks for.
@@ -175,7 +189,7 @@ pub(super) fn take_over(
     context: &Context,
     files: &[SentFile],
     is_strict: bool,
-) -> Result<Taken, Vec<FieldError>> {
+) -> Result<StepAnswers, Vec<FieldError>> {
     let mut kept = session.answers_of(step);
     for field in step.fields.iter().filter(|field| is_asked(field)) {
         let names = field.names();
@@ -193,7 +207,7 @@ pub(super) fn take_over(
 
 /// Whether the session holds these answers to the step already. When consent was given says
 /// nothing.
-fn is_stored(session: &Session, step: &Step, taken: &Taken) -> bool {
+fn is_stored(session: &Session, step: &Step, taken: &StepAnswers) -> bool {
     let asked = step.fields.iter().filter(|field| is_asked(field));
     asked.into_iter().all(|field| {
         let moment = (field.type_name() == "consent").then(|| format!("{}.at", field.id()));
@@ -254,7 +268,7 @@ pub(super) fn answer<'a>(
     walk: &Walk<'a>,
     session: &mut Session,
     node: &'a Node,
-    taken: &Taken,
+    taken: &StepAnswers,
     now: Millis,
     trail: &mut Trail,
 ) -> Result<Moved<'a>> {
@@ -290,8 +304,8 @@ pub(super) fn answer<'a>(
         };
     }
     let way = walk.next(node.id, &counting);
-    for (edge, from) in way.edges {
-        trail.edge(edge, from);
+    for edge in way.decisions.iter().filter_map(|decision| decision.edge) {
+        trail.edge(edge.id, edge.from);
     }
     session.current = way.to.map(|next| next.id);
     session.presented_at = now;

@@ -183,10 +183,7 @@ fn random_visitors_go_as_the_plain_rules_say() {
     let (mut calls, mut moved, mut repeated, mut refused, mut completed) = (0, 0, 0, 0, 0);
     while calls < 100_000 {
         let graph = funnel(&mut random);
-        let conditions: HashMap<_, _> = (graph.nodes().iter())
-            .filter(|node| graph.branches(node.id))
-            .map(|node| (node.id, Condition::read(&node.condition())))
-            .collect();
+        let conditions = graph.conditions();
         let around = Surroundings::at(0);
         let walk = Walk { graph: &graph, conditions: &conditions, around: &around };
         let context = Context::at(0);

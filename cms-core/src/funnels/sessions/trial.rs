@@ -1,26 +1,21 @@
 //! A funnel tried by its author: which way answers take, and who is written to. Nothing is written.
 
-use std::collections::HashMap;
-
-use jiff::tz::TimeZone;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value as Json};
 
 use super::{
     mails::{Values, compose, consider, date, resume_link, submission_link},
-    moves::{self, Taken, Walk},
+    moves,
+    simulator::Simulator,
 };
 use crate::{
-    Error, Millis, Result,
-    base::Base,
-    conditions::{Condition, Surroundings, Traced},
-    fields::Context,
+    Error, FieldError, Result,
+    conditions::Traced,
     funnels::{
-        FunnelDetail, Funnels, WhichFunnel,
-        graph::{Branch, Drawn, Graph, Node, read},
+        Funnels, WhichFunnel,
+        graph::Node,
         rules::{Own, Rule, Trigger},
-        settings::FunnelSettings,
     },
 };
 
@@ -120,18 +115,6 @@ pub struct TriedMail {
     pub html: Option<String>,
 }
 
-/// A drawn funnel with what its conditions see.
-struct Trial {
-    detail: FunnelDetail,
-    graph: Graph,
-    conditions: HashMap<i64, Condition>,
-    around: Surroundings,
-    settings: FunnelSettings,
-    zone: TimeZone,
-    base: Base,
-    now: Millis,
-}
-
 impl Funnels {
     /// Walks a funnel as it is drawn now, with all answers given at once.
     ///
@@ -142,8 +125,7 @@ impl Funnels {
         which: &WhichFunnel,
         answers: &Map<String, Json>,
     ) -> Result<Tried> {
-        let trial = self.trial(which).await?;
-        Ok(trial.walk_through(answers))
+        Ok(Simulator::new(&self.0.base, self.drawing(which).await?).walk_through(answers))
     }
 
     /// Says which mail rule would send what to whom for these answers.
@@ -160,53 +142,20 @@ impl Funnels {
             let message = "completed or abandoned is expected";
             return Err(Error::invalid_field("trigger", "format", message));
         };
-        let trial = self.trial(which).await?;
-        Ok(trial.route(trigger, answers))
-    }
-
-    async fn trial(&self, which: &WhichFunnel) -> Result<Trial> {
-        let detail = self.get(which).await?;
-        let json = |rows: serde_json::Result<Json>| match rows {
-            Ok(Json::Array(rows)) => rows,
-            _ => Vec::new(),
-        };
-        let nodes = json(serde_json::to_value(&detail.nodes));
-        let edges = json(serde_json::to_value(&detail.edges));
-        let start = detail.funnel.start_node_id;
-        let (graph, _) = read(Drawn { start, nodes: &nodes, edges: &edges });
-        let deciding = graph.nodes().iter().filter(|node| graph.branches(node.id));
-        let conditions =
-            deciding.map(|node| (node.id, Condition::read(&node.condition()))).collect();
-        let settings = detail.funnel.settings_json.as_object().cloned().unwrap_or_default();
-        let settings = FunnelSettings::read(&settings).0;
-        let (base, zone) = (&self.0.base, settings.timezone.clone());
-        let zone = zone.unwrap_or_else(|| base.zone().clone());
-        let now = base.clock().now();
-        let around = Surroundings::at(now).zone(zone.clone());
-        let around = around.language(&detail.funnel.language_short);
-        let base = base.clone();
-        Ok(Trial { detail, graph, conditions, around, settings, zone, base, now })
+        Ok(Simulator::new(&self.0.base, self.drawing(which).await?).route(trigger, answers))
     }
 }
 
-impl Trial {
-    fn walk(&self) -> Walk<'_> {
-        Walk { graph: &self.graph, conditions: &self.conditions, around: &self.around }
-    }
-
+impl Simulator {
     fn walk_through(&self, answers: &Map<String, Json>) -> Tried {
-        let context = Context::at(self.now).zone(self.zone.clone());
-        let context = context.language(&self.detail.funnel.language_short);
-        let walk = self.walk();
+        let (context, walk) = (self.context(), self.walk());
         let (mut path, mut taken, mut steps) = (Vec::new(), answers.clone(), Vec::new());
         let (mut at, mut completes) = (self.graph.start(), false);
         let mut used: Vec<String> = Vec::new();
-        for _ in self.graph.nodes() {
-            let Some(node) = at else { break };
-            let mut tried = shown(node);
+        while let Some(node) = at.filter(|_| path.len() < self.graph.nodes().len()) {
             if node.end().is_some() {
                 completes = true;
-                path.push(tried);
+                path.push(TriedNode::of(node));
                 break;
             }
             if let Some(step) = node.step() {
@@ -214,32 +163,21 @@ impl Trial {
                 let given = step.fields.iter().filter(|field| field.type_name() != "calculated");
                 used.extend(given.flat_map(|field| field.names()));
                 match moves::take(step, answers, &context, &[], false) {
-                    Ok(Taken { answers, .. }) => taken.extend(answers),
+                    Ok(answered) => taken.extend(answered.answers),
                     Err(faults) => {
-                        let fault = |fault: crate::FieldError| TriedFault {
-                            field: fault.field,
-                            code: fault.code.to_owned(),
-                            message: fault.message,
-                        };
-                        tried.errors = faults.into_iter().map(fault).collect();
-                        path.push(tried);
+                        let errors = faults.into_iter().map(TriedFault::from).collect();
+                        path.push(TriedNode { errors, ..TriedNode::of(node) });
                         break;
                     }
                 }
             }
-            let counting = walk.effective(&steps, &taken);
-            let decides = self.conditions.get(&node.id);
-            let said = decides.map(|condition| condition.trace(&counting, &self.around));
-            let label = said.as_ref().map(|(holds, _)| match holds {
-                true => Branch::True,
-                false => Branch::False,
-            });
-            let edge = label.and_then(|label| self.graph.edge(node.id, label));
-            let edge = edge.or_else(|| self.graph.edge(node.id, Branch::Default));
-            tried.branch = edge.map(|edge| edge.branch.as_str().to_owned());
-            tried.trace = said.map(|(_, trace)| trace).unwrap_or_default();
-            path.push(tried);
-            at = edge.and_then(|edge| self.graph.node(edge.to));
+            let way = walk.traced(node.id, &walk.effective(&steps, &taken));
+            path.extend(way.decisions.into_iter().map(|decision| TriedNode {
+                branch: decision.edge.map(|edge| edge.branch.as_str().to_owned()),
+                trace: decision.rules,
+                ..TriedNode::of(decision.node)
+            }));
+            at = way.to;
             completes = at.is_none();
         }
         let ignored = answers.keys().filter(|name| !used.contains(name)).cloned().collect();
@@ -250,11 +188,11 @@ impl Trial {
         let walk = self.walk();
         let steps: Vec<_> = self.graph.nodes().iter().map(|node| node.id).collect();
         let counting = walk.effective(&steps, answers);
-        let rules: Vec<Rule> = self.detail.email_routings.iter().cloned().map(Rule::from).collect();
-        let considered = consider(&rules, trigger, &counting, &self.around);
+        let rules: Vec<Rule> = self.rules.iter().cloned().map(Rule::from).collect();
+        let considered = consider(&rules, trigger, &counting, walk.around);
         let chosen = considered.iter().find(|one| one.matches).map(|one| one.rule);
         let told = walk.answers(&steps, answers);
-        let values = Values::new(&told, &counting, &self.around, self.known(trigger, answers));
+        let values = Values::new(&told, &counting, walk.around, self.known(trigger, answers));
         let composed = chosen.map(|rule| compose(rule, &values)).unwrap_or_default();
         let mails = composed.mails.into_iter().map(|(kind, mail)| TriedMail {
             kind: kind.to_owned(),
@@ -274,19 +212,16 @@ impl Trial {
                 .collect(),
         }
     }
-}
 
-impl Trial {
     /// What tokens of the service's own stand for, in the place of a visit that there is not.
     fn known(&self, trigger: Trigger, answers: &Map<String, Json>) -> Vec<(&'static str, String)> {
-        let funnel = &self.detail.funnel;
         let is_completed = trigger == Trigger::Completed;
         let last = is_completed.then(|| self.walk_through(answers).path.pop()).flatten();
         let end = last.filter(|node| node.kind == "end");
-        let page = self.settings.page_url.as_deref().filter(|_| !is_completed);
+        let page = self.header.settings.page_url.as_deref().filter(|_| !is_completed);
         Own::filled(|own| match own {
-            Own::FunnelName => funnel.name.clone(),
-            Own::FunnelSlug => funnel.slug.clone(),
+            Own::FunnelName => self.header.name.clone(),
+            Own::FunnelSlug => self.header.slug.clone(),
             Own::SubmissionId => "0".to_owned(),
             Own::SubmissionReference if is_completed => "0000-0000".to_owned(),
             Own::SubmissionReference => String::new(),
@@ -298,13 +233,21 @@ impl Trial {
     }
 }
 
-fn shown(node: &Node) -> TriedNode {
-    TriedNode {
-        id: node.id,
-        kind: node.kind.name().to_owned(),
-        name: node.name.clone(),
-        errors: Vec::new(),
-        branch: None,
-        trace: Vec::new(),
+impl TriedNode {
+    fn of(node: &Node) -> Self {
+        Self {
+            id: node.id,
+            kind: node.kind.name().to_owned(),
+            name: node.name.clone(),
+            errors: Vec::new(),
+            branch: None,
+            trace: Vec::new(),
+        }
+    }
+}
+
+impl From<FieldError> for TriedFault {
+    fn from(fault: FieldError) -> Self {
+        Self { field: fault.field, code: fault.code.to_owned(), message: fault.message }
     }
 }

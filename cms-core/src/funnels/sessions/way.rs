@@ -147,23 +147,8 @@ fn answered(node: &Node, counting: &Map<String, Json>) -> Vec<Answer> {
 }
 
 fn ways(walk: &Walk<'_>, node: &Node, counting: &Map<String, Json>) -> Vec<PassedEdge> {
-    let mut judged = Vec::new();
-    let way = walk.graph.onwards(node.id, |deciding| {
-        let traced = walk.conditions.get(&deciding.id);
-        let (holds, rules) =
-            traced.map_or((true, Vec::new()), |condition| condition.trace(counting, walk.around));
-        judged.push((deciding.id, holds, rules));
-        holds
-    });
-    let told = way.into_iter().map(|edge| {
-        let said = judged.iter().find(|(id, ..)| *id == edge.from);
-        let (result, rules) = match said {
-            Some((_, holds, rules)) => (Some(*holds), rules.clone()),
-            None => (None, Vec::new()),
-        };
-        told(walk, edge, result, rules)
-    });
-    told.collect()
+    let taken = walk.traced(node.id, counting).decisions.into_iter();
+    taken.filter_map(|taken| Some(told(walk, taken.edge?, taken.result, taken.rules))).collect()
 }
 
 fn told(walk: &Walk<'_>, edge: &Edge, result: Option<bool>, rules: Vec<Traced>) -> PassedEdge {

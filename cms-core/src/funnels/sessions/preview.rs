@@ -4,19 +4,15 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value as Json};
 
-use super::{
-    create::header_of,
-    draft::{Stored, json, refused},
-    sql::From,
-};
+use super::{moves::Decision, simulator::Simulator};
 use crate::{
-    Code, Error, Result,
-    conditions::{Condition, Surroundings, Traced},
+    Error, Result,
+    conditions::Traced,
     fields::Context,
     funnels::{
         Funnels,
-        graph::{Drawn, Graph, Node, read},
-        header::Header,
+        definitions::Drawing,
+        graph::{Graph, Node},
         record::WhichFunnel,
     },
 };
@@ -60,7 +56,7 @@ pub struct Preview {
     /// Whether the visit could be completed now.
     pub can_complete: bool,
     /// The edges on the way there, and why they were taken.
-    pub trace: Vec<Taken>,
+    pub trace: Vec<TakenEdge>,
 }
 
 /// An answer that is refused.
@@ -77,9 +73,8 @@ pub struct RefusedAnswer {
 
 /// An edge that was taken.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
-#[schemars(rename = "TakenEdge")]
 #[non_exhaustive]
-pub struct Taken {
+pub struct TakenEdge {
     /// The edge; 0 when it is not stored.
     pub edge_id: i64,
     /// The node that it leaves.
@@ -94,10 +89,18 @@ pub struct Taken {
     pub rules: Vec<Traced>,
 }
 
-/// A funnel to look at.
-struct Looked {
-    header: Header,
-    graph: Graph,
+impl TakenEdge {
+    fn of(decision: Decision<'_>) -> Option<Self> {
+        let edge = decision.edge?;
+        Some(Self {
+            edge_id: edge.id,
+            from_node_id: edge.from,
+            to_node_id: edge.to,
+            branch_label: edge.branch.as_str().to_owned(),
+            result: decision.result,
+            rules: decision.rules,
+        })
+    }
 }
 
 impl Funnels {
@@ -107,25 +110,26 @@ impl Funnels {
     /// `not_found` for a funnel that is missing; `validation_failed` for a node that is none of it,
     /// and for a definition that cannot be read.
     pub async fn preview(&self, asked: Previewed) -> Result<Preview> {
-        let Looked { header, graph } = self.looked(&asked).await?;
+        let drawing = match (&asked.definition, &asked.funnel_id) {
+            (Some(members), _) => Drawing::sent(members)?,
+            (None, Some(which)) => self.drawing(which).await?,
+            (None, None) => {
+                let expected = "a funnel, or a definition of one";
+                return Err(Error::invalid_field("funnel_id", "required", expected));
+            }
+        };
+        let simulator = Simulator::new(&self.0.base, drawing);
+        let graph = &simulator.graph;
         let id = asked.node_id.or(graph.start_id());
         let node = id.and_then(|id| graph.node(id)).ok_or_else(|| {
             Error::invalid_field("node_id", "unknown", "the id of one of the funnel's nodes")
         })?;
-        let base = &self.0.base;
-        let zone = header.settings.timezone.as_ref().unwrap_or(base.zone());
-        let now = base.clock().now();
-        let context = Context::at(now).zone(zone.clone()).arriving();
-        let context = context.language(&header.language_short);
-        let around = Surroundings::at(now).zone(zone.clone()).language(&header.language_short);
-        let (answers, errors) = taken(&graph, node, &asked.answers, &context);
-        let trace = if errors.is_empty() && node.end().is_none() {
-            trace(&graph, node, &answers, &around)
-        } else {
-            Vec::new()
-        };
-        let next = trace.last().and_then(|edge| graph.node(edge.to_node_id));
-        let next = next.filter(|next| !next.kind.is_condition());
+        let context = simulator.context().arriving();
+        let (answers, errors) = taken(graph, node, &asked.answers, &context);
+        let way = (errors.is_empty() && node.end().is_none())
+            .then(|| simulator.walk().traced(node.id, &answers));
+        let next = way.as_ref().and_then(|way| way.to);
+        let trace = way.into_iter().flat_map(|way| way.decisions).filter_map(TakenEdge::of);
         let ends = node.end().is_some() || next.is_none_or(|next| next.end().is_some());
         Ok(Preview {
             node: node.shown().clone(),
@@ -134,37 +138,8 @@ impl Funnels {
             errors,
             next: next.map(|next| next.shown().clone()),
             next_type: next.map(|next| next.kind.name().to_owned()),
-            trace,
+            trace: trace.collect(),
         })
-    }
-
-    async fn looked(&self, asked: &Previewed) -> Result<Looked> {
-        let expected =
-            || Error::invalid_field("funnel_id", "required", "a funnel, or a definition of one");
-        let Some(members) = &asked.definition else {
-            let mut from = From::Db(self.0.base.db());
-            let which = asked.funnel_id.as_ref().ok_or_else(expected)?;
-            let funnel = self.find(&mut from, which).await?;
-            let (header, stored) = (header_of(&funnel)?, Stored::read(&mut from, funnel.id).await?);
-            let (nodes, edges) = (json(&stored.nodes), json(&stored.edges));
-            let drawn = Drawn { start: header.start_node_id, nodes: &nodes, edges: &edges };
-            let (graph, _) = read(drawn);
-            return Ok(Looked { header, graph });
-        };
-        let list = |name: &str| members.get(name).and_then(Json::as_array).cloned();
-        let (nodes, edges) = (list("nodes").unwrap_or_default(), list("edges").unwrap_or_default());
-        let mut header = Header::default();
-        let drawing = ["nodes", "edges", "email_routings"];
-        let own = members.iter().filter(|(name, _)| !drawing.contains(&name.as_str()));
-        let own: Map<_, _> = own.map(|(name, value)| (name.clone(), value.clone())).collect();
-        let mut problems = header.take(&own);
-        let drawn = Drawn { start: header.start_node_id, nodes: &nodes, edges: &edges };
-        let (graph, faults) = read(drawn);
-        problems.extend(faults);
-        if !problems.is_empty() {
-            return Err(refused(Code::ValidationFailed, "shown", problems));
-        }
-        Ok(Looked { header, graph })
     }
 }
 
@@ -198,30 +173,4 @@ fn taken(
     }
     graph.compute(&[node.id], &mut answers);
     (answers, errors)
-}
-
-fn trace(
-    graph: &Graph,
-    node: &Node,
-    answers: &Map<String, Json>,
-    around: &Surroundings,
-) -> Vec<Taken> {
-    let mut judged = Vec::new();
-    let way = graph.onwards(node.id, |deciding| {
-        let (holds, rules) = Condition::read(&deciding.condition()).trace(answers, around);
-        judged.push((deciding.id, holds, rules));
-        holds
-    });
-    let taken = way.into_iter().map(|edge| {
-        let said = judged.iter().find(|(id, ..)| *id == edge.from);
-        Taken {
-            edge_id: edge.id,
-            from_node_id: edge.from,
-            to_node_id: edge.to,
-            branch_label: edge.branch.as_str().to_owned(),
-            result: said.map(|(_, holds, _)| *holds),
-            rules: said.map(|(.., rules)| rules.clone()).unwrap_or_default(),
-        }
-    });
-    taken.collect()
 }

@@ -1,0 +1,46 @@
+//! Visits of a drawing that nobody makes: behind the preview of a step, the test of answers and
+//! that of mail rules. Nothing is written.
+
+use std::collections::HashMap;
+
+use super::moves::Walk;
+use crate::{
+    Millis,
+    base::Base,
+    conditions::{Condition, Surroundings},
+    fields::Context,
+    funnels::{definitions::Drawing, graph::Graph, header::Header, record::EmailRouting},
+};
+
+/// A drawing, and what its conditions see now.
+pub(super) struct Simulator {
+    pub(super) header: Header,
+    pub(super) graph: Graph,
+    pub(super) now: Millis,
+    /// The funnel's time zone.
+    pub(super) zone: jiff::tz::TimeZone,
+    pub(super) rules: Vec<EmailRouting>,
+    pub(super) base: Base,
+    conditions: HashMap<i64, Condition>,
+    around: Surroundings,
+}
+
+impl Simulator {
+    pub(super) fn new(base: &Base, drawing: Drawing) -> Self {
+        let Drawing { header, graph, rules } = drawing;
+        let zone = header.settings.timezone.clone().unwrap_or_else(|| base.zone().clone());
+        let now = base.clock().now();
+        let around = Surroundings::at(now).zone(zone.clone()).language(&header.language_short);
+        let conditions = graph.conditions();
+        Self { header, graph, now, zone, rules, base: base.clone(), conditions, around }
+    }
+
+    pub(super) fn walk(&self) -> Walk<'_> {
+        Walk { graph: &self.graph, conditions: &self.conditions, around: &self.around }
+    }
+
+    /// What the fields of its steps are told.
+    pub(super) fn context(&self) -> Context {
+        Context::at(self.now).zone(self.zone.clone()).language(&self.header.language_short)
+    }
+}
