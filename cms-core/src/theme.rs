@@ -42,9 +42,9 @@ pub(crate) mod sql {
 
 /// The theme of a site: `cms.theme()`.
 #[derive(Clone)]
-pub struct Theme(Arc<State>);
+pub struct Theme(Arc<Inner>);
 
-struct State {
+struct Inner {
     base: Base,
     endpoints: Endpoints,
     keys: Keys,
@@ -94,7 +94,7 @@ fn as_text(text: &str) -> String {
 impl Theme {
     pub(crate) fn new(base: &Base, endpoints: &Endpoints, keys: &Keys) -> Self {
         let (base, endpoints, keys) = (base.clone(), endpoints.clone(), keys.clone());
-        Self(Arc::new(State { base, endpoints, keys }))
+        Self(Arc::new(Inner { base, endpoints, keys }))
     }
 
     /// What a build needs to know. `address`: where the service is reached, such as

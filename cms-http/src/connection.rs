@@ -23,7 +23,7 @@ use tokio::{io::AsyncWriteExt, net::TcpStream, sync::watch};
 
 use crate::{
     Api, Body, Peer,
-    connection_limits::Slot,
+    connection_limits::ConnectionPermit,
     idle_reaper::{self, Activity, Order},
     lingering_close::LingeringClose,
 };
@@ -33,7 +33,7 @@ pub(crate) struct Connection {
     pub(crate) api: Api,
     pub(crate) peer: SocketAddr,
     pub(crate) activity: Arc<Activity>,
-    pub(crate) slot: Arc<Slot>,
+    pub(crate) slot: Arc<ConnectionPermit>,
     pub(crate) stop: watch::Receiver<bool>,
 }
 

@@ -21,7 +21,7 @@ pub(crate) struct ConnectionLimits {
 }
 
 /// The place of one connection, until it is given back or dropped.
-pub(crate) struct Slot {
+pub(crate) struct ConnectionPermit {
     network: Network,
     held: Mutex<Option<Held>>,
 }
@@ -56,24 +56,24 @@ impl ConnectionLimits {
     }
 
     /// A place, if one is free.
-    pub(crate) fn try_take(&self, network: Network) -> Option<Slot> {
+    pub(crate) fn try_take(&self, network: Network) -> Option<ConnectionPermit> {
         let permit = self.free.clone().try_acquire_owned().ok()?;
         Some(self.slot(network, permit))
     }
 
     /// A place, once one is free.
-    pub(crate) async fn take(&self, network: Network) -> std::io::Result<Slot> {
+    pub(crate) async fn take(&self, network: Network) -> std::io::Result<ConnectionPermit> {
         let permit = self.free.clone().acquire_owned().await.map_err(std::io::Error::other)?;
         Ok(self.slot(network, permit))
     }
 
-    fn slot(&self, network: Network, permit: OwnedSemaphorePermit) -> Slot {
+    fn slot(&self, network: Network, permit: OwnedSemaphorePermit) -> ConnectionPermit {
         if let Some(network) = network {
             let mut taken = self.taken.lock().unwrap_or_else(PoisonError::into_inner);
             *taken.entry(network).or_default() += 1;
         }
         let held = Held { network, taken: self.taken.clone(), _permit: permit };
-        Slot { network, held: Mutex::new(Some(held)) }
+        ConnectionPermit { network, held: Mutex::new(Some(held)) }
     }
 
     /// Waits until every place is free.
@@ -83,7 +83,7 @@ impl ConnectionLimits {
     }
 }
 
-impl Slot {
+impl ConnectionPermit {
     pub(crate) fn network(&self) -> Network {
         self.network
     }

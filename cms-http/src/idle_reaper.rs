@@ -16,7 +16,7 @@ use std::{
 use futures_util::{StreamExt as _, stream, task::AtomicWaker};
 use tokio::{task::AbortHandle, time::Instant};
 
-use crate::{body::Parts, budget::Network, connection_limits::Slot};
+use crate::{body::Parts, budget::Network, connection_limits::ConnectionPermit};
 
 /// What a connection tells of itself, and what it is told.
 #[derive(Debug, Default)]
@@ -125,7 +125,7 @@ struct Watched {
     connection: AbortHandle,
     network: Network,
     /// Not held: the place of a connection that ended is free at once, not at the next look.
-    slot: Weak<Slot>,
+    slot: Weak<ConnectionPermit>,
     written: u64,
     in_head: bool,
     since: Instant,
@@ -141,7 +141,12 @@ pub(crate) struct Watch(Arc<Mutex<Vec<Watched>>>);
 const CLOSE_TIMEOUT: Duration = Duration::from_secs(3);
 
 impl Watch {
-    pub(crate) fn add(&self, activity: Arc<Activity>, connection: AbortHandle, slot: &Arc<Slot>) {
+    pub(crate) fn add(
+        &self,
+        activity: Arc<Activity>,
+        connection: AbortHandle,
+        slot: &Arc<ConnectionPermit>,
+    ) {
         let watched = Watched::new(activity, connection, slot, Instant::now());
         self.0.lock().unwrap_or_else(PoisonError::into_inner).push(watched);
     }
@@ -185,7 +190,7 @@ impl Watched {
     fn new(
         activity: Arc<Activity>,
         connection: AbortHandle,
-        slot: &Arc<Slot>,
+        slot: &Arc<ConnectionPermit>,
         since: Instant,
     ) -> Self {
         let network = slot.network();
@@ -229,7 +234,7 @@ mod tests {
     use super::*;
     use crate::connection_limits::ConnectionLimits;
 
-    fn slot() -> Arc<Slot> {
+    fn slot() -> Arc<ConnectionPermit> {
         let http = cms_core::settings::Settings::default().http;
         let limits = ConnectionLimits::new(&http, 8, &[]);
         let network = limits.network("192.0.2.1:9".parse().expect("an address"));
@@ -267,7 +272,7 @@ mod tests {
     async fn the_idlest_connection_leaves() {
         let (watch, now) = (Watch::default(), Instant::now());
         let task = tokio::spawn(std::future::pending::<()>());
-        let mut slots: Vec<Arc<Slot>> = Vec::new();
+        let mut slots: Vec<Arc<ConnectionPermit>> = Vec::new();
         let mut add = |age: u64| {
             let (activity, slot) = (Arc::new(Activity::default()), slot());
             let since = now.checked_sub(Duration::from_secs(age)).expect("a moment");

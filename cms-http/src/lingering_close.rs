@@ -19,7 +19,7 @@ use tokio::{
     net::TcpStream,
 };
 
-use crate::{Api, connection_limits::Slot, idle_reaper::Activity};
+use crate::{Api, connection_limits::ConnectionPermit, idle_reaper::Activity};
 
 /// How long and how much is thrown away.
 const TIME: Duration = Duration::from_secs(2);
@@ -31,7 +31,7 @@ pub(crate) struct LingeringClose {
     api: Api,
     activity: Arc<Activity>,
     /// Kept until the socket is closed.
-    slot: Arc<Slot>,
+    slot: Arc<ConnectionPermit>,
     /// The rest of a refusal that counts as written.
     refusal: Vec<u8>,
 }
@@ -41,7 +41,7 @@ impl LingeringClose {
         stream: TcpStream,
         api: Api,
         activity: Arc<Activity>,
-        slot: Arc<Slot>,
+        slot: Arc<ConnectionPermit>,
     ) -> Self {
         Self { stream: Some(stream), api, activity, slot, refusal: Vec::new() }
     }

@@ -13,7 +13,7 @@ use tokio::{
 use crate::{
     Api,
     connection::{Connection, raw},
-    connection_limits::{ConnectionLimits, Slot},
+    connection_limits::{ConnectionLimits, ConnectionPermit},
     idle_reaper::{Activity, Watch},
     lingering_close,
 };
@@ -231,7 +231,7 @@ struct Door {
 
 impl Door {
     /// The next connection that has a place. Cancel-safe.
-    async fn accept(&mut self) -> (Slot, TcpStream, SocketAddr) {
+    async fn accept(&mut self) -> (ConnectionPermit, TcpStream, SocketAddr) {
         loop {
             let (stream, peer) = match self.listener.accept().await {
                 Ok(accepted) => accepted,
@@ -260,7 +260,7 @@ impl Door {
 
     /// A place for a connection. When its network or the house is full, the idlest connection there
     /// leaves. A network whose connections all answer gets no more; a full house is waited for.
-    async fn slot(&self, peer: SocketAddr) -> Result<Slot, Error> {
+    async fn slot(&self, peer: SocketAddr) -> Result<ConnectionPermit, Error> {
         let network = self.connections.network(peer);
         if self.connections.is_full_for(network) && !self.watch.dismiss(network) {
             let why = "Your network has too many connections that are being answered: wait, then \

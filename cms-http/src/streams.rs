@@ -26,7 +26,7 @@ pub(crate) struct Streams {
 }
 
 /// The place of one stream. Dropping it gives it back.
-pub(crate) struct Slot {
+pub(crate) struct StreamPermit {
     ended: watch::Receiver<bool>,
     _own: Own,
     _permit: OwnedSemaphorePermit,
@@ -46,7 +46,7 @@ impl Streams {
 
     /// # Errors
     /// `rate_limited` when all places are taken, or all that one caller may take.
-    pub(crate) fn open(&self, caller: String) -> Result<Slot> {
+    pub(crate) fn open(&self, caller: String) -> Result<StreamPermit> {
         let own = Own::take(caller, &self.by_caller).ok_or_else(|| {
             let why = format!("You have {MAX_PER_CALLER} streams open already: end one first.");
             Error::new(Code::RateLimited, why).retry_after(RETRY_AFTER_S)
@@ -58,7 +58,7 @@ impl Streams {
             );
             Error::new(Code::RateLimited, why).retry_after(RETRY_AFTER_S)
         })?;
-        Ok(Slot { ended: self.ended.subscribe(), _own: own, _permit: permit })
+        Ok(StreamPermit { ended: self.ended.subscribe(), _own: own, _permit: permit })
     }
 
     /// Ends all streams, also those that begin later.
@@ -97,7 +97,7 @@ impl Drop for Own {
     }
 }
 
-impl Slot {
+impl StreamPermit {
     /// Waits until the service ends all streams.
     pub(crate) async fn ended(&mut self) {
         // An API that is gone ends them too.

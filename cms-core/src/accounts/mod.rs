@@ -54,9 +54,9 @@ const LOCK: Lock = Lock::new(2);
 
 /// The users and groups of a site: `cms.accounts()`.
 #[derive(Clone)]
-pub struct Accounts(Arc<State>);
+pub struct Accounts(Arc<Inner>);
 
-struct State {
+struct Inner {
     base: Base,
     passwords: Passwords,
     /// Open sessions by the hash of their token.
@@ -66,7 +66,7 @@ struct State {
 impl Accounts {
     pub(crate) fn new(base: &Base) -> Self {
         let passwords = Passwords::new(base.settings().password_salt.clone());
-        Self(Arc::new(State { base: base.clone(), passwords, known: RecordCache::default() }))
+        Self(Arc::new(Inner { base: base.clone(), passwords, known: RecordCache::default() }))
     }
 
     /// Removes expired sessions, pending logins and wrong logins.

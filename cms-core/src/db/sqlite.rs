@@ -112,7 +112,7 @@ pub(super) async fn open(path: &Path, synchronous: Synchronous) -> Result<(Sqlit
         .await
         .map_err(unreachable)?;
     files::note(path).map_err(|e| unreachable(e.into()))?;
-    let state = State {
+    let state = WriterState {
         connection,
         open: false,
         running: false,
@@ -148,9 +148,9 @@ type Outcome = Result<Arc<Raised>, Arc<sqlx::Error>>;
 
 /// The only connection that writes. Clones share it.
 #[derive(Clone)]
-pub(super) struct Writer(Arc<Mutex<State>>);
+pub(super) struct Writer(Arc<Mutex<WriterState>>);
 
-struct State {
+struct WriterState {
     connection: SqliteConnection,
     /// Whether there is a transaction, and in it the savepoint of its last change.
     open: bool,
@@ -190,7 +190,7 @@ impl Writer {
     }
 
     /// Queues behind the changes that wait now, then commits for all that have finished.
-    fn flush_later(&self, state: &mut State) {
+    fn flush_later(&self, state: &mut WriterState) {
         // Without a runtime the process is ending; SQLite then rolls back uncommitted work.
         let Ok(runtime) = tokio::runtime::Handle::try_current() else { return };
         if !std::mem::replace(&mut state.flusher, true) {
@@ -255,7 +255,7 @@ impl Writer {
     }
 }
 
-impl State {
+impl WriterState {
     async fn send(&mut self, sql: &'static str) -> Result<(), sqlx::Error> {
         sqlx::query(sql).execute(&mut self.connection).instrument(span(sql)).await.map(drop)
     }
@@ -389,7 +389,7 @@ impl State {
 
 /// The writer while one change holds it.
 pub(crate) struct SqliteTx {
-    state: OwnedMutexGuard<State>,
+    state: OwnedMutexGuard<WriterState>,
     writer: Writer,
 }
 

@@ -60,8 +60,8 @@ impl<P: Payload> Event<P> {
     }
 
     /// The same without the type of its data.
-    pub(super) const fn known(self) -> Known {
-        Known {
+    pub(super) const fn known(self) -> CatalogueEntry {
+        CatalogueEntry {
             name: self.name,
             description: self.description,
             rules: LazyLock::new(rules::<P>),
@@ -72,14 +72,14 @@ impl<P: Payload> Event<P> {
 
 /// What the catalogue tells of an event of the service.
 #[derive(Debug)]
-pub(crate) struct Known {
+pub(crate) struct CatalogueEntry {
     pub(crate) name: &'static str,
     pub(crate) description: &'static str,
     rules: LazyLock<Rules>,
     example: fn(&str) -> Json,
 }
 
-impl Known {
+impl CatalogueEntry {
     /// The JSON Schema of its data.
     pub(crate) fn schema(&self) -> &Json {
         &self.rules.schema

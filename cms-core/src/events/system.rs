@@ -2,7 +2,7 @@
 
 use super::{
     EventData,
-    event::{Event, Known},
+    event::{CatalogueEntry, Event},
     payloads::{
         DeliveryFailed, DeploymentCompleted, EmailmarketingSubscribed, FormData, LoginData,
         MailFailed, MediaData, OrderCreated, PageData, PageTakenOff, SubmissionDeleted,
@@ -15,7 +15,7 @@ macro_rules! events {
         $($event:ident: $data:ty = $name:expr, $when:literal;)+
     })+) => {
         $($(pub(crate) const $event: Event<$data> = Event::new($name, $when);)+)+
-        $(pub(crate) static $list: [Known; $count] = [$($event.known()),+];)+
+        $(pub(crate) static $list: [CatalogueEntry; $count] = [$($event.known()),+];)+
     };
 }
 
@@ -68,7 +68,7 @@ pub(crate) const FROM_OUTSIDE: [&str; 4] = [
 ];
 
 /// The service's event of this name, those of items aside.
-pub(crate) fn known(name: &str) -> Option<&'static Known> {
+pub(crate) fn known(name: &str) -> Option<&'static CatalogueEntry> {
     SYSTEM.iter().chain(&FUNNELS).chain(&INSIDE).find(|known| known.name == name)
 }
 

@@ -100,9 +100,9 @@ const MOST: usize = 64;
 
 /// By the id of the form: what was declared, and what that means.
 #[derive(Default)]
-pub(super) struct Known(Mutex<HashMap<i64, (Json, Arc<Fields>)>>);
+pub(super) struct FieldsCache(Mutex<HashMap<i64, (Json, Arc<Fields>)>>);
 
-impl Known {
+impl FieldsCache {
     /// The fields of this form, as it is declared.
     pub(super) fn fields(&self, form: &Form) -> Result<Arc<Fields>> {
         let held = || self.0.lock().unwrap_or_else(PoisonError::into_inner);
@@ -145,7 +145,7 @@ mod tests {
 
     #[test]
     fn fields_are_read_once_and_again_when_they_change() {
-        let known = Known::default();
+        let known = FieldsCache::default();
         let fields = |id, name: &str| {
             let declared = json!([{"id": name, "type": "short_text", "pattern": "a+"}]);
             known.fields(&form(id, declared)).expect("fields")

@@ -39,18 +39,18 @@ const FORMS_READ: i64 = 100;
 
 /// The forms of a site: `cms.forms()`.
 #[derive(Clone)]
-pub struct Forms(Arc<State>);
+pub struct Forms(Arc<Inner>);
 
-struct State {
+struct Inner {
     base: Base,
     mails: Mails,
-    known: form::Known,
+    known: form::FieldsCache,
 }
 
 impl Forms {
     pub(crate) fn new(base: &Base, mails: &Mails) -> Self {
         let (base, mails) = (base.clone(), mails.clone());
-        Self(Arc::new(State { base, mails, known: form::Known::default() }))
+        Self(Arc::new(Inner { base, mails, known: form::FieldsCache::default() }))
     }
 
     /// How the database would find the submissions of a form that are as old: the lines of the

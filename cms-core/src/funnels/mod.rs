@@ -67,9 +67,9 @@ const JUDGED: usize = 4;
 
 /// The funnels of a site: `cms.funnels()`.
 #[derive(Clone)]
-pub struct Funnels(Arc<State>);
+pub struct Funnels(Arc<Inner>);
 
-struct State {
+struct Inner {
     base: Base,
     mails: Mails,
     versions: VersionCache,
@@ -82,7 +82,7 @@ struct State {
 
 impl Funnels {
     pub(crate) fn new(base: &Base, mails: &Mails) -> Self {
-        Self(Arc::new(State {
+        Self(Arc::new(Inner {
             base: base.clone(),
             mails: mails.clone(),
             versions: VersionCache::default(),

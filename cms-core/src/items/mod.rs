@@ -54,7 +54,7 @@ pub use if_match::{IfMatch, etag};
 pub(crate) use own::{OwnColumn, OwnList, RowList, read_times, searched};
 pub use own_sql::OwnSql;
 pub(crate) use placed::{
-    At, NewPlaced, Placed, PlacedRow, add as add_rows, after as placed_after,
+    At, NewPlaced, PlacedRow, PlacedTable, add as add_rows, after as placed_after,
     holding as pages_holding, of_page as rows_of_page, of_page_in as rows_of_page_in,
     set as set_row,
 };
@@ -80,9 +80,9 @@ use crate::{
 
 /// The items of a site: `cms.items()`.
 #[derive(Clone)]
-pub struct Items(Arc<State>);
+pub struct Items(Arc<Inner>);
 
-struct State {
+struct Inner {
     base: Base,
     registry: Registry,
     after_writes: OnceLock<by_hand::AfterWrites>,
@@ -130,7 +130,7 @@ impl Items {
     /// `own` are the tables of the program's own.
     pub(crate) fn new(base: &Base, registry: &Registry, own: BTreeSet<&'static str>) -> Self {
         let (base, registry) = (base.clone(), registry.clone());
-        Self(Arc::new(State {
+        Self(Arc::new(Inner {
             base,
             registry,
             after_writes: OnceLock::new(),

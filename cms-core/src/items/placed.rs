@@ -13,7 +13,7 @@ use crate::{
 
 /// A table of placed rows. Each has `id`, `page_id` and `sort_order`.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Placed {
+pub(crate) struct PlacedTable {
     pub(crate) source: &'static str,
     /// The column with the id of what a row stands in.
     pub(crate) parent: &'static str,
@@ -72,7 +72,7 @@ pub(crate) struct At {
 pub(crate) async fn of_page(
     dialect: Dialect,
     snapshot: &mut Snapshot,
-    tables: &[Placed],
+    tables: &[PlacedTable],
     columns: &[String],
     page: i64,
 ) -> Result<Vec<PlacedRow>> {
@@ -82,7 +82,7 @@ pub(crate) async fn of_page(
 /// As [`of_page`], as a change sees them.
 pub(crate) async fn of_page_in(
     change: &mut Change,
-    tables: &[Placed],
+    tables: &[PlacedTable],
     columns: &[String],
     page: i64,
 ) -> Result<Vec<PlacedRow>> {
@@ -94,7 +94,7 @@ pub(crate) async fn of_page_in(
 /// left out.
 pub(crate) async fn add(
     change: &mut Change,
-    table: &Placed,
+    table: &PlacedTable,
     columns: &[String],
     page: i64,
     rows: &[NewPlaced],
@@ -114,7 +114,7 @@ pub(crate) async fn add(
 /// Writes values of a row, which must be there; null empties a column.
 pub(crate) async fn set(
     change: &mut Change,
-    table: &Placed,
+    table: &PlacedTable,
     id: i64,
     values: &Map<String, Json>,
 ) -> Result<()> {
@@ -131,7 +131,7 @@ pub(crate) async fn set(
 /// The pages whose placed rows hold a text, `most` at most.
 pub(crate) async fn holding(
     db: &Db,
-    tables: &[Placed],
+    tables: &[PlacedTable],
     columns: &[String],
     text: &str,
     most: usize,
@@ -139,7 +139,7 @@ pub(crate) async fn holding(
     let value = |name: &String| format!("coalesce(t.{}, '')", quote(name));
     let values: Vec<_> = columns.iter().map(value).collect();
     let all = joined(&values);
-    let part = |table: &Placed| {
+    let part = |table: &PlacedTable| {
         format!("select t.page_id as page from {} t where {all} like $1", table.source)
     };
     let parts: Vec<_> = tables.iter().filter(|table| table.has_data).map(part).collect();
@@ -152,7 +152,7 @@ pub(crate) async fn holding(
 /// row, its page, and its widget as the expression `widget` says.
 pub(crate) async fn after(
     db: &Db,
-    table: &Placed,
+    table: &PlacedTable,
     widget: &'static str,
     columns: &[&str],
     after: i64,
@@ -181,12 +181,12 @@ fn joined(values: &[String]) -> String {
     }
 }
 
-fn selected(dialect: Dialect, tables: &[Placed], columns: &[String]) -> String {
+fn selected(dialect: Dialect, tables: &[PlacedTable], columns: &[String]) -> String {
     let members: Vec<_> =
         columns.iter().map(|name| (name.as_str(), format!("t.{}", quote(name)))).collect();
     let data = dialect.object(&members);
-    let part = |(floor, table): (usize, &Placed)| {
-        let Placed { source, parent, .. } = table;
+    let part = |(floor, table): (usize, &PlacedTable)| {
+        let PlacedTable { source, parent, .. } = table;
         let name = table.name.map_or("null".to_owned(), |name| format!("t.{name}"));
         let base = table.base.map_or("null".to_owned(), |base| format!("t.{base}"));
         let data = if table.has_data && !members.is_empty() { data.as_str() } else { "null" };
@@ -204,8 +204,8 @@ fn selected(dialect: Dialect, tables: &[Placed], columns: &[String]) -> String {
     )
 }
 
-fn inserted(dialect: Dialect, table: &Placed, columns: &[&str], keeps_ids: bool) -> String {
-    let Placed { source, parent, .. } = table;
+fn inserted(dialect: Dialect, table: &PlacedTable, columns: &[&str], keeps_ids: bool) -> String {
+    let PlacedTable { source, parent, .. } = table;
     let number = |name: &str| format!("cast(e.value ->> '{name}' as bigint)");
     let mut written =
         vec![(parent.to_string(), number("parent")), ("sort_order".to_owned(), number("position"))];
@@ -235,7 +235,7 @@ fn inserted(dialect: Dialect, table: &Placed, columns: &[&str], keeps_ids: bool)
 mod tests {
     use super::*;
 
-    const ITEMS: Placed = Placed {
+    const ITEMS: PlacedTable = PlacedTable {
         source: "items",
         parent: "widget_id",
         name: Some("language_short"),

@@ -15,5 +15,5 @@ mod worker;
 pub(crate) use queue::{Engine, Flight, Queue};
 pub(crate) use retention::{days_before, expire, remove, seconds_before};
 pub(crate) use schedule::{Backoff, LEASE_MS, Lease, Rest, is_due, next_due};
-pub(crate) use worker::{Counters, Kept, Restarts, Stop, stopped};
+pub(crate) use worker::{CachedFigure, Counters, Restarts, Stop, stopped};
 pub use worker::{Outcomes, Until};

@@ -182,9 +182,9 @@ impl Counters {
 
 /// A figure that is read once a second at most: anybody may call `/readyz` as often as they like.
 #[derive(Debug, Default)]
-pub(crate) struct Kept<T>(sync::Mutex<Option<(Millis, T)>>);
+pub(crate) struct CachedFigure<T>(sync::Mutex<Option<(Millis, T)>>);
 
-impl<T: Copy> Kept<T> {
+impl<T: Copy> CachedFigure<T> {
     /// # Errors
     /// Those of `read`.
     pub(crate) async fn get(

@@ -18,7 +18,7 @@ pub struct KeyHolder {
     pub name: String,
     /// Calls that the key allows.
     pub rights: Vec<Right>,
-    seen: Cached<Arc<sql::Found>>,
+    seen: Cached<Arc<sql::KeyRow>>,
 }
 
 impl KeyHolder {
@@ -126,7 +126,7 @@ impl Keys {
     }
 
     /// The holder of a key, if the key is good at this moment.
-    fn admit(&self, seen: Cached<Arc<sql::Found>>, now: Millis) -> Result<KeyHolder> {
+    fn admit(&self, seen: Cached<Arc<sql::KeyRow>>, now: Millis) -> Result<KeyHolder> {
         let found = &seen.record;
         if found.valid_until.is_some_and(|until| until <= now) {
             return Err(invalid());

@@ -139,13 +139,13 @@ fn present<'de, D: serde::Deserializer<'de>>(value: D) -> Result<Option<Option<S
 
 /// The keys of a site: `cms.keys()`.
 #[derive(Clone)]
-pub struct Keys(Arc<State>);
+pub struct Keys(Arc<Inner>);
 
-struct State {
+struct Inner {
     base: Base,
     endpoints: Endpoints,
     /// Keys by the hash of their value.
-    known: RecordCache<Arc<sql::Found>>,
+    known: RecordCache<Arc<sql::KeyRow>>,
     usage: Usage,
 }
 
@@ -153,7 +153,7 @@ impl Keys {
     pub(crate) fn new(base: &Base, endpoints: &Endpoints) -> Self {
         let (base, endpoints) = (base.clone(), endpoints.clone());
         let (known, usage) = (RecordCache::default(), Usage::default());
-        Self(Arc::new(State { base, endpoints, known, usage }))
+        Self(Arc::new(Inner { base, endpoints, known, usage }))
     }
 
     /// Writes the counted use of keys. Counts that cannot be written stay for the next time.

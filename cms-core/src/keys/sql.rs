@@ -8,7 +8,7 @@ use crate::{
 };
 
 /// A key with the columns that the gate needs.
-pub(super) struct Found {
+pub(super) struct KeyRow {
     /// The hash of the value that was sent.
     pub(super) hash: String,
     pub(super) id: i64,
@@ -22,7 +22,7 @@ pub(super) struct Found {
     pub(super) epoch: i64,
 }
 
-record! { Found: found_columns {
+record! { KeyRow: found_columns {
     hash: "v.hash",
     id: "k.id",
     name: "k.name",
@@ -142,7 +142,7 @@ pub(super) const COUNT_USE: PerEngine<Statement> = PerEngine {
 };
 
 /// A key by the hash of its value, with the epoch of `table`.
-pub(super) async fn find(db: &Db, hash: &str, table: &str) -> Result<Option<Found>> {
+pub(super) async fn find(db: &Db, hash: &str, table: &str) -> Result<Option<KeyRow>> {
     db.optional(FIND, args![hash, table]).await
 }
 
@@ -151,7 +151,7 @@ pub(super) async fn find_again(
     change: &mut Change,
     hash: &str,
     in_use: Lock,
-) -> Result<Option<Found>> {
+) -> Result<Option<KeyRow>> {
     let statement = change.dialect().keeping(FIND, FIND_LOCKED);
     change.optional(statement, args![hash, "", in_use.number()]).await
 }

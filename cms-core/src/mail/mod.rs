@@ -44,9 +44,9 @@ pub type MailId = i64;
 
 /// The mail room of a site: `cms.mail()`.
 #[derive(Clone)]
-pub struct Mails(Arc<State>);
+pub struct Mails(Arc<Inner>);
 
-struct State {
+struct Inner {
     base: Base,
     /// `mail.from`.
     sender: Option<Sender>,
@@ -56,11 +56,11 @@ struct State {
     chain: Vec<Provider>,
     counters: jobs::Counters,
     /// How many mails wait, and since when the first is due.
-    waiting: jobs::Kept<(i64, Option<i64>)>,
+    waiting: jobs::CachedFigure<(i64, Option<i64>)>,
     tests: test::UnderWay,
 }
 
-impl State {
+impl Inner {
     /// Whether a sender and a provider are set.
     fn can_send(&self) -> bool {
         self.sender.is_some() && !self.chain.is_empty()
@@ -89,13 +89,13 @@ impl Mails {
         let host = settings.site_url.as_deref().and_then(|url| url::Url::parse(url).ok());
         let site_host = host.and_then(|url| url.domain().map(str::to_owned));
         let chain = providers::chain(&settings.mail)?;
-        Ok(Self(Arc::new(State {
+        Ok(Self(Arc::new(Inner {
             base: base.clone(),
             sender,
             site_host,
             chain,
             counters: jobs::Counters::default(),
-            waiting: jobs::Kept::default(),
+            waiting: jobs::CachedFigure::default(),
             tests: test::UnderWay::default(),
         })))
     }

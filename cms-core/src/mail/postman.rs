@@ -13,7 +13,7 @@ use futures_util::future::BoxFuture;
 use tokio::sync::watch;
 
 use super::{
-    CLAIMS, Mails, State,
+    CLAIMS, Inner, Mails,
     outbox::{self, LEASE_MS, Outgoing},
     round::{Plan, Round, Route, round, settle},
     rules::LocalRest,
@@ -98,7 +98,7 @@ impl Postman {
 
 /// The queue of mails.
 struct Outbox {
-    site: Arc<State>,
+    site: Arc<Inner>,
     /// Whether the log says that mails cannot be sent.
     knows_unsendable: bool,
     /// Faults of this machine.

@@ -7,7 +7,7 @@ use std::{
 };
 
 use super::{
-    State,
+    Inner,
     outbox::{self, Attempt, Outgoing, Settled},
     rules::{Admission, Health, Outcome, Verdict, verdict},
 };
@@ -35,7 +35,7 @@ impl Round {
 
 /// Tries the providers of the route until one sends the mail, the address is refused, or the
 /// postman `ends`.
-pub(super) async fn round(site: &State, mail: Outgoing, route: Route, ends: &AtomicBool) -> Round {
+pub(super) async fn round(site: &Inner, mail: Outgoing, route: Route, ends: &AtomicBool) -> Round {
     let mut attempts: Vec<Attempt> = Vec::new();
     let mut is_cut = false;
     if let Some(sender) = &site.sender {
@@ -126,7 +126,7 @@ impl Plan {
 }
 
 pub(super) async fn settle(
-    site: &State,
+    site: &Inner,
     change: &mut Change,
     rounds: &[Round],
 ) -> Result<Outcomes> {
@@ -170,7 +170,7 @@ fn settled(round: &Round, now: i64) -> Settled {
 
 /// Notes what the attempts tell of their providers. Nothing is written while all are well. The
 /// caller holds the lock on claims: two processes may settle at the same time.
-async fn note_health(site: &State, change: &mut Change, rounds: &[Round]) -> Result<()> {
+async fn note_health(site: &Inner, change: &mut Change, rounds: &[Round]) -> Result<()> {
     let known = outbox::health_in(change).await?;
     let after = after(site, &known, rounds, change.now());
     for (name, health) in after {
@@ -184,7 +184,7 @@ async fn note_health(site: &State, change: &mut Change, rounds: &[Round]) -> Res
 
 /// The health of all providers after these rounds.
 fn after(
-    site: &State,
+    site: &Inner,
     known: &BTreeMap<String, Health>,
     rounds: &[Round],
     now: i64,

@@ -77,9 +77,9 @@ const TURN: Lock = Lock::new(20);
 
 /// The media of a site: `cms.media()`.
 #[derive(Clone)]
-pub struct Media(Arc<State>);
+pub struct Media(Arc<Inner>);
 
-struct State {
+struct Inner {
     base: Base,
     items: Items,
     pages: Pages,
@@ -103,7 +103,7 @@ impl Media {
     pub(crate) fn new(base: &Base, items: &Items, pages: &Pages) -> Result<Self> {
         let store = Store::of(base.settings())?;
         let (base, items, pages) = (base.clone(), items.clone(), pages.clone());
-        Ok(Self(Arc::new(State {
+        Ok(Self(Arc::new(Inner {
             base,
             items,
             pages,

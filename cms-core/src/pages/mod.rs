@@ -44,9 +44,9 @@ pub struct Wanted<'a> {
 
 /// The public side of a site: `cms.pages()`.
 #[derive(Clone)]
-pub struct Pages(Arc<State>);
+pub struct Pages(Arc<Inner>);
 
-struct State {
+struct Inner {
     base: Base,
     items: Items,
     widgets: Widgets,
@@ -58,7 +58,7 @@ impl Pages {
         let widgets = Widgets::new(base, items, plugins);
         let (base, items) = (base.clone(), items.clone());
         let hits = redirects::Hits::default();
-        let pages = Self(Arc::new(State { base, items, widgets, hits }));
+        let pages = Self(Arc::new(Inner { base, items, widgets, hits }));
         pages.items().set_after_writes(vec![
             ("pages", Box::new(builder::ByHand::of(&pages.0))),
             ("redirects", Box::new(redirects::CheckedRedirects::of(&pages.0))),

@@ -135,7 +135,7 @@ impl Pages {
     pub async fn find(&self, wanted: &Wanted<'_>, site: &str) -> Result<Shown> {
         let db = self.base().db();
         let first = || self.base().settings().languages.first().cloned();
-        let rows: Vec<sql::Found> = match (wanted.id, wanted.view, wanted.url, wanted.language) {
+        let rows: Vec<sql::PageRow> = match (wanted.id, wanted.view, wanted.url, wanted.language) {
             (Some(id), _, _, language) => {
                 let id: i64 = id.parse().map_err(|_| {
                     Error::new(Code::BadQuery, format!("{id:?} is no page id: write a number."))
@@ -164,7 +164,7 @@ impl Pages {
     }
 
     /// A published page at an address, or its version in a language.
-    async fn at(&self, url: &str, language: Option<&str>) -> Result<Vec<sql::Found>> {
+    async fn at(&self, url: &str, language: Option<&str>) -> Result<Vec<sql::PageRow>> {
         let db = self.base().db();
         let first = self.base().settings().languages.first().cloned();
         match language {
@@ -179,13 +179,18 @@ impl Pages {
     /// `not_found`, also for a link that was revoked or has ended.
     pub async fn preview(&self, token: &Secret, site: &str) -> Result<Shown> {
         let page = self.admit_link(token).await?;
-        let rows: Vec<sql::Found> = self.base().db().all(sql::ANY_BY_ID, args![page]).await?;
+        let rows: Vec<sql::PageRow> = self.base().db().all(sql::ANY_BY_ID, args![page]).await?;
         let tree = self.draft(page).await?.tree;
         self.shown(rows, site, Some(tree)).await
     }
 
     /// Puts a page together; `draft`: what it shows instead of its revision.
-    async fn shown(&self, rows: Vec<sql::Found>, site: &str, draft: Option<Tree>) -> Result<Shown> {
+    async fn shown(
+        &self,
+        rows: Vec<sql::PageRow>,
+        site: &str,
+        draft: Option<Tree>,
+    ) -> Result<Shown> {
         let none = || Error::new(Code::NotFound, "There is no such published page.");
         let versions = rows.iter().filter_map(|row| {
             let url = address(site, row.version_url.as_deref()?);

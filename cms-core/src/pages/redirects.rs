@@ -12,7 +12,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value as Json, json};
 
-use super::{Pages, State, sql};
+use super::{Inner, Pages, sql};
 use crate::{
     Actor, Change, Error, Millis, Result,
     base::Base,
@@ -347,10 +347,10 @@ fn patterns(url: &str) -> String {
 }
 
 /// Checks redirects that callers write as items.
-pub(super) struct CheckedRedirects(Weak<State>);
+pub(super) struct CheckedRedirects(Weak<Inner>);
 
 impl CheckedRedirects {
-    pub(super) fn of(pages: &Arc<State>) -> Self {
+    pub(super) fn of(pages: &Arc<Inner>) -> Self {
         Self(Arc::downgrade(pages))
     }
 }

@@ -3,7 +3,7 @@
 use crate::db::{PerEngine, Statement, record, statements};
 
 /// A page, and one of its published versions.
-pub(super) struct Found {
+pub(super) struct PageRow {
     pub(super) id: i64,
     pub(super) base_id: Option<i64>,
     pub(super) language_short: String,
@@ -20,7 +20,7 @@ pub(super) struct Found {
     pub(super) tree: Option<String>,
 }
 
-record! { Found: found_columns {
+record! { PageRow: found_columns {
     id: "p.id",
     base_id: "p.base_id",
     language_short: "p.language_short",

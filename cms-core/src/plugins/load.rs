@@ -8,7 +8,7 @@ use std::{
 
 use super::{
     Handlers, Manifest, Problem,
-    check::{self, Known},
+    check::{self, CheckContext},
     reading::{self, Places, Reading},
 };
 use crate::content::Tables;
@@ -34,7 +34,7 @@ impl LoadedPlugin {
         tables: &Tables,
         absent: &BTreeMap<String, String>,
     ) -> Vec<Problem> {
-        let mut known = Known::of(others);
+        let mut known = CheckContext::of(others);
         known.absent.clone_from(absent);
         known.folder = Some(self.folder.clone());
         known.learn(tables);
@@ -58,12 +58,12 @@ pub fn load_folder(folder: &Path, given: &[Manifest]) -> Vec<LoadedPlugin> {
         && error.kind() != ErrorKind::NotFound
     {
         let reading = Reading::unreadable(format!("the folder cannot be read: {error}"));
-        return vec![judge_folder(folder, reading, Known::default())];
+        return vec![judge_folder(folder, reading, CheckContext::default())];
     }
     let folders = folders(folder);
     let readings: Vec<_> = folders.iter().map(|folder| read(folder)).collect();
     let found: Vec<_> = readings.iter().filter_map(|reading| reading.manifest.clone()).collect();
-    let known = Known::of(given.iter().chain(&found));
+    let known = CheckContext::of(given.iter().chain(&found));
     let loaded = folders.iter().zip(readings);
     loaded.map(|(folder, reading)| judge_folder(folder, reading, known.clone())).collect()
 }
@@ -94,7 +94,7 @@ pub fn check_folder(folder: &Path) -> LoadedPlugin {
     let beside = folder.parent().map(folders).unwrap_or_default();
     let readings = beside.iter().filter(|path| **path != folder).map(|path| read(path));
     let others: Vec<_> = readings.filter_map(|reading| reading.manifest).collect();
-    judge_folder(&folder, read(&folder), Known::of(others.iter()))
+    judge_folder(&folder, read(&folder), CheckContext::of(others.iter()))
 }
 
 /// Checks the text of a `plugin.json`, as far as it alone shows.
@@ -102,7 +102,7 @@ pub fn check_folder(folder: &Path) -> LoadedPlugin {
 /// # Errors
 /// All problems.
 pub fn check_text(bytes: &[u8]) -> Result<Manifest, Vec<Problem>> {
-    judge(reading::read(bytes), &Known::default()).0
+    judge(reading::read(bytes), &CheckContext::default()).0
 }
 
 fn read(folder: &Path) -> Reading {
@@ -123,13 +123,13 @@ fn read(folder: &Path) -> Reading {
     }
 }
 
-fn judge_folder(folder: &Path, reading: Reading, mut known: Known) -> LoadedPlugin {
+fn judge_folder(folder: &Path, reading: Reading, mut known: CheckContext) -> LoadedPlugin {
     known.folder = Some(folder.to_owned());
     let (outcome, places) = judge(reading, &known);
     LoadedPlugin { id: name(folder), outcome, places, folder: folder.to_owned() }
 }
 
-fn judge(reading: Reading, known: &Known) -> (Result<Manifest, Vec<Problem>>, Places) {
+fn judge(reading: Reading, known: &CheckContext) -> (Result<Manifest, Vec<Problem>>, Places) {
     let Reading { manifest, mut problems, faulty, places } = reading;
     if let Some(manifest) = &manifest {
         let mut found = check::problems(manifest, known, &faulty);

@@ -114,13 +114,13 @@ impl Plugin for Manifest {
 /// The plugins of a site: `cms.plugins()`. Clones share them.
 #[derive(Clone, Debug, Default)]
 pub struct Plugins {
-    known: Arc<ArcSwap<Known>>,
+    known: Arc<ArcSwap<Registry>>,
     /// The site, and how long its handlers may take.
     site: Arc<OnceLock<(SiteRef, Duration)>>,
 }
 
 #[derive(Debug, Default)]
-struct Known {
+struct Registry {
     states: Arc<Vec<PluginState>>,
     index: Arc<Index>,
     /// By the plugin's id.
@@ -334,6 +334,6 @@ impl Plugins {
     ) {
         let index = Index::new(states.iter().filter_map(|state| state.manifest.as_deref()));
         let (states, index) = (states.into(), index.into());
-        self.known.store(Arc::new(Known { states, index, handlers, gone, left }));
+        self.known.store(Arc::new(Registry { states, index, handlers, gone, left }));
     }
 }

@@ -57,9 +57,9 @@ const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// The scripts of a site: `cms.scripts()`.
 #[derive(Clone)]
-pub struct Scripts(Arc<State>);
+pub struct Scripts(Arc<Inner>);
 
-struct State {
+struct Inner {
     base: Base,
     items: Items,
     plugins: Plugins,
@@ -91,7 +91,7 @@ impl Scripts {
         plugins: &Plugins,
         launcher: Option<ScriptLauncher>,
     ) -> Self {
-        Self(Arc::new(State {
+        Self(Arc::new(Inner {
             launcher,
             is_reported: AtomicBool::new(false),
             base: base.clone(),

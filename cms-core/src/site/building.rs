@@ -24,14 +24,14 @@ const BETWEEN: Duration = db::TURN.saturating_mul(2);
 
 /// An index to be made.
 #[derive(Clone)]
-pub(super) struct Wanted {
+pub(super) struct IndexJob {
     plugin: String,
     build: Build,
     /// How often it was tried without success.
     tries: i64,
 }
 
-impl Wanted {
+impl IndexJob {
     pub(super) fn new(plugin: &str, build: Build) -> Self {
         Self { plugin: plugin.to_owned(), build, tries: 0 }
     }
@@ -54,7 +54,7 @@ impl Wanted {
 
 /// An index that was not made, and why. It stands here until it is made.
 struct Failed {
-    wanted: Wanted,
+    wanted: IndexJob,
     why: String,
     again_at: Millis,
     /// Whether it is being tried again.
@@ -70,14 +70,14 @@ struct Progress {
 
 impl Progress {
     /// Notes what came of an index.
-    fn end(&mut self, wanted: &Wanted, failed: Option<Failed>) {
+    fn end(&mut self, wanted: &IndexJob, failed: Option<Failed>) {
         self.left -= 1;
         self.failed.retain(|one| !one.wanted.is(wanted));
         self.failed.extend(failed);
     }
 
     /// Notes that an index was broken off.
-    fn break_off(&mut self, wanted: Wanted, now: Millis) {
+    fn break_off(&mut self, wanted: IndexJob, now: Millis) {
         self.left -= 1;
         if let Some(failed) = self.failed.iter_mut().find(|one| one.wanted.is(&wanted)) {
             failed.is_tried = false;
@@ -94,7 +94,7 @@ pub(super) struct Building(watch::Sender<Progress>);
 
 impl Building {
     /// Makes these indexes, one after the other.
-    pub(super) fn begin(&self, cms: &Cms, wanted: Vec<Wanted>) {
+    pub(super) fn begin(&self, cms: &Cms, wanted: Vec<IndexJob>) {
         self.0.send_modify(|progress| progress.left += wanted.len());
         self.run(cms, wanted);
     }
@@ -114,7 +114,7 @@ impl Building {
         self.run(cms, due);
     }
 
-    fn run(&self, cms: &Cms, wanted: Vec<Wanted>) {
+    fn run(&self, cms: &Cms, wanted: Vec<IndexJob>) {
         if wanted.is_empty() {
             return;
         }
@@ -147,9 +147,9 @@ impl Building {
 /// Makes an index and tells of it. Returns one that was not made, and why.
 async fn one(
     db: &Db,
-    mut wanted: Wanted,
+    mut wanted: IndexJob,
     (number, all): (usize, usize),
-) -> Option<(Wanted, String)> {
+) -> Option<(IndexJob, String)> {
     let (plugin, table) = (&wanted.plugin, &wanted.build.table.name);
     let columns = wanted.build.index.spelled().join(", ");
     tracing::info!(plugin, table, columns, "making index {number} of {all}; requests go on");
@@ -179,7 +179,7 @@ async fn one(
 struct Left {
     progress: watch::Sender<Progress>,
     clock: Clock,
-    wanted: VecDeque<Wanted>,
+    wanted: VecDeque<IndexJob>,
 }
 
 impl Drop for Left {

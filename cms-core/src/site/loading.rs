@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::building::Wanted;
+use super::building::IndexJob;
 use crate::{
     content::{Tables, install::Standing},
     plugins::{Manifest, Names, PluginState, installed::Refusals},
@@ -66,7 +66,7 @@ pub(super) struct Loading {
     /// Declarations whose names are to be claimed.
     pub(super) claims: Vec<Manifest>,
     /// Indexes that are still to be made.
-    pub(super) builds: Vec<Wanted>,
+    pub(super) builds: Vec<IndexJob>,
 }
 
 impl Loading {

@@ -111,7 +111,7 @@ struct Rooms {
     webhooks: Webhooks,
     theme: Theme,
     restarts: Restarts,
-    kept: checks::kept::Kept,
+    kept: checks::kept::LastFindings,
 }
 
 impl Cms {

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use super::{
     Cms,
-    building::Wanted,
+    building::IndexJob,
     loading::{Loading, Opening},
 };
 use crate::{
@@ -54,7 +54,7 @@ impl Cms {
     /// # Errors
     /// `validation_failed` for a faulty plugin of the program. A faulty plugin of the folder is
     /// logged; its earlier declaration stays in service.
-    pub(super) async fn load(&self, opening: Opening, only: Option<&str>) -> Result<Vec<Wanted>> {
+    pub(super) async fn load(&self, opening: Opening, only: Option<&str>) -> Result<Vec<IndexJob>> {
         let _turn = self.0.loading.lock().await;
         let installed = installed::all(self.db()).await?;
         if opening.writes() {
@@ -481,7 +481,7 @@ impl Cms {
                 if opening == Opening::Apply || build.index.unique {
                     install::build(self.db(), &manifest.id, &build).await?;
                 } else {
-                    loading.builds.push(Wanted::new(&manifest.id, build));
+                    loading.builds.push(IndexJob::new(&manifest.id, build));
                 }
             }
         }

@@ -1,6 +1,6 @@
 //! The tasks that the plugins in service declare, and those of the service itself.
 
-use super::State;
+use super::Inner;
 use crate::{
     Millis,
     plugins::{Plugins, TaskHandler},
@@ -53,13 +53,13 @@ impl Declared {
 }
 
 /// All tasks: those of plugins in load order, then the service's own.
-pub(super) fn all(site: &State) -> Vec<Declared> {
+pub(super) fn all(site: &Inner) -> Vec<Declared> {
     let mut tasks = of(site, Whose::Plugins);
     tasks.extend(of(site, Whose::Own));
     tasks
 }
 
-pub(super) fn of(site: &State, whose: Whose) -> Vec<Declared> {
+pub(super) fn of(site: &Inner, whose: Whose) -> Vec<Declared> {
     match whose {
         Whose::Plugins => of_plugins(&site.plugins),
         Whose::Own => site.own.iter().map(Declared::from).collect(),

@@ -84,9 +84,9 @@ pub struct Run {
 
 /// The tasks of a site: `cms.tasks()`.
 #[derive(Clone)]
-pub struct Tasks(Arc<State>);
+pub struct Tasks(Arc<Inner>);
 
-struct State {
+struct Inner {
     base: Base,
     items: Items,
     plugins: Plugins,
@@ -110,7 +110,7 @@ impl Tasks {
         own: Vec<Own>,
     ) -> Self {
         let machine = rustix::system::uname().nodename().to_string_lossy().into_owned();
-        Self(Arc::new(State {
+        Self(Arc::new(Inner {
             base: base.clone(),
             items: items.clone(),
             plugins: plugins.clone(),
@@ -282,7 +282,7 @@ pub struct TaskName {
     pub plugin: Option<String>,
 }
 
-impl State {
+impl Inner {
     fn note(&self, outcome: &Outcome) {
         let mut ended = Outcomes::default();
         match outcome {

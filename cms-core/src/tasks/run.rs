@@ -6,7 +6,7 @@ use std::{panic::AssertUnwindSafe, sync::Arc, time::Duration};
 use futures_util::FutureExt as _;
 
 use super::{
-    Outcome, State,
+    Inner, Outcome,
     declared::{Declared, Work},
     sql,
 };
@@ -48,7 +48,7 @@ impl Claimed {
 /// Claims a task if nobody runs it and, for the schedule, it is due. An earlier run that is still
 /// open was lost: whoever had it no longer owns the task.
 pub(super) async fn claim(
-    site: &State,
+    site: &Inner,
     change: &mut Change,
     task: Declared,
     cause: Cause,
@@ -86,7 +86,7 @@ const RENEW_TIMEOUT: Duration = Duration::from_secs(5);
 const TRIES: u32 = 3;
 
 /// Runs a task to its end, or until the stop. Dropping the work undoes what it has not committed.
-pub(super) async fn perform(site: Arc<State>, claimed: Claimed, stop: Stop) {
+pub(super) async fn perform(site: Arc<Inner>, claimed: Claimed, stop: Stop) {
     let _under_way = UnderWay::begin(&site);
     let Claimed { task_id, run_id, plugin, name, lease, .. } = &claimed;
     tracing::debug!(plugin, task = name, run = run_id, "a task begins");
@@ -113,10 +113,10 @@ pub(super) async fn perform(site: Arc<State>, claimed: Claimed, stop: Stop) {
 }
 
 /// Counts a run of this process until dropped.
-struct UnderWay(Arc<State>);
+struct UnderWay(Arc<Inner>);
 
 impl UnderWay {
-    fn begin(site: &Arc<State>) -> Self {
+    fn begin(site: &Arc<Inner>) -> Self {
         site.under_way.send_modify(|runs| *runs += 1);
         Self(site.clone())
     }
@@ -129,7 +129,7 @@ impl Drop for UnderWay {
 }
 
 /// Does the work. A panic is a failure.
-async fn worked(site: &State, claimed: &Claimed) -> Outcome {
+async fn worked(site: &Inner, claimed: &Claimed) -> Outcome {
     let work = async {
         match &claimed.work {
             Work::Handler(handler) => {
@@ -224,7 +224,7 @@ async fn is_owned(base: &Base, task: i64, token: i64) -> bool {
 }
 
 /// Writes down the end. Returns it, or that the lease was lost before.
-async fn settle(site: &State, claimed: &Claimed, outcome: Outcome) -> Outcome {
+async fn settle(site: &Inner, claimed: &Claimed, outcome: Outcome) -> Outcome {
     if outcome == Outcome::Lost {
         return outcome;
     }

@@ -9,7 +9,7 @@ use tokio::{
 };
 
 use super::{
-    State,
+    Inner,
     declared::{self, Declared, Whose},
     run::{Cause, Claimed, claim, perform},
     sql,
@@ -29,14 +29,14 @@ const STOP_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// Runs tasks when they are due. Several schedulers may work at once, in one process or in many.
 pub struct Scheduler {
-    site: Arc<State>,
+    site: Arc<Inner>,
     whose: Whose,
     under_way: JoinSet<()>,
     stop: watch::Sender<bool>,
 }
 
 /// Claims a task. None: somebody else has it, or its row is locked.
-async fn taken(site: &State, task: Declared) -> Result<Option<Claimed>> {
+async fn taken(site: &Inner, task: Declared) -> Result<Option<Claimed>> {
     let claimed = async {
         let mut change = site.base.change(Actor::System).await?;
         let claimed = claim(site, &mut change, task, Cause::Schedule).await?;
@@ -49,7 +49,7 @@ async fn taken(site: &State, task: Declared) -> Result<Option<Claimed>> {
 }
 
 impl Scheduler {
-    pub(super) fn new(site: Arc<State>, whose: Whose) -> Self {
+    pub(super) fn new(site: Arc<Inner>, whose: Whose) -> Self {
         Self { site, whose, under_way: JoinSet::new(), stop: watch::Sender::new(false) }
     }
 

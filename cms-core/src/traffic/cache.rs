@@ -156,9 +156,9 @@ fn configured_settings(configured: &crate::settings::ReplyCacheSettings) -> Cach
 
 /// The rules of a site's response cache: `cms.cache()`.
 #[derive(Clone)]
-pub struct Cache(Arc<State>);
+pub struct Cache(Arc<Inner>);
 
-struct State {
+struct Inner {
     base: Base,
     followed: Followed,
     redis: Option<Redis>,
@@ -169,7 +169,7 @@ impl Cache {
         let settings = &base.settings().cache;
         let redis = redis.filter(|_| settings.store == CacheStore::Redis).cloned();
         let followed = Followed::new(settings);
-        Self(Arc::new(State { base: base.clone(), followed, redis }))
+        Self(Arc::new(Inner { base: base.clone(), followed, redis }))
     }
 
     /// Deletes clears that are older than a day.

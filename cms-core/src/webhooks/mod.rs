@@ -45,27 +45,27 @@ use crate::{Result, base::Base, content::Registry, db::Statement, jobs, outbound
 
 /// The webhooks of a site: `cms.webhooks()`.
 #[derive(Clone)]
-pub struct Webhooks(Arc<State>);
+pub struct Webhooks(Arc<Inner>);
 
-struct State {
+struct Inner {
     base: Base,
     registry: Registry,
     http: HttpClient,
     counters: jobs::Counters,
     /// Since when the oldest job is due.
-    oldest: jobs::Kept<Option<i64>>,
+    oldest: jobs::CachedFigure<Option<i64>>,
 }
 
 impl Webhooks {
     /// # Errors
     /// `internal_error` when TLS cannot be set up.
     pub(crate) fn new(base: &Base, registry: &Registry) -> Result<Self> {
-        Ok(Self(Arc::new(State {
+        Ok(Self(Arc::new(Inner {
             base: base.clone(),
             registry: registry.clone(),
             http: HttpClient::new(&base.settings().webhooks)?,
             counters: jobs::Counters::default(),
-            oldest: jobs::Kept::default(),
+            oldest: jobs::CachedFigure::default(),
         })))
     }
 

@@ -14,7 +14,7 @@ use serde_json::Value as Json;
 
 pub use ask::Ask;
 pub use remote::{Credential, Sign, Wait, address, transport};
-pub use stream::{Following, Happened, Outgoing, Parts};
+pub use stream::{Following, Outgoing, Parts, StreamEvent};
 
 use self::remote::Remote;
 use crate::{

@@ -68,7 +68,7 @@ const LARGEST: usize = 64 << 20;
 /// An event as it came.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct Happened {
+pub struct StreamEvent {
     /// To go on after: `Last-Event-ID`. `stream.gap` has none.
     pub id: Option<String>,
     /// Its name.
@@ -104,7 +104,7 @@ impl Following {
     ///
     /// # Errors
     /// [`ClientError`] when it broke off, or was silent for too long.
-    pub async fn next(&mut self) -> Option<Result<Happened, ClientError>> {
+    pub async fn next(&mut self) -> Option<Result<StreamEvent, ClientError>> {
         loop {
             if let Some(end) = self.unread.windows(2).position(|two| two == b"\n\n") {
                 let block: Vec<u8> = self.unread.drain(..end + 2).collect();
@@ -132,8 +132,8 @@ impl Following {
 }
 
 /// One event of the format (HTML standard, 9.2.6), as this service writes it.
-fn happened(block: &str) -> Option<Happened> {
-    let (mut happened, mut data) = (Happened::default(), Vec::new());
+fn happened(block: &str) -> Option<StreamEvent> {
+    let (mut happened, mut data) = (StreamEvent::default(), Vec::new());
     for line in block.lines() {
         let (name, value) = line.split_once(':').unwrap_or((line, ""));
         let value = value.strip_prefix(' ').unwrap_or(value);
@@ -230,8 +230,8 @@ mod tests {
 
     #[test]
     fn events_are_read_and_comments_are_not() {
-        let happened = happened("id: 7\nevent: a.b\ndata: one\ndata: two\n\n").expect("an event");
-        assert_eq!((happened.id.as_deref(), happened.data.as_str()), (Some("7"), "one\ntwo"));
+        let event = happened("id: 7\nevent: a.b\ndata: one\ndata: two\n\n").expect("an event");
+        assert_eq!((event.id.as_deref(), event.data.as_str()), (Some("7"), "one\ntwo"));
         assert_eq!(happened(": \n\n"), None);
         assert_eq!(happened("retry: 2000\n\n"), None);
         assert_eq!(happened("event: stream.gap\ndata: {}\n\n").expect("an event").id, None);

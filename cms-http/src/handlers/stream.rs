@@ -12,7 +12,7 @@ use crate::{
     caller::Caller,
     reauthorizer::Reauthorizer,
     reply::events::{self, BEGINNING, HEARTBEAT, HEARTBEAT_S},
-    streams::Slot,
+    streams::StreamPermit,
     success::Success,
     wire::{Text, stream::Followed},
 };
@@ -47,7 +47,7 @@ struct Following {
     clock: Clock,
     feed: Feed,
     caller: Reauthorizer,
-    place: Slot,
+    place: StreamPermit,
     /// When it last sent something.
     spoke: i64,
 }

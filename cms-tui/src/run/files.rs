@@ -1,4 +1,5 @@
-//! Files: `keys.toml`, what is remembered of a site, replies that are written part by part.
+//! Files: `keys.toml`, what is remembered of a site, replies that are written part by part. What is
+//! there already stays.
 
 use std::{
     fs::{self, File, OpenOptions},

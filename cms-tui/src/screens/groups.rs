@@ -150,7 +150,8 @@ fn rights_of(values: &Values) -> Json {
 
 const DONE: &str = "has its new rights";
 
-/// Gives the group these rights instead of those that were shown.
+/// Grants and revokes one by one what differs from what was shown: two people at one group lose
+/// nothing.
 fn change_rights(row: &Json, wanted: Json) -> Step {
     let (Some(seen), Some(want)) = (row["rights"].as_array(), wanted.as_array()) else {
         // Everything is not a list that could be added to.

@@ -75,7 +75,7 @@ pub(super) async fn run(out: &Output, args: SinkArgs) -> Done {
     Ok(())
 }
 
-fn show(out: &Output, mail: &Taken, body: bool) -> io::Result<()> {
+fn show(out: &Output, mail: &ReceivedMail, body: bool) -> io::Result<()> {
     let message = String::from_utf8_lossy(&mail.message);
     let subject = header(&message, "subject");
     if out.json {
@@ -116,7 +116,7 @@ const MOST_TO: usize = 100;
 const IDLE_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// A mail as it came.
-struct Taken {
+struct ReceivedMail {
     /// Empty for the null sender.
     from: String,
     to: Vec<String>,
@@ -169,7 +169,7 @@ impl Dialogue {
 }
 
 /// Takes mails until the client goes.
-async fn session(stream: TcpStream, sender: mpsc::Sender<Taken>) -> io::Result<()> {
+async fn session(stream: TcpStream, sender: mpsc::Sender<ReceivedMail>) -> io::Result<()> {
     let (reader, writer) = stream.into_split();
     let mut client = Dialogue { reader: BufReader::new(reader), writer };
     client.say("220 cms mail sink").await?;
@@ -207,7 +207,7 @@ async fn session(stream: TcpStream, sender: mpsc::Sender<Taken>) -> io::Result<(
                     return client.say("552 too long").await;
                 };
                 let (telling, told) = oneshot::channel();
-                let taken = Taken {
+                let taken = ReceivedMail {
                     from: from.take().unwrap_or_default(),
                     to: std::mem::take(&mut to),
                     message,

@@ -235,7 +235,7 @@ async fn at(flags: &Flags, out: &Output, client: &Client, command: PagesCommand)
 
 /// The state of a page as it is shown.
 #[derive(Serialize)]
-struct State {
+struct DraftState {
     changed: bool,
     page_id: i64,
     publish_at: Option<String>,
@@ -251,7 +251,8 @@ async fn show(out: &Output, client: &Client, page: &str) -> Done {
     let Seen { draft, answer } = Seen::find(client, page).await?;
     let size = tree::size(&draft.tree);
     let Draft { page_id, rev, published, revision, changed, publish_at, take_off_at, .. } = draft;
-    let state = State { changed, page_id, publish_at, published, rev, revision, size, take_off_at };
+    let state =
+        DraftState { changed, page_id, publish_at, published, rev, revision, size, take_off_at };
     reply::show(out, &answer.body, &state)
 }
 

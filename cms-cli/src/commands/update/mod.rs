@@ -1,12 +1,9 @@
 //! `cms update`: releases of the update server checked, downloaded, applied, taken back
 //!
 //! ```text
-//! apply    the steps of an update, forward and back; what an interrupted one left
+//! apply    the steps of an update, forward and back, noted on disk; what an interrupted one left
 //! trial    the old version tries the new one: does it run, does it serve the site
-//! journal  the step that an update has reached, on disk
-//! program  the file of this program, replaced by rename
-//! killed   where tests kill an update
-//! owner    package managers that own the file
+//! program  the file of this program, replaced by rename; package managers that own it
 //! publish  a folder served as an update server
 //! ```
 

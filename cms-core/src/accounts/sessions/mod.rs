@@ -74,7 +74,7 @@ impl SessionUser {
 
 impl Open {
     /// Builds one session from its rows; there is one row for each group of the user.
-    fn joined(rows: Vec<sql::Found>) -> Option<Self> {
+    fn joined(rows: Vec<sql::SessionRow>) -> Option<Self> {
         let first = rows.first()?;
         let open = Self {
             hash: first.hash.clone(),

@@ -7,7 +7,7 @@ use crate::{
 };
 
 /// A session joined with one group of its user.
-pub(in crate::accounts) struct Found {
+pub(in crate::accounts) struct SessionRow {
     pub(in crate::accounts) hash: String,
     pub(in crate::accounts) session: i64,
     pub(in crate::accounts) created_at: i64,
@@ -19,7 +19,7 @@ pub(in crate::accounts) struct Found {
     pub(in crate::accounts) epoch: i64,
 }
 
-record! { Found: found_columns {
+record! { SessionRow: found_columns {
     hash: "s.hash",
     session: "s.id",
     created_at: "s.created_at",
@@ -79,7 +79,7 @@ pub(in crate::accounts) async fn find(
     hash: &str,
     (seen, begun): (i64, i64),
     table: &str,
-) -> Result<Vec<Found>> {
+) -> Result<Vec<SessionRow>> {
     db.all(FIND, args![hash, seen, begun, table]).await
 }
 
@@ -88,7 +88,7 @@ pub(in crate::accounts) async fn find_again(
     change: &mut Change,
     hash: &str,
     (seen, begun): (i64, i64),
-) -> Result<Vec<Found>> {
+) -> Result<Vec<SessionRow>> {
     let statement = change.dialect().keeping(FIND, FIND_LOCKED);
     change.all(statement, args![hash, seen, begun, ""]).await
 }

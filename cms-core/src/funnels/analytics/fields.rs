@@ -18,7 +18,7 @@ use crate::funnels::{
 const TOP: usize = 10;
 
 #[derive(Default)]
-struct Found<'a> {
+struct FieldFigures<'a> {
     answered: i64,
     blank: i64,
     values: BTreeMap<&'a str, i64>,
@@ -30,7 +30,7 @@ pub(super) fn fields(
     counted: &Counted,
     newest: Option<&Version>,
 ) -> Vec<AnalyticsField> {
-    let mut found: BTreeMap<&str, Found<'_>> = BTreeMap::new();
+    let mut found: BTreeMap<&str, FieldFigures<'_>> = BTreeMap::new();
     let mut add = |what: &str, field, value, visits| {
         match what {
             "answered" => found.entry(field).or_default().answered += visits,
@@ -66,7 +66,7 @@ fn field_of(
     id: &str,
     field_type: Option<&str>,
     label: Option<String>,
-    found: Found<'_>,
+    found: FieldFigures<'_>,
     labels: &HashMap<String, String>,
 ) -> AnalyticsField {
     let mut top: Vec<_> = found.values.into_iter().collect();

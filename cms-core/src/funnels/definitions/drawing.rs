@@ -50,8 +50,8 @@ impl Drawing {
         let list = |name: &str| members.get(name).and_then(Json::as_array).cloned();
         let (nodes, edges) = (list("nodes").unwrap_or_default(), list("edges").unwrap_or_default());
         let mut header = Header::default();
-        let drawing = ["nodes", "edges", "email_routings"];
-        let own = members.iter().filter(|(name, _)| !drawing.contains(&name.as_str()));
+        let others = ["nodes", "edges", "email_routings"];
+        let own = members.iter().filter(|(name, _)| !others.contains(&name.as_str()));
         let own: Map<_, _> = own.map(|(name, value)| (name.clone(), value.clone())).collect();
         let mut problems = header.take(&own);
         let drawn = Drawn { start: header.start_node_id, nodes: &nodes, edges: &edges };

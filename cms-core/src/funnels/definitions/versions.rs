@@ -64,10 +64,10 @@ impl Version {
 
 /// Versions that were read: they never change.
 #[derive(Debug, Default)]
-pub(crate) struct VersionCache(Mutex<Kept>);
+pub(crate) struct VersionCache(Mutex<CachedVersions>);
 
 #[derive(Debug, Default)]
-struct Kept {
+struct CachedVersions {
     versions: HashMap<i64, Arc<Version>>,
     bytes: usize,
 }
@@ -80,7 +80,7 @@ impl VersionCache {
     fn keep(&self, version: &Arc<Version>, bytes: usize) {
         let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if kept.bytes + bytes > KEPT_BYTES {
-            *kept = Kept::default();
+            *kept = CachedVersions::default();
         }
         if kept.versions.insert(version.id, version.clone()).is_none() {
             kept.bytes += bytes;

@@ -8,7 +8,7 @@
 //! client    one text for a visitor of a day
 //! events    what events tell               sql       statements
 //! mails     who is written to at the end
-//! simulator visits of a drawing           preview   a step as visitors see it
+//! simulator a walk without a visit         preview   a step as visitors see it
 //! trial     answers and mail rules tried   replay    visits that were made before
 //! way       the way of a visit, for the staff
 //! ```

@@ -24,7 +24,7 @@ pub(in crate::funnels) struct Walk<'a> {
     pub(in crate::funnels) around: &'a Surroundings,
 }
 
-/// What a walk decided at a node that it left.
+/// What a walk decided at a node that it came to.
 pub(super) struct Decision<'a> {
     pub(super) node: &'a Node,
     /// Whether the node's condition holds; None where none decides.
@@ -35,9 +35,9 @@ pub(super) struct Decision<'a> {
     pub(super) edge: Option<&'a Edge>,
 }
 
-/// The way from a step.
+/// The way on from a node.
 pub(super) struct Way<'a> {
-    /// At the step, then at each condition node behind it.
+    /// At the node, then at each condition node behind it; the last has no edge where none leads on.
     pub(super) decisions: Vec<Decision<'a>>,
     /// The next step or the end; none where no edge leads on, which is an end too.
     pub(super) to: Option<&'a Node>,
@@ -58,20 +58,18 @@ impl<'a> Walk<'a> {
         let (mut decisions, mut at) = (Vec::new(), self.graph.node(from));
         // Graphs have no cycles, but a walk ends whatever is stored.
         for _ in self.graph.nodes() {
-            let Some(node) = at else { break };
-            let (result, rules) = match self.conditions.get(&node.id).map(&judge) {
-                Some((holds, rules)) => (Some(holds), rules),
-                None => (None, Vec::new()),
-            };
+            let is_passed = |node: &&Node| decisions.is_empty() || node.kind.is_condition();
+            let Some(node) = at.filter(is_passed) else { break };
+            let judged = self.conditions.get(&node.id).map(&judge);
+            let (result, rules) =
+                judged.map_or((None, Vec::new()), |(holds, rules)| (Some(holds), rules));
             let branch = result.map(|holds| if holds { Branch::True } else { Branch::False });
             let edge = branch.and_then(|branch| self.graph.edge(node.id, branch));
             let edge = edge.or_else(|| self.graph.edge(node.id, Branch::Default));
             decisions.push(Decision { node, result, rules, edge });
             at = edge.and_then(|edge| self.graph.node(edge.to));
-            if at.is_none_or(|next| !next.kind.is_condition()) {
-                break;
-            }
         }
+        // A circle of conditions leads nowhere.
         Way { decisions, to: at.filter(|next| !next.kind.is_condition()) }
     }
 

@@ -116,10 +116,10 @@ pub(super) const REWOUND: &str = "rewound";
 
 /// What happened in a change.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Trail(pub(super) Vec<Happened>);
+pub(super) struct Trail(pub(super) Vec<TrailEntry>);
 
 #[derive(Clone, Debug, Default)]
-pub(super) struct Happened {
+pub(super) struct TrailEntry {
     pub(super) kind: &'static str,
     pub(super) node: Option<i64>,
     pub(super) edge: Option<i64>,
@@ -132,25 +132,25 @@ pub(super) struct Happened {
 }
 
 impl Trail {
-    fn add(&mut self, happened: Happened) {
+    fn add(&mut self, happened: TrailEntry) {
         self.0.push(happened);
     }
 
     pub(super) fn note(&mut self, kind: &'static str, node: Option<i64>) {
-        self.add(Happened { kind, node, ..Happened::default() });
+        self.add(TrailEntry { kind, node, ..TrailEntry::default() });
     }
 
     /// A step was answered so long after it was presented. Nobody knows how long a step was seen
     /// that its visitor went back to.
     pub(super) fn answered(&mut self, node: i64, dwell: Option<Millis>) {
         let dwell = dwell.map(|dwell| dwell.max(0));
-        self.add(Happened { kind: "answered", node: Some(node), dwell, ..Happened::default() });
+        self.add(TrailEntry { kind: "answered", node: Some(node), dwell, ..TrailEntry::default() });
     }
 
     /// An answer was refused.
     pub(super) fn invalid(&mut self, node: i64, field: &str) {
         let field = Some(field.to_owned());
-        self.add(Happened { kind: "invalid", node: Some(node), field, ..Happened::default() });
+        self.add(TrailEntry { kind: "invalid", node: Some(node), field, ..TrailEntry::default() });
     }
 
     /// What was noted last happened at this time.
@@ -163,7 +163,7 @@ impl Trail {
     /// An edge was taken from a node.
     pub(super) fn edge(&mut self, edge: i64, from: i64) {
         let (node, edge) = (Some(from), Some(edge));
-        self.add(Happened { kind: "edge", node, edge, ..Happened::default() });
+        self.add(TrailEntry { kind: "edge", node, edge, ..TrailEntry::default() });
     }
 
     /// The visitor went back to a node: what came after is no part of the path any more.

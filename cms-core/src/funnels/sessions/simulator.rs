@@ -1,7 +1,9 @@
-//! Visits of a drawing that nobody makes: behind the preview of a step, the test of answers and
-//! that of mail rules. Nothing is written.
+//! A walk through a drawing without a visit: behind the preview of a step, the test of answers and
+//! the test of mail rules. Nothing is written.
 
 use std::collections::HashMap;
+
+use jiff::tz::TimeZone;
 
 use super::moves::Walk;
 use crate::{
@@ -18,7 +20,7 @@ pub(super) struct Simulator {
     pub(super) graph: Graph,
     pub(super) now: Millis,
     /// The funnel's time zone.
-    pub(super) zone: jiff::tz::TimeZone,
+    pub(super) zone: TimeZone,
     pub(super) rules: Vec<EmailRouting>,
     pub(super) base: Base,
     conditions: HashMap<i64, Condition>,

@@ -3,7 +3,7 @@
 
 use serde_json::{Map, Value as Json};
 
-use super::session::{Happened, REWOUND, Session, Status, Trail};
+use super::session::{REWOUND, Session, Status, Trail, TrailEntry};
 use crate::{
     Change, Error, Millis, Result,
     db::{Db, Statement, Step, Value, args, read, record, statements},
@@ -347,7 +347,7 @@ fn events(session: &Session, trail: Trail, now: Millis) -> Vec<Step> {
     let mut steps = Vec::with_capacity(trail.0.len() + 2);
     let (id, rev) = (session.id, session.rev);
     for (place, one) in (0..ROWS).zip(trail.0) {
-        let Happened { kind, node, edge, field, dwell, at } = one;
+        let TrailEntry { kind, node, edge, field, dwell, at } = one;
         let at = at.unwrap_or(now);
         if kind == REWOUND {
             steps.push(Step(CUT, args![id, node, false, true]));

@@ -1,6 +1,6 @@
 //! Random visitors in random funnels, beside a plain model of the rules.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 
 use serde_json::{Map, Value as Json, json};
 
@@ -10,7 +10,7 @@ use super::{
 };
 use crate::{
     Code,
-    conditions::{Condition, Surroundings},
+    conditions::Surroundings,
     fields::Context,
     funnels::graph::{Branch, Drawn, Graph, read},
 };

@@ -125,7 +125,7 @@ impl Funnels {
         which: &WhichFunnel,
         answers: &Map<String, Json>,
     ) -> Result<Tried> {
-        Ok(Simulator::new(&self.0.base, self.drawing(which).await?).walk_through(answers))
+        Ok(self.simulator(which).await?.walk_through(answers))
     }
 
     /// Says which mail rule would send what to whom for these answers.
@@ -142,7 +142,11 @@ impl Funnels {
             let message = "completed or abandoned is expected";
             return Err(Error::invalid_field("trigger", "format", message));
         };
-        Ok(Simulator::new(&self.0.base, self.drawing(which).await?).route(trigger, answers))
+        Ok(self.simulator(which).await?.route(trigger, answers))
+    }
+
+    async fn simulator(&self, which: &WhichFunnel) -> Result<Simulator> {
+        Ok(Simulator::new(&self.0.base, self.drawing(which).await?))
     }
 }
 
@@ -152,7 +156,9 @@ impl Simulator {
         let (mut path, mut taken, mut steps) = (Vec::new(), answers.clone(), Vec::new());
         let (mut at, mut completes) = (self.graph.start(), false);
         let mut used: Vec<String> = Vec::new();
-        while let Some(node) = at.filter(|_| path.len() < self.graph.nodes().len()) {
+        // A drawing may have cycles.
+        for _ in self.graph.nodes() {
+            let Some(node) = at else { break };
             if node.end().is_some() {
                 completes = true;
                 path.push(TriedNode::of(node));

@@ -40,7 +40,7 @@ pub use types::{
     Draft, Edited, LeftOut, Move, NewNode, Parent, Plan, Published, Replaced, Revision,
 };
 
-use super::{Pages, State, redirects::place};
+use super::{Inner, Pages, redirects::place};
 use crate::{
     Change, Error, Result,
     items::{AfterWrite, Written},
@@ -48,11 +48,11 @@ use crate::{
 
 /// Publishes and takes off pages whose `published` callers write as items, and keeps the old
 /// addresses of published pages that they move or delete.
-pub(super) struct ByHand(Weak<State>);
+pub(super) struct ByHand(Weak<Inner>);
 
 impl ByHand {
     /// Items know the pages, and pages the items: neither keeps the other from being closed.
-    pub(super) fn of(pages: &Arc<State>) -> Self {
+    pub(super) fn of(pages: &Arc<Inner>) -> Self {
         Self(Arc::downgrade(pages))
     }
 }

@@ -9,7 +9,7 @@ use crate::{
     Change, Millis, Result,
     base::Base,
     db::{Db, Snapshot, Statement, Step, args, read, record, statements},
-    items::Placed,
+    items::PlacedTable,
     jobs,
 };
 
@@ -49,7 +49,7 @@ record! { HeldPage: held_columns {
 
 /// What is known of a page's draft beside its tree.
 #[derive(Clone, Debug)]
-pub(super) struct State {
+pub(super) struct DraftState {
     pub(super) rev: i64,
     pub(super) published: bool,
     pub(super) revision: Option<i64>,
@@ -59,7 +59,7 @@ pub(super) struct State {
     pub(super) checksum: Option<String>,
 }
 
-record! { State: state_columns {
+record! { DraftState: state_columns {
     rev: "p.draft_rev",
     published: "p.published",
     revision: "p.revision",
@@ -193,17 +193,29 @@ pub(crate) fn statements() -> Vec<Statement> {
 }
 
 /// The tables of the nodes, from the top.
-pub(in crate::pages) const TABLES: [Placed; 4] = [
-    Placed { source: "cms_page_rows", parent: "page_id", name: None, base: None, has_data: false },
-    Placed { source: "cms_page_cols", parent: "row_id", name: None, base: None, has_data: false },
-    Placed {
+pub(in crate::pages) const TABLES: [PlacedTable; 4] = [
+    PlacedTable {
+        source: "cms_page_rows",
+        parent: "page_id",
+        name: None,
+        base: None,
+        has_data: false,
+    },
+    PlacedTable {
+        source: "cms_page_cols",
+        parent: "row_id",
+        name: None,
+        base: None,
+        has_data: false,
+    },
+    PlacedTable {
         source: "cms_page_row_col_widget",
         parent: "col_id",
         name: Some("widget"),
         base: None,
         has_data: true,
     },
-    Placed {
+    PlacedTable {
         source: "cms_page_widget_item",
         parent: "widget_id",
         name: Some("language_short"),
@@ -212,7 +224,7 @@ pub(in crate::pages) const TABLES: [Placed; 4] = [
     },
 ];
 
-pub(super) fn table(kind: NodeKind) -> &'static Placed {
+pub(super) fn table(kind: NodeKind) -> &'static PlacedTable {
     match kind {
         NodeKind::Row => &TABLES[0],
         NodeKind::Col => &TABLES[1],
@@ -248,7 +260,7 @@ pub(super) async fn release(change: &mut Change, page: i64) -> Result<()> {
     change.hit(RELEASE, args![page]).await
 }
 
-pub(super) async fn state(snapshot: &mut Snapshot, page: i64) -> Result<Option<State>> {
+pub(super) async fn state(snapshot: &mut Snapshot, page: i64) -> Result<Option<DraftState>> {
     snapshot.optional(STATE, args![page]).await
 }
 

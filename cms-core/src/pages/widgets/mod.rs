@@ -118,20 +118,20 @@ impl Widget {
 
 /// The registered widgets of a site: `cms.pages().widgets()`. Clones share them.
 #[derive(Clone)]
-pub struct Widgets(Arc<State>);
+pub struct Widgets(Arc<Inner>);
 
-struct State {
+struct Inner {
     base: Base,
     items: Items,
     plugins: Plugins,
     /// What makes the content of built-in widgets.
     own: RwLock<Vec<Arc<dyn WidgetContent>>>,
-    known: ArcSwap<Known>,
+    known: ArcSwap<Registry>,
 }
 
 /// The widgets at a moment.
 #[derive(Debug, Default)]
-struct Known {
+struct Registry {
     /// Those in service, in the order of the picker.
     listed: Vec<Arc<Widget>>,
     by_name: BTreeMap<String, Arc<Widget>>,
@@ -143,11 +143,11 @@ struct Known {
 
 impl Widgets {
     pub(super) fn new(base: &Base, items: &Items, plugins: &Plugins) -> Self {
-        let known = ArcSwap::from_pointee(Known::new(builtin::all().to_vec(), |_| true));
+        let known = ArcSwap::from_pointee(Registry::new(builtin::all().to_vec(), |_| true));
         let footer: Arc<dyn WidgetContent> = Arc::new(builtin::FooterLinks(base.clone()));
         let own = RwLock::new(vec![footer, Arc::new(builtin::Jobs(base.clone()))]);
         let (base, items, plugins) = (base.clone(), items.clone(), plugins.clone());
-        Self(Arc::new(State { base, items, plugins, own, known }))
+        Self(Arc::new(Inner { base, items, plugins, own, known }))
     }
 
     /// The widgets that can be placed, in the order of the picker: built-in ones first.
@@ -192,7 +192,7 @@ impl Widgets {
     }
 }
 
-impl Known {
+impl Registry {
     /// `serves` tells whether a plugin is in service.
     fn new(registered: Vec<Widget>, serves: impl Fn(&str) -> bool) -> Self {
         let in_service = |widget: &Widget| widget.plugin.as_deref().is_none_or(&serves);

@@ -9,7 +9,7 @@ use std::{
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{Known, Widget, Widgets, builtin};
+use super::{Registry, Widget, Widgets, builtin};
 use crate::{
     Actor, AuditEntry, Change, Code, Error, Result,
     content::columns,
@@ -126,7 +126,7 @@ impl Widgets {
         };
         registered.sort_by_cached_key(place);
         let serves = |id: &str| plugins.iter().any(|plugin| plugin.id == id);
-        self.0.known.store(Arc::new(Known::new(registered, serves)));
+        self.0.known.store(Arc::new(Registry::new(registered, serves)));
         Ok(())
     }
 

@@ -10,7 +10,7 @@ use crate::{
 
 /// The surroundings of a manifest, as far as they are known.
 #[derive(Clone, Default)]
-pub(crate) struct Known {
+pub(crate) struct CheckContext {
     /// Content tables of the core and of other plugins; None when nobody can tell.
     tables: Option<BTreeMap<String, Columns>>,
     /// Tables of plugins that are out of service, with their plugins.
@@ -33,7 +33,7 @@ pub(super) struct KnownColumn {
     pub(super) allowed: Option<Vec<serde_json::Value>>,
 }
 
-impl Known {
+impl CheckContext {
     /// Knows the core's tables and those of other manifests.
     pub(crate) fn of<'m>(others: impl Iterator<Item = &'m Manifest>) -> Self {
         let mut tables = BTreeMap::new();

@@ -26,12 +26,12 @@ use crate::{
     events::{OWN, known},
 };
 
-pub(crate) use self::known::Known;
+pub(crate) use self::known::CheckContext;
 
 /// A check under way.
 struct Check<'a> {
     manifest: &'a Manifest,
-    known: &'a Known,
+    known: &'a CheckContext,
     /// Pointers at faults of the form. What lies there or below is not judged again.
     faulty: &'a BTreeSet<String>,
     problems: Vec<Problem>,
@@ -41,14 +41,14 @@ impl Manifest {
     /// All problems that the manifest alone shows, with JSON pointers (RFC 6901).
     #[must_use]
     pub fn problems(&self) -> Vec<Problem> {
-        problems(self, &Known::default(), &BTreeSet::new())
+        problems(self, &CheckContext::default(), &BTreeSet::new())
     }
 }
 
 /// All problems of a manifest, but for what is `faulty` already.
 pub(super) fn problems(
     manifest: &Manifest,
-    known: &Known,
+    known: &CheckContext,
     faulty: &BTreeSet<String>,
 ) -> Vec<Problem> {
     let mut check = Check { manifest, known, faulty, problems: Vec::new() };
@@ -66,7 +66,7 @@ pub(super) fn problems(
 /// The problems of the widgets of a manifest, with the core's tables known.
 #[cfg(test)]
 pub(crate) fn problems_of_widgets(manifest: &Manifest) -> Vec<Problem> {
-    let (known, faulty) = (Known::of([].into_iter()), BTreeSet::new());
+    let (known, faulty) = (CheckContext::of([].into_iter()), BTreeSet::new());
     let mut check = Check { manifest, known: &known, faulty: &faulty, problems: Vec::new() };
     for (i, widget) in manifest.pagebuilder_widgets.iter().enumerate() {
         check.widget(widget, &format!("/{i}"));

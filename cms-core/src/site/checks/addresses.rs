@@ -1,6 +1,6 @@
 //! Whether columns, fields and settings of addresses hold addresses.
 
-use super::{Asked, finding::Found};
+use super::{Asked, finding::Findings};
 use crate::{Result, items::BrokenAddress, site::Cms};
 
 /// Broken addresses that are listed of each room at most.
@@ -21,7 +21,7 @@ impl Cms {
     }
 }
 
-pub(super) async fn broken(asked: &Asked, found: &mut Found) -> Result<()> {
+pub(super) async fn broken(asked: &Asked, found: &mut Findings) -> Result<()> {
     let Some(cms) = asked.cms() else { return Ok(()) };
     let broken = cms.broken_addresses().await?;
     if broken.is_empty() {

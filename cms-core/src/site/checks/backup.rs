@@ -1,6 +1,6 @@
 //! Checks of backups.
 
-use super::{Asked, finding::Found};
+use super::{Asked, finding::Findings};
 use crate::{Millis, Result, backup, db::args, parse_rfc3339};
 
 const HOUR: Millis = 3_600_000;
@@ -11,7 +11,7 @@ const REMEDY: &str = "set backup.to, or run `cms db backup FILE` every day, to a
 const OF_TASK: &str = "`cms tasks history backup` says why it fails";
 
 /// When the last backup of this machine was made.
-pub(super) async fn last(asked: &Asked, found: &mut Found) -> Result<()> {
+pub(super) async fn last(asked: &Asked, found: &mut Findings) -> Result<()> {
     let Some(cms) = asked.cms() else { return Ok(()) };
     let now = cms.clock().now();
     let backup = &asked.settings.backup;

@@ -2,7 +2,7 @@
 
 use super::{
     Asked, Opening,
-    finding::{Found, RESTORE, told},
+    finding::{Findings, RESTORE, told},
 };
 use crate::{
     Clock, Cms, Millis, Result,
@@ -20,7 +20,7 @@ pub(crate) mod sql {
 /// Codes of authenticators are accepted for 30 seconds before and after.
 const CLOCKS_APART_MS: i64 = 15_000;
 
-pub(super) async fn answers(asked: &Asked, found: &mut Found) -> Result<()> {
+pub(super) async fn answers(asked: &Asked, found: &mut Findings) -> Result<()> {
     let place = match asked.settings.database() {
         Ok(Database::Sqlite { path, .. }) => format!("SQLite in {}", path.display()),
         Ok(Database::Postgres { url, .. }) => format!("PostgreSQL at {}", crate::db::place(&url)),
@@ -59,7 +59,7 @@ pub(super) async fn answers(asked: &Asked, found: &mut Found) -> Result<()> {
     Ok(())
 }
 
-fn away(asked: &Asked, found: &mut Found, place: &str, error: &crate::Error) {
+fn away(asked: &Asked, found: &mut Findings, place: &str, error: &crate::Error) {
     let remedy = if error.is_damaged() {
         RESTORE.to_owned()
     } else if error.is_outdated() {
@@ -70,7 +70,7 @@ fn away(asked: &Asked, found: &mut Found, place: &str, error: &crate::Error) {
     found.error(format!("{place}: {}", told(error)), remedy);
 }
 
-pub(super) async fn migrations(asked: &Asked, found: &mut Found) -> Result<()> {
+pub(super) async fn migrations(asked: &Asked, found: &mut Findings) -> Result<()> {
     let open = match &asked.opening {
         Opening::Behind(open) => *open,
         Opening::Open(cms) => match cms.db().expect_migrated().await {
@@ -91,7 +91,7 @@ pub(super) async fn migrations(asked: &Asked, found: &mut Found) -> Result<()> {
     Ok(())
 }
 
-pub(super) async fn damage(asked: &Asked, found: &mut Found) -> Result<()> {
+pub(super) async fn damage(asked: &Asked, found: &mut Findings) -> Result<()> {
     let Some(cms) = asked.cms() else { return Ok(()) };
     match cms.damage().await? {
         None => found.ok("yes"),
@@ -100,7 +100,7 @@ pub(super) async fn damage(asked: &Asked, found: &mut Found) -> Result<()> {
     Ok(())
 }
 
-pub(super) async fn writable(asked: &Asked, found: &mut Found) -> Result<()> {
+pub(super) async fn writable(asked: &Asked, found: &mut Findings) -> Result<()> {
     let Some(cms) = asked.cms() else { return Ok(()) };
     let error = match cms.try_write().await {
         Ok(()) => {
@@ -138,7 +138,7 @@ async fn is_standby(cms: &Cms) -> bool {
 }
 
 /// Whether the inbox is searched by an index.
-pub(super) async fn search(asked: &Asked, found: &mut Found) -> Result<()> {
+pub(super) async fn search(asked: &Asked, found: &mut Findings) -> Result<()> {
     let Some(cms) = asked.cms() else { return Ok(()) };
     match cms.funnels().missing_search_index().await? {
         None => found.ok("the inbox has an index"),
@@ -152,7 +152,7 @@ pub(super) async fn search(asked: &Asked, found: &mut Found) -> Result<()> {
 }
 
 /// The clock of the database, and the rows that were written by it.
-pub(super) async fn clocks(asked: &Asked, found: &mut Found) -> Result<()> {
+pub(super) async fn clocks(asked: &Asked, found: &mut Findings) -> Result<()> {
     let Some(cms) = asked.cms() else { return Ok(()) };
     let remedy = "set the clocks of both machines: codes, sessions and deliveries depend on them";
     let machine = Clock::system().now();

@@ -10,11 +10,11 @@ use rustix::fs::{Access, access};
 
 use super::{
     Asked,
-    finding::{Found, word},
+    finding::{Findings, word},
 };
 use crate::settings::{Database, SECRET_KEYS, ValueOrigin};
 
-pub(super) fn settings(asked: &Asked, found: &mut Found) {
+pub(super) fn settings(asked: &Asked, found: &mut Findings) {
     match &asked.files {
         // An embedding program gives them.
         None => {}
@@ -29,7 +29,7 @@ pub(super) fn settings(asked: &Asked, found: &mut Found) {
     }
 }
 
-pub(super) fn variables(asked: &Asked, found: &mut Found) {
+pub(super) fn variables(asked: &Asked, found: &mut Findings) {
     let loaded = asked.files.iter().flatten();
     for warning in loaded.flat_map(|loaded| &loaded.warnings) {
         found.warning(warning.clone(), "correct or remove the variable");
@@ -38,7 +38,7 @@ pub(super) fn variables(asked: &Asked, found: &mut Found) {
 
 /// A folder whose database or secrets a file names had a `cms.toml`. A site may also have its
 /// settings from the environment alone.
-pub(super) fn site_file(asked: &Asked, found: &mut Found) {
+pub(super) fn site_file(asked: &Asked, found: &mut Findings) {
     let Some(folder) = asked.folder() else { return };
     if folder.join("cms.toml").is_file() {
         return found.ok("there is one");
@@ -52,7 +52,7 @@ pub(super) fn site_file(asked: &Asked, found: &mut Found) {
 }
 
 /// Whether others can read a file with secrets.
-pub(super) fn settings_files(asked: &Asked, found: &mut Found) {
+pub(super) fn settings_files(asked: &Asked, found: &mut Findings) {
     let (Some(folder), Some(Ok(loaded))) = (asked.folder(), &asked.files) else { return };
     let holds_secrets = |file: &str| {
         let at = |one: &ValueOrigin| matches!(one, ValueOrigin::File { name, .. } if *name == file);
@@ -73,7 +73,7 @@ pub(super) fn settings_files(asked: &Asked, found: &mut Found) {
 }
 
 /// Whether this user may write there. Asks the system, and writes nothing.
-pub(super) fn data_folder(asked: &Asked, found: &mut Found) {
+pub(super) fn data_folder(asked: &Asked, found: &mut Findings) {
     let data = &asked.settings.dirs.data;
     let problem = match fs::metadata(data) {
         Ok(meta) if !meta.is_dir() => Some("it is not a folder".to_owned()),
@@ -92,7 +92,7 @@ pub(super) fn data_folder(asked: &Asked, found: &mut Found) {
 }
 
 /// The data folder and SQLite's files hold what people have written: they are for their owner.
-pub(super) fn modes(asked: &Asked, found: &mut Found) {
+pub(super) fn modes(asked: &Asked, found: &mut Findings) {
     let mut paths = vec![asked.settings.dirs.data.clone()];
     paths.retain(|data| data.is_dir());
     if let Ok(Database::Sqlite { path, .. }) = asked.settings.database() {

@@ -59,12 +59,12 @@ pub fn worst(findings: &[Finding]) -> Level {
 
 /// What one check has found so far.
 #[derive(Debug)]
-pub(super) struct Found {
+pub(super) struct Findings {
     check: &'static str,
     pub(super) findings: Vec<Finding>,
 }
 
-impl Found {
+impl Findings {
     pub(super) fn of(check: &'static str) -> Self {
         Self { check, findings: Vec::new() }
     }
@@ -126,7 +126,7 @@ mod tests {
 
     #[test]
     fn a_finding_has_one_line_and_the_worst_counts() {
-        let mut found = Found::of("x");
+        let mut found = Findings::of("x");
         found.ok("well");
         assert_eq!(worst(&found.findings), Level::Ok);
         found.error("one\n  two", "`cms x`");

@@ -21,7 +21,7 @@ const FIRST: Duration = Duration::from_millis(500);
 
 /// What was found last.
 #[derive(Default)]
-pub(in crate::site) struct Kept {
+pub(in crate::site) struct LastFindings {
     last: ArcSwapOption<(Millis, Vec<Finding>)>,
     /// Held while the checks run: one run at a time.
     turn: Arc<Mutex<()>>,
@@ -63,7 +63,7 @@ impl Drop for Ends {
     }
 }
 
-impl Kept {
+impl LastFindings {
     fn within(&self, now: Millis, age_ms: Millis) -> Option<Arc<(Millis, Vec<Finding>)>> {
         self.last.load_full().filter(|last| (now - last.0).abs() < age_ms)
     }

@@ -14,7 +14,7 @@ use tokio::{
 
 use super::{
     Asked,
-    finding::{Found, word},
+    finding::{Findings, word},
 };
 use crate::{
     Clock, Descriptors, Result, rfc3339,
@@ -33,7 +33,7 @@ const ENOUGH: u64 = 1024 * MIB;
 /// How long a program that listens there may take to say what it is.
 const ANSWER: Duration = Duration::from_secs(2);
 
-pub(super) fn clock(_: &Asked, found: &mut Found) {
+pub(super) fn clock(_: &Asked, found: &mut Findings) {
     let now = Clock::system().now();
     if (WRITTEN_MS..WRITTEN_MS + CENTURY_MS).contains(&now) {
         return found.ok(rfc3339(now));
@@ -42,7 +42,7 @@ pub(super) fn clock(_: &Asked, found: &mut Found) {
 }
 
 /// Whether there is room where the site writes.
-pub(super) fn space(asked: &Asked, found: &mut Found) {
+pub(super) fn space(asked: &Asked, found: &mut Findings) {
     let dirs = &asked.settings.dirs;
     let mut folders = vec![dirs.data.clone(), dirs.media.clone()];
     if let Ok(Database::Sqlite { path, .. }) = asked.settings.database() {
@@ -68,7 +68,7 @@ pub(super) fn space(asked: &Asked, found: &mut Found) {
 }
 
 /// Whether `cms serve` gets as many open files as its settings need.
-pub(super) fn descriptors(asked: &Asked, found: &mut Found) {
+pub(super) fn descriptors(asked: &Asked, found: &mut Findings) {
     let connections = asked.settings.http.max_connections;
     let deliveries = asked.settings.webhooks.most_attempts();
     Descriptors::raise(connections, deliveries);
@@ -88,7 +88,7 @@ pub(super) fn descriptors(asked: &Asked, found: &mut Found) {
 }
 
 /// Whether `cms serve` could listen, or does so already.
-pub(super) async fn listen(asked: &Asked, found: &mut Found) -> Result<()> {
+pub(super) async fn listen(asked: &Asked, found: &mut Findings) -> Result<()> {
     let listen = &asked.settings.listen;
     let error = match TcpListener::bind(listen).await {
         Ok(_) => {
@@ -124,7 +124,7 @@ async fn is_cms(address: &str) -> io::Result<bool> {
 }
 
 /// Whether the kernel keeps the scripts of plugins from the secrets of the site.
-pub(super) fn scripts(asked: &Asked, found: &mut Found) {
+pub(super) fn scripts(asked: &Asked, found: &mut Findings) {
     let confinement = Confinement::of_kernel();
     let can = match confinement {
         Confinement::None => "this kernel has no Landlock: scripts read whatever the service can",

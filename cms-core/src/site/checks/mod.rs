@@ -27,7 +27,7 @@ use std::{path::PathBuf, sync::Arc, time::Duration};
 
 use futures_util::future::BoxFuture;
 
-use self::{examine::Opening, finding::Found};
+use self::{examine::Opening, finding::Findings};
 pub use self::{
     examine::examine,
     finding::{Finding, Level, worst},
@@ -131,11 +131,11 @@ impl Asked {
 #[derive(Clone, Copy)]
 enum Run {
     /// It asks the disk, which may hang: in a thread of its own.
-    Blocking(fn(&Asked, &mut Found)),
+    Blocking(fn(&Asked, &mut Findings)),
     /// It asks the settings or the site.
-    Quick(fn(&Asked, &mut Found)),
+    Quick(fn(&Asked, &mut Findings)),
     /// It asks the database or the network.
-    Waiting(for<'a> fn(&'a Asked, &'a mut Found) -> BoxFuture<'a, Result<()>>),
+    Waiting(for<'a> fn(&'a Asked, &'a mut Findings) -> BoxFuture<'a, Result<()>>),
 }
 
 macro_rules! run {
@@ -241,7 +241,7 @@ async fn ask(asked: Arc<Asked>, door: Door) -> Vec<Finding> {
     let mut findings = Vec::new();
     for (id, task) in begun {
         findings.extend(task.await.unwrap_or_else(|_| {
-            let mut found = Found::of(id);
+            let mut found = Findings::of(id);
             found.error("the check itself failed", "report it: this is a fault of the program");
             found.findings
         }));
@@ -250,14 +250,14 @@ async fn ask(asked: Arc<Asked>, door: Door) -> Vec<Finding> {
 }
 
 async fn one(asked: Arc<Asked>, check: &'static Check) -> Vec<Finding> {
-    let mut found = Found::of(check.id);
+    let mut found = Findings::of(check.id);
     let carried_out = async {
         match check.run {
             Run::Quick(run) => run(&asked, &mut found),
             Run::Waiting(run) => run(&asked, &mut found).await?,
             Run::Blocking(run) => {
                 let looks = asked.cms().map(|cms| cms.0.kept.looks.clone()).unwrap_or_default();
-                let (asked, mut own) = (asked.clone(), Found::of(check.id));
+                let (asked, mut own) = (asked.clone(), Findings::of(check.id));
                 let work = move || {
                     run(&asked, &mut own);
                     own

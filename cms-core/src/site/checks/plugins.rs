@@ -5,11 +5,11 @@ use std::fs;
 
 use super::{
     Asked,
-    finding::{Found, word},
+    finding::{Findings, word},
 };
 use crate::{Cms, Result, plugins::installed};
 
-pub(super) async fn refused(asked: &Asked, found: &mut Found) -> Result<()> {
+pub(super) async fn refused(asked: &Asked, found: &mut Findings) -> Result<()> {
     let Some(cms) = asked.cms() else { return Ok(()) };
     let folder = &cms.settings().dirs.plugins;
     let installed = installed::all(cms.db()).await?;
@@ -66,7 +66,7 @@ pub(super) async fn refused(asked: &Asked, found: &mut Found) -> Result<()> {
 }
 
 /// Plugins of the folder that were in service, whose folder is not there.
-pub(super) async fn vanished(asked: &Asked, found: &mut Found) -> Result<()> {
+pub(super) async fn vanished(asked: &Asked, found: &mut Findings) -> Result<()> {
     let Some(cms) = asked.cms() else { return Ok(()) };
     for (id, before) in installed::all(cms.db()).await? {
         if before.removed || !is_gone(cms, &id) {
@@ -97,7 +97,7 @@ fn is_gone(cms: &Cms, id: &str) -> bool {
         && !is_given()
 }
 
-pub(super) fn interpreter(asked: &Asked, found: &mut Found) {
+pub(super) fn interpreter(asked: &Asked, found: &mut Findings) {
     let Some(cms) = asked.cms() else { return };
     let plugins = cms.plugins().with_scripts();
     if plugins.is_empty() {

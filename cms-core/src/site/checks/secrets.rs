@@ -1,7 +1,7 @@
 //! Checks of the two secrets: whether they are those that the content was made with. And of the
 //! people who can log in.
 
-use super::{Asked, finding::Found};
+use super::{Asked, finding::Findings};
 use crate::{Cms, Result};
 
 /// Which sealed values are opened.
@@ -42,7 +42,7 @@ impl Cms {
     }
 }
 
-pub(super) async fn encryption_key(asked: &Asked, found: &mut Found) -> Result<()> {
+pub(super) async fn encryption_key(asked: &Asked, found: &mut Findings) -> Result<()> {
     let Some(cms) = asked.cms() else { return Ok(()) };
     let (sealed, is_set) = (cms.sealed_values().await?, cms.settings().encryption_key.is_some());
     let (lost, all) = (sealed.lost, sealed.lost + sealed.opened);
@@ -80,7 +80,7 @@ fn instead(sealed: &SealedValues) -> String {
     format!("; if it is lost for good, set a new one, then: {}", steps.join(", "))
 }
 
-pub(super) async fn password_salt(asked: &Asked, found: &mut Found) -> Result<()> {
+pub(super) async fn password_salt(asked: &Asked, found: &mut Findings) -> Result<()> {
     let Some(cms) = asked.cms() else { return Ok(()) };
     let anew = "if it is lost for good, `cms users passwd NAME` for each user";
     if cms.settings().password_salt.is_none() {
@@ -109,7 +109,7 @@ pub(super) async fn password_salt(asked: &Asked, found: &mut Found) -> Result<()
     Ok(())
 }
 
-pub(super) async fn administrators(asked: &Asked, found: &mut Found) -> Result<()> {
+pub(super) async fn administrators(asked: &Asked, found: &mut Findings) -> Result<()> {
     let Some(cms) = asked.cms() else { return Ok(()) };
     match cms.accounts().admins().await? {
         0 => found.warning("nobody can log in as administrator", "`cms init --admin NAME`"),

@@ -2,7 +2,7 @@
 
 use std::error::Error as _;
 
-use super::{Asked, finding::Found};
+use super::{Asked, finding::Findings};
 use crate::{
     Millis, Paging, Result, mail::LogFilter, media::reach_bucket, settings::Settings,
     traffic::redis::Redis, webhooks::JobFilter,
@@ -26,7 +26,7 @@ async fn ping_redis(settings: &Settings) -> Result<Option<()>> {
     }
 }
 
-pub(super) async fn redis(asked: &Asked, found: &mut Found) -> Result<()> {
+pub(super) async fn redis(asked: &Asked, found: &mut Findings) -> Result<()> {
     let stores = asked.cms().map(|cms| [cms.limiter().state(), cms.cache().state()]);
     match ping_redis(&asked.settings).await {
         Ok(None) => {}
@@ -48,7 +48,7 @@ pub(super) async fn redis(asked: &Asked, found: &mut Found) -> Result<()> {
     Ok(())
 }
 
-pub(super) async fn media(asked: &Asked, found: &mut Found) -> Result<()> {
+pub(super) async fn media(asked: &Asked, found: &mut Findings) -> Result<()> {
     match reach_bucket(&asked.settings).await {
         Ok(None) => {}
         Ok(Some(())) => found.ok("the bucket answers"),
@@ -64,7 +64,7 @@ pub(super) async fn media(asked: &Asked, found: &mut Found) -> Result<()> {
     Ok(())
 }
 
-pub(super) async fn webhooks(asked: &Asked, found: &mut Found) -> Result<()> {
+pub(super) async fn webhooks(asked: &Asked, found: &mut Findings) -> Result<()> {
     let Some(cms) = asked.cms() else { return Ok(()) };
     for hook in cms.webhooks().in_trouble().await? {
         let (id, name) = (hook.id, &hook.name);
@@ -89,7 +89,7 @@ pub(super) async fn webhooks(asked: &Asked, found: &mut Found) -> Result<()> {
     Ok(())
 }
 
-pub(super) async fn queue(asked: &Asked, found: &mut Found) -> Result<()> {
+pub(super) async fn queue(asked: &Asked, found: &mut Findings) -> Result<()> {
     let Some(cms) = asked.cms() else { return Ok(()) };
     let backlog = cms.webhooks().backlog().await?;
     if backlog.oldest_due_ms > LATE_MS {
@@ -129,7 +129,7 @@ pub(super) async fn queue(asked: &Asked, found: &mut Found) -> Result<()> {
 }
 
 /// Whether mails can be sent, and whether providers fail.
-pub(super) async fn mail(asked: &Asked, found: &mut Found) -> Result<()> {
+pub(super) async fn mail(asked: &Asked, found: &mut Findings) -> Result<()> {
     let Some(cms) = asked.cms() else { return Ok(()) };
     let (providers, (waiting, late_ms)) =
         (cms.mail().providers().await?, cms.mail().waiting().await?);
@@ -193,7 +193,7 @@ pub(super) async fn mail(asked: &Asked, found: &mut Found) -> Result<()> {
 }
 
 /// Tasks whose latest run failed.
-pub(super) async fn tasks(asked: &Asked, found: &mut Found) -> Result<()> {
+pub(super) async fn tasks(asked: &Asked, found: &mut Findings) -> Result<()> {
     let Some(cms) = asked.cms() else { return Ok(()) };
     let tasks = cms.tasks().list().await?;
     for task in &tasks {
@@ -220,7 +220,7 @@ pub(super) async fn tasks(asked: &Asked, found: &mut Found) -> Result<()> {
     Ok(())
 }
 
-pub(super) async fn event_handlers(asked: &Asked, found: &mut Found) -> Result<()> {
+pub(super) async fn event_handlers(asked: &Asked, found: &mut Findings) -> Result<()> {
     let Some(cms) = asked.cms() else { return Ok(()) };
     for (name, failures, why) in cms.events().failing().await? {
         let why = why.map(|why| format!(": {why}")).unwrap_or_default();
@@ -233,7 +233,7 @@ pub(super) async fn event_handlers(asked: &Asked, found: &mut Found) -> Result<(
     Ok(())
 }
 
-pub(super) fn indexes(asked: &Asked, found: &mut Found) {
+pub(super) fn indexes(asked: &Asked, found: &mut Findings) {
     let Some(cms) = asked.cms() else { return };
     if cms.indexes_state() == "failed" {
         found.warning(
@@ -244,7 +244,7 @@ pub(super) fn indexes(asked: &Asked, found: &mut Found) {
 }
 
 /// What failed since the process began.
-pub(super) fn restarts(asked: &Asked, found: &mut Found) {
+pub(super) fn restarts(asked: &Asked, found: &mut Findings) {
     let Some(cms) = asked.cms() else { return };
     for (task, times) in cms.restarts() {
         let times = counted(usize::try_from(times).unwrap_or(usize::MAX), "time", "times");

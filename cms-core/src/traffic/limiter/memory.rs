@@ -58,14 +58,14 @@ impl From<Packed> for Owner {
 
 /// One bucket of one owner, in 16 bytes. A flood of addresses costs mostly the memory it touches.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-struct Slot {
+struct BucketKey {
     id: u64,
     of: Of,
     /// Index into [`bucket::ALL`].
     bucket: u8,
 }
 
-impl Slot {
+impl BucketKey {
     fn new(Packed(of, id): Packed, bucket: &Bucket) -> Self {
         let index =
             bucket::ALL.iter().position(|known| known.name == bucket.name).unwrap_or_default();
@@ -83,7 +83,7 @@ impl Slot {
 
 /// Keyed in each process, so that nobody can choose colliding addresses. Much faster than the
 /// standard hash.
-type Shard = HashMap<Slot, Fill, RandomState>;
+type Shard = HashMap<BucketKey, Fill, RandomState>;
 
 /// The buckets of this process.
 pub struct Memory {
@@ -120,7 +120,7 @@ impl Memory {
         let mut shard = self.shard(owner);
         if let [only] = buckets {
             let fill =
-                shard.buckets.entry(Slot::new(owner, only)).or_insert_with(|| only.full(now));
+                shard.buckets.entry(BucketKey::new(owner, only)).or_insert_with(|| only.full(now));
             let quota = bucket::take(buckets, std::slice::from_mut(fill), now);
             shard.sweep(now);
             return quota;
@@ -130,14 +130,14 @@ impl Memory {
             .map(|bucket| {
                 shard
                     .buckets
-                    .get(&Slot::new(owner, bucket))
+                    .get(&BucketKey::new(owner, bucket))
                     .copied()
                     .unwrap_or_else(|| bucket.full(now))
             })
             .collect();
         let quota = bucket::take(buckets, &mut fills, now);
         for (fill, bucket) in fills.into_iter().zip(buckets) {
-            shard.buckets.insert(Slot::new(owner, bucket), fill);
+            shard.buckets.insert(BucketKey::new(owner, bucket), fill);
         }
         shard.sweep(now);
         quota
@@ -250,7 +250,7 @@ mod tests {
         for owner in owners.into_iter().chain(others) {
             assert_eq!(Owner::from(Packed::from(owner)), owner);
         }
-        assert_eq!(size_of::<(Slot, Fill)>(), 32);
+        assert_eq!(size_of::<(BucketKey, Fill)>(), 32);
     }
 
     #[test]

@@ -72,16 +72,16 @@ pub struct OriginPatch {
 
 /// The origins of a site: `cms.origins()`.
 #[derive(Clone)]
-pub struct Origins(Arc<State>);
+pub struct Origins(Arc<Inner>);
 
-struct State {
+struct Inner {
     base: Base,
     active: Active,
 }
 
 impl Origins {
     pub(crate) fn new(base: &Base) -> Self {
-        Self(Arc::new(State { base: base.clone(), active: Active::default() }))
+        Self(Arc::new(Inner { base: base.clone(), active: Active::default() }))
     }
 
     /// Whether pages of this origin may call: the origin is the site's own (`site_url`), or it is

@@ -20,7 +20,7 @@ use crate::{
     jobs::{Counters, Engine, Flight, Outcomes, Queue, Until},
     outbound::Attempt,
     webhooks::{
-        State,
+        Inner,
         subscriptions::{CLAIMS, TABLE, sql as subscriptions},
     },
 };
@@ -40,7 +40,7 @@ const RECONCILE_INTERVAL_MS: i64 = 5_000;
 pub struct Worker(Engine<Deliveries>);
 
 impl Worker {
-    pub(in crate::webhooks) fn new(site: Arc<State>) -> Self {
+    pub(in crate::webhooks) fn new(site: Arc<Inner>) -> Self {
         let most = site.base.settings().webhooks.most_attempts();
         Self(Engine::new(Deliveries {
             most: most.min(Descriptors::shares().deliveries),
@@ -89,7 +89,7 @@ impl Worker {
 
 /// The queue of webhooks.
 struct Deliveries {
-    site: Arc<State>,
+    site: Arc<Inner>,
     /// Attempts under way at most.
     most: usize,
     /// Cloned into each attempt that holds a slot: those younger than [`QUICK`], and those that
@@ -255,7 +255,7 @@ impl Queue for Deliveries {
 }
 
 /// Makes an attempt. Returns its slot too, unless the attempt was slow.
-async fn attempt(site: &State, claimed: ClaimedJob, slot: Arc<()>) -> (Attempt, Option<Arc<()>>) {
+async fn attempt(site: &Inner, claimed: ClaimedJob, slot: Arc<()>) -> (Attempt, Option<Arc<()>>) {
     let ClaimedJob { target, job, .. } = claimed;
     let target = match target {
         Ok(_) if job.event.body.is_empty() => {

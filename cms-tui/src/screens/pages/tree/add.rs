@@ -12,7 +12,7 @@ use super::{
         nodes,
     },
     back, fields,
-    known::{self, Known},
+    known::{self, WidgetRegistry},
 };
 use crate::{
     calls::{Fault, Reply},
@@ -35,7 +35,7 @@ struct Room {
 }
 
 /// What can be added at a node: in it, or behind it.
-fn rooms(node: &Json, known: &Known) -> Vec<(String, Room)> {
+fn rooms(node: &Json, known: &WidgetRegistry) -> Vec<(String, Room)> {
     let number = |name: &str| node[name].as_i64();
     let kind = node["kind"].as_str().unwrap_or_default();
     let room = |kind: &str, parent, position| Room {
@@ -68,7 +68,7 @@ fn rooms(node: &Json, known: &Known) -> Vec<(String, Room)> {
     }
 }
 
-pub(super) fn begin(seen: &Seen, node: &Json, known: &Known) -> Step {
+pub(super) fn begin(seen: &Seen, node: &Json, known: &WidgetRegistry) -> Step {
     let (entries, mut rooms): (Vec<_>, Vec<_>) = rooms(node, known).into_iter().unzip();
     if rooms.is_empty() {
         return Step::Tell("Nothing can be added here.".to_owned());
@@ -83,7 +83,7 @@ pub(super) fn begin(seen: &Seen, node: &Json, known: &Known) -> Step {
     }))
 }
 
-fn at(seen: &Seen, room: Room, known: &Known) -> Step {
+fn at(seen: &Seen, room: Room, known: &WidgetRegistry) -> Step {
     if room.kind == "widget" && room.widget.is_none() {
         return pick(room, known);
     }
@@ -94,7 +94,7 @@ fn at(seen: &Seen, room: Room, known: &Known) -> Step {
 }
 
 /// Asks which widget; the screen goes on with it.
-fn pick(room: Room, known: &Known) -> Step {
+fn pick(room: Room, known: &WidgetRegistry) -> Step {
     let options = known.options();
     if options.is_empty() {
         let why = match known.has_failed {
@@ -114,7 +114,7 @@ fn pick(room: Room, known: &Known) -> Step {
 }
 
 /// A widget was chosen.
-pub(super) fn chosen(seen: &Seen, room: &str, known: &Known) -> Step {
+pub(super) fn chosen(seen: &Seen, room: &str, known: &WidgetRegistry) -> Step {
     match serde_json::from_str::<Room>(room) {
         Ok(room) if room.widget.as_deref().is_some_and(|name| known.get(name).is_some()) => {
             filled(seen, room)
@@ -224,14 +224,14 @@ mod tests {
     #[test]
     fn nothing_is_added_where_no_node_is() {
         let seen = Seen::default();
-        assert!(matches!(begin(&seen, &Json::Null, &Known::default()), Step::Tell(_)));
+        assert!(matches!(begin(&seen, &Json::Null, &WidgetRegistry::default()), Step::Tell(_)));
         let room = Room { kind: "row".to_owned(), parent: None, position: None, widget: None };
-        assert!(matches!(at(&seen, room, &Known::default()), Step::Fault(_)));
+        assert!(matches!(at(&seen, room, &WidgetRegistry::default()), Step::Fault(_)));
     }
 
     #[test]
     fn what_can_be_added_follows_from_the_node() {
-        let known = Known::of(json!([
+        let known = WidgetRegistry::of(json!([
             {"name": "title", "menu": [], "item_menu": []},
             {"name": "list", "menu": [], "item_menu": [{"row": "title"}]},
         ]));

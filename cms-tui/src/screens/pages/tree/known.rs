@@ -19,7 +19,7 @@ const MOST: u32 = 500;
 
 /// The registry, as far as it was read, in the order of its picker.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Known {
+pub(super) struct WidgetRegistry {
     pub(super) is_read: bool,
     pub(super) has_failed: bool,
     widgets: Arc<Vec<Json>>,
@@ -41,7 +41,7 @@ pub(super) fn menu<'w>(widget: &'w Json, kind: &str) -> &'w [Json] {
     widget[name].as_array().map(Vec::as_slice).unwrap_or_default()
 }
 
-impl Known {
+impl WidgetRegistry {
     #[cfg(test)]
     pub(super) fn of(widgets: Json) -> Self {
         let mut known = Self::default();
@@ -101,7 +101,7 @@ mod tests {
 
     #[test]
     fn the_registry_is_read_page_by_page() {
-        let mut known = Known::default();
+        let mut known = WidgetRegistry::default();
         let page = |name: &str, next: Option<&str>| {
             let next = next.map(str::to_owned);
             Ok(Reply { data: json!([{"name": name}]), next, ..Reply::default() })

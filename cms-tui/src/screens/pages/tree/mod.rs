@@ -50,7 +50,7 @@ use crate::{
     widgets::list::{Hit, List},
 };
 use draw::Beside;
-use known::Known;
+use known::WidgetRegistry;
 
 /// Where replies go: the draft, what publishing would change, the registry of widgets, the record
 /// of the page.
@@ -73,7 +73,7 @@ pub(crate) struct PageTree {
     /// How much differs, of which edit of the draft.
     differing: Option<usize>,
     compared: Option<i64>,
-    known: Known,
+    known: WidgetRegistry,
     fault: Option<String>,
     /// The tag with which a change was sent: a key that moves waits for the draft after it.
     sent: Option<String>,
@@ -101,7 +101,7 @@ impl PageTree {
             differs: BTreeMap::new(),
             differing: None,
             compared: None,
-            known: Known::default(),
+            known: WidgetRegistry::default(),
             fault: None,
             sent: None,
             sought: None,
