@@ -1,6 +1,5 @@
 //! What a failure of an engine means: unavailable for now, damaged, or a fault of the service.
 
-#[cfg(feature = "postgres")]
 use std::io;
 
 use crate::{Code, Error};
@@ -33,7 +32,6 @@ fn is_unavailable(error: &sqlx::Error) -> bool {
 /// What kept a session from being opened: always unavailable, whatever the driver calls it. A
 /// proxy without a server behind it answers something that is no PostgreSQL; a server that is
 /// being replaced may refuse the user or the database.
-#[cfg(feature = "postgres")]
 pub(super) fn no_session(error: sqlx::Error) -> sqlx::Error {
     match error {
         known if is_unavailable(&known) => known,
