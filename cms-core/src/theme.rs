@@ -1,6 +1,6 @@
-//! The theme: the front end that shows the site. Its build reads four variables and the class names
-//! that a purge of its stylesheets keeps although no source file of the theme holds them: those that
-//! Nuxt makes while it runs, and those that editors choose.
+//! The theme: the front end that shows the site. Its build reads four variables and the class
+//! names that a purge of its stylesheets keeps although no source file of the theme holds them:
+//! those that Nuxt makes while it runs, and those that editors choose.
 
 use std::{collections::BTreeSet, sync::Arc};
 

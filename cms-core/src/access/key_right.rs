@@ -182,8 +182,9 @@ pub(crate) fn problems(rights: &[Right], registry: &Endpoints) -> Vec<FieldError
     problems
 }
 
-/// Whether the parameters `sent` keep within a row that fixes `fixed`: one that fixes `id` covers that
-/// record alone, one that fixes `fields` no other column. What the row fixes itself is granted.
+/// Whether the parameters `sent` keep within a row that fixes `fixed`: one that fixes `id` covers
+/// that record alone, one that fixes `fields` no other column. What the row fixes itself is
+/// granted.
 fn keeps_within<'a>(
     fixed: &BTreeMap<String, String>,
     mut sent: impl Iterator<Item = (&'a str, &'a str)> + Clone,

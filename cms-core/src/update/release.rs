@@ -167,8 +167,8 @@ fn is_archive_name(name: &str) -> bool {
         && name.ends_with(".zip")
 }
 
-/// What was offered so far; kept as JSON between two looks. A server that offers less has gone back,
-/// or somebody plays an old reply again.
+/// What was offered so far; kept as JSON between two looks. A server that offers less has gone
+/// back, or somebody plays an old reply again.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Seen {
     /// The highest version, with a good signature.

@@ -37,7 +37,8 @@ pub(super) struct Decision<'a> {
 
 /// The way on from a node.
 pub(super) struct Way<'a> {
-    /// At the node, then at each condition node behind it; the last has no edge where none leads on.
+    /// At the node, then at each condition node behind it; the last has no edge where none leads
+    /// on.
     pub(super) decisions: Vec<Decision<'a>>,
     /// The next step or the end; none where no edge leads on, which is an end too.
     pub(super) to: Option<&'a Node>,
