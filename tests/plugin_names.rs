@@ -108,18 +108,16 @@ async fn post(site: &Site, id: &str) {
     site.admin(&line).json(json!({"salary": 9000})).expect(201).await;
 }
 
-/// All pairs of kinds, in both orders of the alphabet, met by a new process and by one that runs
-/// on: what is in service stays, the newcomer is refused with both ids, and rights that were given
-/// before or after open no table of the newcomer.
+/// All pairs of kinds, in both orders of the alphabet, one of them met by a new process and the
+/// other by one that runs on: what is in service stays, the newcomer is refused with both ids, and
+/// rights that were given before or after open no table of the newcomer.
 #[tokio::test]
 async fn what_is_in_service_stays_whatever_comes() {
     for (i, first) in KINDS.iter().enumerate() {
-        for second in &KINDS[i..] {
-            for (owner, newcomer) in [("a", "a_b"), ("a_b", "a")] {
-                for anew in [true, false] {
-                    stays(&[first, second], (owner, newcomer), anew).await;
-                }
-            }
+        for (j, second) in KINDS.iter().enumerate().skip(i) {
+            let anew = (i + j) % 2 == 0;
+            stays(&[first, second], ("a", "a_b"), anew).await;
+            stays(&[first, second], ("a_b", "a"), !anew).await;
         }
     }
 }
