@@ -9,7 +9,7 @@ macro_rules! codes {
     ($($(#[$doc:meta])* $name:ident = $text:literal),* $(,)?) => {
         /// The stable, machine-readable reason of an [`Error`]; never reworded once published.
         ///
-        /// To add one: a line here, its status in `cms-http/src/reply.rs`, a row in
+        /// To add one: a line here, its status in `cms-http/src/reply/mod.rs`, a row in
         /// `docs/errors.md` (a test compares the three).
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
         #[non_exhaustive]
