@@ -83,6 +83,7 @@ impl Plugin for Desk {
             "id": "desk",
             "endpoints": [
                 {"modelPath": "paid", "endpoint": "paid", "methods": ["POST"], "public": true}],
+            "webhook_events": [{"name": "desk.paid", "description": "A payment arrived."}],
         });
         serde_json::from_value(manifest).unwrap_or_default()
     }

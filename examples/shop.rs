@@ -1,5 +1,5 @@
-//! A plugin in Rust with all that a plugin can have: `../cms-cli/src/shop.rs`. This program serves
-//! it as an embedding program would, and buys something.
+//! A plugin in Rust with all that a manifest declares: `../cms-cli/src/shop.rs`. This program
+//! serves it as an embedding program would, and buys something.
 //!
 //! `cargo run -p cms-examples --example shop`
 

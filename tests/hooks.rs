@@ -50,6 +50,9 @@ async fn total(mut write: Write<'_>) -> Result<()> {
     if amount < 1 {
         return Err(write.refuse("amount", "order at least one"));
     }
+    if write.value("total").as_f64().is_some_and(|total| total < 0.0) {
+        return Err(write.refuse("total", "is not negative"));
+    }
     let query = Query::parse([("filter[sku]", write.value("sku").as_str().unwrap_or_default())])?;
     let found = write.items.list_in(write.change, "stock", &query).await?;
     let Ok(stock) = serde_json::from_str::<Json>(&found.records) else {
@@ -104,6 +107,12 @@ async fn values_are_made_checked_and_refused_before_they_are_written() {
     for amount in [json!("0"), json!("-5"), json!(" 0 ")] {
         let order = json!({"sku": "bell", "amount": amount});
         site.admin(ORDER).json(order).refused(422, "validation_failed").await;
+    }
+    // Zeros at the end do not hide a number from a hook.
+    for total in ["-1.5", "-1.0000000000000000", "-001.50"] {
+        let order = json!({"sku": "bell", "amount": 2, "total": total});
+        let refused = site.admin(ORDER).json(order).refused(422, "validation_failed").await;
+        assert_eq!(refused.json()["errors"][0]["field"], "total", "{refused:?}");
     }
     let refused = site.admin(ORDER).json(json!({"sku": "bell", "amount": 0}));
     let refused = refused.refused(422, "validation_failed").await;

@@ -148,11 +148,11 @@ async fn purchase(call: EndpointCall) -> Result<Json> {
     let members = members.into_iter().filter(|(name, _)| sent.contains(&name.as_str())).collect();
     let mut change = call.change().await?;
     let made = call.items().create(&mut change, "purchases", &members).await?;
-    let product = call.body()["product_id"].as_i64().unwrap_or_default();
-    let product = call.items().of::<Product>().get_in(&mut change, product).await?.name;
-    change.emit("bikeshop.purchased", json!({"purchase": made.key, "product": product})).await?;
+    let made: Purchase = serde_json::from_str(&made.json).map_err(Error::internal)?;
+    let product = call.items().of::<Product>().get_in(&mut change, made.product_id).await?.name;
+    change.emit("bikeshop.purchased", json!({"purchase": made.id, "product": product})).await?;
     change.commit().await?;
-    Ok(json!({"purchase": made.key}))
+    Ok(json!({"purchase": made.id}))
 }
 
 /// The button `export`: all purchases, the newest first, safe to open in a spreadsheet.

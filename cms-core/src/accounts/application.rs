@@ -122,8 +122,9 @@ impl Accounts {
         Ok(rights)
     }
 
-    /// As [`Accounts::rights_of_app_user`], under a change that has begun. The groups keep these
-    /// rights until it ends.
+    /// As [`Accounts::rights_of_app_user`], under a change that has begun for
+    /// [`AppUser::actor`], which cannot be committed without it. The groups keep these rights
+    /// until it ends.
     ///
     /// # Errors
     /// As [`Accounts::rights_of_app_user`].

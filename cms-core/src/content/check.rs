@@ -191,15 +191,30 @@ fn decimal(sent: &Value, spelled: &str, limited: bool) -> Checked<Value> {
     if text.len() > DECIMAL_LENGTH {
         return Err(("range", "a decimal number of at most 1000 characters is expected"));
     }
-    let fraction = fraction.trim_end_matches('0');
-    let digits = format!("{whole}{fraction}").trim_start_matches('0').len();
-    if limited && (digits > DECIMAL_DIGITS || fraction.len() > DECIMAL_PLACES) {
+    let (digits, places) = significant(whole, fraction);
+    if limited && (digits > DECIMAL_DIGITS || places > DECIMAL_PLACES) {
         return Err((
             "range",
             "a decimal number of at most 15 digits, at most 20 after the point, is expected",
         ));
     }
     Ok(Value::String(text))
+}
+
+/// How many digits of a decimal say something, and how many of them stand after its point.
+fn significant(whole: &str, fraction: &str) -> (usize, usize) {
+    let fraction = fraction.trim_end_matches('0');
+    (format!("{whole}{fraction}").trim_start_matches('0').len(), fraction.len())
+}
+
+/// A checked decimal as a JSON number, if that carries all of its digits (IEEE 754 binary64).
+pub(crate) fn decimal_number(text: &str) -> Option<f64> {
+    let (whole, fraction) = text.split_once('.').unwrap_or((text, ""));
+    let (digits, _) = significant(whole.trim_start_matches('-'), fraction);
+    if digits > DECIMAL_DIGITS {
+        return None;
+    }
+    text.parse().ok()
 }
 
 fn boolean(sent: &Value, spelled: &str) -> Checked<bool> {

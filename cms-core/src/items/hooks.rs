@@ -159,20 +159,15 @@ impl Hook {
     }
 }
 
-/// Most digits that a JSON number carries without loss (IEEE 754 binary64).
-const EXACT: usize = 15;
-
 /// Numbers and booleans may be sent as text: a hook sees them as records show them.
 fn spell(table: &Table, values: &mut Map<String, Json>) {
     for column in &table.columns {
         let Some(sent) = values.get_mut(&column.name) else { continue };
         let Ok(checked) = check::value(column, table.dialect, sent) else { continue };
-        match (column.kind, sent.as_str()) {
-            (Kind::Integer | Kind::Boolean | Kind::Double, _) => *sent = checked,
-            (Kind::Decimal, Some(text))
-                if text.matches(|c: char| c.is_ascii_digit()).count() <= EXACT =>
-            {
-                if let Ok(number) = text.trim().parse::<f64>() {
+        match column.kind {
+            Kind::Integer | Kind::Boolean | Kind::Double => *sent = checked,
+            Kind::Decimal if sent.is_string() => {
+                if let Some(number) = checked.as_str().and_then(check::decimal_number) {
                     *sent = number.into();
                 }
             }
