@@ -1,4 +1,4 @@
-//! Lists of users, groups, keys, origins and webhooks: rows chosen and sorted as records are.
+//! Lists of users, groups, keys, origins, webhooks, funnels: rows chosen and sorted as records are.
 
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 use serde_json::{Value as Json, json};
@@ -28,6 +28,7 @@ async fn filled() -> Site {
                 json!({"name": name, "url": format!("https://1.1.1.{n}/hooks"),
                                 "events": ["*"], "active": is_active}),
             ),
+            ("formfunnel/create", json!({"name": name})),
         ] {
             site.admin(&format!("POST /api/backend/{list}")).json(new).expect(201).await;
         }
@@ -54,6 +55,7 @@ async fn rows_are_chosen_sorted_searched_and_counted() {
         ("keys", "name"),
         ("origins", "origin"),
         ("webhooks", "name"),
+        ("formfunnel/list", "name"),
     ] {
         let names = async |query: &str| {
             let mut found = values(&page(&site, list, query).await, column);
@@ -93,7 +95,7 @@ async fn rows_are_chosen_sorted_searched_and_counted() {
             cursor = format!("&cursor={}", one["meta"]["next"].as_str().unwrap_or_default());
         }
         assert_eq!(cursor, "&cursor=", "{list}: that was all");
-        if list != "user_groups" {
+        if !["user_groups", "formfunnel/list"].contains(&list) {
             assert_eq!(names("filter[active]=false").await, "ana", "{list}");
         }
         let first = page(&site, list, "sort=-created_at&limit=2&count=true").await;
@@ -147,6 +149,8 @@ async fn what_a_list_does_not_have_is_refused_with_what_it_has() {
         ("origins", "fields=id", "There is no parameter \"fields\""),
         ("origins", "id=1&filter[active]=false", "send either"),
         ("users", "username=ana&search=bert", "send either"),
+        ("formfunnel/list", "filter[settings_json]=x", "no column \"settings_json\""),
+        ("formfunnel/list", "id=1", "there are language, status, limit"),
     ] {
         let line = format!("GET /api/backend/{list}?{query}");
         let refused = site.admin(&line).refused(400, "bad_query").await;

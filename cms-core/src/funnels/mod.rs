@@ -50,7 +50,7 @@ pub use inbox::{
 };
 pub use problem::Warning;
 pub use record::{
-    EmailRouting, Funnel, FunnelDetail, FunnelEdge, FunnelFilter, FunnelNode, WhichFunnel,
+    EmailRouting, Funnel, FunnelDetail, FunnelEdge, FunnelLanguage, FunnelNode, WhichFunnel,
 };
 pub use sessions::{
     AnswerStep, Beginning, CompleteVisit, Completed, JudgedFile, PassedEdge, PassedNode, PastEnd,

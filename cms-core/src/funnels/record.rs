@@ -1,5 +1,7 @@
 //! Funnels as they are stored and shown, and which of them a list has.
 
+use std::collections::BTreeSet;
+
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value as Json;
@@ -149,14 +151,32 @@ pub struct EmailRouting {
     pub is_active: i64,
 }
 
-/// Which funnels.
+/// Funnels in which languages. A language is found as it is asked for, in small letters, in
+/// capitals, and as `pt-BR`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct FunnelFilter {
-    /// Only those in this language, whatever the case of its letters.
-    pub language: Option<String>,
-    /// With them those in no language.
-    pub or_none: bool,
-    /// Only `draft`, `published` or `archived` ones.
-    pub status: Option<String>,
+pub enum FunnelLanguage {
+    /// All funnels.
+    #[default]
+    Any,
+    /// Those in this language.
+    Only(String),
+    /// Those in this language, and those in none.
+    OrNone(String),
+}
+
+impl FunnelLanguage {
+    /// What funnels may have as their language; None: anything.
+    pub(super) fn spellings(&self) -> Option<BTreeSet<String>> {
+        let language = match self {
+            Self::Any => return None,
+            Self::Only(language) | Self::OrNone(language) => language.clone(),
+        };
+        let (small, capitals) = (language.to_ascii_lowercase(), language.to_ascii_uppercase());
+        let of_region = small
+            .split_once('-')
+            .map(|(language, region)| format!("{language}-{}", region.to_ascii_uppercase()));
+        let none = matches!(self, Self::OrNone(_)).then(String::new);
+        Some([language, small, capitals].into_iter().chain(of_region).chain(none).collect())
+    }
 }

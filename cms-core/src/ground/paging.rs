@@ -71,7 +71,6 @@ pub(crate) enum ListName {
     Audit,
     Deliveries,
     Events,
-    Funnels,
     Jobs,
     LoginAttempts,
     Mails,

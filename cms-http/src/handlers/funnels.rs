@@ -4,10 +4,11 @@ use cms_core::{
     Code, Error, Result,
     fields::FieldType,
     funnels::{
-        Created, Duplicated, EmailRouting, Funnel, FunnelDetail, FunnelFilter, NewFunnel, Preview,
-        Previewed, Published, Routings, Saved, SavedFunnel, SavedRoutings, StartVisit, StartedTest,
-        WhichFunnel,
+        Created, Duplicated, EmailRouting, Funnel, FunnelDetail, FunnelLanguage, NewFunnel,
+        Preview, Previewed, Published, Routings, Saved, SavedFunnel, SavedRoutings, StartVisit,
+        StartedTest, WhichFunnel,
     },
+    items::eq,
 };
 
 use super::formfunnel::visitor;
@@ -25,18 +26,17 @@ use crate::{
 };
 
 pub(crate) async fn list(call: &Call<'_>, asked: WhichFunnels) -> Result<Page<Funnel>> {
-    let mut filter = FunnelFilter::default();
-    filter.status = asked.status.map(|status| status.as_str().to_owned());
-    match asked.language.as_deref() {
-        Some("*") => {}
-        Some(_) => filter.language = asked.language,
-        None => {
-            filter.language = call.cms.settings().languages.first().cloned();
-            filter.or_none = true;
-        }
+    let mut query = asked.list.query("language, status")?;
+    if let Some(status) = asked.status {
+        query = query.filter("status", eq(status.as_str()));
     }
-    let paging = asked.limit.after(asked.cursor.as_deref());
-    call.cms.funnels().list(&filter, &paging).await.map(Page::from)
+    let first = || call.cms.settings().languages.first().cloned();
+    let spoken = match asked.language.as_deref() {
+        Some("*") => FunnelLanguage::Any,
+        Some(language) => FunnelLanguage::Only(language.to_owned()),
+        None => first().map_or(FunnelLanguage::Any, FunnelLanguage::OrNone),
+    };
+    call.cms.funnels().list(&spoken, &query).await.map(Page::from)
 }
 
 pub(crate) async fn get(call: &Call<'_>, asked: OneFunnel) -> Result<Data<FunnelDetail>> {

@@ -11,11 +11,11 @@ use serde_json::Value as Json;
 
 use super::{
     Body, Data, NoBody, Page, operations,
-    parameters::{Limit, NoQuery},
+    parameters::{ListQuery, NoQuery},
 };
 
 operations! {
-    /// Funnels by id, a page at a time.
+    /// Funnels, a page at a time.
     List: WhichFunnels, NoBody => Page<Funnel>;
     /// A funnel with its nodes, edges and mail rules.
     Get: OneFunnel, NoBody => Data<FunnelDetail>;
@@ -53,18 +53,15 @@ impl Body for Previewed {}
 
 /// Which funnels.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
 pub struct WhichFunnels {
     /// Only those in this language; `*` for all. Otherwise those in the site's first language, and
     /// in none.
     pub language: Option<String>,
     /// Only those in this state.
     pub status: Option<FunnelStatus>,
-    /// Rows of a page.
-    #[serde(default)]
-    pub limit: Limit,
-    /// Where the page starts: `meta.next` of the page before.
-    pub cursor: Option<String>,
+    /// Which page of the list.
+    #[serde(flatten)]
+    pub list: ListQuery,
 }
 
 /// The state of a funnel.

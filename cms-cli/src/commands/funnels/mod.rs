@@ -21,7 +21,7 @@ use cms_http::{
             Create, Delete, Deletion, Duplicate, FieldTypes, FunnelStatus, Get, List, MayName,
             OneFunnel, Publication, Publish, Save, WhichFunnels,
         },
-        parameters::NoQuery,
+        parameters::{ListQuery, NoQuery},
     },
 };
 use serde_json::{Value as Json, json};
@@ -31,7 +31,7 @@ use crate::{
     input,
     output::{Done, Exit, Failure, Output, counted, table},
     prompt,
-    reply::{self, Paging},
+    reply::{self, Chosen},
     site,
 };
 
@@ -47,7 +47,7 @@ pub(crate) enum FunnelsCommand {
         #[arg(long)]
         status: Option<Status>,
         #[command(flatten)]
-        paging: Paging,
+        chosen: Chosen,
     },
     /// Show a funnel with its nodes, edges and mail rules
     Show {
@@ -232,15 +232,15 @@ pub(crate) async fn run(flags: &Flags, out: &Output, command: FunnelsCommand) ->
 
 async fn at(flags: &Flags, out: &Output, client: &Client, command: FunnelsCommand) -> Done {
     match command {
-        FunnelsCommand::List { language, status, paging } => {
+        FunnelsCommand::List { language, status, chosen } => {
             let columns = ["id", "slug", "name", "status", "version", "language_short", "rev"];
             let query = |limit, cursor| WhichFunnels {
                 language: language.clone(),
                 status: status.map(FunnelStatus::from),
-                limit,
-                cursor,
+                list: ListQuery::page(limit, cursor),
             };
-            reply::list::<List>(out, client, &paging, &columns, query).await
+            let shown = (&columns[..], reply::plain as _);
+            reply::chosen::<List>(out, client, &chosen, shown, query).await
         }
         FunnelsCommand::Show { funnel } => {
             reply::record_as::<Get>(out, client, &one(&funnel), &NoBody, drawn::cell).await

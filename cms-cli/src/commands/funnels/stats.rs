@@ -8,7 +8,7 @@ use cms_http::{
         NoBody,
         funnels::{List, WhichFunnels},
         inbox::{FunnelNumbers, Numbers},
-        parameters::Limit,
+        parameters::{Limit, ListQuery},
     },
 };
 use serde_json::json;
@@ -69,7 +69,7 @@ fn asked(args: &StatsArgs, funnel: &str) -> FunnelNumbers {
 async fn all(out: &Output, client: &Client, args: &StatsArgs) -> Done {
     let which = WhichFunnels {
         language: Some("*".to_owned()),
-        limit: Limit(FUNNELS),
+        list: ListQuery::page(Limit(FUNNELS), None),
         ..WhichFunnels::default()
     };
     let (_, page) = reply::call::<List>(client, &which, &NoBody).await?;

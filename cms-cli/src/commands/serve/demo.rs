@@ -116,8 +116,10 @@ async fn first_of_its_own(cms: &Cms, client: &Client) -> Done<Option<String>> {
     };
     let list = reply::list_query;
     let every = || Some("*".to_owned());
-    let funnels =
-        |limit, cursor| WhichFunnels { language: every(), limit, cursor, ..Default::default() };
+    let funnels = |limit, cursor| {
+        let list = ListQuery::page(limit, cursor);
+        WhichFunnels { language: every(), status: None, list }
+    };
     let found = [
         ("a funnel", reply::first::<funnels::List>(client, funnels, |_| true).await?.is_some()),
         ("an API key", reply::first::<keys::Read>(client, list, |_| true).await?.is_some()),

@@ -30,9 +30,12 @@ pub(crate) use versions::VersionCache;
 use self::{draft::Stored, sql::From};
 use super::{
     Funnels,
-    record::{Funnel, FunnelDetail, FunnelFilter, WhichFunnel},
+    record::{Funnel, FunnelDetail, FunnelLanguage, WhichFunnel},
 };
-use crate::{AuditEntry, Change, Code, Error, Page, Paging, Result, ground::ListName};
+use crate::{
+    AuditEntry, Change, Code, Error, Page, Result,
+    items::{Query, ne, one_of},
+};
 
 /// The table's name in the audit log.
 const TABLE: &str = "formfunnels";
@@ -49,15 +52,18 @@ async fn audit(change: &mut Change, action: &'static str, id: i64, columns: &[&s
 }
 
 impl Funnels {
-    /// Funnels by id, a page at a time.
+    /// Funnels in these languages, one page at a time. Conditions and orders name `id`, `name`,
+    /// `slug`, `status`, `language_short`, `base_id`, `rev`, `created_at` and `updated_at`.
     ///
     /// # Errors
-    /// `bad_query` for a foreign cursor.
-    pub async fn list(&self, filter: &FunnelFilter, paging: &Paging) -> Result<Page<Funnel>> {
+    /// `bad_query`.
+    pub async fn list(&self, spoken: &FunnelLanguage, query: &Query) -> Result<Page<Funnel>> {
         let base = &self.0.base;
-        let list = base.list(ListName::Funnels).of(filter);
-        let read = async |after, limit| sql::list(base.db(), filter, after, limit).await;
-        Page::by_id(list, paging, read, |funnel| funnel.id).await
+        let mut query = query.clone().filter("status", ne("deleted"));
+        if let Some(spellings) = spoken.spellings() {
+            query = query.filter("language_short", one_of(spellings));
+        }
+        sql::LIST.page(base, &query, Vec::new(), |funnel: &Funnel| funnel.id).await
     }
 
     /// A funnel with its nodes, edges and mail rules.

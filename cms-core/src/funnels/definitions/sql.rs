@@ -5,13 +5,14 @@ use serde_json::Value as Json;
 use crate::{
     Change, Error, Result,
     change::is_unique_violation,
-    db::{Db, args, read, record, statements},
+    db::{Db, Statement, args, read, record, statements},
     funnels::{
         graph::{Edge, Node},
         header::Header,
-        record::{EmailRouting, Funnel, FunnelEdge, FunnelFilter, FunnelNode},
+        record::{EmailRouting, Funnel, FunnelEdge, FunnelNode},
         rules::Rule,
     },
+    items::{OwnColumn, RowList},
 };
 
 fn flag(value: bool) -> Result<i64> {
@@ -94,16 +95,25 @@ macro_rules! of_funnel {
     };
 }
 
+/// Funnels as a list.
+pub(super) const LIST: RowList = RowList {
+    name: "The list of funnels",
+    table: "cms_formfunnels",
+    columns: &[
+        OwnColumn::integer("id"),
+        OwnColumn::text("name").searched(),
+        OwnColumn::text("slug").searched(),
+        OwnColumn::text("status"),
+        OwnColumn::text("language_short"),
+        OwnColumn::integer("base_id").nullable(),
+        OwnColumn::integer("rev"),
+        OwnColumn::time("created_at"),
+        OwnColumn::time("updated_at"),
+    ],
+    rows: Statement::new(concat!(module_path!(), "::LIST"), funnels!("f.id in")),
+};
+
 statements! {
-    LIST = funnels!("f.id > $1 order by f.id limit $2");
-    LIST_IN = funnels!(
-        "f.id > $1 and lower(f.language_short) in ($3, $4) order by f.id limit $2"
-    );
-    LIST_OF = funnels!("f.id > $1 and f.status = $3 order by f.id limit $2");
-    LIST_IN_OF = funnels!(
-        "f.id > $1 and lower(f.language_short) in ($3, $4) and f.status = $5 \
-         order by f.id limit $2"
-    );
     BY_ID = funnels!("f.id = $1");
     BY_SLUG = funnels!("f.slug = $1 order by f.id limit 100");
     /// Held until the change ends.
@@ -170,28 +180,6 @@ macro_rules! all {
             From::Change(change) => change.all($statement, $args).await,
         }
     };
-}
-
-pub(super) async fn list(
-    db: &Db,
-    filter: &FunnelFilter,
-    after: i64,
-    limit: i64,
-) -> Result<Vec<Funnel>> {
-    let language = filter.language.as_ref().map(|language| language.to_ascii_lowercase());
-    let none = |language: &str| if filter.or_none { String::new() } else { language.to_owned() };
-    match (language, filter.status.as_deref()) {
-        (None, None) => db.all(LIST, args![after, limit]).await,
-        (Some(language), None) => {
-            let other = none(&language);
-            db.all(LIST_IN, args![after, limit, language, other]).await
-        }
-        (None, Some(status)) => db.all(LIST_OF, args![after, limit, status]).await,
-        (Some(language), Some(status)) => {
-            let other = none(&language);
-            db.all(LIST_IN_OF, args![after, limit, language, other, status]).await
-        }
-    }
 }
 
 pub(super) async fn by_id(from: &mut From<'_>, id: i64) -> Result<Option<Funnel>> {

@@ -12,10 +12,7 @@ mod graph;
 mod lanes;
 mod wording;
 
-use cms_http::wire::{
-    funnels::{Get, List, OneFunnel, WhichFunnels},
-    parameters::Limit,
-};
+use cms_http::wire::funnels::{Get, List, OneFunnel, WhichFunnels};
 use serde_json::Value as Json;
 
 pub(super) use graph::Graph;
@@ -30,7 +27,6 @@ use crate::{
     calls::Fault,
     step::{Calling, Place, Step, get},
     theme::Role,
-    widgets::window::PAGE,
 };
 
 pub(crate) static SPEC: Spec = Spec {
@@ -39,35 +35,43 @@ pub(crate) static SPEC: Spec = Spec {
     tokens: Some(|_| TOKENS.to_owned()),
     open: Some(|row, _| Step::Open(Place::about("funnel", row))),
     empty: "No funnel yet: n makes one.",
+    sorts: |_| {
+        ["name", "slug", "language_short", "status", "updated_at"].map(str::to_owned).to_vec()
+    },
     poll_s: 5,
     ..Spec::new("funnels", |_| "Funnels".to_owned(), columns, list, act::act)
 };
 
-const TOKENS: &str = "status:published (draft archived) lang:de";
+const TOKENS: &str = "status:published (draft archived) lang:de TEXT";
 
 /// A funnel as it is drawn.
 fn whole(row: &Json) -> Result<Calling, Fault> {
     get::<Get>(&OneFunnel { id: acts::id(row).to_string() })
 }
 
-/// Of all languages, unless the filter names one.
+/// Of all languages, unless the filter names one. A word that is no state is searched for.
 fn list(asked: &ListQuery<'_>) -> Result<Calling, Fault> {
     let mut which = WhichFunnels {
         language: Some("*".to_owned()),
-        limit: Limit(PAGE),
-        cursor: asked.cursor.clone(),
+        list: asked.page(),
         ..WhichFunnels::default()
     };
+    let mut searched = Vec::new();
     for word in words(asked.filter) {
+        let state = |value: &str| serde_json::from_value(value.into());
         match word {
             Word::Token("lang", value) => which.language = Some(value.to_owned()),
-            Word::Token("status", value) | Word::Text(value) => {
-                let status = serde_json::from_value(value.into());
-                which.status = Some(status.map_err(|_| unknown(value, TOKENS))?);
+            Word::Token("status", value) => {
+                which.status = Some(state(value).map_err(|_| unknown(value, TOKENS))?);
             }
+            Word::Text(value) => match state(value) {
+                Ok(status) => which.status = Some(status),
+                Err(_) => searched.push(value),
+            },
             Word::Token(name, _) => return Err(unknown(name, TOKENS)),
         }
     }
+    which.list.search = Some(searched.join(" ")).filter(|searched| !searched.is_empty());
     get::<List>(&which)
 }
 
