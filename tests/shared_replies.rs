@@ -6,7 +6,7 @@ use cms_core::{
     Clock, Cms, Random, Secret,
     settings::{CacheStore, LimiterStore, Settings},
 };
-use cms_http::Api;
+use cms_http::{Api, testing::Reply};
 use serde_json::json;
 
 use crate::support::{
@@ -54,6 +54,23 @@ async fn set(site: &Site, name: &str) {
 
 async fn state(site: &Site) -> String {
     site.ask("GET /readyz").expect(200).await.data()["cache"].as_str().unwrap().to_owned()
+}
+
+/// What `two` finds of what `one` has made. On a busy machine Redis may be late for either: then
+/// they are seen to have left it, and it is asked for again.
+async fn found(one: &Site, two: &Site) -> Reply {
+    for _ in 0..5 {
+        let reply = two.ask(SETTINGS).expect(200).await;
+        if reply.header("x-cache") == "HIT" {
+            return reply;
+        }
+        let states = [state(one).await, state(two).await];
+        assert!(states.iter().any(|state| state == "redis_away"), "it is not in Redis");
+        for site in [one, two] {
+            becomes(site, "redis").await;
+        }
+    }
+    panic!("Redis is late again and again");
 }
 
 async fn becomes(site: &Site, wanted: &str) {
@@ -117,7 +134,7 @@ async fn a_write_or_a_clear_is_seen_by_all() {
     let two = beside(&one, &redis, 77).await;
     for round in 0..3 {
         assert_eq!(asked(&one, SETTINGS).await, "MISS", "{round}");
-        assert_eq!(asked(&two, SETTINGS).await, "HIT");
+        found(&one, &two).await;
         if round == 1 {
             one.admin("DELETE /api/backend/cache?path=/api/settings").expect(204).await;
         } else {
@@ -127,12 +144,7 @@ async fn a_write_or_a_clear_is_seen_by_all() {
         let fresh = one.ask(SETTINGS).expect(200).await;
         assert_eq!(fresh.header("x-cache"), "MISS");
         two.cms.catch_up().await.unwrap();
-        let followed = two.ask(SETTINGS).expect(200).await;
-        assert_eq!(
-            (followed.header("x-cache"), &followed.body),
-            ("HIT", &fresh.body),
-            "what the first has made since"
-        );
+        assert_eq!(found(&one, &two).await.body, fresh.body, "what the first has made since");
         set(&two, &format!("other{round}")).await;
         one.cms.catch_up().await.unwrap();
     }
