@@ -3,7 +3,7 @@
 //! `cargo run -p cms-examples --example extend`
 
 use cms_core::{
-    Actor, Cms, Code, Error, OwnTables, Result, Work, content,
+    Actor, Builder, Cms, Code, Error, OwnTables, Result, Work, content,
     db::read_error,
     items::{Query, Write, WriteKind, column, desc, eq, gte},
     plugins::{EventCall, Handlers, Manifest, Plugin},
@@ -52,10 +52,10 @@ const LEDGER: OwnTables = OwnTables::new(
     ],
 );
 
-struct Shop;
+struct Shop(Manifest);
 
-impl Plugin for Shop {
-    fn manifest(&self) -> Manifest {
+impl Shop {
+    fn new() -> Result<Self> {
         let manifest = json!({"id": "shop", "tables": [
             {"name": "stock", "columns": [
                 {"name": "sku", "type": "text", "required": true, "unique": true},
@@ -69,7 +69,13 @@ impl Plugin for Shop {
             ]},
             {"name": "parcels", "columns": [{"name": "of", "type": "integer", "required": true}]},
         ], "webhook_events": [{"name": "shop.ordered", "description": "An order was made."}]});
-        serde_json::from_value(manifest).unwrap_or_default()
+        Ok(Self(serde_json::from_value(manifest).map_err(Error::internal)?))
+    }
+}
+
+impl Plugin for Shop {
+    fn manifest(&self) -> Manifest {
+        self.0.clone()
     }
 
     fn handlers(&self) -> Handlers {
@@ -109,10 +115,16 @@ async fn pack(call: EventCall) -> Result<()> {
     change.commit().await
 }
 
+/// What a site of this program has beside its settings. Each type is compared with its table.
+fn shop(builder: Builder) -> Result<Builder> {
+    let builder = builder.own_tables(LEDGER).plugin(Shop::new()?);
+    Ok(builder.content::<Stock>().content::<Order>().content::<Parcel>())
+}
+
 async fn open(folder: &std::path::Path) -> Result<Cms> {
     let mut settings = Settings::default();
     settings.dirs.data = folder.to_owned();
-    Cms::builder(settings).own_tables(LEDGER).plugin(Shop).content::<Order>().open().await
+    shop(Cms::builder(settings))?.open().await
 }
 
 /// Row, stock, ledger and event: all of them, or none.
@@ -164,6 +176,8 @@ async fn tour(folder: &std::path::Path) -> Result<Vec<String>> {
     cms.items().of::<Stock>().create(&mut change, &bells(10)).await?;
     change.commit().await?;
 
+    // Of the work of a site only this: handlers of events are called. A program that sends mails
+    // and webhooks and runs tasks as well keeps `cms.background()`.
     let background = cms.background_of(&[Work::Events]);
     let mut packed = cms.events().subscribe("item.parcels.created").live().await?;
     let parcels = cms.events().subscribe("item.parcels.created").named("sender").await?;
@@ -219,8 +233,7 @@ use cms_core::testing::TestSite;
 
 #[tokio::test]
 async fn an_order_takes_from_the_stock_and_is_packed() -> Result<()> {
-    let site = TestSite::builder().await.with(|site| site.own_tables(LEDGER));
-    let site = site.plugin(Shop).content::<Order>().open().await;
+    let site = TestSite::builder().await.with(|site| shop(site).expect("a manifest")).open().await;
     let stock = site.make(1, |_| bells(10)).await;
     let warehouse = site.receiver(&["shop.ordered"]).await;
     site.fired().await;

@@ -12,7 +12,9 @@ use axum::{
     routing::get,
 };
 use cms_core::{
-    Cms, Result,
+    Actor, Cms, Code, Error, Result,
+    access::HeldPermissions,
+    accounts::NewGroup,
     plugins::{EndpointReply, Handlers, Manifest, Plugin},
     settings::Settings,
 };
@@ -24,9 +26,25 @@ type Failure = Box<dyn std::error::Error + Send + Sync>;
 
 #[tokio::main]
 async fn main() -> Result<(), Failure> {
-    let cms = Cms::builder(Settings::default()).plugin(Desk).open().await?;
+    let cms = Cms::builder(Settings::default()).plugin(Desk::new()?).open().await?;
+    make_group(&cms).await?;
     let listener = TcpListener::bind("127.0.0.1:8080").await?;
     serve(cms, listener, async { drop(tokio::signal::ctrl_c().await) }).await
+}
+
+/// Makes the group that users of the application count among, as the first start does: later an
+/// administrator may give it other rights.
+pub async fn make_group(cms: &Cms) -> Result<()> {
+    let mut group = NewGroup::new("editors");
+    let rights = ["pages_pages_view", "pages_pages_edit"].map(str::to_owned);
+    group.rights = HeldPermissions::Only(rights.into_iter().collect());
+    let mut change = cms.change(Actor::Operator).await?;
+    match cms.accounts().create_group(&mut change, &HeldPermissions::Admin, &group).await {
+        Ok(_) => change.commit().await,
+        // An earlier start has made it.
+        Err(error) if error.code() == Code::Conflict => Ok(()),
+        Err(error) => Err(error),
+    }
 }
 
 /// Serves until `stop` ends, then finishes what is under way.
@@ -75,17 +93,23 @@ async fn log_in(
 }
 
 /// A plugin whose endpoint looks at all of a request, and answers as it likes.
-pub struct Desk;
+pub struct Desk(Manifest);
 
-impl Plugin for Desk {
-    fn manifest(&self) -> Manifest {
+impl Desk {
+    pub fn new() -> Result<Self> {
         let manifest = json!({
             "id": "desk",
             "endpoints": [
                 {"modelPath": "paid", "endpoint": "paid", "methods": ["POST"], "public": true}],
             "webhook_events": [{"name": "desk.paid", "description": "A payment arrived."}],
         });
-        serde_json::from_value(manifest).unwrap_or_default()
+        Ok(Self(serde_json::from_value(manifest).map_err(Error::internal)?))
+    }
+}
+
+impl Plugin for Desk {
+    fn manifest(&self) -> Manifest {
+        self.0.clone()
     }
 
     fn handlers(&self) -> Handlers {

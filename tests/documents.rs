@@ -61,9 +61,11 @@ fn shell_blocks_run_as_printed() {
 /// dependencies are those of the examples.
 #[test]
 fn rust_blocks_stand_in_examples() {
-    let examples: Vec<String> = std::fs::read_dir(root().join("examples"))
-        .unwrap()
-        .map(|entry| std::fs::read_to_string(entry.unwrap().path()).unwrap())
+    let files = |folder: &str| std::fs::read_dir(root().join(folder)).unwrap();
+    let examples: Vec<String> = ["examples", "examples/shop"]
+        .into_iter()
+        .flat_map(files)
+        .filter_map(|entry| std::fs::read_to_string(entry.unwrap().path()).ok())
         .collect();
     let cargo = std::fs::read_to_string(root().join("examples/Cargo.toml")).unwrap();
     let mut rust = 0;

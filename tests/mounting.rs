@@ -230,8 +230,10 @@ async fn requests_count_by_what_the_application_names() {
 /// that sees all of a request; an open stream does not keep it from ending.
 #[tokio::test]
 async fn an_application_with_the_api_below_a_path() {
-    let site = Site::builder().await.program(Desk).open().await;
+    let site = Site::builder().await.program(Desk::new().unwrap()).open().await;
     site.group("editors", json!(["settings_settings_view", "settings_settings_edit"])).await;
+    // It is there already, and keeps its rights.
+    mounted_program::make_group(&site.cms).await.unwrap();
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap();
     let stop = Arc::new(tokio::sync::Notify::new());

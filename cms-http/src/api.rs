@@ -25,7 +25,7 @@ use crate::{
     gate::{self, Findings, Visit},
     kept::Kept,
     mount::{COOKIE, Mount},
-    reply::Reply,
+    reply::{Reply, status_of},
     routes::{self, Declared},
 };
 
@@ -161,18 +161,45 @@ impl Api {
         self.clone().answer(started, Box::new(visit), body, id).instrument(span)
     }
 
-    /// The reply to what never became a request that can be judged.
-    pub(crate) fn refuse(&self, error: &Error) -> Response<Body> {
+    /// The reply that the API gives to this error, for routes of the application: its status, and a
+    /// problem document (RFC 9457) with a request id of its own. The log has `internal_error` and
+    /// `unavailable` under that id, with their cause, unless the caller only has to come again.
+    /// Metrics count nothing.
+    ///
+    /// ```
+    /// # tokio::runtime::Builder::new_multi_thread().enable_all().build()?.block_on(async {
+    /// # let folder = tempfile::tempdir()?;
+    /// # let mut settings = cms_core::settings::Settings::default();
+    /// # settings.dirs.data = folder.path().to_owned();
+    /// # let cms = cms_core::Cms::open(settings).await?;
+    /// # let api = cms_http::Api::new(cms.clone())?;
+    /// use cms_core::{Code, Error};
+    ///
+    /// let reply = api.refuse(&Error::new(Code::LoginRequired, "Log in first."));
+    /// assert_eq!(reply.status(), 401);
+    /// assert_eq!(reply.headers()["content-type"], "application/problem+json");
+    /// # cms.close().await;
+    /// # Ok::<(), Box<dyn std::error::Error>>(()) })?;
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[must_use]
+    pub fn refuse(&self, error: &Error) -> Response<Body> {
         let id = self.0.ids.next();
+        log_failure(error, id.to_str().unwrap_or_default());
         let mut reply = Reply::problem(error, id.to_str().unwrap_or_default());
-        self.0.kept.metrics.note(reply.status, Duration::ZERO);
         reply.headers.insert(header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
         reply.headers.insert(REQUEST_ID, id);
         reply.into_response(false)
     }
 
+    /// The reply to what never became a request that can be judged.
+    pub(crate) fn refuse_unread(&self, error: &Error) -> Response<Body> {
+        self.0.kept.metrics.note(status_of(error.code()), Duration::ZERO);
+        self.refuse(error)
+    }
+
     /// Notes that the parser has refused a request with this status. Returns the request's id.
-    pub(crate) fn refused(&self, status: &[u8]) -> HeaderValue {
+    pub(crate) fn note_refused(&self, status: &[u8]) -> HeaderValue {
         let (id, status) = (self.0.ids.next(), StatusCode::from_bytes(status));
         self.0.kept.metrics.note(status.unwrap_or(StatusCode::BAD_REQUEST), Duration::ZERO);
         tracing::info!(id = id.to_str().unwrap_or_default(), "a request could not be parsed");
@@ -208,19 +235,7 @@ impl Api {
             .await
             .unwrap_or_else(|panic| Err(Error::of_panic("answering a request", &*panic)));
         let reply = outcome.unwrap_or_else(|error| {
-            if matches!(error.code(), Code::Internal | Code::Unavailable) {
-                // The span with the id is left out where requests are not logged.
-                let id = id.to_str().unwrap_or_default();
-                let why = std::error::Error::source(&error);
-                match (error.code(), why) {
-                    // A bound that the caller met: a flood of these is to be no flood of lines.
-                    (Code::Unavailable, None) if error.retry_after_s().is_some() => {
-                        tracing::debug!(id, %error, "no room");
-                    }
-                    _ => tracing::error!(id, error = ?error, "request failed"),
-                }
-                cause = why.filter(|_| operator).map(|why| Cause(why.to_string()));
-            }
+            cause = log_failure(&error, id.to_str().unwrap_or_default()).filter(|_| operator);
             if let Some(client) = visit.known_client() {
                 kept.refusals.note(client, error.code(), cms.clock().now());
             }
@@ -249,6 +264,23 @@ impl Api {
         }
         response
     }
+}
+
+/// Logs a failure of the service under the id of its request. Returns its cause.
+fn log_failure(error: &Error, id: &str) -> Option<Cause> {
+    if !matches!(error.code(), Code::Internal | Code::Unavailable) {
+        return None;
+    }
+    let why = std::error::Error::source(error);
+    match (error.code(), why) {
+        // A bound that the caller met: a flood of these is to be no flood of lines.
+        (Code::Unavailable, None) if error.retry_after_s().is_some() => {
+            tracing::debug!(id, %error, "no room");
+        }
+        // The span with the id is left out where requests are not logged.
+        _ => tracing::error!(id, error = ?error, "request failed"),
+    }
+    why.map(|why| Cause(why.to_string()))
 }
 
 /// An API that is not at the root of its host: [`Api::builder`].

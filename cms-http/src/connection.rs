@@ -80,7 +80,7 @@ impl Connection {
             Some(Err(error)) => tracing::debug!(%error, "connection ended"),
             None if activity.order() == Some(Order::Stuck) && activity.is_in_head() => {
                 let why = "The request did not arrive in time: send its head at once.";
-                let late = raw(api.refuse(&Error::new(Code::Timeout, why)));
+                let late = raw(api.refuse_unread(&Error::new(Code::Timeout, why)));
                 // What is written now is no refusal of the parser.
                 activity.begin();
                 let mut stream = connection.into_parts().io.into_inner();
@@ -127,7 +127,7 @@ fn answer(
     request: Request<Incoming>,
 ) -> impl Future<Output = Response<Body>> + use<> {
     if let Some(refusal) = without_host(request.version(), request.headers()) {
-        return Either::Left(ready(api.refuse(&refusal)));
+        return Either::Left(ready(api.refuse_unread(&refusal)));
     }
     let ended = Arc::new(AtomicBool::new(request.body().is_end_stream()));
     let request = request.map(|body| Watched { body, ended: ended.clone() });

@@ -54,7 +54,7 @@ impl LingeringClose {
         }
         let Some(end) = bytes.windows(2).position(|pair| pair == b"\r\n") else { return false };
         let status = bytes.get(LINE.len()..LINE.len() + 3).unwrap_or_default();
-        let id = self.api.refused(status);
+        let id = self.api.note_refused(status);
         let (line, rest) = bytes.split_at(end);
         self.refusal = [line, b"\r\nx-request-id: ", id.as_bytes(), rest].concat();
         true

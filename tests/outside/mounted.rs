@@ -11,7 +11,8 @@ use tokio::{net::TcpListener, sync::oneshot};
 
 #[tokio::test]
 async fn the_application_serves_the_api_below_a_path_and_stops() {
-    let site = TestSite::builder().await.plugin(mounted::Desk).open().await;
+    let desk = mounted::Desk::new().expect("a manifest");
+    let site = TestSite::builder().await.plugin(desk).open().await;
     let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
     let address = listener.local_addr().expect("its address");
     let (stop, stopped) = oneshot::channel::<()>();
@@ -34,7 +35,8 @@ async fn the_application_serves_the_api_below_a_path_and_stops() {
 
 #[tokio::test]
 async fn an_endpoint_sees_the_whole_request() {
-    let site = TestSite::builder().await.plugin(mounted::Desk).open().await;
+    let desk = mounted::Desk::new().expect("a manifest");
+    let site = TestSite::builder().await.plugin(desk).open().await;
     let api = Api::new(site.cms.clone()).expect("an API");
     let wrong = ask(&api, "POST /api/paid").header("content-type", "text/plain");
     let wrong = wrong.header("x-signature", "9 bytes").body("paid");

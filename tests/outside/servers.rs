@@ -23,7 +23,8 @@ use tower_service::Service as _;
 
 #[tokio::test]
 async fn many_requests_share_a_connection_of_http_2() {
-    let site = TestSite::builder().await.plugin(mounted::Desk).open().await;
+    let desk = mounted::Desk::new().expect("a manifest");
+    let site = TestSite::builder().await.plugin(desk).open().await;
     let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
     let address = listener.local_addr().expect("its address");
     let (stop, stopped) = oneshot::channel::<()>();
@@ -97,7 +98,8 @@ async fn cms(api: web::Data<Api>, request: HttpRequest, mut body: web::Payload) 
 
 #[actix_web::test]
 async fn actix_serves_the_api_below_a_path() {
-    let site = TestSite::builder().await.plugin(mounted::Desk).open().await;
+    let desk = mounted::Desk::new().expect("a manifest");
+    let site = TestSite::builder().await.plugin(desk).open().await;
     let api = Api::builder(site.cms.clone()).base("/cms").build().expect("an API");
     let shared = web::Data::new(api);
     let server = HttpServer::new(move || {
