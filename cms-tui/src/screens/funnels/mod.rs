@@ -123,3 +123,29 @@ fn preview(row: &Json, detail: Option<&Json>, now: i64) -> Vec<(Role, String)> {
 fn name(row: &Json) -> String {
     plain_text(&row["name"])
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_word_is_a_state_or_is_searched_for() {
+        let line = |filter: &str| {
+            list(&ListQuery { subject: &Json::Null, filter, ..ListQuery::default() })
+                .map(|call| call.ask.line())
+        };
+        let table: [(&str, &[&str], &str); 3] = [
+            ("", &["language=%2A"], "search"),
+            ("lang:de draft", &["language=de", "status=draft"], "search"),
+            ("status:archived my bike", &["status=archived", "search=my%20bike"], "draft"),
+        ];
+        for (filter, asks, other) in table {
+            let asked = line(filter).expect("a call");
+            assert!(asks.iter().all(|ask| asked.contains(ask)), "{filter}: {asked}");
+            assert!(!asked.contains(other), "{filter}: {asked}");
+        }
+        for wrong in ["status:gone", "colour:red"] {
+            assert!(line(wrong).is_err(), "{wrong}");
+        }
+    }
+}
