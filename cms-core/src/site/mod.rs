@@ -138,7 +138,9 @@ impl Cms {
     /// change that its own task began here and that lies idle: it would wait for ever.
     #[track_caller]
     pub fn change(&self, actor: Actor) -> impl Future<Output = Result<Change>> + Send + '_ {
-        self.0.base.held(None, Location::caller(), self.0.base.change(actor))
+        // In a box, so that it is moved once and not at each step down.
+        let begin = Box::pin(self.0.base.change(actor));
+        self.0.base.held(None, Location::caller(), begin)
     }
 
     /// How handlers of plugins begin changes that `begin` makes. Only servers need this.
