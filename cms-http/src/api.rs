@@ -30,6 +30,7 @@ use crate::{
 };
 
 const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
+const PRIVATE: HeaderValue = HeaderValue::from_static("private, no-cache");
 
 /// The REST API of one site. Clones are cheap and share everything.
 ///
@@ -163,8 +164,8 @@ impl Api {
 
     /// The reply that the API gives to this error, for routes of the application: its status, and a
     /// problem document (RFC 9457) with a request id of its own. The log has `internal_error` and
-    /// `unavailable` under that id, with their cause, unless the caller only has to come again.
-    /// Metrics count nothing.
+    /// `unavailable` under that id, with their cause, unless the caller only has to come again. No
+    /// shared cache keeps it. Metrics count nothing.
     ///
     /// ```
     /// # tokio::runtime::Builder::new_multi_thread().enable_all().build()?.block_on(async {
@@ -178,6 +179,7 @@ impl Api {
     /// let reply = api.refuse(&Error::new(Code::LoginRequired, "Log in first."));
     /// assert_eq!(reply.status(), 401);
     /// assert_eq!(reply.headers()["content-type"], "application/problem+json");
+    /// assert_eq!(reply.headers()["cache-control"], "private, no-cache");
     /// # cms.close().await;
     /// # Ok::<(), Box<dyn std::error::Error>>(()) })?;
     /// # Ok::<(), Box<dyn std::error::Error>>(())
@@ -187,6 +189,7 @@ impl Api {
         let id = self.0.ids.next();
         log_failure(error, id.to_str().unwrap_or_default());
         let mut reply = Reply::problem(error, id.to_str().unwrap_or_default());
+        reply.headers.insert(header::CACHE_CONTROL, PRIVATE);
         reply.headers.insert(header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
         reply.headers.insert(REQUEST_ID, id);
         reply.into_response(false)
@@ -248,9 +251,7 @@ impl Api {
         let request = &visit.request;
         let is_private = request.path.starts_with("/api/backend/");
         if is_private || !matches!(found.caller, Caller::Anonymous) {
-            headers
-                .entry(header::CACHE_CONTROL)
-                .or_insert(HeaderValue::from_static("private, no-cache"));
+            headers.entry(header::CACHE_CONTROL).or_insert(PRIVATE);
         }
         headers.insert(header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
         headers.insert(REQUEST_ID, id);

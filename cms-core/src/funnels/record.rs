@@ -1,7 +1,5 @@
 //! Funnels as they are stored and shown, and which of them a list has.
 
-use std::collections::BTreeSet;
-
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value as Json;
@@ -151,8 +149,7 @@ pub struct EmailRouting {
     pub is_active: i64,
 }
 
-/// Funnels in which languages. A language is found as it is asked for, in small letters, in
-/// capitals, and as `pt-BR`.
+/// Funnels in which languages, in whatever capitals they write them.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum FunnelLanguage {
@@ -163,20 +160,4 @@ pub enum FunnelLanguage {
     Only(String),
     /// Those in this language, and those in none.
     OrNone(String),
-}
-
-impl FunnelLanguage {
-    /// What funnels may have as their language; None: anything.
-    pub(super) fn spellings(&self) -> Option<BTreeSet<String>> {
-        let language = match self {
-            Self::Any => return None,
-            Self::Only(language) | Self::OrNone(language) => language.clone(),
-        };
-        let (small, capitals) = (language.to_ascii_lowercase(), language.to_ascii_uppercase());
-        let of_region = small
-            .split_once('-')
-            .map(|(language, region)| format!("{language}-{}", region.to_ascii_uppercase()));
-        let none = matches!(self, Self::OrNone(_)).then(String::new);
-        Some([language, small, capitals].into_iter().chain(of_region).chain(none).collect())
-    }
 }

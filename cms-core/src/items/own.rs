@@ -8,7 +8,7 @@ use serde_json::{Map, Value as Json};
 use sqlx::AssertSqlSafe;
 
 use super::{
-    Filter, Op,
+    Filter, Op, Test,
     query::Query,
     read_page,
     reader::Reader,
@@ -123,8 +123,27 @@ impl RowList {
         args: Vec<Value>,
         key: impl Fn(&T) -> i64,
     ) -> Result<Page<T>> {
+        self.page_where(base, query, [], args, key).await
+    }
+
+    /// The same of rows that meet `own` conditions too. They do not count among the 50 of the
+    /// caller.
+    ///
+    /// # Errors
+    /// `bad_query`.
+    pub(crate) async fn page_where<T: FromRow>(
+        &self,
+        base: &Base,
+        query: &Query,
+        own: impl IntoIterator<Item = (&'static str, Test)>,
+        args: Vec<Value>,
+        key: impl Fn(&T) -> i64,
+    ) -> Result<Page<T>> {
         let list = OwnList::new(self.name, self.table, base.db().dialect(), self.columns);
-        let (keys, next, total) = list.keys(base, &self.asked(query)?).await?;
+        let asked = own
+            .into_iter()
+            .fold(self.asked(query)?, |asked, (column, test)| asked.filter(column, test));
+        let (keys, next, total) = list.keys(base, &asked).await?;
         let mut data: Vec<T> = match keys.as_slice() {
             [] => Vec::new(),
             keys => base.db().among(self.rows, args, keys).await?,

@@ -59,6 +59,8 @@ async fn a_funnel_is_made_shown_and_listed() {
     assert_eq!(list("&language=*").await.0, [1, 2, last]);
     assert_eq!(list("&language=fr").await.0, [last]);
     assert_eq!(list("&language=FR").await.0, [last]);
+    let fifty = "&filter[id][gte]=1".repeat(49);
+    assert_eq!(list(&format!("&language=fR&status=draft{fifty}")).await.0, [last]);
     assert_eq!(list("&language=fr&filter[status]=draft&count=true").await.0, [last]);
     assert_eq!(list("&status=published&filter[status]=draft&language=*").await.0, [0; 0]);
     // Those of the first language and of none, unless another is asked for.

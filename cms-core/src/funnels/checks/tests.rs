@@ -74,11 +74,20 @@ type Change = fn(&mut Vec<Json>, &mut Vec<Json>, &mut Vec<Json>, &mut Option<i64
 
 #[test]
 fn each_error_is_found() {
-    let cases: [(Change, &[&str]); 15] = [
+    let cases: [(Change, &[&str]); 16] = [
         (|_, _, _, start| *start = Some(9), &["start_missing"]),
         (|_, _, _, start| *start = Some(2), &["start_not_step"]),
         (|_, edges, _, _| edges.push(way(4, 3)), &["edge_from_end", "cycle"]),
         (|_, edges, _, _| edges.push(way(3, 1)), &["cycle"]),
+        // No step is on it: a visit would not stop anywhere.
+        (
+            |nodes, edges, _, _| {
+                let rule = json!({"rules": [{"field": "mail", "op": "is_not_empty"}]});
+                nodes[2] = condition(3, rule);
+                edges.push(branch(3, 2, "true"));
+            },
+            &["cycle"],
+        ),
         (|nodes, _, _, _| nodes[2] = mail(3), &["duplicate_field"]),
         (
             |nodes, edges, _, _| {

@@ -27,13 +27,17 @@ pub use publish::Published;
 pub use save::{SavedFunnel, SavedRoutings};
 pub(crate) use versions::VersionCache;
 
+use std::collections::BTreeSet;
+
 use self::{draft::Stored, sql::From};
 use super::{
     Funnels,
+    header::is_language,
     record::{Funnel, FunnelDetail, FunnelLanguage, WhichFunnel},
 };
 use crate::{
     AuditEntry, Change, Code, Error, Page, Result,
+    db::args,
     items::{Query, ne, one_of},
 };
 
@@ -58,12 +62,29 @@ impl Funnels {
     /// # Errors
     /// `bad_query`.
     pub async fn list(&self, spoken: &FunnelLanguage, query: &Query) -> Result<Page<Funnel>> {
-        let base = &self.0.base;
-        let mut query = query.clone().filter("status", ne("deleted"));
-        if let Some(spellings) = spoken.spellings() {
-            query = query.filter("language_short", one_of(spellings));
+        let mut own = vec![("status", ne("deleted"))];
+        if let Some(languages) = self.spellings(spoken).await? {
+            own.push(("language_short", one_of(languages)));
         }
-        sql::LIST.page(base, &query, Vec::new(), |funnel: &Funnel| funnel.id).await
+        let key = |funnel: &Funnel| funnel.id;
+        sql::LIST.page_where(&self.0.base, query, own, Vec::new(), key).await
+    }
+
+    /// How funnels write these languages; None: any will do.
+    async fn spellings(&self, spoken: &FunnelLanguage) -> Result<Option<BTreeSet<String>>> {
+        let (asked, or_none) = match spoken {
+            FunnelLanguage::Any => return Ok(None),
+            FunnelLanguage::Only(language) => (language, false),
+            FunnelLanguage::OrNone(language) => (language, true),
+        };
+        let mut languages = BTreeSet::from([asked.clone()]);
+        languages.extend(or_none.then(String::new));
+        if is_language(asked) {
+            let rows: Vec<(String,)> =
+                self.0.base.db().all(sql::SPELLINGS, args![asked.to_ascii_lowercase()]).await?;
+            languages.extend(rows.into_iter().map(|(language,)| language));
+        }
+        Ok(Some(languages))
     }
 
     /// A funnel with its nodes, edges and mail rules.

@@ -49,26 +49,31 @@ fn whole(row: &Json) -> Result<Calling, Fault> {
     get::<Get>(&OneFunnel { id: acts::id(row).to_string() })
 }
 
-/// Of all languages, unless the filter names one. A word that is no state is searched for.
+/// Of all languages, unless the filter names one. The first word that is a state is one, unless a
+/// token names the state; other words are searched for.
 fn list(asked: &ListQuery<'_>) -> Result<Calling, Fault> {
     let mut which = WhichFunnels {
         language: Some("*".to_owned()),
         list: asked.page(),
         ..WhichFunnels::default()
     };
-    let mut searched = Vec::new();
+    let state = |value: &str| serde_json::from_value(value.into());
+    let mut texts = Vec::new();
     for word in words(asked.filter) {
-        let state = |value: &str| serde_json::from_value(value.into());
         match word {
             Word::Token("lang", value) => which.language = Some(value.to_owned()),
             Word::Token("status", value) => {
                 which.status = Some(state(value).map_err(|_| unknown(value, TOKENS))?);
             }
-            Word::Text(value) => match state(value) {
-                Ok(status) => which.status = Some(status),
-                Err(_) => searched.push(value),
-            },
+            Word::Text(value) => texts.push(value),
             Word::Token(name, _) => return Err(unknown(name, TOKENS)),
+        }
+    }
+    let mut searched = Vec::new();
+    for value in texts {
+        match state(value) {
+            Ok(status) if which.status.is_none() => which.status = Some(status),
+            _ => searched.push(value),
         }
     }
     which.list.search = Some(searched.join(" ")).filter(|searched| !searched.is_empty());
@@ -134,10 +139,11 @@ mod tests {
             list(&ListQuery { subject: &Json::Null, filter, ..ListQuery::default() })
                 .map(|call| call.ask.line())
         };
-        let table: [(&str, &[&str], &str); 3] = [
+        let table: [(&str, &[&str], &str); 4] = [
             ("", &["language=%2A"], "search"),
             ("lang:de draft", &["language=de", "status=draft"], "search"),
             ("status:archived my bike", &["status=archived", "search=my%20bike"], "draft"),
+            ("draft status:published", &["status=published", "search=draft"], "status=draft"),
         ];
         for (filter, asks, other) in table {
             let asked = line(filter).expect("a call");
