@@ -23,7 +23,7 @@ use crate::{
     wire::{self, Body as _, Content, Operation, ReplyKind, Shape},
 };
 
-pub(crate) type Handler = for<'a> fn(&'a Call<'a>, Content) -> BoxFuture<'a, Result<Reply>>;
+pub(crate) type Handler = for<'a> fn(&'a Call<'a>, Content) -> Handled<'a>;
 
 /// What is served at one path, or with one `action` there.
 pub(crate) struct Route {
@@ -54,20 +54,22 @@ pub(crate) struct Method {
 macro_rules! handler {
     (GET $op:ty, $handler:path) => {
         |call, _| {
-            Box::pin(handled(stringify!($handler), async move {
+            let reply = async move {
                 finish::<$op>(call, $handler(call, query::<$op>(call)?).await?)
-            }))
+            };
+            handled(stringify!($handler), Box::pin(reply))
         }
     };
     (DELETE $op:ty, $handler:path) => { handler!(GET $op, $handler) };
     (PATCH $op:ty, $handler:path) => { handler!(POST $op, $handler) };
     (POST $op:ty, $handler:path) => {
         |call, content| {
-            Box::pin(handled(stringify!($handler), async move {
+            let reply = async move {
                 let query = query::<$op>(call)?;
                 let body = <$op as Shape>::Body::receive(content).await?;
                 finish::<$op>(call, $handler(call, query, body).await?)
-            }))
+            };
+            handled(stringify!($handler), Box::pin(reply))
         }
     };
 }
@@ -410,16 +412,22 @@ routes! {
 
 /// The parameters of a call as the type of its operation. Those in the path come beside the query.
 fn query<S: Shape>(call: &Call<'_>) -> Result<S::Query> {
-    let asked = call.request.query.iter().filter(|(name, _)| !call.selects || name != "action");
-    let parameters = asked.chain(&call.path_parameters);
-    let pairs: Vec<_> = parameters.map(|(name, value)| (name.as_str(), value.as_str())).collect();
-    wire::query::read(&pairs).map_err(bad)
+    wire::query::read(&parameters(call)).map_err(bad)
 }
 
-/// Runs a handler within its span; debug builds watch what it reads.
-async fn handled<T>(name: &'static str, handler: impl Future<Output = T>) -> T {
+fn parameters<'c>(call: &'c Call<'_>) -> Vec<(&'c str, &'c str)> {
+    let asked = call.request.query.iter().filter(|(name, _)| !call.selects || name != "action");
+    let all = asked.chain(&call.path_parameters);
+    all.map(|(name, value)| (name.as_str(), value.as_str())).collect()
+}
+
+type Handled<'a> = BoxFuture<'a, Result<Reply>>;
+
+/// Runs a handler within its span; debug builds watch what it reads. It comes in a box: else the
+/// binary would hold the way around it once for each handler.
+fn handled<'a>(name: &'static str, handler: Handled<'a>) -> Handled<'a> {
     let span = tracing::debug_span!("handler", name);
-    cms_core::db::watched(handler).instrument(span).await
+    Box::pin(cms_core::db::watched(handler).instrument(span))
 }
 
 fn finish<S: Shape>(call: &Call<'_>, success: impl Into<Success<S::Reply>>) -> Result<Reply> {

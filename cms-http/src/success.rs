@@ -29,9 +29,14 @@ pub(crate) struct Success<T> {
 
 enum Content<T> {
     Value(T),
-    /// The JSON of a `T` that the database has made.
+    Made(Made),
+}
+
+/// What has no type any longer: its code is compiled once, not for each type.
+enum Made {
+    /// JSON of the type, such as the database makes.
     Json(String),
-    /// Nothing of a `T` but its id.
+    /// Nothing of a value but its id.
     OnlyId(Json),
     Written(Reply),
     Streamed(Parts),
@@ -39,13 +44,7 @@ enum Content<T> {
 
 impl<T> From<T> for Success<T> {
     fn from(value: T) -> Self {
-        Self::of(Content::Value(value))
-    }
-}
-
-impl<T> Success<T> {
-    fn of(content: Content<T>) -> Self {
-        Self { content, headers: Vec::new(), reads: Vec::new() }
+        Self { content: Content::Value(value), headers: Vec::new(), reads: Vec::new() }
     }
 }
 
@@ -57,7 +56,7 @@ impl<T: Serialize> Success<T> {
 
     /// The id of a row, for a caller who may write but not read it.
     pub(crate) fn only_id(id: impl Into<Json>) -> Self {
-        Self::of(Content::OnlyId(id.into()))
+        Self::made(Made::OnlyId(id.into()))
     }
 
     /// `{"data": [...], "meta": {...}}` around records that the database has joined.
@@ -68,17 +67,21 @@ impl<T: Serialize> Success<T> {
 
     /// A reply that is written already.
     pub(crate) fn written(reply: Reply) -> Self {
-        Self::of(Content::Written(reply))
+        Self::made(Made::Written(reply))
     }
 
     /// A reply that is made part by part.
     pub(crate) fn streamed(parts: Parts) -> Self {
-        Self::of(Content::Streamed(parts))
+        Self::made(Made::Streamed(parts))
     }
 
     /// A body that is written already.
     pub(crate) fn json(text: String) -> Self {
-        Self::of(Content::Json(text))
+        Self::made(Made::Json(text))
+    }
+
+    fn made(made: Made) -> Self {
+        Self { content: Content::Made(made), headers: Vec::new(), reads: Vec::new() }
     }
 
     pub(crate) fn with(mut self, name: HeaderName, value: impl Into<String>) -> Self {
@@ -93,44 +96,61 @@ impl<T: Serialize> Success<T> {
 
     /// With a strong entity tag of the whole body.
     pub(crate) fn tagged(self) -> Result<Self> {
-        let (text, headers, reads) = (self.content.text()?, self.headers, self.reads);
+        let text = self.content.made()?.text()?;
         let tag = etag(&text);
-        Ok(Self { content: Content::Json(text), headers, reads }.with(header::ETAG, tag))
+        let content = Content::Made(Made::Json(text));
+        Ok(Self { content, ..self }.with(header::ETAG, tag))
     }
 
     pub(crate) fn reply(self, answers: Answers) -> Result<Reply> {
+        self.content.made()?.reply(answers, self.headers, self.reads)
+    }
+}
+
+impl<T: Serialize> Content<T> {
+    fn made(self) -> Result<Made> {
+        match self {
+            Self::Value(value) => {
+                serde_json::to_string(&value).map(Made::Json).map_err(Error::internal)
+            }
+            Self::Made(made) => Ok(made),
+        }
+    }
+}
+
+impl Made {
+    fn reply(
+        self,
+        answers: Answers,
+        headers: Vec<(HeaderName, String)>,
+        reads: Vec<String>,
+    ) -> Result<Reply> {
         let status = StatusCode::from_u16(answers.status).map_err(Error::internal)?;
-        let mut reply = match (self.content, answers.kind) {
-            (Content::Written(reply), _) => reply,
+        let mut reply = match (self, answers.kind) {
+            (Self::Written(reply), _) => reply,
             (_, ReplyKind::Empty) => Reply::no_content(),
-            (Content::Streamed(parts), kind) => {
+            (Self::Streamed(parts), kind) => {
                 let kind = HeaderValue::from_static(kind.media_type());
                 Reply { body: Body::streamed(parts), ..Reply::new(status, kind, Bytes::new()) }
             }
             (_, ReplyKind::Events | ReplyKind::Csv | ReplyKind::File) => {
                 return Err(Error::internal("a reply of this kind is streamed"));
             }
-            (content, ReplyKind::Json | ReplyKind::Any) => {
-                Reply::new(status, JSON, content.text()?)
-            }
-            (content, ReplyKind::Text(kind)) => {
-                let text: String =
-                    serde_json::from_str(&content.text()?).map_err(Error::internal)?;
+            (made, ReplyKind::Json | ReplyKind::Any) => Reply::new(status, JSON, made.text()?),
+            (made, ReplyKind::Text(kind)) => {
+                let text: String = serde_json::from_str(&made.text()?).map_err(Error::internal)?;
                 Reply::new(status, HeaderValue::from_static(kind), text)
             }
         };
-        for (name, value) in self.headers {
+        for (name, value) in headers {
             reply = reply.with(name, &value);
         }
-        reply.reads.extend(self.reads);
+        reply.reads.extend(reads);
         Ok(reply)
     }
-}
 
-impl<T: Serialize> Content<T> {
     fn text(self) -> Result<String> {
         match self {
-            Self::Value(value) => serde_json::to_string(&value).map_err(Error::internal),
             Self::OnlyId(id) => {
                 serde_json::to_string(&Data { data: OnlyId { id } }).map_err(Error::internal)
             }

@@ -97,17 +97,24 @@ pub(crate) fn made<O: Operation>(query: &O::Query, body: &O::Body) -> Result<Mad
 }
 
 fn read<O: Operation>(answer: &Answer) -> Result<Reply, Fault> {
-    let mut reply = whole::<O>(answer)?;
+    Ok(short(whole::<O>(answer)?))
+}
+
+fn short(mut reply: Reply) -> Reply {
     let longest = if reply.data.is_array() { LONGEST_IN_LIST } else { LONGEST };
     reply.cut = shorten(&mut reply.data, longest);
-    Ok(reply)
+    reply
 }
 
 /// A reply whose long values are not cut, because they are sent on.
 pub(crate) fn whole<O: Operation>(answer: &Answer) -> Result<Reply, Fault> {
     answer.read::<O>()?;
+    Ok(untyped(answer))
+}
+
+fn untyped(answer: &Answer) -> Reply {
     if answer.body.is_empty() {
-        return Ok(Reply::default());
+        return Reply::default();
     }
     let mut body: Json = match serde_json::from_str(&answer.body) {
         Ok(body) => body,
@@ -129,7 +136,7 @@ pub(crate) fn whole<O: Operation>(answer: &Answer) -> Result<Reply, Fault> {
     if !is_page && !body["meta"].is_null() && reply.data.is_object() {
         reply.data["meta"] = body["meta"].take();
     }
-    Ok(reply)
+    reply
 }
 
 /// Cuts long strings. Returns whether one was.

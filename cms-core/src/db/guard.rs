@@ -49,12 +49,13 @@ impl Watch {
 /// Whoever spawns a task that writes watches it: [`supervise`](crate::Cms::supervised) does so for
 /// the background work.
 pub async fn watched<F: Future>(future: F) -> F::Output {
-    if !cfg!(debug_assertions) {
-        return future.await;
-    }
-    let outer = WATCH.try_with(Arc::clone).ok();
-    let watch = Watch { outer, ..Watch::default() };
-    WATCH.scope(Arc::new(watch), future).await
+    // A branch would leave both ways in the binary, for each future.
+    #[cfg(debug_assertions)]
+    let future = {
+        let outer = WATCH.try_with(Arc::clone).ok();
+        WATCH.scope(Arc::new(Watch { outer, ..Watch::default() }), future)
+    };
+    future.await
 }
 
 tokio::task_local! {

@@ -1,5 +1,7 @@
 //! Calls by the types of an operation.
 
+use std::borrow::Cow;
+
 use http::Method;
 use serde_json::Value as Json;
 
@@ -7,7 +9,7 @@ use super::{
     Answer, Client, ClientError,
     ask::{Ask, JSON, encoded},
 };
-use crate::wire::{self, Body as _, BodyKind, Data, OnlyId, Operation, ReplyKind};
+use crate::wire::{self, Body as _, BodyKind, Data, OnlyId, Operation, ReplyKind, Written};
 
 impl Ask {
     /// Asks for an operation; parameters in the path are taken from the query.
@@ -15,10 +17,18 @@ impl Ask {
     /// # Errors
     /// [`ClientError::Unexpected`] for a body that cannot be written as JSON.
     pub fn of<O: Operation>(query: &O::Query, body: &O::Body) -> Result<Self, ClientError> {
-        let method = Method::from_bytes(O::METHOD.as_bytes())
+        let written = O::write(query, body).map_err(unwritten)?;
+        Self::written((O::METHOD, O::PATH, O::ACTION), O::Body::KIND, written)
+    }
+
+    fn written(
+        (method, path, action): (&str, &str, Option<&str>),
+        kind: BodyKind,
+        (parameters, body): Written,
+    ) -> Result<Self, ClientError> {
+        let method = Method::from_bytes(method.as_bytes())
             .map_err(|e| ClientError::Unexpected(e.to_string()))?;
-        let mut ask = Self::new(method, O::PATH);
-        let (parameters, body) = O::write(query, body).map_err(unwritten)?;
+        let mut ask = Self::new(method, path);
         for (name, value) in parameters {
             let hole = format!("{{{name}}}");
             if ask.path.contains(&hole) {
@@ -27,9 +37,9 @@ impl Ask {
                 ask = ask.query(&name, value);
             }
         }
-        ask = ask.maybe("action", O::ACTION);
+        ask = ask.maybe("action", action);
         let value = |json: &str| serde_json::from_str::<Json>(json).map_err(unwritten);
-        ask.body = match O::Body::KIND {
+        ask.body = match kind {
             BodyKind::None => None,
             BodyKind::Json => Some(body),
             BodyKind::Form => Some(encoded(&wire::query::write(&value(&body)?))),
@@ -39,7 +49,7 @@ impl Ask {
                 return Err(ClientError::Unexpected(why.to_owned()));
             }
         };
-        ask.content_type = O::Body::KIND.media_type().unwrap_or(JSON);
+        ask.content_type = kind.media_type().unwrap_or(JSON);
         Ok(ask)
     }
 }
@@ -50,22 +60,28 @@ impl Answer {
     /// # Errors
     /// [`ClientError::Unexpected`] when it is something else.
     pub fn read<O: Operation>(&self) -> Result<O::Reply, ClientError> {
-        let read = match O::REPLY {
-            ReplyKind::Json | ReplyKind::Any => O::read(&self.body),
-            ReplyKind::Empty => O::read("null"),
+        O::read(&self.as_json(O::REPLY)?).map_err(|e| self.unread(&e))
+    }
+
+    /// The body as the JSON of a reply of this kind.
+    fn as_json(&self, kind: ReplyKind) -> Result<Cow<'_, str>, ClientError> {
+        Ok(match kind {
+            ReplyKind::Json | ReplyKind::Any => self.body.as_str().into(),
+            ReplyKind::Empty => "null".into(),
             ReplyKind::File => {
                 let why = "this client takes no files: send the request with another program";
                 return Err(ClientError::Unexpected(why.to_owned()));
             }
             ReplyKind::Text(_) | ReplyKind::Events | ReplyKind::Csv => {
-                O::read(&Json::from(self.body.as_str()).to_string())
+                Json::from(self.body.as_str()).to_string().into()
             }
-        };
-        read.map_err(|e| {
-            ClientError::Unexpected(match self.only_id() {
-                Some(id) => format!("it is done, but you may see no more of it than its id: {id}"),
-                None => format!("the reply has another form: {e}"),
-            })
+        })
+    }
+
+    fn unread(&self, error: &serde_json::Error) -> ClientError {
+        ClientError::Unexpected(match self.only_id() {
+            Some(id) => format!("it is done, but you may see no more of it than its id: {id}"),
+            None => format!("the reply has another form: {error}"),
         })
     }
 
