@@ -123,6 +123,7 @@ fn column(
         nullable: found.nullable,
         cast,
         own,
+        folded: false,
     })
 }
 

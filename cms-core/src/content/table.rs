@@ -70,6 +70,8 @@ pub struct Column {
     pub(crate) nullable: bool,
     pub(crate) cast: String,
     pub(crate) own: bool,
+    /// Equal is what differs in the case of ASCII letters only.
+    pub(crate) folded: bool,
 }
 
 impl Column {
@@ -89,6 +91,7 @@ impl Column {
             nullable: true,
             cast: String::new(),
             own: true,
+            folded: false,
         }
     }
 

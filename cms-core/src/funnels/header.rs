@@ -165,7 +165,7 @@ fn is_slug(slug: &str) -> bool {
 }
 
 /// Empty: the funnel is in no particular language.
-pub(super) fn is_language(language: &str) -> bool {
+fn is_language(language: &str) -> bool {
     let fits = |byte: u8| byte.is_ascii_alphanumeric() || b"_-".contains(&byte);
     language.len() <= LANGUAGE && language.bytes().all(fits)
 }

@@ -50,5 +50,7 @@ pub(super) fn of<'t>(table: &'t Table, query: &Query) -> Result<Vec<(&'t Column,
 fn has_one_value(table: &Table, query: &Query, column: &Column) -> bool {
     let one = |filter: &&Filter| matches!(filter.op, Op::Eq | Op::In) && filter.values.len() == 1;
     (table.multilanguage && query.language.is_some() && column.name == "language_short")
-        || query.filters.iter().filter(one).any(|filter| filter.column == column.name)
+        // A folded value is stored in several ways, and those are sorted.
+        || (!column.folded
+            && query.filters.iter().filter(one).any(|filter| filter.column == column.name))
 }

@@ -31,11 +31,13 @@ pub(crate) struct OwnColumn {
     is_nullable: bool,
     is_time: bool,
     is_searched: bool,
+    is_folded: bool,
 }
 
 impl OwnColumn {
     const fn new(name: &'static str, kind: Kind) -> Self {
-        Self { name, kind, is_nullable: false, is_time: false, is_searched: false }
+        let (is_nullable, is_time, is_searched, is_folded) = (false, false, false, false);
+        Self { name, kind, is_nullable, is_time, is_searched, is_folded }
     }
 
     pub(crate) const fn integer(name: &'static str) -> Self {
@@ -66,6 +68,11 @@ impl OwnColumn {
     /// A search looks in it.
     pub(crate) const fn searched(self) -> Self {
         Self { is_searched: true, ..self }
+    }
+
+    /// Equal is what differs in the case of ASCII letters only.
+    pub(crate) const fn folded(self) -> Self {
+        Self { is_folded: true, ..self }
     }
 
     pub(crate) const fn is_time(&self) -> bool {
@@ -179,6 +186,7 @@ impl OwnList {
         let column = |one: &OwnColumn| Column {
             nullable: one.is_nullable,
             cast: cast(one.kind).to_owned(),
+            folded: one.is_folded,
             ..Column::declared(one.name, one.kind)
         };
         Self(Table {

@@ -298,8 +298,12 @@ impl<'a> Conditions<'a> {
                 }
             }
             op => {
+                let is_folded = column.folded && matches!(op, Op::Eq | Op::Ne | Op::In | Op::Nin);
+                let e = if is_folded { format!("lower({e})") } else { e };
                 let mut bound = Vec::new();
                 for value in &filter.values {
+                    let small = is_folded.then(|| value.to_ascii_lowercase());
+                    let value = small.as_ref().unwrap_or(value);
                     let value = check::text(column, self.table.dialect, value)
                         .map_err(|e| bad(format!("filter[{}]: {}.", e.field, e.message)))?;
                     bound.push(self.bind(column, &value));

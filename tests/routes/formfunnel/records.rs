@@ -105,6 +105,29 @@ async fn a_language_is_found_in_any_capitals_beside_fifty_filters() {
 }
 
 #[tokio::test]
+async fn spellings_of_a_language_are_sorted_and_may_come_between_two_pages() {
+    let site = Site::open().await;
+    let make = async |name: &str, language: &str| {
+        let funnel = json!({"name": name, "language_short": language});
+        site.admin(&format!("POST {ACTION}=create")).json(funnel).expect(201).await;
+    };
+    make("A", "de-AT").await;
+    make("B", "de-at").await;
+    let mut names = Vec::new();
+    let mut next = Some(String::new());
+    while let Some(cursor) = next {
+        let query = format!("language=de-At&sort=language_short&limit=1{cursor}");
+        let page = site.admin(&format!("GET {ACTION}=list&{query}")).expect(200).await.json();
+        names.push(page["data"][0]["name"].as_str().unwrap().to_owned());
+        if names.len() == 1 {
+            make("C", "de-aT").await;
+        }
+        next = page["meta"]["next"].as_str().map(|next| format!("&cursor={next}"));
+    }
+    assert_eq!(names, ["A", "C", "B"]);
+}
+
+#[tokio::test]
 async fn all_faults_of_a_new_funnel_are_told() {
     let site = Site::open().await;
     let before = site.traces().await;

@@ -27,18 +27,14 @@ pub use publish::Published;
 pub use save::{SavedFunnel, SavedRoutings};
 pub(crate) use versions::VersionCache;
 
-use std::collections::BTreeSet;
-
 use self::{draft::Stored, sql::From};
 use super::{
     Funnels,
-    header::is_language,
     record::{Funnel, FunnelDetail, FunnelLanguage, WhichFunnel},
 };
 use crate::{
     AuditEntry, Change, Code, Error, Page, Result,
-    db::args,
-    items::{Query, ne, one_of},
+    items::{Query, eq, ne, one_of},
 };
 
 /// The table's name in the audit log.
@@ -62,29 +58,15 @@ impl Funnels {
     /// # Errors
     /// `bad_query`.
     pub async fn list(&self, spoken: &FunnelLanguage, query: &Query) -> Result<Page<Funnel>> {
-        let mut own = vec![("status", ne("deleted"))];
-        if let Some(languages) = self.spellings(spoken).await? {
-            own.push(("language_short", one_of(languages)));
-        }
+        let language = match spoken {
+            FunnelLanguage::Any => None,
+            FunnelLanguage::Only(language) => Some(eq(language)),
+            FunnelLanguage::OrNone(language) => Some(one_of([language.as_str(), ""])),
+        };
+        let own = language.map(|language| ("language_short", language));
+        let own = own.into_iter().chain([("status", ne("deleted"))]);
         let key = |funnel: &Funnel| funnel.id;
         sql::LIST.page_where(&self.0.base, query, own, Vec::new(), key).await
-    }
-
-    /// How funnels write these languages; None: any will do.
-    async fn spellings(&self, spoken: &FunnelLanguage) -> Result<Option<BTreeSet<String>>> {
-        let (asked, or_none) = match spoken {
-            FunnelLanguage::Any => return Ok(None),
-            FunnelLanguage::Only(language) => (language, false),
-            FunnelLanguage::OrNone(language) => (language, true),
-        };
-        let mut languages = BTreeSet::from([asked.clone()]);
-        languages.extend(or_none.then(String::new));
-        if is_language(asked) {
-            let rows: Vec<(String,)> =
-                self.0.base.db().all(sql::SPELLINGS, args![asked.to_ascii_lowercase()]).await?;
-            languages.extend(rows.into_iter().map(|(language,)| language));
-        }
-        Ok(Some(languages))
     }
 
     /// A funnel with its nodes, edges and mail rules.

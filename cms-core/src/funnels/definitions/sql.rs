@@ -104,7 +104,7 @@ pub(super) const LIST: RowList = RowList {
         OwnColumn::text("name").searched(),
         OwnColumn::text("slug").searched(),
         OwnColumn::text("status"),
-        OwnColumn::text("language_short"),
+        OwnColumn::text("language_short").folded(),
         OwnColumn::integer("base_id").nullable(),
         OwnColumn::integer("rev"),
         OwnColumn::time("created_at"),
@@ -118,8 +118,6 @@ statements! {
     BY_SLUG = funnels!("f.slug = $1 order by f.id limit 100");
     /// Held until the change ends.
     LOCK = "update cms_formfunnels set rev = rev where id = $1";
-    SPELLINGS = "select distinct language_short from cms_formfunnels \
-                 where lower(language_short) = $1 limit 100";
     NODES = of_funnel!(node_columns!(), "cms_formfunnel_nodes");
     NODES_AFTER = "select id, funnel_id, type, cast(config_json as text) from \
                    cms_formfunnel_nodes where id > $1 order by id limit $2";
