@@ -83,6 +83,21 @@ pub(crate) async fn as_is(mut settings: Settings) -> Done<Cms> {
     Ok(builder(settings)?.open().await?)
 }
 
+/// What the database lacks of a site that opens, such as tables of plugins. Writes nothing.
+pub(crate) async fn lacks(mut settings: Settings) -> Option<String> {
+    settings.migrate = false;
+    match builder(settings).ok()?.open().await {
+        Ok(cms) => {
+            cms.close().await;
+            None
+        }
+        Err(error) if error.is_outdated() => {
+            std::error::Error::source(&error).map(ToString::to_string)
+        }
+        Err(_) => None,
+    }
+}
+
 /// Makes the database when missing, applies pending steps and makes the tables of plugins. Returns
 /// every step; steps applied just now have `applied: false`.
 pub(crate) async fn bring_up_to_date(mut settings: Settings) -> Done<Vec<Migration>> {

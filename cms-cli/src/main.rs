@@ -38,9 +38,9 @@ mod signals;
 mod site;
 mod target;
 
-use std::process::ExitCode;
+use std::{io::Write as _, process::ExitCode};
 
-use clap::{CommandFactory, Parser};
+use clap::{CommandFactory, Parser, error::ErrorKind};
 
 #[cfg(feature = "tui")]
 use crate::commands::tui;
@@ -72,7 +72,10 @@ fn main() -> ExitCode {
     #[cfg(target_os = "linux")]
     let _ = rustix::thread::disable_transparent_huge_pages(true);
     environment::clean();
-    let cli = Cli::parse();
+    let cli = match Cli::try_parse() {
+        Ok(cli) => cli,
+        Err(error) => return refused(&error),
+    };
     let out = Output::new(&cli.flags.print);
     let runtime = match threads(&cli).enable_all().build() {
         Ok(runtime) => runtime,
@@ -92,6 +95,21 @@ fn main() -> ExitCode {
             failure.exit.into()
         }
     }
+}
+
+/// A command line that is wrong: as a document where it asks for one, else as clap writes it.
+fn refused(error: &clap::Error) -> ExitCode {
+    let wants_json = std::env::args_os().any(|argument| argument == "--json");
+    let is_help = error.kind() == ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand;
+    if !wants_json || is_help || !error.use_stderr() {
+        error.exit()
+    }
+    let text = error.render().to_string();
+    let what = text.split("\n\nUsage:").next().unwrap_or_default();
+    let what = what.split("\n\nFor more").next().unwrap_or_default();
+    let failure = Failure::usage(what.trim_start_matches("error: ").trim_end());
+    let _ = writeln!(std::io::stderr(), "{}", failure.document());
+    failure.exit.into()
 }
 
 /// Threads that may wait for disks at the same time: each takes some 400 KiB once it has run. Tokio

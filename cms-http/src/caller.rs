@@ -223,9 +223,10 @@ impl Caller {
 
     /// The code of a refusal for lack of rights.
     pub(crate) fn refused_as(&self) -> Code {
-        match self.user_rights() {
-            Some(_) => Code::PermissionDenied,
-            None => Code::ApiKeyForbidden,
+        match (self, self.user_rights()) {
+            (Self::Anonymous, _) => Code::ApiKeyMissing,
+            (_, Some(_)) => Code::PermissionDenied,
+            (_, None) => Code::ApiKeyForbidden,
         }
     }
 

@@ -55,6 +55,10 @@ async fn hostile_files_are_refused_with_a_code_and_leave_nothing() {
         assert_eq!(refused.json()["errors"][0]["code"], code, "{case}: {}", refused.text());
         assert_eq!(refused.json()["errors"][0]["field"], "file", "{case}");
     }
+    let other = String::from_utf8_lossy(&form(&[], "a.png", b"x")).replace("\"file\"", "\"it\"");
+    let ask = site.admin("POST /api/backend/media").header("content-type", FORM);
+    let refused = ask.body(other.into_bytes()).refused(422, "validation_failed").await.json();
+    assert_eq!(refused["errors"][0]["field"], "it");
     assert_eq!(site.traces().await, before);
     assert_eq!(site.media_files(), Vec::<String>::new());
     // A wrong end of the name is no harm: the bytes count.

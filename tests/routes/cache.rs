@@ -36,10 +36,17 @@ async fn settings_and_clears_are_in_force_at_once() {
     assert_eq!(asked(site.ask(HOME)).await, "HIT");
     site.admin("DELETE /api/backend/cache").expect(204).await;
     assert_eq!(asked(site.ask(HOME)).await, "MISS");
-    for body in [json!({"ttl_s": 0}), json!({"exclude": ["api"]}), json!({"on": true})] {
+    for body in [
+        json!({"ttl_s": 0}),
+        json!({"exclude": ["api"]}),
+        json!({"exclude": ["/api/pages/one"]}),
+        json!({"on": true}),
+    ] {
         patch(body).refused(422, "validation_failed").await;
     }
     site.admin("DELETE /api/backend/cache?path=pages").refused(400, "bad_query").await;
+    let below = site.admin("DELETE /api/backend/cache?path=/api/pages/one");
+    below.refused(422, "validation_failed").await;
     site.ask("GET /api/backend/cache").refused(401, "login_required").await;
 }
 

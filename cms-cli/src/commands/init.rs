@@ -38,7 +38,9 @@ pub(crate) struct InitArgs {
 
 pub(crate) async fn run(flags: &Flags, out: &Output, args: InitArgs) -> Done {
     let dir = Target::folder_only(flags, "cms init")?;
-    if args.admin.is_some() && !args.password_stdin {
+    // In a site there may be one of that name already.
+    let is_site = folder::settings(&dir, &[], out).is_ok_and(|loaded| loaded.is_site());
+    if args.admin.is_some() && !args.password_stdin && !is_site {
         prompt::expect_terminal(flags, "the password of the administrator", "--password-stdin")?;
     }
     let turn = folder::take_turn(&dir, out)?;

@@ -12,12 +12,12 @@ use crate::{
 pub(crate) fn run(flags: &Flags, out: &Output) -> Done {
     let found = folder::settings(flags.dir(), &[], out).is_ok_and(|loaded| loaded.is_site());
     let (state, next) = match Target::of(flags)? {
-        Target::Folder(dir) if found => (format!("The site in {}", dir.display()), "cms serve"),
+        Target::Folder(dir) if found => (format!("Site: {}", dir.display()), "cms serve"),
         Target::Folder(dir) => (
-            format!("There is no site in {} yet", dir.display()),
+            format!("There is no site in {} yet.", dir.display()),
             "cms init, or cms serve --demo --dir ./try",
         ),
-        address => (format!("The site at {address}"), "cms items list pages"),
+        address => (format!("Site: {address}"), "cms items list pages"),
     };
     if out.json {
         return Ok(out.data(&json!({"version": cms_core::VERSION, "site": found, "next": next}))?);
@@ -34,7 +34,7 @@ pub(crate) fn run(flags: &Flags, out: &Output) -> Done {
   cms tui               see its content in the terminal
   cms help              all commands
 
-{state}.
+{state}
 Next: {next}
 ",
         cms_core::VERSION

@@ -1,10 +1,14 @@
 //! `cms whoami`: which site commands are about, and as whom
 
 use cms_core::access::HeldPermissions;
-use cms_http::wire::{
-    NoBody,
-    auth::{Me, WhoAmI},
-    parameters::NoQuery,
+use cms_http::{
+    client::ClientError,
+    wire::{
+        NoBody,
+        auth::{Me, WhoAmI},
+        keys,
+        parameters::{Limit, NoQuery, OneOrList},
+    },
 };
 use serde_json::json;
 
@@ -20,7 +24,7 @@ pub(crate) async fn run(flags: &Flags, out: &Output) -> Done {
     let target = Target::of(flags)?;
     // Keys belong to programs; the API knows no person behind them.
     if matches!(target, Target::Address { .. }) && site::api_key(flags)?.is_some() {
-        return key(out, &target);
+        return key(flags, out, &target).await;
     }
     let site = Site::open(flags, &target, out).await?;
     let me = reply::data::<WhoAmI>(&site.client, &NoQuery {}, &NoBody).await;
@@ -29,7 +33,17 @@ pub(crate) async fn run(flags: &Flags, out: &Output) -> Done {
     closed
 }
 
-fn key(out: &Output, target: &Target) -> Done {
+/// Whether the key counts, the site tells with any call, also where the key has no right to it.
+async fn key(flags: &Flags, out: &Output, target: &Target) -> Done {
+    let opened = Site::open(flags, target, out).await?;
+    let asked = OneOrList::page(Limit(1), None);
+    let asked = opened.client.call::<keys::Read>(&asked, &NoBody).await;
+    opened.close().await?;
+    match asked {
+        Ok(_) => {}
+        Err(ClientError::Problem { code, .. }) if code == "api_key_forbidden" => {}
+        Err(error) => return Err(error.into()),
+    }
     let site = target.to_string();
     if out.json {
         let key = json!({"id": null, "username": null, "api_key": true, "site": site});

@@ -139,7 +139,7 @@ fn text(value: &Json) -> &str {
 impl From<cms_core::Error> for Failure {
     fn from(error: cms_core::Error) -> Self {
         let (code, status) = (error.code(), cms_http::status_of(error.code()).as_u16());
-        let document = json!({
+        let mut document = json!({
             "type": format!("urn:cms:error:{code}"),
             "title": code.as_str().replace('_', " "),
             "status": status,
@@ -150,6 +150,7 @@ impl From<cms_core::Error> for Failure {
         // On the operator's own machine the cause is no secret. Drivers never print the password.
         if let Some(cause) = std::error::Error::source(&error) {
             what = format!("{what} ({cause})");
+            document["cause"] = cause.to_string().into();
         }
         let exit =
             if error.is_outdated() { Exit::Refused } else { Exit::of(status, code.as_str()) };

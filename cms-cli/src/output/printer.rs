@@ -18,7 +18,7 @@ pub(crate) struct PrintFlags {
     /// Print data only, no explanations
     #[arg(short, long, global = true)]
     quiet: bool,
-    /// Print more, requests included
+    /// Print more: the site that is asked, and with `cms serve` its requests
     #[arg(short, long, global = true)]
     verbose: bool,
     /// When to use colours; NO_COLOR turns them off too

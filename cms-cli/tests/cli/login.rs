@@ -66,6 +66,9 @@ fn from_the_first_login_to_logout() {
             }
         }
     }
+    let mut command = command(at);
+    command.args(["whoami", "--url", url]).env("CMS_API_KEY", "cms_k1_unknown");
+    finish(command, None).fails(4);
     let spelled = url.to_uppercase().replace("HTTP", "http") + "/";
     cms(at, &["logout", "--url", &spelled]).ok();
     assert!(!kept().contains(&token));

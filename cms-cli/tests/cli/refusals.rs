@@ -10,6 +10,29 @@ use crate::{
 };
 
 #[test]
+fn a_wrong_command_line_is_a_document_with_json() {
+    let dir = tempfile::tempdir().expect("a folder");
+    for args in [&["items", "list", "--json"][..], &["--json", "nonsense"]] {
+        let told = cms(dir.path(), args).fails(2).err;
+        let document: Json = serde_json::from_str(&told).expect("a document");
+        assert_eq!((&document["error"], &document["exit"]), (&"usage".into(), &2.into()));
+        assert!(!told.contains("Usage:") && !told.contains("error: "), "{told}");
+    }
+}
+
+#[test]
+fn a_site_that_does_not_answer_is_left_in_time() {
+    let dir = tempfile::tempdir().expect("a folder");
+    let silent = std::net::TcpListener::bind("127.0.0.1:0").expect("a port");
+    let url = format!("http://{}", silent.local_addr().expect("an address"));
+    let mut command = command(dir.path());
+    command.args(["api", "GET", "/api/pages", "--timeout", "1s", "--url", &url]);
+    command.env("CMS_API_KEY", "cms_k1_any");
+    let told = finish(command, None).fails(7);
+    assert!(told.err.contains("did not answer within 1s"), "{told:?}");
+}
+
+#[test]
 fn every_refusal_has_its_exit_code() {
     let dir = site();
     let at = dir.path();

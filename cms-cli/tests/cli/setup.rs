@@ -2,7 +2,7 @@
 
 use std::{fs, os::unix::fs::PermissionsExt};
 
-use crate::support::{cms, site};
+use crate::support::{cms, site, site_of_ana};
 
 #[test]
 fn init_makes_a_site_and_changes_nothing_the_second_time() {
@@ -125,6 +125,26 @@ fn migrations_wait_when_they_are_told_to() {
     assert!(cms(dir.path(), &["migrate", "up"]).ok().contains("just applied"));
     assert!(!cms(dir.path(), &["migrate", "status"]).ok().contains("pending"));
     cms(dir.path(), &["keys", "list"]).ok();
+}
+
+#[test]
+fn tables_of_a_new_plugin_are_pending() {
+    let dir = site_of_ana();
+    cms(dir.path(), &["plugins", "new", "shop"]).ok();
+    let told = cms(dir.path(), &["migrate", "status"]);
+    assert!(told.code == 0 && told.err.contains("pending: tables of the plugin shop"), "{told:?}");
+    let steps = cms(dir.path(), &["migrate", "status", "--json"]).json();
+    let last = steps["data"].as_array().and_then(|steps| steps.last()).expect("steps");
+    assert_eq!(last["applied"], false);
+    cms(dir.path(), &["migrate", "up"]).ok();
+    assert!(cms(dir.path(), &["migrate", "status"]).err.contains("is up to date"));
+}
+
+#[test]
+fn an_administrator_that_is_there_needs_no_password() {
+    let dir = site_of_ana();
+    cms(dir.path(), &["init", "--admin", "ana"]).ok();
+    cms(dir.path(), &["init", "--admin", "bo"]).fails(2);
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! Whether a site is whole: its database, and the files that it names. And less room for it.
 
-use std::io::Read as _;
+use std::{error::Error as _, io::Read as _};
 
 use futures_util::StreamExt as _;
 use sha2::{Digest as _, Sha256};
@@ -28,6 +28,11 @@ pub struct CheckedArchive {
     pub problems: Vec<String>,
 }
 
+/// Whoever asks has the file before him, so the cause is no secret.
+fn cause(error: &Error) -> String {
+    error.source().map_or_else(|| error.to_string(), ToString::to_string)
+}
+
 impl CheckedArchive {
     fn problem(&mut self, what: String) {
         if self.problems.len() < TOLD {
@@ -49,7 +54,7 @@ pub async fn check(settings: &Settings, deep: bool, told: OnProgress) -> Result<
     db.close().await;
     match ready {
         Err(error) if error.is_damaged() => {
-            found.problem(format!("database: {error}"));
+            found.problem(format!("database: {}", cause(&error)));
             return Ok(found);
         }
         ready => ready?,
@@ -62,7 +67,7 @@ pub async fn check(settings: &Settings, deep: bool, told: OnProgress) -> Result<
             told(Progress::at("database"));
             match sqlite::problems(&mut connection, true).await {
                 Ok(problems) => found.problems.extend(problems),
-                Err(error) if error.is_damaged() => found.problem(error.to_string()),
+                Err(error) if error.is_damaged() => found.problem(cause(&error)),
                 Err(error) => return Err(error),
             }
             Reader::Sqlite(connection)

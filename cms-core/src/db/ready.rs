@@ -9,6 +9,15 @@ use crate::{Code, Error, Result};
 pub(crate) mod sql {
     use crate::db::{PerEngine, Statement};
 
+    /// The file of SQLite.
+    pub(crate) const FILE: PerEngine<Statement> = PerEngine {
+        sqlite: Statement::new(
+            concat!(module_path!(), "::FILE"),
+            "select file from pragma_database_list where name = 'main'",
+        ),
+        postgres: Statement::new(concat!(module_path!(), "::FILE"), "select ''"),
+    };
+
     /// What keeps the session from writing (0 nothing, 1 its server or user, 2 the server is a
     /// standby), and the number of steps that the schema has.
     pub(crate) const READY: PerEngine<Statement> = PerEngine {
@@ -42,7 +51,7 @@ impl Db {
         let pooled = self.one::<Answer>(self.dialect().of(&sql::READY), args![]);
         match in_time(pooled).await {
             Err(error) if self.dialect() == super::Dialect::Sqlite => Err(error),
-            Ok(answer) if judge(answer).is_ok() => Ok(()),
+            Ok(answer) if judge(answer).is_ok() => self.expect_writable_file().await,
             Ok(_) | Err(_) => judge(in_time(self.ask_apart()).await?),
         }
     }
@@ -54,6 +63,19 @@ impl Db {
             true = async { in_time(pooled).await.and_then(judge).is_ok() } => true,
             true = async { in_time(self.ask_apart()).await.and_then(judge).is_ok() } => true,
             else => false,
+        }
+    }
+
+    /// SQLite opens a file that it may not write as well, and then only reads.
+    async fn expect_writable_file(&self) -> Result<()> {
+        use rustix::{fs, io::Errno};
+        let (file,) = self.one::<(String,)>(self.dialect().of(&sql::FILE), args![]).await?;
+        match fs::access(&file, fs::Access::WRITE_OK) {
+            Err(Errno::ACCESS | Errno::PERM | Errno::ROFS) => {
+                let what = "The database file is read-only: let the user of this process write it.";
+                Err(Error::new(Code::Unavailable, what))
+            }
+            _ => Ok(()),
         }
     }
 

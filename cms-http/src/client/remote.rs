@@ -12,6 +12,8 @@ const TIMEOUT: Duration = Duration::from_secs(60);
 /// After so long, a wait has a sign.
 const SIGN_AFTER: Duration = Duration::from_secs(1);
 /// A reply that is larger is not one of this service's.
+/// Bytes a second of the slowest upload that is waited for.
+const SLOWEST_UPLOAD: u64 = 32 << 10;
 const MAX_REPLY_BYTES: usize = 64 << 20;
 
 /// Shows that the address is waited for, until what it returns is dropped.
@@ -38,6 +40,7 @@ pub struct Remote {
     http: reqwest::Client,
     base: String,
     shown: Option<(HeaderName, HeaderValue)>,
+    timeout: Duration,
     sign: Option<Sign>,
 }
 
@@ -51,13 +54,19 @@ impl Remote {
             .timeout(wait.timeout)
             .build()
             .map_err(|e| ClientError::Unexpected(e.to_string()))?;
-        Ok(Self { http, base, shown, sign: wait.sign })
+        Ok(Self { http, base, shown, timeout: wait.timeout, sign: wait.sign })
     }
 
-    /// A stream, which may last for a day.
+    /// A stream, which may last for a day once its head has come.
     pub(super) async fn open(&self, ask: &Ask) -> Result<reqwest::Response, ClientError> {
         let request = self.request(ask).timeout(Duration::from_secs(86_400));
-        request.send().await.map_err(|e| self.unreachable(&e))
+        match tokio::time::timeout(self.timeout, request.send()).await {
+            Ok(reply) => reply.map_err(|e| self.unreachable(&e)),
+            Err(_) => {
+                let (base, time) = (&self.base, self.timeout);
+                Err(ClientError::Unreachable(format!("{base} did not answer within {time:?}")))
+            }
+        }
     }
 
     fn unreachable(&self, error: &reqwest::Error) -> ClientError {
@@ -90,7 +99,8 @@ impl Remote {
         answer.await
     }
 
-    /// A body that comes part by part, which may take a day.
+    /// A body that comes part by part. It may take a second for each 32 KiB, and the usual wait for
+    /// a reply.
     pub(super) async fn upload(
         &self,
         ask: &Ask,
@@ -98,8 +108,8 @@ impl Remote {
         length: u64,
         body: reqwest::Body,
     ) -> Result<Outcome, ClientError> {
-        let request = self.request(ask).timeout(Duration::from_secs(86_400));
-        let request = request.header(header::CONTENT_TYPE, kind);
+        let time = self.timeout + Duration::from_secs(length / SLOWEST_UPLOAD);
+        let request = self.request(ask).timeout(time).header(header::CONTENT_TYPE, kind);
         self.answer(request.header(header::CONTENT_LENGTH, length).body(body)).await
     }
 

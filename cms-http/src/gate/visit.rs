@@ -3,15 +3,11 @@
 
 use std::{
     net::{IpAddr, Ipv4Addr},
-    str::FromStr as _,
     sync::{Arc, Once},
 };
 
 use cms_core::{Cms, Code, Error, Result, access::Access, accounts::AppUser, traffic::address};
-use http::{
-    Extensions, HeaderMap, HeaderName, HeaderValue, Method, Uri, header, request::Parts,
-    uri::Authority,
-};
+use http::{Extensions, HeaderMap, HeaderName, HeaderValue, Method, Uri, header, request::Parts};
 
 use crate::{
     call::{API_KEY, AsOperator, Client, FrontendLogin, InProcess, LimitKey, Peer},
@@ -160,24 +156,15 @@ impl Visit {
     pub(super) fn admit(&mut self, cms: &Cms) -> Result<()> {
         match self.unreadable.take() {
             Some(refusal) => Err(refusal),
-            // Checks come by address; requests of this process by no host at all.
-            None if self.way == Way::Operator || self.in_process => Ok(()),
-            None if self.is_check_by_address() => Ok(()),
+            // Requests of this process come by no host at all, checks by whatever leads here.
+            None if self.way == Way::Operator || self.in_process || self.is_check() => Ok(()),
             None => check_host(cms, &self.request),
         }
     }
 
-    /// Whether a machine asks by address how the service is. A name could be another website's that
-    /// points here.
-    fn is_check_by_address(&self) -> bool {
-        if !matches!(self.request.path.as_str(), "/healthz" | "/readyz" | "/metrics") {
-            return false;
-        }
-        let host = self.request.header(&header::HOST).ok().flatten().unwrap_or_default();
-        Authority::from_str(host).is_ok_and(|authority| {
-            let bare = authority.host().trim_start_matches('[').trim_end_matches(']');
-            bare.parse::<IpAddr>().is_ok()
-        })
+    /// Whether a machine asks how the service is.
+    fn is_check(&self) -> bool {
+        matches!(self.request.path.as_str(), "/healthz" | "/readyz" | "/metrics")
     }
 
     /// The route, and what answers this method; None: it takes other methods only.

@@ -48,7 +48,9 @@ impl Body for Saved {
     const MOST_VALUES: usize = 100_000;
 }
 impl Body for Routings {}
-impl Body for Duplicated {}
+impl Body for Duplicated {
+    const OPTIONAL: bool = true;
+}
 impl Body for Previewed {}
 
 /// Which funnels.
@@ -147,6 +149,7 @@ pub struct Publication {
 
 impl Body for Publication {
     const DRY_RUN_READS: bool = true;
+    const OPTIONAL: bool = true;
 }
 
 /// A deletion.
@@ -163,7 +166,9 @@ pub struct Deletion {
     pub rev: Option<i64>,
 }
 
-impl Body for Deletion {}
+impl Body for Deletion {
+    const OPTIONAL: bool = true;
+}
 
 /// What was deleted.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]

@@ -53,7 +53,9 @@ operations! {
 }
 
 impl Body for SubmissionUpdate {}
-impl Body for SubmissionDeletion {}
+impl Body for SubmissionDeletion {
+    const OPTIONAL: bool = true;
+}
 impl Body for Bulk {}
 impl Body for NewView {}
 impl Body for AskedErasure {}

@@ -87,6 +87,17 @@ async fn a_funnel_is_made_shown_and_listed() {
 }
 
 #[tokio::test]
+async fn an_id_in_the_query_needs_no_body() {
+    let site = Site::open().await;
+    let funnel = json!({"name": "A"});
+    site.admin(&format!("POST {ACTION}=create")).json(funnel).expect(201).await;
+    for (action, status) in [("duplicate", 201), ("publish", 422), ("delete", 200)] {
+        site.admin(&format!("POST {ACTION}={action}&id=1")).expect(status).await;
+    }
+    site.admin(&format!("POST {ACTION}=submission_delete&id=9")).refused(404, "not_found").await;
+}
+
+#[tokio::test]
 async fn a_language_is_found_in_any_capitals_beside_fifty_filters() {
     let site = Site::open().await;
     let funnel = json!({"name": "A", "language_short": "zh-Hans"});

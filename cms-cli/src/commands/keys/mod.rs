@@ -2,13 +2,13 @@
 
 mod rights;
 
-use std::path::PathBuf;
+use std::{fmt::Display, path::PathBuf};
 
 use clap::Subcommand;
 use cms_core::{
     Clock,
     keys::{ApiKey, ApiKeyPatch, NewApiKey},
-    rfc3339,
+    parse_rfc3339, rfc3339,
 };
 use cms_http::{
     client::Client,
@@ -23,7 +23,7 @@ use serde_json::{Value as Json, json};
 use crate::{
     flags::Flags,
     input,
-    output::{Done, Failure, Output, SecretFile, counted, record::Record, table},
+    output::{Done, Exit, Failure, Output, SecretFile, counted, record::Record, table},
     prompt,
     reply::{self, Chosen, Paging, by_id, named},
     site,
@@ -251,10 +251,22 @@ async fn obtain<O: Operation<Reply = Data<ShownKey>>>(
     // Created first: a value that cannot be written down would be lost.
     let file = file.map(SecretFile::reserve).transpose()?;
     match reply::call_once::<O>(client, query, body).await {
-        Ok((answer, Ok(made))) => show(out, &answer.body, &made.data, file),
-        Ok((answer, Err((id, value)))) => show_value(out, &answer.body, &id, &value, file),
+        Ok((answer, Ok(made))) => {
+            let id = made.data.record.id;
+            show(out, &answer.body, &made.data, file).map_err(|failure| unseen(id, &failure))
+        }
+        Ok((answer, Err((id, value)))) => {
+            show_value(out, &answer.body, &id, &value, file).map_err(|failure| unseen(id, &failure))
+        }
         Err(failure) => Err(SecretFile::given_up(file, failure)),
     }
+}
+
+/// A value that is in force, and that nobody has seen.
+fn unseen(id: impl Display, failure: &Failure) -> Failure {
+    let what = format!("the new value of the key {id} counts, but could not be shown");
+    Failure::new(Exit::Partly, format!("{what}: {}", failure.what))
+        .hint(format!("cms keys rotate {id}"))
 }
 
 /// Shows a value to who may see no more of its key.
@@ -303,7 +315,8 @@ async fn doubts(client: &Client, new: &NewApiKey) -> Done<Vec<String>> {
     }
     // The day in UTC: the site's own may differ by some hours.
     let today = rfc3339(Clock::system().now());
-    if let Some(day) = new.expires_on.as_deref().filter(|day| *day < &today[..10]) {
+    let is_over = |day: &&str| *day < &today[..10] && is_day(day);
+    if let Some(day) = new.expires_on.as_deref().filter(is_over) {
         doubts.push(format!("the key has expired already: it stopped at the start of {day}"));
     }
     if let Some(id) = namesake(client, &new.name).await {
@@ -311,6 +324,10 @@ async fn doubts(client: &Client, new: &NewApiKey) -> Done<Vec<String>> {
         doubts.push(format!("the key {id} is named {name:?} too: use ids to tell them apart"));
     }
     Ok(doubts)
+}
+
+fn is_day(text: &str) -> bool {
+    parse_rfc3339(&format!("{text}T00:00:00Z")).is_some()
 }
 
 /// A key of the same name. A caller that may not list keys gets no warning.

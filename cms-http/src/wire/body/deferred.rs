@@ -60,12 +60,15 @@ impl<T> Deferred<T> {
     /// The one file of the form, part by part: nothing of it is kept here.
     ///
     /// # Errors
-    /// `validation_failed` when there is none.
+    /// `validation_failed` when there is none, or it is not named `file`.
     pub fn one(self) -> Result<Arriving> {
         match (self.rest, self.files.is_empty()) {
             (Some(rest), true) => {
                 let (reading, coming) = *rest;
-                Ok(Arriving { reading, coming })
+                match coming.field() {
+                    "file" => Ok(Arriving { reading, coming }),
+                    other => Err(Error::invalid_field(other, "unknown", "name the file `file`")),
+                }
             }
             _ => Err(Error::invalid_field("file", "required", ONE)),
         }

@@ -92,6 +92,10 @@ pub(super) struct Coming {
 }
 
 impl Coming {
+    pub(super) fn field(&self) -> &str {
+        &self.field
+    }
+
     pub(super) fn name(&self) -> &str {
         &self.name
     }
