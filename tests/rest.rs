@@ -103,10 +103,11 @@ async fn records_are_kept_silently_and_for_those_who_may_read_them() {
 async fn what_expands_depends_on_the_caller() {
     let columns = json!([{"name": "page", "type": "integer", "references": "pages"}]);
     let table = json!({"name": "t", "columns": columns});
+    let endpoint = json!({"modelPath": "t", "endpoint": "t-list", "public": true});
     let site = Site::builder()
         .await
         .settings(|settings| settings.cache.enabled = true)
-        .plugin(json!({"id": "p", "tables": [table]}))
+        .plugin(json!({"id": "p", "tables": [table], "endpoints": [endpoint]}))
         .open()
         .await;
     let page = json!({"title": "a", "view": "a", "url_rewrite": "/a"});
@@ -117,6 +118,12 @@ async fn what_expands_depends_on_the_caller() {
     site.admin(line).expect(200).await;
     let key = site.key(&["GET /api/backend/item?table=t"]).await;
     site.ask(line).key(&key).refused(401, "api_key_forbidden").await;
+    // Whoever shows nothing, at an endpoint for everybody.
+    site.ask("GET /api/t-list").expect(200).await;
+    for open in ["GET /api/t-list?expand=page", "GET /api/t-list?id=1&expand=page"] {
+        site.admin(open).expect(200).await;
+        site.ask(open).refused(401, "api_key_missing").await;
+    }
     let renamed = json!({"title": "b"});
     let target = format!("PATCH /api/backend/item?table=pages&id={}", id["id"]);
     site.admin(&target).json(renamed).expect(200).await;

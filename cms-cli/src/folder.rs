@@ -10,6 +10,7 @@ use std::{
 
 use cms_core::{
     Builder, Cms, Random, Result, Vault,
+    content::Action,
     db::Migration,
     items::Query,
     scripts::ScriptLauncher,
@@ -83,19 +84,21 @@ pub(crate) async fn as_is(mut settings: Settings) -> Done<Cms> {
     Ok(builder(settings)?.open().await?)
 }
 
-/// What the database lacks of a site that opens, such as tables of plugins. Writes nothing.
-pub(crate) async fn lacks(mut settings: Settings) -> Option<String> {
-    settings.migrate = false;
-    match builder(settings).ok()?.open().await {
-        Ok(cms) => {
-            cms.close().await;
-            None
-        }
-        Err(error) if error.is_outdated() => {
-            std::error::Error::source(&error).map(ToString::to_string)
-        }
-        Err(_) => None,
-    }
+/// The plugins whose tables [`bring_up_to_date`] would make or change.
+pub(crate) async fn pending_plugins(settings: Settings) -> Done<Vec<String>> {
+    let cms = builder(settings)?.inspect().await?;
+    let found = cms.plugin_differences(None).await;
+    cms.close().await;
+    let is_made = |action| {
+        use Action::{AddColumn, ChangeEnum, CreateTable, CreateUnique};
+        matches!(action, CreateTable | AddColumn | ChangeEnum | CreateUnique)
+    };
+    let mut pending = found?;
+    pending.retain(|one| {
+        let fits = !one.removed && one.problems.is_empty() && one.changes.refused.is_empty();
+        fits && one.changes.steps.iter().any(|step| is_made(step.action))
+    });
+    Ok(pending.into_iter().map(|one| one.plugin).collect())
 }
 
 /// Makes the database when missing, applies pending steps and makes the tables of plugins. Returns

@@ -38,7 +38,7 @@ mod signals;
 mod site;
 mod target;
 
-use std::{io::Write as _, process::ExitCode};
+use std::process::ExitCode;
 
 use clap::{CommandFactory, Parser, error::ErrorKind};
 
@@ -53,7 +53,7 @@ use crate::{
         tasks, theme, types, update, users, version, webhooks, whoami, widgets,
     },
     log::LogFormat,
-    output::{Done, Exit, Failure, Output},
+    output::{Done, Exit, Failure, Output, PrintFlags},
 };
 
 /// Gives memory back after a burst, which the C library keeps in the arenas of its threads. SQLite
@@ -100,15 +100,19 @@ fn main() -> ExitCode {
 /// A command line that is wrong: as a document where it asks for one, else as clap writes it.
 fn refused(error: &clap::Error) -> ExitCode {
     let wants_json = std::env::args_os().any(|argument| argument == "--json");
-    let is_help = error.kind() == ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand;
-    if !wants_json || is_help || !error.use_stderr() {
+    if !wants_json || !error.use_stderr() {
         error.exit()
     }
     let text = error.render().to_string();
     let what = text.split("\n\nUsage:").next().unwrap_or_default();
     let what = what.split("\n\nFor more").next().unwrap_or_default();
-    let failure = Failure::usage(what.trim_start_matches("error: ").trim_end());
-    let _ = writeln!(std::io::stderr(), "{}", failure.document());
+    let failure = match error.kind() {
+        ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => {
+            Failure::usage("a command is missing").hint("the same with --help")
+        }
+        _ => Failure::usage(what.trim_start_matches("error: ").trim_end()),
+    };
+    Output::new(&PrintFlags::json()).failure(&failure);
     failure.exit.into()
 }
 

@@ -1,8 +1,9 @@
 //! Every endpoint, one line each: address, access, then method, types, handler and status of a
 //! success for each operation. `+ "/{id}"` is another spelling of `?id=`; the last one is that of
-//! one thing in the OpenAPI document. Types lie in `wire/<resource>.rs`, handlers in
-//! `handlers/<resource>.rs`. The list is longer than other files because it is read as a whole:
-//! what is not in it is not served.
+//! one thing in the OpenAPI document. With `+ if_match` the handler judges the tags of `If-Match`;
+//! the gate refuses them for every other PATCH and DELETE. Types lie in `wire/<resource>.rs`,
+//! handlers in `handlers/<resource>.rs`. The list is longer than other files because it is read as
+//! a whole: what is not in it is not served.
 
 use std::sync::LazyLock;
 
@@ -45,6 +46,8 @@ pub(crate) struct Route {
 /// One method of a route.
 pub(crate) struct Method {
     name: &'static str,
+    /// Whether the handler judges the tags of `If-Match`.
+    judges_tags: bool,
     pub(crate) answers: Answers,
     pub(crate) handler: Handler,
     pub(crate) types: Types,
@@ -99,10 +102,20 @@ macro_rules! maybe {
     };
 }
 
+macro_rules! judges_tags {
+    ([]) => {
+        false
+    };
+    ([if_match]) => {
+        true
+    };
+}
+
 macro_rules! routes {
     ($($path:literal $(? action = $action:literal)? $(+ $tail:literal)*
        $access:ident $(($area:literal))? $([$($table:literal),+])? $resource:ident
-       { $($method:ident $op:ident $handler:ident $status:tt $(as $type:tt)?),+ };)*) => {
+       { $($method:ident $op:ident $handler:ident $status:tt
+           $(as $type:tt)? $(+ $tags:ident)?),+ };)*) => {
         pub(super) static ROUTES: &[Route] = &[$(Route {
             path: $path,
             action: maybe!([$($action)?]),
@@ -114,6 +127,7 @@ macro_rules! routes {
             resource: stringify!($resource),
             methods: &[$(Method {
                 name: stringify!($method),
+                judges_tags: judges_tags!([$($tags)?]),
                 answers: Answers { status: $status, kind: kind!([$status $($type)?]) },
                 handler: handler!(
                     $method wire::$resource::$op, handlers::$resource::$handler
@@ -256,7 +270,8 @@ routes! {
         GET StoredFile file 200 as File
     };
     "/api/backend/item" + "/{table}" + "/{table}/{id}" Table item {
-        GET Read read 200, POST Create create 201, PATCH Update update 200, DELETE Delete delete 204
+        GET Read read 200, POST Create create 201, PATCH Update update 200 + if_match,
+        DELETE Delete delete 204 + if_match
     };
     "/api/backend/tables" + "/{name}" User tables { GET Read read 200 };
     "/api/backend/theme" Area("settings_settings") theme { GET Read read 200 };
@@ -289,7 +304,8 @@ routes! {
     "/api/backend/mail/test" Admin mail { POST Test test 200 };
     "/api/backend/mail/retry" Admin mail { POST Retry retry 200 };
     "/api/backend/pagebuilder" + "/{id}" Area("pages_pages") pagebuilder {
-        GET Read read 200, POST Add add 201, PATCH Set set 200, DELETE Remove remove 204
+        GET Read read 200, POST Add add 201, PATCH Set set 200 + if_match,
+        DELETE Remove remove 204 + if_match
     };
     "/api/backend/pagebuilder" ? action = "move" Area("pages_pages") pagebuilder {
         POST MoveNode move_node 200
@@ -325,7 +341,8 @@ routes! {
         GET Diff diff 200
     };
     "/api/backend/media" + "/{id}" Area("media_media") media {
-        GET Read read 200, POST Upload upload 201, PATCH Update update 200, DELETE Delete delete 204
+        GET Read read 200, POST Upload upload 201, PATCH Update update 200 + if_match,
+        DELETE Delete delete 204 + if_match
     };
     "/api/backend/media/uses" + "/{id}" Area("media_media") media { GET Uses uses 200 };
     "/api/backend/media/check" Area("media_media") media { POST Check check 200 };
@@ -467,6 +484,14 @@ pub(crate) fn find(path: &str, action: Option<&str>) -> Option<&'static Route> {
 impl Method {
     fn streams(&self) -> bool {
         matches!(self.answers.kind, ReplyKind::Events | ReplyKind::Csv | ReplyKind::File)
+    }
+}
+
+impl Method {
+    /// Whether it changes what has no entity tag. No state of that has a tag that `If-Match` names
+    /// (RFC 9110, 13.1.1).
+    pub(crate) fn changes_untagged(&self) -> bool {
+        matches!(self.name, "PUT" | "PATCH" | "DELETE") && !self.judges_tags
     }
 }
 

@@ -1,5 +1,6 @@
 //! `/api/backend/media` and `/media`.
 
+use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 use serde_json::{Value as Json, json};
 
 use crate::support::{
@@ -128,7 +129,25 @@ async fn files_are_listed() {
     let next = next.as_str().unwrap();
     let rest = list(&format!("type=image/&limit=3&cursor={next}")).await;
     assert_eq!((first.as_str(), rest.0.as_str()), ("4.png 3.png", "2.png 1.png 0.png"));
-    for wrong in [format!("cursor={next}"), "limit=0".to_owned(), "sort=id".to_owned()] {
+    assert_eq!(list("type=image/&sort=file_name&limit=2").await.0, "0.png 1.png");
+    assert_eq!(list("filter[file_name][ends_with]=.pdf").await.0, "bill.pdf");
+    assert_eq!(list("folder=even&filter[id][ne]=1").await.0, "4.png 2.png");
+    let either = json!({"or": [{"id": {"eq": 1}}, {"width": {"null": true}}]}).to_string();
+    let either = utf8_percent_encode(&either, NON_ALPHANUMERIC);
+    assert_eq!(list(&format!("filter={either}")).await.0, "bill.pdf 0.png");
+    let page = site.admin(&format!("GET {MEDIA}?type=image/&limit=2&count=true"));
+    assert_eq!(page.expect(200).await.json()["meta"]["total"], 5);
+    let foreign = format!("cursor={next}");
+    for wrong in [
+        foreign.as_str(),
+        "limit=0",
+        "sort=nothing",
+        "filter[nothing]=1",
+        "count=maybe",
+        "fields=id",
+        "kind=image/",
+        "id=1&sort=id",
+    ] {
         site.admin(&format!("GET {MEDIA}?{wrong}")).refused(400, "bad_query").await;
     }
     site.admin(&format!("GET {MEDIA}?id=99")).refused(404, "not_found").await;

@@ -18,7 +18,7 @@ use crate::{
     folder::{self, Report},
     output::{Done, Exit, Failure, Output},
     prompt, reply,
-    site::Site,
+    site::{self, Site},
     target::Target,
 };
 
@@ -38,9 +38,10 @@ pub(crate) struct InitArgs {
 
 pub(crate) async fn run(flags: &Flags, out: &Output, args: InitArgs) -> Done {
     let dir = Target::folder_only(flags, "cms init")?;
-    // In a site there may be one of that name already.
-    let is_site = folder::settings(&dir, &[], out).is_ok_and(|loaded| loaded.is_site());
-    if args.admin.is_some() && !args.password_stdin && !is_site {
+    if let Some(name) = args.admin.as_deref().filter(|_| !args.password_stdin)
+        && !prompt::can_ask(flags)
+        && !is_there(flags, &dir, name, out).await
+    {
         prompt::expect_terminal(flags, "the password of the administrator", "--password-stdin")?;
     }
     let turn = folder::take_turn(&dir, out)?;
@@ -81,6 +82,15 @@ pub(crate) async fn run(flags: &Flags, out: &Output, args: InitArgs) -> Done {
          cms keys create{at} --name shop --right 'GET /api/pages'"
     ));
     Ok(())
+}
+
+/// Whether the site in this folder can be opened and has that user.
+async fn is_there(flags: &Flags, dir: &Path, name: &str, out: &Output) -> bool {
+    let target = Target::Folder(dir.to_owned());
+    let found = site::with_target(flags, out, &target, async |site| {
+        find(&site.client, name).await?.map(drop).ok_or(Failure::silent(Exit::NotFound))
+    });
+    found.await.is_ok()
 }
 
 /// Creates the user in a group of administrators, unless that administrator exists.

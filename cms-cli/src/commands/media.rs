@@ -13,7 +13,7 @@ use cms_http::{
     wire::{
         Data, NoBody, OneOrPage, Record,
         media::{Check, Checking, Read, Uses, WhichMedia},
-        parameters::{ById, NoQuery},
+        parameters::{ById, ListQuery, NoQuery},
     },
 };
 use futures_util::stream;
@@ -97,9 +97,7 @@ async fn at(flags: &Flags, out: &Output, client: &Client, command: MediaCommand)
                 id: None,
                 folder: folder.clone(),
                 r#type: kind.clone(),
-                search: search.clone(),
-                limit,
-                cursor,
+                list: ListQuery { search: search.clone(), ..ListQuery::page(limit, cursor) },
             };
             reply::list::<Read>(out, client, &paging, &columns, query).await
         }
@@ -208,7 +206,8 @@ impl Saved {
 }
 
 async fn id_of(client: &Client, path: &str) -> Done<i64> {
-    let asked = WhichMedia { search: Some(path.to_owned()), ..WhichMedia::default() };
+    let list = ListQuery { search: Some(path.to_owned()), ..ListQuery::default() };
+    let asked = WhichMedia { list, ..WhichMedia::default() };
     let found: Vec<MediaFile> = match client.call::<Read>(&asked, &NoBody).await? {
         OneOrPage::Page(page) => page.data,
         OneOrPage::One(_) => Vec::new(),

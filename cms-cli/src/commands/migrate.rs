@@ -30,7 +30,11 @@ pub(crate) async fn run(flags: &Flags, out: &Output, command: &MigrateCommand) -
     };
     let open = steps.iter().filter(|step| !step.applied).count();
     // Tables of plugins come after the steps.
-    let lacks = if open == 0 && !apply { folder::lacks(settings).await } else { None };
+    let plugins = match (open, apply) {
+        (0, false) => folder::pending_plugins(settings).await?,
+        _ => Vec::new(),
+    };
+    let tables = |id: &String| format!("tables of the plugin {id}");
     let state = |step: &Migration| match (step.applied, apply) {
         (true, _) => "applied",
         (false, true) => "just applied",
@@ -40,17 +44,17 @@ pub(crate) async fn run(flags: &Flags, out: &Output, command: &MigrateCommand) -
         let steps = steps
             .iter()
             .map(|s| json!({"version": s.version, "name": s.name, "applied": s.applied || apply}));
-        let tables = lacks.map(|what| json!({"version": null, "name": what, "applied": false}));
-        return Ok(out.data(&steps.chain(tables).collect::<Vec<_>>().into())?);
+        let plugins =
+            plugins.iter().map(|id| json!({"version": null, "name": tables(id), "applied": false}));
+        return Ok(out.data(&steps.chain(plugins).collect::<Vec<_>>().into())?);
     }
-    let rows: Vec<_> = steps
-        .iter()
-        .map(|s| vec![s.version.to_string(), s.name.clone(), state(s).to_owned()])
-        .collect();
+    let steps = steps.iter().map(|s| [s.version.to_string(), s.name.clone(), state(s).to_owned()]);
+    let pending = plugins.iter().map(|id| [String::new(), tables(id), "pending".to_owned()]);
+    let rows: Vec<_> = steps.chain(pending).map(Vec::from).collect();
     table::rows(out, &["version", "name", "state"], &rows)?;
     match (open, apply) {
-        (0, false) if let Some(what) = lacks => {
-            out.note(&format!("These are pending: {what}. Next: cms migrate up"))
+        (0, _) if !plugins.is_empty() => {
+            out.note("Tables of plugins are pending. Next: cms migrate up");
         }
         (0, _) => out.note("The database is up to date."),
         (1, true) => out.note("1 step was applied."),

@@ -108,7 +108,19 @@ async fn env(
             Some(made.map_or_else(|(_, value)| value, |made| made.data.key))
         }
     };
-    let variables = found.variables(key.as_deref());
+    let printed = print(out, &found, key.as_deref(), format);
+    match key {
+        None => printed,
+        Some(_) => {
+            let again = "cms theme env --rotate-key";
+            reply::given(printed, "the new value of the key theme", again)
+        }
+    }
+}
+
+/// Prints the variables, with this value of the key.
+fn print(out: &Output, found: &Environment, key: Option<&str>, format: EnvFormat) -> Done {
+    let variables = found.variables(key);
     if out.json || format == EnvFormat::Js {
         let members = variables.map(|(name, value)| (name.to_owned(), Json::from(value)));
         let object = Json::Object(Map::from_iter(members));

@@ -1,14 +1,11 @@
 //! `cms whoami`: which site commands are about, and as whom
 
 use cms_core::access::HeldPermissions;
-use cms_http::{
-    client::ClientError,
-    wire::{
-        NoBody,
-        auth::{Me, WhoAmI},
-        keys,
-        parameters::{Limit, NoQuery, OneOrList},
-    },
+use cms_http::wire::{
+    NoBody,
+    auth::{Me, WhoAmI},
+    openapi,
+    parameters::NoQuery,
 };
 use serde_json::json;
 
@@ -33,17 +30,12 @@ pub(crate) async fn run(flags: &Flags, out: &Output) -> Done {
     closed
 }
 
-/// Whether the key counts, the site tells with any call, also where the key has no right to it.
+/// Asks for what any key may read: a call without a right would count as refused.
 async fn key(flags: &Flags, out: &Output, target: &Target) -> Done {
-    let opened = Site::open(flags, target, out).await?;
-    let asked = OneOrList::page(Limit(1), None);
-    let asked = opened.client.call::<keys::Read>(&asked, &NoBody).await;
-    opened.close().await?;
-    match asked {
-        Ok(_) => {}
-        Err(ClientError::Problem { code, .. }) if code == "api_key_forbidden" => {}
-        Err(error) => return Err(error.into()),
-    }
+    site::with_target(flags, out, target, async |site| {
+        Ok(site.client.call::<openapi::Read>(&NoQuery {}, &NoBody).await.map(drop)?)
+    })
+    .await?;
     let site = target.to_string();
     if out.json {
         let key = json!({"id": null, "username": null, "api_key": true, "site": site});

@@ -26,6 +26,13 @@ pub(crate) struct PrintFlags {
     color: Color,
 }
 
+impl PrintFlags {
+    /// Those of a command line that could not be read, but asks for JSON.
+    pub(crate) fn json() -> Self {
+        Self { json: true, quiet: false, verbose: false, color: Color::Never }
+    }
+}
+
 /// A piece of what is printed.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Part<'a> {

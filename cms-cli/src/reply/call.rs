@@ -14,7 +14,7 @@ use cms_http::{
 };
 use serde_json::{Value as Json, json};
 
-use crate::output::{Done, Failure, Output, SecretFile};
+use crate::output::{Done, Exit, Failure, Output, SecretFile};
 
 /// Calls an operation. Returns its reply as text, for `--json`, and as its type.
 pub(crate) async fn call<O: Operation>(
@@ -43,6 +43,14 @@ pub(crate) async fn call_once<O: Operation>(
         (Err(error), None) => return Err(error.into()),
     };
     Ok((answer, reply))
+}
+
+/// Reports a secret that counts already and that nobody has seen; `again` makes another.
+pub(crate) fn given<T>(shown: Done<T>, secret: &str, again: &str) -> Done<T> {
+    shown.map_err(|failure| {
+        let what = format!("{secret} counts, but could not be shown: {}", failure.what);
+        Failure::new(Exit::Partly, what).hint(again)
+    })
 }
 
 /// As [`call`], with the one thing in the reply. None: the write is done, and the caller may see no
@@ -92,19 +100,23 @@ pub(crate) async fn renew_codes<O: Operation<Reply = Data<RecoveryCodes>>>(
         Ok((answer, reply)) => (answer, reply.data.recovery_codes),
         Err(failure) => return Err(SecretFile::given_up(file, failure)),
     };
-    if let Some(mut file) = file {
-        file.write(&codes)?;
-        out.note(&format!(
-            "The recovery codes of {user} are in {}; they are shown nowhere else.",
-            file.path().display()
-        ));
-        return if out.json { Ok(out.data(&json!({"user": id}))?) } else { Ok(()) };
-    }
-    if out.json {
-        return Ok(out.line(&answer.body)?);
-    }
-    out.note(&format!("Recovery codes of {user}, shown this once; each works once."));
-    Ok(out.raw(&codes.iter().map(|code| format!("{code}\n")).collect::<String>())?)
+    let show = || {
+        if let Some(mut file) = file {
+            file.write(&codes)?;
+            out.note(&format!(
+                "The recovery codes of {user} are in {}; they are shown nowhere else.",
+                file.path().display()
+            ));
+            return if out.json { Ok(out.data(&json!({"user": id}))?) } else { Ok(()) };
+        }
+        if out.json {
+            return Ok(out.line(&answer.body)?);
+        }
+        out.note(&format!("Recovery codes of {user}, shown this once; each works once."));
+        Ok(out.raw(&codes.iter().map(|code| format!("{code}\n")).collect::<String>())?)
+    };
+    let secret = format!("the list of new recovery codes of {user}");
+    given(show(), &secret, "the same again, for other codes")
 }
 
 /// A page of a list.
@@ -184,7 +196,7 @@ impl Paged for Inbox {
     type Row = FunnelSubmission;
 
     fn page(self) -> Option<Page<FunnelSubmission>> {
-        let meta = Meta { limit: self.meta.limit, next: self.meta.next, total: None };
+        let meta = Meta { limit: self.meta.limit, next: self.meta.next, total: self.meta.total };
         Some(Page { data: self.data, meta })
     }
 }

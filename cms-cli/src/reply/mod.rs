@@ -16,7 +16,7 @@ pub(crate) mod named;
 mod record;
 pub(crate) mod streamed;
 
-pub(crate) use call::{by_id, call, call_once, data, list_query, listing, one, renew_codes};
+pub(crate) use call::{by_id, call, call_once, data, given, list_query, listing, one, renew_codes};
 pub(crate) use list::{
     Choose, Chosen, LARGEST_PAGE, Paging, acts, chosen, first, list, list_as, records,
 };

@@ -18,6 +18,8 @@ fn a_wrong_command_line_is_a_document_with_json() {
         assert_eq!((&document["error"], &document["exit"]), (&"usage".into(), &2.into()));
         assert!(!told.contains("Usage:") && !told.contains("error: "), "{told}");
     }
+    let told = cms(dir.path(), &["keys", "--json"]).fails(2).err;
+    assert!(told.contains("a command is missing"), "{told}");
 }
 
 #[test]
@@ -153,6 +155,11 @@ fn a_database_that_refuses_is_told_at_once() {
     let run = finish(away, None).fails(7);
     assert!(run.err.contains("onnection refused") && run.err.contains("cms doctor"), "{run:?}");
     assert!(started.elapsed().as_secs() < 5, "{:?}", started.elapsed());
+    let mut away = command(dir.path());
+    away.args(["keys", "list", "--json"]).env("CMS_DATABASE_URL", "postgres://127.0.0.1:1/d");
+    let run = finish(away, None).fails(7);
+    let document: Json = serde_json::from_str(&run.err).expect("JSON");
+    assert!(document["cause"].as_str().is_some_and(|c| c.contains("refused")), "{document}");
 }
 
 /// `script` gives the command a terminal.

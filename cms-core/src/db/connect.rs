@@ -25,18 +25,19 @@ impl Db {
     /// As [`Db::open`], and `unavailable` when SQLite's file does not exist.
     pub async fn existing(database: &Database) -> Result<Self> {
         let epochs = Arc::default();
-        let (pool, own, index) = match database {
+        let (pool, own, index, is_read_only) = match database {
             #[cfg(feature = "sqlite")]
             Database::Sqlite { path, synchronous } => {
                 let (readers, writer) = super::sqlite::open(path, *synchronous).await?;
                 let index = super::snapshot_version::Index::of(path);
-                (Pool::Sqlite(readers, writer), OwnPool::sqlite(path), index)
+                let is_read_only = super::sqlite::is_read_only(path);
+                (Pool::Sqlite(readers, writer), OwnPool::sqlite(path), index, is_read_only)
             }
             #[cfg(feature = "postgres")]
             Database::Postgres { url, idle_in_transaction_s } => {
                 let options = options(url.expose(), *idle_in_transaction_s)?;
                 let server = postgres(options.clone(), &epochs).await?;
-                (Pool::Postgres(server), OwnPool::postgres(options), None)
+                (Pool::Postgres(server), OwnPool::postgres(options), None, false)
             }
             #[cfg(not(all(feature = "sqlite", feature = "postgres")))]
             _ => {
@@ -48,7 +49,7 @@ impl Db {
             }
         };
         let (count, reading, counted) = (Arc::default(), Arc::default(), Arc::default());
-        Ok(Self { pool, own, count, epochs, reading, index, counted })
+        Ok(Self { pool, own, count, epochs, reading, index, is_read_only, counted })
     }
 }
 

@@ -82,6 +82,8 @@ pub struct Db {
     /// Held while the epochs are read.
     reading: Arc<tokio::sync::Mutex<()>>,
     index: Option<snapshot_version::Index>,
+    /// SQLite also opens a file that it may not write, and then only reads.
+    is_read_only: bool,
     /// Epochs, by the snapshot version at which they were read.
     counted: Arc<RecordCache<i64>>,
 }

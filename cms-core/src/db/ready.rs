@@ -9,15 +9,6 @@ use crate::{Code, Error, Result};
 pub(crate) mod sql {
     use crate::db::{PerEngine, Statement};
 
-    /// The file of SQLite.
-    pub(crate) const FILE: PerEngine<Statement> = PerEngine {
-        sqlite: Statement::new(
-            concat!(module_path!(), "::FILE"),
-            "select file from pragma_database_list where name = 'main'",
-        ),
-        postgres: Statement::new(concat!(module_path!(), "::FILE"), "select ''"),
-    };
-
     /// What keeps the session from writing (0 nothing, 1 its server or user, 2 the server is a
     /// standby), and the number of steps that the schema has.
     pub(crate) const READY: PerEngine<Statement> = PerEngine {
@@ -48,10 +39,15 @@ impl Db {
     /// # Errors
     /// `unavailable` with the reason.
     pub(crate) async fn ready(&self) -> Result<()> {
+        if self.is_read_only {
+            let what = "The database file was read-only when it was opened: let the user of this \
+                        process write it, and start again.";
+            return Err(Error::new(Code::Unavailable, what));
+        }
         let pooled = self.one::<Answer>(self.dialect().of(&sql::READY), args![]);
         match in_time(pooled).await {
             Err(error) if self.dialect() == super::Dialect::Sqlite => Err(error),
-            Ok(answer) if judge(answer).is_ok() => self.expect_writable_file().await,
+            Ok(answer) if judge(answer).is_ok() => Ok(()),
             Ok(_) | Err(_) => judge(in_time(self.ask_apart()).await?),
         }
     }
@@ -63,19 +59,6 @@ impl Db {
             true = async { in_time(pooled).await.and_then(judge).is_ok() } => true,
             true = async { in_time(self.ask_apart()).await.and_then(judge).is_ok() } => true,
             else => false,
-        }
-    }
-
-    /// SQLite opens a file that it may not write as well, and then only reads.
-    async fn expect_writable_file(&self) -> Result<()> {
-        use rustix::{fs, io::Errno};
-        let (file,) = self.one::<(String,)>(self.dialect().of(&sql::FILE), args![]).await?;
-        match fs::access(&file, fs::Access::WRITE_OK) {
-            Err(Errno::ACCESS | Errno::PERM | Errno::ROFS) => {
-                let what = "The database file is read-only: let the user of this process write it.";
-                Err(Error::new(Code::Unavailable, what))
-            }
-            _ => Ok(()),
         }
     }
 
@@ -121,4 +104,23 @@ fn judge((obstacle, steps): Answer) -> Result<()> {
         }
     };
     Err(Error::new(Code::Unavailable, why))
+}
+
+#[cfg(all(test, feature = "sqlite"))]
+mod tests {
+    use super::*;
+    use crate::settings::{Database, Synchronous};
+
+    #[tokio::test]
+    async fn a_file_that_only_reads_is_not_ready() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("cms.db");
+        let file = Database::Sqlite { path, synchronous: Synchronous::Full };
+        let db = Db::open(&file).await.expect("opened");
+        db.migrate(&crate::Clock::system(), true).await.expect("migrated");
+        db.ready().await.expect("ready");
+        let reading = Db { is_read_only: true, ..db };
+        let refusal = reading.ready().await.expect_err("read-only");
+        assert_eq!(refusal.code(), Code::Unavailable);
+    }
 }

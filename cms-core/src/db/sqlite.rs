@@ -75,6 +75,13 @@ pub(super) fn options(path: &Path) -> SqliteConnectOptions {
         .disable_statement_logging()
 }
 
+/// Whether this process may not write the file.
+pub(super) fn is_read_only(path: &Path) -> bool {
+    use rustix::{fs, io::Errno};
+    let may_write = fs::access(path, fs::Access::WRITE_OK);
+    matches!(may_write, Err(Errno::ACCESS | Errno::PERM | Errno::ROFS))
+}
+
 /// Opens the file.
 pub(super) async fn open(path: &Path, synchronous: Synchronous) -> Result<(SqlitePool, Writer)> {
     let unreachable = |cause| unreachable(path, cause);

@@ -46,11 +46,11 @@ use self::{
     sweep::Doubtful,
 };
 use crate::{
-    Actor, Change, Code, Error, Millis, Paging, Result,
+    Actor, Change, Code, Error, Millis, Result,
     base::Base,
     db::{Lock, watched},
     events::{MEDIA_DELETED, MEDIA_UPLOADED, MediaData},
-    items::{Filter, IfMatch, Items, List, Op, Query, Written},
+    items::{IfMatch, Items, List, Query, Written},
     pages::Pages,
     rfc3339,
 };
@@ -70,6 +70,8 @@ pub use variants::{Found, Unmade, WIDTHS};
 
 /// The content table.
 const TABLE: &str = "media";
+/// The columns that a search looks in.
+const SEARCHED: [&str; 3] = ["file_name", "path", "folder"];
 /// A bucket where so many removals fail is away; one may be the fault of its object.
 const FAILURES: u32 = 2;
 /// Held while a file and its row come or go.
@@ -122,28 +124,19 @@ impl Media {
         self.0.base.clock().now()
     }
 
-    /// Files, newest first, a page at a time.
+    /// Files, newest first unless `sort` says otherwise, a page at a time. A search looks in name,
+    /// path and folder, unless `search_in` names columns.
     ///
     /// # Errors
-    /// `bad_query` for a foreign cursor.
-    pub async fn list(&self, filter: &MediaFilter, paging: &Paging) -> Result<List> {
-        let condition = |column: &str, op, value: &Option<String>| {
-            let values = vec![value.clone()?];
-            Some(Filter { column: column.to_owned(), op, values })
-        };
-        let filters = [
-            condition("folder", Op::Eq, &filter.folder),
-            condition("media_type", Op::StartsWith, &filter.media_type),
-        ];
-        let query = Query {
-            filters: filters.into_iter().flatten().collect(),
-            search: filter.search.clone().filter(|text| !text.is_empty()),
-            search_in: ["file_name", "path", "folder"].map(str::to_owned).to_vec(),
-            sort: vec![("id".to_owned(), true)],
-            limit: paging.limit,
-            cursor: paging.cursor.clone(),
-            ..Query::default()
-        };
+    /// `bad_query`.
+    pub async fn list(&self, query: &Query) -> Result<List> {
+        let mut query = query.clone();
+        if query.sort.is_empty() {
+            query.sort.push(("id".to_owned(), true));
+        }
+        if query.search_in.is_empty() {
+            query.search_in = SEARCHED.map(str::to_owned).to_vec();
+        }
         self.0.items.list(TABLE, &query).await
     }
 
@@ -307,16 +300,4 @@ impl Media {
     fn doubt(&self, name: &Name) {
         self.0.doubtful.add(name);
     }
-}
-
-/// Selects files.
-#[derive(Clone, Debug, Default)]
-#[non_exhaustive]
-pub struct MediaFilter {
-    /// Only those of this folder; empty text: of none.
-    pub folder: Option<String>,
-    /// Only those whose type begins so, such as `image/`.
-    pub media_type: Option<String>,
-    /// Text that name, path or folder contains, ignoring ASCII case.
-    pub search: Option<String>,
 }

@@ -48,7 +48,6 @@ fn all(dialect: Dialect) -> Vec<db::Statement> {
     all.extend(dialect.of(&webhooks::BATCH).all());
     all.push(dialect.of(&pages::sql::PARTS));
     all.extend([dialect.of(&db::epochs::sql::RAISE), dialect.of(&db::ready::sql::READY)]);
-    all.push(dialect.of(&db::ready::sql::FILE));
     if dialect == Dialect::Postgres {
         all.extend([keys::sql::FIND_LOCKED, accounts::sessions::sql::FIND_LOCKED]);
         all.push(db::epochs::sql::FOLD);

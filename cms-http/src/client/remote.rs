@@ -11,9 +11,9 @@ const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 const TIMEOUT: Duration = Duration::from_secs(60);
 /// After so long, a wait has a sign.
 const SIGN_AFTER: Duration = Duration::from_secs(1);
-/// A reply that is larger is not one of this service's.
 /// Bytes a second of the slowest upload that is waited for.
 const SLOWEST_UPLOAD: u64 = 32 << 10;
+/// A reply that is larger is not one of this service's.
 const MAX_REPLY_BYTES: usize = 64 << 20;
 
 /// Shows that the address is waited for, until what it returns is dropped.

@@ -22,7 +22,7 @@ mod visit;
 
 use std::sync::OnceLock;
 
-use cms_core::{Cms, Code, Error, Result, traffic::limiter::bucket::Quota};
+use cms_core::{Cms, Code, Error, Result, items::IfMatch, traffic::limiter::bucket::Quota};
 use http::{HeaderValue, header};
 use tokio::sync::OwnedSemaphorePermit;
 
@@ -115,6 +115,9 @@ where
         found.allow = Some(allow);
         return Err(Error::new(Code::MethodNotAllowed, detail));
     };
+    if operation.changes_untagged() {
+        refuse_tags(&visit.request)?;
+    }
     let ticket = idempotency::ticket(cms, &visit.request, caller.repeats_as(), sent.bytes())?;
     let Sent { raw, content, source, memory } = sent;
     drop(raw);
@@ -177,6 +180,17 @@ where
         found.allow = Some("GET, HEAD".to_owned());
     }
     Ok(cache::conditional(visit, reply?))
+}
+
+/// Refuses tags in `If-Match`: the caller believes that they protect what has none.
+fn refuse_tags(request: &Canonical) -> Result<()> {
+    match IfMatch::parse(request.header(&header::IF_MATCH)?)? {
+        IfMatch::Tags(_) => {
+            let detail = "What you change has no entity tag: leave If-Match out.";
+            Err(Error::new(Code::Stale, detail))
+        }
+        _ => Ok(()),
+    }
 }
 
 /// The turn to make the reply to a read. Writes wait for nobody.

@@ -1,7 +1,7 @@
 //! `/api/backend/cache`
 
 use cms_core::{
-    Error, Result,
+    Code, Error, Result,
     traffic::cache::{CachePatch, CacheSettings},
 };
 
@@ -28,8 +28,8 @@ pub(crate) async fn update(
     _: NoQuery,
     patch: CachePatch,
 ) -> Result<Success<Data<CacheSettings>>> {
-    for prefix in patch.exclude.iter().flatten() {
-        is_kept_under(call, "exclude", prefix)?;
+    if let Some(why) = patch.exclude.iter().flatten().find_map(|one| never_matches(call, one)) {
+        return Err(Error::invalid_field("exclude", "unknown", why));
     }
     let mut change = call.change().await?;
     let data = call.cms.cache().update(&mut change, patch).await?;
@@ -38,28 +38,32 @@ pub(crate) async fn update(
 
 pub(crate) async fn clear(call: &Call<'_>, which: Which) -> Result<Success<Done>> {
     let path = which.path.as_deref().unwrap_or_default();
-    is_kept_under(call, "path", path)?;
+    if let Some(why) = never_matches(call, path) {
+        return Err(Error::new(Code::BadQuery, format!("path: {why}.")));
+    }
     let mut change = call.change().await?;
     call.cms.cache().clear(&mut change, path).await?;
     call.commit(change, Done, false).await
 }
 
-/// Refuses a prefix that goes on behind the path of an operation: replies are kept under the first
-/// spelling of their path, so it would never match.
-fn is_kept_under(call: &Call<'_>, field: &str, prefix: &str) -> Result<()> {
+/// Why a prefix never matches: it goes on behind the path under which replies are kept.
+fn never_matches(call: &Call<'_>, prefix: &str) -> Option<String> {
     let spelled = prefix.replace('-', "_");
-    let below = |path: &str| {
-        spelled.strip_prefix(&*path.replace('-', "_")).is_some_and(|rest| rest.starts_with('/'))
-    };
-    let paths = || call.operations.iter().chain(call.declared).map(|operation| operation.path);
-    if paths().any(|path| path.replace('-', "_").starts_with(&spelled)) {
-        return Ok(());
-    }
-    match paths().find(|path| below(path)) {
-        Some(path) => {
-            let message = format!("replies below {path} are kept under {path}: name that path");
-            Err(Error::invalid_field(field, "unknown", message))
+    let asked: Vec<&str> = spelled.split('/').collect();
+    let (mut begins, mut above) = (false, None);
+    for operation in call.operations.iter().chain(call.declared) {
+        let path = operation.path.replace('-', "_");
+        let parts: Vec<&str> = path.split('/').collect();
+        let is_same = |(part, asked): (&&str, &&str)| part.starts_with('{') || part == asked;
+        let agrees = parts.iter().zip(&asked).rev().skip(1).all(is_same);
+        let last = parts.len().min(asked.len()) - 1;
+        if parts.len() >= asked.len() {
+            let begun = parts[last].starts_with('{') || parts[last].starts_with(asked[last]);
+            begins |= agrees && begun;
+        } else if agrees && is_same((&parts[last], &asked[last])) {
+            above = Some(operation.path);
         }
-        None => Ok(()),
     }
+    let path = above.filter(|_| !begins)?;
+    Some(format!("replies below {path} are kept under {path}: name that path"))
 }

@@ -44,6 +44,7 @@ pub(crate) async fn submissions(call: &Call<'_>, asked: InboxAsked) -> Result<In
         ("cursor", &asked.cursor),
         ("sort", &asked.sort),
         ("search", &asked.search),
+        ("count", &asked.count),
     ];
     let own = own.into_iter().filter_map(|(name, value)| Some((name, value.as_deref()?)));
     let filters = asked.filters.iter().map(|(name, value)| (name.as_str(), value.as_str()));
@@ -51,7 +52,8 @@ pub(crate) async fn submissions(call: &Call<'_>, asked: InboxAsked) -> Result<In
     // A row may be bound to one state: then it tells nothing of others.
     let counts = !call.demand.bounds(call.request, call.caller()).states;
     let page = call.cms.funnels().submissions(&query, counts).await?;
-    let meta = InboxMeta { limit: page.limit, next: page.next, counts: page.counts };
+    let (total, counts) = (page.total, page.counts);
+    let meta = InboxMeta { limit: page.limit, next: page.next, total, counts };
     Ok(Inbox { data: page.data, meta })
 }
 

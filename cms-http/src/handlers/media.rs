@@ -2,7 +2,8 @@
 
 use cms_core::{
     Code, Error, Result,
-    media::{CheckedFiles, Content, Found, Holder, MediaFile, MediaFilter, Stored, Use},
+    items::{eq, starts_with},
+    media::{CheckedFiles, Content, Found, Holder, MediaFile, Stored, Use},
     traffic::{
         address,
         limiter::bucket::{self, Owner},
@@ -36,17 +37,20 @@ pub(crate) async fn read(
     asked: WhichMedia,
 ) -> Result<Success<OneOrPage<MediaFile>>> {
     let media = call.cms.media();
+    let mut query = asked.list.query("id, folder, type")?;
     if let Some(id) = asked.id {
         call.names_one("id")?;
         let json = media.get(id).await?;
         return Ok(tagged(call, &json));
     }
-    let mut filter = MediaFilter::default();
-    filter.folder = asked.folder;
-    filter.media_type = asked.r#type;
-    filter.search = asked.search;
-    let list = media.list(&filter, &asked.limit.after(asked.cursor.as_deref())).await?;
-    let meta = Meta { limit: list.limit, next: list.next, total: None };
+    if let Some(folder) = &asked.folder {
+        query = query.filter("folder", eq(folder));
+    }
+    if let Some(start) = &asked.r#type {
+        query = query.filter("media_type", starts_with(start));
+    }
+    let list = media.list(&query).await?;
+    let meta = Meta { limit: list.limit, next: list.next, total: list.total };
     Success::page(&list.records, &meta)
 }
 

@@ -15,10 +15,12 @@ use crate::{
 };
 
 pub(crate) async fn read(call: &Call<'_>, _: NoQuery) -> Result<Data<Environment>> {
-    // A command on this machine names no host.
-    let address = match call.request.headers.contains_key(header::HOST) {
-        true => pages::base(call),
-        false => format!("http://{}", call.cms.settings().listen),
+    let host = call.request.headers.get(header::HOST).and_then(|host| host.to_str().ok());
+    let address = match host {
+        // A command in this process names no host.
+        None => format!("http://{}", call.cms.settings().listen),
+        Some(host) if call.is_from_here() => format!("http://{host}"),
+        Some(_) => pages::base(call),
     };
     Ok(Data { data: call.cms.theme().environment(&address).await? })
 }

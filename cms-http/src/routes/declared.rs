@@ -219,5 +219,6 @@ fn method(method: manifest::Method) -> Method {
     let handler: Handler = |call, content| Box::pin(answer(call, content));
     let answers = Answers { status: 200, kind: ReplyKind::Json };
     let name = method.name();
-    Method { name, answers, handler, types: describe::of_declared(name) }
+    // The plugin judges `If-Match`.
+    Method { name, judges_tags: true, answers, handler, types: describe::of_declared(name) }
 }

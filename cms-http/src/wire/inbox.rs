@@ -78,6 +78,9 @@ pub struct InboxAsked {
     /// must contain.
     #[schemars(length(max = 200))]
     pub search: Option<String>,
+    /// Whether to count all matching submissions.
+    #[schemars(with = "Option<bool>")]
+    pub count: Option<String>,
     /// `filter[column][op]` and their values.
     #[serde(flatten)]
     #[schemars(skip)]
@@ -175,6 +178,9 @@ pub struct InboxMeta {
     pub limit: u32,
     /// The cursor of the next page; null at the end.
     pub next: Option<String>,
+    /// Matching submissions in all, when `count` was asked.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub total: Option<i64>,
     /// On the first page: how many are in each state of the inbox, under the other conditions.
     /// Exact without any; else `10k+` for more than 10,000.
     #[serde(default, skip_serializing_if = "Option::is_none")]

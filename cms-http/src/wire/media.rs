@@ -10,11 +10,11 @@ use serde_json::{Map, Value as Json, json};
 
 use super::{
     Body, Data, Deferred, Done, NoBody, OneOrPage, Text, operations,
-    parameters::{ById, Limit, NoQuery},
+    parameters::{ById, ListQuery, NoQuery},
 };
 
 operations! {
-    /// One file, or a page of files, newest first.
+    /// One file, or a page of files, newest first unless `sort` says otherwise.
     Read: WhichMedia, NoBody => OneOrPage<MediaFile>;
     /// Uploads a file: the part `file`, after all other fields. Its type is told by its bytes.
     /// Content that is there already is not stored again: the reply is its file, with 200.
@@ -33,7 +33,6 @@ operations! {
 
 /// Which files.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
 pub struct WhichMedia {
     /// The one to show.
     pub id: Option<i64>,
@@ -41,14 +40,9 @@ pub struct WhichMedia {
     pub folder: Option<String>,
     /// Only those whose type begins so, such as `image/`.
     pub r#type: Option<String>,
-    /// Text that name, path or folder contains.
-    #[schemars(length(max = 200))]
-    pub search: Option<String>,
-    /// Rows of a page.
-    #[serde(default)]
-    pub limit: Limit,
-    /// Where the page starts: `meta.next` of the page before.
-    pub cursor: Option<String>,
+    /// Which page of the list.
+    #[serde(flatten)]
+    pub list: ListQuery,
 }
 
 /// Where a file goes.

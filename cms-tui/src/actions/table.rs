@@ -62,7 +62,16 @@ fn is_settled(row: &Json) -> Option<&'static str> {
     match row["status"].as_str() {
         Some("delivered") => Some("it is delivered"),
         Some("cancelled") => Some("it is cancelled"),
+        Some("failed") => Some("it was given up; r on its delivery sends it again"),
+        Some("sending") => Some("it is being sent"),
         _ => None,
+    }
+}
+
+fn is_not_waiting(row: &Json) -> Option<&'static str> {
+    match row["status"].as_str() {
+        Some("held") => Some("it is held until its webhook is on; press 2, then t"),
+        _ => is_settled(row),
     }
 }
 
@@ -221,7 +230,10 @@ pub(crate) static ACTIONS: &[Action] = &[
     act("delivery.search_next", "n", "Next hit"),
     act("delivery.search_before", "N", "Hit before"),
     act("delivery.tab_back", "Shift-Tab h Left", "Tab before"),
-    write("queue.retry", "r", "Try now").cli("queue retry {id}").on(Rows, HOOKS).unless(is_settled),
+    write("queue.retry", "r", "Try now")
+        .cli("queue retry {id}")
+        .on(Rows, HOOKS)
+        .unless(is_not_waiting),
     write("queue.cancel", "x", "Give up…")
         .cli("queue cancel {id}")
         .on(Rows, HOOKS)

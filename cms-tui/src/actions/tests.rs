@@ -53,6 +53,18 @@ fn what_is_missing_is_told() {
     let scene = Scene { noun: "webhooks", row: Some(&row), ..Scene::default() };
     let why = super::find("webhooks.activate").expect("an action").disabled(&scene);
     assert_eq!(why.as_deref(), Some("it is active already"));
+    for (status, retry, cancel) in [
+        ("retry", None, None),
+        ("sending", Some("it is being sent"), Some("it is being sent")),
+        ("held", Some("it is held until its webhook is on; press 2, then t"), None),
+    ] {
+        let row = serde_json::json!({"id": 3, "status": status});
+        let scene = Scene { noun: "queue", row: Some(&row), ..Scene::default() };
+        for (name, why) in [("queue.retry", retry), ("queue.cancel", cancel)] {
+            let told = super::find(name).expect("an action").disabled(&scene);
+            assert_eq!(told.as_deref(), why, "{name} {status}");
+        }
+    }
     let line = super::find("users.edit").expect("an action").command_line(&scene);
     assert_eq!(line.as_deref(), Some("cms users edit USERNAME --rename NAME"));
     assert_eq!(scene.fill("x {id} {name}", &[&row]), r"x 3 'it'\''s'");

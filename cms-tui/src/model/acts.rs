@@ -55,7 +55,8 @@ impl Model {
         if HINTED.get(self.remembered.hints).is_some_and(|hinted| hinted.contains(&action.name)) {
             self.remembered.hints += 1;
         }
-        if line.is_some() {
+        // No command line takes back what the last one did.
+        if line.is_some() || matches!(action.name, "app.undo" | "app.redo") {
             self.line = line;
         }
         self.act_now(action)
@@ -155,7 +156,12 @@ impl Model {
                     None => self.tell(Role::Plain, "This row has no id."),
                 }
             }
-            "reload" => return self.reload(),
+            // Rights may be granted or revoked meanwhile.
+            "reload" => {
+                let mut effects = self.reload();
+                effects.extend(self.ask_who());
+                return effects;
+            }
             "previous" => return self.walk(-1),
             "next" => return self.walk(1),
             "last" => return self.swap(),

@@ -202,6 +202,8 @@ impl Model {
                     held.iter().filter_map(|key| key.as_str()).map(str::to_owned).collect()
                 });
             }
+            // It was not answered: what is known stays.
+            Err(fault) if fault.may_pass() => {}
             // A key cannot ask who it is; what it may not, the service refuses.
             Err(_) => self.rights = None,
         }

@@ -63,12 +63,12 @@ impl Model {
     pub(super) fn ran(&mut self, number: u64, output: &str) -> Vec<Effect> {
         let Some(Line { text, screen }) = self.lines.remove(&number) else { return Vec::new() };
         let is_here = self.stack.last().is_some_and(|shown| shown.id == screen);
-        if is_here && self.over.is_empty() {
+        let is_shown = is_here && self.over.is_empty();
+        let first = output.lines().find(|line| !is_shown && !line.trim().is_empty());
+        let first = first.map(|line| format!(": {}", safe(line))).unwrap_or_default();
+        self.tell(Role::Plain, format!("{} has ended{first}", safe(&text)));
+        if is_shown {
             self.over.push(Over::ran(&text, output));
-        } else {
-            let first = output.lines().find(|line| !line.trim().is_empty());
-            let first = first.map(|line| format!(": {}", safe(line))).unwrap_or_default();
-            self.tell(Role::Plain, format!("{} has ended{first}", safe(&text)));
         }
         self.reload()
     }

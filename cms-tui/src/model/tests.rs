@@ -151,6 +151,7 @@ fn marked_rows_are_switched_and_switched_back() {
     assert_eq!(model.line.as_deref(), Some("cms keys disable 1"));
     let lines = sent(&mut model, "u");
     assert!(lines[1].contains("\"active\":true"), "{lines:?}");
+    assert_eq!(model.line, None, "no command line takes it back");
     press(&mut model, "u");
     let told = |model: &Model| model.told.clone().map(|told| told.1).unwrap_or_default();
     assert_eq!(told(&model), "There is nothing to take back.");
@@ -166,6 +167,28 @@ fn marked_rows_are_switched_and_switched_back() {
     sent(&mut model, "t");
     press(&mut model, "U");
     assert_eq!(told(&model), "There is nothing to do again.");
+}
+
+#[test]
+fn reading_again_asks_for_the_rights_too() {
+    let mut model = model();
+    let mut answered = |rights: Result<Reply, Fault>| {
+        let mut is_asked = false;
+        for effect in update(&mut model, Msg::Key("Ctrl-r".parse().expect("a key"))) {
+            let Effect::Call { ticket, ask, .. } = effect else { continue };
+            if ask.line().contains("auth/me") {
+                is_asked = true;
+                update(&mut model, Msg::Answered(ticket, rights.clone()));
+            }
+        }
+        assert!(is_asked);
+        model.rights.clone()
+    };
+    let held = Some(vec!["keys_keys_view".to_owned()]);
+    let data = json!({"username": "ana", "rights": ["keys_keys_view"]});
+    assert_eq!(answered(Ok(Reply { data, ..Reply::default() })), held);
+    let away = Fault { code: "unreachable".into(), ..Fault::new("gone") };
+    assert_eq!(answered(Err(away)), held, "what is known stays");
 }
 
 #[test]

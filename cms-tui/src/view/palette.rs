@@ -15,6 +15,9 @@ use crate::{
     widgets::draw::{popup, typed},
 };
 
+/// A window narrower than this leaves the names out: what an action does comes first.
+const NAMED: usize = 88;
+
 pub(super) fn draw(frame: &mut Frame<'_>, palette: &Palette, model: &Model, scene: &Scene<'_>) {
     let theme = model.theme;
     let found = palette.fitting(scene);
@@ -29,18 +32,23 @@ pub(super) fn draw(frame: &mut Frame<'_>, palette: &Palette, model: &Model, scen
     line.spans.insert(0, Span::styled(sign, theme.style(Role::Key)));
     let mut lines = vec![line];
     let height = usize::from(inner.height).saturating_sub(4);
+    let has_names = cells >= NAMED;
     let at = palette.at.min(found.len().saturating_sub(1));
     let from = (at + 1).saturating_sub(height);
     for (n, action) in found.iter().enumerate().skip(from).take(height) {
         let keys: Vec<_> = model.map.keys(action, scene).iter().map(ToString::to_string).collect();
         let disabled = action.disabled(scene);
         let what = match &disabled {
-            Some(why) => format!("{} · {why}", action.help),
+            Some(why) if has_names => format!("{} · {why}", action.help),
+            Some(why) => format!("{} · {why}", action.label()),
             None => action.help.to_owned(),
         };
-        let name = fitted(&format!(":{}", action.name), 24);
+        let name = match has_names {
+            true => fitted(&format!(":{}", action.name), 24) + " ",
+            false => String::new(),
+        };
         let text = format!(
-            "{} {} {name} {what}",
+            "{} {} {name}{what}",
             if n == at { '▶' } else { ' ' },
             fitted(&keys.join(" "), 14),
         );
@@ -62,7 +70,9 @@ pub(super) fn draw(frame: &mut Frame<'_>, palette: &Palette, model: &Model, scen
         (Some(line), Some(right)) => format!(" {}   (for: {right})", safe(line)),
         _ => String::new(),
     };
-    lines.push(Line::default());
+    let why = chosen.and_then(|action| action.disabled(scene));
+    let why = why.map(|why| format!(" {why}")).unwrap_or_default();
+    lines.push(Line::styled(cut(&why, cells).into_owned(), theme.style(Role::Warn)));
     lines.push(Line::styled(cut(&said, cells).into_owned(), theme.style(Role::Title)));
     let keys = " Enter run   Ctrl-y copy the command line   Esc close   keys.toml changes keys";
     lines.push(Line::styled(cut(keys, cells).into_owned(), theme.style(Role::Quiet)));

@@ -100,7 +100,7 @@ async fn whatever_cannot_be_read_is_refused() {
         "&limit=501",
         "&cursor=cabc",
         "&offset=1",
-        "&count=true",
+        "&count=maybe",
         "&expand=assigned_to",
         "&fields=submission_id",
     ] {
@@ -155,6 +155,32 @@ async fn counts_are_of_all_states_under_the_other_conditions() {
     let adas = json!({"new": 1, "qualified": 2, "contacted": 0, "converted": 0, "rejected": 0});
     assert_eq!(counts("&search=ada").await, adas);
     assert_eq!(counts("&filter[inbox_status]=rejected&filter[contact_name]=Ada").await, adas);
+}
+
+#[tokio::test]
+async fn all_that_match_are_counted() {
+    let site = site().await;
+    for name in ["Ada", "Bob", "Ada"] {
+        sent(&site, name, 10).await;
+    }
+    let total = async |query: &str| page(&site, query).await.json()["meta"]["total"].clone();
+    assert_eq!(total("").await, json!(null));
+    assert_eq!(total("&count=false").await, json!(null));
+    for (query, expected) in [
+        ("", 3),
+        ("&limit=1", 3),
+        ("&filter[contact_name]=Ada", 2),
+        ("&filter[inbox_status]=new", 3),
+        ("&filter[inbox_status]=rejected", 0),
+        ("&search=ada", 2),
+        ("&search=bob@", 1),
+        ("&search=ada&filter[contact_name]=Bob", 0),
+    ] {
+        assert_eq!(total(&format!("&count=true{query}")).await, expected, "{query}");
+    }
+    let first = page(&site, "&count=true&limit=2").await.json();
+    let next = first["meta"]["next"].as_str().unwrap();
+    assert_eq!(total(&format!("&count=true&limit=2&cursor={next}")).await, 3, "on every page");
 }
 
 #[tokio::test]

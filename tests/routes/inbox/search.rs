@@ -196,6 +196,10 @@ async fn what_is_found_often_is_counted_by_state() {
             ("search=second%20ada", json!(0), 0),
         ] {
             let found = counts(&format!("&{query}")).await;
+            if let Some(new) = new.as_i64() {
+                let whole = page(&site, &format!("&{query}&count=true")).await.json();
+                assert_eq!(whole["meta"]["total"], new + i64::from(rejected), "{query}");
+            }
             assert_eq!(found, expected(new, rejected), "{query}, in the index: {is_tended}");
         }
     }

@@ -57,6 +57,36 @@ async fn a_stale_change_is_refused() {
     checklist(2).header("if-match", &etag).refused(412, "stale").await;
 }
 
+#[tokio::test]
+async fn what_has_no_tag_matches_none() {
+    let site = site().await;
+    let key = json!({"name": "shop", "rights": []});
+    let key = site.admin("POST /api/backend/keys").json(key).expect(201).await.data();
+    let one = format!("/api/backend/keys?id={}", key["id"]);
+    let rename = |tag: &str| {
+        site.admin(&format!("PATCH {one}")).header("if-match", tag).json(json!({"name": "b"}))
+    };
+    let delete = |tag: &str| site.admin(&format!("DELETE {one}")).header("if-match", tag);
+    let before = site.traces().await;
+    rename("\"x\"").refused(412, "stale").await;
+    delete("\"x\", W/\"y\"").refused(412, "stale").await;
+    for line in [
+        "DELETE /api/backend/pagebuilder?action=link&id=1",
+        "DELETE /api/backend/pagebuilder/link/1",
+        "DELETE /api/backend/cache",
+        "DELETE /api/backend/limits",
+    ] {
+        site.admin(line).header("if-match", "\"x\"").refused(412, "stale").await;
+    }
+    assert_eq!(site.traces().await, before);
+    // Rights come first.
+    let narrow = site.key(&["GET /api/pages"]).await;
+    let refused = site.ask(&format!("DELETE {one}")).key(&narrow).header("if-match", "\"x\"");
+    refused.refused(401, "api_key_forbidden").await;
+    rename("*").expect(200).await;
+    delete("*").expect(204).await;
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn of_two_writers_at_once_one_wins() {
     let site = site().await;

@@ -124,7 +124,15 @@ async fn copy(cms: &Cms, out: &Output, target: &Database, resume: bool) -> Done<
         Ok(_) => end(last),
         Err(_) => last.iter().for_each(|(_, progress)| progress.clear()),
     }
-    Ok(copied?)
+    copied.map_err(|error| {
+        let mut failure = Failure::from(error);
+        if matches!(target, Database::Postgres { .. }) {
+            // The source is SQLite's file.
+            let names = "database_url or db_host, db_user, db_pw, db_db";
+            failure.what = failure.what.replace(names, "the address of the target");
+        }
+        failure
+    })
 }
 
 #[cfg(all(feature = "sqlite", feature = "postgres"))]

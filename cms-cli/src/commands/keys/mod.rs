@@ -2,7 +2,7 @@
 
 mod rights;
 
-use std::{fmt::Display, path::PathBuf};
+use std::path::PathBuf;
 
 use clap::Subcommand;
 use cms_core::{
@@ -23,7 +23,7 @@ use serde_json::{Value as Json, json};
 use crate::{
     flags::Flags,
     input,
-    output::{Done, Exit, Failure, Output, SecretFile, counted, record::Record, table},
+    output::{Done, Failure, Output, SecretFile, counted, record::Record, table},
     prompt,
     reply::{self, Chosen, Paging, by_id, named},
     site,
@@ -252,21 +252,19 @@ async fn obtain<O: Operation<Reply = Data<ShownKey>>>(
     let file = file.map(SecretFile::reserve).transpose()?;
     match reply::call_once::<O>(client, query, body).await {
         Ok((answer, Ok(made))) => {
-            let id = made.data.record.id;
-            show(out, &answer.body, &made.data, file).map_err(|failure| unseen(id, &failure))
+            let id = Json::from(made.data.record.id);
+            given(show(out, &answer.body, &made.data, file), &id)
         }
         Ok((answer, Err((id, value)))) => {
-            show_value(out, &answer.body, &id, &value, file).map_err(|failure| unseen(id, &failure))
+            given(show_value(out, &answer.body, &id, &value, file), &id)
         }
         Err(failure) => Err(SecretFile::given_up(file, failure)),
     }
 }
 
-/// A value that is in force, and that nobody has seen.
-fn unseen(id: impl Display, failure: &Failure) -> Failure {
-    let what = format!("the new value of the key {id} counts, but could not be shown");
-    Failure::new(Exit::Partly, format!("{what}: {}", failure.what))
-        .hint(format!("cms keys rotate {id}"))
+fn given(shown: Done, id: &Json) -> Done {
+    let secret = format!("the new value of the key {id}");
+    reply::given(shown, &secret, &format!("cms keys rotate {id}"))
 }
 
 /// Shows a value to who may see no more of its key.

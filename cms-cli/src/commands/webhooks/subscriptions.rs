@@ -226,6 +226,16 @@ fn show_notes(out: &Output, notes: Option<&Notes>) {
 /// Prints a subscription with its secret; with `-q` only the secret. Callers who may not see the
 /// subscription get its id and the secret.
 fn show_secret(out: &Output, body: &str, made: Result<ShownSubscription, (Json, String)>) -> Done {
+    let id = match &made {
+        Ok(made) => Json::from(made.record.id),
+        Err((id, _)) => id.clone(),
+    };
+    let secret = format!("the new secret of the subscription {id}");
+    let again = format!("cms webhooks subscriptions rotate-secret {id}");
+    reply::given(print_secret(out, body, made), &secret, &again)
+}
+
+fn print_secret(out: &Output, body: &str, made: Result<ShownSubscription, (Json, String)>) -> Done {
     if out.json || !out.quiet {
         match &made {
             Ok(made) => reply::show(out, body, made)?,

@@ -148,7 +148,12 @@ fn sqlite_member(c: &str, col: Col) -> String {
         Kind::Decimal => sqlite_decimal(c),
         Kind::DateTime if col.own => format!("rtrim(rtrim(substr({c}, 1, 23), '0'), '.') || 'Z'"),
         Kind::DateTime => {
-            format!("case typeof({c}) when 'text' then {} || 'Z' else {c} end", sqlite_instant(c))
+            // Numbers and other text stay as another program wrote them.
+            let is_instant = format!("{c} glob '[0-9][0-9][0-9][0-9]-[0-9][0-9]-[0-9][0-9]*'");
+            let instant = sqlite_instant(c);
+            format!(
+                "case when typeof({c}) = 'text' and {is_instant} then {instant} || 'Z' else {c} end"
+            )
         }
         Kind::Date if !col.own => {
             format!("case typeof({c}) when 'text' then substr({c}, 1, 10) else {c} end")

@@ -18,6 +18,7 @@ use crate::{
     Code, Error, Result, audit,
     db::Db,
     funnels::{Funnels, retention::Aged, sessions::Retold, settings::FunnelSettings},
+    items::Query,
     rfc3339,
 };
 
@@ -53,6 +54,8 @@ pub struct InboxPage {
     pub next: Option<String>,
     /// On the first page, when asked for: how many in each state, under the other conditions.
     pub counts: Option<InboxCounts>,
+    /// The number of all matching submissions, if the query asked for `count`.
+    pub total: Option<i64>,
 }
 
 impl Funnels {
@@ -63,15 +66,32 @@ impl Funnels {
     /// `bad_query`.
     pub async fn submissions(&self, query: &InboxQuery, counts: bool) -> Result<InboxPage> {
         let base = &self.0.base;
-        let Narrowed { query, hits } = narrowed(base.db(), &query.0).await?;
+        let Narrowed { mut query, hits } = narrowed(base.db(), &query.0).await?;
+        // Counted apart from the page: an index may find the text.
+        let is_counted = std::mem::take(&mut query.count);
         let (rows, next) = self.0.inbox.page(base, &query).await?;
         let data = rows.into_iter().map(FunnelSubmission::read).collect::<Result<_>>()?;
         let limit = query.limit;
+        let total = if is_counted { Some(self.total(&query, hits).await?) } else { None };
         let counts = match query.cursor {
             None if counts => Some(self.counts(&InboxQuery(query), hits).await?),
             _ => None,
         };
-        Ok(InboxPage { data, limit, next, counts })
+        Ok(InboxPage { data, limit, next, counts, total })
+    }
+
+    /// The number of all submissions that a query selects.
+    async fn total(&self, query: &Query, hits: Hits) -> Result<i64> {
+        let base = &self.0.base;
+        let query = Query { sort: Vec::new(), cursor: None, ..query.clone() };
+        let states = match (&query.search, hits) {
+            (Some(text), Hits::Sparse) => {
+                let held = held(base.db().dialect(), text);
+                self.0.inbox.count_found_by(base, held, &query, STATUS).await?
+            }
+            _ => self.0.inbox.count_by(base, &query, STATUS, i64::MAX).await?,
+        };
+        Ok(states.iter().map(|(_, number)| number).sum())
     }
 
     /// Counters tell of all that are there, and of a funnel's. Otherwise matching submissions are

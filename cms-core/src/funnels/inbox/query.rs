@@ -31,17 +31,18 @@ pub struct InboxQuery(pub(super) Query);
 pub struct InboxFilter(pub Map<String, Json>);
 
 impl InboxQuery {
-    /// Reads `filter[column][op]`, `sort`, `search`, `limit` and `cursor`.
+    /// Reads `filter[column][op]`, `sort`, `search`, `count`, `limit` and `cursor`.
     ///
     /// # Errors
     /// `bad_query` for anything that is unknown or cannot be read.
     pub fn parse<'a>(parameters: impl IntoIterator<Item = (&'a str, &'a str)>) -> Result<Self> {
         let parameters: Vec<_> = parameters.into_iter().collect();
         let known = |name: &str| {
-            matches!(name, "sort" | "search" | "limit" | "cursor") || name.starts_with("filter[")
+            matches!(name, "sort" | "search" | "count" | "limit" | "cursor")
+                || name.starts_with("filter[")
         };
         if let Some((name, _)) = parameters.iter().find(|(name, _)| !known(name)) {
-            let known = "sort, search, limit, cursor, filter[column][op]";
+            let known = "sort, search, count, limit, cursor, filter[column][op]";
             return Err(bad(format!("There is no parameter {name:?}; there are {known}.")));
         }
         let mut query = Query::parse(parameters)?;

@@ -270,6 +270,7 @@ fn a_command_line_is_ended_and_shown_where_it_was_asked_for() {
     let number = running(&mut model);
     update(&mut model, Msg::Ran(number, "all is well".to_owned()));
     assert!(matches!(model.over.last(), Some(Over::View(_))));
+    assert_eq!(told(&model), "cms doctor has ended", "and not that Esc ends it");
     press(&mut model, "Esc");
     let number = running(&mut model);
     press(&mut model, "2");

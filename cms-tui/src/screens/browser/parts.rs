@@ -34,6 +34,20 @@ impl Parts {
         filter.split_whitespace().find_map(token)
     }
 
+    /// The parts that a filter asks for; all of them when it names none.
+    fn asked(&self, filter: &str) -> Vec<&'static str> {
+        let mut asked = self.names.to_vec();
+        for word in filter.split_whitespace() {
+            let (not, word) = word.strip_prefix('!').map_or((false, word), |word| (true, word));
+            let value = word.strip_prefix(self.token).and_then(|rest| rest.strip_prefix(':'));
+            if let Some(value) = value {
+                let value = value.trim_matches('"');
+                asked.retain(|name| value.split(',').any(|one| one == *name) != not);
+            }
+        }
+        asked
+    }
+
     /// The same filter for another part; all without a name.
     pub(crate) fn filter(&self, filter: &str, name: &str) -> String {
         let is_token = |word: &str| {
@@ -61,6 +75,11 @@ impl Parts {
     }
 }
 
+/// The part to begin with, so that the one that is seen has room.
+fn first_shown(widths: &[usize], seen: usize, room: usize) -> usize {
+    (0..seen).find(|from| widths[*from..=seen].iter().sum::<usize>() <= room).unwrap_or(seen)
+}
+
 /// A count as the service gives it: a number, or `10k+`.
 fn said(count: &Json) -> String {
     match count {
@@ -73,10 +92,7 @@ impl Browser {
     /// How many rows the filter shows, where that is known exactly.
     pub(super) fn total_of(&self, counts: &Json) -> Option<i64> {
         let parts = self.spec.parts?;
-        match parts.seen(&self.applied) {
-            Some(name) => counts[name].as_i64(),
-            None => parts.names.iter().map(|name| counts[*name].as_i64()).sum(),
-        }
+        parts.asked(&self.applied).into_iter().map(|name| counts[name].as_i64()).sum()
     }
 
     pub(super) fn see_part(&mut self, name: &str) -> Step {
@@ -93,22 +109,31 @@ impl Browser {
     /// The parts with their counts, as one line, and where they are.
     pub(super) fn parts_line(&self, area: Rect, theme: Theme) -> Option<(Line<'static>, Clicks)> {
         let parts = self.spec.parts?;
-        let seen = parts.seen(&self.applied).unwrap_or_default();
+        let asked = parts.asked(&self.applied);
+        let is_all = asked.len() == parts.names.len();
         let all: Option<i64> = parts.names.iter().map(|name| self.counts[*name].as_i64()).sum();
-        let all = (String::new(), all.map(number).unwrap_or_default());
-        let named = parts.names.iter().map(|name| ((*name).to_owned(), said(&self.counts[*name])));
-        let (mut spans, mut clicks, mut x) = (vec![Span::raw(" ")], Vec::new(), area.x + 1);
-        for (name, count) in std::iter::once(all).chain(named) {
-            let title = if name.is_empty() { "all" } else { &name };
-            let text = match count.is_empty() {
-                true => format!(" {title} "),
-                false => format!(" {title} {count} "),
-            };
+        let all = ("", is_all, all.map(number).unwrap_or_default());
+        let named = parts.names.iter().map(|name| {
+            let is_seen = !is_all && asked.iter().any(|one| one == name);
+            (*name, is_seen, said(&self.counts[*name]))
+        });
+        let text = |(name, is_seen, count): (&'static str, bool, String)| {
+            let title = if name.is_empty() { "all" } else { name };
+            let count = if count.is_empty() { count } else { format!(" {count}") };
+            (name, is_seen, format!(" {title}{count} "))
+        };
+        let texts: Vec<_> = std::iter::once(all).chain(named).map(text).collect();
+        let widths: Vec<usize> = texts.iter().map(|(_, _, text)| width(text)).collect();
+        let seen = texts.iter().position(|(_, is_seen, _)| *is_seen).unwrap_or(0);
+        let from = first_shown(&widths, seen, usize::from(area.width).saturating_sub(1));
+        let sign = if from > 0 { "‹" } else { " " };
+        let (mut spans, mut clicks, mut x) = (vec![Span::raw(sign)], Vec::new(), area.x + 1);
+        for (name, is_seen, text) in texts.into_iter().skip(from) {
             let wide = width(&text) as u16;
             if x + wide > area.right() {
                 break;
             }
-            let role = if name == seen { Role::Cursor } else { Role::Quiet };
+            let role = if is_seen { Role::Cursor } else { Role::Quiet };
             spans.push(Span::styled(text, theme.style(role)));
             clicks.push((Rect::new(x, area.y, wide, 1), format!("{}:{name}", parts.token)));
             x += wide;
@@ -135,7 +160,23 @@ mod tests {
             assert_eq!(parts.beside(filter, 1), after, "{filter}");
             assert_eq!(parts.beside(filter, -1), before, "{filter}");
         }
+        for (filter, asked) in [
+            ("ada", &["new", "done"][..]),
+            ("state:new", &["new"][..]),
+            ("state:done,new", &["new", "done"][..]),
+            ("!state:done ada", &["new"][..]),
+            ("state:new,done !state:new", &["done"][..]),
+        ] {
+            assert_eq!(parts.asked(filter), asked, "{filter}");
+        }
         assert_eq!(parts.filter("ada state:done", "new"), "state:new ada");
         assert_eq!(parts.filter("!state:new ada", ""), "ada");
+    }
+
+    #[test]
+    fn the_part_that_is_seen_has_room() {
+        for (seen, room, first) in [(0, 3, 0), (1, 9, 0), (2, 15, 0), (2, 14, 1), (2, 4, 2)] {
+            assert_eq!(first_shown(&[4, 5, 6], seen, room), first, "{seen} in {room}");
+        }
     }
 }

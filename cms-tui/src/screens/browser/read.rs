@@ -106,6 +106,7 @@ impl Browser {
             Err(fault) => {
                 self.reading = None;
                 self.list.filter_fault = Some(fault.detail);
+                self.forget_counts();
                 Step::None
             }
         }
@@ -181,6 +182,8 @@ impl Browser {
                 (Step::None, true)
             }
             (DETAIL, outcome) => (Step::None, self.take_detail(outcome)),
+            // It counts what an earlier filter shows.
+            (COUNT, Ok(_)) if self.list.filter_fault.is_some() => (Step::None, false),
             (COUNT, Ok(reply)) => (Step::None, self.take_counts(&reply)),
             (COUNT, Err(fault)) if fault.is_forbidden() => (Step::None, self.take_count(None)),
             _ => (Step::None, false),
@@ -219,11 +222,17 @@ impl Browser {
         self.reading = None;
         if fault.code == "bad_query" || fault.code == "validation_failed" {
             self.list.filter_fault = Some(fault.detail.clone());
+            self.forget_counts();
         }
         if fault.is_forbidden() {
             self.forget_all();
         }
         self.fault = Some(fault);
+    }
+
+    fn forget_counts(&mut self) {
+        self.counts = Json::Null;
+        self.list.window.total = None;
     }
 
     /// What was read is not for this caller any more.

@@ -318,6 +318,25 @@ fn a_click_on_the_large_preview_hits_no_row_below_it() {
 }
 
 #[test]
+fn what_was_counted_goes_when_the_filter_cannot_be_read() {
+    static PARTS: Parts = Parts { token: "state", names: &["new"] };
+    static SPEC: Spec = Spec {
+        parts: Some(&PARTS),
+        list: |_| Err(Fault::new("not understood")),
+        tokens: Some(|_| String::new()),
+        ..rows()
+    };
+    let mut browser = Browser::new(&SPEC, Place::of("rows"));
+    browser.counts = json!({"new": 7});
+    browser.list.window.total = Some(7);
+    drop(browser.load());
+    assert_eq!((&browser.counts, browser.list.window.total), (&Json::Null, None));
+    // The count of the filter before comes late.
+    let late = Reply { counts: json!({"new": 7}), ..Reply::default() };
+    assert!(!browser.take(2, Ok(late)).1 && browser.counts.is_null());
+}
+
+#[test]
 fn what_was_counted_goes_with_the_right_to_see_it() {
     static ABOVE: Above = Above {
         title: "Counts",

@@ -183,7 +183,11 @@ impl Screen for Delivery {
             "tab" => self.go_to_tab(self.tab + 1),
             "tab_back" => self.go_to_tab(self.tab + TABS.len() - 1),
             "search" | "search_next" | "search_before" | "wrap" if self.tab() == Tab::Attempts => {
-                return Step::Tell("This tab is a list: j and k walk through it.".to_owned());
+                let say = match verb {
+                    "wrap" => "This tab is a list: its lines are not wrapped.",
+                    _ => "This list has no search: j and k walk through it.",
+                };
+                return Step::Tell(say.to_owned());
             }
             "search" | "search_next" | "search_before" | "wrap" => {
                 let all = self.text();

@@ -13,10 +13,10 @@ use serde_json::{Value as Json, json};
 
 use super::{Clicked, Look, Screen};
 use crate::{
-    actions::{ACTIONS, Scene},
+    actions::{ACTIONS, Action, Scene},
     calls::{Fault, Reply},
     step::{Place, Step},
-    text::{cut, fitted},
+    text::{cut, fitted, width, wrapped},
     theme::Role,
     widgets::{
         draw::{lines, pane},
@@ -24,6 +24,9 @@ use crate::{
         window::Row,
     },
 };
+
+/// Columns of the list of places.
+const PLACES: u16 = 30;
 
 /// The screen.
 #[derive(Default)]
@@ -150,7 +153,7 @@ impl Screen for Home {
 
     fn draw(&self, frame: &mut Frame<'_>, area: Rect, look: Look) {
         let [left, right] = if area.width >= 80 {
-            Layout::horizontal([Constraint::Fill(1), Constraint::Length(34)]).areas(area)
+            Layout::horizontal([Constraint::Fill(1), Constraint::Length(PLACES)]).areas(area)
         } else {
             Layout::vertical([Constraint::Fill(1), Constraint::Length(0)]).areas(area)
         };
@@ -172,6 +175,7 @@ fn go(row: &Json) -> Step {
         "inbox",
         "mail",
         "tasks",
+        "users",
     ];
     let Some(noun) = nouns.into_iter().find(|noun| row["go"] == *noun) else { return Step::None };
     let text = |name: &str| row[name].as_str().unwrap_or_default();
@@ -208,12 +212,26 @@ impl Home {
         }
         let mut told: Vec<_> = self.faults.values().filter(|why| !why.is_empty()).collect();
         told.dedup();
+        // What is cut on its line stands below whole.
+        let here = self.list.row().and_then(|row| row.json["say"].as_str());
+        if let Some(say) = here.filter(|say| told.is_empty() && width(say) + 4 > cells) {
+            shown.resize(height.saturating_sub(2), Line::default());
+            let whole = wrapped(say, cells.saturating_sub(4)).into_iter().take(2);
+            shown.extend(whole.map(|line| Line::from(format!("    {line}"))));
+        }
         for why in told.into_iter().take(2) {
             let text = format!("  ✗ {}", crate::text::safe(why));
             shown.push(Line::styled(cut(&text, cells).into_owned(), theme.style(Role::Bad)));
         }
         lines(frame, inner, shown);
     }
+}
+
+/// The first words of a place: what else it shows has no room here.
+fn short(place: &Action) -> &'static str {
+    let label = place.label();
+    let cut = [" and ", " that "].into_iter().find_map(|word| label.split_once(word));
+    cut.map_or(label, |(first, _)| first)
 }
 
 fn draw_places(frame: &mut Frame<'_>, area: Rect, look: Look) {
@@ -224,23 +242,22 @@ fn draw_places(frame: &mut Frame<'_>, area: Rect, look: Look) {
     let block = pane("Go to", false, theme);
     let inner = block.inner(area);
     frame.render_widget(block, area);
-    let places: Vec<_> = ACTIONS.iter().filter(|action| action.noun() == "go").collect();
-    let line = |action: &&crate::actions::Action| {
+    let places: Vec<&Action> = ACTIONS.iter().filter(|action| action.noun() == "go").collect();
+    let line = |action: &&Action| {
         let key =
             if action.keys.is_empty() { format!(":{}", action.verb()) } else { action.keys.into() };
-        Line::from(format!(
-            " {key:<10} {}",
-            cut(action.help.split(':').next().unwrap_or_default(), 22)
-        ))
+        Line::from(format!(" {key:<10} {}", short(action)))
     };
-    // The last line names those that have none of their own.
+    let named = |rest: &[&Action]| {
+        let names: String = rest.iter().map(|action| format!(":{} ", action.verb())).collect();
+        wrapped(&names, usize::from(inner.width).saturating_sub(1))
+    };
+    // The last lines name those that have none of their own.
     let height = usize::from(inner.height);
-    let own = if places.len() > height { height.saturating_sub(1) } else { places.len() };
+    let fits = |own: &usize| own + named(&places[*own..]).len() <= height;
+    let own = (0..=places.len()).rev().find(fits).unwrap_or(0);
     let (own, rest) = places.split_at(own);
     let mut shown: Vec<_> = own.iter().map(line).collect();
-    if !rest.is_empty() {
-        let names: String = rest.iter().map(|action| format!(" :{}", action.verb())).collect();
-        shown.push(Line::from(cut(&names, usize::from(inner.width)).into_owned()));
-    }
+    shown.extend(named(rest).into_iter().map(|names| Line::from(format!(" {names}"))));
     lines(frame, inner, shown);
 }

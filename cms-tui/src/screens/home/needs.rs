@@ -252,6 +252,7 @@ fn found(data: &Json) -> Vec<Row> {
             ("mail", _) => ("mail", ""),
             ("tasks", _) => ("tasks", ""),
             ("plugin" | "plugin_folders", _) => ("plugins", ""),
+            ("administrators", _) => ("users", ""),
             _ => ("system", ""),
         };
         // Some name what is wrong, others only what was found.
@@ -361,6 +362,7 @@ mod tests {
             finding("mail", "warning", json!("failed")),
             finding("tasks", "error", json!("shop/sync")),
             finding("plugin", "ok", json!(null)),
+            finding("administrators", "warning", json!(null)),
             finding("database_writable", "error", json!(null)),
         ]});
         assert_eq!(
@@ -370,6 +372,7 @@ mod tests {
                 "it fails | queue | status:held | ",
                 "it fails | mail | status:failed since:7d | ",
                 "it fails | tasks |  | shop/sync",
+                "it fails | users |  | ",
                 "database writable: it fails | system |  | ",
             ]
         );

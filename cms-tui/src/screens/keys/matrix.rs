@@ -22,7 +22,7 @@ use crate::{
     calls::{Fault, Reply},
     screens::{Clicked, Look, Screen, acts},
     step::{Act, Form, Step, get},
-    text::{count, fitted, safe},
+    text::{count, fitted, safe, width, wrapped},
     theme::Role,
     widgets::{
         draw::{lines, pane},
@@ -284,8 +284,15 @@ impl Screen for Matrix {
         let inner = block.inner(area);
         frame.render_widget(block, area);
         let below = (pending.len() + 1).min(5);
-        let height = usize::from(inner.height).saturating_sub(below + 2);
-        let first = usize::from(inner.width).saturating_sub(4 * 8 + 3);
+        let cells = usize::from(inner.width);
+        let first = cells.saturating_sub(4 * 8 + 3);
+        // A row's name that is cut above stands here whole.
+        let here = self.list.row().map(|row| label(&call_of(&row.json)));
+        let note = match here.filter(|label| width(&safe(label)) > first) {
+            Some(label) => wrapped(&label, cells.saturating_sub(2)),
+            None => vec!["· the endpoint has no such method".to_owned()],
+        };
+        let height = usize::from(inner.height).saturating_sub(below + 1 + note.len());
         let heads: String = METHODS.iter().map(|method| format!("{method:^8}")).collect();
         let head = format!("  {}{heads}", fitted("ENDPOINT", first));
         let mut shown = vec![Line::styled(head, theme.style(Role::Title))];
@@ -299,8 +306,8 @@ impl Screen for Matrix {
         if let Some(fault) = &self.fault {
             shown.push(Line::styled(format!(" ✗ {}", safe(fault)), theme.style(Role::Bad)));
         }
-        let note = " · the endpoint has no such method";
-        shown.push(Line::styled(note.to_owned(), theme.style(Role::Quiet)));
+        let note = note.into_iter().map(|line| format!(" {line}"));
+        shown.extend(note.map(|line| Line::styled(line, theme.style(Role::Quiet))));
         for (sign, right) in pending.iter().take(below) {
             let role = if *sign == '+' { Role::Good } else { Role::Bad };
             shown.push(Line::styled(format!(" {sign} {}", safe(right)), theme.style(role)));
@@ -309,17 +316,21 @@ impl Screen for Matrix {
     }
 }
 
+/// The name of a row.
+fn label((endpoint, query): &Call) -> String {
+    let query: Vec<_> = query.iter().map(|(name, value)| format!("{name}={value}")).collect();
+    match query.is_empty() {
+        true if endpoint == "*" => "* everything".to_owned(),
+        true => endpoint.clone(),
+        false => format!("{endpoint} ?{}", query.join("&")),
+    }
+}
+
 impl Matrix {
     fn line(&self, row: &Row, is_here: bool, first: usize, look: Look) -> Line<'static> {
         let call = call_of(&row.json);
-        let query: Vec<_> = call.1.iter().map(|(name, value)| format!("{name}={value}")).collect();
-        let label = match query.is_empty() {
-            true if call.0 == "*" => "* everything".to_owned(),
-            true => call.0.clone(),
-            false => format!("{} ?{}", call.0, query.join("&")),
-        };
         let sign = if is_here { "▶ " } else { "  " };
-        let mut spans = vec![Span::raw(format!("{sign}{}", fitted(&safe(&label), first)))];
+        let mut spans = vec![Span::raw(format!("{sign}{}", fitted(&safe(&label(&call)), first)))];
         let (offered, none) = (self.offered(&call), Methods::new());
         let now = self.now.get(&call).unwrap_or(&none);
         let want = self.want.get(&call).unwrap_or(&none);

@@ -51,7 +51,8 @@ fn list(asked: &ListQuery<'_>) -> Result<Calling, Fault> {
 fn columns(_: &Json) -> Vec<Column> {
     vec![
         column("NAME", "name", 0, plain),
-        column("PREFIX", "prefix", 14, plain),
+        // Below this width the last column would be cut.
+        column("PREFIX", "prefix", 14, plain).from(62),
         column("STATE", "active", 9, state),
         column("EXPIRES", "expires_on", 10, |row, name, _| match row[name].as_str() {
             Some(day) => (day.to_owned(), Role::Plain),

@@ -3,10 +3,7 @@
 mod act;
 mod edit;
 
-use cms_http::wire::{
-    media::{Read, Uses, WIDTHS, WhichMedia},
-    parameters::Limit,
-};
+use cms_http::wire::media::{Read, Uses, WIDTHS, WhichMedia};
 use serde_json::Value as Json;
 
 use super::{
@@ -20,7 +17,6 @@ use crate::{
     step::{Calling, get},
     text::{number, safe, wrapped},
     theme::Role,
-    widgets::window::PAGE,
 };
 
 pub(crate) static SPEC: Spec = Spec {
@@ -47,16 +43,15 @@ const TOKENS: &str = "type:image/ folder:products TEXT";
 const SMALLER: [&str; 3] = ["image/png", "image/jpeg", "image/webp"];
 
 fn list(asked: &ListQuery<'_>) -> Result<Calling, Fault> {
-    let mut which =
-        WhichMedia { limit: Limit(PAGE), cursor: asked.cursor.clone(), ..WhichMedia::default() };
+    let mut which = WhichMedia { list: asked.page(), ..WhichMedia::default() };
     for word in words(asked.filter) {
         match word {
             Word::Token("type", value) => which.r#type = Some(value.to_owned()),
             Word::Token("folder", value) => which.folder = Some(value.to_owned()),
             Word::Token(name, _) => return Err(unknown(name, TOKENS)),
             Word::Text(text) => {
-                let before = which.search.map(|before| before + " ").unwrap_or_default();
-                which.search = Some(before + text);
+                let before = which.list.search.map(|before| before + " ").unwrap_or_default();
+                which.list.search = Some(before + text);
             }
         }
     }

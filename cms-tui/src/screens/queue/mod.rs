@@ -62,12 +62,14 @@ fn columns(_: &Json) -> Vec<Column> {
     ]
 }
 
-/// When the next attempt is due; settled jobs have none.
+/// Whether a job waits for an attempt; those that are held or settled do not.
+fn is_waiting(row: &Json) -> bool {
+    matches!(row["status"].as_str(), Some("pending" | "retry"))
+}
+
+/// When the next attempt is due.
 fn next(row: &Json, name: &str, now: i64) -> (String, Role) {
-    match row["status"].as_str() {
-        Some("pending" | "retry") => age(row, name, now),
-        _ => ("—".to_owned(), Role::Quiet),
-    }
+    if is_waiting(row) { age(row, name, now) } else { ("—".to_owned(), Role::Quiet) }
 }
 
 fn preview(row: &Json, _: Option<&Json>, _: &Json, now: i64) -> Vec<(Role, String)> {
@@ -81,6 +83,12 @@ fn preview(row: &Json, _: Option<&Json>, _: &Json, now: i64) -> Vec<(Role, Strin
         ("Resend of", "resend_of"),
     ];
     let mut lines = members(row, &names, now);
+    let next = lines.iter_mut().find(|(_, line)| line.starts_with("Next try"));
+    if let Some((_, line)) = next.filter(|_| !is_waiting(row)) {
+        let is_held = row["status"] == "held";
+        let none = if is_held { "none: it is held until its webhook is on" } else { "—" };
+        *line = format!("{:<12} {none}", "Next try");
+    }
     if let Some(why) = row["error_message"].as_str() {
         lines.extend(wrapped(why, 76).into_iter().map(|line| (Role::Bad, line)));
     }

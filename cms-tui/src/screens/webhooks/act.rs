@@ -67,7 +67,9 @@ fn pinged(name: &str, reply: &Reply) -> Step {
         lines.push((Role::Plain, String::new()));
         lines.extend(Viewer::text("", response).lines);
     }
-    Step::View(Viewer::new(format!("Test to {name} failed"), lines))
+    let say = format!("Test to {name} failed");
+    // Nothing else replaces what is said while the test is under way.
+    Step::Several(vec![Step::Tell(format!("{say}.")), Step::View(Viewer::new(say, lines))])
 }
 
 /// A new secret, shown once; the old one may sign beside it for a while.
@@ -123,6 +125,15 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+
+    #[test]
+    fn a_test_that_failed_is_told_too() {
+        let data = json!({"status": "failed", "error_message": "refused", "duration_ms": 3});
+        let step = pinged("shop", &Reply { data, ..Reply::default() });
+        let Step::Several(steps) = step else { panic!("one step") };
+        assert!(matches!(&steps[0], Step::Tell(said) if said == "Test to shop failed."));
+        assert!(matches!(steps[1], Step::View(_)));
+    }
 
     #[test]
     fn held_jobs_of_a_tripped_webhook_are_asked_about() {
