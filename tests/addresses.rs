@@ -286,8 +286,18 @@ async fn broken_rows_are_read_and_listed_and_only_mended_where_they_are_broken()
 
     // A path that is stored encoded is found by whoever has decoded it.
     site.admin(page).json(json!({"url_rewrite": "/%C3%BCber-uns"})).expect(200).await;
-    for spelled in ["/%C3%BCber-uns", "/%25C3%25BCber-uns"] {
+    for spelled in ["/%C3%BCber-uns", "/%25C3%25BCber-uns", "/%25c3%25bcber%2Duns"] {
         let found = site.ask(&format!("GET /api/pages?url={spelled}")).expect(200).await.data();
         assert_eq!(found["url_rewrite"], "/%C3%BCber-uns", "{spelled}");
     }
+
+    // A page that was stored in another spelling keeps it while its other columns change.
+    let old = "update cms_pages set url_rewrite = '/%c3%a4pfel' where id = 2";
+    site.database.run(old.to_owned()).await;
+    let renamed = site.admin(page).json(json!({"title": "Apples"})).expect(200).await.data();
+    assert_eq!(renamed["url_rewrite"], "/%c3%a4pfel");
+    let refused = site.admin(page).json(json!({"url_rewrite": "/%C3%a4pfel"}));
+    let refused = refused.refused(422, "validation_failed").await;
+    assert!(refused.text().contains("write /%C3%A4pfel"), "{}", refused.text());
+    site.admin(page).json(json!({"url_rewrite": "/%C3%A4pfel"})).expect(200).await;
 }

@@ -321,3 +321,108 @@ async fn the_command_line_saves_a_site_that_is_served() {
     assert!(refused == Some(1) && why.contains("no backup of cms"), "{why}");
     process::run(&database, &["db", "check"]);
 }
+
+#[tokio::test]
+async fn a_backup_replaces_no_file_of_the_site() {
+    let site = site().await;
+    let mut settings = site.cms.settings().clone();
+    let folder = site.database.folder().to_owned();
+    settings.folder = Some(folder.clone());
+    let link = folder.join("link");
+    std::os::unix::fs::symlink(&settings.dirs.plugins, &link).unwrap();
+    let (plugins, media) = (&settings.dirs.plugins, &settings.dirs.media);
+    let mut files = vec![
+        folder.join("cms.toml"),
+        plugins.join("../cms.local.toml"),
+        plugins.join("x.cms"),
+        plugins.join("hello/x.cms"),
+        link.join("x.cms"),
+        media.join("x.cms"),
+    ];
+    if !site.database.is_postgres() {
+        files.extend(["", "-wal", "-shm"].map(|end| folder.join(format!("data/cms.db{end}"))));
+    }
+    for file in files {
+        let refused = save(&settings, &file).await.unwrap_err();
+        assert_eq!(refused.code(), Code::ValidationFailed, "{refused}");
+        let said = ["is a file of the site itself", "is part of the backup"];
+        assert!(said.iter().any(|said| refused.detail().contains(said)), "{refused}");
+    }
+    assert!(!plugins.join("x.cms").exists() && !folder.join("cms.toml").exists());
+    assert_eq!(written(&site.cms).await, ["a", "b"]);
+    assert_eq!(left_beside(&site.database), Vec::<String>::new());
+    save(&settings, &folder.join("site.cms")).await.unwrap();
+    fs::remove_file(link).unwrap();
+    site.cms.close().await;
+}
+
+#[tokio::test]
+async fn a_check_reports_a_file_that_cannot_be_opened() {
+    let (database, _) = saved().await;
+    if database.is_postgres() {
+        return;
+    }
+    let path = database.folder().join("data/cms.db");
+    let whole = fs::read(&path).unwrap();
+    let (mut head, mut pages) = (whole.clone(), whole.clone());
+    head[..100].fill(0xa5);
+    pages[4096..].fill(0xa5);
+    let half = whole[..whole.len() / 2].to_vec();
+    for (how, bytes) in [("half", half), ("no head", head), ("only a head", pages)] {
+        fs::write(&path, bytes).unwrap();
+        let found = backup::check(&database.settings(), false, nobody()).await.unwrap();
+        let first = found.problems.first();
+        assert!(first.is_some_and(|what| what.starts_with("database: ")), "{how}: {found:?}");
+    }
+    fs::write(&path, whole).unwrap();
+    let found = backup::check(&database.settings(), false, nobody()).await.unwrap();
+    assert_eq!(found.problems, Vec::<String>::new());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_new_folder_never_replaces_the_site_that_was_saved() {
+    let (old, other) = (TestDatabase::new().await, TestDatabase::new().await);
+    process::run(&old, &["init"]);
+    // The settings in the archive name the database of the saved site.
+    let local = old.folder().join("cms.local.toml");
+    let database = old.folder().join("data/cms.db").display().to_string();
+    let url = old.url.clone().unwrap_or_else(|| format!("sqlite://{database}"));
+    let secrets = fs::read_to_string(&local).unwrap();
+    fs::write(&local, format!("database_url = {url:?}\n{secrets}")).unwrap();
+    let archive = old.folder().join("site.cms");
+    let file = archive.to_str().unwrap();
+    process::run(&old, &["db", "backup", file, "--with-secrets"]);
+    old.run("create table later (id integer)".to_owned()).await;
+    let drill = other.folder().join("new/drill");
+    let restore = |more: &[&str], variable: (&str, &str)| {
+        let mut command = process::program();
+        command.arg("--dir").arg(&drill).args(["db", "restore", file]).args(more);
+        command.stdin(std::process::Stdio::null()).env(variable.0, variable.1);
+        let output = command.output().unwrap();
+        (output.status.code(), String::from_utf8_lossy(&output.stderr).into_owned())
+    };
+    let place = if old.is_postgres() { "PostgreSQL at " } else { &*database };
+    for more in [&[][..], &["--yes"]] {
+        let (code, why) = restore(more, ("CMS_LISEN", "x"));
+        assert_eq!(code, Some(6), "{why}");
+        for said in ["not empty", place, "cms.local.toml with another database_url"] {
+            assert!(why.contains(said), "{said}: {why}");
+        }
+        assert!(!why.contains("--yes"), "{why}");
+        assert_eq!(why.matches("CMS_LISEN").count(), 1, "a warning comes once: {why}");
+        assert!(!other.folder().join("new").exists(), "nothing is left behind");
+    }
+    // An engine that is another is no question of --yes.
+    let wrong = if old.is_postgres() { "sqlite://x.db" } else { "postgres://127.0.0.1:1/x" };
+    let (code, why) = restore(&[], ("CMS_DATABASE_URL", wrong));
+    assert!(code == Some(6) && why.contains("database_url of"), "{why}");
+    assert!(!why.contains("--yes"), "{why}");
+    // As the message says.
+    fs::create_dir_all(&drill).unwrap();
+    let url = other.url.clone().unwrap_or_else(|| "sqlite://other.db".to_owned());
+    fs::write(drill.join("cms.local.toml"), format!("database_url = {url:?}\n")).unwrap();
+    let (code, why) = restore(&[], ("CMS_LIMITER__STORE", "off"));
+    assert_eq!(code, Some(0), "{why}");
+    assert_eq!(drill.join("other.db").exists(), !old.is_postgres());
+    assert_eq!(old.count("select count(*) from later").await, 0, "it was not replaced");
+}

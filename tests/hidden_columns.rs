@@ -25,7 +25,7 @@ fn hidden() -> Vec<(&'static str, &'static str, Json, Json)> {
         ("seen", "datetime", json!("2026-01-01T00:00:00Z"), json!("2026-12-31T00:00:00Z")),
         ("tags", "json", json!(["amber"]), json!(["zinc"])),
         ("near", "integer", json!(1), json!(2)),
-        ("base_id", "", json!(1), json!(2)),
+        ("base_id", "", json!(4), json!(2)),
         ("language_short", "", json!("en"), json!("de")),
     ]
 }
@@ -41,7 +41,8 @@ async fn site() -> Site {
     }
     let goods = json!({"name": "goods", "multilanguage": true, "columns": columns});
     let site = Site::builder().await.plugin(json!({"id": "shop", "tables": [goods]})).open().await;
-    for (id, language) in (1..).zip(["fr", "it", "es", "pt"]) {
+    // The base of the others comes first.
+    for (id, language) in [(4, "pt"), (1, "fr"), (2, "it"), (3, "es")] {
         let body = json!({"id": id, "title": format!("t{id}"), "base_id": 4, "price": 7,
             "language_short": language, "body": "copper"});
         site.admin("POST /api/backend/item?table=goods").json(body).expect(201).await;

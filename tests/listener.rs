@@ -319,3 +319,81 @@ async fn who_asks_too_much_loses_the_connection() {
     assert_eq!(stream.read(&mut [0; 1024]).await.unwrap(), 0);
     running.end().await;
 }
+
+/// The sender of a body that nobody wants reads why, and no reset.
+#[tokio::test]
+async fn refusals_arrive_before_the_body() {
+    const MIB: usize = 1 << 20;
+    let builder = Site::builder().await.settings(|s| s.media.max_bytes = 20 * MIB as u64);
+    let running = start(builder).await;
+    let admin = format!("x-api-key: {}\r\n", running.site.admin);
+    let json = "content-type: application/json\r\n";
+    let form = "content-type: multipart/form-data; boundary=x\r\n";
+    for (path, headers, length, status) in [
+        ("/api/backend/item/blog", json.to_owned(), 400_000, "401"),
+        ("/api/form/submit", format!("{json}origin: https://evil.example\r\n"), 400_000, "403"),
+        ("/api/backend/keys", format!("{json}{admin}"), 3 * MIB, "413"),
+        ("/api/backend/media", format!("{form}{admin}"), 30 * MIB, "413"),
+        // With two hosts.
+        ("/api/form/submit", format!("{json}host: y\r\n"), 400_000, "400"),
+    ] {
+        let mut stream = running.connect().await;
+        let head = format!("POST {path} HTTP/1.1\r\nhost: x\r\n{headers}");
+        let head = format!("{head}content-length: {length}\r\n\r\n");
+        stream.write_all(head.as_bytes()).await.unwrap();
+        // The service has ended its side.
+        let mut reply = String::new();
+        stream.read_to_string(&mut reply).await.unwrap();
+        assert!(reply.starts_with(&format!("HTTP/1.1 {status}")), "{path}: {reply}");
+        assert!(reply.contains("\"error\":"), "{path}: {reply}");
+        let part = vec![b'x'; 50_000];
+        let mut left = length;
+        while left > 0 {
+            let count = left.min(part.len());
+            stream.write_all(&part[..count]).await.expect("the service still reads");
+            left -= count;
+        }
+        assert_eq!(stream.read(&mut [0; 1]).await.unwrap(), 0, "{path}: no reset");
+    }
+    running.end().await;
+}
+
+/// A client that sends on gives its place to others, and holds up no stop.
+#[tokio::test]
+async fn a_lingering_connection_leaves_when_others_come() {
+    let builder = Site::builder().await.settings(|s| s.http.max_connections = 2);
+    let running = start(builder).await;
+    let head = "POST /api/nothing HTTP/1.1\r\nhost: x\r\ncontent-length: 100000\r\n\r\n";
+    let mut lingering = Vec::new();
+    for _ in 0..2 {
+        let mut stream = running.connect().await;
+        stream.write_all(head.as_bytes()).await.unwrap();
+        let mut reply = String::new();
+        stream.read_to_string(&mut reply).await.unwrap();
+        assert!(reply.starts_with("HTTP/1.1 401"), "{reply}");
+        lingering.push(stream);
+    }
+    for _ in 0..4 {
+        let ask = b"GET /healthz HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n";
+        let reply = tokio::time::timeout(Duration::from_secs(1), running.exchange(ask)).await;
+        assert!(reply.expect("in time").starts_with("HTTP/1.1 200"));
+    }
+    tokio::time::timeout(Duration::from_secs(5), running.end()).await.expect("an end soon");
+}
+
+#[tokio::test]
+async fn a_body_is_chunked_once_or_not_at_all() {
+    let running = start(Site::builder().await).await;
+    for (coding, status) in [
+        ("gzip, chunked", "400"),
+        ("chunked\r\ntransfer-encoding: chunked", "400"),
+        ("Chunked", "422"),
+    ] {
+        let head = "POST /api/form/submit HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\
+                    content-type: application/json\r\ntransfer-encoding: ";
+        let ask = format!("{head}{coding}\r\n\r\n2\r\n{{}}\r\n0\r\n\r\n");
+        let reply = running.exchange(ask.as_bytes()).await;
+        assert!(reply.starts_with(&format!("HTTP/1.1 {status}")), "{coding}: {reply}");
+    }
+    running.end().await;
+}

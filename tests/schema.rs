@@ -4,7 +4,7 @@ use cms_core::{Clock, Cms, Code, Level, Random, Secret, plugins::Manifest, setti
 use serde_json::{Value as Json, json};
 use sqlx::Executor;
 
-use crate::support::{Site, TestDatabase};
+use crate::support::{Site, TestDatabase, log::Log};
 
 #[tokio::test]
 async fn every_statement_prepares() {
@@ -83,12 +83,20 @@ async fn without_migrate_nothing_is_created() {
     plugin(json!([{"name": "a", "type": "text"}, {"name": "b", "type": "text"}]));
     refused(true).await;
 
+    let log = Log::begin();
     let cms = Cms::builder(settings.clone()).inspect().await.unwrap();
+    let told = log.end();
+    assert!(!told.contains("plugin not loaded"), "{told}");
     let states = cms.plugins().states();
     assert!(states[0].problems[0].remedy.contains("cms migrate up"), "{states:?}");
     // The declaration before stays in service.
     let orders = cms.tables().find("orders").unwrap();
     assert!(states[0].is_earlier() && !orders.columns.iter().any(|column| column.name == "b"));
+    // A server that follows others has only its log.
+    let log = Log::begin();
+    cms.refresh_plugins().await.unwrap();
+    let told = log.end();
+    assert!(told.contains("ERROR") && told.contains("its earlier declaration stays"), "{told}");
     cms.close().await;
 }
 

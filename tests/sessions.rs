@@ -150,6 +150,15 @@ async fn a_cookie_changes_things_only_for_pages_that_may_call() {
 }
 
 #[tokio::test]
+async fn nobody_is_told_to_send_a_key_where_none_is_taken() {
+    let site = Site::open().await;
+    for (line, advises) in [("GET /api/backend/auth/me", false), ("GET /api/backend/keys", true)] {
+        let reply = site.ask(line).refused(401, "login_required").await;
+        assert_eq!(reply.text().contains("X-Api-Key"), advises, "{line}: {}", reply.text());
+    }
+}
+
+#[tokio::test]
 async fn a_dead_session_reads_what_everybody_may_read() {
     let site = Site::open().await;
     for (name, value) in [

@@ -18,7 +18,7 @@ use cms_core::{
 };
 
 use crate::{
-    environment,
+    environment, log,
     output::{Done, Exit, Failure, Output, counted},
     shop::Shop,
 };
@@ -27,7 +27,10 @@ use crate::{
 pub(crate) fn settings(dir: &Path, overrides: &[(&str, String)], out: &Output) -> Done<Loaded> {
     let loaded = Settings::load(dir, environment::variables(), overrides)?;
     for warning in &loaded.warnings {
-        out.note(&format!("warning: {warning}"));
+        match log::is_json() {
+            true => tracing::warn!("{warning}"),
+            false => out.note(&format!("warning: {warning}")),
+        }
     }
     Ok(loaded)
 }
@@ -276,9 +279,12 @@ fn write_new(path: &Path, text: &str, mode: u32) -> Done {
         .mode(mode)
         .open(path)
         .map_err(|e| Failure::file(path, &e))?;
-    file.write_all(text.as_bytes())
-        .and_then(|()| file.sync_all())
-        .map_err(|e| Failure::file(path, &e))
+    let written = file.write_all(text.as_bytes()).and_then(|()| file.sync_all());
+    written.map_err(|e| {
+        // The next `cms init` would keep half a file.
+        let _ = fs::remove_file(path);
+        Failure::file(path, &e)
+    })
 }
 
 #[cfg(test)]

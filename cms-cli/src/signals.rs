@@ -1,6 +1,6 @@
-//! SIGTERM and Ctrl-C, for commands that go on until they are told to end.
+//! SIGTERM, Ctrl-C and SIGHUP, for commands that go on until they are told to end.
 
-use std::io;
+use std::{fs, io};
 
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
@@ -11,16 +11,22 @@ use crate::output::Done;
 pub(crate) struct Signals {
     terminate: Signal,
     interrupt: Signal,
+    /// Only as the first signal: a terminal that closes may send several.
+    hangup: Option<Signal>,
 }
 
 impl Signals {
     pub(crate) fn open() -> io::Result<Self> {
         let (terminate, interrupt) =
             (signal(SignalKind::terminate())?, signal(SignalKind::interrupt())?);
+        let hangup = match ignores_hangup() {
+            true => None,
+            false => Some(signal(SignalKind::hangup())?),
+        };
         // A peer that is gone must not end the process, also where a refused exec has undone what
         // Rust sets at the start.
         drop(signal(SignalKind::pipe())?);
-        Ok(Self { terminate, interrupt })
+        Ok(Self { terminate, interrupt, hangup })
     }
 
     /// The next of them. Cancel-safe.
@@ -28,8 +34,31 @@ impl Signals {
         tokio::select! {
             _ = self.terminate.recv() => {}
             _ = self.interrupt.recv() => {}
+            () = received(self.hangup.as_mut()) => {}
         }
+        self.hangup = None;
     }
+}
+
+/// Waits for a signal; without one, for ever.
+async fn received(signal: Option<&mut Signal>) {
+    match signal {
+        Some(signal) => _ = signal.recv().await,
+        None => std::future::pending().await,
+    }
+}
+
+/// Whether the process was started to outlive its terminal, as by nohup. Catching the signal would
+/// undo that.
+fn ignores_hangup() -> bool {
+    let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
+    ignored(&status).is_none_or(|mask| mask & 1 != 0)
+}
+
+/// The ignored signals in the text of `/proc/self/status`, signal 1 in the lowest bit.
+fn ignored(status: &str) -> Option<u64> {
+    let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"))?;
+    u64::from_str_radix(mask.trim(), 16).ok()
 }
 
 /// Goes on until the work ends or a signal comes, which is no failure.
@@ -38,5 +67,16 @@ pub(crate) async fn until_told(work: impl Future<Output = Done>) -> Done {
     tokio::select! {
         () = signals.next() => Ok(()),
         outcome = work => outcome,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ignored_signals_are_read() {
+        assert_eq!(ignored("Name:\tcms\nSigIgn:\t0000000000001001\n"), Some(0x1001));
+        assert_eq!(ignored("Name:\tcms\n"), None);
     }
 }

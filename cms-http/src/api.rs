@@ -187,7 +187,7 @@ impl Api {
     #[must_use]
     pub fn refuse(&self, error: &Error) -> Response<Body> {
         let id = self.0.ids.next();
-        log_failure(error, id.to_str().unwrap_or_default());
+        log_failure(error, id.to_str().unwrap_or_default(), false);
         let mut reply = Reply::problem(error, id.to_str().unwrap_or_default());
         reply.headers.insert(header::CACHE_CONTROL, PRIVATE);
         reply.headers.insert(header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
@@ -238,11 +238,13 @@ impl Api {
             .await
             .unwrap_or_else(|panic| Err(Error::of_panic("answering a request", &*panic)));
         let reply = outcome.unwrap_or_else(|error| {
-            cause = log_failure(&error, id.to_str().unwrap_or_default()).filter(|_| operator);
+            let drains = kept.stopping.load(Ordering::Relaxed) && visit.request.path == "/readyz";
+            let id = id.to_str().unwrap_or_default();
+            cause = log_failure(&error, id, drains).filter(|_| operator);
             if let Some(client) = visit.known_client() {
                 kept.refusals.note(client, error.code(), cms.clock().now());
             }
-            Reply::problem(&error, id.to_str().unwrap_or_default())
+            Reply::problem(&error, id)
         });
         let reply = self
             .admitted(visit.peer, !visit.is_read(), reply)
@@ -267,8 +269,9 @@ impl Api {
     }
 }
 
-/// Logs a failure of the service under the id of its request. Returns its cause.
-fn log_failure(error: &Error, id: &str) -> Option<Cause> {
+/// Logs a failure of the service under the id of its request. Returns its cause. `drains`: a load
+/// balancer asks whether the service is stopping, and is to hear so.
+fn log_failure(error: &Error, id: &str, drains: bool) -> Option<Cause> {
     if !matches!(error.code(), Code::Internal | Code::Unavailable) {
         return None;
     }
@@ -278,6 +281,7 @@ fn log_failure(error: &Error, id: &str) -> Option<Cause> {
         (Code::Unavailable, None) if error.retry_after_s().is_some() => {
             tracing::debug!(id, %error, "no room");
         }
+        (Code::Unavailable, None) if drains => tracing::debug!(id, %error, "stopping"),
         // The span with the id is left out where requests are not logged.
         _ => tracing::error!(id, error = ?error, "request failed"),
     }

@@ -43,7 +43,7 @@ impl Connection {
         let (own, asked) = (activity.clone(), api.clone());
         let service = service_fn(move |request: Request<Incoming>| {
             own.begin();
-            let (answered, own) = (answer(&asked, peer, request), own.clone());
+            let (answered, own) = (answer(&asked, peer, &own, request), own.clone());
             async move {
                 let mut response = answered.await;
                 own.set_answering(false);
@@ -75,19 +75,29 @@ impl Connection {
             polled
         })
         .await;
+        let (mut late, mut sends_on) = (None, activity.is_unread());
         match ended {
             Some(Ok(())) => {}
-            Some(Err(error)) => tracing::debug!(%error, "connection ended"),
+            Some(Err(error)) => {
+                tracing::debug!(%error, "connection ended");
+                // The rest of a refused head may still come.
+                sends_on |= error.is_parse();
+            }
             None if activity.order() == Some(Order::Stuck) && activity.is_in_head() => {
                 let why = "The request did not arrive in time: send its head at once.";
-                let late = raw(api.refuse_unread(&Error::new(Code::Timeout, why)));
+                late = Some(raw(api.refuse_unread(&Error::new(Code::Timeout, why))));
+                sends_on = true;
                 // What is written now is no refusal of the parser.
                 activity.begin();
-                let mut stream = connection.into_parts().io.into_inner();
-                let _ = stream.write_all(&late).await;
             }
             None => {}
         }
+        let mut stream = connection.into_parts().io.into_inner();
+        if let Some(late) = late {
+            let _ = stream.write_all(&late).await;
+        }
+        // In a box, so that a connection does not carry its room.
+        Box::pin(stream.close(sends_on, stopped)).await;
     }
 }
 
@@ -95,6 +105,7 @@ impl Connection {
 struct Watched {
     body: Incoming,
     ended: Arc<AtomicBool>,
+    activity: Arc<Activity>,
 }
 
 impl http_body::Body for Watched {
@@ -109,6 +120,7 @@ impl http_body::Body for Watched {
         if matches!(polled, Poll::Ready(None)) || self.body.is_end_stream() {
             self.ended.store(true, Ordering::Relaxed);
         }
+        self.activity.set_awaited(polled.is_pending());
         polled
     }
 
@@ -124,23 +136,30 @@ impl http_body::Body for Watched {
 fn answer(
     api: &Api,
     peer: SocketAddr,
+    activity: &Arc<Activity>,
     request: Request<Incoming>,
 ) -> impl Future<Output = Response<Body>> + use<> {
-    if let Some(refusal) = without_host(request.version(), request.headers()) {
+    activity.set_unread(!request.body().is_end_stream());
+    let headers = request.headers();
+    if let Some(refusal) = without_host(request.version(), headers).or_else(|| coded(headers)) {
         return Either::Left(ready(api.refuse_unread(&refusal)));
     }
     let ended = Arc::new(AtomicBool::new(request.body().is_end_stream()));
-    let request = request.map(|body| Watched { body, ended: ended.clone() });
+    let activity = activity.clone();
+    let request =
+        request.map(|body| Watched { body, ended: ended.clone(), activity: activity.clone() });
     // In a box, so that a connection does not carry the room of every handler.
     let answered = Box::pin(api.handle_from(Some(Peer(peer)), request));
     Either::Right(async move {
         let mut response = answered.await;
         let status = response.status();
         let is_refused = status.is_client_error() || status.is_server_error();
+        let is_unread = !ended.load(Ordering::Relaxed);
+        activity.set_unread(is_unread);
+        activity.set_awaited(false);
         // The place of who asks too much is for others. When a body was refused unread, hyper ends
         // the connection, and nobody must send on it.
-        if status == StatusCode::TOO_MANY_REQUESTS || (is_refused && !ended.load(Ordering::Relaxed))
-        {
+        if status == StatusCode::TOO_MANY_REQUESTS || (is_refused && is_unread) {
             response.headers_mut().insert(header::CONNECTION, HeaderValue::from_static("close"));
         }
         response
@@ -152,6 +171,17 @@ fn without_host(version: Version, headers: &HeaderMap) -> Option<Error> {
     let hosts = headers.get_all(header::HOST).iter().count();
     (hosts > 1 || (hosts == 0 && version == Version::HTTP_11)).then(|| {
         let why = format!("A request has one Host header, this one has {hosts}.");
+        Error::new(Code::BadQuery, why)
+    })
+}
+
+/// RFC 9112, 6.1: bodies come chunked or as they are. A proxy may read other codings otherwise.
+fn coded(headers: &HeaderMap) -> Option<Error> {
+    let mut codings = headers.get_all(header::TRANSFER_ENCODING).iter();
+    let is_chunked = |value: &HeaderValue| value.as_bytes().eq_ignore_ascii_case(b"chunked");
+    let is_known = codings.next().is_none_or(is_chunked) && codings.next().is_none();
+    (!is_known).then(|| {
+        let why = "Of Transfer-Encoding only one chunked is known: send the body otherwise.";
         Error::new(Code::BadQuery, why)
     })
 }

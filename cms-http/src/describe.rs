@@ -21,6 +21,8 @@ pub(crate) struct Described {
     pub(crate) resource: &'static str,
     /// The content table whose records a plugin's endpoint reads.
     pub(crate) records: Option<&'static str>,
+    /// Whether the handler judges the tags of `If-Match`.
+    pub(crate) judges_tags: bool,
     pub(crate) answers: Answers,
     pub(crate) types: Types,
 }

@@ -5,6 +5,8 @@
 //! does it, costs a visible part of a reply from memory.
 
 use std::{
+    cmp::Reverse,
+    collections::HashMap,
     sync::{
         Arc, Mutex, PoisonError, Weak,
         atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering},
@@ -29,6 +31,10 @@ pub(crate) struct Activity {
     head: AtomicBool,
     /// A request was complete.
     served: AtomicBool,
+    /// The body of the latest request did not end yet.
+    unread: AtomicBool,
+    /// Somebody waits for a part of it.
+    awaited: AtomicBool,
     order: AtomicU8,
     task: AtomicWaker,
 }
@@ -72,6 +78,25 @@ impl Activity {
     pub(crate) fn set_answering(&self, answering: bool) {
         self.answering.store(answering, Ordering::Relaxed);
         self.head.store(false, Ordering::Relaxed);
+    }
+
+    /// Whether the client still has to send some of the latest request's body.
+    pub(crate) fn set_unread(&self, unread: bool) {
+        self.unread.store(unread, Ordering::Relaxed);
+    }
+
+    /// Whether the next part of a body is waited for.
+    pub(crate) fn set_awaited(&self, awaited: bool) {
+        self.awaited.store(awaited, Ordering::Relaxed);
+    }
+
+    /// It sends no more of a body, or does not take a reply.
+    fn waits_for_client(&self) -> bool {
+        self.awaited.load(Ordering::Relaxed) || self.unsent.load(Ordering::Relaxed)
+    }
+
+    pub(crate) fn is_unread(&self) -> bool {
+        self.unread.load(Ordering::Relaxed)
     }
 
     /// Whether any request was complete.
@@ -129,6 +154,7 @@ struct Watched {
     written: u64,
     in_head: bool,
     since: Instant,
+    began: Instant,
     /// When it was told to end because it is stuck.
     told: Option<Instant>,
 }
@@ -139,6 +165,8 @@ pub(crate) struct Watch(Arc<Mutex<Vec<Watched>>>);
 
 /// How long a connection that is stuck may take to end by itself.
 const CLOSE_TIMEOUT: Duration = Duration::from_secs(3);
+/// How long a connection keeps its place, however slow its client is.
+const SHORTEST_STAY: Duration = Duration::from_secs(5);
 
 impl Watch {
     pub(crate) fn add(
@@ -184,6 +212,32 @@ impl Watch {
         idlest.activity.give(Order::Leave);
         true
     }
+
+    /// Ends the oldest connection that waits for its client, of the network that has the most:
+    /// slow clients of a few networks must not keep everybody else out.
+    pub(crate) fn displace(&self) {
+        let now = Instant::now();
+        let all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let held = all.iter().filter_map(|watched| Some((watched, watched.slot.upgrade()?)));
+        let held: Vec<_> = held.filter(|(_, slot)| !slot.is_given_back()).collect();
+        let mut places: HashMap<Network, usize> = HashMap::new();
+        // Proxies, which are no network, come last.
+        for (watched, _) in held.iter().filter(|(watched, _)| watched.network.is_some()) {
+            *places.entry(watched.network).or_default() += 1;
+        }
+        let slow = held.iter().filter(|(watched, _)| {
+            let stayed = now.saturating_duration_since(watched.began);
+            watched.activity.waits_for_client() && stayed >= SHORTEST_STAY
+        });
+        let places = |network| places.get(network).copied().unwrap_or_default();
+        let slowest =
+            slow.max_by_key(|(watched, _)| (places(&watched.network), Reverse(watched.began)));
+        if let Some((watched, slot)) = slowest {
+            tracing::debug!("a connection that waits for its client leaves to others");
+            slot.give_back();
+            watched.connection.abort();
+        }
+    }
 }
 
 impl Watched {
@@ -195,7 +249,8 @@ impl Watched {
     ) -> Self {
         let network = slot.network();
         let slot = Arc::downgrade(slot);
-        Self { activity, connection, network, slot, written: 0, in_head: false, since, told: None }
+        let (began, told) = (since, None);
+        Self { activity, connection, network, slot, written: 0, in_head: false, since, began, told }
     }
 
     /// Notes progress since the last look: bytes that went out, or a head that has begun.
@@ -295,6 +350,50 @@ mod tests {
         assert!(watch.dismiss(None) && orders() == [true, true, false, true]);
         assert!(ended.order().is_none(), "it holds no slot");
         task.abort();
+    }
+
+    #[tokio::test]
+    async fn slow_clients_of_the_largest_network_leave_to_others() {
+        let (watch, now) = (Watch::default(), Instant::now());
+        let http = cms_core::settings::Settings::default().http;
+        let limits = ConnectionLimits::new(&http, 8, &[]);
+        let mut slots = Vec::new();
+        let mut add = |address: &str, age: u64| {
+            let network = limits.network(address.parse().expect("an address"));
+            let slot = Arc::new(limits.try_take(network).expect("a slot"));
+            let (activity, task) =
+                (Arc::new(Activity::default()), tokio::spawn(std::future::pending::<()>()));
+            let since = now.checked_sub(Duration::from_secs(age)).expect("a moment");
+            let watched = Watched::new(activity.clone(), task.abort_handle(), &slot, since);
+            watch.0.lock().expect("not poisoned").push(watched);
+            slots.push(slot);
+            (activity, task)
+        };
+        let alone = add("192.0.2.1:1", 60);
+        let (old, older, young) =
+            (add("198.51.100.1:1", 9), add("198.51.100.1:2", 20), add("198.51.100.1:3", 1));
+        watch.displace();
+        tokio::task::yield_now().await;
+        let is_ended =
+            |(_, task): &(Arc<Activity>, tokio::task::JoinHandle<()>)| task.is_finished();
+        let ended = || [&alone, &old, &older, &young].map(is_ended);
+        assert_eq!(ended(), [false; 4], "none waits for its client");
+        alone.0.wrote();
+        for (activity, _) in [&old, &older, &young] {
+            activity.begin();
+            activity.set_awaited(true);
+        }
+        for expected in [
+            [false, false, true, false],
+            [false, true, true, false],
+            [true, true, true, false],
+            [true, true, true, false],
+        ] {
+            watch.displace();
+            tokio::task::yield_now().await;
+            assert_eq!(ended(), expected);
+        }
+        young.1.abort();
     }
 
     #[tokio::test]

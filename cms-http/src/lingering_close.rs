@@ -1,12 +1,13 @@
 //! A connection that is closed gently.
 //!
-//! Closing a socket while unread bytes lie in it makes the kernel send a reset, which can destroy
-//! the reply on its way: the sender of a body that is too large would see "connection reset"
-//! instead of the 413. So what still comes is read and thrown away for a moment (RFC 9112, 9.6).
+//! When bytes lie unread in a closed socket, or reach it later, the kernel sends a reset, which can
+//! destroy the reply on its way: the sender of a body that is too large would see "connection
+//! reset" instead of the 413. So what still comes is read and thrown away (RFC 9112, 9.6).
 //!
 //! Hyper itself refuses what it cannot parse. Such a reply gets its request id here.
 
 use std::{
+    future::poll_fn,
     io,
     pin::Pin,
     sync::Arc,
@@ -17,17 +18,23 @@ use std::{
 use tokio::{
     io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, ReadBuf},
     net::TcpStream,
+    sync::watch,
+    time,
 };
 
 use crate::{Api, connection_limits::ConnectionPermit, idle_reaper::Activity};
 
-/// How long and how much is thrown away.
-const TIME: Duration = Duration::from_secs(2);
-const BYTES: u64 = 16 << 20;
+/// A connection lingers at most this long, and only while bytes come.
+const TIME: Duration = Duration::from_secs(30);
+const SILENCE: Duration = Duration::from_secs(2);
+/// The same for a connection that never had a place, and bytes thrown away of it.
+const REFUSED_TIME: Duration = Duration::from_secs(2);
+const REFUSED_BYTES: u64 = 16 << 20;
+/// Bytes thrown away at once.
+const PART: usize = 8 << 10;
 
 pub(crate) struct LingeringClose {
-    /// None only while it is dropped.
-    stream: Option<TcpStream>,
+    stream: TcpStream,
     api: Api,
     activity: Arc<Activity>,
     /// Kept until the socket is closed.
@@ -43,7 +50,7 @@ impl LingeringClose {
         activity: Arc<Activity>,
         slot: Arc<ConnectionPermit>,
     ) -> Self {
-        Self { stream: Some(stream), api, activity, slot, refusal: Vec::new() }
+        Self { stream, api, activity, slot, refusal: Vec::new() }
     }
 
     /// Notes the beginning of hyper's own refusal: what is written before any request was complete.
@@ -63,7 +70,7 @@ impl LingeringClose {
     fn poll_refusal(&mut self, context: &mut Context<'_>) -> Poll<io::Result<()>> {
         while !self.refusal.is_empty() {
             let refusal = std::mem::take(&mut self.refusal);
-            let written = self.stream()?.poll_write(context, &refusal);
+            let written = self.stream().poll_write(context, &refusal);
             let count = if let Poll::Ready(Ok(count)) = written { count } else { 0 };
             self.refusal = refusal[count..].to_vec();
             ready!(written)?;
@@ -78,35 +85,60 @@ impl LingeringClose {
         written
     }
 
-    fn stream(&mut self) -> io::Result<Pin<&mut TcpStream>> {
-        self.stream.as_mut().map(Pin::new).ok_or_else(|| io::ErrorKind::NotConnected.into())
+    fn stream(&mut self) -> Pin<&mut TcpStream> {
+        Pin::new(&mut self.stream)
     }
-}
 
-impl Drop for LingeringClose {
-    fn drop(&mut self) {
-        let Some(stream) = self.stream.take() else { return };
-        if self.slot.is_given_back() {
+    /// Ends our side, then throws away what still comes: what lies there, and whatever follows when
+    /// the client `sends_on`. Ends when another connection needs the place, or soon after a stop.
+    pub(crate) async fn close(self, sends_on: bool, mut stop: watch::Receiver<bool>) {
+        let Self { mut stream, api, activity, slot, .. } = self;
+        let more_comes = match stream.try_read(&mut [0; 1024]) {
+            Ok(count) => count > 0,
+            Err(error) => sends_on && error.kind() == io::ErrorKind::WouldBlock,
+        };
+        if !more_comes || slot.is_given_back() {
             return;
         }
-        let slot = self.slot.clone();
-        let nothing_waits = matches!(stream.try_read(&mut [0; 1024]), Err(_) | Ok(0));
-        let Ok(runtime) = tokio::runtime::Handle::try_current() else { return };
-        if nothing_waits {
-            return;
-        }
-        runtime.spawn(async move {
-            close(stream).await;
-            drop(slot);
+        // An idle connection: one that may be asked to leave.
+        activity.set_answering(false);
+        activity.sent();
+        let left = poll_fn(|context| {
+            activity.wakes(context.waker());
+            if slot.is_given_back() { Poll::Ready(()) } else { Poll::Pending }
         });
+        let stopped = async {
+            let _ = stop.wait_for(|stop| *stop).await;
+            time::sleep(SILENCE).await;
+        };
+        // Also the sender of a body that is somewhat too large learns so.
+        let largest = api.cms().settings().media.max_bytes;
+        let most = largest.saturating_mul(2).max(REFUSED_BYTES);
+        tokio::select! {
+            () = discard(&mut stream, TIME, most) => {}
+            () = left => {}
+            () = stopped => {}
+        }
+        // The place is free once the socket is closed.
+        drop(stream);
+        drop(slot);
     }
 }
 
-/// Ends our side, then throws away what still comes, for a moment.
+/// Closes a connection that has no place: few of them, and for a moment.
 pub(crate) async fn close(mut stream: TcpStream) {
+    discard(&mut stream, REFUSED_TIME, REFUSED_BYTES).await;
+}
+
+/// Ends our side, then throws away what still comes.
+async fn discard(stream: &mut TcpStream, limit: Duration, most: u64) {
     let _ = stream.shutdown().await;
-    let mut rest = stream.take(BYTES);
-    let _ = tokio::time::timeout(TIME, tokio::io::copy(&mut rest, &mut tokio::io::sink())).await;
+    let mut rest = stream.take(most);
+    let mut part = vec![0; PART];
+    let read_all = async {
+        while matches!(time::timeout(SILENCE, rest.read(&mut part)).await, Ok(Ok(1..))) {}
+    };
+    let _ = time::timeout(limit, read_all).await;
 }
 
 impl AsyncRead for LingeringClose {
@@ -116,7 +148,7 @@ impl AsyncRead for LingeringClose {
         buffer: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
         let before = buffer.filled().len();
-        let read = self.stream()?.poll_read(context, buffer);
+        let read = self.stream().poll_read(context, buffer);
         if buffer.filled().len() > before {
             self.activity.read();
         }
@@ -135,7 +167,7 @@ impl AsyncWrite for LingeringClose {
             return Poll::Ready(Ok(bytes.len()));
         }
         ready!(self.poll_refusal(context))?;
-        let written = self.stream()?.poll_write(context, bytes);
+        let written = self.stream().poll_write(context, bytes);
         self.count(written)
     }
 
@@ -148,7 +180,7 @@ impl AsyncWrite for LingeringClose {
             let first = parts.iter().find(|part| !part.is_empty());
             return self.poll_write(context, first.map_or(&[], |part| part));
         }
-        let written = self.stream()?.poll_write_vectored(context, parts);
+        let written = self.stream().poll_write_vectored(context, parts);
         self.count(written)
     }
 
@@ -158,13 +190,13 @@ impl AsyncWrite for LingeringClose {
 
     fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
         ready!(self.poll_refusal(context))?;
-        let flushed = self.stream()?.poll_flush(context);
+        let flushed = self.stream().poll_flush(context);
         self.activity.sent();
         flushed
     }
 
     fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
         ready!(self.poll_refusal(context))?;
-        self.stream()?.poll_shutdown(context)
+        self.stream().poll_shutdown(context)
     }
 }

@@ -240,10 +240,10 @@ routes! {
         GET Submission submission 200
     };
     "/api/backend/formfunnel" ? action = "submission_update" Area("formfunnel_inbox") inbox {
-        POST UpdateSubmission update 200
+        POST UpdateSubmission update 200 + if_match
     };
     "/api/backend/formfunnel" ? action = "submission_delete" Area("formfunnel_inbox") inbox {
-        POST DeleteSubmission delete 200
+        POST DeleteSubmission delete 200 + if_match
     };
     "/api/backend/formfunnel" ? action = "submissions_bulk" Area("formfunnel_inbox") inbox {
         POST ChangeSubmissions bulk 200
@@ -283,7 +283,7 @@ routes! {
     "/api/backend/plugins/apply" Admin plugin_changes { POST Apply apply 200 };
     "/api/backend/plugins/remove" Admin plugin_changes { POST Remove remove 204 };
     "/api/backend/plugins/release" Admin plugin_changes { POST Release release 200 };
-    "/api/backend/actions/checklist" Checklist checklist { POST Apply apply 200 };
+    "/api/backend/actions/checklist" Checklist checklist { POST Apply apply 200 + if_match };
     "/api/backend/actions/script" Button script { POST Run run 200 as Any };
     "/api/backend/keys" + "/{id}" Area("keys_keys") keys {
         GET Read read 200, POST Create create 201, PATCH Update update 200, DELETE Delete delete 204
@@ -304,29 +304,29 @@ routes! {
     "/api/backend/mail/test" Admin mail { POST Test test 200 };
     "/api/backend/mail/retry" Admin mail { POST Retry retry 200 };
     "/api/backend/pagebuilder" + "/{id}" Area("pages_pages") pagebuilder {
-        GET Read read 200, POST Add add 201, PATCH Set set 200 + if_match,
+        GET Read read 200, POST Add add 201 + if_match, PATCH Set set 200 + if_match,
         DELETE Remove remove 204 + if_match
     };
     "/api/backend/pagebuilder" ? action = "move" Area("pages_pages") pagebuilder {
-        POST MoveNode move_node 200
+        POST MoveNode move_node 200 + if_match
     };
     "/api/backend/pagebuilder" ? action = "publish" Area("pages_pages") pagebuilder {
-        POST Publish publish 200
+        POST Publish publish 200 + if_match
     };
     "/api/backend/pagebuilder" ? action = "take_off" Area("pages_pages") pagebuilder {
-        POST TakeOff take_off 200
+        POST TakeOff take_off 200 + if_match
     };
     "/api/backend/pagebuilder" ? action = "discard" Area("pages_pages") pagebuilder {
-        POST Discard discard 200
+        POST Discard discard 200 + if_match
     };
     "/api/backend/pagebuilder" ? action = "restore" Area("pages_pages") pagebuilder {
-        POST Restore restore 200
+        POST Restore restore 200 + if_match
     };
     "/api/backend/pagebuilder" ? action = "copy" Area("pages_pages") pagebuilder {
-        POST CopyTree copy 200
+        POST CopyTree copy 200 + if_match
     };
     "/api/backend/pagebuilder" ? action = "schedule" Area("pages_pages") pagebuilder {
-        GET Plans plans 200, POST SetSchedule schedule 200
+        GET Plans plans 200, POST SetSchedule schedule 200 + if_match
     };
     "/api/backend/pagebuilder" ? action = "link" + "/{id}" Area("pages_pages") pagebuilder {
         GET Links links 200, POST MakeLink link 200, DELETE Unlink unlink 204
@@ -552,6 +552,8 @@ fn operations_of(route: &'static Route) -> impl Iterator<Item = Described> {
         access: route.access,
         resource: route.resource,
         records: route.records,
+        // Of a plugin's endpoint only its handler knows.
+        judges_tags: method.judges_tags && route.endpoint.is_none(),
         answers: method.answers,
         types: method.types,
     })

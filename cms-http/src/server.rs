@@ -259,7 +259,8 @@ impl Door {
     }
 
     /// A place for a connection. When its network or the house is full, the idlest connection there
-    /// leaves. A network whose connections all answer gets no more; a full house is waited for.
+    /// leaves. A network whose connections all answer gets no more. In a full house without an idle
+    /// one, the slowest client leaves.
     async fn slot(&self, peer: SocketAddr) -> Result<ConnectionPermit, Error> {
         let network = self.connections.network(peer);
         if self.connections.is_full_for(network) && !self.watch.dismiss(network) {
@@ -270,8 +271,12 @@ impl Door {
         if let Some(slot) = self.connections.try_take(network) {
             return Ok(slot);
         }
+        let mut is_late = false;
         loop {
-            self.watch.dismiss(None);
+            if !self.watch.dismiss(None) && is_late {
+                self.watch.displace();
+            }
+            is_late = true;
             // Connections that answer now may be idle a moment later.
             if let Ok(slot) = tokio::time::timeout(PAUSE, self.connections.take(network)).await {
                 return slot.map_err(Error::internal);

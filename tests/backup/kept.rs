@@ -91,6 +91,8 @@ fn a_file_of_keys_holds_nothing_else() {
         assert_eq!(refused.code(), Code::ValidationFailed, "{text:?}");
         assert!(!refused.detail().contains("AAAA"), "{refused}");
     }
+    let refused = Identities::read(&folder.path().join("none")).err().unwrap();
+    assert_eq!(refused.code(), Code::NotFound, "{refused}");
 }
 
 fn names(folder: &Path) -> Vec<String> {
@@ -151,6 +153,43 @@ async fn the_service_makes_backups_and_removes_the_oldest() {
     fs::create_dir(settings.dirs.data.join("last-backup.json")).unwrap();
     assert_ne!(run_task(&site).await, "done");
     assert!(names(&to).contains(&old[1]));
+    site.cms.close().await;
+}
+
+#[tokio::test]
+async fn one_that_lacks_files_fails_and_no_older_one_goes() {
+    let folder = tempfile::tempdir().unwrap();
+    let to = folder.path().to_owned();
+    let site = Site::builder().await;
+    let site = site.settings(|settings| {
+        settings.backup.to = Some(to.display().to_string());
+        settings.backup.keep = 1;
+    });
+    let site = site.open().await;
+    for seed in [1, 2] {
+        site.upload("a.png", &png(8, 5, seed)).await;
+    }
+    let settings = site.cms.settings().clone();
+    assert_eq!(run_task(&site).await, "done");
+    assert_eq!(backup::last(&settings).unwrap().warnings, Vec::<String>::new());
+    let whole = names(&to).remove(0);
+    let old = format!("{}20250101T000000Z.cms", whole.split_at(whole.len() - 20).0);
+    fs::rename(to.join(&whole), to.join(&old)).unwrap();
+    let aside = settings.dirs.media.with_extension("aside");
+    fs::rename(&settings.dirs.media, &aside).unwrap();
+    let failed = run_task(&site).await;
+    for said in ["the file is missing, and 1 more", "No older backup was removed"] {
+        assert!(failed.contains(said), "{failed}");
+    }
+    let found = names(&to);
+    assert!(found.len() == 2 && found.contains(&old), "{found:?}");
+    let last = backup::last(&settings).unwrap();
+    assert_eq!(last.warnings.len(), 2, "{last:?}");
+    // The files are back: the older ones go again.
+    let _ = fs::remove_dir_all(&settings.dirs.media);
+    fs::rename(&aside, &settings.dirs.media).unwrap();
+    assert_eq!(run_task(&site).await, "done");
+    assert_eq!(names(&to).len(), 1);
     site.cms.close().await;
 }
 

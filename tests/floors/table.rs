@@ -79,7 +79,8 @@ const HTTP: Floors = &[
 
 const CLI: Floors = &[
     &["environment", "output", "shop"],
-    &["input", "log", "folder", "contexts"],
+    &["log"],
+    &["input", "folder", "contexts"],
     &["flags"],
     &["loopback", "prompt", "signals", "target"],
     &["site"],

@@ -59,6 +59,13 @@ async fn hostile_files_are_refused_with_a_code_and_leave_nothing() {
     let ask = site.admin("POST /api/backend/media").header("content-type", FORM);
     let refused = ask.body(other.into_bytes()).refused(422, "validation_failed").await.json();
     assert_eq!(refused["errors"][0]["field"], "it");
+    // As `curl -F 'file='` sends it.
+    let unnamed = "--XX\r\nContent-Disposition: form-data; name=\"file\"\r\n\r\n\r\n--XX--\r\n";
+    let ask = site.admin("POST /api/backend/media");
+    let ask = ask.header("content-type", "multipart/form-data; boundary=XX").body(unnamed);
+    let refused = ask.refused(422, "validation_failed").await.json()["errors"][0].clone();
+    let message = refused["message"].as_str().unwrap();
+    assert!(refused["field"] == "file" && message.contains("no filename"), "{refused}");
     assert_eq!(site.traces().await, before);
     assert_eq!(site.media_files(), Vec::<String>::new());
     // A wrong end of the name is no harm: the bytes count.

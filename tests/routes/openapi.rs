@@ -257,3 +257,45 @@ async fn endpoints_that_read_a_table_tell_their_filters() {
         assert!(names.any(|name| name == "id"), "{one}");
     }
 }
+
+#[tokio::test]
+async fn conditions_and_limits_are_described_where_they_are_judged() {
+    let site = site().await;
+    let document = site.admin("GET /api/openapi.json").expect(200).await.json();
+    let judges = |method: &str, path: &str| {
+        let operation = &document["paths"][path][method];
+        assert!(operation.is_object(), "{method} {path}");
+        let takes = references(&operation["parameters"]).iter().any(|one| one.ends_with("IfMatch"));
+        assert_eq!(takes, operation["responses"]["412"].is_object(), "{method} {path}");
+        takes
+    };
+    for (method, path) in [
+        ("patch", "/api/backend/item/dishes/{id}"),
+        ("delete", "/api/backend/item/dishes/{id}"),
+        ("patch", "/api/backend/media/{id}"),
+        ("delete", "/api/backend/media/{id}"),
+        ("post", "/api/backend/pagebuilder"),
+        ("patch", "/api/backend/pagebuilder"),
+        ("delete", "/api/backend/pagebuilder/{id}"),
+        ("post", "/api/backend/pagebuilder/publish"),
+        ("post", "/api/backend/formfunnel/submission_update"),
+        ("post", "/api/backend/actions/checklist"),
+    ] {
+        assert!(judges(method, path), "{method} {path}");
+    }
+    for (method, path) in [
+        ("post", "/api/backend/item/dishes"),
+        ("patch", "/api/backend/keys/{id}"),
+        ("delete", "/api/backend/users/{id}"),
+        ("get", "/api/backend/pagebuilder"),
+        ("post", "/api/backend/pagebuilder/link"),
+    ] {
+        assert!(!judges(method, path), "{method} {path}");
+    }
+    for path in ["/media/{folder}/{file}", "/sitemap.xml"] {
+        assert!(document["paths"][path]["get"]["responses"]["429"].is_object(), "{path}");
+    }
+    let text = document.to_string();
+    assert!(!text.contains("\"format\":\"uint") && !text.contains("\"format\":\"int8\""));
+    assert!(text.contains("\"format\":\"int64\""));
+}

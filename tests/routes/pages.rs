@@ -1,6 +1,6 @@
 //! `/api/pages`: what visitors read.
 
-use serde_json::json;
+use serde_json::{Value as Json, json};
 
 use crate::support::Site;
 
@@ -40,6 +40,17 @@ pub(super) async fn filled() -> Site {
     ]);
     site.admin("POST /api/backend/item?table=settings").json(settings).expect(201).await;
     site
+}
+
+#[tokio::test]
+async fn a_page_is_named_by_one_thing() {
+    let site = filled().await;
+    for query in ["id=3&url=/", "id=3&view=home", "view=home&url=/", "id=1&view=home&url=/"] {
+        for path in ["/api/pages", "/api/pages/one"] {
+            let reply = site.ask(&format!("GET {path}?{query}")).refused(400, "bad_query").await;
+            assert!(reply.text().contains("one of id, view and url"), "{}", reply.text());
+        }
+    }
 }
 
 #[tokio::test]
@@ -156,4 +167,29 @@ async fn an_address_is_unique_among_the_pages_of_a_language() {
         assert_eq!(found.data()["id"], id, "{query}");
     }
     site.ask("GET /api/pages?url=/same&language=it").refused(404, "not_found").await;
+}
+
+#[tokio::test]
+async fn a_page_does_not_stand_below_itself() {
+    let site = filled().await;
+    let patch = async |id: i64, parent: Json| {
+        let line = format!("PATCH /api/backend/item?table=pages&id={id}");
+        site.admin(&line).json(json!({"parent_id": parent})).send().await
+    };
+    for (id, parent) in [(3, 1), (4, 3)] {
+        assert_eq!(patch(id, json!(parent)).await.status, 200);
+    }
+    let before = site.traces().await;
+    for (id, parent) in [(1, 1), (1, 3), (1, 4)] {
+        let reply = patch(id, json!(parent)).await;
+        let code = &reply.json()["errors"][0]["code"];
+        assert_eq!((reply.status.as_u16(), code), (422, &json!("loop")), "{id} below {parent}");
+    }
+    let own = json!({"id": 9, "parent_id": 9, "url_rewrite": "/nine", "title": "Nine"});
+    let create = site.admin("POST /api/backend/item?table=pages").json(own);
+    let reply = create.refused(422, "validation_failed").await.json();
+    assert_eq!(reply["errors"][0]["field"], "parent_id");
+    assert_eq!(site.traces().await, before);
+    assert_eq!(patch(3, Json::Null).await.status, 200);
+    assert_eq!(patch(1, json!(3)).await.status, 200);
 }

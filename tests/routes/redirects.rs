@@ -103,6 +103,7 @@ async fn the_exact_redirect_counts_else_the_longest() {
         ("/shop/old/*", json!("https://archive.example/*?from=shop"), 302),
         ("/shop/old/bike", json!("/bikes"), 307),
         ("/shop/none/*", Json::Null, 410),
+        ("/caf%C3%A9/*", json!("/coffee/*"), 301),
     ] {
         redirect(&site, json!({"from": from, "to": to, "status": status})).await;
     }
@@ -111,6 +112,8 @@ async fn the_exact_redirect_counts_else_the_longest() {
         ("/shop/old/x", json!({"to": "https://archive.example/x?from=shop", "status": 302})),
         ("/shop/old/bike", json!({"to": "/bikes", "status": 307})),
         ("/shop/none/x", gone()),
+        ("/caf%C3%A9/x", moved("/coffee/x")),
+        ("/caf%25c3%25a9/x", moved("/coffee/x")),
         ("/shop", Json::Null),
         ("/shopping", Json::Null),
         ("/x%00y", Json::Null),
@@ -168,6 +171,8 @@ async fn chains_are_followed_and_loops_refused() {
         (json!({"from": "/x", "to": "javascript:alert(1)"}), "to", "format"),
         (json!({"from": "x", "to": "/y"}), "from", "format"),
         (json!({"from": "/x*", "to": "/y"}), "from", "format"),
+        (json!({"from": "/%c3%bc", "to": "/y"}), "from", "format"),
+        (json!({"from": "/%78/*", "to": "/y"}), "from", "format"),
         (json!({"to": "/y"}), "from", "required"),
         (json!({"from": "/x", "to": "/y", "status": 303}), "status", "enum"),
         (json!({"from": "/x", "to": "/y", "hits": 7}), "hits", "read_only"),

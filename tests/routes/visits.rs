@@ -35,7 +35,15 @@ async fn start_shows_the_first_step() {
         let start = site.visitor("start", json!({"funnel_id": which}));
         start.refused(404, "funnel_not_available").await;
     }
-    site.visitor("start", json!({})).refused(422, "validation_failed").await;
+    for (body, field, code) in [
+        (json!({}), "funnel_id", "required"),
+        (json!({"funnel_id": "leads", "hidden": []}), "hidden", "type"),
+        (json!({"funnel_id": "leads", "colour": 1}), "colour", "unexpected"),
+    ] {
+        let refused = site.visitor("start", body).refused(422, "validation_failed").await.json();
+        let first = &refused["errors"][0];
+        assert_eq!((&first["field"], &first["code"]), (&json!(field), &json!(code)), "{refused}");
+    }
 }
 
 /// What a body is about is looked for before the rest of it is read.

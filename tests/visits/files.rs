@@ -229,5 +229,12 @@ async fn a_file_of_no_visit_is_not_read() {
     assert_eq!(behind.status, 201, "{}", behind.text());
     let more = send(format!("{own}{file}%PDF-1.7 x\r\n{}--XX--\r\n", field("more", "1"))).await;
     assert_eq!(more.status, 422, "{}", more.text());
+    let empty = visit.upload("paper", b"").await;
+    assert_eq!(
+        (empty.status.as_u16(), &empty.json()["errors"][0]["code"]),
+        (422, &json!("empty")),
+        "{}",
+        empty.text()
+    );
     assert_eq!(site.database.count(FILES).await, 1);
 }

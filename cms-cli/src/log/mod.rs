@@ -7,7 +7,7 @@ use std::{backtrace::Backtrace, sync::OnceLock, time::Duration};
 use clap::ValueEnum;
 use cms_core::{Clock, rfc3339};
 use serde_json::json;
-use tracing_subscriber::EnvFilter;
+use tracing_subscriber::{EnvFilter, filter::LevelFilter};
 
 use self::lines::Lines;
 use crate::output::{Done, Exit, Failure, Output};
@@ -16,6 +16,10 @@ use crate::output::{Done, Exit, Failure, Output};
 const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(1);
 
 static LINES: OnceLock<Lines> = OnceLock::new();
+static FORMAT: OnceLock<LogFormat> = OnceLock::new();
+
+/// Crates whose names `CMS_LOG` may give without a level, beside our own.
+const LOGGED: [&str; 7] = ["h2", "hyper", "hyper_util", "reqwest", "rustls", "sqlx", "tokio"];
 
 /// How log lines are written.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
@@ -32,10 +36,11 @@ pub(crate) enum LogFormat {
 pub(crate) fn start(out: &Output, format: LogFormat, usual: &str) -> Done {
     let given = std::env::var("CMS_LOG").ok().filter(|text| !text.trim().is_empty());
     let usual = if out.verbose { "warn,cms_core=info,cms_http=info" } else { usual };
-    let filter = EnvFilter::try_new(given.as_deref().unwrap_or(usual)).map_err(|e| {
-        Failure::usage(format!("CMS_LOG is not a list of log levels: {e}"))
+    let filter = filter(given.as_deref().unwrap_or(usual)).map_err(|why| {
+        Failure::usage(format!("CMS_LOG is not a list of log levels: {why}"))
             .hint("CMS_LOG=warn,cms_http=info")
     })?;
+    let _ = FORMAT.set(format);
     let lines = Lines::start(move |lost| {
         let why = "its reader is slow or away, or its disk is full";
         format.error(&format!("{lost} lines of this log were lost: {why}"))
@@ -52,6 +57,27 @@ pub(crate) fn start(out: &Output, format: LogFormat, usual: &str) -> Done {
         LogFormat::Json => log.json().try_init(),
     };
     started.map_err(|e| Failure::new(Exit::Failed, e.to_string()))
+}
+
+/// Whether the log is JSON, so that what stands among its lines has to be JSON too.
+pub(crate) fn is_json() -> bool {
+    FORMAT.get() == Some(&LogFormat::Json)
+}
+
+/// Parses a list of levels. `EnvFilter` would take a mistyped level for a target, and write nothing
+/// else.
+fn filter(text: &str) -> Result<EnvFilter, String> {
+    // `EnvFilter` takes a space for a part of the target.
+    let directives: Vec<&str> = text.split(',').map(str::trim).collect();
+    for word in &directives {
+        let is_target = word.contains(['=', '[']) || word.contains("::");
+        let is_ours = word.starts_with("cms") || LOGGED.contains(word);
+        if !(is_target || is_ours || word.parse::<LevelFilter>().is_ok()) {
+            let levels = "off, error, warn, info, debug or trace";
+            return Err(format!("{word} is not {levels}; a level of one target is {word}=LEVEL"));
+        }
+    }
+    EnvFilter::try_new(directives.join(",")).map_err(|e| e.to_string())
 }
 
 /// Sends panics the way of the log: the usual way waits for the reader of standard error.
@@ -93,5 +119,32 @@ impl LogFormat {
             })
             .to_string(),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_mistyped_level_is_refused() {
+        for fine in [
+            "warn",
+            "OFF",
+            "warn,cms_http=debug",
+            "warn, cms_http=debug",
+            "info,",
+            "cms_core",
+            "sqlx",
+            "warn,sqlx::query",
+            "cms_http[request]=info",
+        ] {
+            assert!(filter(fine).is_ok(), "{fine}");
+        }
+        for wrong in ["warning", "debugg", "warn,inf", "cms_http=warning", "warn debug"] {
+            assert!(filter(wrong).is_err(), "{wrong}");
+        }
+        let spaced = filter("warn, cms_http=debug").expect("a filter").to_string();
+        assert!(spaced.contains("cms_http=debug"), "{spaced}");
     }
 }

@@ -168,8 +168,11 @@ impl From<SettingsError> for Failure {
         if error.is_of_flag() {
             return Self::usage(error.to_string());
         }
-        Self::new(Exit::Failed, error.to_string())
-            .hint("correct the setting, then cms config validate")
+        let hint = match error {
+            SettingsError::Unreadable { .. } => "cms config validate, when the file can be read",
+            _ => "correct the setting, then cms config validate",
+        };
+        Self::new(Exit::Failed, error.to_string()).hint(hint)
     }
 }
 

@@ -130,6 +130,21 @@ const SITES: &[Broken] = &[
         error "settings", "did you mean `listen`", "correct the setting"),
     broken!("no TOML", |dir| write(&dir.join("cms.toml"), "listen = \n"),
         error "settings", "cms.toml:1", "correct the setting"),
+    broken!("settings that are not UTF-8", |dir| {
+        fs::write(dir.join("cms.toml"), b"# caf\xe9\n").expect("written");
+        Held::default()
+    }, error "settings", "save it as UTF-8", "save it as UTF-8"),
+    broken!("settings that are a folder", |dir| {
+        fs::remove_file(dir.join("cms.toml")).expect("removed");
+        fs::create_dir(dir.join("cms.toml")).expect("a folder");
+        Held::default()
+    }, error "settings", "cannot be read", "put a file in the place"),
+    broken!("an address of a database that has no port",
+        |_dir| Held::variable("CMS_DATABASE_URL", "postgres://u:p@h:port/d"),
+        error "settings", "`database_url` must be postgres://", "correct the setting"),
+    broken!("a mail server without a port",
+        |_dir| Held::variable("CMS_MAIL__SMTP_URL", "smtp://u:p@h:99999"),
+        error "settings", "`mail.smtp_url` must be smtp://", "correct the setting"),
     broken!("a time zone that is none", |_dir| Held::variable("CMS_TIMEZONE", "Europe/Nowhere"),
         error "settings", "timezone", "correct the setting"),
     broken!("two databases", |_dir| Held::variable("CMS_DATABASE_URL", "sqlite://data/cms.db")
@@ -209,6 +224,9 @@ const SITES: &[Broken] = &[
     broken!("a newer schema", |dir| statement(dir,
         "insert into cms_migrations values (99, 'future', 'x', 0)"),
         error "database", "step 99", "or a newer one"),
+    broken!("a copy that was broken off", |dir| statement(dir,
+        "insert into cms_migrations values (1000000000, 'copying', 'x', 0)"),
+        error "database", "a copy into this database is not complete", "cms db copy --resume"),
     broken!("a migration that was edited", |dir| statement(dir,
         "update cms_migrations set checksum = 'x' where version = 1"),
         error "database", "was edited", "the version of cms that made this schema"),

@@ -19,7 +19,7 @@ fn a_wrong_command_line_is_a_document_with_json() {
         assert!(!told.contains("Usage:") && !told.contains("error: "), "{told}");
     }
     let told = cms(dir.path(), &["keys", "--json"]).fails(2).err;
-    assert!(told.contains("a command is missing"), "{told}");
+    assert!(told.contains("requires a subcommand"), "{told}");
 }
 
 #[test]
@@ -56,6 +56,10 @@ fn every_refusal_has_its_exit_code() {
             &["webhooks", "create", "--name", "x", "--url", "https://example.org", "--event", "no"],
             1,
         ),
+        (&["db", "backup", "x.cms", "--recipient", "age1nonsense"], 2),
+        (&["db", "restore", "x.cms", "--identity", "/no/such/file"], 5),
+        (&["db", "restore", "/no/such/file"], 5),
+        (&["db", "restore", "/"], 1),
         (&["tui"], 2),
         (&["serve", "--listen", "nope"], 2),
         (&["serve", "--no-scheduler", "--listen", "127.0.0.1"], 2),
@@ -83,6 +87,29 @@ fn every_refusal_has_its_exit_code() {
     let run = cms(none.path(), &["keys", "list"]).fails(5);
     assert!(run.err.contains("cms init"), "{run:?}");
     assert!(!none.path().join("data").exists(), "no database is made in a wrong folder");
+}
+
+#[test]
+fn a_backup_says_what_is_wrong_and_repeats_no_private_key() {
+    let dir = site();
+    let secret = "AGE-SECRET-KEY-1QQPQQQSYQCYQ5RQWZQFPG9SCRGWPUGPZYSNZS23V9CCRYDPK8QAQVQS9PV";
+    for key in [secret, &secret.to_lowercase(), "sesame"] {
+        let run = cms(dir.path(), &["db", "backup", "x.cms", "--recipient", key]).fails(2);
+        let is_told = run.err.contains("begins with age1") && !run.err.contains(key);
+        assert!(is_told, "{run:?}");
+    }
+    let folder = dir.path().display().to_string();
+    let run = cms(dir.path(), &["db", "restore", &folder, "--yes"]).fails(1);
+    assert!(run.err.contains("is a folder") && !run.err.contains("damaged"), "{run:?}");
+    for file in ["data/cms.db", "cms.toml", "cms.local.toml", "plugins/x.cms"] {
+        let file = dir.path().join(file).display().to_string();
+        for more in [&[][..], &["--yes"]] {
+            let args = [&["db", "backup", &*file][..], more].concat();
+            let run = cms(dir.path(), &args).fails(1);
+            assert!(run.err.contains("name ") && !run.err.contains("--yes"), "{run:?}");
+        }
+    }
+    cms(dir.path(), &["keys", "list"]).ok();
 }
 
 #[test]

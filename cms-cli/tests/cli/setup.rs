@@ -1,8 +1,17 @@
 //! `cms init`, `config`, `doctor`, `migrate`, `completions` and help.
 
-use std::{fs, os::unix::fs::PermissionsExt};
+use std::{
+    fs,
+    io::{Read, Write},
+    net::TcpStream,
+    os::unix::fs::PermissionsExt,
+    path::Path,
+    process::{Command, Stdio},
+};
 
-use crate::support::{cms, site, site_of_ana};
+use serde_json::Value as Json;
+
+use crate::support::{Served, cms, command, finish, site, site_of_ana};
 
 #[test]
 fn init_makes_a_site_and_changes_nothing_the_second_time() {
@@ -171,4 +180,125 @@ fn completions_and_help() {
     );
     assert_eq!(cms(dir.path(), &["version"]).ok(), "cms 3.0.0\n");
     assert_eq!(fs::read_dir(dir.path()).expect("folder").count(), 0, "nothing is made on the way");
+}
+
+/// The command, started by another program and its arguments.
+fn started_by(program: &str, args: &[&str], cms: &Command) -> Command {
+    let mut starter = Command::new(program);
+    starter
+        .args(args)
+        .arg(cms.get_program())
+        .args(cms.get_args())
+        .env_clear()
+        .envs(cms.get_envs().filter_map(|(name, value)| Some((name, value?))))
+        .env("PATH", std::env::var_os("PATH").expect("a path"))
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped());
+    starter
+}
+
+#[test]
+fn a_full_disk_leaves_no_half_settings_file() {
+    let dir = tempfile::tempdir().expect("a folder");
+    let mut init = command(dir.path());
+    init.arg("init");
+    // As on a full disk, a write fails after the first KiB.
+    let limit = "trap '' XFSZ; ulimit -f 1; exec \"$0\" \"$@\"";
+    let run = finish(started_by("bash", &["-c", limit], &init), None).fails(1);
+    assert!(run.err.contains("cms.toml"), "{run:?}");
+    assert!(!dir.path().join("cms.toml").exists(), "half a file was kept");
+    cms(dir.path(), &["init"]).ok();
+    cms(dir.path(), &["config", "validate"]).ok();
+}
+
+#[test]
+fn a_mistyped_log_level_is_refused() {
+    let dir = site();
+    for level in ["warning", "debugg", "warn,inf"] {
+        let mut list = command(dir.path());
+        list.args(["keys", "list"]).env("CMS_LOG", level);
+        let run = finish(list, None).fails(2);
+        assert!(run.err.contains("CMS_LOG") && run.err.contains("warn,cms_http=info"), "{run:?}");
+    }
+}
+
+/// A server that was started with this handling of signals.
+fn served(dir: &Path, signals: &str) -> Served {
+    let mut serve = command(dir);
+    serve.args(["serve", "--listen", "127.0.0.1:0"]);
+    Served::started(started_by("env", &[signals], &serve)).expect("it serves")
+}
+
+#[test]
+fn a_terminal_that_closes_stops_the_server_gently() {
+    let dir = site();
+    let server = served(dir.path(), "--default-signal=HUP");
+    server.signal("HUP");
+    // A shell sends the signal once more.
+    server.signal("HUP");
+    assert_eq!(server.ended().0, Some(0));
+
+    let server = served(dir.path(), "--ignore-signal=HUP");
+    server.signal("HUP");
+    std::thread::sleep(std::time::Duration::from_millis(300));
+    let address = server.url.trim_start_matches("http://");
+    TcpStream::connect(address).expect("it still listens");
+    assert_eq!(server.stop().0, Some(0));
+}
+
+#[test]
+fn a_server_without_its_secrets_warns() {
+    let dir = site();
+    fs::remove_file(dir.path().join("cms.local.toml")).expect("removed");
+    let server = Served::start(dir.path(), &[]);
+    for secret in ["password_salt is not set", "encryption_key is not set"] {
+        let warns = |line: &String| line.contains(secret) && line.contains("from a backup");
+        assert!(server.before_ready.iter().any(warns), "{:?}", server.before_ready);
+    }
+}
+
+#[test]
+fn a_log_in_json_holds_warnings_of_settings() {
+    let dir = site();
+    let mut serve = command(dir.path());
+    serve.args(["serve", "--listen", "127.0.0.1:0", "--log-format", "json"]);
+    serve.env("CMS_LISEN", "x");
+    let server = Served::started(serve).expect("it serves");
+    let lines = server.before_ready.iter();
+    let lines = lines.map(|line| serde_json::from_str(line).expect("JSON"));
+    let lines: Vec<Json> = lines.collect();
+    let named = |line: &Json| line["fields"]["message"].to_string().contains("CMS_LISEN");
+    assert!(lines.iter().any(named), "{lines:?}");
+}
+
+#[test]
+fn a_load_balancer_that_asks_during_the_stop_leaves_no_errors() {
+    let dir = site();
+    let log = dir.path().join("log");
+    let mut serve = command(dir.path());
+    serve.args(["serve", "--listen", "127.0.0.1:0"]).env("CMS_SHUTDOWN__DRAIN_S", "2");
+    serve.stderr(fs::File::create(&log).expect("a file"));
+    let mut child = serve.spawn().expect("cms starts");
+    let read = || fs::read_to_string(&log).expect("a log");
+    let mut text = read();
+    while !text.ends_with('\n') && child.try_wait().expect("a state").is_none() {
+        std::thread::sleep(std::time::Duration::from_millis(20));
+        text = read();
+    }
+    let address = text.trim().strip_prefix("ready http://").expect("a ready line").to_owned();
+    let ready = || {
+        let mut stream = TcpStream::connect(&address).expect("it listens");
+        let request = "GET /readyz HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n";
+        stream.write_all(request.as_bytes()).expect("asked");
+        let mut reply = String::new();
+        stream.read_to_string(&mut reply).expect("a reply");
+        reply.starts_with("HTTP/1.1 200")
+    };
+    assert!(ready());
+    let kill = Command::new("kill").arg(child.id().to_string()).status();
+    assert!(kill.expect("kill").success());
+    while ready() {}
+    assert_eq!(child.wait().expect("ended").code(), Some(0));
+    assert_eq!(read(), text, "only the ready line");
 }

@@ -228,10 +228,21 @@ impl Served {
         Ok(Self { child, url, before_ready })
     }
 
-    /// Sends SIGTERM; returns the exit code and the standard output.
-    pub(crate) fn stop(mut self) -> (Option<i32>, String) {
+    /// Sends a signal, such as `HUP`.
+    pub(crate) fn signal(&self, name: &str) {
         let pid = self.child.id().to_string();
-        assert!(Command::new("kill").arg(&pid).status().expect("kill").success());
+        let status = Command::new("kill").args(["-s", name, &pid]).status();
+        assert!(status.expect("kill").success());
+    }
+
+    /// Sends SIGTERM; returns the exit code and the standard output.
+    pub(crate) fn stop(self) -> (Option<i32>, String) {
+        self.signal("TERM");
+        self.ended()
+    }
+
+    /// Waits for the end; returns the exit code and the standard output.
+    pub(crate) fn ended(mut self) -> (Option<i32>, String) {
         let code = self.child.wait().expect("ended").code();
         let mut out = String::new();
         self.child.stdout.take().expect("stdout").read_to_string(&mut out).expect("UTF-8");

@@ -56,7 +56,8 @@ impl Passwords {
         self.salt.as_ref().ok_or_else(|| {
             Error::new(
                 Code::Unavailable,
-                "No password_salt is configured, so nobody can log in: run `cms init`, or set it.",
+                "No password_salt is configured, so nobody can log in: put cms.local.toml back \
+                 from a backup; a new site gets one by `cms init`.",
             )
         })
     }

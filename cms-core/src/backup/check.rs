@@ -41,6 +41,18 @@ impl CheckedArchive {
     }
 }
 
+/// Takes damage for a problem that was found, not for a failure. None: it is damaged.
+fn damaged<T>(looked: Result<T>, found: &mut CheckedArchive) -> Result<Option<T>> {
+    match looked {
+        Ok(whole) => Ok(Some(whole)),
+        Err(error) if error.is_damaged() => {
+            found.problem(format!("database: {}", cause(&error)));
+            Ok(None)
+        }
+        Err(error) => Err(error),
+    }
+}
+
 /// Looks for damage in the database, and for the files that its rows name; `deep` reads them and
 /// compares their content. Nothing is changed.
 ///
@@ -49,21 +61,23 @@ impl CheckedArchive {
 pub async fn check(settings: &Settings, deep: bool, told: OnProgress) -> Result<CheckedArchive> {
     let mut found = CheckedArchive::default();
     let database = settings.database().map_err(invalid)?;
-    let db = Db::existing(&database).await?;
-    let ready = db.expect_migrated().await;
-    db.close().await;
-    match ready {
-        Err(error) if error.is_damaged() => {
-            found.problem(format!("database: {}", cause(&error)));
-            return Ok(found);
+    let ready = match Db::existing(&database).await {
+        Ok(db) => {
+            let ready = db.expect_migrated().await;
+            db.close().await;
+            ready
         }
-        ready => ready?,
+        Err(error) => Err(error),
+    };
+    if damaged(ready, &mut found)?.is_none() {
+        return Ok(found);
     }
     let mut reader = match &database {
         #[cfg(feature = "sqlite")]
         Database::Sqlite { path, .. } => {
             use crate::db::save::sqlite;
-            let mut connection = sqlite::open(path).await?;
+            let opened = sqlite::open(path).await;
+            let Some(mut connection) = damaged(opened, &mut found)? else { return Ok(found) };
             told(Progress::at("database"));
             match sqlite::problems(&mut connection, true).await {
                 Ok(problems) => found.problems.extend(problems),
@@ -95,7 +109,8 @@ pub async fn check(settings: &Settings, deep: bool, told: OnProgress) -> Result<
     }
     let looked = look_at_media(settings, &mut reader, deep, &told, &mut found).await;
     reader.close().await;
-    looked.map(|()| found)
+    damaged(looked, &mut found)?;
+    Ok(found)
 }
 
 async fn look_at_media(

@@ -44,7 +44,13 @@ impl Recipients {
         {
             let read = |text: &String| {
                 text.parse().map_err(|why: &str| {
-                    let what = format!("{text:?} is no public key of age, as age1…: {why}");
+                    // Anything else may be a secret that was pasted here.
+                    let what = match text.starts_with("age1") {
+                        true => format!("{text:?} is no public key of age: {why}."),
+                        false => "A recipient is no public key of age: name the key that begins \
+                                  with age1, as age-keygen prints it."
+                            .to_owned(),
+                    };
                     Error::new(Code::ValidationFailed, what)
                 })
             };
@@ -81,11 +87,20 @@ impl Recipients {
     }
 }
 
+/// Fails for a text that is no public key of age. A private key is not repeated in the message.
+///
+/// # Errors
+/// `validation_failed` for the first such text.
+pub fn expect_recipients(keys: &[String]) -> Result<()> {
+    Recipients::of(keys).map(drop)
+}
+
 impl Identities {
     /// Reads a file as `age-keygen` writes it: a private key on each line, `#` begins a comment.
     ///
     /// # Errors
-    /// `validation_failed` for a file that cannot be read, or holds something else.
+    /// `not_found` without a file, `validation_failed` for one that cannot be read, or holds
+    /// something else.
     pub fn read(path: &Path) -> Result<Self> {
         let invalid = |why: &dyn std::fmt::Display| {
             let what = format!("{} is no file of private keys of age: {why}.", path.display());
@@ -93,7 +108,13 @@ impl Identities {
         };
         let mut text = String::new();
         let read = File::open(path).and_then(|file| file.take(LARGEST).read_to_string(&mut text));
-        read.map_err(|error| invalid(&error))?;
+        read.map_err(|error| match error.kind() {
+            io::ErrorKind::NotFound => {
+                let what = format!("There is no file {}.", path.display());
+                Error::new(Code::NotFound, what)
+            }
+            _ => invalid(&error),
+        })?;
         let text = zeroize::Zeroizing::new(text);
         let keys = text.lines().map(str::trim);
         let keys = keys.filter(|line| !line.is_empty() && !line.starts_with('#'));

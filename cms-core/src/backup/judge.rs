@@ -94,6 +94,10 @@ pub async fn judge(
             let what = format!("{} cannot be read.", path.display());
             Error::new(code, what).caused_by(error)
         })?;
+        if file.metadata().is_ok_and(|about| about.is_dir()) {
+            let what = format!("{} is a folder: name the file of a backup.", path.display());
+            return Err(Error::new(crate::Code::ValidationFailed, what));
+        }
         let mut texts = Texts::default();
         let walk = Walk { step: "judge", told: &told, room, known: None, identities: &identities };
         let manifest = walk.read(&file, &mut texts)?;

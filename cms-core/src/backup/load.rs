@@ -21,6 +21,10 @@ use crate::{
 const CHUNK: usize = 4 << 20;
 const SCHEMA: &str = "database/schema.json";
 const SEQUENCES: &str = "database/sequences.json";
+/// What an index names that needs the extension pg_trgm.
+const TRIGRAMS: &str = "gin_trgm_ops";
+/// As a new site does. One that is there stays where it is.
+const MAKE_TRIGRAMS: &str = "create extension if not exists pg_trgm with schema public";
 const TABLES: &str = "database/tables/";
 /// Bytes of the statements at most.
 const LARGEST: usize = 64 << 20;
@@ -196,6 +200,13 @@ async fn schema_and_rows(loading: &mut Loading<'_>) -> Result<Loaded> {
     let sequences = sequences.ok_or_else(named(SEQUENCES))?;
     for statement in &schema.after {
         postgres::run(loading.connection, statement.as_str()).await?;
+    }
+    if schema.indexes.iter().any(|(_, statement)| statement.contains(TRIGRAMS)) {
+        postgres::run(loading.connection, "savepoint made").await?;
+        // It may be refused: then the index below says so.
+        if postgres::run(loading.connection, MAKE_TRIGRAMS).await.is_err() {
+            postgres::run(loading.connection, "rollback to made").await?;
+        }
     }
     let mut warnings = Vec::new();
     for (name, statement) in &schema.indexes {

@@ -40,13 +40,13 @@ mod walk;
 use std::sync::Arc;
 
 pub use check::{CheckedArchive, check, shrink};
-pub use cipher::Identities;
+pub use cipher::{Identities, expect_recipients};
 pub(crate) use journal::expect_none;
 pub use journal::{Ended, finish, is_pending};
 pub use judge::{JudgedArchive, judge};
 pub use manifest::Engine;
 pub use out::{Object, To};
-pub use restore::Restored;
+pub use restore::{Obstacle, Restored};
 pub use save::{Last, SavedBackup, Saving, last, save, save_until};
 pub(crate) use scheduled::scheduled;
 

@@ -20,12 +20,13 @@ use super::{
     archive::{Sink, unwritten},
     cipher::{self, Recipients},
     conflict,
+    place::with_end,
 };
 #[cfg(feature = "s3")]
 use super::{Progress, judge::room};
 use crate::{
     Code, Error, Result,
-    settings::{Settings, is_bucket, is_key_path},
+    settings::{Database, Settings, is_bucket, is_key_path},
 };
 #[cfg(feature = "s3")]
 use crate::{
@@ -47,6 +48,53 @@ pub enum To {
     Stream(Box<dyn Write + Send>),
 }
 
+impl To {
+    /// Fails for a file of the site itself, and for one in a folder that is saved: the backup would
+    /// replace what it saves, or hold itself.
+    ///
+    /// # Errors
+    /// `validation_failed` for such a file.
+    pub fn expect_outside(&self, settings: &Settings) -> Result<()> {
+        let Self::File(path) = self else { return Ok(()) };
+        let place = in_true_folder(path);
+        let refused = |what: String| Err(Error::new(Code::ValidationFailed, what));
+        let mut own = Vec::new();
+        if let Ok(Database::Sqlite { path, .. }) = settings.database() {
+            // Its log lies beside the file itself, not beside a link to it.
+            for file in [fs::canonicalize(&path).unwrap_or_else(|_| path.clone()), path] {
+                own.extend(["-wal", "-shm", "-journal"].map(|end| with_end(&file, end)));
+                own.push(file);
+            }
+        }
+        if let Some(folder) = &settings.folder {
+            own.extend(["cms.toml", "cms.local.toml"].map(|name| folder.join(name)));
+        }
+        if own.iter().any(|file| in_true_folder(file) == place) {
+            let path = path.display();
+            return refused(format!("{path} is a file of the site itself: name another file."));
+        }
+        for folder in [&settings.dirs.plugins, &settings.dirs.media] {
+            if fs::canonicalize(folder).is_ok_and(|folder| place.starts_with(folder)) {
+                let (path, folder) = (path.display(), folder.display());
+                return refused(format!(
+                    "{path} lies in {folder}, which is part of the backup: name a file elsewhere."
+                ));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The path without links in its folder, and without dots. One whose folder is not there stays.
+fn in_true_folder(path: &Path) -> PathBuf {
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
+    let folder = fs::canonicalize(folder.unwrap_or(Path::new(".")));
+    match (folder, path.file_name()) {
+        (Ok(folder), Some(name)) => folder.join(name),
+        _ => path.to_owned(),
+    }
+}
+
 /// An archive's way out, before anything is written.
 pub(super) struct Out {
     pub(super) sink: Box<dyn Sink>,
@@ -58,14 +106,15 @@ impl Out {
     /// `total`: about how many bytes there will be.
     ///
     /// # Errors
-    /// `validation_failed` for a place that cannot be written to, `conflict` while another backup
-    /// writes there.
+    /// `validation_failed` for a place that cannot be written to or is part of the site, `conflict`
+    /// while another backup writes there.
     pub(super) fn begin(
         to: To,
         settings: &Settings,
         total: u64,
         recipients: &Recipients,
     ) -> Result<Self> {
+        to.expect_outside(settings)?;
         let (end, part) = match to {
             To::File(path) => {
                 let part = Part::begin(path)?;
@@ -155,9 +204,7 @@ impl Part {
             let what = format!("{} is there, and is no plain file.", path.display());
             return Err(Error::new(Code::ValidationFailed, what));
         }
-        let mut part = path.clone().into_os_string();
-        part.push(PARTIAL);
-        let part = PathBuf::from(part);
+        let part = with_end(&path, PARTIAL);
         let no_link = i32::try_from(OFlags::NOFOLLOW.bits()).unwrap_or_default();
         let mut options = File::options();
         options.write(true).create(true).truncate(false).mode(0o600).custom_flags(no_link);

@@ -1,7 +1,7 @@
 //! Where the parts of a restored site lie beside the site, and what is there already.
 
 use std::{
-    fs,
+    fmt, fs,
     os::unix::fs::MetadataExt as _,
     path::{Path, PathBuf},
 };
@@ -23,12 +23,28 @@ pub(super) fn present(path: &Path) -> PathBuf {
     there.filter(|path| !path.as_os_str().is_empty()).unwrap_or(Path::new(".")).to_owned()
 }
 
+/// What there is of a site.
+pub(super) enum Existing {
+    Database(String),
+    Folder(PathBuf),
+}
+
+impl fmt::Display for Existing {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Database(what) => write!(out, "{what}"),
+            Self::Folder(folder) => write!(out, "the folder {}", folder.display()),
+        }
+    }
+}
+
 /// What there is of a site, if anything.
-pub(super) async fn taken(settings: &Settings, database: &Database) -> Result<Option<String>> {
+pub(super) async fn taken(settings: &Settings, database: &Database) -> Result<Option<Existing>> {
     match database {
         Database::Sqlite { path, .. } => {
             if fs::metadata(path).is_ok_and(|about| about.len() > 0) {
-                return Ok(Some(format!("the database {}", path.display())));
+                let what = format!("the SQLite database {}", path.display());
+                return Ok(Some(Existing::Database(what)));
             }
         }
         #[cfg(feature = "postgres")]
@@ -38,7 +54,9 @@ pub(super) async fn taken(settings: &Settings, database: &Database) -> Result<Op
             let tables = postgres::tables(&mut connection).await;
             postgres::close(connection).await;
             if let Some(table) = tables?.first() {
-                return Ok(Some(format!("the table {} in the database", table.name)));
+                let (table, at) = (&table.name, crate::db::place(url));
+                let what = format!("the table {table} in PostgreSQL at {at}");
+                return Ok(Some(Existing::Database(what)));
             }
         }
         #[cfg(not(feature = "postgres"))]
@@ -51,7 +69,7 @@ pub(super) async fn taken(settings: &Settings, database: &Database) -> Result<Op
             })
         });
         if holds {
-            return Ok(Some(format!("the folder {}", folder.display())));
+            return Ok(Some(Existing::Folder(folder.clone())));
         }
     }
     Ok(None)
@@ -115,7 +133,7 @@ pub(super) struct Place {
     pub(super) moves: Vec<Move>,
 }
 
-fn with_end(path: &Path, end: &str) -> PathBuf {
+pub(super) fn with_end(path: &Path, end: &str) -> PathBuf {
     let mut name = path.as_os_str().to_owned();
     name.push(end);
     name.into()

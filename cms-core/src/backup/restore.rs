@@ -10,7 +10,7 @@ use super::{
     journal::{self, Journal, State, unmoved},
     judge::{JudgedArchive, judge, room},
     manifest::{Engine, key_of, refused},
-    place::{Place, expect_unused, taken},
+    place::{Existing, Place, expect_unused, taken},
     stage::{Media, Stage, Target, sync},
     walk::Walk,
 };
@@ -37,7 +37,39 @@ pub struct Restored {
     pub warnings: Vec<String>,
 }
 
+/// Why an archive cannot be put in a place as it is.
+pub enum Obstacle {
+    /// The settings name the other engine.
+    OtherEngine(Error),
+    /// The database that the settings name holds tables.
+    Database(Error),
+    /// A folder that the settings name holds files.
+    Folder(Error),
+}
+
+fn not_empty(what: &Existing) -> Error {
+    conflict(format!("The site is not empty: there is {what}. Nothing was changed."))
+}
+
 impl JudgedArchive {
+    /// What [`restore`](Self::restore) would refuse unless it may replace. Nothing is made or
+    /// changed.
+    ///
+    /// # Errors
+    /// `conflict` when a restore was broken off there, `unavailable` when the database cannot be
+    /// reached.
+    pub async fn obstacle(&self, settings: &Settings) -> Result<Option<Obstacle>> {
+        let database = settings.database().map_err(invalid)?;
+        if let Err(error) = self.expect_engine(&database) {
+            return Ok(Some(Obstacle::OtherEngine(error)));
+        }
+        journal::expect_none(settings)?;
+        Ok(taken(settings, &database).await?.map(|what| match what {
+            Existing::Database(_) => Obstacle::Database(not_empty(&what)),
+            Existing::Folder(_) => Obstacle::Folder(not_empty(&what)),
+        }))
+    }
+
     /// Puts it in place of the site. `replace`: also when there is one.
     ///
     /// # Errors
@@ -55,8 +87,7 @@ impl JudgedArchive {
         let _turn = journal::turn(settings)?;
         journal::expect_none(settings)?;
         if !replace && let Some(what) = taken(settings, &database).await? {
-            let detail = format!("The site is not empty: there is {what}. Nothing was changed.");
-            return Err(conflict(detail));
+            return Err(not_empty(&what));
         }
         expect_unused(&database).await?;
         let place = Place::of(settings, &database).await?;

@@ -198,7 +198,8 @@ async fn written(
     }
     let (bytes, verified) = (count.load(Ordering::Relaxed), how.verify && place != "-");
     let made_at = manifest.made_at.clone();
-    note(settings, &Last { made_at, file: place, bytes, verified })?;
+    let lost = warnings.iter().filter(|what| is_lost(what)).cloned().collect();
+    note(settings, &Last { made_at, file: place, bytes, verified, warnings: lost })?;
     Ok(SavedBackup {
         bytes,
         content_bytes: manifest.bytes(),
@@ -218,6 +219,12 @@ struct Saver {
     warnings: Vec<String>,
     /// Whether `cms.local.toml` is in it.
     has_secrets: bool,
+}
+
+/// Whether a warning tells of something that older backups may have. Links among plugins, for
+/// example, are in none.
+pub(super) fn is_lost(warning: &str) -> bool {
+    !warning.starts_with("plugins/")
 }
 
 impl Saver {
@@ -359,6 +366,9 @@ pub struct Last {
     pub bytes: u64,
     /// Whether it was restored to try it.
     pub verified: bool,
+    /// What is missing, one sentence each.
+    #[serde(default)]
+    pub warnings: Vec<String>,
 }
 
 fn file_of_last(settings: &Settings) -> PathBuf {

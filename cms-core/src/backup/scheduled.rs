@@ -12,6 +12,7 @@ use super::{
     manifest::key_of,
     out::{Object, PARTIAL, To},
     save,
+    save::is_lost,
 };
 use crate::{Clock, Code, Error, Result, settings::Settings};
 
@@ -40,7 +41,8 @@ struct Names {
 /// Makes one, and removes those that are too many.
 ///
 /// # Errors
-/// As [`save`]; then none is removed.
+/// As [`save`], and `validation_failed` for one that lacks something: that one stays. None is
+/// removed then.
 pub(crate) async fn scheduled(settings: &Settings) -> Result<()> {
     let Some(to) = settings.backup.to.clone() else { return Ok(()) };
     let place = tokio::task::spawn_blocking(move || Place::of(&to)).await;
@@ -51,6 +53,11 @@ pub(crate) async fn scheduled(settings: &Settings) -> Result<()> {
     for warning in &saved.warnings {
         tracing::warn!(warning, "a backup lacks something");
     }
+    // The older ones may be the last that have it.
+    let lost: Vec<_> = saved.warnings.iter().filter(|what| is_lost(what)).collect();
+    if let Some(first) = lost.first() {
+        return Err(incomplete(&place.shown(&name), first, lost.len() - 1));
+    }
     let keep = usize::try_from(settings.backup.keep).unwrap_or(usize::MAX);
     let too_many = {
         let name = name.clone();
@@ -60,6 +67,15 @@ pub(crate) async fn scheduled(settings: &Settings) -> Result<()> {
     let (bytes, rows) = (saved.bytes, saved.rows);
     tracing::info!(place = %place.shown(&name), bytes, rows, removed, "a backup was made");
     Ok(())
+}
+
+fn incomplete(place: &str, first: &str, more: usize) -> Error {
+    let more = if more == 0 { String::new() } else { format!(", and {more} more") };
+    let what = format!(
+        "The backup {place} was made, but lacks something: {first}{more}. No older backup was \
+         removed."
+    );
+    Error::new(Code::ValidationFailed, what)
 }
 
 impl Names {

@@ -7,8 +7,8 @@ use std::collections::BTreeSet;
 
 use sqlx::AssertSqlSafe;
 
-use super::{Db, Lock};
-use crate::{Clock, Error, Result, db::args, ground::crypto};
+use super::{Db, Fault, Lock};
+use crate::{Clock, Code, Error, Result, db::args, ground::crypto};
 
 pub(crate) mod sql {
     crate::db::statements! {
@@ -26,6 +26,15 @@ pub(crate) mod sql {
 
 /// The number of a step that stands in the target of a copy until the copy is complete.
 pub(crate) const COPYING: i64 = 1_000_000_000;
+
+const UNFINISHED_COPY: &str =
+    "a copy into it is not complete: go on with `cms db copy --resume`, or empty it";
+
+/// Whether a database is refused because a copy into it is not complete.
+pub(crate) fn is_unfinished_copy(error: &Error) -> bool {
+    let cause = std::error::Error::source(error);
+    error.is_outdated() && cause.is_some_and(|cause| cause.to_string() == UNFINISHED_COPY)
+}
 
 /// A step of the schema, and whether this database has it.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
@@ -61,6 +70,10 @@ impl Db {
         if !apply || steps.iter().all(|step| step.applied) {
             return Ok(steps);
         }
+        self.apply(clock).await.map_err(may_make)
+    }
+
+    async fn apply(&self, clock: &Clock) -> Result<Vec<Migration>> {
         let mut tx = self.begin(true).await?;
         // A step that alters a table waits until nobody reads it.
         tx.lock_within(Lock::SCHEMA, 0).await?;
@@ -91,9 +104,7 @@ type Applied = (i64, String, String);
 /// The steps of this version, each with whether `applied` has it.
 fn compared(applied: &[Applied]) -> Result<Vec<Migration>> {
     if applied.iter().any(|(version, ..)| *version == COPYING) {
-        return Err(Error::other_schema(
-            "a copy into it is not complete: go on with `cms db copy --resume`, or empty it",
-        ));
+        return Err(Error::other_schema(UNFINISHED_COPY));
     }
     let known = |version| cms_migrations::ALL.iter().any(|step| step.version == version);
     if let Some((version, name, _)) = applied.iter().find(|(version, ..)| !known(*version)) {
@@ -113,6 +124,21 @@ fn compared(applied: &[Applied]) -> Result<Vec<Migration>> {
         })
     });
     steps.collect()
+}
+
+/// Says what helps a user of PostgreSQL that may not make or change tables.
+fn may_make(error: Error) -> Error {
+    if error.fault() != Some(Fault::Forbidden) {
+        return error;
+    }
+    let cause = error.database().map(ToString::to_string).unwrap_or_default();
+    Error::new(
+        Code::Unavailable,
+        "This user may not make or change tables in the database. As a superuser: `alter database \
+         NAME owner to USER`, or in that database `grant create on schema public to USER`; tables \
+         that are there must belong to USER.",
+    )
+    .caused_by(cause)
 }
 
 fn edited(version: i64, name: &str) -> Error {

@@ -50,7 +50,7 @@ pub(crate) use indexes::{IndexColumn, IndexState};
 pub(crate) use lock::Lock;
 pub use migrate::Migration;
 pub use own_pool::{ReadSql, read_error};
-pub(crate) use reach::{Fault, place, remedy, writing};
+pub(crate) use reach::{Fault, is_of_another, place, remedy, writing};
 pub(crate) use record::{Record, field, read, record};
 pub use record_cache::Source;
 pub(crate) use record_cache::{Cached, RecordCache};

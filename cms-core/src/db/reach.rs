@@ -1,6 +1,6 @@
 //! Why a database cannot be used, and what helps: for the checks of a site.
 
-use std::io::ErrorKind;
+use std::{fs, io::ErrorKind, os::unix::fs::MetadataExt, path::Path};
 
 use crate::{
     Error,
@@ -131,7 +131,9 @@ pub(crate) fn remedy(settings: &Settings, error: &Error) -> String {
         Some(_) => ("database_url", "database_url", "database_url"),
         None => ("db_host", "db_user and db_pw", "db_db"),
     };
-    let (place, database) = parts(&url).unwrap_or_default();
+    let Some((place, database)) = parts(&url) else {
+        return format!("correct what the error names, see {host}");
+    };
     match fault {
         Some(Fault::Refused) => format!(
             "nothing listens at {place}: start PostgreSQL there (`systemctl start postgresql`), or \
@@ -166,15 +168,28 @@ pub(crate) fn remedy(settings: &Settings, error: &Error) -> String {
 /// What helps a database that answers and cannot be written.
 pub(crate) fn writing(settings: &Settings) -> String {
     match settings.database() {
-        Ok(Database::Sqlite { path, .. }) => format!(
-            "let the user that runs cms write the file and its folder: chmod u+rw {}",
-            path.display()
-        ),
+        Ok(Database::Sqlite { path, .. }) => {
+            let folder = path.parent().unwrap_or(&path);
+            if is_of_another(&path) || is_of_another(folder) {
+                return format!(
+                    "another user owns the file or its folder: run cms as that user, or \
+                     `chown -R USER {}` as root, where USER runs cms",
+                    folder.display()
+                );
+            }
+            let path = path.display();
+            format!("let the user that runs cms write the file and its folder: chmod u+rw {path}")
+        }
         _ => "let the database's user write: `alter role USER set default_transaction_read_only = \
               off`, and grant it insert, update and delete on all tables; options in database_url \
               count too"
             .to_owned(),
     }
+}
+
+/// Whether the file or folder is there and belongs to another user than this process runs as.
+pub(crate) fn is_of_another(path: &Path) -> bool {
+    fs::metadata(path).is_ok_and(|found| found.uid() != rustix::process::geteuid().as_raw())
 }
 
 #[cfg(test)]
@@ -204,6 +219,14 @@ mod tests {
             assert!(told.contains("database_url") && !told.contains("sesame"), "{told}");
         }
         assert_eq!(place(&Secret::new(url)), "db.example.org:5433, database shop");
+    }
+
+    #[test]
+    fn an_address_that_cannot_be_read_is_not_repeated() {
+        for url in ["postgres://u:sesame@h:port/d", "postgres://u:sesame@h:99999/d"] {
+            let told = told(url, io::ErrorKind::Other);
+            assert!(!told.contains("server is ,") && !told.contains("sesame"), "{told}");
+        }
     }
 
     #[test]

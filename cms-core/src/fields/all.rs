@@ -173,6 +173,12 @@ impl Answer {
         self.cell.as_ref().unwrap_or(&self.text)
     }
 
+    /// Whether it is the time or the version of a consent, which nobody typed.
+    fn is_record_of_consent(&self) -> bool {
+        self.field_type == "consent"
+            && [".at", ".version"].iter().any(|end| self.field.ends_with(end))
+    }
+
     /// As events tell it. Members whose names an author chose become a list: the filter of payloads
     /// removes members by name, and authors choose ids such as `keywords`.
     pub(crate) fn told(&self) -> AnswerData {
@@ -195,7 +201,8 @@ fn pairs(object: &Json) -> Json {
 
 /// The first answers in one line.
 pub(crate) fn summary(answers: &[Answer]) -> String {
-    let texts = answers.iter().map(|answer| answer.text.as_str()).filter(|text| !text.is_empty());
+    let given = answers.iter().filter(|answer| !answer.is_record_of_consent());
+    let texts = given.map(|answer| answer.text.as_str()).filter(|text| !text.is_empty());
     let line = texts.take(4).collect::<Vec<_>>().join(" · ");
     let line: String = line.split_whitespace().collect::<Vec<_>>().join(" ");
     match line.char_indices().nth(SUMMARY) {
@@ -379,5 +386,19 @@ mod tests {
         let long = summary(&[answer(&"ü".repeat(1000))]);
         assert_eq!((long.chars().count(), long.ends_with('…')), (SUMMARY + 1, true));
         assert_eq!(summary(&[]), "");
+        let part = |field: &str, field_type: &str, text: &str| Answer {
+            field: field.to_owned(),
+            field_type: field_type.to_owned(),
+            ..answer(text)
+        };
+        for (field, field_type, is_shown) in [
+            ("terms", "consent", true),
+            ("terms.at", "consent", false),
+            ("terms.version", "consent", false),
+            ("colour.other", "single_choice", true),
+        ] {
+            let shown = summary(&[part(field, field_type, "x")]);
+            assert_eq!(shown == "x", is_shown, "{field}");
+        }
     }
 }

@@ -54,6 +54,9 @@ fn sent(
     let Some(upload) = context.sent(id) else {
         return refuse("unknown_upload", "the id of a file sent in this session is expected");
     };
+    if upload.bytes == 0 {
+        return refuse("empty", "a file with content is expected");
+    }
     if upload.bytes > most {
         return refuse("too_large", format!("a file of at most {most} bytes is expected"));
     }

@@ -18,7 +18,8 @@ const ESCAPED: &AsciiSet =
 /// The kinds of addresses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Address {
-    /// A page of the site: `/`, or segments of unreserved and percent-encoded characters.
+    /// A page of the site: `/`, or segments of unreserved and percent-encoded characters, each page
+    /// in one spelling.
     Path,
     /// Such a path, which may have a query and a fragment, or an address with `https:`, `http:`,
     /// `mailto:` or `tel:`.
@@ -51,7 +52,8 @@ impl Address {
             return false;
         }
         match self {
-            Self::Path => is_path(text),
+            // Another spelling would be another row, which nobody finds.
+            Self::Path => is_path(text) && encoded(text) == text,
             Self::File => text.starts_with("/media/") && is_path(text),
             Self::Link => is_local(text) || is_absolute(text, &["https", "http", "mailto", "tel"]),
             Self::Redirect => is_local(text) || is_absolute(text, &["https", "http"]),
@@ -76,10 +78,10 @@ impl Address {
                  http://"
             }
         };
-        let escaped = encoded(text);
-        let is_path = text.starts_with('/') && !text.contains(['?', '#', '%', '\\']);
-        let mended = if is_path && self.accepts(&escaped) {
-            format!(": write {escaped}")
+        let is_path = text.starts_with('/') && !text.contains(['?', '#', '\\']);
+        let respelled = unescaped(text).filter(|_| is_path).map(|path| escaped(&path));
+        let mended = if let Some(path) = respelled.filter(|path| self.accepts(path)) {
+            format!(": write {path}")
         } else if text.len() > MAX_LENGTH {
             format!(", of at most {MAX_LENGTH} characters")
         } else {
@@ -89,10 +91,23 @@ impl Address {
     }
 }
 
-/// A path with everything percent-encoded that a path does not hold.
+/// A path in its one spelling: escapes are upper-case, and stand only for what a path does not
+/// hold.
 #[must_use]
 pub(crate) fn encoded(path: &str) -> String {
+    escaped(unescaped(path).as_deref().unwrap_or(path))
+}
+
+/// A path with everything percent-encoded that a path does not hold, `%` too.
+#[must_use]
+pub(crate) fn escaped(path: &str) -> String {
     utf8_percent_encode(path, ESCAPED).to_string()
+}
+
+/// What a path stands for. None: a `%` in it begins no escape, or an escape would part a segment.
+fn unescaped(path: &str) -> Option<String> {
+    let slashes = |text: &str| text.matches('/').count();
+    decoded(path).filter(|text| escapes_are_whole(path) && slashes(text) == slashes(path))
 }
 
 fn is_path(text: &str) -> bool {
@@ -166,7 +181,19 @@ mod tests {
     fn problems_tell_how_to_mend_an_address() {
         let told = |kind: Address, text: &str| kind.problem(text).unwrap_or_default();
         assert_eq!(told(Address::Path, "/about"), "");
-        assert!(told(Address::Path, "/über uns").ends_with(": write /%C3%BCber%20uns"));
+        for (given, mended) in [
+            ("/über uns", "/%C3%BCber%20uns"),
+            ("/%c3%a4pfel", "/%C3%A4pfel"),
+            ("/%61bc", "/abc"),
+            ("/a/%7Eb%20c", "/a/~b%20c"),
+        ] {
+            let problem = told(Address::Path, given);
+            assert!(problem.ends_with(&format!(": write {mended}")), "{problem}");
+            assert!(Address::Path.accepts(mended) && encoded(mended) == mended, "{mended}");
+        }
+        for given in ["/a%zz", "/a%2Fb", "/a%2e%2e/%2E.", "/a%ff"] {
+            assert!(!told(Address::Path, given).contains("write"), "{given}");
+        }
         assert!(told(Address::Path, "about").contains("such as / or /about/team"));
         assert!(told(Address::Link, "javascript:alert(1)").contains("mailto: or tel:"));
         assert!(!told(Address::Redirect, "mailto:a@example.org").contains("mailto"));

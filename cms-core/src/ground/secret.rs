@@ -134,8 +134,8 @@ impl Vault {
         let Some((id, cipher)) = self.keys.first() else {
             return Err(Error::new(
                 Code::Unavailable,
-                "No encryption key is configured, so secrets cannot be stored: run `cms init`, or \
-                 set encryption_key.",
+                "No encryption_key is configured, so secrets cannot be stored: put cms.local.toml \
+                 back from a backup; a new site gets one by `cms init`.",
             ));
         };
         let nonce = self.random.bytes::<24>()?;
@@ -158,10 +158,11 @@ impl Vault {
     /// `internal_error` when the key is missing, the context differs or the value was altered.
     pub fn open(&self, context: &str, stored: &str) -> Result<Vec<u8>> {
         let broken = || {
-            Error::internal(format!(
-                "a value sealed for {context} cannot be opened: the key changed or the value was \
-                 altered"
-            ))
+            let why = match self.keys.is_empty() {
+                true => "no encryption_key is set: put cms.local.toml back from a backup",
+                false => "the key changed or the value was altered",
+            };
+            Error::internal(format!("a value sealed for {context} cannot be opened: {why}"))
         };
         let mut parts = stored.splitn(3, '.');
         let (Some("v1"), Some(id), Some(body)) = (parts.next(), parts.next(), parts.next()) else {
@@ -199,5 +200,9 @@ mod tests {
         }
         assert!(vault(&["a"]).open("blog.pin", &format!("{sealed}A")).is_err());
         assert!(vault(&[]).seal("blog.pin", b"1").is_err());
+        for (keys, said) in [(vec![], "no encryption_key is set"), (vec!["b"], "the key changed")] {
+            let error = vault(&keys).open("blog.pin", &sealed).expect_err("another key");
+            assert!(format!("{error:?}").contains(said), "{error:?}");
+        }
     }
 }

@@ -16,6 +16,11 @@ pub(crate) trait AfterWrite: Send + Sync {
         is_new: bool,
     ) -> BoxFuture<'c, Result<()>>;
 
+    /// A record is about to be removed. The change holds the record, and its hooks have run.
+    fn removing<'c>(&'c self, _: &'c mut Change, _: &'c Json) -> BoxFuture<'c, Result<()>> {
+        Box::pin(async { Ok(()) })
+    }
+
     /// A record was removed: as it was before.
     fn removed<'c>(&'c self, change: &'c mut Change, record: &'c Json)
     -> BoxFuture<'c, Result<()>>;
@@ -31,7 +36,7 @@ impl Items {
         assert!(is_first, "one room works after the writes of records");
     }
 
-    fn after_write(&self, table: &str) -> Option<&dyn AfterWrite> {
+    pub(super) fn after_write(&self, table: &str) -> Option<&dyn AfterWrite> {
         let tables = self.0.after_writes.get()?;
         tables.iter().find(|(of, _)| *of == table).map(|(_, room)| &**room)
     }

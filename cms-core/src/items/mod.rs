@@ -297,11 +297,9 @@ impl Items {
         let (key, mut json): (String, Option<String>) =
             references::explained(change, &table, &values, inserted).await?;
         let key = Key::from_json(&table, &key)?;
-        if table.multilanguage && !columns.contains(&"base_id") {
-            let Statement { sql, args } = write::own_base(&table, &key);
-            // No row is hit when a default or a trigger of the table has set it already.
-            let based = change.run(AssertSqlSafe(sql), args).await;
-            based.map_err(|e| write::refused(&table, e, &[]))?;
+        let base = write::base(&values);
+        if table.multilanguage && base.is_none_or(Json::is_null) {
+            Self::own_base(change, &table, &key).await?;
             json = None;
         }
         let counted =
@@ -313,6 +311,9 @@ impl Items {
         }
         let json = self.written(change, &table, &key, json).await?;
         let record = parsed(&json)?;
+        if table.multilanguage {
+            self.check_base(change, &table, &key, &record).await.inspect_err(|_| change.fail())?;
+        }
         self.record(change, &table, "created", &key, &record, &columns, None).await?;
         let changed = columns.into_iter().map(str::to_owned).collect();
         let (id, key) = (key.spelled(&table), key.json(&table));
@@ -355,11 +356,18 @@ impl Items {
         let moved = change.optional(AssertSqlSafe(sql), args).await;
         let moved: Option<(String, Option<String>)> =
             references::explained(change, &table, &values, moved).await?;
-        let (moved, json) = moved.ok_or_else(|| Error::internal("a locked row is gone"))?;
+        let (moved, mut json) = moved.ok_or_else(|| Error::internal("a locked row is gone"))?;
         let moved = Key::from_json(&table, &moved)?;
+        if table.multilanguage && write::base(&values).is_some_and(Json::is_null) {
+            Self::own_base(change, &table, &moved).await?;
+            json = None;
+        }
         let json = self.written(change, &table, &moved, json).await?;
         let (old, new) = (parsed(&before)?, parsed(&json)?);
         let changed = write::changed(&old, &new);
+        if table.multilanguage && changed.iter().any(|name| name == "base_id") {
+            self.check_base(change, &table, &moved, &new).await.inspect_err(|_| change.fail())?;
+        }
         let told = Some(changed.clone());
         self.record(change, &table, "updated", &moved, &new, &columns, told).await?;
         let (id, key) = (moved.spelled(&table), moved.json(&table));
@@ -384,10 +392,13 @@ impl Items {
             let write = (WriteKind::Delete, &*table);
             self.run_hooks(change, write, Some(&id), Some(&old), &mut Map::new()).await?;
         }
+        let before = parsed(&before)?;
+        if let Some(room) = self.after_write(&table.name) {
+            room.removing(change, &before).await.inspect_err(|_| change.fail())?;
+        }
         let Statement { sql, args } = write::delete(&table, &key);
         let deleted = change.hit(AssertSqlSafe(sql), args).await;
         references::explained(change, &table, &Vec::new(), deleted).await?;
-        let before = parsed(&before)?;
         self.record(change, &table, "deleted", &key, &before, &[], None).await?;
         Ok(before)
     }

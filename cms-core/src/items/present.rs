@@ -11,7 +11,11 @@ use super::{
     select::{self, Conditions, Statement},
     version, write,
 };
-use crate::{Change, Code, Error, Result, content::Table};
+use crate::{
+    Change, Code, Error, Result,
+    content::Table,
+    db::{args, dialect::quote},
+};
 
 impl Items {
     /// Reads the key and the present record, and locks the record until the change ends.
@@ -59,6 +63,50 @@ impl Items {
              base_id. Nothing was changed."
         );
         Err(Error::new(Code::PermissionDenied, detail))
+    }
+
+    /// Sets the base of a written row to itself, if the row has none.
+    pub(super) async fn own_base(change: &mut Change, table: &Table, key: &Key) -> Result<()> {
+        let Statement { sql, args } = write::own_base(table, key);
+        // No row is hit when a default or a trigger of the table has set it already.
+        let based = change.run(AssertSqlSafe(sql), args).await;
+        based.map(drop).map_err(|e| write::refused(table, e, &[]))
+    }
+
+    /// Refuses a written row whose base is neither the row itself nor a row that is its own base:
+    /// the versions of one record share one base. Rows whose base was deleted may keep it.
+    pub(super) async fn check_base(
+        &self,
+        change: &mut Change,
+        table: &Table,
+        key: &Key,
+        record: &Json,
+    ) -> Result<()> {
+        // Adopted tables have rules of their own.
+        let ids = (record["base_id"].as_i64(), key.json(table).as_i64());
+        let (Some(base), Some(id), false) = (ids.0, ids.1, table.adopted) else { return Ok(()) };
+        if base == id {
+            return Ok(());
+        }
+        let refused = |code, message| Err(Error::invalid_field("base_id", code, message));
+        if versions(change, table, id, id).await? > 0 {
+            return refused("refused", "other rows are versions of this one: leave it out");
+        }
+        // Locked, so that the base stays its own until this change ends.
+        let named = Key::parse(table, &base.to_string())?;
+        let Some(json) = self.locked(change, table, &named).await? else {
+            return match versions(change, table, base, id).await? {
+                0 => refused("unknown", "there is no such record: leave it out for a new one"),
+                _ => Ok(()),
+            };
+        };
+        let found: Json = serde_json::from_str(&json).map_err(Error::internal)?;
+        match found["base_id"].as_i64() {
+            Some(other) if other != base => {
+                refused("refused", "this record is a version itself: send the base_id that it has")
+            }
+            _ => Ok(()),
+        }
     }
 
     async fn version_key(
@@ -116,4 +164,15 @@ impl Items {
             .map_err(|e| write::refused(table, e, &[]))?;
         Ok(found.map(|(json,)| tables.compact(table, &[], json)))
     }
+}
+
+/// How many rows have this base, beside the row `id`.
+async fn versions(change: &mut Change, table: &Table, base: i64, id: i64) -> Result<i64> {
+    let key = table.key_columns().next().map(|column| quote(&column.name)).unwrap_or_default();
+    let sql = format!(
+        "select count(*) from {} t where t.\"base_id\" = $1 and t.{key} <> $2",
+        table.quoted()
+    );
+    let (count,): (i64,) = change.one(AssertSqlSafe(sql), args![base, id]).await?;
+    Ok(count)
 }

@@ -176,7 +176,12 @@ pub(super) fn insert(table: &Table, values: Values) -> Statement {
     Statement { sql, args: vec![document(values)] }
 }
 
-/// Sets the base of a new row with language versions to itself, unless the body names another.
+/// The base that a row of a table with language versions is written with.
+pub(super) fn base<'v>(values: &'v Values<'_>) -> Option<&'v Json> {
+    values.iter().find(|(column, _)| column.name == "base_id").map(|(_, value)| value)
+}
+
+/// Sets the base of a row with language versions to itself, unless the row has another.
 pub(super) fn own_base(table: &Table, key: &Key) -> Statement {
     let mut conditions = Conditions::new(table);
     conditions.key(key);
@@ -248,6 +253,10 @@ pub(super) fn refused(table: &Table, error: Error, broken: &[String]) -> Error {
         ErrorKind::UniqueViolation => {
             (Code::Conflict, format!("Another row of {name} already has this value{columns}."))
         }
+        ErrorKind::ForeignKeyViolation if is_referred_to(table, cause.as_ref(), broken) => (
+            Code::Conflict,
+            format!("Other records name this row of {name}: change or delete them first."),
+        ),
         ErrorKind::ForeignKeyViolation => (
             Code::Conflict,
             format!(
@@ -293,6 +302,19 @@ pub(super) fn refused(table: &Table, error: Error, broken: &[String]) -> Error {
         })
         .collect();
     Error::new(code, detail).with_fields(fields).caused_by(error)
+}
+
+/// Whether other records name the row, so that its key must stay. PostgreSQL says so in its
+/// message, if that is in English; of SQLite `broken` then is the key.
+fn is_referred_to(
+    table: &Table,
+    cause: &dyn sqlx::error::DatabaseError,
+    broken: &[String],
+) -> bool {
+    let is_key = table.key_columns().map(|key| &key.name).eq(broken);
+    let may_name = table.key_columns().any(|key| key.references.is_some());
+    cause.message().starts_with("update or delete on table")
+        || (!broken.is_empty() && is_key && !may_name)
 }
 
 /// Whether a column was dropped or renamed while the service runs. SQLite has no code for it.

@@ -2,11 +2,18 @@
 
 use std::collections::HashMap;
 
+use futures_util::future::BoxFuture;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use serde_json::Value as Json;
 
-use super::{Pages, sql};
-use crate::{Result, base::Base, db::args};
+use super::{Pages, refuse_circle, sql};
+use crate::{
+    Change, Code, Error, Result,
+    base::Base,
+    db::args,
+    items::{AfterWrite, Written},
+};
 
 /// An item of a menu.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -65,6 +72,79 @@ fn below(parent: Option<i64>, children: &mut HashMap<Option<i64>, Vec<Row>>) -> 
             children: below(Some(id), children),
         })
         .collect()
+}
+
+/// Checks items that callers write: an item stands in the menu and language of its parent.
+pub(super) struct CheckedItems;
+
+impl AfterWrite for CheckedItems {
+    fn written<'c>(
+        &'c self,
+        change: &'c mut Change,
+        written: &'c Written,
+        _: bool,
+    ) -> BoxFuture<'c, Result<()>> {
+        Box::pin(async move {
+            let changed = |column: &str| written.changed.iter().any(|name| name == column);
+            let is_moved = ["parent_id", "menu", "language_short"].into_iter().any(changed);
+            let (true, Some(id)) = (is_moved, written.key.as_i64()) else { return Ok(()) };
+            if changed("parent_id") {
+                refuse_circle(change, sql::MENU_CIRCLE, id).await?;
+            }
+            let (above, below): (i64, i64) = change.one(sql::MENU_MISFITS, args![id]).await?;
+            if above > 0 {
+                let message = "it names an item of another menu or language: name one of the same, \
+                               or write null";
+                return Err(Error::invalid_field("parent_id", "unknown", message));
+            }
+            if below > 0 {
+                let column = if changed("menu") { "menu" } else { "language_short" };
+                let message = format!(
+                    "{} in the former menu and language: move or delete {} first",
+                    stand_below(below),
+                    them(below)
+                );
+                return Err(Error::invalid_field(column, "refused", message));
+            }
+            Ok(())
+        })
+    }
+
+    /// The table takes items below away with their parent, without event, audit row or right.
+    fn removing<'c>(
+        &'c self,
+        change: &'c mut Change,
+        record: &'c Json,
+    ) -> BoxFuture<'c, Result<()>> {
+        Box::pin(async move {
+            let Some(id) = record["id"].as_i64() else { return Ok(()) };
+            let (below,): (i64,) = change.one(sql::MENU_BELOW, args![id]).await?;
+            if below == 0 {
+                return Ok(());
+            }
+            let detail = format!(
+                "{} (parent_id {id}): delete or move {} first.",
+                stand_below(below),
+                them(below)
+            );
+            Err(Error::new(Code::Conflict, detail))
+        })
+    }
+
+    fn removed<'c>(&'c self, _: &'c mut Change, _: &'c Json) -> BoxFuture<'c, Result<()>> {
+        Box::pin(async { Ok(()) })
+    }
+}
+
+fn stand_below(items: i64) -> String {
+    match items {
+        1 => "1 item stands below this one".to_owned(),
+        many => format!("{many} items stand below this one"),
+    }
+}
+
+fn them(items: i64) -> &'static str {
+    if items == 1 { "it" } else { "them" }
 }
 
 #[cfg(test)]

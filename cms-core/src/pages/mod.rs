@@ -21,9 +21,9 @@ pub use redirects::Redirect;
 
 use self::widgets::Widgets;
 use crate::{
-    Error, Paging, Result,
+    Change, Error, Paging, Result,
     base::Base,
-    db::args,
+    db::{Statement, args},
     items::{Filter, Items, List, Op, Query},
     plugins::Plugins,
 };
@@ -62,6 +62,7 @@ impl Pages {
         pages.items().set_after_writes(vec![
             ("pages", Box::new(builder::ByHand::of(&pages.0))),
             ("redirects", Box::new(redirects::CheckedRedirects::of(&pages.0))),
+            ("menu_items", Box::new(menu::CheckedItems)),
         ]);
         pages
     }
@@ -112,6 +113,16 @@ impl Pages {
         }
         serde_json::to_string(&members).map_err(Error::internal)
     }
+}
+
+/// Refuses a written row whose `parent_id` leads back to the row. `circle` asks for that.
+async fn refuse_circle(change: &mut Change, circle: Statement, id: i64) -> Result<()> {
+    let (times,): (i64,) = change.one(circle, args![id]).await?;
+    if times == 0 {
+        return Ok(());
+    }
+    let message = "it leads back to this row: choose a parent that does not stand below it";
+    Err(Error::invalid_field("parent_id", "loop", message))
 }
 
 fn equals(column: &str, value: &str) -> Filter {

@@ -6,7 +6,11 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value as Json, json};
 
 use super::{Pages, Wanted, builder::Tree, sql};
-use crate::{Code, Error, Result, Secret, db::args, ground::address::encoded};
+use crate::{
+    Code, Error, Result, Secret,
+    db::args,
+    ground::address::{encoded, escaped},
+};
 
 /// A published page in the list of them.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
@@ -152,10 +156,13 @@ impl Pages {
             (None, None, url, language) => {
                 let url = text(url.unwrap_or("/"))?;
                 let mut rows = self.at(url, language).await?;
-                let spelled = encoded(url);
-                // Whoever asks may have decoded what is stored encoded.
-                if rows.is_empty() && spelled != url {
-                    rows = self.at(&spelled, language).await?;
+                // Whoever asks may have decoded what is stored encoded, or may spell it otherwise.
+                let spelled = [escaped(url), encoded(url)];
+                for (place, other) in spelled.iter().enumerate() {
+                    let is_tried = other == url || spelled[..place].contains(other);
+                    if rows.is_empty() && !is_tried {
+                        rows = self.at(other, language).await?;
+                    }
                 }
                 rows
             }

@@ -60,6 +60,19 @@ macro_rules! version {
     };
 }
 
+/// Whether the row `$1` stands above itself: 1, else 0. `union` ends at circles of other rows.
+macro_rules! circle {
+    ($table:literal) => {
+        concat!(
+            "with recursive above (id) as (select parent_id from ",
+            $table,
+            " where id = $1 union select t.parent_id from ",
+            $table,
+            " t join above a on t.id = a.id) select count(*) from above where id = $1"
+        )
+    };
+}
+
 statements! {
     PUBLIC_SETTINGS = "select name, cast(value as text) from cms_settings where public order by \
                        name limit 1000";
@@ -80,6 +93,14 @@ statements! {
                        p.id > $1 order by p.id limit $2";
     MENU = "select id, parent_id, title, url, target from cms_menu_items where menu = $1 and \
             language_short = $2 order by sort_order, id limit 1000";
+    PAGE_CIRCLE = circle!("cms_pages");
+    MENU_CIRCLE = circle!("cms_menu_items");
+    /// How many items directly above and below `$1` stand in another menu or language.
+    MENU_MISFITS = "select count(case when o.id = i.parent_id then 1 end), count(case when \
+                    o.parent_id = i.id then 1 end) from cms_menu_items i join cms_menu_items o \
+                    on (o.id = i.parent_id or o.parent_id = i.id) where i.id = $1 and \
+                    (o.menu <> i.menu or o.language_short <> i.language_short)";
+    MENU_BELOW = "select count(*) from cms_menu_items where parent_id = $1 and id <> $1";
     REDIRECT_AT = "select id from cms_redirects where \"from\" = $1 and language_short = $2";
     REDIRECT_LANGUAGES = "select distinct language_short from cms_redirects where active and \
                           language_short is not null order by language_short limit $1";

@@ -2,6 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
+use url::Url;
+
 use super::{Settings, SettingsError, Synchronous};
 use crate::ground::Secret;
 
@@ -24,14 +26,18 @@ pub enum Database {
     },
 }
 
+const HOST: &str = "must be a host, host:port or the folder of a Unix socket";
 const SCHEMES: &str = "must begin with sqlite:// or postgres://, such as sqlite://data/cms.db";
+
+const FORM: &str = "must be postgres://user:password@host:port/name, with a port of at most \
+                    65535; write signs such as / @ # in user and password as %2F %40 %23";
 
 impl Settings {
     /// The configured database. The default is SQLite in `cms.db` of the data folder.
     ///
     /// # Errors
-    /// `database_url` and a `db_` key are both set, the address has another scheme or names no
-    /// database, or one of `db_host`, `db_user`, `db_db` is missing.
+    /// `database_url` and a `db_` key are both set, the address has another scheme, names no
+    /// database or cannot be parsed, or one of `db_host`, `db_user`, `db_db` is missing.
     pub fn database(&self) -> Result<Database, SettingsError> {
         let parts = [&self.db_host, &self.db_user, &self.db_db];
         let in_parts = self.db_pw.is_some() || parts.iter().any(|part| part.is_some());
@@ -71,7 +77,10 @@ impl Settings {
         }
         match url.expose().split_once("://") {
             Some(("postgres" | "postgresql", rest)) if !rest.is_empty() => {
-                Ok(self.postgres(url.clone()))
+                match Url::parse(url.expose()) {
+                    Ok(_) => Ok(self.postgres(url.clone())),
+                    Err(_) => invalid(FORM),
+                }
             }
             _ => invalid(SCHEMES),
         }
@@ -92,7 +101,11 @@ impl Settings {
         let name = encoded(&part("db_db", &self.db_db)?);
         let password =
             self.db_pw.as_ref().map(|pw| format!(":{}", encoded(pw.expose()))).unwrap_or_default();
-        Ok(self.postgres(Secret::new(format!("postgres://{user}{password}@{host}/{name}"))))
+        let url = Secret::new(format!("postgres://{user}{password}@{host}/{name}"));
+        match Url::parse(url.expose()) {
+            Ok(_) => Ok(self.postgres(url)),
+            Err(_) => Err(SettingsError::invalid("db_host", HOST)),
+        }
     }
 }
 
@@ -125,10 +138,7 @@ fn host(host: &str) -> Result<String, SettingsError> {
     } else if host.chars().all(plain) {
         Ok(host.to_owned())
     } else {
-        Err(SettingsError::invalid(
-            "db_host",
-            "must be a host, host:port or the folder of a Unix socket",
-        ))
+        Err(SettingsError::invalid("db_host", HOST))
     }
 }
 
@@ -191,6 +201,9 @@ mod tests {
         let table = [
             ("mysql://h/d", none, "`database_url` must begin with sqlite:// or postgres://"),
             ("postgres://", none, "`database_url` must begin"),
+            ("postgres://u:p@h:port/d", none, "`database_url` must be postgres://user:password"),
+            ("postgres://u:p@h:99999/d", none, "`database_url` must be postgres://user:password"),
+            ("postgres://u:p/w@h/d", none, "as %2F"),
             ("sqlite://", none, "must name a file"),
             ("sqlite::memory:", none, "must name a file"),
             ("sqlite://a.db?mode=ro", none, "without options"),
@@ -198,6 +211,7 @@ mod tests {
             ("", ["", "u", "", ""], "`db_host` must be set too"),
             ("", ["h", "u", "", ""], "`db_db` must be set too"),
             ("", ["h@evil/", "u", "", "d"], "`db_host` must be a host"),
+            ("", ["h:99999", "u", "", "d"], "`db_host` must be a host"),
         ];
         for (url, parts, expected) in table {
             let error = chosen(url, parts);

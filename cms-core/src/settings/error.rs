@@ -1,6 +1,9 @@
 //! Faults of settings. Each display is one sentence: the fault, where it is, and how to fix it.
 
-use std::{io, path::PathBuf};
+use std::{
+    io::{self, ErrorKind},
+    path::PathBuf,
+};
 
 use super::ValueOrigin;
 
@@ -10,7 +13,11 @@ use super::ValueOrigin;
 #[non_exhaustive]
 pub enum SettingsError {
     /// A file exists but cannot be read.
-    #[error("{} cannot be read ({source}); give this user the right to read it", path.display())]
+    #[error(
+        "{} cannot be read ({source}){}",
+        path.display(),
+        of_file(source).map(|remedy| format!("; {remedy}")).unwrap_or_default()
+    )]
     Unreadable {
         /// The file.
         path: PathBuf,
@@ -62,6 +69,16 @@ impl SettingsError {
         matches!(origin, Some(ValueOrigin::Flag(_)))
     }
 
+    /// What helps where no setting is at fault.
+    pub(crate) fn remedy(&self) -> Option<&'static str> {
+        match self {
+            Self::Unreadable { source, .. } => {
+                Some(of_file(source).unwrap_or("mend the file or its disk"))
+            }
+            _ => None,
+        }
+    }
+
     pub(super) fn invalid(key: impl Into<String>, rule: impl Into<String>) -> Self {
         Self::Invalid { key: key.into(), origin: None, rule: rule.into() }
     }
@@ -71,6 +88,35 @@ impl SettingsError {
         match self {
             Self::Invalid { key, rule, .. } => Self::Invalid { origin: find(&key), key, rule },
             other => other,
+        }
+    }
+}
+
+/// What helps a file that cannot be read; None where only the system's message tells.
+fn of_file(error: &io::Error) -> Option<&'static str> {
+    match error.kind() {
+        ErrorKind::PermissionDenied => Some("give this user the right to read it"),
+        ErrorKind::InvalidData => Some("save it as UTF-8"),
+        ErrorKind::IsADirectory => Some("put a file in the place of this folder"),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_that_cannot_be_read_is_told_with_its_own_remedy() {
+        for (kind, end) in [
+            (ErrorKind::PermissionDenied, "; give this user the right to read it"),
+            (ErrorKind::InvalidData, "; save it as UTF-8"),
+            (ErrorKind::IsADirectory, "; put a file in the place of this folder"),
+            (ErrorKind::Other, ")"),
+        ] {
+            let error = SettingsError::Unreadable { path: "cms.toml".into(), source: kind.into() };
+            assert!(error.to_string().ends_with(end), "{error}");
+            assert!(error.remedy().is_some_and(|remedy| !remedy.contains("setting")), "{error}");
         }
     }
 }

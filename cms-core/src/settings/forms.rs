@@ -1,6 +1,8 @@
 //! Form checks of texts, each answered with yes or no.
 
 use data_encoding::BASE64;
+use percent_encoding::percent_decode_str;
+use url::{Host, Url};
 
 use super::{MAIL_KINDS, MailProvider};
 use crate::ground::{Secret, plain};
@@ -64,6 +66,12 @@ pub(super) fn is_provider(provider: &MailProvider) -> bool {
         .is_none_or(|kind| MAIL_KINDS.contains(&kind) && (kind != "json" || provider.url.is_some()))
 }
 
+/// A provider that is asked at the public address of its make needs a token.
+pub(super) fn has_token(provider: &MailProvider) -> bool {
+    let is_public = provider.kind.is_some() && provider.url.is_none();
+    !is_public || provider.token.is_some()
+}
+
 pub(super) fn is_token(text: &str) -> bool {
     !text.is_empty() && text.bytes().all(|b| b.is_ascii_alphanumeric() || b"-_.".contains(&b))
 }
@@ -92,9 +100,19 @@ pub(super) fn is_recipient(key: &str) -> bool {
 
 /// A folder, or a bucket with what the names of objects in it begin with.
 pub(super) fn is_backup_place(to: &str) -> bool {
-    let Some(rest) = to.strip_prefix("s3://") else { return is_line(to) };
-    let (bucket, names) = rest.split_once('/').unwrap_or((rest, ""));
-    is_bucket(bucket) && (names.is_empty() || is_key_path(names))
+    let Some((_, names)) = bucket_of(to) else { return is_line(to) };
+    names.is_empty() || is_key_path(names)
+}
+
+/// A folder, or a bucket whose name can be one.
+pub(super) fn has_bucket(to: &str) -> bool {
+    bucket_of(to).is_none_or(|(bucket, _)| is_bucket(bucket))
+}
+
+/// The bucket of `s3://BUCKET/NAMES`, and the names.
+fn bucket_of(to: &str) -> Option<(&str, &str)> {
+    let rest = to.strip_prefix("s3://")?;
+    Some(rest.split_once('/').unwrap_or((rest, "")))
 }
 
 pub(super) fn is_key_prefix(text: &str) -> bool {
@@ -124,6 +142,19 @@ pub(super) fn has_scheme(url: &Option<Secret>, schemes: &[&str]) -> bool {
     url.as_ref().is_none_or(known)
 }
 
+/// The address of a mail server, as `mail::providers::smtp` reads it.
+pub(super) fn is_mail_server(text: &str) -> bool {
+    let Ok(url) = Url::parse(text) else { return false };
+    let is_bare = matches!(url.path(), "" | "/") && url.query().is_none();
+    let host = percent_decode_str(url.host_str().unwrap_or_default()).decode_utf8();
+    let is_text = |part: &str| percent_decode_str(part).decode_utf8().is_ok();
+    is_bare
+        && url.fragment().is_none()
+        && host.is_ok_and(|host| Host::parse(&host).is_ok())
+        && is_text(url.username())
+        && is_text(url.password().unwrap_or_default())
+}
+
 pub(super) fn is_key(key: &Secret) -> bool {
     is_public_key(key.expose())
 }
@@ -141,7 +172,17 @@ mod tests {
         type Form = fn(&str) -> bool;
         let languages: Form =
             |t| are_languages(&t.split(',').map(str::to_owned).collect::<Vec<_>>());
-        let table: [(Form, &[&str], &[&str]); 8] = [
+        let table: [(Form, &[&str], &[&str]); 10] = [
+            (
+                is_mail_server,
+                &["smtp://h", "smtps://u%40h:p%3Aw@h:465", "smtp://[::1]:25/", "smtp://bücher.de"],
+                &["smtp://", "smtp://h:99999", "smtp://h/x", "smtp://h?tls=no", "smtp://u:p@"],
+            ),
+            (
+                |to| has_bucket(to) && is_backup_place(to),
+                &["/backups", "backups", "s3://abc", "s3://abc/", "s3://abc/site/x"],
+                &["", "s3://b/x", "s3://", "s3://abc/../x", "s3://A_B"],
+            ),
             (
                 is_bucket,
                 &["abc", "example-media", "a.b-c9"],

@@ -194,11 +194,11 @@ fn an_unreadable_file_does_not_count_as_missing() {
 #[test]
 fn no_secret_is_ever_shown() {
     let key = data_encoding::BASE64.encode(b"hunter2-hunter2-hunter2-hunter2-");
-    let url = |scheme: &str| format!("{scheme}://u:hunter2@host/x");
+    let url = |scheme: &str, path: &str| format!("{scheme}://u:hunter2@host{path}");
     let value = |name: &str| match name {
-        "database_url" => url("postgres"),
-        "redis_url" => url("redis"),
-        "mail.smtp_url" => url("smtp"),
+        "database_url" => url("postgres", "/x"),
+        "redis_url" => url("redis", "/x"),
+        "mail.smtp_url" => url("smtp", ""),
         "encryption_key" | "old_encryption_keys" => key.clone(),
         _ => "hunter2".to_owned(),
     };

@@ -3,9 +3,9 @@
 use super::{
     CacheStore, LimiterStore, MEDIA_TYPES, Secret, Settings, SettingsError,
     forms::{
-        are_languages, has_scheme, is_backup_place, is_bucket, is_chain, is_host, is_key,
-        is_key_path, is_key_prefix, is_line, is_listen, is_provider, is_public_key, is_recipient,
-        is_safe_web, is_site, is_token, is_web, none_or,
+        are_languages, has_bucket, has_scheme, has_token, is_backup_place, is_bucket, is_chain,
+        is_host, is_key, is_key_path, is_key_prefix, is_line, is_listen, is_mail_server,
+        is_provider, is_public_key, is_recipient, is_safe_web, is_site, is_token, is_web, none_or,
     },
 };
 
@@ -38,11 +38,12 @@ impl Settings {
     }
 
     /// Each key with whether its rule holds, and the rule's text.
-    fn rules(&self) -> [(&'static str, bool, &'static str); 40] {
+    fn rules(&self) -> [(&'static str, bool, &'static str); 44] {
         let redis = self.redis_url.is_some();
         let need_redis = "must not be \"redis\" unless redis_url is set";
         let folder = "must name a folder";
         let make = "must be postmark, brevo, or json with its url";
+        let token = "must be set, in cms.local.toml or the environment, for postmark and brevo";
         let safe = "must be an https address without user name; http on this machine only";
         let key = "must be base64 of 32 bytes; `cms init` makes one";
         let is_object = |to: &String| to.starts_with("s3://");
@@ -126,10 +127,18 @@ impl Settings {
                 has_scheme(&self.mail.smtp_url, &["smtp", "smtps"]),
                 "must begin with smtp:// or smtps://",
             ),
+            (
+                "mail.smtp_url",
+                self.mail.smtp_url.as_ref().is_none_or(|url| is_mail_server(url.expose())),
+                "must be smtp://host:port or smtps://user:password@host:port, with a port of at \
+                 most 65535 and nothing behind it",
+            ),
             ("mail.transactional.kind", is_provider(&self.mail.transactional), make),
             ("mail.transactional.url", none_or(&self.mail.transactional.url, is_safe_web), safe),
+            ("mail.transactional.token", has_token(&self.mail.transactional), token),
             ("mail.newsletter.kind", is_provider(&self.mail.newsletter), make),
             ("mail.newsletter.url", none_or(&self.mail.newsletter.url, is_safe_web), safe),
+            ("mail.newsletter.token", has_token(&self.mail.newsletter), token),
             (
                 "mail.chain",
                 is_chain(&self.mail.chain, &self.mail.providers()),
@@ -161,6 +170,12 @@ impl Settings {
                 "media.prefix",
                 none_or(&self.media.prefix, is_key_path),
                 "must be names joined by /, such as site/media, of letters, digits, -, _ and dots",
+            ),
+            (
+                "backup.to",
+                none_or(&self.backup.to, has_bucket),
+                "must name a bucket behind s3://: 3 to 63 lower-case letters, digits, dots and \
+                 hyphens",
             ),
             (
                 "backup.to",
@@ -304,7 +319,7 @@ mod tests {
     #[test]
     fn settings_made_by_code_are_validated_by_key() {
         type Spoil = fn(&mut Settings);
-        let table: [(Spoil, &str); 16] = [
+        let table: [(Spoil, &str); 21] = [
             (|s| s.timezone = "Mars/Base".into(), "`timezone` must be an IANA time zone"),
             (|s| s.limiter.store = LimiterStore::Redis, "`limiter.store` must not be \"redis\""),
             (|s| s.session.idle_s = 700_000, "`session.idle_s` must not be more"),
@@ -319,6 +334,26 @@ mod tests {
             (|s| s.media.bucket = Some("files".into()), "`media.access_key` must be set, in cms"),
             (|s| s.backup.to = Some("s3://saved".into()), "`media.access_key` must be set, in cms"),
             (|s| s.backup.to = Some("s3://saved/../x".into()), "`backup.to` must be a folder, or"),
+            (|s| s.backup.to = Some("s3://b/x".into()), "`backup.to` must name a bucket behind"),
+            (
+                |s| s.mail.smtp_url = Some(Secret::new("smtp://u:p:w@h:99999")),
+                "`mail.smtp_url` must be smtp://host:port",
+            ),
+            (
+                |s| s.mail.transactional.kind = Some("postmark".into()),
+                "`mail.transactional.token` must be set, in cms",
+            ),
+            (
+                |s| s.database_url = Some(Secret::new("postgres://u:p@h:port/db")),
+                "`database_url` must be postgres://user:password@host:port/name",
+            ),
+            (
+                |s| {
+                    s.db_host = Some("h:99999".into());
+                    (s.db_user, s.db_db) = (Some("u".into()), Some("d".into()));
+                },
+                "`db_host` must be a host, host:port",
+            ),
             (
                 |s| s.backup.recipients = vec!["ssh-ed25519 AAAA".into()],
                 "`backup.recipients` must be at most 16 public keys",

@@ -143,13 +143,20 @@ impl Cms {
             loading.states.push(state);
         }
         self.take_out(&mut loading, (&folder, first), &installed).await?;
+        // A command that looks before it applies reports by itself. A server that follows other
+        // processes has tables in service already, and only its log.
+        let is_first = self.0.registry.tables().iter().next().is_none();
+        let only_looks = is_first && opening == Opening::Inspect;
         for state in &loading.states {
             for problem in &state.problems {
                 let what = match state.is_earlier() {
                     true => "plugin not loaded; its earlier declaration stays in service",
                     false => "plugin not loaded",
                 };
-                tracing::error!(plugin = state.id, %problem, "{what}");
+                match only_looks {
+                    true => tracing::debug!(plugin = state.id, %problem, "{what}"),
+                    false => tracing::error!(plugin = state.id, %problem, "{what}"),
+                }
             }
         }
         if let Err(error) = self.record(&mut loading).await {

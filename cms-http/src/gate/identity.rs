@@ -117,6 +117,10 @@ fn known(visit: &Visit, caller: &Caller) -> Result<()> {
     if !matches!(caller, Caller::Anonymous) || free {
         return Ok(());
     }
+    if access.is_some_and(Access::refuses_keys) {
+        let detail = "Log in (again, if your session has ended): keys are not taken here.";
+        return Err(Error::new(Code::LoginRequired, detail));
+    }
     if visit.request.path.starts_with("/api/backend/") {
         return Err(Error::new(
             Code::LoginRequired,

@@ -52,7 +52,7 @@ pub(super) fn visitor(call: &Call<'_>) -> Visitor {
 }
 
 /// The host as it stands in an address; None for what is more than a host, or none.
-fn plain(host: &str) -> Option<String> {
+pub(super) fn plain(host: &str) -> Option<String> {
     let origin = normalise(&format!("https://{host}"))?;
     origin.strip_prefix("https://").map(str::to_owned)
 }

@@ -5,6 +5,7 @@ use cms_core::{
     conditions::{Condition, Severity, Surroundings, check},
     funnels::{Tried, TriedRouting},
 };
+use tokio::sync::Semaphore;
 
 use crate::{
     call::Call,
@@ -15,6 +16,9 @@ use crate::{
     },
 };
 
+/// Conditions that are explained at the same time: each may take seconds of a processor.
+static TURNS: Semaphore = Semaphore::const_new(2);
+
 /// Conditions that are no good to save may take their time: not that of others.
 pub(crate) async fn explain(
     call: &Call<'_>,
@@ -23,7 +27,9 @@ pub(crate) async fn explain(
 ) -> Result<Data<Explanation>> {
     call.judge_again().await?;
     let around = Surroundings::at(call.cms.clock().now());
+    let turn = TURNS.acquire().await.map_err(Error::internal)?;
     let worked = tokio::task::spawn_blocking(move || {
+        let _turn = turn;
         let Explained { condition, answers, validate } = body;
         let problems = check(&condition).problems;
         let bad = problems.iter().filter(|problem| problem.severity == Severity::Error);

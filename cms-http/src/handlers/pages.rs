@@ -7,8 +7,10 @@ use cms_core::{
 };
 use http::{HeaderName, header};
 
+use super::formfunnel::plain;
 use crate::{
     call::Call,
+    request::bad,
     success::Success,
     wire::{
         Data, OneOrPage, Record, Text,
@@ -32,6 +34,9 @@ pub(crate) async fn read(
         url: wanted.url.as_deref(),
         language,
     };
+    if [one.id, one.view, one.url].iter().flatten().count() > 1 {
+        return Err(bad("Name the page by one of id, view and url."));
+    }
     let pages = call.cms.pages();
     if one.id.or(one.view).or(one.url).is_some() {
         let found = pages.find(&one, &base(call)).await;
@@ -98,8 +103,8 @@ pub(super) fn base(call: &Call<'_>) -> String {
         call.request
             .headers
             .get(header::HOST)
-            .and_then(|host| host.to_str().ok())
-            .unwrap_or("localhost")
+            .and_then(|host| plain(host.to_str().ok()?))
+            .unwrap_or_else(|| "localhost".to_owned())
     };
     call.cms.settings().site_url.clone().unwrap_or_else(|| format!("https://{}", host()))
 }

@@ -27,6 +27,9 @@ const REFUSALS: [(u16, &str); 17] = [
     (503, "The service cannot work at this moment."),
 ];
 
+/// `*`, or up to 8 entity tags: of records, of drafts (`"29-4"`), of submissions.
+const TAGS: &str = r#"^(\*|"[A-Za-z0-9_.-]+"( *, *"[A-Za-z0-9_.-]+"){0,7})$"#;
+
 /// Adds the components of a document, of the schemas only those that it uses.
 pub(super) fn add(document: &mut Json, schemas: Map<String, Json>, cookie: &str) {
     let text =
@@ -40,13 +43,14 @@ pub(super) fn add(document: &mut Json, schemas: Map<String, Json>, cookie: &str)
         "parameters": {
             "IdempotencyKey": {
                 "name": "Idempotency-Key", "in": "header", "required": false,
-                "description": "A repetition with the same key gets the first reply.",
+                "description": "A repetition with the same Idempotency-Key gets the first reply. \
+                                Without an API key or a session the header does nothing.",
                 "schema": {"type": "string", "pattern": "^[!-~]([\\t -~]{0,253}[!-~])?$"},
             },
             "IfMatch": {
                 "name": "If-Match", "in": "header", "required": false,
-                "description": "Only if the record still has this entity tag.",
-                "schema": {"type": "string", "pattern": "^(\\*|\"[A-Za-z0-9_-]{22}\")$"},
+                "description": "Only if the record still has one of these entity tags, 8 at most.",
+                "schema": {"type": "string", "pattern": TAGS},
             },
         },
         "responses": responses,

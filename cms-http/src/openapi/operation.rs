@@ -63,7 +63,7 @@ fn parameters(form: &Form<'_>) -> Vec<Json> {
     if described.method == "POST" && described.access.is_for_keys() && is_kept {
         parameters.push(json!({"$ref": "#/components/parameters/IdempotencyKey"}));
     }
-    if conditional(described) {
+    if described.judges_tags {
         parameters.push(json!({"$ref": "#/components/parameters/IfMatch"}));
     }
     parameters
@@ -88,14 +88,6 @@ fn without_null(mut schema: Json) -> Json {
         members.retain(|name, value| name != "default" || !value.is_null());
     }
     schema
-}
-
-/// Whether the operation changes a record that has an entity tag: all but reads and creations.
-fn conditional(described: &Described) -> bool {
-    let is_media = described.resource == "media" && described.method != "POST";
-    (is_media || matches!(described.access, Access::Table | Access::Checklist))
-        && described.method != "GET"
-        && described.answers.status != StatusCode::CREATED
 }
 
 fn responses(described: &Described, reply: &Json) -> Json {
@@ -143,6 +135,10 @@ fn refusals(described: &Described) -> Vec<u16> {
     let mut statuses = vec![400, 404, 408, 421, 500, 503];
     if access == Access::Open {
         statuses.push(403);
+        if matches!(described.resource, "media" | "pages") {
+            // Pictures and site maps are made at some cost.
+            statuses.push(429);
+        }
         return statuses;
     }
     statuses.extend([401, 403, 422, 429]);
@@ -158,8 +154,11 @@ fn refusals(described: &Described) -> Vec<u16> {
     if described.types.body != BodyKind::None || method == "POST" || method == "PATCH" {
         statuses.extend([413, 415]);
     }
-    if conditional(described) {
-        statuses.extend([412, 428]);
+    if described.judges_tags {
+        statuses.push(412);
+        if matches!(access, Access::Table | Access::Checklist) {
+            statuses.push(428);
+        }
     }
     statuses.sort_unstable();
     statuses

@@ -38,6 +38,9 @@ fn make(operations: &[Described]) -> AllTypes {
         bound(&mut query);
         bound(&mut body);
         keep_optional(&mut body);
+        for schema in [&mut query, &mut body, &mut reply] {
+            drop_unknown_formats(schema);
+        }
         for schema in [&mut body, &mut reply] {
             if *schema == Json::Bool(true) {
                 *schema = json!({});
@@ -57,7 +60,10 @@ fn make(operations: &[Described]) -> AllTypes {
     records.query["required"] = Json::Array(Vec::new());
     let _ = schemas.replies.subschema_for::<crate::wire::Problem>();
     let mut components = schemas.replies.take_definitions(true);
-    components.values_mut().for_each(open);
+    components.values_mut().for_each(|schema| {
+        drop_unknown_formats(schema);
+        open(schema);
+    });
     AllTypes { operations, declared, records, components }
 }
 
@@ -132,6 +138,25 @@ fn bound(schema: &mut Json) {
             members.values_mut().for_each(bound);
         }
         Json::Array(items) => items.iter_mut().for_each(bound),
+        _ => {}
+    }
+}
+
+/// Removes the formats of Rust's other integers: strict validators know only `int32` and `int64`.
+/// `minimum` says that a number is not negative.
+pub(super) fn drop_unknown_formats(schema: &mut Json) {
+    match schema {
+        Json::Object(members) => {
+            let format = members.get("format").and_then(Json::as_str);
+            let is_unknown = format.is_some_and(|format| {
+                format.starts_with("uint") || ["int", "int8", "int16", "int128"].contains(&format)
+            });
+            if is_unknown {
+                members.remove("format");
+            }
+            members.values_mut().for_each(drop_unknown_formats);
+        }
+        Json::Array(items) => items.iter_mut().for_each(drop_unknown_formats),
         _ => {}
     }
 }

@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value as Json, json};
 
-use super::knowledge;
+use super::{knowledge, types};
 use crate::{call::Call, describe::Described};
 
 const EVENTS: &str = "/api/backend/webhooks/events";
@@ -34,6 +34,7 @@ pub(super) fn add(call: &Call<'_>, document: &mut Json, schemas: &mut Map<String
             }
             share(name, &mut schema, schemas);
         }
+        types::drop_unknown_formats(&mut schema);
         if let Some(members) = schema.as_object_mut() {
             members.remove("$schema");
         }

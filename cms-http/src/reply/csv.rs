@@ -79,7 +79,8 @@ fn safe(cell: &str) -> String {
     }
     let (mut safe, mut begins) = (String::with_capacity(cell.len() + 1), true);
     for (at, c) in cell.char_indices() {
-        let is_formula = matches!(c, '=' | '+' | '-' | '@');
+        // Some spreadsheets take the wide forms too.
+        let is_formula = matches!(c, '=' | '+' | '-' | '@' | '＝' | '＋' | '－' | '＠');
         if begins && (is_formula || at == 0 && matches!(c, '\t' | '\r')) {
             safe.push('\'');
         }
@@ -124,7 +125,7 @@ mod tests {
     proptest! {
         #[test]
         fn a_reader_finds_the_same_cells_and_no_formula(
-            rows in vec(vec("[=+@\t\r\n,\";a-c \u{e9}-]{0,6}", 2..4), 1..6)
+            rows in vec(vec("[=+@＝\t\r\n,\";a-c \u{e9}-]{0,6}", 2..4), 1..6)
         ) {
             let width = rows[0].len();
             let rows: Vec<Vec<String>> =
@@ -139,7 +140,7 @@ mod tests {
                     prop_assert!(!read.starts_with(['\t', '\r']));
                     for part in read.split([';', '\t', '\r', '\n']) {
                         let part = part.trim_start_matches(['"', ' ']);
-                        prop_assert!(!part.starts_with(['=', '+', '-', '@']), "{}", read);
+                        prop_assert!(!part.starts_with(['=', '+', '-', '@', '＝']), "{}", read);
                     }
                     prop_assert_eq!(read.replace('\'', ""), cell.as_str());
                 }

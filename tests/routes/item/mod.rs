@@ -150,6 +150,50 @@ async fn versions_of_a_record_share_its_base() {
     );
 }
 
+/// Rows 1 and 2 are versions of one record, 3 is another record.
+#[tokio::test]
+async fn a_version_names_a_record_and_no_version() {
+    let site = site().await;
+    create(&site, "blog", json!({"title": "Bicycle"})).await;
+    let version = |base: Json, language: &str| {
+        json!({"title": language, "base_id": base,
+               "language_short": language})
+    };
+    let german = version(json!(1), "de");
+    create(&site, "blog", german.clone()).await;
+    let other = create(&site, "blog", version(Json::Null, "en")).await;
+    assert_eq!((&other["id"], &other["base_id"]), (&json!(3), &json!(3)));
+    let before = site.traces().await;
+    let (post, patch) =
+        ("POST /api/backend/item?table=blog", "PATCH /api/backend/item?table=blog&id=");
+    for (line, base, code) in [
+        (post.to_owned(), 99, "unknown"),
+        (post.to_owned(), 2, "refused"),
+        (format!("{patch}3"), 99, "unknown"),
+        (format!("{patch}3"), 2, "refused"),
+        // The German version would be one of a version.
+        (format!("{patch}1"), 3, "refused"),
+    ] {
+        let ask = site.admin(&line).json(version(json!(base), "fr"));
+        let error = ask.refused(422, "validation_failed").await.json()["errors"][0].clone();
+        let told = (&error["field"], &error["code"]);
+        assert_eq!(told, (&json!("base_id"), &json!(code)), "{line} {base}");
+    }
+    assert_eq!(site.traces().await, before);
+    let set = async |id: i64, body: Json| {
+        site.admin(&format!("{patch}{id}")).json(body).expect(200).await.data()["base_id"].clone()
+    };
+    // Its own record, a version of the first, and its own again.
+    for (base, expected) in [(json!(3), 3), (json!(1), 1), (Json::Null, 3)] {
+        assert_eq!(set(3, version(base, "fr")).await, expected);
+    }
+    // Versions outlive their base, and get others.
+    site.admin("DELETE /api/backend/item?table=blog&id=1").expect(204).await;
+    assert_eq!(set(2, german).await, 1);
+    create(&site, "blog", version(json!(1), "it")).await;
+    site.admin("GET /api/backend/item?table=blog&id=2&language=it").expect(200).await;
+}
+
 #[tokio::test]
 async fn references_are_replaced_by_what_they_name() {
     let site = site().await;

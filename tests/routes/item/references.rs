@@ -46,6 +46,9 @@ async fn a_broken_reference_is_named() {
     }
     let refused = site.admin(&format!("DELETE {writers}&id=1")).refused(409, "conflict").await;
     assert_eq!(named(&refused), ["id"]);
+    let detail = refused.json()["detail"].as_str().unwrap().to_owned();
+    let expected = "Other records name this row of writers: change or delete them first.";
+    assert_eq!(detail, expected);
     assert_eq!(site.traces().await, before);
     site.admin(&post).json(json!({"writer": null, "editor": 1})).expect(201).await;
 }

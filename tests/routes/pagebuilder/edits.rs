@@ -152,7 +152,7 @@ async fn what_does_not_fit_is_refused_and_nothing_is_written() {
             json!({"kind": "page", "parent": {"page_id": 1}}),
             422,
             "validation_failed",
-            "page",
+            "one of row, col, widget, item",
         ),
         (
             &format!("{post}?action=move"),

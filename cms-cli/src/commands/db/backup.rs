@@ -39,6 +39,8 @@ pub(crate) struct BackupArgs {
 
 pub(super) async fn run(flags: &Flags, out: &Output, dir: &Path, args: BackupArgs) -> Done {
     let mut settings = folder::existing(dir, &[], out)?.settings;
+    backup::expect_recipients(&args.recipient)
+        .map_err(|error| Failure::usage(format!("--recipient: {}", error.detail())))?;
     settings.backup.recipients.extend(args.recipient);
     let is_stream = args.file.as_os_str() == "-";
     let to = match is_stream {
@@ -55,12 +57,14 @@ pub(super) async fn run(flags: &Flags, out: &Output, dir: &Path, args: BackupArg
                 Some(object) => object.exists(&settings).await?,
                 None => args.file.exists(),
             };
+            let to = object.map_or_else(|| To::File(args.file.clone()), To::Object);
+            to.expect_outside(&settings)?;
             if is_there && !flags.yes {
                 let what = format!("{} is there already", args.file.display());
                 let hint = "another name, or the same with --yes to replace it";
                 return Err(Failure::new(Exit::Refused, what).hint(hint));
             }
-            object.map_or_else(|| To::File(args.file.clone()), To::Object)
+            to
         }
     };
     let heard = Heard::new(out);

@@ -1,13 +1,20 @@
 //! `cms db restore`
 
-use std::path::{Path, PathBuf};
+use std::{
+    cmp::Reverse,
+    path::{Path, PathBuf},
+};
 
 use clap::Args;
-use cms_core::backup::{self, Ended, Identities, Object};
+use cms_core::{
+    backup::{self, Ended, Identities, JudgedArchive, Object, Obstacle},
+    settings::{Loaded, Settings},
+};
 use serde_json::json;
 
 use super::Heard;
 use crate::{
+    environment,
     flags::Flags,
     folder,
     output::{Done, Failure, Output, counted},
@@ -43,6 +50,8 @@ pub(super) async fn run(flags: &Flags, out: &Output, dir: &Path, args: RestoreAr
             }
         };
     };
+    // Declared before what is fetched into the folder, so that it is dropped after that.
+    let mut new = (!loaded.is_site()).then(|| NewFolder::of(dir, &loaded.settings));
     let identities = args.identity.as_deref().map(Identities::read).transpose()?;
     let fetched = match Object::parse(&file.to_string_lossy())? {
         Some(object) => Some(object.fetch(&loaded.settings, &heard.told()).await?),
@@ -60,34 +69,31 @@ pub(super) async fn run(flags: &Flags, out: &Output, dir: &Path, args: RestoreAr
         dir.display()
     );
     let mut replace = flags.yes;
-    if !replace && loaded.is_site() && prompt::can_ask(flags) {
+    if !replace && new.is_none() && prompt::can_ask(flags) {
         prompt::confirm(flags, &question)?;
         replace = true;
     }
-    // The files of settings decide where the rest goes.
-    let is_new = !loaded.is_site();
-    let mut placed = if is_new { judged.place_settings(dir)? } else { Vec::new() };
-    let settings = match is_new {
-        true => folder::settings(dir, &[], out)?.settings,
-        false => loaded.settings,
+    let (settings, are_archived) = match &mut new {
+        Some(new) => {
+            let are_archived = new.place_settings(&judged, &loaded, out)?;
+            (new.settings.clone(), are_archived)
+        }
+        None => (loaded.settings, false),
     };
+    // Nobody has chosen the place that an archive names.
+    let replace = replace && !are_archived;
+    expect_fit(&judged, &settings, dir, replace, are_archived).await?;
     let restored = judged.restore(&settings, replace, heard.told()).await;
     heard.clear();
-    if restored.is_err() && is_new && !backup::is_pending(&settings) {
-        // Nothing was decided: the folder is as it was.
-        for name in &placed {
-            let _ = std::fs::remove_file(dir.join(name));
-        }
+    if let Some(new) = &mut new {
+        // What was decided is finished with these settings.
+        new.is_kept = backup::is_pending(&settings);
     }
-    let restored = restored.map_err(|error| match (error.code(), replace) {
-        (cms_core::Code::Conflict, false) => {
-            Failure::from(error).hint("the same with --yes, which keeps what it replaces")
-        }
-        _ => Failure::from(error),
-    })?;
-    if !is_new {
-        placed = judged.place_settings(dir)?;
-    }
+    let restored = restored?;
+    let placed = match new {
+        Some(new) => new.keep(),
+        None => judged.place_settings(dir)?,
+    };
     for warning in &restored.warnings {
         out.note(&format!("warning: {warning}"));
     }
@@ -108,6 +114,115 @@ pub(super) async fn run(flags: &Flags, out: &Output, dir: &Path, args: RestoreAr
         out.note("cms.local.toml is not there: put the secrets of the saved site back.");
     }
     Ok(())
+}
+
+/// Refuses what the restore would refuse, and says what to type next. `are_archived`: the settings
+/// are those of the archive.
+async fn expect_fit(
+    judged: &JudgedArchive,
+    settings: &Settings,
+    dir: &Path,
+    replace: bool,
+    are_archived: bool,
+) -> Done {
+    let Some(obstacle) = judged.obstacle(settings).await? else { return Ok(()) };
+    let dir = dir.display();
+    let (error, hint) = match obstacle {
+        Obstacle::OtherEngine(error) => {
+            let engine = judged.engine().name();
+            (error, format!("write a database_url of {engine} into {dir}/cms.local.toml first"))
+        }
+        Obstacle::Database(_) | Obstacle::Folder(_) if replace => return Ok(()),
+        Obstacle::Database(error) if are_archived => {
+            (error, format!("write a cms.local.toml with another database_url into {dir} first"))
+        }
+        Obstacle::Folder(error) if are_archived => {
+            (error, format!("write a cms.toml with other folders, as dirs.media, into {dir} first"))
+        }
+        Obstacle::Database(error) | Obstacle::Folder(error) => {
+            (error, "the same with --yes, which keeps what it replaces".to_owned())
+        }
+    };
+    Err(Failure::from(error).hint(hint))
+}
+
+/// A folder without settings. Dropped before it is kept, it is left as it was.
+struct NewFolder {
+    dir: PathBuf,
+    /// The settings in force: those of the archive, once they are placed.
+    settings: Settings,
+    /// Names of files of settings that may have been written.
+    placed: Vec<String>,
+    /// Folders that were not there.
+    missing: Vec<PathBuf>,
+    is_kept: bool,
+}
+
+impl NewFolder {
+    fn of(dir: &Path, settings: &Settings) -> Self {
+        let mut new = Self {
+            dir: dir.to_owned(),
+            settings: settings.clone(),
+            placed: Vec::new(),
+            missing: Vec::new(),
+            is_kept: false,
+        };
+        new.note_missing();
+        new
+    }
+
+    fn note_missing(&mut self) {
+        let dirs = &self.settings.dirs;
+        let all = [&self.dir, &dirs.data, &dirs.media, &dirs.plugins];
+        let folders = all.into_iter().flat_map(|folder| folder.ancestors());
+        let is_missing = |folder: &&Path| !folder.as_os_str().is_empty() && !folder.exists();
+        self.missing.extend(folders.filter(is_missing).map(Path::to_owned));
+    }
+
+    /// Puts the settings of the archive here: they decide where the rest goes. Returns whether
+    /// there are any.
+    fn place_settings(
+        &mut self,
+        judged: &JudgedArchive,
+        before: &Loaded,
+        out: &Output,
+    ) -> Done<bool> {
+        // None of the two was there.
+        self.placed = ["cms.toml", "cms.local.toml"].map(str::to_owned).to_vec();
+        self.placed = judged.place_settings(&self.dir)?;
+        let loaded = Settings::load(&self.dir, environment::variables(), &[]).map_err(|error| {
+            let hint = format!("write a cms.toml into {} first", self.dir.display());
+            Failure::from(error).hint(hint)
+        })?;
+        for warning in loaded.warnings.iter().filter(|warning| !before.warnings.contains(warning)) {
+            out.note(&format!("warning: {warning}"));
+        }
+        self.settings = loaded.settings;
+        self.note_missing();
+        Ok(!self.placed.is_empty())
+    }
+
+    /// Leaves what was placed. Returns the names of the files of settings.
+    fn keep(mut self) -> Vec<String> {
+        self.is_kept = true;
+        std::mem::take(&mut self.placed)
+    }
+}
+
+impl Drop for NewFolder {
+    fn drop(&mut self) {
+        if self.is_kept {
+            return;
+        }
+        for name in &self.placed {
+            let _ = std::fs::remove_file(self.dir.join(name));
+        }
+        self.missing.sort_by_key(|folder| Reverse(folder.components().count()));
+        for folder in &self.missing {
+            // One that holds something stays.
+            let _ = std::fs::remove_dir(folder);
+        }
+    }
 }
 
 fn tell_kept(out: &Output, kept: &[String]) {

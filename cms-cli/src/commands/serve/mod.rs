@@ -1,4 +1,4 @@
-//! `cms serve`: serves the REST API over HTTP until SIGTERM or Ctrl-C
+//! `cms serve`: serves the REST API over HTTP until SIGTERM, SIGHUP or Ctrl-C
 
 mod demo;
 
@@ -70,6 +70,9 @@ pub(crate) async fn run(flags: &Flags, out: &Output, args: &ServeArgs) -> Done {
     if let Some(doubt) = unnamed(cms.settings(), server.address()) {
         tracing::warn!("{doubt}");
     }
+    for warning in missing(cms.settings()) {
+        tracing::warn!("{warning}");
+    }
     let signals = Signals::open()?;
     if args.demo {
         show_demo(out, &cms, &Client::local(api), server.address(), &dir).await?;
@@ -127,6 +130,24 @@ fn unnamed(settings: &Settings, listens: SocketAddr) -> Option<&'static str> {
         "neither site_url nor allowed_hosts is set: links in mails lead to whatever host a request \
          names. Set site_url = \"https://www.example.org\", or the names in allowed_hosts",
     )
+}
+
+/// A warning for each secret that is not set.
+fn missing(settings: &Settings) -> impl Iterator<Item = String> {
+    let secrets = [
+        (settings.password_salt.is_none(), "password_salt", "nobody can log in"),
+        (
+            settings.encryption_key.is_none(),
+            "encryption_key",
+            "webhooks are not delivered, and secrets can neither be stored nor read",
+        ),
+    ];
+    secrets.into_iter().filter(|(is_missing, ..)| *is_missing).map(|(_, name, what)| {
+        format!(
+            "{name} is not set: {what}. Put cms.local.toml back from a backup; a new site gets one \
+             by `cms init`"
+        )
+    })
 }
 
 fn unbound(listen: &str, error: &io::Error) -> Failure {

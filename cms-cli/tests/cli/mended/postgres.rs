@@ -153,6 +153,34 @@ fn a_database_that_does_not_exist_is_made() {
 }
 
 #[test]
+fn a_user_who_may_not_make_tables_is_told_what_to_grant() {
+    let Some(server) = std::env::var("CMS_TEST_DB").ok().filter(|url| !url.is_empty()) else {
+        return eprintln!("skipped: CMS_TEST_DB names no server");
+    };
+    let name = format!("cms_forbidden_{}", std::process::id());
+    // Two calls: a database cannot be made in a transaction.
+    run(&server, &format!("create database {name}"));
+    run(&server, &format!("create role {name} login password 'x'"));
+    let place = server.split('?').next().unwrap_or(&server);
+    let (place, _) = place.rsplit_once('/').expect("a database");
+    let own = format!("{place}/{name}");
+    // As PostgreSQL 15 has it, also on an older server.
+    run(&own, "revoke create on schema public from public");
+    let dir = tempfile::tempdir().expect("a folder");
+    let mut world = World::default();
+    world.set("CMS_DATABASE_URL", format!("postgres://{name}:x@{}/{name}", authority(&server)));
+    for args in [&["init"][..], &["migrate", "up"]] {
+        let refused = world.run(dir.path(), args).fails(7);
+        assert!(refused.err.contains("permission denied for schema public"), "{refused:?}");
+        assert!(refused.err.contains("grant create on schema public to USER"), "{refused:?}");
+    }
+    run(&own, &format!("grant create on schema public to {name}"));
+    world.run(dir.path(), &["init"]).ok();
+    run(&server, &format!("drop database {name} with (force)"));
+    run(&server, &format!("drop role {name}"));
+}
+
+#[test]
 fn a_session_that_only_reads_is_told() {
     let Some(mut site) = site("reads") else { return };
     let url = format!("{}&options[default_transaction_read_only]=on", site.url);

@@ -20,6 +20,10 @@ const BROKEN: &str = "select \"table\" || ' row ' || coalesce(rowid, '?') || ' n
 /// Nobody else may have the file open, or it fails.
 const ALONE: &str = "pragma locking_mode = exclusive; begin exclusive; commit";
 const CHECKPOINT: &str = "pragma wal_checkpoint(truncate)";
+/// SQLite's codes: busy and locked; an error of the disk; a full disk.
+const BUSY: [u32; 2] = [5, 6];
+const IO: u32 = 10;
+const FULL: u32 = 13;
 
 fn unopened(path: &Path, cause: sqlx::Error) -> Error {
     let what = format!("The database file {} cannot be opened.", path.display());
@@ -50,9 +54,29 @@ pub(crate) async fn copy(database: &Path, to: &Path) -> Result<()> {
     let copied = sqlx::query(COPY).bind(to_text).execute(&mut connection);
     let copied = copied.instrument(span("copy")).await;
     let _ = connection.close().await;
-    copied?;
+    copied.map_err(|cause| uncopied(database, cause))?;
     // SQLite does not wait for the disk here.
     File::open(to).and_then(|file| file.sync_all()).map_err(Error::internal)
+}
+
+/// Names the disk: the backup itself may go to another one.
+fn uncopied(database: &Path, cause: sqlx::Error) -> Error {
+    let code = cause.as_database_error().and_then(|error| plain(&error.code()?));
+    // Without room for the index of its log SQLite tells of the disk only.
+    let is_full = code == Some(FULL) || code == Some(IO) && lacks_room(database);
+    if !is_full {
+        return cause.into();
+    }
+    let what = "The disk of the database is full: a backup first writes a copy of the database \
+                beside it. Make room there for that copy.";
+    Error::new(Code::Unavailable, what).caused_by(cause)
+}
+
+/// Whether there is no room for a copy beside the database, as far as that can be known.
+fn lacks_room(database: &Path) -> bool {
+    let folder = database.parent().filter(|folder| !folder.as_os_str().is_empty());
+    let about = rustix::fs::statvfs(folder.unwrap_or(Path::new(".")));
+    about.is_ok_and(|about| about.f_bavail.saturating_mul(about.f_frsize) < bytes(database))
 }
 
 /// The tables, by name.
@@ -114,7 +138,12 @@ pub(crate) async fn is_alone(path: &Path) -> Result<bool> {
 }
 
 fn is_busy(code: &str) -> bool {
-    code.parse::<u32>().is_ok_and(|code| [5, 6].contains(&(code & 0xff)))
+    plain(code).is_some_and(|code| BUSY.contains(&code))
+}
+
+/// Extended codes have the plain one in their low byte.
+fn plain(code: &str) -> Option<u32> {
+    Some(code.parse::<u32>().ok()? & 0xff)
 }
 
 /// Bytes of the database and its log.

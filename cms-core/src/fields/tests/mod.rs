@@ -6,7 +6,7 @@ use serde_json::{Map, Value as Json, json};
 
 use super::{Context, Field, FieldType, Upload};
 
-/// Noon of 31 May 2026, a Sunday, in Berlin, where four files were sent.
+/// Noon of 31 May 2026, a Sunday, in Berlin, where files were sent.
 fn context() -> Context {
     let zone = jiff::tz::TimeZone::get("Europe/Berlin").expect("a zone");
     let file = |media_type: &str, bytes| Upload { media_type: media_type.to_owned(), bytes };
@@ -17,6 +17,7 @@ fn context() -> Context {
         .upload("png2", file("image/png", 1000))
         .upload("big", file("image/png", 20 << 20))
         .upload("exe", file("application/x-msdownload", 1000))
+        .upload("empty", file("application/octet-stream", 0))
 }
 
 fn field(name: &str, config: &Json) -> Field {

@@ -178,6 +178,32 @@ pub struct ShownFunnel {
     pub version: i64,
 }
 
+/// A node as visitors see it.
+#[derive(JsonSchema)]
+#[schemars(rename = "ShownFunnelNode")]
+#[expect(dead_code, reason = "only described")]
+struct ShownNode {
+    /// Its id.
+    id: i64,
+    /// What it is.
+    #[schemars(rename = "type")]
+    kind: ShownKind,
+    /// For people.
+    name: String,
+    /// What the page shows: `title`, `text`, `html`, `button_label`, `media_id` and `public`; the
+    /// `fields` of a step; of an end also `end_kind` and `redirect_url`.
+    config: Map<String, Json>,
+}
+
+/// What visitors see.
+#[derive(JsonSchema)]
+#[schemars(rename_all = "snake_case", inline)]
+#[expect(dead_code, reason = "only described")]
+enum ShownKind {
+    Step,
+    End,
+}
+
 /// How far a visit has come.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[non_exhaustive]
@@ -197,6 +223,7 @@ pub struct Started {
     /// The funnel.
     pub funnel: ShownFunnel,
     /// The first step.
+    #[schemars(with = "ShownNode")]
     pub node: Json,
     /// How far the visit has come.
     pub progress: Progress,
@@ -223,6 +250,7 @@ pub struct StartedTest {
 #[non_exhaustive]
 pub struct Stepped {
     /// The next step or the end; null where no edge leads on, which is an end too.
+    #[schemars(with = "Option<ShownNode>")]
     pub node: Option<Json>,
     /// `step` or `end`.
     pub node_type: String,
@@ -257,6 +285,7 @@ pub struct Completed {
     /// `completed`.
     pub status: String,
     /// The end; null where no edge leads to one.
+    #[schemars(with = "Option<ShownNode>")]
     pub node: Option<Json>,
     /// Where to lead the visitor.
     pub redirect_url: Option<String>,
@@ -274,4 +303,31 @@ pub struct Uploaded {
     pub media_type: String,
     /// Its size in bytes.
     pub size: i64,
+}
+
+#[cfg(test)]
+mod tests {
+    use schemars::schema_for;
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn nodes_of_replies_are_described() {
+        let schemas = [
+            schema_for!(Started),
+            schema_for!(StartedTest),
+            schema_for!(Stepped),
+            schema_for!(Resumed),
+            schema_for!(Completed),
+        ];
+        for schema in schemas {
+            let schema = schema.as_value();
+            let node = schema["properties"]["node"].to_string();
+            assert!(node.contains("#/$defs/ShownFunnelNode"), "{schema}");
+            let members = &schema["$defs"]["ShownFunnelNode"]["properties"];
+            assert_eq!(members["type"]["enum"], json!(["step", "end"]), "{schema}");
+            assert_eq!(members["config"]["type"], "object", "{schema}");
+        }
+    }
 }

@@ -40,14 +40,14 @@ pub use types::{
     Draft, Edited, LeftOut, Move, NewNode, Parent, Plan, Published, Replaced, Revision,
 };
 
-use super::{Inner, Pages, redirects::place};
+use super::{Inner, Pages, redirects::place, refuse_circle};
 use crate::{
     Change, Error, Result,
     items::{AfterWrite, Written},
 };
 
-/// Publishes and takes off pages whose `published` callers write as items, and keeps the old
-/// addresses of published pages that they move or delete.
+/// Publishes and takes off pages whose `published` callers write as items, keeps the old addresses
+/// of published pages that they move or delete, and refuses pages below themselves.
 pub(super) struct ByHand(Weak<Inner>);
 
 impl ByHand {
@@ -66,6 +66,9 @@ impl AfterWrite for ByHand {
     ) -> BoxFuture<'c, Result<()>> {
         Box::pin(async move {
             let changed = |column: &str| written.changed.iter().any(|name| name == column);
+            if let (true, Some(page)) = (changed("parent_id"), written.key.as_i64()) {
+                refuse_circle(change, super::sql::PAGE_CIRCLE, page).await?;
+            }
             let is_switched = changed("published");
             let is_moved = changed("url_rewrite") || changed("language_short");
             let Some(state) = self.0.upgrade().filter(|_| is_switched || is_moved) else {

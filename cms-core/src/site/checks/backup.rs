@@ -9,6 +9,8 @@ const DAY: Millis = 24 * HOUR;
 const WEEK: Millis = 7 * DAY;
 const REMEDY: &str = "set backup.to, or run `cms db backup FILE` every day, to another disk";
 const OF_TASK: &str = "`cms tasks history backup` says why it fails";
+const LACKS: &str = "`cms db check` names the files that are missing: put them back, perhaps from \
+                     an older backup, then make a new one";
 
 /// When the last backup of this machine was made.
 pub(super) async fn last(asked: &Asked, found: &mut Findings) -> Result<()> {
@@ -31,7 +33,17 @@ pub(super) async fn last(asked: &Asked, found: &mut Findings) -> Result<()> {
     };
     let age = parse_rfc3339(&last.made_at).map(|made_at| now - made_at);
     match age {
-        Some(age) if age <= most => found.ok(format!("made at {}", last.made_at)),
+        Some(age) if age <= most => match last.warnings.first() {
+            None => found.ok(format!("made at {}", last.made_at)),
+            Some(first) => {
+                let more = match last.warnings.len() - 1 {
+                    0 => String::new(),
+                    more => format!(", and {more} more"),
+                };
+                let what = format!("the last one, made at {}, lacks something: ", last.made_at);
+                found.warning(format!("{what}{first}{more}"), LACKS);
+            }
+        },
         Some(age) => found.warning(format!("the last one is {} hours old", age / HOUR), remedy),
         None => found.warning("when the last one was made cannot be read", remedy),
     }

@@ -6,7 +6,7 @@ use super::{
 };
 use crate::{
     Clock, Cms, Millis, Result,
-    db::{Fault, args},
+    db::{Fault, args, migrate::is_unfinished_copy},
     settings::Database,
 };
 
@@ -60,6 +60,13 @@ pub(super) async fn answers(asked: &Asked, found: &mut Findings) -> Result<()> {
 }
 
 fn away(asked: &Asked, found: &mut Findings, place: &str, error: &crate::Error) {
+    if is_unfinished_copy(error) {
+        let what = format!("{place}: a copy into this database is not complete");
+        let remedy = "go on with `cms db copy --resume` in the folder of the site that is copied, \
+                      to this address; until then let database_url name the old database";
+        found.error(what, remedy);
+        return;
+    }
     let remedy = if error.is_damaged() {
         RESTORE.to_owned()
     } else if error.is_outdated() {

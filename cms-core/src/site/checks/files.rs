@@ -12,14 +12,18 @@ use super::{
     Asked,
     finding::{Findings, word},
 };
-use crate::settings::{Database, SECRET_KEYS, ValueOrigin};
+use crate::{
+    db::is_of_another,
+    settings::{Database, SECRET_KEYS, ValueOrigin},
+};
 
 pub(super) fn settings(asked: &Asked, found: &mut Findings) {
     match &asked.files {
         // An embedding program gives them.
         None => {}
         Some(Err(error)) => {
-            found.error(error.to_string(), "correct the setting at the named place");
+            let remedy = error.remedy().unwrap_or("correct the setting at the named place");
+            found.error(error.to_string(), remedy);
         }
         Some(Ok(loaded)) if !loaded.is_site() => found.error(
             format!("there is no cms.toml in {}", loaded.dir.display()),
@@ -83,6 +87,11 @@ pub(super) fn data_folder(asked: &Asked, found: &mut Findings) {
     let shown = data.display();
     let remedy = match (&problem, data.is_dir(), data.exists()) {
         (None, ..) => return found.ok(shown.to_string()),
+        (_, true, _) if is_of_another(data) => format!(
+            "another user owns the folder: run cms as that user, or `chown -R USER {}` as root, \
+             where USER runs cms",
+            word(data)
+        ),
         (_, true, _) => format!("`chmod u+wx {}`, by the user that runs cms", word(data)),
         (_, _, true) => "let dirs.data name a folder".to_owned(),
         _ => format!("`mkdir -p -m 700 {}`, or let dirs.data name the right folder", word(data)),

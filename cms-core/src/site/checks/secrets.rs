@@ -8,6 +8,9 @@ use crate::{Cms, Result};
 const TRIED: &str = "secrets and headers of 500 webhooks, 500 authenticators, 100 values of each \
                      password column";
 
+/// What helps when a secret is missing and nothing in the database depends on it.
+const PUT_BACK: &str = "put cms.local.toml back from a backup; a new site gets one by `cms init`";
+
 /// How many sealed values the encryption keys open.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
@@ -48,7 +51,7 @@ pub(super) async fn encryption_key(asked: &Asked, found: &mut Findings) -> Resul
     let (lost, all) = (sealed.lost, sealed.lost + sealed.opened);
     match (lost, is_set) {
         (0, true) => found.ok(format!("opens all {all} sealed values tried ({TRIED})")),
-        (0, false) => found.error("missing", "`cms init` adds one to cms.local.toml"),
+        (0, false) => found.error("missing", PUT_BACK),
         (_, true) => found.error(
             format!("changed: it does not open {lost} of {all} sealed values ({TRIED})"),
             format!(
@@ -85,7 +88,7 @@ pub(super) async fn password_salt(asked: &Asked, found: &mut Findings) -> Result
     let anew = "if it is lost for good, `cms users passwd NAME` for each user";
     if cms.settings().password_salt.is_none() {
         match cms.accounts().users(&crate::items::Query::new().limit(1)).await?.data.is_empty() {
-            true => found.error("missing", "`cms init` adds one to cms.local.toml"),
+            true => found.error("missing", PUT_BACK),
             false => found.error(
                 "missing, and users have passwords that were hashed with it",
                 format!(

@@ -15,6 +15,7 @@ use super::{
 };
 
 const ONE: &str = "one file is expected, after all other fields";
+const UNNAMED: &str = "this part has no filename: send it as a file, with one";
 
 /// As [`Multipart`]. Of files that come after all fields nothing is read before
 /// [`Deferred::files`].
@@ -134,7 +135,11 @@ impl<T: Serialize + DeserializeOwned + JsonSchema + Send> Body for Deferred<T> {
                 Err(_) => files.push(reading.save(coming).await?),
             }
         }
-        Ok(Self { fields: reading.fields()?, files, rest: None })
+        let fields = reading.fields().map_err(|error| match reading.has("file") {
+            true => Error::invalid_field("file", "format", UNNAMED),
+            false => error,
+        })?;
+        Ok(Self { fields, files, rest: None })
     }
 }
 

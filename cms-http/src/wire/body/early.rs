@@ -7,7 +7,7 @@ use cms_core::{Code, Error, Result};
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::{Deserialize, Deserializer, Serialize, de::DeserializeOwned};
 
-use super::{Body, Content};
+use super::{Body, Content, typed};
 use crate::body::Unparsed;
 
 /// A body `T`, and the members `K` of it that say what it is about.
@@ -57,12 +57,10 @@ where
     }
 
     fn read(json: Option<serde_json::Value>) -> Result<Self> {
-        let about = json.as_ref().map(K::deserialize);
+        let about = json.as_ref().map(typed::read);
         let parsed = Some(T::read(json)?);
-        let wrong =
-            |why| Error::new(Code::ValidationFailed, format!("The body does not fit: {why}."));
-        let about = about.ok_or_else(|| wrong("it is empty".to_owned()))?;
-        Ok(Self { parsed, about: about.map_err(|e| wrong(e.to_string()))?, rest: None })
+        let empty = || Error::new(Code::ValidationFailed, "The body does not fit: it is empty.");
+        Ok(Self { parsed, about: about.ok_or_else(empty)??, rest: None })
     }
 }
 

@@ -6,6 +6,7 @@ mod form;
 mod multipart;
 mod stream;
 mod text;
+mod typed;
 
 use std::future::{Future, ready};
 
@@ -152,8 +153,7 @@ pub trait Body: Serialize + DeserializeOwned + JsonSchema + Send {
             Some(object @ Json::Object(_)) => object,
             _ => return Err(no_object()),
         };
-        Self::deserialize(object)
-            .map_err(|e| Error::new(Code::ValidationFailed, format!("The body does not fit: {e}.")))
+        typed::read(object)
     }
 }
 

@@ -107,6 +107,11 @@ impl Reading {
         next(&mut coming.part, &self.between).await
     }
 
+    /// Whether a field of this name has come.
+    pub(super) fn has(&self, field: &str) -> bool {
+        self.pairs.iter().any(|(name, _)| name == field)
+    }
+
     /// How many fields have come.
     pub(super) fn known(&self) -> usize {
         self.pairs.len()
