@@ -24,6 +24,8 @@ use crate::{body::Parts, budget::Network, connection_limits::ConnectionPermit};
 #[derive(Debug, Default)]
 pub(crate) struct Activity {
     written: AtomicU64,
+    /// Bytes that came in or went out.
+    moved: AtomicU64,
     answering: AtomicBool,
     /// Bytes were written that are not on their way yet.
     unsent: AtomicBool,
@@ -51,7 +53,8 @@ pub(crate) enum Order {
 
 impl Activity {
     /// Bytes went out. Bytes that come in do not count: they may be a head that never ends.
-    pub(crate) fn wrote(&self) {
+    pub(crate) fn wrote(&self, bytes: usize) {
+        self.moved.fetch_add(bytes as u64, Ordering::Relaxed);
         self.written.fetch_add(1, Ordering::Relaxed);
         self.unsent.store(true, Ordering::Relaxed);
     }
@@ -62,7 +65,8 @@ impl Activity {
     }
 
     /// Bytes came in.
-    pub(crate) fn read(&self) {
+    pub(crate) fn read(&self, bytes: usize) {
+        self.moved.fetch_add(bytes as u64, Ordering::Relaxed);
         if !self.answering.load(Ordering::Relaxed) {
             self.head.store(true, Ordering::Relaxed);
         }
@@ -154,7 +158,8 @@ struct Watched {
     written: u64,
     in_head: bool,
     since: Instant,
-    began: Instant,
+    /// Since when its client has been waited for, and what had moved then.
+    slow: Option<(Instant, u64)>,
     /// When it was told to end because it is stuck.
     told: Option<Instant>,
 }
@@ -165,8 +170,9 @@ pub(crate) struct Watch(Arc<Mutex<Vec<Watched>>>);
 
 /// How long a connection that is stuck may take to end by itself.
 const CLOSE_TIMEOUT: Duration = Duration::from_secs(3);
-/// How long a connection keeps its place, however slow its client is.
-const SHORTEST_STAY: Duration = Duration::from_secs(5);
+/// A client that is waited for so long, and moves less than this a second, may lose its place.
+const SLOW_TIME: Duration = Duration::from_secs(5);
+const SLOW_BYTES: u64 = 16 << 10;
 
 impl Watch {
     pub(crate) fn add(
@@ -213,8 +219,8 @@ impl Watch {
         true
     }
 
-    /// Ends the oldest connection that waits for its client, of the network that has the most:
-    /// slow clients of a few networks must not keep everybody else out.
+    /// Ends the connection whose client has been slow for the longest, of the network that has the
+    /// most: slow clients of a few networks must not keep everybody else out.
     pub(crate) fn displace(&self) {
         let now = Instant::now();
         let all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
@@ -225,14 +231,12 @@ impl Watch {
         for (watched, _) in held.iter().filter(|(watched, _)| watched.network.is_some()) {
             *places.entry(watched.network).or_default() += 1;
         }
-        let slow = held.iter().filter(|(watched, _)| {
-            let stayed = now.saturating_duration_since(watched.began);
-            watched.activity.waits_for_client() && stayed >= SHORTEST_STAY
-        });
         let places = |network| places.get(network).copied().unwrap_or_default();
-        let slowest =
-            slow.max_by_key(|(watched, _)| (places(&watched.network), Reverse(watched.began)));
-        if let Some((watched, slot)) = slowest {
+        let slow = held.iter().filter_map(|(watched, slot)| {
+            Some((places(&watched.network), watched.slow_since(now)?, watched, slot))
+        });
+        let slowest = slow.max_by_key(|(places, since, ..)| (*places, Reverse(*since)));
+        if let Some((.., watched, slot)) = slowest {
             tracing::debug!("a connection that waits for its client leaves to others");
             slot.give_back();
             watched.connection.abort();
@@ -249,8 +253,8 @@ impl Watched {
     ) -> Self {
         let network = slot.network();
         let slot = Arc::downgrade(slot);
-        let (began, told) = (since, None);
-        Self { activity, connection, network, slot, written: 0, in_head: false, since, began, told }
+        let (slow, told) = (None, None);
+        Self { activity, connection, network, slot, written: 0, in_head: false, since, slow, told }
     }
 
     /// Notes progress since the last look: bytes that went out, or a head that has begun.
@@ -262,6 +266,22 @@ impl Watched {
             self.since = now;
         }
         (self.written, self.in_head) = (written, in_head);
+        let moved = self.activity.moved.load(Ordering::Relaxed);
+        self.slow = match self.slow {
+            _ if !self.activity.waits_for_client() => None,
+            Some((begun, before)) if is_slow(moved - before, now - begun) => Some((begun, before)),
+            // What is fast enough begins anew once the time has passed.
+            Some((begun, before)) if now - begun < SLOW_TIME => Some((begun, before)),
+            _ => Some((now, moved)),
+        };
+    }
+
+    /// Since when its client has been too slow.
+    fn slow_since(&self, now: Instant) -> Option<Instant> {
+        let (begun, before) = self.slow?;
+        let moved = self.activity.moved.load(Ordering::Relaxed) - before;
+        let is_due = now.saturating_duration_since(begun) >= SLOW_TIME;
+        (is_due && self.activity.waits_for_client() && is_slow(moved, now - begun)).then_some(begun)
     }
 
     /// Tells the connection to end when it is stuck, and ends it when it does not obey.
@@ -279,6 +299,10 @@ impl Watched {
             _ => {}
         }
     }
+}
+
+fn is_slow(bytes: u64, time: Duration) -> bool {
+    bytes < SLOW_BYTES * time.as_secs()
 }
 
 #[cfg(test)]
@@ -307,15 +331,15 @@ mod tests {
             watched.told.is_none()
         };
         assert!(stays(7), "nothing yet, in time");
-        activity.wrote();
+        activity.wrote(1);
         assert!(stays(14), "a reply since");
         activity.begin();
         assert!(stays(40), "it is being answered, which ends by itself");
         activity.set_answering(false);
         assert!(stays(47));
-        activity.read();
+        activity.read(1);
         assert!(stays(49), "a head has begun");
-        activity.read();
+        activity.read(1);
         assert!(stays(56), "in time");
         assert!(!stays(57), "the head grows and does not end");
         assert_eq!(activity.order(), Some(Order::Stuck));
@@ -343,7 +367,7 @@ mod tests {
         let orders = || [&young, &oldest, &busy, &old].map(|activity| activity.order().is_some());
         assert!(watch.dismiss(None) && orders() == [false, true, false, false]);
         assert!(watch.dismiss(None) && orders() == [false, true, false, true]);
-        young.wrote();
+        young.wrote(1);
         assert!(!watch.dismiss(None), "one answers, one sends");
         assert!(!watch.dismiss(Some(1)), "nobody of that network");
         young.sent();
@@ -364,7 +388,8 @@ mod tests {
             let (activity, task) =
                 (Arc::new(Activity::default()), tokio::spawn(std::future::pending::<()>()));
             let since = now.checked_sub(Duration::from_secs(age)).expect("a moment");
-            let watched = Watched::new(activity.clone(), task.abort_handle(), &slot, since);
+            let mut watched = Watched::new(activity.clone(), task.abort_handle(), &slot, since);
+            watched.slow = Some((since, 0));
             watch.0.lock().expect("not poisoned").push(watched);
             slots.push(slot);
             (activity, task)
@@ -378,7 +403,7 @@ mod tests {
             |(_, task): &(Arc<Activity>, tokio::task::JoinHandle<()>)| task.is_finished();
         let ended = || [&alone, &old, &older, &young].map(is_ended);
         assert_eq!(ended(), [false; 4], "none waits for its client");
-        alone.0.wrote();
+        alone.0.wrote(1);
         for (activity, _) in [&old, &older, &young] {
             activity.begin();
             activity.set_awaited(true);
@@ -394,6 +419,32 @@ mod tests {
             assert_eq!(ended(), expected);
         }
         young.1.abort();
+    }
+
+    #[tokio::test]
+    async fn a_client_is_slow_once_it_moves_little_for_a_while() {
+        let (activity, connection) =
+            (Arc::new(Activity::default()), tokio::spawn(std::future::pending::<()>()));
+        let start = Instant::now();
+        let mut watched = Watched::new(activity.clone(), connection.abort_handle(), &slot(), start);
+        activity.set_awaited(true);
+        for (second, bytes, is_slow) in [
+            (0, 0, false),
+            (4, 9, false),
+            (6, 9, true),
+            (8, 1 << 20, false),
+            (9, 1 << 20, false),
+            (14, 1 << 20, false),
+            (20, 90, true),
+        ] {
+            activity.read(bytes);
+            let now = start + Duration::from_secs(second);
+            watched.note(now);
+            assert_eq!(watched.slow_since(now).is_some(), is_slow, "at {second} s");
+        }
+        activity.set_awaited(false);
+        assert!(watched.slow_since(start + Duration::from_secs(30)).is_none(), "it is answered");
+        connection.abort();
     }
 
     #[tokio::test]

@@ -78,9 +78,9 @@ impl LingeringClose {
         Poll::Ready(Ok(()))
     }
 
-    fn count<T>(&self, written: Poll<io::Result<T>>) -> Poll<io::Result<T>> {
-        if matches!(written, Poll::Ready(Ok(_))) {
-            self.activity.wrote();
+    fn count(&self, written: Poll<io::Result<usize>>) -> Poll<io::Result<usize>> {
+        if let Poll::Ready(Ok(bytes)) = &written {
+            self.activity.wrote(*bytes);
         }
         written
     }
@@ -149,8 +149,9 @@ impl AsyncRead for LingeringClose {
     ) -> Poll<io::Result<()>> {
         let before = buffer.filled().len();
         let read = self.stream().poll_read(context, buffer);
-        if buffer.filled().len() > before {
-            self.activity.read();
+        let count = buffer.filled().len() - before;
+        if count > 0 {
+            self.activity.read(count);
         }
         read
     }
@@ -163,7 +164,7 @@ impl AsyncWrite for LingeringClose {
         bytes: &[u8],
     ) -> Poll<io::Result<usize>> {
         if self.refusal.is_empty() && self.is_refusal(bytes) {
-            self.activity.wrote();
+            self.activity.wrote(bytes.len());
             return Poll::Ready(Ok(bytes.len()));
         }
         ready!(self.poll_refusal(context))?;

@@ -120,6 +120,11 @@ async fn the_exact_redirect_counts_else_the_longest() {
     ] {
         assert_eq!(at(&site, url).await, expected, "{url}");
     }
+    // From the time before addresses had one spelling.
+    let old = redirect(&site, json!({"from": "/stale", "to": "/on"})).await;
+    let respell = "update cms_redirects set \"from\" = '/caf%c3%a9' where id = ";
+    site.database.run(format!("{respell}{}", old["id"])).await;
+    assert_eq!(at(&site, "/caf%25c3%25a9").await, moved("/on"));
     let id = redirect(&site, json!({"from": "/off", "to": "/on", "active": false})).await;
     assert_eq!(at(&site, "/off").await, Json::Null);
     let line = format!("PATCH {ITEMS}&id={}", id["id"]);
@@ -161,6 +166,7 @@ async fn chains_are_followed_and_loops_refused() {
     let count = site.database.count(before).await;
     for (body, field, code) in [
         (json!({"from": "/x", "to": "/x"}), "to", "loop"),
+        (json!({"from": "/xyz", "to": "/x%79z"}), "to", "loop"),
         (json!({"from": "/h/*", "to": "/d/*"}), "to", "loop"),
         (json!({"from": "/i/*", "to": "/i/more/*"}), "to", "loop"),
         (json!({"from": "/h/y", "to": "/d/y"}), "to", "loop"),

@@ -192,8 +192,8 @@ async fn written(
     for entry in manifest.entries.iter().filter(|entry| entry.name.starts_with("media/")) {
         let name = Name::of_path(&format!("/{}", entry.name));
         let is_same = name.is_some_and(|name| name.sha256() == String::from(entry.sha256));
-        if !is_same && warnings.len() < TOLD {
-            warnings.push(format!("/{}: has another content than its name says", entry.name));
+        if !is_same {
+            add(&mut warnings, format!("/{}: has another content than its name says", entry.name));
         }
     }
     let (bytes, verified) = (count.load(Ordering::Relaxed), how.verify && place != "-");
@@ -227,11 +227,18 @@ pub(super) fn is_lost(warning: &str) -> bool {
     !warning.starts_with("plugins/")
 }
 
+/// Adds a warning, unless there are many of its kind: others must not take the room of what is
+/// lost.
+fn add(warnings: &mut Vec<String>, what: String) {
+    let of_kind = warnings.iter().filter(|other| is_lost(other) == is_lost(&what));
+    if of_kind.count() < TOLD {
+        warnings.push(what);
+    }
+}
+
 impl Saver {
     fn warn(&mut self, what: String) {
-        if self.warnings.len() < TOLD {
-            self.warnings.push(what);
-        }
+        add(&mut self.warnings, what);
     }
 
     /// The files that the database names.

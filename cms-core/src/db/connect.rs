@@ -49,7 +49,11 @@ impl Db {
             }
         };
         let (count, reading, counted) = (Arc::default(), Arc::default(), Arc::default());
-        Ok(Self { pool, own, count, epochs, reading, index, is_read_only, counted })
+        let file = match database {
+            Database::Sqlite { path, .. } => Some(Arc::from(path.as_path())),
+            Database::Postgres { .. } => None,
+        };
+        Ok(Self { pool, own, count, epochs, reading, index, is_read_only, file, counted })
     }
 }
 

@@ -84,6 +84,8 @@ pub struct Db {
     index: Option<snapshot_version::Index>,
     /// SQLite also opens a file that it may not write, and then only reads.
     is_read_only: bool,
+    /// SQLite's file.
+    file: Option<Arc<std::path::Path>>,
     /// Epochs, by the snapshot version at which they were read.
     counted: Arc<RecordCache<i64>>,
 }

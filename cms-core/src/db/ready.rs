@@ -1,7 +1,9 @@
 //! Whether the database serves this site: a session can be had that may write, in a schema that is
 //! up to date.
 
-use std::time::Duration;
+use std::{path::Path, time::Duration};
+
+use rustix::{fs, io::Errno};
 
 use super::{Db, Pool, args};
 use crate::{Code, Error, Result};
@@ -39,9 +41,9 @@ impl Db {
     /// # Errors
     /// `unavailable` with the reason.
     pub(crate) async fn ready(&self) -> Result<()> {
-        if self.is_read_only {
-            let what = "The database file was read-only when it was opened: let the user of this \
-                        process write it, and start again.";
+        if self.is_read_only || self.file.as_deref().is_some_and(is_on_read_only_disk) {
+            let what = "The database file is read-only, or was when it was opened: let the user of \
+                        this process write it, and start again.";
             return Err(Error::new(Code::Unavailable, what));
         }
         let pooled = self.one::<Answer>(self.dialect().of(&sql::READY), args![]);
@@ -72,6 +74,11 @@ impl Db {
             Pool::Postgres(server) => Ok(server.ask_apart(statement).await?),
         }
     }
+}
+
+/// Whether the disk has been mounted anew since, as the system does after errors of the disk.
+fn is_on_read_only_disk(file: &Path) -> bool {
+    matches!(fs::access(file, fs::Access::WRITE_OK), Err(Errno::ROFS))
 }
 
 async fn in_time(answer: impl Future<Output = Result<Answer>>) -> Result<Answer> {

@@ -298,7 +298,7 @@ impl Items {
             references::explained(change, &table, &values, inserted).await?;
         let key = Key::from_json(&table, &key)?;
         let base = write::base(&values);
-        if table.multilanguage && base.is_none_or(Json::is_null) {
+        if table.multilanguage && base.is_none_or(|base| base.is_null() && !table.adopted) {
             Self::own_base(change, &table, &key).await?;
             json = None;
         }
@@ -311,7 +311,8 @@ impl Items {
         }
         let json = self.written(change, &table, &key, json).await?;
         let record = parsed(&json)?;
-        if table.multilanguage {
+        // Whoever gives the id copies rows, in any order.
+        if table.multilanguage && !key_given {
             self.check_base(change, &table, &key, &record).await.inspect_err(|_| change.fail())?;
         }
         self.record(change, &table, "created", &key, &record, &columns, None).await?;
@@ -358,7 +359,8 @@ impl Items {
             references::explained(change, &table, &values, moved).await?;
         let (moved, mut json) = moved.ok_or_else(|| Error::internal("a locked row is gone"))?;
         let moved = Key::from_json(&table, &moved)?;
-        if table.multilanguage && write::base(&values).is_some_and(Json::is_null) {
+        let is_unbased = write::base(&values).is_some_and(Json::is_null);
+        if table.multilanguage && !table.adopted && is_unbased {
             Self::own_base(change, &table, &moved).await?;
             json = None;
         }

@@ -7,7 +7,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value as Json;
 
-use super::{Pages, refuse_circle, sql};
+use super::{Pages, TREE, refuse_circle, sql};
 use crate::{
     Change, Code, Error, Result,
     base::Base,
@@ -88,6 +88,7 @@ impl AfterWrite for CheckedItems {
             let changed = |column: &str| written.changed.iter().any(|name| name == column);
             let is_moved = ["parent_id", "menu", "language_short"].into_iter().any(changed);
             let (true, Some(id)) = (is_moved, written.key.as_i64()) else { return Ok(()) };
+            change.lock(TREE).await?;
             if changed("parent_id") {
                 refuse_circle(change, sql::MENU_CIRCLE, id).await?;
             }
@@ -100,7 +101,7 @@ impl AfterWrite for CheckedItems {
             if below > 0 {
                 let column = if changed("menu") { "menu" } else { "language_short" };
                 let message = format!(
-                    "{} in the former menu and language: move or delete {} first",
+                    "{} in the former menu and language: write null into the parent_id of {} first",
                     stand_below(below),
                     them(below)
                 );
@@ -118,6 +119,7 @@ impl AfterWrite for CheckedItems {
     ) -> BoxFuture<'c, Result<()>> {
         Box::pin(async move {
             let Some(id) = record["id"].as_i64() else { return Ok(()) };
+            change.lock(TREE).await?;
             let (below,): (i64,) = change.one(sql::MENU_BELOW, args![id]).await?;
             if below == 0 {
                 return Ok(());

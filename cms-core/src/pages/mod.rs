@@ -23,7 +23,7 @@ use self::widgets::Widgets;
 use crate::{
     Change, Error, Paging, Result,
     base::Base,
-    db::{Statement, args},
+    db::{Lock, Statement, args},
     items::{Filter, Items, List, Op, Query},
     plugins::Plugins,
 };
@@ -115,8 +115,12 @@ impl Pages {
     }
 }
 
+/// Taken by changes of parents: two at the same time could close a circle together.
+const TREE: Lock = Lock::new(22);
+
 /// Refuses a written row whose `parent_id` leads back to the row. `circle` asks for that.
 async fn refuse_circle(change: &mut Change, circle: Statement, id: i64) -> Result<()> {
+    change.lock(TREE).await?;
     let (times,): (i64,) = change.one(circle, args![id]).await?;
     if times == 0 {
         return Ok(());

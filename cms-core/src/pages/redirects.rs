@@ -114,7 +114,8 @@ impl Chain {
     /// The path to look at next. What stands outside of the site, or asks for more than a page, is
     /// an end.
     fn next(&self) -> Option<String> {
-        self.to.clone().filter(|to| to.starts_with('/') && !to.contains(['?', '#']))
+        let to = self.to.clone().filter(|to| is_plain(to))?;
+        Some(normalized(&to).unwrap_or(to))
     }
 
     fn add(&mut self, next: &Rule, address: &str) {
@@ -189,7 +190,7 @@ impl Pages {
     /// `unavailable` when the database cannot be read.
     pub async fn redirect(&self, url: &str, language: Option<&str>) -> Result<Option<Redirect>> {
         // What `*` matches becomes a part of an address.
-        let Some(url) = normalized(url) else { return Ok(None) };
+        let Some(asked) = normalized(url) else { return Ok(None) };
         let (base, first) = (self.base(), self.first_language());
         let visitor = language.map_or(Visitor::Anywhere(first), Visitor::In);
         let statement = base.db().dialect().of(&sql::REDIRECT);
@@ -197,9 +198,14 @@ impl Pages {
             let row = base.db().optional(statement, matching(address, visitor, !is_first)).await?;
             Ok::<_, Error>(row.map(rule))
         };
-        let Some(begin) = look(&url, true).await? else { return Ok(None) };
+        let mut begun = look(&asked, true).await?.map(|begin| (begin, asked.as_str()));
+        // Older rows may have another spelling.
+        if begun.is_none() && asked != url && is_plain(url) && Address::Redirect.accepts(url) {
+            begun = look(url, true).await?.map(|begin| (begin, url));
+        }
+        let Some((begin, from)) = begun else { return Ok(None) };
         self.0.hits.add(begin.id, base.clock().now());
-        let mut chain = Chain::begin(&begin, &url);
+        let mut chain = Chain::begin(&begin, from);
         while let Some(address) = chain.next() {
             let Some(next) = look(&address, false).await? else { break };
             chain.add(&next, &address);
@@ -327,6 +333,11 @@ pub(super) fn place(page: &Json) -> (&str, &str) {
 fn normalized(url: &str) -> Option<String> {
     let candidates = [url.to_owned(), encoded(url)];
     candidates.into_iter().find(|url| Address::Path.accepts(url))
+}
+
+/// Whether it is a path and nothing more.
+fn is_plain(address: &str) -> bool {
+    address.starts_with('/') && !address.contains(['?', '#'])
 }
 
 fn members(body: &Json) -> Map<String, Json> {

@@ -66,12 +66,6 @@ pub(super) fn is_provider(provider: &MailProvider) -> bool {
         .is_none_or(|kind| MAIL_KINDS.contains(&kind) && (kind != "json" || provider.url.is_some()))
 }
 
-/// A provider that is asked at the public address of its make needs a token.
-pub(super) fn has_token(provider: &MailProvider) -> bool {
-    let is_public = provider.kind.is_some() && provider.url.is_none();
-    !is_public || provider.token.is_some()
-}
-
 pub(super) fn is_token(text: &str) -> bool {
     !text.is_empty() && text.bytes().all(|b| b.is_ascii_alphanumeric() || b"-_.".contains(&b))
 }

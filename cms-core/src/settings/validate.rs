@@ -3,9 +3,9 @@
 use super::{
     CacheStore, LimiterStore, MEDIA_TYPES, Secret, Settings, SettingsError,
     forms::{
-        are_languages, has_bucket, has_scheme, has_token, is_backup_place, is_bucket, is_chain,
-        is_host, is_key, is_key_path, is_key_prefix, is_line, is_listen, is_mail_server,
-        is_provider, is_public_key, is_recipient, is_safe_web, is_site, is_token, is_web, none_or,
+        are_languages, has_bucket, has_scheme, is_backup_place, is_bucket, is_chain, is_host,
+        is_key, is_key_path, is_key_prefix, is_line, is_listen, is_mail_server, is_provider,
+        is_public_key, is_recipient, is_safe_web, is_site, is_token, is_web, none_or,
     },
 };
 
@@ -38,12 +38,11 @@ impl Settings {
     }
 
     /// Each key with whether its rule holds, and the rule's text.
-    fn rules(&self) -> [(&'static str, bool, &'static str); 44] {
+    fn rules(&self) -> [(&'static str, bool, &'static str); 42] {
         let redis = self.redis_url.is_some();
         let need_redis = "must not be \"redis\" unless redis_url is set";
         let folder = "must name a folder";
         let make = "must be postmark, brevo, or json with its url";
-        let token = "must be set, in cms.local.toml or the environment, for postmark and brevo";
         let safe = "must be an https address without user name; http on this machine only";
         let key = "must be base64 of 32 bytes; `cms init` makes one";
         let is_object = |to: &String| to.starts_with("s3://");
@@ -135,10 +134,8 @@ impl Settings {
             ),
             ("mail.transactional.kind", is_provider(&self.mail.transactional), make),
             ("mail.transactional.url", none_or(&self.mail.transactional.url, is_safe_web), safe),
-            ("mail.transactional.token", has_token(&self.mail.transactional), token),
             ("mail.newsletter.kind", is_provider(&self.mail.newsletter), make),
             ("mail.newsletter.url", none_or(&self.mail.newsletter.url, is_safe_web), safe),
-            ("mail.newsletter.token", has_token(&self.mail.newsletter), token),
             (
                 "mail.chain",
                 is_chain(&self.mail.chain, &self.mail.providers()),
@@ -319,7 +316,7 @@ mod tests {
     #[test]
     fn settings_made_by_code_are_validated_by_key() {
         type Spoil = fn(&mut Settings);
-        let table: [(Spoil, &str); 21] = [
+        let table: [(Spoil, &str); 20] = [
             (|s| s.timezone = "Mars/Base".into(), "`timezone` must be an IANA time zone"),
             (|s| s.limiter.store = LimiterStore::Redis, "`limiter.store` must not be \"redis\""),
             (|s| s.session.idle_s = 700_000, "`session.idle_s` must not be more"),
@@ -338,10 +335,6 @@ mod tests {
             (
                 |s| s.mail.smtp_url = Some(Secret::new("smtp://u:p:w@h:99999")),
                 "`mail.smtp_url` must be smtp://host:port",
-            ),
-            (
-                |s| s.mail.transactional.kind = Some("postmark".into()),
-                "`mail.transactional.token` must be set, in cms",
             ),
             (
                 |s| s.database_url = Some(Secret::new("postgres://u:p@h:port/db")),

@@ -1,7 +1,9 @@
 //! `/api/backend/formfunnel`: conditions explained, ways and mail rules tried
 
+use std::time::Duration;
+
 use cms_core::{
-    Error, FieldError, Result,
+    Code, Error, FieldError, Result,
     conditions::{Condition, Severity, Surroundings, check},
     funnels::{Tried, TriedRouting},
 };
@@ -18,6 +20,8 @@ use crate::{
 
 /// Conditions that are explained at the same time: each may take seconds of a processor.
 static TURNS: Semaphore = Semaphore::const_new(2);
+/// How long one waits for its turn, with its body in memory.
+const WAIT: Duration = Duration::from_secs(2);
 
 /// Conditions that are no good to save may take their time: not that of others.
 pub(crate) async fn explain(
@@ -27,7 +31,11 @@ pub(crate) async fn explain(
 ) -> Result<Data<Explanation>> {
     call.judge_again().await?;
     let around = Surroundings::at(call.cms.clock().now());
-    let turn = TURNS.acquire().await.map_err(Error::internal)?;
+    let Ok(turn) = tokio::time::timeout(WAIT, TURNS.acquire()).await else {
+        let why = "Too many conditions are explained at the same time: try again.";
+        return Err(Error::new(Code::Unavailable, why).retry_after(1));
+    };
+    let turn = turn.map_err(Error::internal)?;
     let worked = tokio::task::spawn_blocking(move || {
         let _turn = turn;
         let Explained { condition, answers, validate } = body;
