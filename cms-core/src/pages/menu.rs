@@ -82,12 +82,16 @@ impl AfterWrite for CheckedItems {
         &'c self,
         change: &'c mut Change,
         written: &'c Written,
-        _: bool,
+        is_new: bool,
     ) -> BoxFuture<'c, Result<()>> {
         Box::pin(async move {
             let changed = |column: &str| written.changed.iter().any(|name| name == column);
             let is_moved = ["parent_id", "menu", "language_short"].into_iter().any(changed);
             let (true, Some(id)) = (is_moved, written.key.as_i64()) else { return Ok(()) };
+            let record: Json = serde_json::from_str(&written.json).map_err(Error::internal)?;
+            if is_new && record["parent_id"].is_null() {
+                return Ok(());
+            }
             change.lock(TREE).await?;
             if changed("parent_id") {
                 refuse_circle(change, sql::MENU_CIRCLE, id).await?;
@@ -119,6 +123,9 @@ impl AfterWrite for CheckedItems {
     ) -> BoxFuture<'c, Result<()>> {
         Box::pin(async move {
             let Some(id) = record["id"].as_i64() else { return Ok(()) };
+            // First: who holds the turn must not wait for a row.
+            let parent = change.dialect().of(&sql::MENU_PARENT);
+            change.all::<(i64,)>(parent, args![id]).await?;
             change.lock(TREE).await?;
             let (below,): (i64,) = change.one(sql::MENU_BELOW, args![id]).await?;
             if below == 0 {

@@ -120,7 +120,6 @@ const TREE: Lock = Lock::new(22);
 
 /// Refuses a written row whose `parent_id` leads back to the row. `circle` asks for that.
 async fn refuse_circle(change: &mut Change, circle: Statement, id: i64) -> Result<()> {
-    change.lock(TREE).await?;
     let (times,): (i64,) = change.one(circle, args![id]).await?;
     if times == 0 {
         return Ok(());

@@ -214,7 +214,9 @@ impl Pages {
                 return Ok(None);
             }
         }
-        let is_address = |to: &String| Address::Redirect.accepts(to);
+        // Older rows may lead back in another spelling.
+        let is_back = |to: &String| to == url || *to == asked;
+        let is_address = |to: &String| Address::Redirect.accepts(to) && !is_back(to);
         if chain.to.as_ref().is_some_and(|to| !is_address(to)) {
             return Ok(None);
         }

@@ -157,6 +157,19 @@ macro_rules! parts {
         )
     };
 }
+
+/// Waits for rows that are being put below an item.
+pub(crate) const MENU_PARENT: PerEngine<Statement> = PerEngine {
+    sqlite: Statement::new(
+        concat!(module_path!(), "::MENU_PARENT"),
+        "select id from cms_menu_items where id = $1",
+    ),
+    postgres: Statement::new(
+        concat!(module_path!(), "::MENU_PARENT"),
+        "select id from cms_menu_items where id = $1 for update",
+    ),
+};
+
 pub(crate) const PARTS: PerEngine<Statement> = PerEngine {
     sqlite: parts!("PARTS_SQLITE", "json_each($1) e"),
     postgres: parts!("PARTS_POSTGRES", "json_array_elements(cast($1 as json)) e(value)"),

@@ -40,7 +40,7 @@ pub use types::{
     Draft, Edited, LeftOut, Move, NewNode, Parent, Plan, Published, Replaced, Revision,
 };
 
-use super::{Inner, Pages, redirects::place, refuse_circle};
+use super::{Inner, Pages, TREE, redirects::place, refuse_circle};
 use crate::{
     Change, Error, Result,
     items::{AfterWrite, Written},
@@ -67,6 +67,10 @@ impl AfterWrite for ByHand {
         Box::pin(async move {
             let changed = |column: &str| written.changed.iter().any(|name| name == column);
             if let (true, Some(page)) = (changed("parent_id"), written.key.as_i64()) {
+                // Nothing stands below a new page, so it closes no circle with another change.
+                if !is_new {
+                    change.lock(TREE).await?;
+                }
                 refuse_circle(change, super::sql::PAGE_CIRCLE, page).await?;
             }
             let is_switched = changed("published");
