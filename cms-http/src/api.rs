@@ -201,12 +201,24 @@ impl Api {
         self.refuse(error)
     }
 
-    /// Notes that the parser has refused a request with this status. Returns the request's id.
-    pub(crate) fn note_refused(&self, status: &[u8]) -> HeaderValue {
-        let (id, status) = (self.0.ids.next(), StatusCode::from_bytes(status));
-        self.0.kept.metrics.note(status.unwrap_or(StatusCode::BAD_REQUEST), Duration::ZERO);
-        tracing::info!(id = id.to_str().unwrap_or_default(), "a request could not be parsed");
-        id
+    /// The reply to what the parser has refused with this status.
+    pub(crate) fn refuse_unparsed(&self, status: &[u8]) -> Response<Body> {
+        let error = if status == b"400" {
+            let why = "This is no HTTP that the service can read: look at the first line and at \
+                       the headers.";
+            Error::new(Code::BadQuery, why)
+        } else {
+            let most = self.cms().settings().http.header_limit_bytes;
+            let why = format!(
+                "The head of a request has at most {most} bytes, the address and all headers \
+                 included: send a shorter address, or fewer or shorter headers, cookies above all."
+            );
+            Error::new(Code::HeadersTooLarge, why)
+        };
+        let reply = self.refuse_unread(&error);
+        let id = reply.headers().get(REQUEST_ID).and_then(|id| id.to_str().ok());
+        tracing::info!(id, "a request could not be parsed");
+        reply
     }
 
     /// The reply, if its reader may have it beside what was not read yet.

@@ -169,6 +169,12 @@ impl Caller {
         self.may(webhooks, &[], |rights| rights.may("webhooks_subscriptions_edit"))
     }
 
+    /// Whether the caller may read all webhooks.
+    pub(crate) fn may_see_webhooks(&self) -> bool {
+        let webhooks = ("GET", "/api/backend/webhooks");
+        self.may(webhooks, &[], |rights| rights.may("webhooks_subscriptions_view"))
+    }
+
     /// Whether the caller may see the inbox of funnels: whoever may only change it learns nothing
     /// of what it holds.
     pub(crate) fn may_see_inbox(&self) -> bool {

@@ -25,7 +25,7 @@ use crate::{
     Api, Body, Peer,
     connection_limits::ConnectionPermit,
     idle_reaper::{self, Activity, Order},
-    lingering_close::LingeringClose,
+    lingering_close::{LingeringClose, raw},
 };
 
 /// Who is at the other end, and what is known of the connection.
@@ -184,20 +184,4 @@ fn coded(headers: &HeaderMap) -> Option<Error> {
         let why = "Of Transfer-Encoding only one chunked is known: send the body otherwise.";
         Error::new(Code::BadQuery, why)
     })
-}
-
-/// A reply beside hyper, on a connection that ends with it.
-pub(crate) fn raw(response: Response<Body>) -> Vec<u8> {
-    let (parts, body) = response.into_parts();
-    let body = body.whole().cloned().unwrap_or_default();
-    let mut text = format!("HTTP/1.1 {}\r\nconnection: close\r\n", parts.status).into_bytes();
-    for (name, value) in &parts.headers {
-        text.extend_from_slice(name.as_str().as_bytes());
-        text.extend_from_slice(b": ");
-        text.extend_from_slice(value.as_bytes());
-        text.extend_from_slice(b"\r\n");
-    }
-    text.extend_from_slice(format!("content-length: {}\r\n\r\n", body.len()).as_bytes());
-    text.extend_from_slice(&body);
-    text
 }

@@ -36,6 +36,7 @@ pub(crate) struct Types {
     pub(crate) body_is_early: bool,
     pub(crate) dry_run_reads: bool,
     pub(crate) body_is_optional: bool,
+    pub(crate) list: Option<&'static str>,
     pub(crate) schemas: fn(&mut Schemas) -> Schemata,
 }
 
@@ -97,6 +98,7 @@ impl Types {
             body_is_early: S::Body::IS_EARLY,
             dry_run_reads: S::Body::DRY_RUN_READS,
             body_is_optional: S::Body::OPTIONAL,
+            list: S::LIST,
             schemas: |schemas| Schemata {
                 query: schemas.requests.subschema_for::<S::Query>(),
                 body: schemas.requests.subschema_for::<S::Body>(),

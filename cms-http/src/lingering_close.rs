@@ -4,7 +4,7 @@
 //! destroy the reply on its way: the sender of a body that is too large would see "connection
 //! reset" instead of the 413. So what still comes is read and thrown away (RFC 9112, 9.6).
 //!
-//! Hyper itself refuses what it cannot parse. Such a reply gets its request id here.
+//! Hyper itself refuses what it cannot parse, without a word. Such a reply is exchanged here.
 
 use std::{
     future::poll_fn,
@@ -15,6 +15,7 @@ use std::{
     time::Duration,
 };
 
+use http::Response;
 use tokio::{
     io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, ReadBuf},
     net::TcpStream,
@@ -22,7 +23,7 @@ use tokio::{
     time,
 };
 
-use crate::{Api, connection_limits::ConnectionPermit, idle_reaper::Activity};
+use crate::{Api, Body, connection_limits::ConnectionPermit, idle_reaper::Activity};
 
 /// A connection lingers at most this long, and only while bytes come.
 const TIME: Duration = Duration::from_secs(30);
@@ -39,7 +40,7 @@ pub(crate) struct LingeringClose {
     activity: Arc<Activity>,
     /// Kept until the socket is closed.
     slot: Arc<ConnectionPermit>,
-    /// The rest of a refusal that counts as written.
+    /// The rest of a refusal that stands for hyper's, which counts as written.
     refusal: Vec<u8>,
 }
 
@@ -53,17 +54,14 @@ impl LingeringClose {
         Self { stream, api, activity, slot, refusal: Vec::new() }
     }
 
-    /// Notes the beginning of hyper's own refusal: what is written before any request was complete.
+    /// Exchanges hyper's own refusal: what is written before any request was complete.
     fn is_refusal(&mut self, bytes: &[u8]) -> bool {
         const LINE: &str = "HTTP/1.1 ";
         if self.activity.has_served() || !bytes.starts_with(LINE.as_bytes()) {
             return false;
         }
-        let Some(end) = bytes.windows(2).position(|pair| pair == b"\r\n") else { return false };
         let status = bytes.get(LINE.len()..LINE.len() + 3).unwrap_or_default();
-        let id = self.api.note_refused(status);
-        let (line, rest) = bytes.split_at(end);
-        self.refusal = [line, b"\r\nx-request-id: ", id.as_bytes(), rest].concat();
+        self.refusal = raw(self.api.refuse_unparsed(status));
         true
     }
 
@@ -123,6 +121,22 @@ impl LingeringClose {
         drop(stream);
         drop(slot);
     }
+}
+
+/// A reply beside hyper, on a connection that ends with it.
+pub(crate) fn raw(response: Response<Body>) -> Vec<u8> {
+    let (parts, body) = response.into_parts();
+    let body = body.whole().cloned().unwrap_or_default();
+    let mut text = format!("HTTP/1.1 {}\r\nconnection: close\r\n", parts.status).into_bytes();
+    for (name, value) in &parts.headers {
+        text.extend_from_slice(name.as_str().as_bytes());
+        text.extend_from_slice(b": ");
+        text.extend_from_slice(value.as_bytes());
+        text.extend_from_slice(b"\r\n");
+    }
+    text.extend_from_slice(format!("content-length: {}\r\n\r\n", body.len()).as_bytes());
+    text.extend_from_slice(&body);
+    text
 }
 
 /// Closes a connection that has no place: few of them, and for a moment.

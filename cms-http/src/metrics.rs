@@ -40,8 +40,9 @@ impl Metrics {
         }
     }
 
-    /// Without a backlog, because the database does not answer, all other series are still there.
-    /// `mails`: how many wait, and the milliseconds by which the first is late.
+    /// Where the database does not answer in time there is no backlog, or no `mails`; all other
+    /// series are still there. `mails`: how many wait, and the milliseconds by which the first is
+    /// late.
     pub(crate) fn text(
         &self,
         cms: &Cms,

@@ -1,10 +1,12 @@
 //! A request in its one canonical form: limiter, rights, cache and handler all see the same.
 
+use std::net::IpAddr;
+
 use cms_core::{
     Code, Error, Result,
     access::{Access, spelled},
 };
-use http::{HeaderMap, HeaderName, Method, Uri};
+use http::{HeaderMap, HeaderName, Method, Uri, uri::Authority};
 use percent_encoding::percent_decode_str;
 
 /// Path, query and headers of a request, checked and decoded.
@@ -124,6 +126,18 @@ fn query(raw: &str) -> Result<Vec<(String, String)>> {
     Ok(parameters)
 }
 
+/// Whether a host, with or without a port, is this machine itself.
+pub(crate) fn is_loopback(host: &str) -> bool {
+    let Ok(authority) = host.parse::<Authority>() else { return false };
+    match authority.host().trim_matches(['[', ']']).parse::<IpAddr>() {
+        Ok(ip) => ip.to_canonical().is_loopback(),
+        Err(_) => {
+            let name = authority.host().trim_end_matches('.');
+            name == "localhost" || name.ends_with(".localhost")
+        }
+    }
+}
+
 fn decode(text: &str, plus_is_space: bool) -> Option<String> {
     if !text.bytes().any(|byte| byte == b'%' || (plus_is_space && byte == b'+')) {
         return Some(text.to_owned());
@@ -169,6 +183,23 @@ mod tests {
             ("*", None),
         ] {
             assert_eq!(path(raw).ok().map(|found| found.0).as_deref(), expected, "{raw}");
+        }
+    }
+
+    #[test]
+    fn a_host_may_be_this_machine() {
+        for (host, expected) in [
+            ("127.0.0.1:8080", true),
+            ("[::1]:8080", true),
+            ("[::ffff:127.0.0.1]", true),
+            ("localhost", true),
+            ("cms.localhost.:8080", true),
+            ("localhost.example.org", false),
+            ("10.0.0.1", false),
+            ("[2001:db8::1]", false),
+            ("", false),
+        ] {
+            assert_eq!(is_loopback(host), expected, "{host}");
         }
     }
 

@@ -12,10 +12,10 @@ use tokio::{
 
 use crate::{
     Api,
-    connection::{Connection, raw},
+    connection::Connection,
     connection_limits::{ConnectionLimits, ConnectionPermit},
     idle_reaper::{Activity, Watch},
-    lingering_close,
+    lingering_close::{self, raw},
 };
 
 /// Open requests get this long to finish after a stop.

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use clap::Subcommand;
-use cms_core::settings::{Database, Setting};
+use cms_core::settings::{Database, Setting, starter_file, starter_local_file};
 use serde_json::{Value as Json, json};
 
 use crate::{
@@ -37,7 +37,7 @@ pub(crate) fn run(flags: &Flags, out: &Output, command: &ConfigCommand) -> Done 
     let loaded = folder::settings(&dir, &[], out)?;
     let shown = |setting: &Setting| {
         let origin = setting.origin.to_string();
-        json!({"key": setting.key, "value": setting.value, "origin": origin})
+        json!({"key": setting.key, "value": value(setting), "origin": origin})
     };
     match command {
         ConfigCommand::Show { .. } if out.json => {
@@ -100,6 +100,63 @@ pub(crate) fn run(flags: &Flags, out: &Output, command: &ConfigCommand) -> Done 
         ConfigCommand::Validate => {
             out.note("The settings are valid.");
             Ok(())
+        }
+    }
+}
+
+/// The default of a setting as TOML. Both starters together hold every key, as a comment.
+fn default(key: &str) -> Option<String> {
+    let line = format!("#{key} = ");
+    [starter_file(), starter_local_file(None, None)]
+        .iter()
+        .flat_map(|text| text.lines())
+        .find_map(|text| text.strip_prefix(&line).map(str::to_owned))
+}
+
+/// The value of a setting in the type of its default: a number, a boolean, a list or a text.
+fn value(setting: &Setting) -> Json {
+    let text = setting.value.as_str();
+    match default(&setting.key).as_deref().and_then(|default| default.chars().next()) {
+        Some('[') => text.split(',').filter(|part| !part.is_empty()).collect(),
+        Some('"') | None => text.into(),
+        Some(_) => serde_json::from_str(text).unwrap_or_else(|_| text.into()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use cms_core::settings::Settings;
+
+    use super::*;
+
+    #[test]
+    fn values_have_the_types_of_their_defaults() {
+        let old_key = format!("{}=", "A".repeat(43));
+        let flags = [("languages", "en,de".to_owned()), ("old_encryption_keys", old_key)];
+        let folder = Path::new("/no/such/site");
+        let loaded = Settings::load(folder, std::iter::empty(), &flags).expect("settings");
+        for setting in &loaded.origins {
+            let default = default(&setting.key).expect(&setting.key);
+            let is_as_declared = match value(setting) {
+                Json::String(_) => default.starts_with('"'),
+                Json::Array(_) => default.starts_with('['),
+                Json::Bool(value) => default == value.to_string(),
+                Json::Number(value) => default == value.to_string(),
+                _ => false,
+            };
+            assert!(is_as_declared, "{}: {} of {default}", setting.key, value(setting));
+        }
+        for (key, expected) in [
+            ("languages", json!(["en", "de"])),
+            ("old_encryption_keys", json!(["***"])),
+            ("allowed_hosts", json!([])),
+            ("slow_ms", json!(500)),
+            ("webhooks.allow_http", json!(false)),
+            ("listen", json!("127.0.0.1:8080")),
+            ("site_url", json!("")),
+        ] {
+            let setting = loaded.origins.get(key).expect(key);
+            assert_eq!(value(setting), expected, "{key}");
         }
     }
 }

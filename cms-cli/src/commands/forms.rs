@@ -5,9 +5,9 @@ use std::path::PathBuf;
 use clap::{Args, Subcommand};
 use cms_core::forms::SubmissionDetail;
 use cms_http::{
-    client::{Answer, Ask, Client},
+    client::{Ask, Client},
     wire::{
-        Data, NoBody, Record,
+        NoBody,
         forms::{Delete, Export, Exported, Read, WhichSubmissions},
         item::{self, WhichItems},
         parameters::Moment,
@@ -20,7 +20,7 @@ use crate::{
     input,
     output::{Done, Exit, Failure, Output, Visible, WholeFile},
     prompt,
-    reply::{self, Paging, streamed::copy},
+    reply::{self, Paging, Saved, streamed::copy},
     site,
 };
 
@@ -77,26 +77,22 @@ async fn at(flags: &Flags, out: &Output, client: &Client, command: FormsCommand)
             };
             reply::list::<item::Read>(out, client, &paging, &columns, query).await
         }
-        FormsCommand::Show { form } => {
-            let saved = Saved::find(client, &form).await?;
-            print(out, &saved.answer)
-        }
+        FormsCommand::Show { form } => reply::shown(out, &find(client, &form).await?.answer),
         FormsCommand::Create { file } => {
             let ask = Ask::post(ITEM).query("table", "forms").text(input::text(&file)?);
-            print(out, &client.send(ask).await?)
+            reply::shown(out, &client.send(ask).await?)
         }
         FormsCommand::Edit { form, file } => {
             let body = input::text(&file)?;
-            let saved = Saved::find(client, &form).await?;
-            let ask = Ask::patch(ITEM).query("table", "forms").query("id", saved.id);
-            let ask = ask.text(body).if_match(saved.answer.etag);
-            print(out, &client.send(ask).await?)
+            let saved = find(client, &form).await?;
+            let ask = row(Ask::patch(ITEM), saved.id).text(body).if_match(saved.answer.etag);
+            reply::shown(out, &client.send(ask).await?)
         }
         FormsCommand::Delete { form } => {
-            let saved = Saved::find(client, &form).await?;
+            let saved = find(client, &form).await?;
             prompt::confirm(flags, &format!("Delete the form {form} with its submissions?"))?;
-            let ask = Ask::delete(ITEM).query("table", "forms").query("id", saved.id);
-            client.send(ask.if_match(saved.answer.etag)).await?;
+            let ask = row(Ask::delete(ITEM), saved.id).if_match(saved.answer.etag);
+            client.send(ask).await?;
             out.done(&json!({"deleted": [saved.id]}), &format!("The form {form} is deleted."))
         }
         FormsCommand::Submissions(command) => submissions(flags, out, client, command).await,
@@ -106,22 +102,18 @@ async fn at(flags: &Flags, out: &Output, client: &Client, command: FormsCommand)
 
 const ITEM: &str = "/api/backend/item";
 
-/// A form with the reply that shows it.
-struct Saved {
-    id: i64,
-    answer: Answer,
+fn row(ask: Ask, id: i64) -> Ask {
+    ask.query("table", "forms").query("id", id)
 }
 
-impl Saved {
-    /// Finds a form by its id or its name.
-    async fn find(client: &Client, form: &str) -> Done<Self> {
-        let id = match form.parse() {
-            Ok(id) => id,
-            Err(_) => named(client, form).await?,
-        };
-        let ask = Ask::get(ITEM).query("table", "forms").query("id", id);
-        Ok(Self { id, answer: client.send(ask).await? })
-    }
+/// Finds a form by its id or its name.
+async fn find(client: &Client, form: &str) -> Done<Saved> {
+    let id = match form.parse() {
+        // No form has a number for a name.
+        Ok(id) => id,
+        Err(_) => named(client, form).await?,
+    };
+    Ok(Saved { id, answer: client.send(row(Ask::get(ITEM), id)).await? })
 }
 
 async fn named(client: &Client, name: &str) -> Done<i64> {
@@ -129,12 +121,6 @@ async fn named(client: &Client, name: &str) -> Done<i64> {
     found.first().copied().ok_or_else(|| {
         Failure::new(Exit::NotFound, format!("there is no form {name}")).hint("cms forms list")
     })
-}
-
-/// Prints the form in a reply.
-fn print(out: &Output, answer: &Answer) -> Done {
-    let form: Data<Record> = serde_json::from_str(&answer.body).map_err(Failure::unexpected)?;
-    reply::show(out, &answer.body, &form.data)
 }
 
 #[derive(Debug, Subcommand)]
@@ -192,6 +178,7 @@ async fn submissions(
                 spam: which.spam,
                 limit,
                 cursor,
+                count: None,
             };
             let columns = ["id", "form", "created_at", "spam", "summary"];
             reply::list::<Read>(out, client, &paging, &columns, query).await

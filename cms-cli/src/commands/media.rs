@@ -11,7 +11,7 @@ use cms_core::media::{MediaFile, Use};
 use cms_http::{
     client::{Answer, Ask, Client, Outgoing},
     wire::{
-        Data, NoBody, OneOrPage, Record,
+        NoBody, OneOrPage,
         media::{Check, Checking, Read, Uses, WhichMedia},
         parameters::{ById, ListQuery, NoQuery},
     },
@@ -25,7 +25,7 @@ use crate::{
     input,
     output::{Done, Exit, Failure, Output, Progress, table},
     prompt,
-    reply::{self, Paging},
+    reply::{self, Paging, Saved},
     site,
 };
 
@@ -102,12 +102,12 @@ async fn at(flags: &Flags, out: &Output, client: &Client, command: MediaCommand)
             reply::list::<Read>(out, client, &paging, &columns, query).await
         }
         MediaCommand::Upload(args) => upload(out, client, &args).await,
-        MediaCommand::Show { file } => print(out, &Saved::find(client, &file).await?.answer),
+        MediaCommand::Show { file } => reply::shown(out, &find(client, &file).await?.answer),
         MediaCommand::Edit { file, changes } => {
             let body = input::text(&changes)?;
-            let saved = Saved::find(client, &file).await?;
+            let saved = find(client, &file).await?;
             let ask = Ask::patch(MEDIA).query("id", saved.id).text(body);
-            print(out, &client.send(ask.if_match(saved.answer.etag)).await?)
+            reply::shown(out, &client.send(ask.if_match(saved.answer.etag)).await?)
         }
         MediaCommand::Uses { file } => uses(out, client, &file).await,
         MediaCommand::Delete { files, force } => delete(flags, out, client, &files, force).await,
@@ -116,7 +116,7 @@ async fn at(flags: &Flags, out: &Output, client: &Client, command: MediaCommand)
 }
 
 async fn uses(out: &Output, client: &Client, file: &str) -> Done {
-    let id = Saved::find(client, file).await?.id;
+    let id = find(client, file).await?.id;
     let (answer, found) = reply::call::<Uses>(client, &ById { id }, &NoBody).await?;
     if out.json {
         return Ok(out.line(&answer.body)?);
@@ -151,7 +151,7 @@ async fn delete(
     let mut deleted = Vec::new();
     for file in files {
         let gone = async {
-            let saved = Saved::find(client, file).await?;
+            let saved = find(client, file).await?;
             let ask = Ask::delete(MEDIA).query("id", saved.id);
             let ask = ask.maybe("force", force.then_some(true));
             client.send(ask.if_match(saved.answer.etag)).await?;
@@ -187,22 +187,13 @@ async fn check(out: &Output, client: &Client, remove: bool) -> Done {
 
 const MEDIA: &str = "/api/backend/media";
 
-/// A file with the reply that shows it.
-struct Saved {
-    id: i64,
-    answer: Answer,
-}
-
-impl Saved {
-    /// Finds a file by its id or its path.
-    async fn find(client: &Client, file: &str) -> Done<Self> {
-        let id = match file.parse() {
-            Ok(id) => id,
-            Err(_) => id_of(client, file).await?,
-        };
-        let answer = client.send(Ask::get(MEDIA).query("id", id)).await?;
-        Ok(Self { id, answer })
-    }
+/// Finds a file by its id or its path.
+async fn find(client: &Client, file: &str) -> Done<Saved> {
+    let id = match file.parse() {
+        Ok(id) => id,
+        Err(_) => id_of(client, file).await?,
+    };
+    Ok(Saved { id, answer: client.send(Ask::get(MEDIA).query("id", id)).await? })
 }
 
 async fn id_of(client: &Client, path: &str) -> Done<i64> {
@@ -216,12 +207,6 @@ async fn id_of(client: &Client, path: &str) -> Done<i64> {
         let what = format!("there is no file {path}");
         Failure::new(Exit::NotFound, what).hint("name its id or its path: cms media list")
     })
-}
-
-/// Prints the record in a reply.
-fn print(out: &Output, answer: &Answer) -> Done {
-    let file: Data<Record> = serde_json::from_str(&answer.body).map_err(Failure::unexpected)?;
-    reply::show(out, &answer.body, &file.data)
 }
 
 /// Bytes that are read at once.
@@ -246,7 +231,7 @@ async fn upload(out: &Output, client: &Client, args: &UploadArgs) -> Done {
                 if answer.status == http::StatusCode::OK {
                     out.note(&format!("The content of {} is there already.", path.display()));
                 }
-                print(out, &answer)?;
+                reply::shown(out, &answer)?;
             }
             Err(failure) if done == 0 => return Err(failure),
             Err(mut failure) => {

@@ -82,6 +82,7 @@ async fn at(flags: &Flags, out: &Output, client: &Client, command: QueueCommand)
                 event_id: event_id.clone(),
                 limit,
                 cursor,
+                count: None,
             };
             let columns = [
                 "id",

@@ -32,7 +32,7 @@ pub(crate) async fn run(flags: &Flags, out: &Output, command: TablesCommand) -> 
     site::with(flags, out, async |site| match command {
         TablesCommand::List(paging) => {
             let columns = ["name", "plugin", "rows", "adopted", "multilanguage"];
-            let query = |limit, cursor| WhichTables { name: None, limit, cursor };
+            let query = |limit, cursor| WhichTables { limit, cursor, ..WhichTables::default() };
             reply::list::<Read>(out, &site.client, &paging, &columns, query).await
         }
         TablesCommand::Show { name } => show(out, &site.client, name).await,

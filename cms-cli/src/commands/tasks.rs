@@ -8,7 +8,6 @@ use cms_http::{
     client::Client,
     wire::{
         NoBody, OneOrPage,
-        parameters::Listing,
         tasks::{History, Read, Start, WhichRuns, WhichTask},
     },
 };
@@ -65,7 +64,7 @@ async fn at(out: &Output, client: &Client, command: TasksCommand) -> Done {
     match command {
         TasksCommand::List(paging) => {
             let columns = ["plugin", "name", "interval_s", "state", "next_due_at", "last_run"];
-            let query = |limit, cursor| Listing { limit, cursor };
+            let query = reply::listing;
             reply::list_as::<Read>(out, client, &paging, (&columns, last_run), query).await
         }
         TasksCommand::Run { which } => start(out, client, which).await,
@@ -78,6 +77,7 @@ async fn at(out: &Output, client: &Client, command: TasksCommand) -> Done {
                 plugin: plugin.clone(),
                 limit,
                 cursor,
+                count: None,
             };
             reply::list_as::<History>(out, client, &paging, (&columns, actor), query).await
         }

@@ -272,7 +272,7 @@ fn group_names(groups: Vec<String>) -> Vec<GroupName> {
 async fn sessions(out: &Output, client: &Client, user: &str, paging: &Paging) -> Done {
     let id = find(client, user).await?.id;
     let columns = ["id", "address", "user_agent", "created_at", "last_seen_at"];
-    let query = |limit, cursor| OfUser { id, limit, cursor };
+    let query = |limit, cursor| OfUser { id, limit, cursor, count: None };
     reply::list::<Sessions>(out, client, paging, &columns, query).await
 }
 

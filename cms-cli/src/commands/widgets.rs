@@ -59,7 +59,7 @@ async fn at(out: &Output, client: &Client, command: WidgetsCommand) -> Done {
     match command {
         WidgetsCommand::List(paging) => {
             let columns = ["name", "group", "title", "plugin", "version", "fields", "pending"];
-            let query = |limit, cursor| WhichWidgets { widget: None, limit, cursor };
+            let query = |limit, cursor| WhichWidgets { limit, cursor, ..WhichWidgets::default() };
             reply::list_as::<Read>(out, client, &paging, (&columns, cell), query).await
         }
         WidgetsCommand::Show { name } => {

@@ -126,7 +126,7 @@ pub(crate) fn list_query(limit: Limit, cursor: Option<String>) -> OneOrList {
 
 /// A page of a list whose rows have no id.
 pub(crate) fn listing(limit: Limit, cursor: Option<String>) -> Listing {
-    Listing { limit, cursor }
+    Listing { limit, cursor, count: None }
 }
 
 /// One row of a list.

@@ -27,9 +27,6 @@ pub(crate) struct Seen {
 
 /// Its id, from an id, an address that begins with `/`, or the name of a view.
 pub(crate) async fn id_of(client: &Client, page: &str) -> Done<i64> {
-    if let Ok(id) = page.parse() {
-        return Ok(id);
-    }
     let column = if page.starts_with('/') { "url_rewrite" } else { "view" };
     match named::records(client, "pages", column, page).await?.as_slice() {
         [id] => Ok(*id),

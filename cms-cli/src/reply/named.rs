@@ -1,50 +1,59 @@
 //! Ids from names: people name things, the API takes ids.
+//!
+//! A number is an id. One request asks first whether it is only a name: the failure tells the id.
 
-use std::ops::ControlFlow;
+use std::{collections::BTreeMap, ops::ControlFlow};
 
+use cms_core::{keys::ApiKey, webhooks::Subscription};
 use cms_http::{
     client::Client,
-    wire::{NoBody, OneOrPage, OnlyId, Operation, inbox, item, keys, parameters::Limit, webhooks},
+    wire::{
+        NoBody, OneOrPage, OnlyId, Operation, inbox, item, keys, parameters::OneOrList, webhooks,
+    },
 };
+use serde_json::json;
 
 use super::{
     call::{Paged, list_query},
-    list::each,
+    list::{LARGEST_PAGE, each},
 };
 use crate::output::{Done, Exit, Failure};
 
 /// Ids that are told of things with the same name.
 const TOLD: usize = 5;
+/// Numbers that one request asks for: its line stays short.
+const ASKED: usize = 100;
+/// An API key, and how to list all.
+const KEY: (&str, &str) = ("API key", "cms keys list");
+/// A subscription, and how to list all.
+const WEBHOOK: (&str, &str) = ("webhook", "cms webhooks list");
 
 /// The id of a key, from its id or its name.
 pub(crate) async fn key(client: &Client, key: &str) -> Done<i64> {
-    let known = |key: &cms_core::keys::ApiKey| (key.id, key.name.clone());
-    find::<keys::Read>(client, ("API key", "cms keys list"), key, list_query, known).await
+    find::<keys::Read>(client, KEY, key, key_row).await
 }
 
 /// As [`key`], of each.
 pub(crate) async fn keys(client: &Client, named: &[String]) -> Done<Vec<i64>> {
-    let mut ids = Vec::with_capacity(named.len());
-    for one in named {
-        ids.push(key(client, one).await?);
-    }
-    Ok(ids)
+    find_each::<keys::Read>(client, KEY, named, key_row).await
+}
+
+fn key_row(key: &ApiKey) -> (i64, String) {
+    (key.id, key.name.clone())
 }
 
 /// The id of a subscription, from its id or its name.
 pub(crate) async fn webhook(client: &Client, webhook: &str) -> Done<i64> {
-    let known = |webhook: &cms_core::webhooks::Subscription| (webhook.id, webhook.name.clone());
-    let what = ("webhook", "cms webhooks list");
-    find::<webhooks::Read>(client, what, webhook, list_query, known).await
+    find::<webhooks::Read>(client, WEBHOOK, webhook, webhook_row).await
 }
 
 /// As [`webhook`], of each.
 pub(crate) async fn webhooks(client: &Client, named: &[String]) -> Done<Vec<i64>> {
-    let mut ids = Vec::with_capacity(named.len());
-    for one in named {
-        ids.push(webhook(client, one).await?);
-    }
-    Ok(ids)
+    find_each::<webhooks::Read>(client, WEBHOOK, named, webhook_row).await
+}
+
+fn webhook_row(webhook: &Subscription) -> (i64, String) {
+    (webhook.id, webhook.name.clone())
 }
 
 /// As [`webhook`], when one is named.
@@ -79,22 +88,35 @@ pub(crate) async fn submission(client: &Client, named: &str) -> Done<i64> {
     only(("submission", "cms inbox list --search TEXT"), &reference, &ids, ids.len())
 }
 
-/// Ids of the records of a table whose column has this value, two at most: one is meant, more are
-/// too many.
+/// Ids of the records of a table whose column has this value: one is meant, more are too many, and
+/// not all of those are told. A number is an id.
 pub(crate) async fn records(
     client: &Client,
     table: &str,
     column: &str,
     value: &str,
 ) -> Done<Vec<i64>> {
-    let asked = item::WhichItems {
+    let all = item::WhichItems {
         table: table.to_owned(),
         fields: Some("id".to_owned()),
-        limit: Some("2".to_owned()),
-        filters: [(format!("filter[{column}][eq]"), value.to_owned())].into(),
+        limit: Some(LARGEST_PAGE.to_string()),
         ..item::WhichItems::default()
     };
-    let OneOrPage::Page(page) = client.call::<item::Read>(&asked, &NoBody).await? else {
+    let Ok(id) = value.parse::<i64>() else {
+        let filters = [(format!("filter[{column}][eq]"), value.to_owned())].into();
+        return ids(client, &item::WhichItems { filters, ..all }).await;
+    };
+    let either = json!({"or": [{"id": {"eq": id}}, { column: {"eq": value} }]}).to_string();
+    let found = match ids(client, &item::WhichItems { filter: Some(either), ..all }).await {
+        // Whoever may not read them may still act on them by id.
+        Err(failure) if failure.exit == Exit::NoRight => Vec::new(),
+        found => found?,
+    };
+    meant(&format!("record of {table}"), value, id, &found).map(|id| vec![id])
+}
+
+async fn ids(client: &Client, asked: &item::WhichItems) -> Done<Vec<i64>> {
+    let OneOrPage::Page(page) = client.call::<item::Read>(asked, &NoBody).await? else {
         return Err(Failure::unexpected("it holds one record instead of a list"));
     };
     let ids = page
@@ -111,33 +133,140 @@ fn reference(text: &str) -> Option<String> {
     is_one.then(|| format!("{}-{}", &text[..4], &text[4..]).to_uppercase())
 }
 
+/// The thing with this number as its id. `found`: the ids of those that have it as their id or as
+/// their name. The service says when there is none.
+fn meant(what: &str, text: &str, id: i64, found: &[i64]) -> Done<i64> {
+    match found {
+        [other, ..] if !found.contains(&id) => {
+            let why = format!("no {what} has the id {text}; one is named so: its id is {other}");
+            Err(Failure::new(Exit::NotFound, why))
+        }
+        _ => Ok(id),
+    }
+}
+
 /// The id of what a list calls so: with exactly this name, else in other letters' cases.
-async fn find<O: Operation<Body = NoBody>>(
+async fn find<O: Operation<Query = OneOrList, Body = NoBody>>(
     client: &Client,
     what: (&str, &str),
     name: &str,
-    query: impl Fn(Limit, Option<String>) -> O::Query,
     known: impl Fn(&<O::Reply as Paged>::Row) -> (i64, String),
 ) -> Done<i64>
 where
     O::Reply: Paged,
 {
-    if let Ok(id) = name.parse() {
-        return Ok(id);
+    let rows = numbered::<O>(client, &[name], &known).await?;
+    among::<O>(client, what, name, &rows, &known).await
+}
+
+/// As [`find`], of each. One request asks for many numbers.
+async fn find_each<O: Operation<Query = OneOrList, Body = NoBody>>(
+    client: &Client,
+    what: (&str, &str),
+    named: &[String],
+    known: impl Fn(&<O::Reply as Paged>::Row) -> (i64, String),
+) -> Done<Vec<i64>>
+where
+    O::Reply: Paged,
+{
+    let names: Vec<&str> = named.iter().map(String::as_str).collect();
+    let rows = numbered::<O>(client, &names, &known).await?;
+    let mut ids = Vec::with_capacity(named.len());
+    for name in names {
+        ids.push(among::<O>(client, what, name, &rows, &known).await?);
     }
-    let (mut exact, mut alike) = (Found::default(), Found::default());
-    each::<O>(client, query, |row| {
-        let (id, called) = known(&row);
-        if called == name {
-            exact.add(id);
-        } else if called.to_lowercase() == name.to_lowercase() {
-            alike.add(id);
+    Ok(ids)
+}
+
+/// Ids and names of the rows that have one of these as their id or as their name, where it is a
+/// number.
+async fn numbered<O: Operation<Query = OneOrList, Body = NoBody>>(
+    client: &Client,
+    names: &[&str],
+    known: impl Fn(&<O::Reply as Paged>::Row) -> (i64, String),
+) -> Done<BTreeMap<i64, String>>
+where
+    O::Reply: Paged,
+{
+    let numbers = names.iter().filter_map(|name| Some((*name, name.parse::<i64>().ok()?)));
+    let numbers: Vec<(&str, i64)> = numbers.collect();
+    let mut rows = BTreeMap::new();
+    for some in numbers.chunks(ASKED) {
+        let (names, ids): (Vec<&str>, Vec<i64>) = some.iter().copied().unzip();
+        let filter = json!({"or": [{"id": {"in": ids}}, {"name": {"in": names}}]}).to_string();
+        let query = |limit, cursor| {
+            let mut asked = list_query(limit, cursor);
+            asked.list.filter = Some(filter.clone());
+            asked
+        };
+        let read = each::<O>(client, query, |row| {
+            rows.extend([known(&row)]);
+            ControlFlow::Continue(())
+        });
+        match read.await {
+            // Whoever cannot read them may still act on them by id.
+            Err(failure) if [Exit::NoRight, Exit::Failed].contains(&failure.exit) => {
+                return Ok(BTreeMap::new());
+            }
+            read => read?,
         }
+    }
+    Ok(rows)
+}
+
+/// As [`find`]; `rows` are those of [`numbered`].
+async fn among<O: Operation<Query = OneOrList, Body = NoBody>>(
+    client: &Client,
+    what: (&str, &str),
+    name: &str,
+    rows: &BTreeMap<i64, String>,
+    known: impl Fn(&<O::Reply as Paged>::Row) -> (i64, String),
+) -> Done<i64>
+where
+    O::Reply: Paged,
+{
+    if let Ok(id) = name.parse::<i64>() {
+        let fits = rows.iter().filter(|(known, called)| **known == id || *called == name);
+        let found: Vec<i64> = fits.map(|(known, _)| *known).collect();
+        return meant(what.0, name, id, &found);
+    }
+    let mut found = Found::default();
+    called::<O>(client, Some("eq"), name, |row| found.add(known(&row).0)).await?;
+    if found.count == 0 {
+        // The service takes other cases for the same in ASCII only: of other names all are read.
+        let op = name.is_ascii().then_some("contains");
+        let alike = |row| {
+            let (id, called) = known(&row);
+            if called.to_lowercase() == name.to_lowercase() {
+                found.add(id);
+            }
+        };
+        called::<O>(client, op, name, alike).await?;
+    }
+    only(what, name, &found.ids, found.count)
+}
+
+/// Shows the rows whose name compares so, or all without an operator, to `see`.
+async fn called<O: Operation<Query = OneOrList, Body = NoBody>>(
+    client: &Client,
+    op: Option<&str>,
+    name: &str,
+    mut see: impl FnMut(<O::Reply as Paged>::Row),
+) -> Done
+where
+    O::Reply: Paged,
+{
+    let query = |limit, cursor| {
+        let mut asked = list_query(limit, cursor);
+        let filter = op.map(|op| (format!("filter[name][{op}]"), name.to_owned()));
+        asked.list.filters.extend(filter);
+        asked
+    };
+    each::<O>(client, query, |row| {
+        see(row);
         ControlFlow::Continue(())
     })
-    .await?;
-    let found = if exact.count > 0 { exact } else { alike };
-    only(what, name, &found.ids, found.count)
+    .await
 }
 
 /// Things with one name: their number, and the first ids.
@@ -185,6 +314,16 @@ mod tests {
         for text in ["", "F7K2", "F7K2-9QXM-1", "F7K2-9QX!", "ääääääää"] {
             assert_eq!(reference(text), None, "{text}");
         }
+    }
+
+    #[test]
+    fn a_number_is_an_id() {
+        for found in [&[7][..], &[], &[7, 12], &[12, 7]] {
+            assert_eq!(meant("webhook", "7", 7, found).expect("one"), 7, "{found:?}");
+        }
+        let named = meant("webhook", "7", 7, &[12, 13]).expect_err("only a name");
+        let told = "no webhook has the id 7; one is named so: its id is 12";
+        assert_eq!((named.exit, named.what.as_str()), (Exit::NotFound, told));
     }
 
     #[test]

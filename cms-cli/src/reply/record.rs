@@ -1,14 +1,20 @@
 //! One record, and one act for several of them.
 
 use cms_http::{
-    client::Client,
-    wire::{Operation, parameters::ById},
+    client::{Answer, Client},
+    wire::{self, Data, Operation, parameters::ById},
 };
 use serde::Serialize;
 use serde_json::Value as Json;
 
 use super::call::{Single, by_id, written};
-use crate::output::{Done, Exit, Output, record::Record, table};
+use crate::output::{Done, Exit, Failure, Output, record::Record, table};
+
+/// A row with the reply that shows it, to be changed only as it was seen.
+pub(crate) struct Saved {
+    pub(crate) id: i64,
+    pub(crate) answer: Answer,
+}
 
 /// Calls an operation and prints the record in the reply.
 pub(crate) async fn record<O: Operation>(
@@ -51,6 +57,13 @@ where
 /// Prints a record: its body with `--json`, else a line for each column.
 pub(crate) fn show<T: Serialize>(out: &Output, body: &str, one: &T) -> Done {
     if out.json { Ok(out.line(body)?) } else { show_as(out, one, plain) }
+}
+
+/// Prints the record in a reply, with all members that it has.
+pub(crate) fn shown(out: &Output, answer: &Answer) -> Done {
+    let record: Data<wire::Record> =
+        serde_json::from_str(&answer.body).map_err(Failure::unexpected)?;
+    show(out, &answer.body, &record.data)
 }
 
 fn show_as<T: Serialize>(out: &Output, one: &T, cell: Cell<T>) -> Done {

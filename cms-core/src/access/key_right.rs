@@ -251,6 +251,7 @@ mod tests {
     #[test]
     fn a_row_allows_its_endpoint_methods_and_query_only() {
         let item = "GET,PATCH /api/backend/item?table=orders";
+        let lists = "POST /api/backend/actions/checklist?table=a";
         for (rights, method, target, body, expected) in [
             ("*", "DELETE", "/api/backend/keys", None, true),
             ("GET /api/pages", "GET", "/api/pages", None, true),
@@ -266,54 +267,15 @@ mod tests {
             (item, "GET", "/api/backend/item?table=orders&table=users", None, false),
             (item, "GET", "/api/backend/item?table=orders&table=orders", None, false),
             (item, "DELETE", "/api/backend/item?table=orders", None, false),
-            (
-                "POST /api/backend/actions/checklist?table=a",
-                "POST",
-                "/api/backend/actions/checklist",
-                Some("a"),
-                true,
-            ),
-            (
-                "POST /api/backend/actions/checklist?table=a",
-                "POST",
-                "/api/backend/actions/checklist",
-                Some("b"),
-                false,
-            ),
-            (
-                "POST /api/backend/actions/checklist?table=a",
-                "POST",
-                "/api/backend/actions/checklist",
-                None,
-                false,
-            ),
-            (
-                "POST /api/backend/actions/checklist?table=a",
-                "POST",
-                "/api/backend/actions/checklist?table=a",
-                Some("b"),
-                false,
-            ),
-            (
-                "POST /api/backend/actions/checklist?table=a",
-                "POST",
-                "/api/backend/actions/checklist?table=a",
-                Some("a"),
-                true,
-            ),
-            (
-                "POST /api/backend/actions/checklist?table=a",
-                "POST",
-                "/api/backend/actions/checklist?table=b",
-                Some("a"),
-                false,
-            ),
+            (lists, "POST", "/api/backend/actions/checklist", Some("a"), true),
+            (lists, "POST", "/api/backend/actions/checklist", Some("b"), false),
+            (lists, "POST", "/api/backend/actions/checklist", None, false),
+            (lists, "POST", "/api/backend/actions/checklist?table=a", Some("b"), false),
+            (lists, "POST", "/api/backend/actions/checklist?table=a", Some("a"), true),
+            (lists, "POST", "/api/backend/actions/checklist?table=b", Some("a"), false),
         ] {
-            assert_eq!(
-                allowed(rights, method, target, body),
-                expected,
-                "{rights} {method} {target} {body:?}"
-            );
+            let found = allowed(rights, method, target, body);
+            assert_eq!(found, expected, "{rights} {method} {target} {body:?}");
         }
     }
 
@@ -358,14 +320,12 @@ mod tests {
         ];
         let found = problems(&asked, &registry);
         let fields: Vec<_> = found.iter().map(|p| (p.field.as_str(), p.code)).collect();
-        assert_eq!(
-            fields,
-            [
-                ("rights[0].endpoint", "unknown"),
-                ("rights[1].methods", "unknown"),
-                ("rights[2].methods", "required")
-            ]
-        );
+        let expected = [
+            ("rights[0].endpoint", "unknown"),
+            ("rights[1].methods", "unknown"),
+            ("rights[2].methods", "required"),
+        ];
+        assert_eq!(fields, expected);
         for wide in [
             Right { methods: vec!["GET".to_owned()], ..Right::everything() },
             Right { endpoint: "*".to_owned(), ..right("GET /api/pages?view=home") },

@@ -141,6 +141,23 @@ mod tests {
         Endpoint { path: path.to_owned(), action: None, methods: methods.to_vec(), access }
     }
 
+    fn shown(rows: &[Right]) -> Vec<String> {
+        let shown =
+            |row: &Right| format!("{} {} {:?}", row.methods.join(","), row.endpoint, row.query);
+        rows.iter().map(shown).collect()
+    }
+
+    /// What writes the titles of `goods`.
+    fn writer(name: &str, act: RecordAct) -> Writer {
+        Writer {
+            plugin: "shop".to_owned(),
+            permission: format!("shop_{name}_edit"),
+            act,
+            columns: BTreeSet::from(["title".to_owned()]),
+            version: false,
+        }
+    }
+
     #[test]
     fn permissions_open_areas_and_tables() {
         let keys = |keys: &[&str]| keys.iter().map(|key| (*key).to_owned()).collect();
@@ -184,13 +201,6 @@ mod tests {
     #[test]
     fn buttons_and_checklists_open_what_they_write() {
         let permissions = BTreeSet::from(["shop_list_view".to_owned()]);
-        let writer = |name: &str, act| Writer {
-            plugin: "shop".to_owned(),
-            permission: format!("shop_{name}_edit"),
-            act,
-            columns: BTreeSet::from(["title".to_owned()]),
-            version: false,
-        };
         let writers = [
             writer("new", RecordAct::Create),
             writer("edit", RecordAct::Update),
@@ -240,29 +250,19 @@ mod tests {
             endpoint("/api/backend/item/checklist", &["POST"], Access::Checklist),
         ];
         let permissions = BTreeSet::from(["shop_list_view".to_owned()]);
-        let writers = [RecordAct::Update, RecordAct::Check].map(|act| Writer {
-            plugin: "shop".to_owned(),
-            permission: "shop_edit_edit".to_owned(),
-            act,
-            columns: BTreeSet::from(["title".to_owned()]),
-            version: false,
-        });
+        let writers = [RecordAct::Update, RecordAct::Check].map(|act| writer("edit", act));
         let none = BTreeSet::new();
         let tables = [
             Owner { table: "pages", plugin: "core", permissions: &none, writers: &[] },
             Owner { table: "goods", plugin: "shop", permissions: &permissions, writers: &writers },
         ];
         let held = rights(&["shop_list_view", "shop_edit_edit", "pages_pages_edit"]);
-        let shown: Vec<_> = rows(&held, &endpoints, &tables)
-            .into_iter()
-            .map(|row| format!("{} {} {}", row.methods.join(","), row.endpoint, row.query["table"]))
-            .collect();
         assert_eq!(
-            shown,
+            shown(&rows(&held, &endpoints, &tables)),
             [
-                "PATCH /api/backend/item pages",
-                "GET /api/backend/item goods",
-                "POST /api/backend/item/checklist pages",
+                r#"PATCH /api/backend/item {"table": "pages"}"#,
+                r#"GET /api/backend/item {"table": "goods"}"#,
+                r#"POST /api/backend/item/checklist {"table": "pages"}"#,
             ]
         );
     }
@@ -280,12 +280,8 @@ mod tests {
         let none = BTreeSet::new();
         let tables = [Owner { table: "pages", plugin: "core", permissions: &none, writers: &[] }];
         let held = rights(&["keys_keys_view", "pages_pages_edit"]);
-        let shown: Vec<_> = rows(&held, &endpoints, &tables)
-            .into_iter()
-            .map(|row| format!("{} {} {:?}", row.methods.join(","), row.endpoint, row.query))
-            .collect();
         assert_eq!(
-            shown,
+            shown(&rows(&held, &endpoints, &tables)),
             [
                 r#"POST /api/backend/item {"table": "pages"}"#,
                 "GET /api/backend/keys {}",

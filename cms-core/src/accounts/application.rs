@@ -127,13 +127,20 @@ impl Accounts {
     /// until it ends.
     ///
     /// # Errors
-    /// As [`Accounts::rights_of_app_user`].
+    /// As [`Accounts::rights_of_app_user`]; `internal_error` for a change begun for another actor.
     pub async fn judge_app_user(
         &self,
         mut change: Change,
         user: &AppUser,
     ) -> Result<(Change, HeldPermissions)> {
         user.check()?;
+        // Else the one whom the audit log names was never judged.
+        if *change.actor() != user.actor() {
+            return Err(Error::internal(
+                "a change of another actor: begin it with the `actor()` of the AppUser that is \
+                 judged",
+            ));
+        }
         let mut rights = match user.names_plugins() {
             true => user.owned(&groups::sql::owners(&mut change).await?),
             false => user.rights.clone(),

@@ -31,11 +31,12 @@ use password::Passwords;
 use zeroize::Zeroizing;
 
 use crate::{
-    AuditEntry, Change, Code, Error, Random, Result,
+    AuditEntry, Change, Code, Error, Page, Random, Result,
     access::HeldPermissions,
     base::Base,
-    db::{Db, Lock, RecordCache, args},
+    db::{Lock, RecordCache, args},
     ground::crypto,
+    items::Query,
     jobs,
 };
 
@@ -95,15 +96,18 @@ impl Accounts {
 /// A user with all rights of the groups.
 #[derive(Clone, Debug)]
 pub(crate) struct Person {
-    pub(crate) id: i64,
-    pub(crate) username: String,
     pub(crate) active: bool,
     pub(crate) rights: HeldPermissions,
 }
 
-/// Users by id, after one.
-pub(crate) async fn people(db: &Db, after: i64, limit: i64) -> Result<Vec<Person>> {
-    users::sql::people(db, after, limit).await
+/// Users who are switched on and hold a permission of the service's own: ids and names.
+pub(crate) async fn holders(
+    base: &Base,
+    query: &Query,
+    permission: &str,
+) -> Result<Page<(i64, String)>> {
+    let groups = groups::sql::holding(base.db(), permission).await?;
+    users::sql::members(base, query, &groups).await
 }
 
 /// A user as the change sees it, who is not deleted before it ends.

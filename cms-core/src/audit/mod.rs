@@ -111,7 +111,9 @@ impl AuditLog {
             let (at, id) = row.position();
             [at.to_be_bytes(), id.to_be_bytes()].concat()
         };
-        Page::by_key(self.0.list(ListName::Audit).of(filter), paging, position, read, key).await
+        let list = self.0.list(ListName::Audit).of(filter);
+        let page = Page::by_key(list, paging, position, read, key).await?;
+        page.counted(paging, async || sql::count(self.0.db(), filter).await).await
     }
 }
 

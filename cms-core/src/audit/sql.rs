@@ -2,7 +2,7 @@
 //! then time and id. Ranges of whole keys keep both engines on that index, however often a value
 //! occurs.
 
-use super::{ActorName, AuditActor, AuditFilter, AuditRow};
+use super::{ActorName, AuditActor, AuditFilter, AuditRow, span};
 use crate::{
     Millis, Result,
     db::{Db, Statement, Value, args, read, record, statements},
@@ -109,6 +109,22 @@ pub(super) async fn list(
 ) -> Result<Vec<AuditRow>> {
     let (statement, values) = selected(filter, table, span);
     db.all(statement, values).await
+}
+
+/// The number of entries that the filter selects.
+pub(super) async fn count(db: &Db, filter: &AuditFilter) -> Result<i64> {
+    let count = async |table| {
+        let (statement, values) = selected(filter, table, span(filter, None, i64::MAX));
+        db.count_rows(statement, values).await
+    };
+    if filter.tables.is_empty() {
+        return count(None).await;
+    }
+    let mut all = 0;
+    for table in &filter.tables {
+        all += count(Some(table.as_str())).await?;
+    }
+    Ok(all)
 }
 
 /// How the engine reads them: the lines of its plan.

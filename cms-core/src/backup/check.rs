@@ -1,6 +1,6 @@
 //! Whether a site is whole: its database, and the files that it names. And less room for it.
 
-use std::{error::Error as _, io::Read as _};
+use std::io::Read as _;
 
 use futures_util::StreamExt as _;
 use sha2::{Digest as _, Sha256};
@@ -28,11 +28,6 @@ pub struct CheckedArchive {
     pub problems: Vec<String>,
 }
 
-/// Whoever asks has the file before him, so the cause is no secret.
-fn cause(error: &Error) -> String {
-    error.source().map_or_else(|| error.to_string(), ToString::to_string)
-}
-
 impl CheckedArchive {
     fn problem(&mut self, what: String) {
         if self.problems.len() < TOLD {
@@ -46,7 +41,7 @@ fn damaged<T>(looked: Result<T>, found: &mut CheckedArchive) -> Result<Option<T>
     match looked {
         Ok(whole) => Ok(Some(whole)),
         Err(error) if error.is_damaged() => {
-            found.problem(format!("database: {}", cause(&error)));
+            found.problem(format!("database: {}", error.with_cause()));
             Ok(None)
         }
         Err(error) => Err(error),
@@ -81,7 +76,7 @@ pub async fn check(settings: &Settings, deep: bool, told: OnProgress) -> Result<
             told(Progress::at("database"));
             match sqlite::problems(&mut connection, true).await {
                 Ok(problems) => found.problems.extend(problems),
-                Err(error) if error.is_damaged() => found.problem(cause(&error)),
+                Err(error) if error.is_damaged() => found.problem(error.with_cause()),
                 Err(error) => return Err(error),
             }
             Reader::Sqlite(connection)

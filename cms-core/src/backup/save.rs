@@ -32,8 +32,8 @@ use crate::{
 
 /// How long what was written may take to be undone.
 const UNDO_TIMEOUT: Duration = Duration::from_secs(15);
-/// Warnings that are told at most.
-const TOLD: usize = 1000;
+/// Warnings of one kind at most: no kind takes the room of another.
+const MAX_WARNINGS: usize = 1000;
 /// Folders within each other at most.
 const DEEPEST: usize = 32;
 
@@ -139,7 +139,7 @@ async fn written(
         let count = out.bytes();
         let (archive, ended) = Archive::begin(out.sink, total, told.clone());
         *at_work = object.is_some().then_some(ended);
-        let mut saver = Saver { archive, warnings: Vec::new(), has_secrets: false };
+        let mut saver = Saver { archive, warnings: Vec::new(), room: 0, has_secrets: false };
         let rows = source.save(&mut saver.archive).await?;
         saver.media(settings, &mut source.reader).await?;
         saver.plugins(&settings.dirs.plugins).await?;
@@ -189,12 +189,13 @@ async fn written(
         (None, None) => "-".to_owned(),
     };
     let mut warnings = manifest.warnings.clone();
-    for entry in manifest.entries.iter().filter(|entry| entry.name.starts_with("media/")) {
+    let media = manifest.entries.iter().filter(|entry| entry.name.starts_with("media/"));
+    let others = media.filter(|entry| {
         let name = Name::of_path(&format!("/{}", entry.name));
-        let is_same = name.is_some_and(|name| name.sha256() == String::from(entry.sha256));
-        if !is_same {
-            add(&mut warnings, format!("/{}: has another content than its name says", entry.name));
-        }
+        name.is_none_or(|name| name.sha256() != String::from(entry.sha256))
+    });
+    for entry in others.take(MAX_WARNINGS) {
+        warnings.push(format!("/{}: has another content than its name says", entry.name));
     }
     let (bytes, verified) = (count.load(Ordering::Relaxed), how.verify && place != "-");
     let made_at = manifest.made_at.clone();
@@ -217,6 +218,8 @@ async fn written(
 struct Saver {
     archive: Archive,
     warnings: Vec<String>,
+    /// How many warnings of the present kind still fit.
+    room: usize,
     /// Whether `cms.local.toml` is in it.
     has_secrets: bool,
 }
@@ -227,18 +230,12 @@ pub(super) fn is_lost(warning: &str) -> bool {
     !warning.starts_with("plugins/")
 }
 
-/// Adds a warning, unless there are many of its kind: others must not take the room of what is
-/// lost.
-fn add(warnings: &mut Vec<String>, what: String) {
-    let of_kind = warnings.iter().filter(|other| is_lost(other) == is_lost(&what));
-    if of_kind.count() < TOLD {
-        warnings.push(what);
-    }
-}
-
 impl Saver {
     fn warn(&mut self, what: String) {
-        add(&mut self.warnings, what);
+        if self.room > 0 {
+            self.room -= 1;
+            self.warnings.push(what);
+        }
     }
 
     /// The files that the database names.
@@ -246,6 +243,7 @@ impl Saver {
         if !reader.has_table("cms_media").await? {
             return Ok(());
         }
+        self.room = MAX_WARNINGS;
         let (files, mut after) = (Files::of(settings)?, String::new());
         loop {
             let rows: Vec<(String, i64)> =
@@ -286,6 +284,7 @@ impl Saver {
 
     /// The folder of plugins, without links.
     async fn plugins(&mut self, folder: &Path) -> Result<()> {
+        self.room = MAX_WARNINGS;
         let found = {
             let folder = folder.to_owned();
             let listed = move || listed(&folder, Path::new(""), 0);
@@ -306,6 +305,7 @@ impl Saver {
     }
 
     async fn settings(&mut self, settings: &Settings, with_secrets: bool) -> Result<()> {
+        self.room = MAX_WARNINGS;
         let Some(folder) = &settings.folder else { return Ok(()) };
         for (file, is_wanted) in [("cms.toml", true), ("cms.local.toml", with_secrets)] {
             if is_wanted && folder.join(file).exists() {
@@ -382,7 +382,7 @@ fn file_of_last(settings: &Settings) -> PathBuf {
     settings.dirs.data.join(LAST)
 }
 
-/// The last backup that ended well; None: there was none.
+/// The last backup of this machine that ended well; None: there was none.
 #[must_use]
 pub fn last(settings: &Settings) -> Option<Last> {
     let text = fs::read(file_of_last(settings)).ok()?;

@@ -6,7 +6,7 @@ use jiff::{Timestamp, civil::Date, tz::TimeZone};
 
 use crate::{
     Actor, Change, Clock, Error, Millis, Random, Result, Vault,
-    change::{Guards, Holders},
+    change::{Call, Guards, Holders},
     db::Db,
     events::Outbox,
     ground::{Cursors, List, ListName},
@@ -42,7 +42,7 @@ impl Base {
     /// Begins a change on behalf of `actor`.
     ///
     /// # Errors
-    /// `unavailable` when the database cannot be reached.
+    /// `unavailable` when the database cannot be reached. In a handler as [`Base::held`].
     pub(crate) async fn change(&self, actor: Actor) -> Result<Change> {
         let (patient, is_own) = (actor.is_patient(), actor == Actor::System);
         let change = self.begin(actor, patient).await?;
@@ -61,7 +61,7 @@ impl Base {
     /// `internal_error` when that holds one already that lies idle: it would wait for ever.
     pub(crate) async fn held(
         &self,
-        by: Option<u64>,
+        by: Option<Call>,
         at: &'static Location<'static>,
         begin: impl Future<Output = Result<Change>>,
     ) -> Result<Change> {
@@ -70,7 +70,12 @@ impl Base {
     }
 
     async fn begin(&self, actor: Actor, patient: bool) -> Result<Change> {
-        let Parts { db, clock, random, outbox, .. } = &*self.0;
+        let Parts { db, clock, random, outbox, holders, .. } = &*self.0;
+        if Call::present().is_some() {
+            // The handler of a program waits, by whatever it has called.
+            let begin = Change::begin(db, clock, random, outbox, actor, patient);
+            return Box::pin(holders.admit(None, begin)).await;
+        }
         Change::begin(db, clock, random, outbox, actor, patient).await
     }
 

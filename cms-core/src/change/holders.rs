@@ -3,7 +3,10 @@
 
 use std::{
     panic::Location,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    sync::{
+        Arc, Mutex, MutexGuard, PoisonError,
+        atomic::{AtomicU64, Ordering},
+    },
     thread::ThreadId,
     time::{Duration, Instant},
 };
@@ -18,21 +21,49 @@ const IDLE: Duration = Duration::from_secs(3);
 const SILENT: Duration = Duration::from_secs(60);
 const POLL_INTERVAL: Duration = Duration::from_millis(100);
 
+tokio::task_local! {
+    /// The call whose handler runs. None: its wait for a change is watched already.
+    static CALL: Option<Call>;
+}
+
+/// One call of a handler.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Call(u64);
+
+impl Call {
+    pub(crate) fn new() -> Self {
+        static LAST: AtomicU64 = AtomicU64::new(0);
+        Self(LAST.fetch_add(1, Ordering::Relaxed))
+    }
+
+    /// Runs the handler. All changes that begin meanwhile are of this call, whoever begins them; a
+    /// handler that runs within another is a part of its call.
+    pub(crate) fn run<F: Future>(self, handler: F) -> impl Future<Output = F::Output> {
+        CALL.scope(Some(Self::present().unwrap_or(self)), handler)
+    }
+
+    /// The one whose handler runs here.
+    pub(crate) fn present() -> Option<Self> {
+        CALL.try_with(|call| *call).ok().flatten()
+    }
+}
+
 /// What a change belongs to: a task, or the thread that blocks on it. Of handlers it is the call:
 /// a server may answer several in one task.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Runner {
     Task(tokio::task::Id),
     Thread(ThreadId),
-    Call(u64),
+    Call(Call),
 }
 
 impl Runner {
-    /// Of a call of a handler, else of what runs now.
-    fn of(call: Option<u64>) -> Self {
+    /// The call whose handler runs here; in a task that it spawned, `call`; else the task or the
+    /// thread.
+    fn of(call: Option<Call>) -> Self {
         let task = tokio::task::try_id().map(Self::Task);
         let present = || task.unwrap_or_else(|| Self::Thread(std::thread::current().id()));
-        call.map_or_else(present, Self::Call)
+        Call::present().or(call).map_or_else(present, Self::Call)
     }
 }
 
@@ -64,9 +95,10 @@ impl Holders {
     /// Those of `begin`; `internal_error` when it holds a change that lies idle.
     pub(crate) async fn admit<T>(
         &self,
-        by: Option<u64>,
+        by: Option<Call>,
         begin: impl Future<Output = Result<T>>,
     ) -> Result<T> {
+        let begin = CALL.scope(None, begin);
         let waits_for_itself = async {
             let mut is_told = false;
             loop {
@@ -103,7 +135,7 @@ impl Holders {
     }
 
     /// Notes a change that has begun, and the place of the program that began it.
-    pub(crate) fn enter(&self, by: Option<u64>, at: &'static Location<'static>) -> Holder {
+    pub(crate) fn enter(&self, by: Option<Call>, at: &'static Location<'static>) -> Holder {
         let mut all = self.all();
         all.last += 1;
         let number = all.last;
@@ -132,7 +164,7 @@ impl Holder {
             return;
         };
         let by = match held.by {
-            Runner::Call(_) => held.by,
+            Runner::Call(call) => Runner::of(Some(call)),
             Runner::Task(_) | Runner::Thread(_) => Runner::of(None),
         };
         let before = Held { by, is_busy, used: Instant::now(), ..*held };

@@ -22,7 +22,7 @@ use crate::{
 };
 pub(crate) use guards::{Guard, Guards, Judge, bounded};
 use holders::Holder;
-pub(crate) use holders::Holders;
+pub(crate) use holders::{Call, Holders};
 pub use outcome::Outcome;
 use serde_json::json;
 
@@ -296,6 +296,11 @@ impl Change {
         self.unheard
     }
 
+    /// Whether the change raises no events.
+    pub(crate) fn is_silent(&self) -> bool {
+        self.silent
+    }
+
     /// Changes the actor: a login learns its user only within the change.
     pub(crate) fn act_as(&mut self, actor: Actor) {
         self.actor = actor;
@@ -402,8 +407,10 @@ impl Change {
         self.noted(done)
     }
 
-    /// Raises no event from here on: rows, audit rows and epochs are written as ever. The audit log
-    /// tells that rows of `table` were written so. Who may ask for this is for the caller to judge.
+    /// Raises no event from here on, whatever this change writes: rows, audit rows and epochs are
+    /// written as ever, and [`Change::emit`] returns the id of an event that is not recorded. The
+    /// audit log tells that rows of `table` were written so. Who may ask for this is for the caller
+    /// to judge.
     ///
     /// # Errors
     /// As every write.

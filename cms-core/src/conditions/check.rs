@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value as Json};
 
 use super::{
-    Operator,
+    MOST_STATES, Operator,
     operand::{Ordered, elements, list},
     pattern,
 };
@@ -90,6 +90,8 @@ pub struct CheckedConditions {
     pub stored: Json,
     /// All faults, in their order.
     pub problems: Vec<Problem>,
+    /// What searches for its patterns cost, in states.
+    pub(crate) states: usize,
 }
 
 impl CheckedConditions {
@@ -116,7 +118,7 @@ impl CheckedConditions {
 /// ```
 #[must_use]
 pub fn check(declared: &Json) -> CheckedConditions {
-    let mut judge = Judge { problems: Vec::new(), patterns: 0 };
+    let mut judge = Judge { problems: Vec::new(), patterns: 0, states: 0 };
     let fits = |json: &Json| serde_json::to_string(json).is_ok_and(|text| text.len() <= SIZE);
     let is_small = levels(declared) <= LEVELS && rules(declared, LEVELS) <= RULES && fits(declared);
     let stored = is_small.then(|| judge.group(declared, "")).flatten();
@@ -129,8 +131,20 @@ pub fn check(declared: &Json) -> CheckedConditions {
              expected"
         );
         judge.error("condition_too_large", "", message);
+    } else if judge.states > MOST_STATES {
+        let message = costly("searches for its patterns cost", judge.states);
+        judge.error("condition_too_large", "", message);
     }
-    CheckedConditions { stored: stored.unwrap_or_default(), problems: judge.problems }
+    let Judge { problems, states, .. } = judge;
+    CheckedConditions { stored: stored.unwrap_or_default(), problems, states }
+}
+
+/// That a search costs too much, and how to mend it.
+pub(crate) fn costly(what: &str, states: usize) -> String {
+    format!(
+        "{what} {states} states, at most {MOST_STATES} are expected: begin with ^, write smaller \
+         numbers in {{m,n}} and fewer *, + and ?, or use in, contains, starts_with or ends_with"
+    )
 }
 
 fn groups(declared: &Json) -> &[Json] {
@@ -158,6 +172,7 @@ fn rules(declared: &Json, left: usize) -> usize {
 struct Judge {
     problems: Vec<Problem>,
     patterns: usize,
+    states: usize,
 }
 
 impl Judge {
@@ -328,7 +343,7 @@ impl Judge {
         }
     }
 
-    /// Patterns beyond the limit are not compiled.
+    /// Patterns beyond the limits are not compiled.
     fn pattern(&mut self, members: &Map<String, Json>, value: &Json, at: &str) {
         let ci = members.get("ci").and_then(Json::as_bool).unwrap_or(false);
         match value.as_str() {
@@ -339,10 +354,19 @@ impl Judge {
             }
             Some(text) => {
                 self.patterns += 1;
-                if self.patterns <= pattern::MOST
-                    && let Err(bad) = pattern::compile(text, ci)
-                {
-                    self.error(bad.code, at, bad.message);
+                if self.patterns > pattern::MOST || self.states > MOST_STATES {
+                    return;
+                }
+                match pattern::states(text, ci) {
+                    Some(states) if states > MOST_STATES => {
+                        self.error("regex_too_large", at, costly("a search for it costs", states));
+                    }
+                    states => {
+                        self.states += states.unwrap_or_default();
+                        if let Err(bad) = pattern::compile(text, ci) {
+                            self.error(bad.code, at, bad.message);
+                        }
+                    }
                 }
             }
         }

@@ -45,7 +45,9 @@ mod trace;
 
 pub use answers::Surroundings;
 pub(crate) use answers::{AROUND, find};
+pub(crate) use check::costly;
 pub use check::{CheckedConditions, Problem, Severity, check};
 pub use condition::Condition;
 pub use operator::Operator;
+pub(crate) use pattern::MOST_STATES;
 pub use trace::Traced;

@@ -3,8 +3,10 @@
 use std::{borrow::Cow, sync::OnceLock};
 
 use regex::{Regex, RegexBuilder};
+use regex_syntax::ParserBuilder;
 
 use super::scalar::folded;
+use crate::ground::effort;
 
 /// Bytes of a pattern at most.
 pub(super) const LENGTH: usize = 512;
@@ -16,6 +18,8 @@ const SUBJECT: usize = 5000;
 
 /// Patterns of a condition that are searched for at most.
 pub(super) const MOST: usize = 20;
+/// States of patterns that are saved together at most: a search visits each of them for each byte.
+pub(crate) const MOST_STATES: usize = 2000;
 
 /// A pattern that is compiled when it is first searched for: a drawing may have many that no
 /// visitor meets.
@@ -81,6 +85,24 @@ pub(super) fn compile(text: &str, ci: bool) -> Result<Regex, BadPattern> {
             }
         }
     }
+}
+
+/// States in which a search for it may be at once; None for a bad one.
+pub(super) fn states(text: &str, ci: bool) -> Option<usize> {
+    if text.len() > LENGTH {
+        return None;
+    }
+    let text = folded(text, false);
+    let (pattern, flags) = parts(&text);
+    let has = |flag: char| flags.contains(flag);
+    let mut parser = ParserBuilder::new();
+    parser
+        .case_insensitive(ci || has('i'))
+        .multi_line(has('m'))
+        .dot_matches_new_line(has('s'))
+        .ignore_whitespace(has('x'))
+        .nest_limit(NEST);
+    effort::states(&parser, pattern)
 }
 
 /// The pattern and its flags.

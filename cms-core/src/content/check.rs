@@ -3,14 +3,17 @@
 //!
 //! Numbers and booleans may also be sent as text, because forms and CSV send only text.
 
+use std::num::IntErrorKind::{NegOverflow, PosOverflow};
+
 use data_encoding::{BASE64, HEXLOWER};
-use jiff::{Timestamp, civil};
+use jiff::civil;
 use serde_json::{Number, Value};
 
 use super::{form, table::Column};
 use crate::{
     FieldError,
     db::dialect::{Dialect, Kind},
+    ground::clock,
 };
 
 /// Digits that both engines keep exactly.
@@ -143,14 +146,20 @@ pub(crate) fn text(column: &Column, dialect: Dialect, sent: &str) -> Result<Valu
 type Checked<T> = Result<T, (&'static str, &'static str)>;
 
 fn integer(sent: &Value, spelled: &str) -> Checked<i64> {
-    let whole =
-        |n: f64| (n.fract() == 0.0 && n.abs() <= 9_007_199_254_740_992.0).then_some(n as i64);
+    let no_integer = ("type", "a whole number is expected");
+    let exact = |n: f64| (n.abs() <= 9_007_199_254_740_992.0).then_some(n as i64);
     let found = match sent {
-        Value::Number(n) => {
-            n.as_i64().or_else(|| n.as_f64().filter(|_| !n.is_u64()).and_then(whole))
+        Value::Number(n) if n.is_f64() => {
+            let whole = n.as_f64().filter(|n| n.fract() == 0.0);
+            exact(whole.ok_or(no_integer)?)
         }
-        Value::String(_) => spelled.parse().ok(),
-        _ => return Err(("type", "a whole number is expected")),
+        Value::Number(n) => n.as_i64(),
+        Value::String(_) => match spelled.parse::<i64>() {
+            Ok(found) => Some(found),
+            Err(e) if matches!(e.kind(), PosOverflow | NegOverflow) => None,
+            Err(_) => return Err(no_integer),
+        },
+        _ => return Err(no_integer),
     };
     found.ok_or((
         "range",
@@ -244,17 +253,7 @@ fn time(spelled: &str) -> Option<String> {
 /// Reads RFC 3339; without an offset the time is UTC. Own columns keep milliseconds, others
 /// microseconds.
 fn instant(spelled: &str, own: bool) -> Option<String> {
-    let utc = match spelled.parse::<Timestamp>() {
-        Ok(instant) => jiff::tz::TimeZone::UTC.to_datetime(instant),
-        // `Timestamp` ends one day before the end of the year 9999, which many databases use for
-        // "never".
-        Err(_) => {
-            let bare = spelled.strip_suffix(['Z', 'z']).unwrap_or(spelled);
-            bare.parse()
-                .ok()
-                .filter(|_| !bare.get(10..).is_some_and(|time| time.contains(['+', '-', '['])))?
-        }
-    };
+    let utc = clock::utc(spelled)?;
     let unit = if own { 1_000_000 } else { 1_000 };
     let kept = utc.with().subsec_nanosecond(utc.subsec_nanosecond() / unit * unit).build().ok()?;
     (kept.year() > 0).then(|| format!("{kept}Z"))
@@ -333,10 +332,14 @@ mod tests {
             (Kind::Integer, json!("5"), ok(json!(5))),
             (Kind::Integer, json!(5.0), ok(json!(5))),
             (Kind::Integer, json!(i64::MIN), ok(json!(i64::MIN))),
-            (Kind::Integer, json!(5.5), Err("range")),
+            (Kind::Integer, json!(5.5), Err("type")),
             (Kind::Integer, json!(9_223_372_036_854_775_808_u64), Err("range")),
             (Kind::Integer, json!(1e300), Err("range")),
-            (Kind::Integer, json!(""), Err("range")),
+            (Kind::Integer, json!("9223372036854775808"), Err("range")),
+            (Kind::Integer, json!("-9223372036854775809"), Err("range")),
+            (Kind::Integer, json!(""), Err("type")),
+            (Kind::Integer, json!("abc"), Err("type")),
+            (Kind::Integer, json!("1.5"), Err("type")),
             (Kind::Integer, json!(true), Err("type")),
             (Kind::Double, json!(-0.0), ok(json!(0.0))),
             (Kind::Double, json!("1.5e3"), ok(json!(1500.0))),

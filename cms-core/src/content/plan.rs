@@ -142,7 +142,7 @@ impl Changes {
 pub struct Step {
     /// What is done.
     pub action: Action,
-    /// To which table.
+    /// To which table; empty for a declaration that changes no table.
     pub table: String,
     /// The column, or the columns of an index: `-` before those that descend.
     pub columns: Vec<String>,
@@ -165,7 +165,7 @@ pub enum Action {
     CreateUnique,
     /// Removes an index that is declared no longer.
     DropIndex,
-    /// Records the declaration; the table stays as it is.
+    /// Records the declaration; the tables stay as they are.
     Record,
     /// Serves a table no longer; its rows stay in the database.
     LeaveTable,

@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+#[cfg(feature = "postgres")]
+use super::reach::{Fault, NoDatabase, fault_of};
 use super::{Db, Pool, own_pool::OwnPool};
 use crate::{Error, Result, settings::Database};
 
@@ -30,7 +32,7 @@ impl Db {
             Database::Sqlite { path, synchronous } => {
                 let (readers, writer) = super::sqlite::open(path, *synchronous).await?;
                 let index = super::snapshot_version::Index::of(path);
-                let is_read_only = super::sqlite::is_read_only(path);
+                let is_read_only = super::ready::write_obstacle(path).is_some();
                 (Pool::Sqlite(readers, writer), OwnPool::sqlite(path), index, is_read_only)
             }
             #[cfg(feature = "postgres")]
@@ -72,7 +74,12 @@ async fn postgres(
     // The pool would ask a server that refuses again and again, and then tell of its own patience.
     let first = tokio::time::timeout(CONNECT_TIMEOUT, options.connect()).await;
     let late = |_| io::Error::new(io::ErrorKind::TimedOut, "no answer within 10 s");
-    let first = first.map_err(late).map_err(|e| unreachable(e.into()))?.map_err(unreachable)?;
+    let name = options.get_database().unwrap_or(options.get_username());
+    let refused = |cause| match fault_of(&cause) {
+        Some(Fault::Unknown) => no_database(name, &cause),
+        _ => unreachable(cause),
+    };
+    let first = first.map_err(late).map_err(|e| unreachable(e.into()))?.map_err(refused)?;
     first.close().await.map_err(unreachable)?;
     Ok(super::server::Server::new(options, CONNECT_TIMEOUT, epochs))
 }
@@ -84,6 +91,19 @@ pub(super) fn unreachable(cause: sqlx::Error) -> Error {
         "PostgreSQL cannot be reached: check database_url or db_host, db_user, db_pw, db_db.",
     )
     .caused_by(cause)
+}
+
+/// The server is there, and has no database of this name.
+#[cfg(feature = "postgres")]
+fn no_database(name: &str, cause: &sqlx::Error) -> Error {
+    let how = format!(
+        "PostgreSQL has no such database, and cms makes none: `createdb {name}` on its server, or \
+         correct database_url or db_db."
+    );
+    // The driver would add the line of PostgreSQL's own source.
+    let said =
+        cause.as_database_error().map_or_else(|| cause.to_string(), |e| e.message().to_owned());
+    Error::new(crate::Code::Unavailable, how).caused_by(NoDatabase(said))
 }
 
 /// How every connection is opened.

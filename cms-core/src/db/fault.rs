@@ -6,6 +6,10 @@ use crate::{Code, Error};
 
 impl From<sqlx::Error> for Error {
     fn from(cause: sqlx::Error) -> Self {
+        if matches!(cause, sqlx::Error::PoolClosed) {
+            let what = "The site was closed: nothing was changed.";
+            return Error::new(Code::Unavailable, what).caused_by(cause);
+        }
         if is_unavailable(&cause) {
             return Error::new(
                 Code::Unavailable,

@@ -40,8 +40,8 @@ use std::sync::{
 use tracing::Instrument;
 
 pub(crate) use build::{NewIndex, TURN};
-pub(crate) use dialect::PerEngine;
 pub use dialect::{Dialect, Kind};
+pub(crate) use dialect::{PerEngine, Token};
 pub use epochs::Epochs;
 pub(crate) use epochs::epoch_of;
 pub use guard::watched;
@@ -66,7 +66,7 @@ pub(crate) use value::Columns;
 pub(crate) use value::args;
 pub use value::{Field, FromRow, Row, Value};
 
-use crate::{Code, Error, Result};
+use crate::{Error, Result};
 
 /// The number of a state of the database. It grows with every commit of every process.
 pub(crate) type SnapshotVersion = i64;
@@ -198,6 +198,17 @@ impl Db {
             .await
     }
 
+    /// The number of rows that a statement finds.
+    ///
+    /// # Errors
+    /// As [`Db::all`].
+    pub(crate) async fn count_rows(&self, statement: Statement, args: Vec<Value>) -> Result<i64> {
+        let text = format!("select count(*) from ({}) found", statement.sql());
+        let text = sqlx::SqlSafeStr::into_sql_str(sqlx::AssertSqlSafe(text));
+        let (number,) = self.one(Sql { name: statement.name(), text }, args).await?;
+        Ok(number)
+    }
+
     /// The one row of a query that always has one.
     ///
     /// # Errors
@@ -270,7 +281,7 @@ impl Db {
         let _ = patient;
         // SQLite's writer would go on.
         if self.is_closed() {
-            return Err(Error::new(Code::Unavailable, "The site was closed: nothing was changed."));
+            return Err(sqlx::Error::PoolClosed.into());
         }
         Ok(match &self.pool {
             #[cfg(feature = "sqlite")]
@@ -318,16 +329,51 @@ impl Db {
         };
         tokio::join!(self.own.close(), pool);
     }
+
+    /// From here on no commit begins, not even of a change that a close has not waited for.
+    pub(crate) fn seal(&self) {
+        match &self.pool {
+            #[cfg(feature = "sqlite")]
+            Pool::Sqlite(_, writer) => writer.seal(),
+            #[cfg(feature = "postgres")]
+            Pool::Postgres(server) => server.seal(),
+        }
+    }
 }
 
-/// The columns of a violated rule. PostgreSQL names them beside its message, as `Key (a, b)=(1, 2)
-/// already exists.`
+/// The columns of a violated key, which PostgreSQL names beside its message.
 pub(crate) fn violated_columns(cause: &dyn sqlx::error::DatabaseError) -> &str {
     #[cfg(feature = "postgres")]
     if let Some(cause) = cause.try_downcast_ref::<sqlx::postgres::PgDatabaseError>() {
-        let key = cause.detail().and_then(|detail| detail.strip_prefix("Key ("));
-        return key.and_then(|key| key.split_once(")=(")).map_or("", |(columns, _)| columns);
+        // References, unique keys, exclusions. The details of other errors hold values.
+        let is_of_key = ["23001", "23503", "23505", "23P01"].contains(&cause.code());
+        return cause.detail().filter(|_| is_of_key).map_or("", named_key);
     }
     let _ = cause;
     ""
+}
+
+/// The columns in `Key (a, b)=(1, 2) already exists.`, in whatever language.
+#[cfg(feature = "postgres")]
+fn named_key(detail: &str) -> &str {
+    let key = detail.split_once('(').and_then(|(_, rest)| rest.split_once(")=("));
+    key.map_or("", |(columns, _)| columns)
+}
+
+#[cfg(all(test, feature = "postgres"))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_key_is_named_in_every_language() {
+        for (detail, columns) in [
+            ("Key (a, b)=(1, 2) already exists.", "a, b"),
+            ("Schlüssel »(writer)=(7)« ist nicht in Tabelle »writers« vorhanden.", "writer"),
+            ("La clé (id)=(1) est toujours référencée à partir de la table « a ».", "id"),
+            ("Key (\"from\", lower(a))=(x)=(y) already exists.", "\"from\", lower(a)"),
+            ("Key is not present in table \"writers\".", ""),
+        ] {
+            assert_eq!(named_key(detail), columns, "{detail}");
+        }
+    }
 }

@@ -20,16 +20,23 @@ const ACQUIRE_TIMEOUT: Duration = Duration::from_secs(10);
 const IDLE_TIMEOUT: Duration = Duration::from_secs(60);
 /// How long a connection may take to become clean. Then it is closed.
 const CLEAN_TIMEOUT: Duration = Duration::from_secs(10);
+/// Words that a query of the program may begin with. SQLite makes the file of `vacuum into` before
+/// it refuses to write.
+const ALLOWED: [&str; 4] = ["select", "with", "values", "explain"];
 /// How long the program may keep its connections from being closed.
 const CLOSE_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// Ends a transaction that was left open, and puts back what guards the connection. `begin` fails
 /// within a transaction of SQLite: then the connection is closed. Puts back what changes answers,
-/// too. Tells whether other files or temporary tables are attached.
+/// too.
 #[cfg(feature = "sqlite")]
 const CLEAN_SQLITE: &str = "begin; rollback; pragma query_only = on; \
      pragma locking_mode = normal; pragma case_sensitive_like = off; \
-     pragma reverse_unordered_selects = off; select count(*) > 1 from pragma_database_list";
+     pragma reverse_unordered_selects = off";
+/// Whether other files or temporary tables are attached. Apart, because a pragma before it answers
+/// with a row as well.
+#[cfg(feature = "sqlite")]
+const LEFT_SQLITE: &str = "select count(*) > 1 from pragma_database_list";
 /// As `discard all`, but for the prepared statements, which the driver keeps. `begin` only warns
 /// within a transaction, and fails in one that has failed: then the connection is closed.
 #[cfg(feature = "postgres")]
@@ -62,8 +69,10 @@ impl OwnPool {
         let reading = reading.pragma("query_only", "on").pragma("cache_size", "-1000");
         let pool = options().after_release(|connection, _| {
             Box::pin(clean(async {
-                let found = sqlx::query_scalar(CLEAN_SQLITE).fetch_one(&mut *connection);
-                let is_left: bool = found.instrument(span("own clean")).await?;
+                let cleaned = sqlx::query(CLEAN_SQLITE).execute(&mut *connection);
+                cleaned.instrument(span("own clean")).await?;
+                let found = sqlx::query_scalar(LEFT_SQLITE).fetch_one(&mut *connection);
+                let is_left: bool = found.instrument(span("own left")).await?;
                 Ok(!is_left && !sqlx::Connection::is_in_transaction(connection))
             }))
         });
@@ -123,9 +132,10 @@ pub struct ReadSql<'d> {
 }
 
 impl Db {
-    /// A query of your own, on connections that only read, with values as `$1`, `$2`... It sees
-    /// what was committed: in debug builds it panics in a handler that holds a change. The engine
-    /// refuses what writes, whatever the text. Write with `cms.items().sql(&mut change, …)`.
+    /// A query of your own, on connections that only read: one statement that begins with `select`,
+    /// `with`, `values` or `explain`, with values as `$1`, `$2`... It sees what was committed: in
+    /// debug builds it panics in a handler that holds a change. The engine refuses what writes,
+    /// whatever the text. Write with `cms.items().sql(&mut change, …)`.
     pub fn sql(&self, text: impl SqlSafeStr) -> ReadSql<'_> {
         ReadSql { db: self, text: text.into_sql_str(), values: Vec::new() }
     }
@@ -193,8 +203,10 @@ impl ReadSql<'_> {
     /// Its rows: as tuples such as `(i64, String)`, or as your own [`FromRow`].
     ///
     /// # Errors
-    /// As [`read_error`], and `internal_error` for a column of another type.
+    /// As [`read_error`], and `internal_error` for another statement, for values that are not
+    /// exactly `$1`, `$2`... of its text, and for a column of another type.
     pub async fn rows<T: FromRow>(self) -> Result<Vec<T>> {
+        self.check()?;
         let rows = self.db.read_own(self.text, self.values, false).await?;
         rows.iter().map(T::from_row).collect()
     }
@@ -204,9 +216,31 @@ impl ReadSql<'_> {
     /// # Errors
     /// As [`ReadSql::rows`].
     pub async fn optional<T: FromRow>(self) -> Result<Option<T>> {
+        self.check()?;
         let first = self.db.read_own(self.text, self.values, true).await?;
         first.first().map(T::from_row).transpose()
     }
+
+    fn check(&self) -> Result<()> {
+        let (dialect, text) = (self.db.dialect(), self.text.as_str());
+        let is_allowed = match &dialect.statements(text)[..] {
+            [words] => words.first().is_some_and(|first| ALLOWED.contains(&first.as_str())),
+            _ => false,
+        };
+        if !is_allowed {
+            let why = "a query is one statement that begins with select, with, values or explain";
+            return Err(only_reads(&format!("{why}: {text}")));
+        }
+        let values = dialect.expect_values(text, self.values.len());
+        values.map_err(|why| Error::internal(format!("{why}: {text}")))
+    }
+}
+
+fn only_reads(why: &str) -> Error {
+    Error::internal(format!(
+        "`cms.db()` only reads: write under a change, with `cms.items()` or \
+         `cms.items().sql(&mut change, …)`; nothing was written: {why}"
+    ))
 }
 
 /// What an error of a reading connection means: `internal_error` for a write, which the engine has
@@ -216,10 +250,7 @@ pub fn read_error(cause: sqlx::Error) -> Error {
     let code = cause.as_database_error().and_then(|cause| cause.code());
     // SQLite's code, and PostgreSQL's.
     match code.is_some_and(|code| code == "8" || code == "25006") {
-        true => Error::internal(format!(
-            "`cms.db()` only reads: write under a change, with `cms.items()` or \
-             `cms.items().sql(&mut change, …)`; nothing was written: {cause}"
-        )),
+        true => only_reads(&cause.to_string()),
         false => cause.into(),
     }
 }

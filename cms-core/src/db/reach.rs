@@ -39,21 +39,35 @@ pub(crate) enum Fault {
     Unopened,
 }
 
+/// What PostgreSQL says of a database that does not exist.
+#[cfg(feature = "postgres")]
+#[derive(Debug, thiserror::Error)]
+#[error("{0}")]
+pub(super) struct NoDatabase(pub(super) String);
+
 impl Error {
     /// What the database refuses; None for anything else.
     pub(crate) fn fault(&self) -> Option<Fault> {
-        match self.database()? {
-            sqlx::Error::Io(error) => Some(match error.kind() {
-                ErrorKind::ConnectionRefused | ErrorKind::NotFound => Fault::Refused,
-                ErrorKind::TimedOut => Fault::Silent,
-                ErrorKind::UnexpectedEof | ErrorKind::ConnectionReset => Fault::Speechless,
-                _ => Fault::Network,
-            }),
-            sqlx::Error::PoolTimedOut => Some(Fault::Silent),
-            sqlx::Error::Protocol(_) | sqlx::Error::Tls(_) => Some(Fault::Speechless),
-            sqlx::Error::Database(error) => of_code(&error.code()?),
-            _ => None,
+        #[cfg(feature = "postgres")]
+        if std::error::Error::source(self).is_some_and(|cause| cause.is::<NoDatabase>()) {
+            return Some(Fault::Unknown);
         }
+        fault_of(self.database()?)
+    }
+}
+
+pub(super) fn fault_of(error: &sqlx::Error) -> Option<Fault> {
+    match error {
+        sqlx::Error::Io(error) => Some(match error.kind() {
+            ErrorKind::ConnectionRefused | ErrorKind::NotFound => Fault::Refused,
+            ErrorKind::TimedOut => Fault::Silent,
+            ErrorKind::UnexpectedEof | ErrorKind::ConnectionReset => Fault::Speechless,
+            _ => Fault::Network,
+        }),
+        sqlx::Error::PoolTimedOut => Some(Fault::Silent),
+        sqlx::Error::Protocol(_) | sqlx::Error::Tls(_) => Some(Fault::Speechless),
+        sqlx::Error::Database(error) => of_code(&error.code()?),
+        _ => None,
     }
 }
 
@@ -219,6 +233,17 @@ mod tests {
             assert!(told.contains("database_url") && !told.contains("sesame"), "{told}");
         }
         assert_eq!(place(&Secret::new(url)), "db.example.org:5433, database shop");
+    }
+
+    #[test]
+    #[cfg(feature = "postgres")]
+    fn a_database_that_does_not_exist_is_to_be_made() {
+        let cause = NoDatabase("database \"shop\" does not exist".to_owned());
+        let error = Error::new(crate::Code::Unavailable, "").caused_by(cause);
+        assert_eq!(error.fault(), Some(Fault::Unknown));
+        let url = Secret::new("postgres://u:sesame@db.example.org/shop");
+        let settings = Settings { database_url: Some(url), ..Settings::default() };
+        assert!(remedy(&settings, &error).starts_with("`createdb shop`"));
     }
 
     #[test]

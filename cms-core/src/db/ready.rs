@@ -41,7 +41,10 @@ impl Db {
     /// # Errors
     /// `unavailable` with the reason.
     pub(crate) async fn ready(&self) -> Result<()> {
-        if self.is_read_only || self.file.as_deref().is_some_and(is_on_read_only_disk) {
+        // The system mounts a disk anew for reads only after errors of it. Rights of the file that
+        // were taken away since do not count: this process has it open.
+        let obstacle = self.file.as_deref().and_then(write_obstacle);
+        if self.is_read_only || obstacle == Some(Errno::ROFS) {
             let what = "The database file is read-only, or was when it was opened: let the user of \
                         this process write it, and start again.";
             return Err(Error::new(Code::Unavailable, what));
@@ -76,9 +79,10 @@ impl Db {
     }
 }
 
-/// Whether the disk has been mounted anew since, as the system does after errors of the disk.
-fn is_on_read_only_disk(file: &Path) -> bool {
-    matches!(fs::access(file, fs::Access::WRITE_OK), Err(Errno::ROFS))
+/// Why this process may not write the file, if it may not.
+pub(super) fn write_obstacle(file: &Path) -> Option<Errno> {
+    let refused = fs::access(file, fs::Access::WRITE_OK).err();
+    refused.filter(|why| [Errno::ACCESS, Errno::PERM, Errno::ROFS].contains(why))
 }
 
 async fn in_time(answer: impl Future<Output = Result<Answer>>) -> Result<Answer> {

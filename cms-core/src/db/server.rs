@@ -9,7 +9,10 @@ use std::{
     io,
     ops::{Deref, DerefMut},
     pin::pin,
-    sync::Arc,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
     time::Duration,
 };
 
@@ -52,6 +55,8 @@ pub(crate) struct Server(Arc<Parts>);
 
 struct Parts {
     pool: PgPool,
+    /// Whether nothing is committed any more.
+    sealed: AtomicBool,
     options: PgConnectOptions,
     patience: Duration,
     /// What was answered last: all who wait share it.
@@ -99,7 +104,22 @@ impl Server {
             })
             .connect_lazy_with(options.clone());
         let (asked, apart) = (Mutex::default(), Mutex::default());
-        Self(Arc::new(Parts { pool, options, patience: PROBE_INTERVAL, asked, apart }))
+        let (sealed, patience) = (AtomicBool::new(false), PROBE_INTERVAL);
+        Self(Arc::new(Parts { pool, sealed, options, patience, asked, apart }))
+    }
+
+    /// Lets nothing be committed any more.
+    pub(super) fn seal(&self) {
+        self.0.sealed.store(true, Ordering::Relaxed);
+    }
+
+    /// # Errors
+    /// When nothing is committed any more.
+    pub(super) fn expect_unsealed(&self) -> sqlx::Result<()> {
+        match self.0.sealed.load(Ordering::Relaxed) {
+            true => Err(sqlx::Error::PoolClosed),
+            false => Ok(()),
+        }
     }
 
     /// A connection.
@@ -312,7 +332,8 @@ mod tests {
         let options = PgConnectOptions::from_str(&url).expect("an address");
         let pool = PgPoolOptions::new().max_connections(1).connect_lazy_with(options.clone());
         let (asked, apart) = (Mutex::default(), Mutex::default());
-        Some(Server(Arc::new(Parts { pool, options, patience, asked, apart })))
+        let sealed = AtomicBool::new(false);
+        Some(Server(Arc::new(Parts { pool, sealed, options, patience, asked, apart })))
     }
 
     #[tokio::test]

@@ -9,7 +9,10 @@ use std::{
     collections::BTreeSet,
     ops::{Deref, DerefMut},
     path::Path,
-    sync::Arc,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
     time::Duration,
 };
 
@@ -26,6 +29,7 @@ use super::{
     build::NewIndex,
     epochs::{self, Raised},
     files,
+    reach::{Fault, fault_of},
     statements::span,
 };
 use crate::{Code, Error, Result, ground::private, settings::Synchronous};
@@ -34,10 +38,10 @@ const READERS: u32 = 4;
 const BUSY_TIMEOUT: Duration = Duration::from_secs(5);
 /// How long somebody who waits for a reply waits for the writer.
 const LOCK_TIMEOUT: Duration = Duration::from_secs(10);
-const BEGIN: &str = "BEGIN IMMEDIATE; SAVEPOINT change";
+const BEGIN: &str = "BEGIN IMMEDIATE; SAVEPOINT change; PRAGMA schema_version";
 const COMMIT: &str = "COMMIT";
 const ROLLBACK: &str = "ROLLBACK";
-const NEXT: &str = "RELEASE change; SAVEPOINT change";
+const NEXT: &str = "RELEASE change; SAVEPOINT change; PRAGMA schema_version";
 const RELEASE: &str = "RELEASE change";
 const BEGIN_LARGE: &str = "BEGIN IMMEDIATE";
 const UNDO: &str = "ROLLBACK TO change";
@@ -46,6 +50,7 @@ const HAS_DEFERRED: &str =
 /// How often the log is tried to be moved into the file while others read it.
 const SCRUBS: u32 = 20;
 const VERSION: &str = "PRAGMA data_version";
+const SCHEMA_VERSION: &str = "PRAGMA schema_version";
 const CHECKPOINT: &str = "PRAGMA wal_checkpoint(TRUNCATE)";
 
 /// Creates the file and its folder when missing, and makes it keep a log of writes.
@@ -62,7 +67,13 @@ pub(super) async fn create(path: &Path) -> Result<()> {
 }
 
 fn unreachable(path: &Path, cause: sqlx::Error) -> Error {
-    let what = format!("The database file {} cannot be opened.", path.display());
+    let mut what = format!("The database file {} cannot be opened.", path.display());
+    if matches!(fault_of(&cause), Some(Fault::ReadOnly | Fault::Unopened)) {
+        what += " SQLite writes two more files into its folder, with -wal and -shm behind the \
+                 name, even when it only reads: let this user write the folder. Or look at a \
+                 copy: put the file, and the one with -wal if there is one, into a folder of \
+                 your own, and name that copy in database_url.";
+    }
     Error::new(Code::Unavailable, what).caused_by(cause)
 }
 
@@ -73,13 +84,6 @@ pub(super) fn options(path: &Path) -> SqliteConnectOptions {
         .busy_timeout(BUSY_TIMEOUT)
         .statement_cache_capacity(200)
         .disable_statement_logging()
-}
-
-/// Whether this process may not write the file.
-pub(super) fn is_read_only(path: &Path) -> bool {
-    use rustix::{fs, io::Errno};
-    let may_write = fs::access(path, fs::Access::WRITE_OK);
-    matches!(may_write, Err(Errno::ACCESS | Errno::PERM | Errno::ROFS))
 }
 
 /// Opens the file.
@@ -101,9 +105,20 @@ pub(super) async fn open(path: &Path, synchronous: Synchronous) -> Result<(Sqlit
     // all writes.
     // What is removed is overwritten: the file keeps no visitor's answers in its free space.
     let writing = options.clone().pragma("temp_store", "memory").pragma("secure_delete", "on");
-    let mut connection = connect(&writing).await.map_err(unreachable)?;
-    let deferred = sqlx::query_scalar(HAS_DEFERRED).fetch_one(&mut connection);
-    let alone = deferred.instrument(span("deferred keys")).await.map_err(unreachable)?;
+    let sealed = Arc::new(AtomicBool::new(false));
+    let mut state = WriterState {
+        connection: connect(&writing).await.map_err(unreachable)?,
+        sealed: sealed.clone(),
+        open: false,
+        running: false,
+        large: false,
+        finished: Vec::new(),
+        touched: BTreeSet::new(),
+        flusher: false,
+        schema: None,
+        alone: false,
+    };
+    state.follow_schema(SCHEMA_VERSION).await.map_err(unreachable)?;
     // Half of what SQLite takes by itself: the system keeps the file in memory too. Lists of a
     // million rows are as fast, and four readers take 4 MiB less.
     let reading = options.pragma("query_only", "on").pragma("cache_size", "-1000");
@@ -119,17 +134,7 @@ pub(super) async fn open(path: &Path, synchronous: Synchronous) -> Result<(Sqlit
         .await
         .map_err(unreachable)?;
     files::note(path).map_err(|e| unreachable(e.into()))?;
-    let state = WriterState {
-        connection,
-        open: false,
-        running: false,
-        large: false,
-        finished: Vec::new(),
-        touched: BTreeSet::new(),
-        flusher: false,
-        alone,
-    };
-    Ok((readers, Writer(Arc::new(Mutex::new(state)))))
+    Ok((readers, Writer(Arc::new(Mutex::new(state)), sealed)))
 }
 
 /// Retries, because switching a new file to WAL fails at once, without the busy timeout, while
@@ -151,14 +156,16 @@ pub(super) async fn connect(
     }
 }
 
-type Outcome = Result<Arc<Raised>, Arc<sqlx::Error>>;
+type Outcome = Result<Arc<Raised>>;
 
-/// The only connection that writes. Clones share it.
+/// The only connection that writes, and whether it is sealed. Clones share both.
 #[derive(Clone)]
-pub(super) struct Writer(Arc<Mutex<WriterState>>);
+pub(super) struct Writer(Arc<Mutex<WriterState>>, Arc<AtomicBool>);
 
 struct WriterState {
     connection: SqliteConnection,
+    /// Whether nothing is committed any more.
+    sealed: Arc<AtomicBool>,
     /// Whether there is a transaction, and in it the savepoint of its last change.
     open: bool,
     /// Whether that change is running, or was dropped without a commit.
@@ -171,6 +178,8 @@ struct WriterState {
     touched: BTreeSet<String>,
     /// Whether a flusher waits in the queue.
     flusher: bool,
+    /// The version of the schema that `alone` was read from.
+    schema: Option<i64>,
     /// Whether each change commits alone: the file has deferred foreign keys. Their violation shows
     /// only at the commit and must not fail other changes.
     alone: bool,
@@ -258,7 +267,14 @@ impl Writer {
 
     pub(super) async fn close(&self) {
         let mut state = self.0.lock().await;
+        // Else changes that have finished would wait until the writer is sealed.
+        state.flush().await;
         let _ = state.send(CHECKPOINT).await;
+    }
+
+    /// Lets nothing be committed any more, whoever holds the writer.
+    pub(super) fn seal(&self) {
+        self.1.store(true, Ordering::Relaxed);
     }
 }
 
@@ -269,13 +285,15 @@ impl WriterState {
 
     async fn start(&mut self) -> Result<(), sqlx::Error> {
         self.undo_abandoned().await;
-        if self.open
-            && let Err(error) = self.send(NEXT).await
-        {
-            self.end(Err(error)).await;
+        if self.open {
+            let next = self.follow_schema(NEXT).await;
+            // A change of this group may have made the first deferred key.
+            if next.is_err() || (self.alone && !self.finished.is_empty()) {
+                self.end(next).await;
+            }
         }
         if !self.open {
-            if let Err(error) = self.send(BEGIN).await {
+            if let Err(error) = self.follow_schema(BEGIN).await {
                 // Fails when there is no transaction, which is the rule.
                 let _ = self.send(ROLLBACK).await;
                 return Err(error);
@@ -283,6 +301,19 @@ impl WriterState {
             self.open = true;
         }
         self.running = true;
+        Ok(())
+    }
+
+    /// Sends `sql`, which ends with the version of the schema. Any process may have changed the
+    /// schema, and so `alone`.
+    async fn follow_schema(&mut self, sql: &'static str) -> Result<(), sqlx::Error> {
+        let schema = sqlx::query_scalar(sql).fetch_one(&mut self.connection);
+        let schema: i64 = schema.instrument(span(sql)).await?;
+        if self.schema != Some(schema) {
+            let deferred = sqlx::query_scalar(HAS_DEFERRED).fetch_one(&mut self.connection);
+            self.alone = deferred.instrument(span("deferred keys")).await?;
+            self.schema = Some(schema);
+        }
         Ok(())
     }
 
@@ -330,8 +361,11 @@ impl WriterState {
     async fn end(&mut self, mut outcome: Result<(), sqlx::Error>) -> bool {
         let (touched, mut raised) = (std::mem::take(&mut self.touched), Raised::new());
         self.large = false;
+        // Whoever commits with others may suffer from their fault.
+        let mut is_own = false;
         if std::mem::take(&mut self.open) {
             if outcome.is_ok() && !self.finished.is_empty() {
+                is_own = self.finished.len() == 1;
                 outcome = self.commit(touched, &mut raised).await;
             }
             if outcome.is_err() || self.finished.is_empty() {
@@ -339,9 +373,20 @@ impl WriterState {
                 let _ = self.send(ROLLBACK).await;
             }
         }
-        let told = outcome.map(|()| Arc::new(raised)).map_err(Arc::new);
+        let told = outcome.map(|()| Arc::new(raised)).map_err(|cause| {
+            // Another process may make other tables under the number that was rolled back.
+            self.schema = None;
+            let why = cause.to_string();
+            if is_own && let Some(waiting) = self.finished.pop() {
+                let _ = waiting.send(Err(cause.into()));
+            }
+            why
+        });
         for waiting in self.finished.drain(..) {
-            let _ = waiting.send(told.clone());
+            let _ = waiting.send(told.clone().map_err(|why| {
+                let detail = "The database could not write; nothing was changed. Try again.";
+                Error::new(Code::Unavailable, detail).caused_by(why)
+            }));
         }
         told.is_ok()
     }
@@ -377,6 +422,9 @@ impl WriterState {
         touched: BTreeSet<String>,
         raised: &mut Raised,
     ) -> Result<(), sqlx::Error> {
+        if self.sealed.load(Ordering::Relaxed) {
+            return Err(sqlx::Error::PoolClosed);
+        }
         let statement = Dialect::Sqlite.of(&epochs::sql::RAISE);
         for table in touched {
             let raise = sqlx::query_scalar(statement.sql()).bind(&table);
@@ -433,14 +481,7 @@ impl SqliteTx {
         } else {
             drop(self);
         }
-        told.await.map_err(Error::internal)?.map_err(|cause| match Arc::try_unwrap(cause) {
-            Ok(cause) => cause.into(),
-            Err(shared) => Error::new(
-                Code::Unavailable,
-                "The database could not write; nothing was changed. Try again.",
-            )
-            .caused_by(shared.to_string()),
-        })
+        told.await.map_err(Error::internal)?
     }
 }
 
@@ -518,5 +559,72 @@ mod tests {
         tokio::time::resume();
         drop(held);
         writer.begin(false).await.expect("nobody is left before it");
+    }
+
+    const DEFERRED: &str = "create table parents (id integer primary key); create table children \
+                            (parent integer references parents deferrable initially deferred)";
+    const BROKEN: &str = "insert into children values (9)";
+
+    async fn write(writer: &Writer, sql: &'static str) -> Result<Arc<Raised>> {
+        let mut tx = writer.begin(true).await?;
+        sqlx::raw_sql(sql).execute(&mut *tx).await?;
+        tx.commit(BTreeSet::new()).await
+    }
+
+    #[tokio::test]
+    async fn deferred_keys_are_noticed_when_they_are_made() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("cms.db");
+        create(&path).await.expect("a file");
+        let (_readers, writer) = open(&path, Synchronous::Normal).await.expect("opened");
+        // All three are begun before the first commit.
+        let (first, made, next) = tokio::join!(
+            write(&writer, "create table plain (id integer)"),
+            write(&writer, DEFERRED),
+            write(&writer, BROKEN),
+        );
+        first.expect("it shares its commit with the tables alone");
+        made.expect("the tables are made");
+        assert!(next.expect_err("a broken reference").is_broken_reference());
+        let (good, bad) =
+            tokio::join!(write(&writer, "insert into plain values (1)"), write(&writer, BROKEN));
+        good.expect("it commits alone");
+        assert!(bad.expect_err("a broken reference").is_broken_reference());
+    }
+
+    #[tokio::test]
+    async fn nobody_gets_the_cause_of_a_commit_that_others_share() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("cms.db");
+        create(&path).await.expect("a file");
+        let (_readers, writer) = open(&path, Synchronous::Normal).await.expect("opened");
+        // The change that makes the key breaks it, too.
+        let both = [DEFERRED, BROKEN].join("; ");
+        let breaking = async {
+            let mut tx = writer.begin(true).await?;
+            sqlx::raw_sql(sqlx::AssertSqlSafe(both)).execute(&mut *tx).await?;
+            tx.commit(BTreeSet::new()).await
+        };
+        let innocent = write(&writer, "create table plain (id integer)");
+        let (innocent, breaking) = tokio::join!(innocent, breaking);
+        for told in [innocent, breaking] {
+            let told = told.expect_err("the commit fails");
+            assert_eq!(told.code(), Code::Unavailable, "{told:?}");
+        }
+        write(&writer, "create table plain (id integer)").await.expect("again, by itself");
+    }
+
+    #[tokio::test]
+    async fn a_folder_that_cannot_be_written_is_named() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("cms.db");
+        create(&path).await.expect("a file");
+        // Rights would not keep the superuser from making it.
+        std::os::unix::fs::symlink("missing/shm", folder.path().join("cms.db-shm"))
+            .expect("a link that leads nowhere");
+        let refusal = open(&path, Synchronous::Full).await.err().expect("it cannot be opened");
+        assert_eq!(refusal.code(), Code::Unavailable);
+        assert!(refusal.detail().contains("let this user write the folder"), "{refusal:?}");
+        assert!(refusal.detail().contains("Or look at a copy"), "{refusal:?}");
     }
 }

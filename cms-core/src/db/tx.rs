@@ -132,11 +132,13 @@ impl Tx {
             Self::Sqlite(tx) => tx.commit(touched).await,
             #[cfg(feature = "postgres")]
             Self::Postgres(tx) => {
+                let server = tx.server();
                 let mut tx = Self::Postgres(tx);
                 if !touched.is_empty() {
                     let raise = Dialect::Postgres.of(&super::epochs::sql::RAISE);
                     tx.run(raise, args![serde_json::json!(touched).to_string()]).await?;
                 }
+                server.expect_unsealed()?;
                 match tx {
                     Self::Postgres(tx) => tx.end("commit").await?,
                     #[cfg(feature = "sqlite")]

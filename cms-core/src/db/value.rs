@@ -178,7 +178,24 @@ macro_rules! fields {
         }
     )*};
 }
-fields!(i64, String, bool, f64, Vec<u8>, Option<i64>, Option<String>, Option<bool>, Option<f64>);
+fields!(i64, String, bool, f64);
+fields!(Option<i64>, Option<String>, Option<bool>, Option<f64>, Option<Vec<u8>>);
+
+impl Field for Vec<u8> {
+    #[cfg(feature = "sqlite")]
+    fn from_sqlite(row: &SqliteRow, index: usize) -> Result<Self, sqlx::Error> {
+        // The driver would read null as no bytes.
+        let bytes: Option<Self> = read::<Sqlite, _>(row, index)?;
+        bytes.ok_or_else(|| sqlx::Error::ColumnDecode {
+            index: index.to_string(),
+            source: sqlx::error::UnexpectedNullError.into(),
+        })
+    }
+    #[cfg(feature = "postgres")]
+    fn from_postgres(row: &PgRow, index: usize) -> Result<Self, sqlx::Error> {
+        read::<Postgres, Self>(row, index)
+    }
+}
 
 /// A value read from one row, columns in order.
 pub trait FromRow: Sized {

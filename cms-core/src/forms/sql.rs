@@ -144,13 +144,29 @@ pub(super) async fn list(
     before: Option<Position>,
     limit: i64,
 ) -> Result<Vec<Submission>> {
+    let (statement, args) = listing(form, filter, before, limit);
+    db.all(statement, args).await
+}
+
+/// The number of submissions that a filter selects.
+pub(super) async fn count(db: &Db, form: Option<i64>, filter: &SubmissionFilter) -> Result<i64> {
+    let (statement, args) = listing(form, filter, None, i64::MAX);
+    db.count_rows(statement, args).await
+}
+
+fn listing(
+    form: Option<i64>,
+    filter: &SubmissionFilter,
+    before: Option<Position>,
+    limit: i64,
+) -> (Statement, Vec<Value>) {
     let (statement, more) = match (form, filter.spam) {
         (None, None) => (LIST, args![]),
         (None, Some(spam)) => (LIST_MARKED, args![spam]),
         (Some(form), None) => (LIST_OF, args![form]),
         (Some(form), Some(spam)) => (LIST_OF_MARKED, args![form, spam]),
     };
-    db.all(statement, [selected(filter, before, limit), more].concat()).await
+    (statement, [selected(filter, before, limit), more].concat())
 }
 
 pub(super) async fn details(

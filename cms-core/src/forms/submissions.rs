@@ -51,7 +51,8 @@ impl Forms {
         let list = base.list(ListName::Submissions).of(filter);
         let read = async |before, limit| sql::list(base.db(), form, filter, before, limit).await;
         let key = |row: &Submission| [row.at.to_be_bytes(), row.id.to_be_bytes()].concat();
-        Page::by_key(list, paging, position, read, key).await
+        let page = Page::by_key(list, paging, position, read, key).await?;
+        page.counted(paging, async || sql::count(base.db(), form, filter).await).await
     }
 
     /// One submission with its answers.

@@ -39,9 +39,11 @@ pub use analytics::{
     AnalyticsInbox, AnalyticsMails, AnalyticsQuery, AnalyticsRange, AnalyticsSource, AnalyticsStep,
     AnalyticsTotals, AnalyticsValue, AnalyticsVersion,
 };
+pub(crate) use definitions::sql::LIST as FUNNELS;
 pub use definitions::{
     Created, Duplicated, NewFunnel, Published, Routings, Saved, SavedFunnel, SavedRoutings,
 };
+pub(crate) use inbox::COLUMNS as INBOX;
 pub use inbox::{
     Assignable, Bulk, BulkDone, BulkOp, FunnelSubmission, FunnelSubmissionDetail, InboxCount,
     InboxCounts, InboxFilter, InboxLines, InboxPage, InboxQuery, InboxTable, InboxView, NewView,

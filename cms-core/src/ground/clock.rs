@@ -5,6 +5,8 @@ use std::sync::{
     atomic::{AtomicI64, Ordering},
 };
 
+use jiff::{SignedDuration, Timestamp, civil::DateTime, tz::TimeZone};
+
 /// Milliseconds since 1970-01-01T00:00:00Z.
 pub type Millis = i64;
 
@@ -56,16 +58,41 @@ fn machine_time() -> Millis {
     i64::try_from(since.as_millis()).unwrap_or(i64::MAX)
 }
 
+/// 1970, without a zone.
+const EPOCH: DateTime = jiff::civil::date(1970, 1, 1).at(0, 0, 0, 0);
+
 /// `2026-11-21T09:30:00Z`: RFC 3339 in UTC, with a fraction only when there is one.
 #[must_use]
 pub fn rfc3339(millis: Millis) -> String {
-    jiff::Timestamp::from_millisecond(millis).unwrap_or(jiff::Timestamp::UNIX_EPOCH).to_string()
+    if let Ok(at) = Timestamp::from_millisecond(millis) {
+        return at.to_string();
+    }
+    let last = EPOCH.checked_add(SignedDuration::from_millis(millis));
+    last.map_or_else(|_| Timestamp::UNIX_EPOCH.to_string(), |last| format!("{last}Z"))
 }
 
 /// The time of an RFC 3339 text; `None` when the text is no time.
 #[must_use]
 pub fn parse_rfc3339(text: &str) -> Option<Millis> {
-    text.parse::<jiff::Timestamp>().ok().map(jiff::Timestamp::as_millisecond)
+    if let Ok(at) = text.parse::<Timestamp>() {
+        return Some(at.as_millisecond());
+    }
+    // A day alone has no more than ten characters.
+    text.strip_suffix(['Z', 'z']).filter(|bare| bare.len() > 10)?;
+    let last = utc(text).filter(|at| (at.year(), at.month(), at.day()) >= (9999, 12, 30))?;
+    i64::try_from(last.duration_since(EPOCH).as_millis()).ok()
+}
+
+/// Date and time in UTC of an RFC 3339 text. A text without an offset is UTC already.
+pub(crate) fn utc(text: &str) -> Option<DateTime> {
+    if let Ok(at) = text.parse::<Timestamp>() {
+        return Some(TimeZone::UTC.to_datetime(at));
+    }
+    // `Timestamp` ends one day before the end of the year 9999, which many databases use for
+    // "never".
+    let bare = text.strip_suffix(['Z', 'z']).unwrap_or(text);
+    let is_offset = bare.get(10..).is_some_and(|time| time.contains(['+', '-', '[']));
+    bare.parse().ok().filter(|_| !is_offset)
 }
 
 #[cfg(test)]
@@ -74,5 +101,36 @@ mod tests {
     fn times_are_written_in_utc() {
         assert_eq!(super::rfc3339(0), "1970-01-01T00:00:00Z");
         assert_eq!(super::rfc3339(1_500), "1970-01-01T00:00:01.5Z");
+        assert_eq!(super::rfc3339(i64::MAX), "1970-01-01T00:00:00Z", "no year has it");
+    }
+
+    /// The crate's moments end on 30 December 9999 at 22:00.
+    #[test]
+    fn times_reach_the_end_of_the_year_9999() {
+        for text in [
+            "1970-01-01T00:00:00Z",
+            "2026-11-21T09:30:00.125Z",
+            "9999-12-30T22:00:00Z",
+            "9999-12-30T22:00:01Z",
+            "9999-12-31T23:59:59Z",
+            "9999-12-31T23:59:59.999Z",
+        ] {
+            let at = super::parse_rfc3339(text).expect(text);
+            assert_eq!(super::rfc3339(at), text);
+        }
+        assert_eq!(super::parse_rfc3339("9999-12-31T23:59:59Z"), Some(253_402_300_799_000));
+        for text in [
+            "",
+            "Z",
+            "9999-12-31T23:59:59",
+            "9999-12-31Z",
+            "9999-12-31T23:30:00-05:00",
+            "9999-12-31T23:30:00-05:00Z",
+            "9999-12-32T00:00:00Z",
+            "10000-01-01T00:00:00Z",
+            "2026-11-21",
+        ] {
+            assert_eq!(super::parse_rfc3339(text), None, "{text}");
+        }
     }
 }

@@ -93,6 +93,8 @@ codes! {
     PayloadTooLarge = "payload_too_large",
     /// The body is not declared as JSON.
     UnsupportedMediaType = "unsupported_media_type",
+    /// The file ends before the part that `Range` asks for.
+    RangeNotSatisfiable = "range_not_satisfiable",
     /// The service does not answer for this `Host`.
     UnknownHost = "unknown_host",
     /// Fields are missing or wrong; `errors` lists them.
@@ -113,6 +115,8 @@ codes! {
     RateLimited = "rate_limited",
     /// This address had too many wrong logins.
     LoginLocked = "login_locked",
+    /// The head of the request is larger than allowed.
+    HeadersTooLarge = "headers_too_large",
     /// The service failed; the log has the cause.
     Internal = "internal_error",
     /// The database cannot be reached, or is full or busy.
@@ -287,6 +291,15 @@ impl Error {
     #[must_use]
     pub fn fields(&self) -> &[FieldError] {
         &self.0.fields
+    }
+
+    /// What happened and why, for people who may see causes. Of a fault the cause says all.
+    pub(crate) fn with_cause(&self) -> String {
+        match error::Error::source(self) {
+            Some(cause) if self.0.code == Code::Internal => cause.to_string(),
+            Some(cause) => format!("{} ({cause})", self.0.detail),
+            None => self.0.detail.clone(),
+        }
     }
 
     /// Whether the database refused a reference to a record, or the end of a record that is

@@ -4,6 +4,7 @@ pub(crate) mod address;
 pub(crate) mod clock;
 pub mod crypto;
 mod descriptors;
+pub(crate) mod effort;
 pub(crate) mod error;
 pub(crate) mod filter;
 pub(crate) mod html;

@@ -1,5 +1,5 @@
-//! Pages of lists, read by key: rows are never counted. Cursors: the place where the next page
-//! starts, sealed.
+//! Pages of lists, read by key: rows are counted only when that is asked. Cursors: the place where
+//! the next page starts, sealed.
 
 use aes_gcm_siv::{
     Aes256GcmSiv, KeyInit, Nonce,
@@ -38,13 +38,15 @@ pub struct Paging {
     pub cursor: Option<String>,
     /// The order.
     pub direction: Direction,
+    /// Also count all rows.
+    pub count: bool,
 }
 
 impl Paging {
     /// The first page, in the list's own order.
     #[must_use]
     pub fn first(limit: u32) -> Self {
-        Self { limit, cursor: None, direction: Direction::default() }
+        Self { limit, cursor: None, direction: Direction::default(), count: false }
     }
 }
 
@@ -67,10 +69,8 @@ pub enum Direction {
 /// The lists with cursors of this module.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ListName {
-    Assignable,
     Audit,
     Deliveries,
-    Events,
     Jobs,
     LoginAttempts,
     Mails,
@@ -169,6 +169,16 @@ impl<T> Page<T> {
         let last = data.last().filter(|_| more);
         let next = last.map(|last| list.cursors.seal(&named, &key(last))).transpose()?;
         Ok(Self { data, limit, next, total: None })
+    }
+
+    /// With the number of all rows, when it was asked for.
+    pub(crate) async fn counted(
+        self,
+        paging: &Paging,
+        count: impl AsyncFnOnce() -> Result<i64>,
+    ) -> Result<Self> {
+        let total = if paging.count { Some(count().await?) } else { None };
+        Ok(Self { total, ..self })
     }
 
     pub(crate) fn map<U>(self, change: impl FnMut(T) -> U) -> Page<U> {

@@ -1,55 +1,81 @@
 //! Records as callers write them. Of some core tables they may not write everything.
 
+use std::sync::{Arc, Weak};
+
 use futures_util::future::BoxFuture;
 use serde_json::{Map, Value as Json};
 
 use super::{IfMatch, Items, Written};
-use crate::{Change, Result, content::core};
+use crate::{Change, Result, content::core, db::Lock};
 
-/// What a room does in the change of a caller who writes a record of its table.
-pub(crate) trait AfterWrite: Send + Sync {
+/// What a room does in the change of a caller who writes a record of one of its tables.
+pub(crate) trait WriteRules: Send + Sync {
+    /// The lock that a write of these columns takes before its statement.
+    fn lock(&self, table: &str, columns: &[&str], is_new: bool) -> Option<Lock>;
+
     /// A record was made, or changed.
     fn written<'c>(
-        &'c self,
+        self: Arc<Self>,
         change: &'c mut Change,
+        table: &'c str,
         written: &'c Written,
-        is_new: bool,
     ) -> BoxFuture<'c, Result<()>>;
 
     /// A record is about to be removed. The change holds the record, and its hooks have run.
-    fn removing<'c>(&'c self, _: &'c mut Change, _: &'c Json) -> BoxFuture<'c, Result<()>> {
-        Box::pin(async { Ok(()) })
-    }
+    fn removing<'c>(
+        self: Arc<Self>,
+        change: &'c mut Change,
+        table: &'c str,
+        record: &'c Json,
+    ) -> BoxFuture<'c, Result<()>>;
 
     /// A record was removed: as it was before.
-    fn removed<'c>(&'c self, change: &'c mut Change, record: &'c Json)
-    -> BoxFuture<'c, Result<()>>;
+    fn removed<'c>(
+        self: Arc<Self>,
+        change: &'c mut Change,
+        table: &'c str,
+        record: &'c Json,
+    ) -> BoxFuture<'c, Result<()>>;
 }
 
-/// The tables of a room, each with what it does after their writes.
-pub(super) type AfterWrites = Vec<(&'static str, Box<dyn AfterWrite>)>;
+/// Tables, and the room that has rules for them. The room knows the items too: neither keeps the
+/// other from being closed.
+pub(super) type RuledTables = (&'static [&'static str], Weak<dyn WriteRules>);
 
 impl Items {
-    /// Says what is done after the writes of tables, once.
-    pub(crate) fn set_after_writes(&self, tables: AfterWrites) {
-        let is_first = self.0.after_writes.set(tables).is_ok();
-        assert!(is_first, "one room works after the writes of records");
+    /// Says which room has rules for writes, once.
+    pub(crate) fn set_write_rules(
+        &self,
+        tables: &'static [&'static str],
+        room: Weak<dyn WriteRules>,
+    ) {
+        let is_first = self.0.write_rules.set((tables, room)).is_ok();
+        assert!(is_first, "one room has rules for writes");
     }
 
-    pub(super) fn after_write(&self, table: &str) -> Option<&dyn AfterWrite> {
-        let tables = self.0.after_writes.get()?;
-        tables.iter().find(|(of, _)| *of == table).map(|(_, room)| &**room)
+    pub(super) fn write_rules(&self, table: &str) -> Option<Arc<dyn WriteRules>> {
+        let (tables, room) = self.0.write_rules.get()?;
+        room.upgrade().filter(|_| tables.contains(&table))
     }
 
-    async fn after(
+    /// Takes the lock of a write, after its hooks: they may write more columns.
+    pub(super) async fn take_lock(
         &self,
         change: &mut Change,
         table: &str,
-        written: Written,
+        columns: &[&str],
         is_new: bool,
-    ) -> Result<Written> {
-        if let Some(room) = self.after_write(table)
-            && let Err(refusal) = room.written(change, &written, is_new).await
+    ) -> Result<()> {
+        let room = self.write_rules(table);
+        match room.and_then(|room| room.lock(table, columns, is_new)) {
+            Some(lock) => change.lock(lock).await,
+            None => Ok(()),
+        }
+    }
+
+    async fn after(&self, change: &mut Change, table: &str, written: Written) -> Result<Written> {
+        if let Some(room) = self.write_rules(table)
+            && let Err(refusal) = room.written(change, table, &written).await
         {
             // The record stands in it.
             change.fail();
@@ -62,7 +88,8 @@ impl Items {
     ///
     /// # Errors
     /// `validation_failed`, `database_error`, `conflict`, and those of hooks. Then nothing is
-    /// written. After a refusal of the database or of a hook the change cannot be committed.
+    /// written. After a refusal of the database or of a hook, and after any refusal once hooks have
+    /// run, the change cannot be committed.
     pub async fn create(
         &self,
         change: &mut Change,
@@ -72,7 +99,7 @@ impl Items {
         core::by_hand(table, None::<[&String; 0]>)?;
         core::by_hand(table, Some(body.keys()))?;
         let written = self.insert(change, table, body).await?;
-        self.after(change, table, written, true).await
+        self.after(change, table, written).await
     }
 
     /// Changes the columns named in `body`.
@@ -90,7 +117,7 @@ impl Items {
     ) -> Result<Written> {
         core::by_hand(table, Some(body.keys()))?;
         let written = self.set(change, table, id, language, if_match, body).await?;
-        self.after(change, table, written, false).await
+        self.after(change, table, written).await
     }
 
     /// Deletes a record. Its event carries the record as it was.
@@ -107,7 +134,7 @@ impl Items {
     ) -> Result<()> {
         core::by_hand(table, None::<[&String; 0]>)?;
         let record = self.remove(change, table, id, language, if_match).await?;
-        let Some(room) = self.after_write(table) else { return Ok(()) };
-        room.removed(change, &record).await.inspect_err(|_| change.fail())
+        let Some(room) = self.write_rules(table) else { return Ok(()) };
+        room.removed(change, table, &record).await.inspect_err(|_| change.fail())
     }
 }

@@ -41,7 +41,7 @@ use sqlx::AssertSqlSafe;
 
 pub use crate::ground::filter::{Condition, Filter, Op};
 pub use addresses::BrokenAddress;
-pub(crate) use by_hand::AfterWrite;
+pub(crate) use by_hand::WriteRules;
 pub use checklist::Checklist;
 pub use compare::{
     Operand, Sort, Test, asc, column, contains, desc, ends_with, eq, gt, gte, lt, lte, ne, none_of,
@@ -51,7 +51,7 @@ pub use condition::not;
 pub(crate) use hooks::Hook;
 pub use hooks::{BeforeWrite, Write, WriteKind};
 pub use if_match::{IfMatch, etag};
-pub(crate) use own::{OwnColumn, OwnList, RowList, read_times, searched};
+pub(crate) use own::{Made, OwnColumn, OwnList, RowList, columns, read_times, searched};
 pub use own_sql::OwnSql;
 pub(crate) use placed::{
     At, NewPlaced, PlacedRow, PlacedTable, add as add_rows, after as placed_after,
@@ -85,7 +85,7 @@ pub struct Items(Arc<Inner>);
 struct Inner {
     base: Base,
     registry: Registry,
-    after_writes: OnceLock<by_hand::AfterWrites>,
+    write_rules: OnceLock<by_hand::RuledTables>,
     hooks: ArcSwap<hooks::Hooks>,
     /// Tables that the program makes by itself.
     own: BTreeSet<&'static str>,
@@ -126,6 +126,18 @@ pub struct Written {
     pub before: Option<String>,
 }
 
+impl Written {
+    /// Whether the record was made.
+    pub(crate) fn is_new(&self) -> bool {
+        self.before.is_none()
+    }
+
+    /// Whether the column has another value than before; of a new record, whether it was written.
+    pub(crate) fn has_changed(&self, column: &str) -> bool {
+        self.changed.iter().any(|name| name == column)
+    }
+}
+
 impl Items {
     /// `own` are the tables of the program's own.
     pub(crate) fn new(base: &Base, registry: &Registry, own: BTreeSet<&'static str>) -> Self {
@@ -133,7 +145,7 @@ impl Items {
         Self(Arc::new(Inner {
             base,
             registry,
-            after_writes: OnceLock::new(),
+            write_rules: OnceLock::new(),
             hooks: ArcSwap::default(),
             own,
             whole: Arc::default(),
@@ -285,21 +297,35 @@ impl Items {
             let first = self.0.base.settings().languages.first().map_or("en", String::as_str);
             body.to_mut().insert("language_short".to_owned(), first.into());
         }
-        if self.has_hooks(&table.name) {
+        let has_hooks = self.has_hooks(&table.name);
+        if has_hooks {
             let write = (WriteKind::Create, &*table);
             self.run_hooks(change, write, None, None, body.to_mut()).await?;
         }
-        let values = write::values(&table, self.0.base.vault(), &body, true)?;
+        let inserted = match write::values(&table, self.0.base.vault(), &body, true) {
+            Ok(values) => self.insert_checked(change, &table, values).await,
+            Err(refusal) => Err(refusal),
+        };
+        after_hooks(change, has_hooks, inserted)
+    }
+
+    async fn insert_checked(
+        &self,
+        change: &mut Change,
+        table: &Table,
+        values: write::Values<'_>,
+    ) -> Result<Written> {
         let columns: Vec<&str> = values.iter().map(|(column, _)| column.name.as_str()).collect();
         let key_given = table.key_columns().any(|key| columns.contains(&key.name.as_str()));
-        let Statement { sql, args } = write::insert(&table, values.clone());
+        self.take_lock(change, &table.name, &columns, true).await?;
+        let Statement { sql, args } = write::insert(table, values.clone());
         let inserted = change.one(AssertSqlSafe(sql), args).await;
         let (key, mut json): (String, Option<String>) =
-            references::explained(change, &table, &values, inserted).await?;
-        let key = Key::from_json(&table, &key)?;
+            references::explained(change, table, &values, inserted).await?;
+        let key = Key::from_json(table, &key)?;
         let base = write::base(&values);
         if table.multilanguage && base.is_none_or(|base| base.is_null() && !table.adopted) {
-            Self::own_base(change, &table, &key).await?;
+            Self::own_base(change, table, &key).await?;
             json = None;
         }
         let counted =
@@ -309,15 +335,16 @@ impl Items {
         {
             change.all::<(Option<String>,)>(AssertSqlSafe(sql), Vec::new()).await?;
         }
-        let json = self.written(change, &table, &key, json).await?;
+        let json = self.written(change, table, &key, json).await?;
         let record = parsed(&json)?;
-        // Whoever gives the id copies rows, in any order.
-        if table.multilanguage && !key_given {
-            self.check_base(change, &table, &key, &record).await.inspect_err(|_| change.fail())?;
+        // Rows that are copied come in any order.
+        let is_copied = key_given && change.is_silent();
+        if table.multilanguage && !is_copied {
+            self.check_base(change, table, &key, &record).await.inspect_err(|_| change.fail())?;
         }
-        self.record(change, &table, "created", &key, &record, &columns, None).await?;
+        self.record(change, table, "created", &key, &record, &columns, None).await?;
         let changed = columns.into_iter().map(str::to_owned).collect();
-        let (id, key) = (key.spelled(&table), key.json(&table));
+        let (id, key) = (key.spelled(table), key.json(table));
         Ok(Written { id, key, json, changed, before: None })
     }
 
@@ -336,8 +363,8 @@ impl Items {
         let has_hooks = self.has_hooks(&table.name);
         // Hooks may mend what was sent.
         let mut values = match has_hooks {
-            true => Vec::new(),
-            false => write::values(&table, vault, body, false)?,
+            true => Ok(Vec::new()),
+            false => Ok(write::values(&table, vault, body, false)?),
         };
         let (key, before) = self.present(change, &table, id, language).await?;
         if_match.check(self.0.base.cursors(), &table, &before)?;
@@ -345,34 +372,50 @@ impl Items {
             let (mut body, old, id) = (body.clone(), members(&before)?, key.spelled(&table));
             let write = (WriteKind::Update, &*table);
             self.run_hooks(change, write, Some(&id), Some(&old), &mut body).await?;
-            values = write::values(&table, vault, &body, false)?;
+            values = write::values(&table, vault, &body, false);
         }
+        let set = match values {
+            Ok(values) => self.set_checked(change, &table, (key, before), values).await,
+            Err(refusal) => Err(refusal),
+        };
+        after_hooks(change, has_hooks, set)
+    }
+
+    /// Sets the values of a locked record.
+    async fn set_checked(
+        &self,
+        change: &mut Change,
+        table: &Table,
+        (key, before): (Key, String),
+        values: write::Values<'_>,
+    ) -> Result<Written> {
         let columns: Vec<&str> = values.iter().map(|(column, _)| column.name.as_str()).collect();
         if columns.is_empty() {
-            let (id, key) = (key.spelled(&table), key.json(&table));
+            let (id, key) = (key.spelled(table), key.json(table));
             let json = before.clone();
             return Ok(Written { id, key, json, changed: Vec::new(), before: Some(before) });
         }
-        let Statement { sql, args } = write::update(&table, &key, values.clone());
+        self.take_lock(change, &table.name, &columns, false).await?;
+        let Statement { sql, args } = write::update(table, &key, values.clone());
         let moved = change.optional(AssertSqlSafe(sql), args).await;
         let moved: Option<(String, Option<String>)> =
-            references::explained(change, &table, &values, moved).await?;
+            references::explained(change, table, &values, moved).await?;
         let (moved, mut json) = moved.ok_or_else(|| Error::internal("a locked row is gone"))?;
-        let moved = Key::from_json(&table, &moved)?;
+        let moved = Key::from_json(table, &moved)?;
         let is_unbased = write::base(&values).is_some_and(Json::is_null);
         if table.multilanguage && !table.adopted && is_unbased {
-            Self::own_base(change, &table, &moved).await?;
+            Self::own_base(change, table, &moved).await?;
             json = None;
         }
-        let json = self.written(change, &table, &moved, json).await?;
+        let json = self.written(change, table, &moved, json).await?;
         let (old, new) = (parsed(&before)?, parsed(&json)?);
         let changed = write::changed(&old, &new);
         if table.multilanguage && changed.iter().any(|name| name == "base_id") {
-            self.check_base(change, &table, &moved, &new).await.inspect_err(|_| change.fail())?;
+            self.check_base(change, table, &moved, &new).await.inspect_err(|_| change.fail())?;
         }
         let told = Some(changed.clone());
-        self.record(change, &table, "updated", &moved, &new, &columns, told).await?;
-        let (id, key) = (moved.spelled(&table), moved.json(&table));
+        self.record(change, table, "updated", &moved, &new, &columns, told).await?;
+        let (id, key) = (moved.spelled(table), moved.json(table));
         Ok(Written { id, key, json, changed, before: Some(before) })
     }
 
@@ -389,20 +432,35 @@ impl Items {
         let table = self.writable(table)?;
         let (key, before) = self.present(change, &table, id, language).await?;
         if_match.check(self.0.base.cursors(), &table, &before)?;
-        if self.has_hooks(&table.name) {
+        let has_hooks = self.has_hooks(&table.name);
+        if has_hooks {
             let (old, id) = (members(&before)?, key.spelled(&table));
             let write = (WriteKind::Delete, &*table);
             self.run_hooks(change, write, Some(&id), Some(&old), &mut Map::new()).await?;
         }
-        let before = parsed(&before)?;
-        if let Some(room) = self.after_write(&table.name) {
-            room.removing(change, &before).await.inspect_err(|_| change.fail())?;
+        let removed = match parsed(&before) {
+            Ok(record) => self.remove_checked(change, &table, &key, &record).await.map(|()| record),
+            Err(error) => Err(error),
+        };
+        after_hooks(change, has_hooks, removed)
+    }
+
+    /// Removes a locked record.
+    async fn remove_checked(
+        &self,
+        change: &mut Change,
+        table: &Table,
+        key: &Key,
+        record: &Json,
+    ) -> Result<()> {
+        if let Some(room) = self.write_rules(&table.name) {
+            let allowed = room.removing(change, &table.name, record).await;
+            allowed.inspect_err(|_| change.fail())?;
         }
-        let Statement { sql, args } = write::delete(&table, &key);
+        let Statement { sql, args } = write::delete(table, key);
         let deleted = change.hit(AssertSqlSafe(sql), args).await;
-        references::explained(change, &table, &Vec::new(), deleted).await?;
-        self.record(change, &table, "deleted", &key, &before, &[], None).await?;
-        Ok(before)
+        references::explained(change, table, &Vec::new(), deleted).await?;
+        self.record(change, table, "deleted", key, record, &[], None).await
     }
 
     fn writable(&self, name: &str) -> Result<Arc<Table>> {
@@ -444,6 +502,14 @@ impl Items {
         change.touch(&table.name);
         Ok(())
     }
+}
+
+/// What a write came to. Hooks may have written: without the record that goes too.
+fn after_hooks<T>(change: &mut Change, has_hooks: bool, outcome: Result<T>) -> Result<T> {
+    if has_hooks && outcome.is_err() {
+        change.fail();
+    }
+    outcome
 }
 
 /// Reads one record; with `query.language` its version in that language.

@@ -18,7 +18,7 @@ use crate::{
     Change, Error, Page, Result,
     base::Base,
     content::{Column, Table, Tables},
-    db::{Dialect, FromRow, Kind, Statement as Fixed, Value},
+    db::{Dialect, FromRow, Kind, PerEngine, Statement as Fixed, Value},
     ground::filter::bad,
     parse_rfc3339,
 };
@@ -32,12 +32,19 @@ pub(crate) struct OwnColumn {
     is_time: bool,
     is_searched: bool,
     is_folded: bool,
+    /// The values that there are; none: any.
+    pub(crate) choices: &'static [&'static str],
 }
 
 impl OwnColumn {
     const fn new(name: &'static str, kind: Kind) -> Self {
         let (is_nullable, is_time, is_searched, is_folded) = (false, false, false, false);
-        Self { name, kind, is_nullable, is_time, is_searched, is_folded }
+        Self { name, kind, is_nullable, is_time, is_searched, is_folded, choices: &[] }
+    }
+
+    /// A text that is one of these.
+    pub(crate) const fn choice(name: &'static str, choices: &'static [&'static str]) -> Self {
+        Self { choices, ..Self::text(name) }
     }
 
     pub(crate) const fn integer(name: &'static str) -> Self {
@@ -85,6 +92,18 @@ pub(crate) fn searched(columns: &[OwnColumn]) -> Vec<String> {
     columns.iter().filter(|one| one.is_searched).map(|one| one.name.to_owned()).collect()
 }
 
+/// The columns as callers write them: times are date-times.
+pub(crate) fn columns(of: &[OwnColumn]) -> Vec<Column> {
+    let kind = |one: &OwnColumn| if one.is_time { Kind::DateTime } else { one.kind };
+    let allowed = |one: &OwnColumn| {
+        (!one.choices.is_empty())
+            .then(|| one.choices.iter().map(|choice| (*choice).into()).collect())
+    };
+    of.iter()
+        .map(|one| Column { allowed: allowed(one), ..Column::declared(one.name, kind(one)) })
+        .collect()
+}
+
 /// Turns times in conditions into what the database holds.
 ///
 /// # Errors
@@ -116,6 +135,21 @@ pub(crate) struct RowList {
     pub(crate) columns: &'static [OwnColumn],
     /// Reads rows by their keys: its text ends with `in`.
     pub(crate) rows: Fixed,
+    pub(crate) made: Made,
+}
+
+/// A list as each engine reads it, made at its first use.
+pub(crate) struct Made(PerEngine<OnceLock<OwnList>>);
+
+impl Made {
+    pub(crate) const fn new() -> Self {
+        Self(PerEngine { sqlite: OnceLock::new(), postgres: OnceLock::new() })
+    }
+
+    fn get(&self, dialect: Dialect, make: impl FnOnce() -> OwnList) -> &OwnList {
+        let PerEngine { sqlite, postgres } = &self.0;
+        dialect.of(&PerEngine { sqlite, postgres }).get_or_init(make)
+    }
 }
 
 impl RowList {
@@ -146,7 +180,9 @@ impl RowList {
         args: Vec<Value>,
         key: impl Fn(&T) -> i64,
     ) -> Result<Page<T>> {
-        let list = OwnList::new(self.name, self.table, base.db().dialect(), self.columns);
+        let dialect = base.db().dialect();
+        let make = || OwnList::new(self.name, self.table, dialect, self.columns);
+        let list = self.made.get(dialect, make);
         let asked = own
             .into_iter()
             .fold(self.asked(query)?, |asked, (column, test)| asked.filter(column, test));

@@ -4,7 +4,7 @@ use super::Items;
 use crate::{
     Change, Code, Error, Result,
     content::core,
-    db::{FromRow, Value},
+    db::{Dialect, FromRow, Token, Value},
 };
 
 /// Words that a statement of the program may begin with. Others would end the transaction or change
@@ -57,8 +57,8 @@ impl Items {
 }
 
 impl OwnSql<'_> {
-    /// Names the tables that the statement changes, so that no cache serves what was
-    /// before.
+    /// Names the tables that the statement changes, so that no cache serves what was before. Each
+    /// table behind `update`, `insert into` and `delete from` must be among them.
     pub fn touches<const N: usize>(mut self, tables: [&'static str; N]) -> Self {
         self.touched.extend(tables);
         self
@@ -73,10 +73,10 @@ impl OwnSql<'_> {
     /// Runs it. Returns the number of rows that it changed.
     ///
     /// # Errors
-    /// `internal_error` for a statement that is not allowed here, that writes without
-    /// [`OwnSql::touches`], or that the database refuses; `unknown_table`; `conflict` when a value
-    /// is there already or a reference is broken. After an error of the database the change cannot
-    /// be committed.
+    /// `internal_error` for a statement that is not allowed here, that writes a table without
+    /// [`OwnSql::touches`], whose values are not exactly `$1`, `$2`... of its text, or that the
+    /// database refuses; `unknown_table`; `conflict` when a value is there already or a reference
+    /// is broken. After an error of the database the change cannot be committed.
     pub async fn run(self) -> Result<u64> {
         self.check()?;
         let Self { items, change, text, touched, values } = self;
@@ -108,13 +108,16 @@ impl OwnSql<'_> {
 
     fn check(&self) -> Result<()> {
         let refused = |why: &str| Err(Error::internal(format!("{why}: {}", self.text)));
-        let words = match judged(self.text) {
-            Ok(words) => words,
+        let dialect = self.change.dialect();
+        let judged = judged(self.text).and_then(|words| Ok((words, written(dialect, self.text)?)));
+        let (words, written) = match judged {
+            Ok(judged) => judged,
             Err(why) => return refused(why),
         };
-        if writes(&words) && self.touched.is_empty() {
+        if !written.is_empty() && self.touched.is_empty() {
             return refused("name the tables that it changes with `touches`");
         }
+        let mut sources = Vec::new();
         for name in &self.touched {
             let source = match self.items.0.own.contains(name) {
                 true => (*name).to_owned(),
@@ -129,8 +132,12 @@ impl OwnSql<'_> {
             if !words.contains(&source) {
                 return refused("`touches` names a table that the statement does not");
             }
+            sources.push(source);
         }
-        Ok(())
+        if let Some(table) = written.iter().find(|table| !sources.contains(table)) {
+            return refused(&format!("it changes {table}, which `touches` does not name"));
+        }
+        dialect.expect_values(self.text, self.values.len()).or_else(|why| refused(&why))
     }
 }
 
@@ -166,14 +173,35 @@ fn judged(sql: &str) -> Result<Vec<String>, &'static str> {
     Ok(words)
 }
 
-/// Whether any part of a statement writes. `for update` and `for no key update` only lock.
-fn writes(words: &[String]) -> bool {
-    let before = |at: usize| at.checked_sub(1).map_or("", |at| words[at].as_str());
-    words.iter().enumerate().any(|(at, word)| match word.as_str() {
-        "into" | "delete" => true,
-        "update" => !matches!(before(at), "for" | "key"),
-        _ => false,
-    })
+/// The tables that any part of a statement writes, in lower case. `for update` and `for no key
+/// update` only lock, and `do update` goes on with the table of its `insert`.
+fn written(dialect: Dialect, sql: &str) -> Result<Vec<String>, &'static str> {
+    let sql = sql.to_lowercase();
+    let tokens = dialect.tokens(&sql);
+    let word = |at: usize| match tokens.get(at) {
+        Some(Token::Word(word)) => *word,
+        _ => "",
+    };
+    let mut written = Vec::new();
+    for at in 0..tokens.len() {
+        let before = at.checked_sub(1).map_or("", word);
+        match (before, word(at)) {
+            ("for" | "key" | "do", "update") => continue,
+            (_, "update") | ("insert" | "replace", "into") | ("delete", "from") => {}
+            _ => continue,
+        }
+        let name = at + 1 + usize::from(word(at + 1) == "only");
+        match (tokens.get(name), tokens.get(name + 1)) {
+            (Some(Token::Word(_) | Token::Quoted(_)), Some(Token::Sign('.'))) => {
+                return Err("name the table that it changes without its schema");
+            }
+            (Some(Token::Word(table) | Token::Quoted(table)), _) => {
+                written.push((*table).to_owned());
+            }
+            _ => return Err("name the table that it changes"),
+        }
+    }
+    Ok(written)
 }
 
 fn explained(error: Error) -> Error {
@@ -192,20 +220,39 @@ fn explained(error: Error) -> Error {
 
 #[cfg(test)]
 mod tests {
-    use super::{judged, writes};
+    use super::{judged, written};
+    use crate::db::Dialect;
+
+    const BOTH: [Dialect; 2] = [Dialect::Sqlite, Dialect::Postgres];
 
     #[test]
     fn every_word_is_judged() {
-        for (sql, is_write) in [
-            ("select replace(a, $1, $2) from stock where \"left\" > $3", false),
-            ("select a from stock for update", false),
-            ("select a from stock for no key update", false),
-            ("UPDATE stock set n = n - $1", true),
-            ("with x as (select 1) delete from stock", true),
-            ("with x as (select 1) replace into stock select 1", true),
-            ("insert into stock (n) values ($1) on conflict (n) do update set n = $1", true),
-        ] {
-            assert_eq!(judged(sql).map(|words| writes(&words)), Ok(is_write), "{sql}");
+        let allowed: [(&str, &[&str]); 10] = [
+            ("select replace(a, $1, $2) from stock where \"left\" > $3", &[]),
+            ("select \"update\", \"delete\" from stock", &[]),
+            ("select a from stock for update", &[]),
+            ("select a from stock for no key update", &[]),
+            ("UPDATE stock set n = n - $1", &["stock"]),
+            ("update only \"Stock\" set n = n - $1", &["stock"]),
+            ("with x as (select 1) delete from stock", &["stock"]),
+            ("with x as (select 1) replace into stock select 1", &["stock"]),
+            ("insert into stock (n) values ($1) on conflict (n) do update set n = $1", &["stock"]),
+            (
+                "with a as (insert into b select 1), c as (update d set n = 1) delete from e",
+                &["b", "d", "e"],
+            ),
+        ];
+        for (sql, tables) in allowed {
+            assert!(judged(sql).is_ok(), "{sql}");
+            for dialect in BOTH {
+                let written = written(dialect, sql).expect(sql);
+                assert_eq!(written, tables, "{dialect:?} {sql}");
+            }
+        }
+        for sql in ["update main.stock set n = 1", "delete from \"main\".\"stock\"", "update"] {
+            for dialect in BOTH {
+                assert!(written(dialect, sql).is_err(), "{dialect:?} {sql}");
+            }
         }
         for sql in [
             "select 1 /* ' */, (select key_hash from cms_api_keys) /* ' */",

@@ -17,6 +17,10 @@ use crate::{
     db::{args, dialect::quote},
 };
 
+/// What is said of a base that is not there.
+const NO_BASE: &str = "there is no such record: leave it out for a new one (administrators copy \
+                       rows in any order with no_events=true)";
+
 impl Items {
     /// Reads the key and the present record, and locks the record until the change ends.
     pub(super) async fn present(
@@ -96,7 +100,7 @@ impl Items {
         let named = Key::parse(table, &base.to_string())?;
         let Some(json) = self.locked(change, table, &named).await? else {
             return match versions(change, table, base, id).await? {
-                0 => refused("unknown", "there is no such record: leave it out for a new one"),
+                0 => refused("unknown", NO_BASE),
                 _ => Ok(()),
             };
         };

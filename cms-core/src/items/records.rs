@@ -21,6 +21,12 @@ pub trait Content: Serialize + DeserializeOwned + Send + Sync + 'static {
     const TABLE: &'static str;
     /// Its columns that the type has, in their order.
     const FIELDS: &'static [ContentField];
+
+    /// The first column whose value no database holds, such as NaN.
+    #[doc(hidden)]
+    fn unfit(&self) -> Option<&'static str> {
+        None
+    }
 }
 
 /// A column as a Rust type has it.
@@ -51,6 +57,11 @@ pub trait ColumnType {
     const KINDS: &'static [Kind];
     /// Whether it can be null.
     const IS_OPTIONAL: bool = false;
+
+    /// Whether a database holds the value: serde_json writes NaN and infinity as null.
+    fn is_fit(&self) -> bool {
+        true
+    }
 }
 
 macro_rules! field_types {
@@ -62,15 +73,26 @@ macro_rules! field_types {
 }
 field_types! {
     i64: Integer;
-    f64: Decimal Double Integer;
     bool: Boolean;
     String: Text Date Time DateTime Binary;
     Map<String, Json>: Json;
 }
 
+impl ColumnType for f64 {
+    const KINDS: &'static [Kind] = &[Kind::Decimal, Kind::Double, Kind::Integer];
+
+    fn is_fit(&self) -> bool {
+        self.is_finite()
+    }
+}
+
 impl<T: ColumnType> ColumnType for Option<T> {
     const KINDS: &'static [Kind] = T::KINDS;
     const IS_OPTIONAL: bool = true;
+
+    fn is_fit(&self) -> bool {
+        self.as_ref().is_none_or(ColumnType::is_fit)
+    }
 }
 
 impl<T> ColumnType for Vec<T> {
@@ -135,6 +157,15 @@ macro_rules! content {
                     is_optional: <$type as $crate::items::ColumnType>::IS_OPTIONAL,
                 }),*
             ];
+
+            fn unfit(&self) -> ::core::option::Option<&'static str> {
+                [$((
+                    $crate::items::ColumnType::is_fit(&self.$field),
+                    $crate::items::ContentField::column(stringify!($field)),
+                )),*]
+                .into_iter()
+                .find_map(|(is_fit, column)| (!is_fit).then_some(column))
+            }
         }
     };
 }
@@ -282,7 +313,8 @@ impl<T: Content> Records<T> {
     }
 
     /// Changes a record with `edit`, and returns it as stored. Only columns whose value changed are
-    /// written, and nothing when none did.
+    /// written, and nothing when none did; never its number, nor columns that the database
+    /// computes.
     ///
     /// # Errors
     /// `not_found`, and as [`Items::update`].
@@ -294,14 +326,14 @@ impl<T: Content> Records<T> {
     ) -> Result<T> {
         let (table, id) = (self.items.table(T::TABLE)?, id.to_string());
         // Locked, so that what `edit` saw is what it changes.
-        let before = self.items.present(change, &table, &id, None).await?.1;
-        let mut record: T = read(&before)?;
+        let stored = self.items.present(change, &table, &id, None).await?.1;
+        let mut record: T = read(&stored)?;
         let before = members(&record)?;
         edit(&mut record);
         let mut body = members(&record)?;
-        body.retain(|name, value| before.get(name) != Some(value));
+        body.retain(|name, value| before.get(name) != Some(value) && !is_made(&table, name));
         if body.is_empty() {
-            return Ok(record);
+            return read(&stored);
         }
         let written = self.items.update(change, T::TABLE, &id, None, &IfMatch::Any, &body).await?;
         read(&written.json)
@@ -330,6 +362,9 @@ fn is_made(table: &Table, column: &str) -> bool {
 }
 
 fn members<T: Content>(record: &T) -> Result<Map<String, Json>> {
+    if let Some(column) = record.unfit() {
+        return Err(Error::invalid_field(column, "range", "must be a finite number"));
+    }
     match serde_json::to_value(record).map_err(Error::internal)? {
         Json::Object(members) => Ok(members),
         _ => Err(Error::internal(format!("a record of {} is no JSON object", T::TABLE))),

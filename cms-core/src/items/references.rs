@@ -1,5 +1,5 @@
-//! Which reference of a write is broken. PostgreSQL names the column in its error; SQLite does not,
-//! so its tables are asked.
+//! Which reference of a write is broken, and which unique index violated. PostgreSQL names the
+//! columns in its error; SQLite often does not, so its tables are asked.
 
 use sqlx::AssertSqlSafe;
 
@@ -22,7 +22,8 @@ pub(super) async fn explained<T>(
     Err(write::refused(table, error, &broken))
 }
 
-/// The columns whose value names a missing record. Without one, other records name the key.
+/// The columns whose value names a missing record. Without one, other records name the key. Of a
+/// violated index, its columns.
 async fn broken(
     change: &mut Change,
     table: &Table,
@@ -30,7 +31,7 @@ async fn broken(
     error: &Error,
 ) -> Result<Vec<String>> {
     let Some(keys) = table.dialect.foreign_keys().filter(|_| error.is_broken_reference()) else {
-        return Ok(Vec::new());
+        return indexed(change, table, error).await;
     };
     let keys: Vec<(String, String, String)> =
         change.all_after_failure(keys, args![&table.source]).await?;
@@ -57,4 +58,20 @@ async fn broken(
         broken.extend(table.key_columns().map(|key| key.name.clone()));
     }
     Ok(broken)
+}
+
+/// The columns of a violated unique index over expressions: SQLite tells only its name.
+async fn indexed(change: &mut Change, table: &Table, error: &Error) -> Result<Vec<String>> {
+    let Some(sqlx::Error::Database(cause)) = error.database() else { return Ok(Vec::new()) };
+    let index = cause.message().strip_prefix("UNIQUE constraint failed: index '");
+    let index = index.and_then(|rest| rest.strip_suffix('\''));
+    let (Some(index), Some(made)) = (index, table.dialect.made_index()) else {
+        return Ok(Vec::new());
+    };
+    let made: Vec<(String,)> = change.all_after_failure(made, args![index]).await?;
+    // Its name and its table stand before them, which rows it has behind them.
+    let columns = made.first().and_then(|(sql,)| sql.split_once('(')).map_or("", |(_, rest)| rest);
+    let columns = columns.split(") where ").next().unwrap_or(columns);
+    let named = table.columns.iter().filter(|column| write::mentions(columns, &column.name));
+    Ok(named.map(|column| column.name.clone()).collect())
 }

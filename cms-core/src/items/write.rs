@@ -237,7 +237,7 @@ pub(super) fn changed(before: &Json, after: &Json) -> Vec<String> {
 }
 
 /// Explains a refusal of the engine in terms of the table. `broken`: the columns of a broken
-/// reference, where the engine does not name them.
+/// reference or a violated index, where the engine does not name them.
 pub(super) fn refused(table: &Table, error: Error, broken: &[String]) -> Error {
     use sqlx::error::ErrorKind;
     let Some(sqlx::Error::Database(cause)) = error.database() else { return error };
@@ -253,10 +253,15 @@ pub(super) fn refused(table: &Table, error: Error, broken: &[String]) -> Error {
         ErrorKind::UniqueViolation => {
             (Code::Conflict, format!("Another row of {name} already has this value{columns}."))
         }
-        ErrorKind::ForeignKeyViolation if is_referred_to(table, cause.as_ref(), broken) => (
-            Code::Conflict,
-            format!("Other records name this row of {name}: change or delete them first."),
-        ),
+        // PostgreSQL 18 has a code for `on delete restrict` that sqlx does not know.
+        ErrorKind::ForeignKeyViolation | ErrorKind::Other
+            if is_referred_to(table, cause.as_ref(), broken) =>
+        {
+            (
+                Code::Conflict,
+                format!("Other records name this row of {name}: change or delete them first."),
+            )
+        }
         ErrorKind::ForeignKeyViolation => (
             Code::Conflict,
             format!(
@@ -304,17 +309,31 @@ pub(super) fn refused(table: &Table, error: Error, broken: &[String]) -> Error {
     Error::new(code, detail).with_fields(fields).caused_by(error)
 }
 
-/// Whether other records name the row, so that its key must stay. PostgreSQL says so in its
-/// message, if that is in English; of SQLite `broken` then is the key.
+/// Whether other records name the row, so that its key must stay. The violated columns are then
+/// those that the others name: of PostgreSQL it tells them, of SQLite they are `broken`. PostgreSQL
+/// also tells whose reference it is, in the same field whatever its language.
 fn is_referred_to(
     table: &Table,
     cause: &dyn sqlx::error::DatabaseError,
     broken: &[String],
 ) -> bool {
-    let is_key = table.key_columns().map(|key| &key.name).eq(broken);
-    let may_name = table.key_columns().any(|key| key.references.is_some());
-    cause.message().starts_with("update or delete on table")
-        || (!broken.is_empty() && is_key && !may_name)
+    if !cause.is_foreign_key_violation() && cause.code().as_deref() != Some("23001") {
+        return false;
+    }
+    let told = db::violated_columns(cause);
+    let columns: Vec<&str> = if told.is_empty() {
+        broken.iter().map(String::as_str).collect()
+    } else {
+        told.split(", ").map(|name| name.trim_matches('"')).collect()
+    };
+    let found = columns.iter().map(|name| table.columns.iter().find(|column| column.name == *name));
+    let Some(found) = found.collect::<Option<Vec<_>>>() else { return false };
+    let is_key = table.key_columns().map(|key| key.name.as_str()).eq(columns);
+    let may_name = found.iter().any(|column| column.references.is_some());
+    match cause.table() {
+        Some(referring) if referring != table.source => is_key || !may_name,
+        _ => is_key && !may_name,
+    }
 }
 
 /// Whether a column was dropped or renamed while the service runs. SQLite has no code for it.
@@ -335,7 +354,7 @@ fn is_data_error(code: Option<&str>) -> bool {
     code.is_some_and(|code| (code.len() == 5 && code.starts_with("22")) || known.contains(&code))
 }
 
-fn mentions(message: &str, name: &str) -> bool {
+pub(super) fn mentions(message: &str, name: &str) -> bool {
     let bounded = |c: Option<char>| c.is_none_or(|c| !c.is_alphanumeric() && c != '_');
     message.match_indices(name).any(|(at, _)| {
         bounded(message[..at].chars().next_back())

@@ -13,7 +13,7 @@ use std::{
 
 use tokio::sync::{self, watch};
 
-use crate::{Millis, Result, db::watched};
+use crate::{Error, Millis, Result, db::watched};
 
 /// Pause before a restart, so that a repeated fault costs little.
 const PAUSE: Duration = Duration::from_secs(1);
@@ -182,21 +182,31 @@ impl Counters {
 
 /// A figure that is read once a second at most: anybody may call `/readyz` as often as they like.
 #[derive(Debug, Default)]
-pub(crate) struct CachedFigure<T>(sync::Mutex<Option<(Millis, T)>>);
+pub(crate) struct CachedFigure<T>(Arc<sync::Mutex<Option<(Millis, T)>>>);
 
-impl<T: Copy> CachedFigure<T> {
+impl<T: Clone + Send + 'static> CachedFigure<T> {
+    /// A read goes on when its caller has gone, and the next callers wait for its end: each read
+    /// that is broken off would keep a connection for as long as the database stands still.
+    ///
     /// # Errors
     /// Those of `read`.
     pub(crate) async fn get(
         &self,
         now: Millis,
-        read: impl Future<Output = Result<T>>,
+        read: impl Future<Output = Result<T>> + Send + 'static,
     ) -> Result<T> {
-        let mut kept = self.0.lock().await;
-        match *kept {
-            Some((at, figure)) if (now - at).abs() < KEPT_MS => Ok(figure),
-            _ => Ok(kept.insert((now, read.await?)).1),
+        let mut kept = self.0.clone().lock_owned().await;
+        if let Some((at, figure)) = &*kept
+            && (now - at).abs() < KEPT_MS
+        {
+            return Ok(figure.clone());
         }
+        let reading = async move {
+            let figure = read.await?;
+            *kept = Some((now, figure.clone()));
+            Ok::<T, Error>(figure)
+        };
+        tokio::spawn(reading).await.map_err(Error::internal)?
     }
 }
 
@@ -213,6 +223,24 @@ mod tests {
         assert_eq!((running.count(), running.state()), (2, "running"));
         drop((first, second));
         assert_eq!((running.count(), running.state()), (0, "none"));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_read_without_its_caller_goes_on_alone() {
+        let (figure, reads) = (CachedFigure::default(), Arc::new(AtomicU32::new(0)));
+        let get = || {
+            let reads = reads.clone();
+            figure.get(0, async move {
+                let read = reads.fetch_add(1, Ordering::Relaxed);
+                tokio::time::sleep(Duration::from_secs(10)).await;
+                Ok(read)
+            })
+        };
+        for _ in 0..3 {
+            tokio::time::timeout(Duration::from_secs(1), get()).await.expect_err("it takes longer");
+        }
+        assert_eq!(get().await.expect("read"), 0, "what the first caller has asked for");
+        assert_eq!(reads.load(Ordering::Relaxed), 1);
     }
 
     #[tokio::test(start_paused = true)]

@@ -4,7 +4,7 @@ use super::{ApiKey, DeniedCall, Right};
 use crate::{
     Change, Error, Millis, Result,
     db::{Db, Lock, PerEngine, Statement, args, epoch_of, read, record, statements},
-    items::{OwnColumn, RowList},
+    items::{Made, OwnColumn, RowList},
 };
 
 /// A key with the columns that the gate needs.
@@ -73,7 +73,7 @@ pub(crate) const FIND_LOCKED: Statement = Statement::new(
 );
 
 /// Keys as a list. What this process has counted lately is not in the table yet.
-pub(super) const LIST: RowList = RowList {
+pub(crate) static LIST: RowList = RowList {
     name: "The list of keys",
     table: "cms_api_keys",
     columns: &[
@@ -91,6 +91,7 @@ pub(super) const LIST: RowList = RowList {
         concat!(module_path!(), "::LIST"),
         concat!("select ", key_columns!(), " from cms_api_keys where id in"),
     ),
+    made: Made::new(),
 };
 
 statements! {

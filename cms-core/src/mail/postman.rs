@@ -69,7 +69,9 @@ impl Mails {
     /// `unavailable` when the database cannot be reached.
     pub async fn waiting(&self) -> Result<(i64, i64)> {
         let (base, now) = (&self.0.base, self.0.base.clock().now());
-        let (count, since) = self.0.waiting.get(now, outbox::waiting(base.db())).await?;
+        let db = base.db().clone();
+        let read = async move { outbox::waiting(&db).await };
+        let (count, since) = self.0.waiting.get(now, read).await?;
         Ok((count, since.map_or(0, |since| (now - since).max(0))))
     }
 }

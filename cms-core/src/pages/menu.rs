@@ -2,18 +2,12 @@
 
 use std::collections::HashMap;
 
-use futures_util::future::BoxFuture;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value as Json;
 
 use super::{Pages, TREE, refuse_circle, sql};
-use crate::{
-    Change, Code, Error, Result,
-    base::Base,
-    db::args,
-    items::{AfterWrite, Written},
-};
+use crate::{Change, Code, Error, Result, base::Base, db::args, items::Written};
 
 /// An item of a menu.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -74,75 +68,51 @@ fn below(parent: Option<i64>, children: &mut HashMap<Option<i64>, Vec<Row>>) -> 
         .collect()
 }
 
-/// Checks items that callers write: an item stands in the menu and language of its parent.
-pub(super) struct CheckedItems;
+/// Whether a write of such columns may move an item away from its parent, or from those below it.
+/// Nothing stands below a new one.
+pub(super) fn is_moved(has: impl Fn(&str) -> bool, is_new: bool) -> bool {
+    has("parent_id") || (!is_new && (has("menu") || has("language_short")))
+}
 
-impl AfterWrite for CheckedItems {
-    fn written<'c>(
-        &'c self,
-        change: &'c mut Change,
-        written: &'c Written,
-        is_new: bool,
-    ) -> BoxFuture<'c, Result<()>> {
-        Box::pin(async move {
-            let changed = |column: &str| written.changed.iter().any(|name| name == column);
-            let is_moved = ["parent_id", "menu", "language_short"].into_iter().any(changed);
-            let (true, Some(id)) = (is_moved, written.key.as_i64()) else { return Ok(()) };
-            let record: Json = serde_json::from_str(&written.json).map_err(Error::internal)?;
-            if is_new && record["parent_id"].is_null() {
-                return Ok(());
-            }
-            change.lock(TREE).await?;
-            if changed("parent_id") {
-                refuse_circle(change, sql::MENU_CIRCLE, id).await?;
-            }
-            let (above, below): (i64, i64) = change.one(sql::MENU_MISFITS, args![id]).await?;
-            if above > 0 {
-                let message = "it names an item of another menu or language: name one of the same, \
-                               or write null";
-                return Err(Error::invalid_field("parent_id", "unknown", message));
-            }
-            if below > 0 {
-                let column = if changed("menu") { "menu" } else { "language_short" };
-                let message = format!(
-                    "{} in the former menu and language: write null into the parent_id of {} first",
-                    stand_below(below),
-                    them(below)
-                );
-                return Err(Error::invalid_field(column, "refused", message));
-            }
-            Ok(())
-        })
+/// Refuses a written item below itself, or in another menu or language than its parent.
+pub(super) async fn item_written(change: &mut Change, written: &Written) -> Result<()> {
+    let has = |column: &str| written.has_changed(column);
+    let (true, Some(id)) = (is_moved(has, written.is_new()), written.key.as_i64()) else {
+        return Ok(());
+    };
+    if has("parent_id") {
+        refuse_circle(change, sql::MENU_CIRCLE, id).await?;
     }
+    let (above, below): (i64, i64) = change.one(sql::MENU_MISFITS, args![id]).await?;
+    if above > 0 {
+        let message = "it names an item of another menu or language: name one of the same, or \
+                       write null";
+        return Err(Error::invalid_field("parent_id", "unknown", message));
+    }
+    if below > 0 {
+        let column = if has("menu") { "menu" } else { "language_short" };
+        let message = format!(
+            "{} in the former menu and language: write null into the parent_id of {} first",
+            stand_below(below),
+            them(below)
+        );
+        return Err(Error::invalid_field(column, "refused", message));
+    }
+    Ok(())
+}
 
-    /// The table takes items below away with their parent, without event, audit row or right.
-    fn removing<'c>(
-        &'c self,
-        change: &'c mut Change,
-        record: &'c Json,
-    ) -> BoxFuture<'c, Result<()>> {
-        Box::pin(async move {
-            let Some(id) = record["id"].as_i64() else { return Ok(()) };
-            // First: who holds the turn must not wait for a row.
-            let parent = change.dialect().of(&sql::MENU_PARENT);
-            change.all::<(i64,)>(parent, args![id]).await?;
-            change.lock(TREE).await?;
-            let (below,): (i64,) = change.one(sql::MENU_BELOW, args![id]).await?;
-            if below == 0 {
-                return Ok(());
-            }
-            let detail = format!(
-                "{} (parent_id {id}): delete or move {} first.",
-                stand_below(below),
-                them(below)
-            );
-            Err(Error::new(Code::Conflict, detail))
-        })
+/// Refuses the end of an item while others stand below it: the table would take those away with
+/// it, without event, audit row or right.
+pub(super) async fn removing_item(change: &mut Change, record: &Json) -> Result<()> {
+    let Some(id) = record["id"].as_i64() else { return Ok(()) };
+    change.lock(TREE).await?;
+    let (below,): (i64,) = change.one(sql::MENU_BELOW, args![id]).await?;
+    if below == 0 {
+        return Ok(());
     }
-
-    fn removed<'c>(&'c self, _: &'c mut Change, _: &'c Json) -> BoxFuture<'c, Result<()>> {
-        Box::pin(async { Ok(()) })
-    }
+    let detail =
+        format!("{} (parent_id {id}): delete or move {} first.", stand_below(below), them(below));
+    Err(Error::new(Code::Conflict, detail))
 }
 
 fn stand_below(items: i64) -> String {

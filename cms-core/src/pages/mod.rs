@@ -13,7 +13,8 @@ pub mod widgets;
 
 use std::sync::Arc;
 
-use serde_json::value::RawValue;
+use futures_util::future::BoxFuture;
+use serde_json::{Value as Json, value::RawValue};
 
 pub use menu::MenuItem;
 pub use published::{Alternate, ListedPage, Shown, ShownCol, ShownPage, ShownRow, ShownWidget};
@@ -24,7 +25,7 @@ use crate::{
     Change, Error, Paging, Result,
     base::Base,
     db::{Lock, Statement, args},
-    items::{Filter, Items, List, Op, Query},
+    items::{Filter, Items, List, Op, Query, WriteRules, Written},
     plugins::Plugins,
 };
 
@@ -59,11 +60,8 @@ impl Pages {
         let (base, items) = (base.clone(), items.clone());
         let hits = redirects::Hits::default();
         let pages = Self(Arc::new(Inner { base, items, widgets, hits }));
-        pages.items().set_after_writes(vec![
-            ("pages", Box::new(builder::ByHand::of(&pages.0))),
-            ("redirects", Box::new(redirects::CheckedRedirects::of(&pages.0))),
-            ("menu_items", Box::new(menu::CheckedItems)),
-        ]);
+        let room = Arc::downgrade(&pages.0);
+        pages.items().set_write_rules(&["pages", "redirects", "menu_items"], room);
         pages
     }
 
@@ -90,6 +88,7 @@ impl Pages {
             language: language.map(str::to_owned),
             limit: paging.limit,
             cursor: paging.cursor.clone(),
+            count: paging.count,
             sort: vec![("sort_order".to_owned(), false)],
             fields: ListedPage::COLUMNS.map(str::to_owned).to_vec(),
             filters: vec![equals("published", "true")],
@@ -115,7 +114,65 @@ impl Pages {
     }
 }
 
-/// Taken by changes of parents: two at the same time could close a circle together.
+impl WriteRules for Inner {
+    fn lock(&self, table: &str, columns: &[&str], is_new: bool) -> Option<Lock> {
+        let has = |column: &str| columns.contains(&column);
+        let is_moved = match table {
+            // Nothing stands below a new page, so it closes no circle with another change.
+            "pages" => has("parent_id") && !is_new,
+            "menu_items" => menu::is_moved(has, is_new),
+            _ => false,
+        };
+        is_moved.then_some(TREE)
+    }
+
+    fn written<'c>(
+        self: Arc<Self>,
+        change: &'c mut Change,
+        table: &'c str,
+        written: &'c Written,
+    ) -> BoxFuture<'c, Result<()>> {
+        Box::pin(async move {
+            match table {
+                "pages" => Pages(self).page_written(change, written).await,
+                "redirects" => Pages(self).redirect_written(change, written).await,
+                "menu_items" => menu::item_written(change, written).await,
+                _ => Ok(()),
+            }
+        })
+    }
+
+    fn removing<'c>(
+        self: Arc<Self>,
+        change: &'c mut Change,
+        table: &'c str,
+        record: &'c Json,
+    ) -> BoxFuture<'c, Result<()>> {
+        Box::pin(async move {
+            match table {
+                "menu_items" => menu::removing_item(change, record).await,
+                _ => Ok(()),
+            }
+        })
+    }
+
+    fn removed<'c>(
+        self: Arc<Self>,
+        change: &'c mut Change,
+        table: &'c str,
+        record: &'c Json,
+    ) -> BoxFuture<'c, Result<()>> {
+        Box::pin(async move {
+            match table {
+                "pages" if record["published"] == true => Pages(self).deleted(change, record).await,
+                _ => Ok(()),
+            }
+        })
+    }
+}
+
+/// Taken by changes of parents, before they write: two at the same time could close a circle
+/// together.
 const TREE: Lock = Lock::new(22);
 
 /// Refuses a written row whose `parent_id` leads back to the row. `circle` asks for that.

@@ -171,7 +171,7 @@ impl Pages {
     }
 
     /// A published page at an address, or its version in a language.
-    async fn at(&self, url: &str, language: Option<&str>) -> Result<Vec<sql::PageRow>> {
+    pub(super) async fn at(&self, url: &str, language: Option<&str>) -> Result<Vec<sql::PageRow>> {
         let db = self.base().db();
         let first = self.base().settings().languages.first().cloned();
         match language {

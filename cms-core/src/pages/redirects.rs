@@ -4,21 +4,21 @@
 
 use std::{
     collections::HashMap,
-    sync::{Arc, Mutex, PoisonError, Weak},
+    iter, slice,
+    sync::{Mutex, PoisonError},
 };
 
-use futures_util::future::BoxFuture;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value as Json, json};
 
-use super::{Inner, Pages, sql};
+use super::{Pages, sql};
 use crate::{
     Actor, Change, Error, Millis, Result,
     base::Base,
     db::args,
     ground::{Address, address::encoded, rfc3339},
-    items::{AfterWrite, IfMatch, Written},
+    items::{IfMatch, Written},
 };
 
 const TABLE: &str = "redirects";
@@ -54,14 +54,11 @@ struct Rule {
 }
 
 impl Rule {
-    fn of(record: &Json) -> Result<Self> {
-        Self::deserialize(record).map_err(Error::internal)
-    }
-
-    /// Where it leads an address that it matches.
-    fn target(&self, address: &str) -> Option<String> {
+    /// Where it leads an address that it matches in one of these spellings.
+    fn target(&self, spellings: &[String]) -> Option<String> {
         let to = self.to.as_deref()?;
-        let rest = self.from.strip_suffix('*').and_then(|start| address.strip_prefix(start));
+        let start = self.from.strip_suffix('*');
+        let rest = start.and_then(|start| spellings.iter().find_map(|url| url.strip_prefix(start)));
         Some(rest.map_or_else(|| to.to_owned(), |rest| to.replacen('*', rest, 1)))
     }
 
@@ -107,19 +104,18 @@ struct Chain {
 }
 
 impl Chain {
-    fn begin(first: &Rule, address: &str) -> Self {
-        Self { status: first.status, to: first.target(address), length: 1 }
+    fn begin(first: &Rule, spellings: &[String]) -> Self {
+        Self { status: first.status, to: first.target(spellings), length: 1 }
     }
 
-    /// The path to look at next. What stands outside of the site, or asks for more than a page, is
-    /// an end.
-    fn next(&self) -> Option<String> {
-        let to = self.to.clone().filter(|to| is_plain(to))?;
-        Some(normalized(&to).unwrap_or(to))
+    /// The path to look at next, in its spellings. What stands outside of the site, or asks for
+    /// more than a page, is an end.
+    fn next(&self) -> Option<Vec<String>> {
+        self.to.as_deref().filter(|to| is_plain(to)).and_then(spellings)
     }
 
-    fn add(&mut self, next: &Rule, address: &str) {
-        self.to = next.target(address);
+    fn add(&mut self, next: &Rule, spellings: &[String]) {
+        self.to = next.target(spellings);
         self.length += 1;
         // A part that may change makes the whole one that nobody should keep.
         self.status = match (self.status, next.status) {
@@ -176,7 +172,8 @@ impl Hits {
 
 impl Pages {
     /// Where an address leads that no published page has, and counts it. Of those that match, the
-    /// exact one counts, else the longest. `language`: redirects of other languages do not count.
+    /// exact one counts, else the longest. `language`: redirects of other languages count last, and
+    /// only where they lead to a page that has a version in it.
     ///
     /// ```no_run
     /// # async fn run(cms: cms_core::Cms) -> cms_core::Result<()> {
@@ -189,38 +186,52 @@ impl Pages {
     /// # Errors
     /// `unavailable` when the database cannot be read.
     pub async fn redirect(&self, url: &str, language: Option<&str>) -> Result<Option<Redirect>> {
+        let visitor = language.map_or(Visitor::Anywhere(self.first_language()), Visitor::In);
+        let mut found = self.followed(url, visitor).await?;
+        if found.is_none()
+            && let Some(language) = language
+        {
+            // A page is found at the addresses of all its versions, so also at their old ones.
+            found = self.followed(url, Visitor::Anywhere(language)).await?;
+            let to = found.as_ref().and_then(|(_, redirect)| redirect.to.as_deref());
+            let has_version = match to {
+                Some(to) => !self.at(to, Some(language)).await?.is_empty(),
+                None => false,
+            };
+            found = found.filter(|_| has_version);
+        }
+        Ok(found.map(|(id, redirect)| {
+            self.0.hits.add(id, self.base().clock().now());
+            redirect
+        }))
+    }
+
+    /// Where an address leads a visitor, with the id of the first redirect on the way.
+    async fn followed(&self, url: &str, visitor: Visitor<'_>) -> Result<Option<(i64, Redirect)>> {
         // What `*` matches becomes a part of an address.
-        let Some(asked) = normalized(url) else { return Ok(None) };
-        let (base, first) = (self.base(), self.first_language());
-        let visitor = language.map_or(Visitor::Anywhere(first), Visitor::In);
+        let Some(asked) = spellings(url) else { return Ok(None) };
+        let base = self.base();
         let statement = base.db().dialect().of(&sql::REDIRECT);
-        let look = async |address: &str, is_first: bool| {
-            let row = base.db().optional(statement, matching(address, visitor, !is_first)).await?;
+        let look = async |address: &[String], or_page: bool| {
+            let row = base.db().optional(statement, matching(address, visitor, or_page)).await?;
             Ok::<_, Error>(row.map(rule))
         };
-        let mut begun = look(&asked, true).await?.map(|begin| (begin, asked.as_str()));
-        // Older rows may have another spelling.
-        if begun.is_none() && asked != url && is_plain(url) && Address::Redirect.accepts(url) {
-            begun = look(url, true).await?.map(|begin| (begin, url));
-        }
-        let Some((begin, from)) = begun else { return Ok(None) };
-        self.0.hits.add(begin.id, base.clock().now());
-        let mut chain = Chain::begin(&begin, from);
+        let Some(begin) = look(&asked, false).await? else { return Ok(None) };
+        let mut chain = Chain::begin(&begin, &asked);
         while let Some(address) = chain.next() {
-            let Some(next) = look(&address, false).await? else { break };
+            let Some(next) = look(&address, true).await? else { break };
             chain.add(&next, &address);
             if chain.length > MAX_CHAIN {
                 tracing::debug!(url, "redirects lead from here in a circle: none is followed");
                 return Ok(None);
             }
         }
-        // Older rows may lead back in another spelling.
-        let is_back = |to: &String| to == url || *to == asked;
-        let is_address = |to: &String| Address::Redirect.accepts(to) && !is_back(to);
-        if chain.to.as_ref().is_some_and(|to| !is_address(to)) {
+        // A page in another language may have ended the chain where it began.
+        let is_back = chain.next().is_some_and(|last| last[0] == asked[0]);
+        if is_back || chain.to.as_ref().is_some_and(|to| !Address::Redirect.accepts(to)) {
             return Ok(None);
         }
-        Ok(Some(Redirect { to: chain.to, status: chain.status }))
+        Ok(Some((begin.id, Redirect { to: chain.to, status: chain.status })))
     }
 
     fn first_language(&self) -> &str {
@@ -280,8 +291,13 @@ impl Pages {
         self.items().insert(change, TABLE, &members(&body)).await.map(drop)
     }
 
-    /// Refuses a redirect whose columns do not fit together, or that leads back to itself.
-    async fn check_redirect(&self, change: &mut Change, written: &Rule) -> Result<()> {
+    /// Refuses a written redirect whose columns do not fit together, or that leads back to itself.
+    pub(super) async fn redirect_written(
+        &self,
+        change: &mut Change,
+        written: &Written,
+    ) -> Result<()> {
+        let written: Rule = serde_json::from_str(&written.json).map_err(Error::internal)?;
         written.check()?;
         if !written.active {
             return Ok(());
@@ -293,7 +309,7 @@ impl Pages {
         let visitors = languages.iter().map(|(language,)| Visitor::In(language));
         for visitor in visitors.chain([Visitor::Anywhere(self.first_language())]) {
             // The sign `*` stands for whatever it matches.
-            let mut chain = Chain::begin(written, &written.from);
+            let mut chain = Chain::begin(&written, slice::from_ref(&written.from));
             while let Some(address) = chain.next() {
                 let statement = change.dialect().of(&sql::REDIRECT);
                 let args = matching(&address, visitor, true);
@@ -337,6 +353,14 @@ fn normalized(url: &str) -> Option<String> {
     candidates.into_iter().find(|url| Address::Path.accepts(url))
 }
 
+/// The spellings in which rows may have an address: first the one that is written today, then the
+/// given one, as rows that SQL wrote may have it.
+fn spellings(url: &str) -> Option<Vec<String>> {
+    let today = normalized(url)?;
+    let given = (is_plain(url) && today != url).then(|| url.to_owned());
+    Some(iter::once(today).chain(given).collect())
+}
+
 /// Whether it is a path and nothing more.
 fn is_plain(address: &str) -> bool {
     address.starts_with('/') && !address.contains(['?', '#'])
@@ -347,44 +371,18 @@ fn members(body: &Json) -> Map<String, Json> {
 }
 
 /// The arguments of [`sql::REDIRECT`]. `or_page`: none where a page is published.
-fn matching(address: &str, visitor: Visitor<'_>, or_page: bool) -> Vec<crate::db::Value> {
+fn matching(address: &[String], visitor: Visitor<'_>, or_page: bool) -> Vec<crate::db::Value> {
     let (language, any) = visitor.language();
-    args![patterns(address), language, address, any, or_page]
+    args![patterns(address), language, &address[0], any, or_page]
 }
 
-/// What a redirect of this address may have in `from`, as a JSON array.
-fn patterns(url: &str) -> String {
-    let ends = url.match_indices('/').map(|(at, _)| format!("{}/*", &url[..at]));
-    let all: Vec<String> = std::iter::once(url.to_owned()).chain(ends.take(MAX_DEPTH)).collect();
-    json!(all).to_string()
-}
-
-/// Checks redirects that callers write as items.
-pub(super) struct CheckedRedirects(Weak<Inner>);
-
-impl CheckedRedirects {
-    pub(super) fn of(pages: &Arc<Inner>) -> Self {
-        Self(Arc::downgrade(pages))
-    }
-}
-
-impl AfterWrite for CheckedRedirects {
-    fn written<'c>(
-        &'c self,
-        change: &'c mut Change,
-        written: &'c Written,
-        _: bool,
-    ) -> BoxFuture<'c, Result<()>> {
-        Box::pin(async move {
-            let Some(state) = self.0.upgrade() else { return Ok(()) };
-            let record = serde_json::from_str(&written.json).map_err(Error::internal)?;
-            Pages(state).check_redirect(change, &Rule::of(&record)?).await
-        })
-    }
-
-    fn removed<'c>(&'c self, _: &'c mut Change, _: &'c Json) -> BoxFuture<'c, Result<()>> {
-        Box::pin(async { Ok(()) })
-    }
+/// What a redirect of an address in these spellings may have in `from`, as a JSON array.
+fn patterns(spellings: &[String]) -> String {
+    let all = spellings.iter().flat_map(|url| {
+        let ends = url.match_indices('/').map(|(at, _)| format!("{}/*", &url[..at]));
+        iter::once(url.clone()).chain(ends.take(MAX_DEPTH))
+    });
+    json!(all.collect::<Vec<_>>()).to_string()
 }
 
 #[cfg(test)]
@@ -393,6 +391,7 @@ mod tests {
 
     #[test]
     fn an_address_is_matched_by_itself_and_by_what_is_above() {
+        let patterns = |url: &str| patterns(&[url.to_owned()]);
         assert_eq!(patterns("/"), r#"["/","/*"]"#);
         assert_eq!(patterns("/a/b"), r#"["/a/b","/*","/a/*"]"#);
         let deep = "/x".repeat(10_000);
@@ -411,7 +410,7 @@ mod tests {
             ("/old/*", "/new/*", "/old/*", "/new/*"),
             ("/old/*", "/*", "/old/a/b", "/a/b"),
         ] {
-            let target = redirect(from, to).target(address);
+            let target = redirect(from, to).target(&[address.to_owned()]);
             assert_eq!(target.as_deref(), Some(expected), "{from} {address}");
         }
     }

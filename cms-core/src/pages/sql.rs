@@ -95,7 +95,8 @@ statements! {
             language_short = $2 order by sort_order, id limit 1000";
     PAGE_CIRCLE = circle!("cms_pages");
     MENU_CIRCLE = circle!("cms_menu_items");
-    /// How many items directly above and below `$1` stand in another menu or language.
+    /// How many items directly above and below `$1` stand in another menu or language. This and the
+    /// next one read the whole table: menus are small, so `parent_id` has no index.
     MENU_MISFITS = "select count(case when o.id = i.parent_id then 1 end), count(case when \
                     o.parent_id = i.id then 1 end) from cms_menu_items i join cms_menu_items o \
                     on (o.id = i.parent_id or o.parent_id = i.id) where i.id = $1 and \
@@ -112,8 +113,9 @@ statements! {
                and length(url_rewrite) < 2000 order by id limit $2";
 }
 
-/// The active redirect of the address `$3`, whose ways to match are the array `$1`, in language
-/// `$2`; `$4`: of any language, those of `$2` first; `$5`: none where a page is published.
+/// The active redirect of the address `$3`, in language `$2`. What may match it, other spellings
+/// too, is the array `$1`. `$4`: of any language, those of `$2` first; `$5`: none where a page is
+/// published.
 macro_rules! redirect {
     ($name:literal, $elements:literal) => {
         Statement::new(
@@ -123,15 +125,16 @@ macro_rules! redirect {
                 " join cms_redirects r on r.\"from\" = e.value where r.active and \
                  (cast($4 as boolean) or r.language_short is null or r.language_short = $2) \
                  and not (cast($5 as boolean) and exists (select 1 from cms_pages p where \
-                 p.published and p.url_rewrite = $3)) \
-                 order by case when r.\"from\" = $3 then 0 else 1 end, length(r.\"from\") desc, \
+                 p.published and p.url_rewrite in (select e.value from ", $elements, "))) \
+                 order by case when r.\"from\" = $3 then 0 when r.\"from\" not like '%/*' then 1 \
+                 else 2 end, length(r.\"from\") desc, \
                  case when r.language_short = $2 then 0 when r.language_short is null then 1 \
                  else 2 end, r.id limit 1"
             ),
         )
     };
 }
-pub(super) const REDIRECT: PerEngine<Statement> = PerEngine {
+pub(crate) const REDIRECT: PerEngine<Statement> = PerEngine {
     sqlite: redirect!("REDIRECT_SQLITE", "json_each($1) e"),
     postgres: redirect!("REDIRECT_POSTGRES", "json_array_elements_text(cast($1 as json)) e(value)"),
 };
@@ -157,19 +160,6 @@ macro_rules! parts {
         )
     };
 }
-
-/// Waits for rows that are being put below an item.
-pub(crate) const MENU_PARENT: PerEngine<Statement> = PerEngine {
-    sqlite: Statement::new(
-        concat!(module_path!(), "::MENU_PARENT"),
-        "select id from cms_menu_items where id = $1",
-    ),
-    postgres: Statement::new(
-        concat!(module_path!(), "::MENU_PARENT"),
-        "select id from cms_menu_items where id = $1 for update",
-    ),
-};
-
 pub(crate) const PARTS: PerEngine<Statement> = PerEngine {
     sqlite: parts!("PARTS_SQLITE", "json_each($1) e"),
     postgres: parts!("PARTS_POSTGRES", "json_array_elements(cast($1 as json)) e(value)"),

@@ -1,27 +1,17 @@
 //! How handlers of plugins begin changes.
 
-use std::{
-    fmt,
-    panic::Location,
-    sync::{
-        Arc,
-        atomic::{AtomicU64, Ordering},
-    },
-};
+use std::{fmt, panic::Location, sync::Arc};
 
 use futures_util::future::BoxFuture;
 
-use crate::{Change, Result, base::Base};
-
-/// The number of the last one made.
-static LAST: AtomicU64 = AtomicU64::new(0);
+use crate::{Change, Result, base::Base, change::Call};
 
 /// Begins the changes of one call of a handler. Refuses whoever may no longer write, and a call
 /// that would wait for itself.
 #[derive(Clone)]
 pub struct Begin {
     base: Base,
-    number: u64,
+    call: Call,
     begin: Arc<dyn Fn() -> BoxFuture<'static, Result<Change>> + Send + Sync>,
 }
 
@@ -30,13 +20,17 @@ impl Begin {
         base: &Base,
         begin: impl Fn() -> BoxFuture<'static, Result<Change>> + Send + Sync + 'static,
     ) -> Self {
-        let number = LAST.fetch_add(1, Ordering::Relaxed);
-        Self { base: base.clone(), number, begin: Arc::new(begin) }
+        Self { base: base.clone(), call: Call::new(), begin: Arc::new(begin) }
+    }
+
+    /// The call whose changes it begins.
+    pub(crate) fn call(&self) -> Call {
+        self.call
     }
 
     #[track_caller]
     pub(crate) fn change(&self) -> impl Future<Output = Result<Change>> + Send + use<'_> {
-        self.base.held(Some(self.number), Location::caller(), (self.begin)())
+        self.base.held(Some(self.call), Location::caller(), (self.begin)())
     }
 
     /// A change of a program that no call of a handler begins.

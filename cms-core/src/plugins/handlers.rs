@@ -1,6 +1,11 @@
 //! What a plugin of the embedding program runs by itself: its tasks and scripts.
 
-use std::{collections::BTreeMap, fmt, future::Future, sync::Arc};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    fmt,
+    future::Future,
+    sync::Arc,
+};
 
 use bytes::Bytes;
 use futures_util::{future::BoxFuture, stream::BoxStream};
@@ -10,6 +15,7 @@ use serde_json::Value as Json;
 use super::{
     MAX_ICON_BYTES, Manifest, Problem,
     begin::Begin,
+    built_in,
     content_call::{ContentCall, ContentHandler},
     endpoint::{Answering, EndpointCall, EndpointHandler, EndpointReply},
     guard::{BeforeAct, DeclaredGuard},
@@ -38,7 +44,18 @@ pub(crate) struct EventHandler {
     pub(crate) run: Arc<dyn Fn(EventCall) -> BoxFuture<'static, Result<()>> + Send + Sync>,
 }
 
-/// The handlers of a plugin, by the names in its manifest.
+impl EventHandler {
+    /// Whether it is called for this event.
+    pub(crate) fn hears(&self, event: &str) -> bool {
+        match self.pattern.strip_suffix('*') {
+            Some(beginning) => event.starts_with(beginning),
+            None => event == self.pattern,
+        }
+    }
+}
+
+/// The handlers of a plugin, by the names in its manifest. Two of one kind with the same name, and
+/// one that the manifest does not name, are problems of the plugin.
 ///
 /// ```
 /// use cms_core::{items::IfMatch, plugins::Handlers};
@@ -60,6 +77,8 @@ pub struct Handlers {
     hooks: Vec<Hook>,
     guards: Vec<DeclaredGuard>,
     pub(super) events: Vec<EventHandler>,
+    /// Names that were given twice: of what, and the name.
+    repeated: Vec<(&'static str, String)>,
 }
 
 impl Handlers {
@@ -75,8 +94,8 @@ impl Handlers {
         F: Future<Output = Result<()>> + Send + 'static,
     {
         let handler: TaskHandler = Arc::new(move |run| Box::pin(handler(run)));
-        self.tasks.insert(name.to_owned(), handler);
-        self
+        let former = self.tasks.insert(name.to_owned(), handler);
+        self.noted(former, "handlers of tasks", name)
     }
 
     /// Adds what runs in place of the script with this path, such as `orders/export.php`: no file
@@ -91,8 +110,8 @@ impl Handlers {
         F: Future<Output = Result<ScriptReply>> + Send + 'static,
     {
         let handler: ScriptHandler = Arc::new(move |call| Box::pin(handler(call)));
-        self.scripts.insert(path.to_owned(), handler);
-        self
+        let former = self.scripts.insert(path.to_owned(), handler);
+        self.noted(former, "handlers of scripts", path)
     }
 
     /// Adds the class that makes the content of `show_custom_content` buttons.
@@ -106,8 +125,8 @@ impl Handlers {
         F: Future<Output = Result<Json>> + Send + 'static,
     {
         let handler: ContentHandler = Arc::new(move |call| Box::pin(handler(call)));
-        self.contents.insert(class.to_owned(), handler);
-        self
+        let former = self.contents.insert(class.to_owned(), handler);
+        self.noted(former, "classes of custom content", class)
     }
 
     /// Adds the handler of the endpoints whose `modelPath` is this name. It answers with JSON,
@@ -144,23 +163,24 @@ impl Handlers {
             Box::pin(async move { Ok(answered.await?.into()) })
         });
         let tables = tables.iter().map(|table| (*table).to_owned()).collect();
-        self.endpoints.insert(name.to_owned(), Answering { handler, tables });
-        self
+        let former = self.endpoints.insert(name.to_owned(), Answering { handler, tables });
+        self.noted(former, "handlers of endpoints", name)
     }
 
-    /// Adds what makes the content of a widget: one of the plugin, or a built-in one.
+    /// Adds what makes the content of a widget: one of a plugin of the program, or a built-in one.
     #[must_use]
     pub fn widget(mut self, content: impl WidgetContent) -> Self {
-        self.widgets.insert(content.name().to_owned(), Arc::new(content));
-        self
+        let name = content.name().to_owned();
+        let former = self.widgets.insert(name.clone(), Arc::new(content));
+        self.noted(former, "contents of widgets", &name)
     }
 
     /// Adds the icon that the widgets of the manifest name `file`, such as `include_bytes!` reads:
     /// SVG, PNG, JPEG or WebP of at most 256 KiB.
     #[must_use]
     pub fn icon(mut self, file: &str, content: &'static [u8]) -> Self {
-        self.icons.insert(file.to_owned(), content);
-        self
+        let former = self.icons.insert(file.to_owned(), content);
+        self.noted(former, "icons", file)
     }
 
     /// Adds a hook: `run` stands before each create, update and delete of a record of `table`, in
@@ -223,9 +243,17 @@ impl Handlers {
         self
     }
 
+    /// Notes whether another one of its kind had the name.
+    fn noted<T>(mut self, former: Option<T>, kind: &'static str, name: &str) -> Self {
+        if former.is_some() {
+            self.repeated.push((kind, name.to_owned()));
+        }
+        self
+    }
+
     /// Handlers of events with a name or a pattern that cannot be.
     pub(crate) fn faulty_events(&self) -> Vec<Problem> {
-        let mut seen = std::collections::BTreeSet::new();
+        let mut seen = BTreeSet::new();
         let mut problems = Vec::new();
         for EventHandler { pattern, name, .. } in &self.events {
             let is_known = |c: char| matches!(c, 'a'..='z' | '0'..='9' | '_' | '-');
@@ -263,17 +291,22 @@ impl Handlers {
         DeclaredGuard::faults(&self.guards)
     }
 
-    /// Hooks that have the name of another one of their table.
-    pub(crate) fn repeated_hooks(&self) -> Vec<Problem> {
-        let mut seen = std::collections::BTreeSet::new();
-        let repeated = self.hooks.iter().filter(|hook| !seen.insert((&hook.table, &hook.name)));
-        let told = repeated.map(|hook| {
-            Problem::whole(format!(
-                "two hooks before writes of {} are named {}",
-                hook.table, hook.name
-            ))
-        });
-        told.collect()
+    /// Names that two of one kind have; hooks have names within their table.
+    pub(crate) fn repeated(&self) -> Vec<Problem> {
+        let mut seen = BTreeSet::new();
+        let hooks = self.hooks.iter().filter(|hook| !seen.insert((&hook.table, &hook.name)));
+        let hooks =
+            hooks.map(|hook| (format!("hooks before writes of {}", hook.table), &*hook.name));
+        let others = self.repeated.iter().map(|(kind, name)| ((*kind).to_owned(), name.as_str()));
+        let told = others.chain(hooks);
+        told.map(|(kind, name)| Problem::whole(format!("two {kind} are named {name}"))).collect()
+    }
+
+    /// The endpoints whose replies are kept, each with the tables that it names.
+    pub(crate) fn endpoint_tables(&self) -> impl Iterator<Item = (&str, &str)> {
+        self.endpoints.iter().flat_map(|(name, endpoint)| {
+            endpoint.tables.iter().map(|table| (name.as_str(), table.as_str()))
+        })
     }
 
     pub(crate) fn of_task(&self, name: &str) -> Option<TaskHandler> {
@@ -290,6 +323,39 @@ impl Handlers {
             self.missing_tasks(manifest),
             self.missing_endpoints(manifest),
             self.missing_classes(manifest),
+        ]
+        .concat()
+    }
+
+    /// Handlers that the manifest does not name: nothing would call them. Contents of widgets may
+    /// belong to any plugin of the program.
+    pub(crate) fn unnamed(&self, manifest: &Manifest, program: &[Manifest]) -> Vec<Problem> {
+        let buttons = manifest.buttons();
+        let widgets = &manifest.pagebuilder_widgets;
+        let is_read = |name: &str| manifest.tables.iter().any(|table| table.name == name);
+        let tasks = manifest.tasks.iter().filter_map(|task| task.handler.as_deref());
+        let scripts = buttons.iter().filter_map(|(_, button)| button.script.as_deref());
+        let classes = buttons.iter().filter_map(|(_, button)| button.values.as_ref());
+        let classes = classes.filter_map(|values| values.class.as_deref());
+        let endpoints = manifest.endpoints.iter().map(|endpoint| endpoint.model_path.as_str());
+        let icons = widgets.iter().map(|widget| widget.widget_icon.as_str());
+        let templates = program.iter().flat_map(|one| one.pagebuilder_widgets.iter());
+        let templates = templates.map(|widget| widget.widget_template.as_str());
+        [
+            unnamed(&self.tasks, "no task of the manifest has the handler", tasks),
+            unnamed(&self.scripts, "no button of the manifest has the script", scripts),
+            unnamed(&self.contents, "no button of the manifest has the class", classes),
+            unnamed(
+                &self.endpoints,
+                "no endpoint of the manifest has the handler",
+                endpoints.filter(|name| !is_read(name)),
+            ),
+            unnamed(&self.icons, "no widget of the manifest has the icon", icons),
+            unnamed(
+                &self.widgets,
+                "no widget of the program's plugins, and no built-in one, is named",
+                templates.chain(built_in::BUILT_IN_WIDGETS),
+            ),
         ]
         .concat()
     }
@@ -359,6 +425,17 @@ impl Handlers {
             })
             .collect()
     }
+}
+
+/// Those of one kind whose name is not among these.
+fn unnamed<'n, T>(
+    all: &BTreeMap<String, T>,
+    what: &str,
+    named: impl Iterator<Item = &'n str>,
+) -> Vec<Problem> {
+    let named: BTreeSet<&str> = named.collect();
+    let unnamed = all.keys().filter(|name| !named.contains(name.as_str()));
+    unnamed.map(|name| Problem::whole(format!("{what} {name:?}"))).collect()
 }
 
 impl fmt::Debug for Handlers {

@@ -91,6 +91,11 @@ impl Installed {
     pub(crate) fn is(&self, manifest: &Manifest) -> Result<bool> {
         Ok(!self.removed && self.text == text(manifest)?)
     }
+
+    /// Whether it declares the same, whichever version of the service wrote it.
+    pub(crate) fn declares(&self, manifest: &Manifest) -> Result<bool> {
+        Ok(self.is(manifest)? || self.manifest().as_ref() == Some(manifest))
+    }
 }
 
 /// The table in the database.

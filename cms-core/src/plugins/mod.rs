@@ -50,7 +50,7 @@ use std::{
 
 use arc_swap::ArcSwap;
 
-use crate::{Code, Error, Result, items::Items};
+use crate::{Code, Error, Result, change::Call, items::Items};
 
 pub use begin::Begin;
 #[cfg(test)]
@@ -178,8 +178,10 @@ impl Plugins {
     pub(crate) async fn in_time<T>(
         &self,
         (plugin, name): (&str, &str),
+        call: Call,
         work: impl Future<Output = Result<T>>,
     ) -> Result<T> {
+        let work = call.run(work);
         let Some((_, limit)) = self.site.get() else { return work.await };
         let outcome = tokio::time::timeout(*limit, work).await;
         outcome.unwrap_or_else(|_| {
@@ -279,7 +281,7 @@ impl Plugins {
     ) -> Option<Result<serde_json::Value>> {
         let handler = self.known.load().handlers.get(plugin)?.contents.get(class)?.clone();
         let call = ContentCall { row, items: items.clone(), site: self.site() };
-        Some(self.in_time((plugin, class), handler(call)).await)
+        Some(self.in_time((plugin, class), Call::new(), handler(call)).await)
     }
 
     /// The answer of an endpoint's handler; None when the plugin has none of this name.
@@ -294,8 +296,9 @@ impl Plugins {
         request: EndpointRequest,
     ) -> Option<Result<EndpointReply>> {
         let handler = self.known.load().handlers.get(plugin)?.endpoints.get(name)?.handler.clone();
+        let of = request.begin.call();
         let call = EndpointCall::new(request, items.clone(), self.site());
-        Some(self.in_time((plugin, name), handler(call)).await)
+        Some(self.in_time((plugin, name), of, handler(call)).await)
     }
 
     /// The content tables that an endpoint's replies are made from; none: they are not kept.

@@ -9,7 +9,7 @@ use crate::{Result, items::Items};
 pub const TODAY: &str = "@today";
 
 /// Makes the content of a widget: what its component gets beside the stored values. It belongs to a
-/// widget of its plugin, or to a built-in one.
+/// widget of a plugin of the program, or to a built-in one.
 ///
 /// ```
 /// use cms_core::{

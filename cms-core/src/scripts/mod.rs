@@ -134,8 +134,9 @@ impl Scripts {
         let file = match way {
             Way::Handler(handler) => {
                 let (items, site) = (self.0.items.clone(), self.0.plugins.site());
+                let of = begin.call();
                 let call = ScriptCall { input, items, begin, site };
-                return self.0.plugins.in_time((plugin, path), handler(call)).await;
+                return self.0.plugins.in_time((plugin, path), of, handler(call)).await;
             }
             Way::File(file) => file,
         };

@@ -255,6 +255,7 @@ impl Builder {
             reapplied,
             restarts: Restarts::default(),
             kept: Default::default(),
+            redis,
             registry,
             base,
         };

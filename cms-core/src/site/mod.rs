@@ -9,6 +9,7 @@ mod checks;
 mod copy;
 mod follow;
 mod handlers;
+mod lists;
 mod loading;
 mod own_tables;
 mod plugins;
@@ -50,11 +51,13 @@ use crate::{
     settings::Settings,
     tasks::Tasks,
     theme::Theme,
-    traffic::{cache::Cache, idempotency::Idempotency, limiter::Limiter, origins::Origins},
+    traffic::{
+        cache::Cache, idempotency::Idempotency, limiter::Limiter, origins::Origins, redis::Redis,
+    },
     webhooks::{Events, Webhooks},
 };
 
-/// How long the end waits for the database, twice.
+/// How long each of the last steps of a close waits for the database.
 const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// An open site. Clones are cheap and share everything.
@@ -112,6 +115,8 @@ struct Rooms {
     theme: Theme,
     restarts: Restarts,
     kept: checks::kept::LastFindings,
+    /// The connection of limiter and cache, where one of them is in Redis.
+    redis: Option<Redis>,
 }
 
 impl Cms {
@@ -416,8 +421,10 @@ impl Cms {
         self.db().ready().await
     }
 
-    /// Ends runs of tasks and scripts, writes the counters and closes the database, within seconds
-    /// also when it does not answer. Test mails under way have a minute to be settled.
+    /// Ends runs of tasks and scripts, writes the counters, gives back the names of consumers and
+    /// closes the database, within seconds also when it does not answer. Test mails under way have
+    /// a minute to be settled. A change that is still open after 2 s is undone: its commit is
+    /// refused with `unavailable`.
     pub async fn close(&self) {
         // Asked once, so that not each of those who want to write waits for it in vain.
         let ((), (), answers) =
@@ -427,7 +434,9 @@ impl Cms {
             self.write_counters().await;
             self.mail().close().await;
             self.idempotency().close().await;
-            self.write_counters().await;
+            let events = self.events();
+            let names = in_time("names of consumers were not given back", events.close());
+            tokio::join!(self.write_counters(), names);
         } else {
             tracing::error!("counters were not written: the database does not answer");
         }
@@ -435,6 +444,7 @@ impl Cms {
         if tokio::time::timeout(patience, self.db().close()).await.is_err() {
             tracing::warn!("the database was not closed in time");
         }
+        self.db().seal();
     }
 
     /// Whether the database can be written at this moment.
@@ -444,10 +454,15 @@ impl Cms {
     }
 
     async fn write_counters(&self) {
-        match tokio::time::timeout(SHUTDOWN_TIMEOUT, self.flush()).await {
-            Ok(Ok(())) => {}
-            Ok(Err(error)) => tracing::error!(%error, "counters were not written"),
-            Err(_) => tracing::error!("counters were not written: the database does not answer"),
-        }
+        in_time("counters were not written", self.flush()).await;
+    }
+}
+
+/// One of the last writes of a site; `failure` is what the log says without it.
+async fn in_time(failure: &'static str, write: impl Future<Output = Result<()>>) {
+    match tokio::time::timeout(SHUTDOWN_TIMEOUT, write).await {
+        Ok(Ok(())) => {}
+        Ok(Err(error)) => tracing::error!(%error, "{failure}"),
+        Err(_) => tracing::error!("{failure}: the database does not answer"),
     }
 }

@@ -7,7 +7,7 @@ use sqlx::AssertSqlSafe;
 
 use crate::{
     Actor, Change, Clock, Code, Error, Random, Result,
-    db::{Db, Lock, args},
+    db::{Db, Dialect, Lock, args},
     events::Outbox,
 };
 
@@ -46,7 +46,8 @@ const MAX_NAME: usize = 40;
 /// One text serves both engines. These tokens stand for what they write differently: `{{id}}` a
 /// primary key that counts up, `{{json}}` a type of JSON, `{{bytes}}` a type of bytes, `{{false}}`
 /// and `{{true}}`, `{{strict}}` SQLite's mark of STRICT tables. Other types are `TEXT`, `BIGINT`,
-/// `BOOLEAN` and `DOUBLE PRECISION`, in capitals.
+/// `BOOLEAN` and `DOUBLE PRECISION`, in capitals. Texts, names in quotes and comments stay as they
+/// are.
 ///
 /// ```
 /// use cms_core::{Cms, OwnTables, settings::Settings};
@@ -88,7 +89,7 @@ impl OwnTables {
         applied.iter().filter(|(name, ..)| name == self.name).all(|(.., tables)| *tables == list)
     }
 
-    fn problems(&self) -> Vec<String> {
+    fn problems(&self, dialect: Dialect) -> Vec<String> {
         let mut problems = Vec::new();
         let mut problem = |what: String| problems.push(format!("{}: {what}", self.name));
         let is_word = |c: char| matches!(c, 'a'..='z' | '0'..='9' | '_');
@@ -110,10 +111,16 @@ impl OwnTables {
         }
         for (at, step) in (1..).zip(self.steps) {
             let text = step.to_lowercase();
-            let begins = |statement: &str| statement.split_whitespace().next().map(str::to_owned);
-            for word in text.split(';').filter_map(begins) {
-                if REFUSED.contains(&word.as_str()) {
+            for words in dialect.statements(step) {
+                if let Some(word) = words.first().filter(|word| REFUSED.contains(&word.as_str())) {
                     problem(format!("step {at} has {word:?}: all steps run in one transaction"));
+                }
+                // It would undo the changes of others that share the commit.
+                if words.windows(3).any(|three| three == ["on", "conflict", "rollback"]) {
+                    problem(format!(
+                        "step {at} has \"on conflict rollback\": leave it out, a value that is \
+                         there already is refused anyway"
+                    ));
                 }
             }
             let mut words = text.split(|c: char| !c.is_alphanumeric() && c != '_');
@@ -141,7 +148,7 @@ pub(super) async fn make(
     (db, clock, random): (&Db, &Clock, &Random),
     apply: bool,
 ) -> Result<()> {
-    let mut problems: Vec<_> = own.iter().flat_map(OwnTables::problems).collect();
+    let mut problems: Vec<_> = own.iter().flat_map(|one| one.problems(db.dialect())).collect();
     let mut seen = BTreeSet::new();
     for one in own.iter().filter(|one| !seen.insert(one.name)) {
         problems.push(format!("{}: two have this name", one.name));

@@ -68,13 +68,15 @@ impl Cms {
         self.resolve(&mut loading.tables, declared).await?;
         let (mut handlers, mut hooks, mut guards) = (BTreeMap::new(), Vec::new(), Vec::new());
         let site = self.plugins().site();
+        let program: Vec<_> = self.0.given.iter().map(|plugin| plugin.manifest()).collect();
         for plugin in &self.0.given {
             let (manifest, own) = (plugin.manifest(), plugin.handlers());
             let problems = [
                 manifest.problems(),
                 own.missing(&manifest),
                 own.missing_icons(&manifest),
-                own.repeated_hooks(),
+                own.unnamed(&manifest, &program),
+                own.repeated(),
                 own.faulty_events(),
                 own.faulty_guards(),
             ]
@@ -159,7 +161,7 @@ impl Cms {
                 }
             }
         }
-        if let Err(error) = self.record(&mut loading).await {
+        if let Err(error) = self.record(&mut loading, opening).await {
             // As when another process makes an index for which SQLite keeps its writer.
             if opening != Opening::Start || error.code() != Code::Unavailable {
                 return Err(error);
@@ -171,17 +173,18 @@ impl Cms {
         for hook in hooks.iter().filter(|hook| loading.tables.find(&hook.table).is_none()) {
             tracing::error!(?hook, "this hook never runs: no such table is in service");
         }
+        for (plugin, own) in &handlers {
+            let tables = own.endpoint_tables();
+            for (name, table) in tables.filter(|(_, table)| loading.tables.find(table).is_none()) {
+                let what = "replies of this endpoint are not kept: no such table is in service";
+                tracing::warn!(plugin, name, table, "{what}");
+            }
+        }
         self.items().set_hooks(hooks);
         self.0.base.guards().set(guards);
         self.0.registry.set(loading.tables);
         self.0.plugins.set(loading.states, handlers, gone, left);
-        let raised = self.webhooks().raised(&self.plugins().index());
-        for guard in self.0.base.guards().all().iter() {
-            if !raised.iter().any(|event| guard.stands_before(&event.event_name)) {
-                let (name, pattern) = (&*guard.name, &*guard.pattern);
-                tracing::warn!(name, pattern, "no event that is declared has this guard's name");
-            }
-        }
+        self.warn_of_unknown_events();
         if opening.writes() {
             self.webhooks().register(&self.plugins().index()).await?;
             match enter_handlers(self.webhooks(), self.plugins()).await {
@@ -192,6 +195,24 @@ impl Cms {
             }
         }
         Ok(loading.builds)
+    }
+
+    /// Warns of guards, and of handlers of events, that no event reaches which is declared.
+    fn warn_of_unknown_events(&self) {
+        let raised = self.webhooks().raised(&self.plugins().index());
+        for guard in self.0.base.guards().all().iter() {
+            if !raised.iter().any(|event| guard.stands_before(&event.event_name)) {
+                let (name, pattern) = (&*guard.name, &*guard.pattern);
+                tracing::warn!(name, pattern, "no event that is declared has this guard's name");
+            }
+        }
+        for (plugin, handler) in self.plugins().event_handlers() {
+            if !raised.iter().any(|event| handler.hears(&event.event_name)) {
+                let (name, pattern) = (&handler.name, &handler.pattern);
+                let what = "no event that is declared has this handler's name";
+                tracing::warn!(plugin, name, pattern, "{what}");
+            }
+        }
     }
 
     /// Takes a plugin of the folder into service: with its present declaration, or else with the
@@ -402,15 +423,16 @@ impl Cms {
 
     /// Records the declarations that are newly in service, and claims their names. Refuses a plugin
     /// that was removed while this load waited, and one whose names another process claimed for
-    /// another plugin; that process tells those that use its tables.
-    async fn record(&self, loading: &mut Loading) -> Result<()> {
+    /// another plugin; that process tells those that use its tables. Applying also tells the others
+    /// when nothing is new here: their folders may have changed.
+    async fn record(&self, loading: &mut Loading, opening: Opening) -> Result<()> {
         let is_good = |manifest: &&Manifest| {
             loading.states.iter().any(|one| one.id == manifest.id && one.problems.is_empty())
         };
         let news: Vec<_> = loading.news.iter().filter(is_good).cloned().collect();
         let claims: Vec<_> = loading.claims.iter().filter(is_good).cloned().collect();
         let is_new = |manifest: &Manifest| loading.names.lack(manifest);
-        if news.is_empty() && !claims.iter().any(is_new) {
+        if opening != Opening::Apply && news.is_empty() && !claims.iter().any(is_new) {
             return Ok(());
         }
         let mut change = self.0.base.change(Actor::System).await?;

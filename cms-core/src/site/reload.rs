@@ -44,6 +44,14 @@ impl PluginDifference {
         let (problems, changes, events, widgets) = Default::default();
         Self { plugin: plugin.to_owned(), problems, changes, events, widgets, removed: false }
     }
+
+    /// Whether there is nothing to do, and nothing in the way.
+    fn is_nothing(&self) -> bool {
+        self.problems.is_empty()
+            && self.changes.is_empty()
+            && self.events.is_empty()
+            && self.widgets.is_empty()
+    }
 }
 
 impl Cms {
@@ -97,6 +105,14 @@ impl Cms {
                     difference.problems = found.located(difference.problems);
                     let checked = self.check_rows(&beside, manifest, (false, true)).await;
                     difference.problems.extend(checked.err().map(Problem::from));
+                    // Buttons and tasks change no table: nothing else would tell.
+                    let before = installed.get(&found.id).filter(|before| !before.removed);
+                    if difference.is_nothing()
+                        && before.map(|one| one.declares(manifest)).transpose()? == Some(false)
+                    {
+                        let (action, table) = (Action::Record, String::new());
+                        difference.changes.steps.push(Step { action, table, columns: Vec::new() });
+                    }
                 }
             }
             differences.push(difference);

@@ -26,7 +26,7 @@ use self::{
 };
 pub use self::{run::Claimed, scheduler::Scheduler};
 use crate::{
-    AuditActor, AuditEntry, Change, Code, Error, Page, Paging, Result,
+    AuditActor, AuditEntry, Change, Code, Error, Millis, Page, Paging, Result,
     base::Base,
     db::watched,
     ground::ListName,
@@ -172,7 +172,8 @@ impl Tasks {
         let of = task.as_ref().map(|task| (task.plugin.as_str(), task.name.as_str()));
         let list = base.list(ListName::TaskRuns).of(of);
         let read = async |before, limit| sql::runs(base.db(), now, of, before, limit).await;
-        Page::newest_first(list, paging, read, |run: &Run| run.id).await
+        let page = Page::newest_first(list, paging, read, |run: &Run| run.id).await?;
+        page.counted(paging, async || sql::count_runs(base.db(), now, of).await).await
     }
 
     /// A run of the history.
@@ -182,6 +183,12 @@ impl Tasks {
     pub async fn run_of(&self, id: i64) -> Result<Run> {
         let found = sql::run(self.0.base.db(), self.0.base.clock().now(), id).await?;
         found.ok_or_else(|| Error::new(Code::NotFound, format!("There is no run with id {id}.")))
+    }
+
+    /// When the newest run of a task began that has ended well, in whatever process; also of a task
+    /// that nobody declares any more.
+    pub(crate) async fn last_done(&self, plugin: &str, name: &str) -> Result<Option<Millis>> {
+        sql::last_done(self.0.base.db(), plugin, name).await
     }
 
     /// Claims a task that somebody asks for now; its schedule stays as it is. Begin the run with

@@ -133,14 +133,16 @@ async fn worked(site: &Inner, claimed: &Claimed) -> Outcome {
     let work = async {
         match &claimed.work {
             Work::Handler(handler) => {
+                let begin = fenced(&site.base, claimed.task_id, claimed.lease);
+                let call = begin.call();
                 let run = TaskRun {
                     id: claimed.run_id,
                     name: claimed.name.clone(),
                     items: site.items.clone(),
-                    begin: fenced(&site.base, claimed.task_id, claimed.lease),
+                    begin,
                     site: site.plugins.site(),
                 };
-                handler(run).await
+                call.run(handler(run)).await
             }
             Work::Script(path) => site.scripts.run_task(&claimed.plugin, path, &claimed.name).await,
             Work::Nothing => Err(Error::internal("a task with neither handler nor script")),

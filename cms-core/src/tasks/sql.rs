@@ -3,7 +3,7 @@
 use super::{Outcome, Run, declared::Declared};
 use crate::{
     AuditActor, Change, Result,
-    db::{Db, args, read, record, statements},
+    db::{Db, Statement, Value, args, read, record, statements},
     jobs::Lease,
 };
 
@@ -84,6 +84,9 @@ statements! {
         "select ", run_columns!(), " from cms_tasks t join cms_task_runs r on r.id = \
          (select max(o.id) from cms_task_runs o where o.task_id = t.id)"
     );
+    LAST_DONE = "select r.started_at from cms_task_runs r where r.outcome = 'done' and r.task_id = \
+                 (select t.id from cms_tasks t where t.plugin_id = $1 and t.name = $2) \
+                 order by r.id desc limit 1";
     EXPIRE = "delete from cms_task_runs where id in (select id from cms_task_runs \
               where started_at <= $1 order by started_at limit 1000)";
 }
@@ -175,13 +178,34 @@ pub(super) async fn runs(
     before: i64,
     limit: i64,
 ) -> Result<Vec<Run>> {
+    let (statement, args) = selected_runs(now, of, before, limit);
+    db.all(statement, args).await
+}
+
+/// The number of runs, of one task or of all.
+pub(super) async fn count_runs(db: &Db, now: i64, of: Option<(&str, &str)>) -> Result<i64> {
+    let (statement, args) = selected_runs(now, of, i64::MAX, i64::MAX);
+    db.count_rows(statement, args).await
+}
+
+fn selected_runs(
+    now: i64,
+    of: Option<(&str, &str)>,
+    before: i64,
+    limit: i64,
+) -> (Statement, Vec<Value>) {
     match of {
-        None => db.all(RUNS, args![now, before, limit]).await,
-        Some((plugin, name)) => db.all(RUNS_OF, args![now, before, limit, plugin, name]).await,
+        None => (RUNS, args![now, before, limit]),
+        Some((plugin, name)) => (RUNS_OF, args![now, before, limit, plugin, name]),
     }
 }
 
 /// The latest run of each task.
 pub(super) async fn last_runs(db: &Db, now: i64) -> Result<Vec<Run>> {
     db.all(LAST, args![now]).await
+}
+
+/// When the newest run of a task began that has ended well.
+pub(super) async fn last_done(db: &Db, plugin: &str, name: &str) -> Result<Option<i64>> {
+    Ok(db.optional::<(i64,)>(LAST_DONE, args![plugin, name]).await?.map(|(at,)| at))
 }

@@ -1,5 +1,7 @@
 //! Stands in for Redis in a build without the feature `redis`. There is never a connection.
 
+use std::sync::Arc;
+
 use crate::{
     Error, Result,
     settings::{CacheStore, LimiterStore, Settings},
@@ -26,7 +28,11 @@ impl Redis {
         match *self {}
     }
 
-    pub(crate) async fn ping(&self) -> Result<()> {
+    pub(crate) fn why_away(&self) -> Option<Arc<String>> {
+        match *self {}
+    }
+
+    pub(crate) async fn ping(&self) -> Result<(), (Error, &'static str)> {
         match *self {}
     }
 

@@ -3,15 +3,9 @@
 //! When Redis does not answer within [`RESPONSE_TIMEOUT`], each process uses its own memory, logs
 //! that, and returns to Redis by itself.
 
-use std::{
-    sync::{
-        Arc,
-        atomic::{AtomicBool, Ordering},
-    },
-    time::Duration,
-};
+use std::{sync::Arc, time::Duration};
 
-use arc_swap::ArcSwap;
+use arc_swap::{ArcSwap, ArcSwapOption};
 use redis::{
     Client, RedisResult,
     aio::{ConnectionManager, ConnectionManagerConfig},
@@ -28,6 +22,8 @@ const RESPONSE_TIMEOUT: Duration = Duration::from_millis(40);
 /// How often to ask whether a Redis that was away is back.
 const RETRY: Duration = Duration::from_millis(200);
 
+const UNREACHABLE: &str = "Redis cannot be reached: check redis_url.";
+
 /// A connection. Clones share it and its state.
 #[derive(Clone)]
 pub(crate) struct Redis(Arc<Shared>);
@@ -36,7 +32,8 @@ struct Shared {
     client: Client,
     connection: ArcSwap<ConnectionManager>,
     prefix: String,
-    away: AtomicBool,
+    /// Why Redis is away; None: it is used.
+    away: ArcSwapOption<String>,
 }
 
 impl Redis {
@@ -52,12 +49,8 @@ impl Redis {
         let secret = settings.encryption_key.as_ref().map_or("", |key| key.expose());
         let mark = crypto::sha256_hex(format!("redis {secret}").as_bytes());
         let prefix = format!("{}:{}", settings.key_prefix, &mark[..16]);
-        Ok(Some(Self(Arc::new(Shared {
-            client,
-            connection,
-            prefix,
-            away: AtomicBool::new(false),
-        }))))
+        let away = ArcSwapOption::empty();
+        Ok(Some(Self(Arc::new(Shared { client, connection, prefix, away }))))
     }
 
     /// Prefix of all keys of this site.
@@ -71,14 +64,29 @@ impl Redis {
 
     /// Whether Redis is away, so that this process uses its own memory.
     pub(crate) fn is_away(&self) -> bool {
-        self.0.away.load(Ordering::Relaxed)
+        self.0.away.load().is_some()
     }
 
-    /// Whether Redis answers at all.
-    pub(crate) async fn ping(&self) -> Result<()> {
-        let mut connection = self.connection();
-        let answer: RedisResult<String> = redis::cmd("PING").query_async(&mut connection).await;
-        answer.map(drop).map_err(unreachable)
+    /// Why this process left Redis; None: it uses Redis.
+    pub(crate) fn why_away(&self) -> Option<Arc<String>> {
+        self.0.away.load_full()
+    }
+
+    /// Whether Redis can be written and read. This process leaves a Redis that fails here.
+    ///
+    /// # Errors
+    /// What is wrong, and the remedy.
+    pub(crate) async fn ping(&self) -> Result<(), (Error, &'static str)> {
+        // A new connection may be refused while the one in use answers.
+        let tried = if self.is_away() {
+            self.0.reach().await.map(drop)
+        } else {
+            self.0.probe(&mut self.connection()).await
+        };
+        let Err(error) = tried else { return Ok(()) };
+        self.leave(&error.to_string());
+        let (what, remedy) = judge(error.code());
+        Err((Error::new(Code::Unavailable, what).caused_by(error), remedy))
     }
 
     /// The answer, if it comes in time. None: Redis is away.
@@ -89,7 +97,7 @@ impl Redis {
         let cause = match tokio::time::timeout(RESPONSE_TIMEOUT, asked).await {
             Ok(Ok(answer)) => return Some(answer),
             Ok(Err(error)) => error.to_string(),
-            Err(_) => "no answer in time".to_owned(),
+            Err(_) => format!("no answer within {} ms", RESPONSE_TIMEOUT.as_millis()),
         };
         self.leave(&cause);
         None
@@ -112,7 +120,8 @@ impl Redis {
     }
 
     fn leave(&self, cause: &str) {
-        if self.0.away.swap(true, Ordering::Relaxed) {
+        let why = Some(Arc::new(cause.to_owned()));
+        if self.0.away.compare_and_swap(&None::<Arc<String>>, why).is_some() {
             return;
         }
         tracing::warn!(cause, "redis is away: this process counts and keeps replies by itself");
@@ -128,7 +137,7 @@ impl Redis {
                 });
                 if let Ok(Ok(Ok(connection))) = tried.await {
                     shared.connection.store(Arc::new(connection));
-                    shared.away.store(false, Ordering::Relaxed);
+                    shared.away.store(None);
                     tracing::info!("redis is back");
                     return;
                 }
@@ -138,14 +147,38 @@ impl Redis {
 }
 
 impl Shared {
-    /// Opens a new connection and checks that it can write. An old connection may lead to a server
-    /// that is now a replica, and a full server only reads.
+    /// Opens a new connection and checks that it can write and read. An old connection may lead to
+    /// a server that is now a replica, and a full server only reads.
     async fn reach(&self) -> RedisResult<ConnectionManager> {
         let mut connection = connect(&self.client)?;
-        let mut probe = redis::cmd("SET");
-        probe.arg(format!("{}:probe", self.prefix)).arg(1).arg("PX").arg(1000);
-        probe.query_async::<()>(&mut connection).await?;
+        self.probe(&mut connection).await?;
         Ok(connection)
+    }
+
+    /// Writes and reads.
+    async fn probe(&self, connection: &mut ConnectionManager) -> RedisResult<()> {
+        let key = format!("{}:probe", self.prefix);
+        let mut write = redis::cmd("SET");
+        write.arg(&key).arg(1).arg("PX").arg(1000);
+        write.query_async::<()>(connection).await?;
+        // A full server may have dropped the key by now.
+        redis::cmd("GET").arg(&key).query_async::<Option<String>>(connection).await.map(drop)
+    }
+}
+
+/// What an error with this code means, and what helps. None: Redis has not answered.
+fn judge(code: Option<&str>) -> (&'static str, &'static str) {
+    match code {
+        None => (UNREACHABLE, "start Redis or correct redis_url"),
+        Some("OOM") => (
+            "Redis is full and refuses writes.",
+            "raise Redis's maxmemory, or set its maxmemory-policy to allkeys-lru",
+        ),
+        Some("READONLY") => (
+            "Redis is a replica, which only reads.",
+            "let redis_url name the primary, or make this server one with REPLICAOF NO ONE",
+        ),
+        Some(_) => ("Redis refuses this site.", "correct what Redis names, or redis_url"),
     }
 }
 
@@ -163,5 +196,48 @@ fn invalid(error: redis::RedisError) -> Error {
 }
 
 pub(crate) fn unreachable(error: redis::RedisError) -> Error {
-    Error::new(Code::Unavailable, "Redis cannot be reached: check redis_url.").caused_by(error)
+    Error::new(Code::Unavailable, UNREACHABLE).caused_by(error)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Secret;
+
+    fn nowhere() -> Redis {
+        let mut settings = Settings::default();
+        settings.limiter.store = LimiterStore::Redis;
+        settings.redis_url = Some(Secret::new("redis://127.0.0.1:1/"));
+        Redis::of(&settings).expect("an address").expect("a store")
+    }
+
+    #[tokio::test]
+    async fn the_first_cause_of_leaving_is_kept() {
+        let redis = nowhere();
+        assert!(!redis.is_away() && redis.why_away().is_none());
+        redis.leave("OOM");
+        redis.leave("another");
+        assert_eq!(redis.why_away().expect("a cause").as_str(), "OOM");
+        assert!(redis.is_away());
+    }
+
+    #[tokio::test]
+    async fn whoever_finds_redis_away_leaves_it() {
+        let redis = nowhere();
+        let (error, remedy) = redis.ping().await.expect_err("nobody listens");
+        assert_eq!((error.detail(), remedy), (UNREACHABLE, judge(None).1));
+        assert!(redis.is_away());
+    }
+
+    #[test]
+    fn each_refusal_has_its_remedy() {
+        for (code, words) in [
+            (None, "start Redis"),
+            (Some("OOM"), "maxmemory-policy to allkeys-lru"),
+            (Some("READONLY"), "the primary"),
+            (Some("NOAUTH"), "redis_url"),
+        ] {
+            assert!(judge(code).1.contains(words), "{code:?}");
+        }
+    }
 }

@@ -38,7 +38,11 @@ pub use self::{
 pub(crate) use self::{
     consumers::{call_handlers, enter_handlers, step_handlers},
     deliver::batch::BATCH,
-    subscriptions::{CLAIMS, catalogue::Registered},
+    subscriptions::{
+        CLAIMS,
+        catalogue::{Registered, sql::LIST as EVENTS},
+        sql::LIST as SUBSCRIPTIONS,
+    },
 };
 pub use crate::outbound::AddressRule;
 use crate::{Result, base::Base, content::Registry, db::Statement, jobs, outbound::HttpClient};
@@ -54,6 +58,8 @@ struct Inner {
     counters: jobs::Counters,
     /// Since when the oldest job is due.
     oldest: jobs::CachedFigure<Option<i64>>,
+    backlog: jobs::CachedFigure<deliver::backlog::Figures>,
+    leases: consumers::Leases,
 }
 
 impl Webhooks {
@@ -66,6 +72,8 @@ impl Webhooks {
             http: HttpClient::new(&base.settings().webhooks)?,
             counters: jobs::Counters::default(),
             oldest: jobs::CachedFigure::default(),
+            backlog: jobs::CachedFigure::default(),
+            leases: consumers::Leases::default(),
         })))
     }
 

@@ -1,11 +1,12 @@
 //! A site that runs elsewhere, over HTTPS, and what a client shows to it.
 
-use std::{net::IpAddr, sync::Arc, time::Duration};
+use std::{sync::Arc, time::Duration};
 
 use cms_core::Secret;
 use http::{HeaderName, HeaderValue, header};
 
 use super::{Ask, ClientError, Outcome, finite, outcome};
+use crate::request::is_loopback;
 
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 const TIMEOUT: Duration = Duration::from_secs(60);
@@ -47,7 +48,10 @@ pub struct Remote {
 impl Remote {
     pub(super) fn new(url: &str, credential: &Credential, wait: Wait) -> Result<Self, ClientError> {
         let (base, shown) = (address(url)?, credential.header()?);
-        let transport = if is_loopback(&base) { transport()?.no_proxy() } else { transport()? };
+        // A proxy named in the environment could not reach this machine itself, and must not see
+        // what is sent there.
+        let is_here = reqwest::Url::parse(&base).is_ok_and(|url| is_loopback(url.authority()));
+        let transport = if is_here { transport()?.no_proxy() } else { transport()? };
         let http = transport
             .user_agent(concat!("cms/", env!("CARGO_PKG_VERSION")))
             .connect_timeout(CONNECT_TIMEOUT.min(wait.timeout))
@@ -170,20 +174,6 @@ pub fn address(url: &str) -> Result<String, ClientError> {
         return Err(ClientError::Unexpected(why.to_owned()));
     }
     Ok(parsed.as_str().trim_end_matches('/').to_owned())
-}
-
-/// Whether an address is this machine itself. A proxy named in the environment could not reach it,
-/// and must not see what is sent there.
-fn is_loopback(base: &str) -> bool {
-    let url = reqwest::Url::parse(base);
-    let host = url.as_ref().ok().and_then(reqwest::Url::host_str).unwrap_or_default();
-    match host.trim_matches(['[', ']']).parse::<IpAddr>() {
-        Ok(ip) => ip.to_canonical().is_loopback(),
-        Err(_) => {
-            let name = host.trim_end_matches('.');
-            name == "localhost" || name.ends_with(".localhost")
-        }
-    }
 }
 
 /// The innermost reason: "connection refused" instead of "error sending request".

@@ -1,8 +1,8 @@
 //! Where a reply may lie, and what it depends on; replies that the caller has already
-//! (`If-None-Match`: RFC 9110, 13.1.2).
+//! (`If-None-Match`, `If-Modified-Since`: RFC 9110, 13.1).
 
 use cms_core::{Cms, Result, db::Source};
-use http::{HeaderValue, StatusCode, header};
+use http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
 
 use super::visit::Visit;
 use crate::{
@@ -114,13 +114,32 @@ pub(super) fn conditional(visit: &Visit, mut reply: Reply) -> Reply {
     let (Some(etag), true) = (reply.headers.get(header::ETAG), visit.is_read()) else {
         return reply;
     };
-    let mut lines = visit.request.headers.get_all(header::IF_NONE_MATCH).iter();
-    if reply.status != StatusCode::OK || !lines.any(|line| names(line, etag)) {
+    let asked = &visit.request.headers;
+    let is_known = if asked.contains_key(header::IF_NONE_MATCH) {
+        asked.get_all(header::IF_NONE_MATCH).iter().any(|line| names(line, etag))
+    } else {
+        is_unmodified(asked, &reply.headers)
+    };
+    // The condition comes before the range (13.2.2).
+    if ![StatusCode::OK, StatusCode::PARTIAL_CONTENT].contains(&reply.status) || !is_known {
         return reply;
     }
-    reply.headers.remove(header::CONTENT_TYPE);
-    reply.headers.remove(header::CONTENT_LENGTH);
+    for name in [header::CONTENT_TYPE, header::CONTENT_LENGTH, header::CONTENT_RANGE] {
+        reply.headers.remove(name);
+    }
     Reply { status: StatusCode::NOT_MODIFIED, body: Body::default(), ..reply }
+}
+
+/// Whether the reply is no younger than the caller's copy. A date that cannot be read counts as
+/// none.
+fn is_unmodified(asked: &HeaderMap, reply: &HeaderMap) -> bool {
+    let time = |headers: &HeaderMap, name: HeaderName| {
+        let mut lines = headers.get_all(name).iter();
+        let (Some(line), None) = (lines.next(), lines.next()) else { return None };
+        jiff::fmt::rfc2822::DateTimeParser::new().parse_timestamp(line).ok()
+    };
+    let Some(since) = time(asked, header::IF_MODIFIED_SINCE) else { return false };
+    time(reply, header::LAST_MODIFIED).is_some_and(|modified| modified <= since)
 }
 
 /// Whether a line names the state of this tag, or any.

@@ -15,6 +15,6 @@ pub(crate) async fn list(call: &Call<'_>, asked: WhichAuditRows) -> Result<Page<
     filter.actor = asked.actor.as_deref().map(ActorName::parse).transpose()?;
     filter.since = asked.since.map(|since| since.0);
     filter.until = asked.until.map(|until| until.0);
-    let page = call.cms.audit().list(&asked.limit.after(asked.cursor.as_deref()), &filter).await?;
-    Ok(page.into())
+    let paging = asked.limit.after(asked.cursor, asked.count);
+    call.cms.audit().list(&paging, &filter).await.map(Page::from)
 }

@@ -153,7 +153,7 @@ pub(crate) async fn new_recovery_codes(
 
 pub(crate) async fn own_sessions(call: &Call<'_>, asked: Listing) -> Result<Page<OwnSession>> {
     let (accounts, user) = (call.cms.accounts(), own(call)?);
-    let page = accounts.sessions(user.id, &asked.limit.after(asked.cursor.as_deref())).await?;
+    let page = accounts.sessions(user.id, &asked.paging()).await?;
     let Page { data, meta } = page.into();
     let marked = |session: Session| {
         let current = session.id == user.session;
@@ -185,8 +185,7 @@ fn own<'c>(call: &Call<'c>) -> Result<&'c SessionUser> {
 }
 
 pub(crate) async fn attempts(call: &Call<'_>, asked: Listing) -> Result<Page<Attempts>> {
-    let page = call.cms.accounts().attempts(&asked.limit.after(asked.cursor.as_deref())).await?;
-    Ok(page.into())
+    call.cms.accounts().attempts(&asked.paging()).await.map(Page::from)
 }
 
 pub(crate) async fn clear_attempts(call: &Call<'_>, whose: Whose) -> Result<Success<Done>> {

@@ -5,25 +5,26 @@ use cms_core::Result;
 use crate::{
     call::Call,
     request::bad,
-    wire::{Page, envelope::Meta, parameters::Limit},
+    wire::{Page, envelope::Meta, parameters::Listing},
 };
 
-/// The page after `cursor`. A name is a place in the list; the list is that of the request's path.
+/// A page of rows. A name is a place in the list; the list is that of the request's path.
 pub(super) fn page<T>(
     call: &Call<'_>,
-    rows: impl Iterator<Item = T>,
+    rows: Vec<T>,
     name: impl Fn(&T) -> String,
-    limit: Limit,
-    cursor: Option<&str>,
+    Listing { limit, cursor, count }: Listing,
 ) -> Result<Page<T>> {
     let (cursors, list) = (call.cms.cursors(), call.request.path.as_str());
     let place = |cursor: &str| {
         String::from_utf8(cursors.open(list, cursor)?).map_err(|_| bad("This cursor is no name."))
     };
-    let after = cursor.map(place).transpose()?;
-    let mut rest = rows.filter(|row| after.as_ref().is_none_or(|after| name(row) > *after));
+    let after = cursor.as_deref().map(place).transpose()?;
+    let total = (count == Some(true)).then_some(rows.len() as i64);
+    let is_after = |row: &T| after.as_ref().is_none_or(|after| name(row) > *after);
+    let mut rest = rows.into_iter().filter(is_after);
     let data: Vec<T> = rest.by_ref().take(limit.0 as usize).collect();
-    let last = rest.next().and(data.last()).map(name);
+    let last = rest.next().and(data.last()).map(&name);
     let next = last.map(|last| cursors.seal(list, last.as_bytes())).transpose()?;
-    Ok(Page { data, meta: Meta { limit: limit.0, next, total: None } })
+    Ok(Page { data, meta: Meta { limit: limit.0, next, total } })
 }

@@ -48,22 +48,22 @@ pub(crate) async fn clear(call: &Call<'_>, which: Which) -> Result<Success<Done>
 
 /// Why a prefix never matches: it goes on behind the path under which replies are kept.
 fn never_matches(call: &Call<'_>, prefix: &str) -> Option<String> {
-    let spelled = prefix.replace('-', "_");
-    let asked: Vec<&str> = spelled.split('/').collect();
-    let (mut begins, mut above) = (false, None);
-    for operation in call.operations.iter().chain(call.declared) {
-        let path = operation.path.replace('-', "_");
-        let parts: Vec<&str> = path.split('/').collect();
-        let is_same = |(part, asked): (&&str, &&str)| part.starts_with('{') || part == asked;
-        let agrees = parts.iter().zip(&asked).rev().skip(1).all(is_same);
-        let last = parts.len().min(asked.len()) - 1;
-        if parts.len() >= asked.len() {
-            let begun = parts[last].starts_with('{') || parts[last].starts_with(asked[last]);
-            begins |= agrees && begun;
-        } else if agrees && is_same((&parts[last], &asked[last])) {
-            above = Some(operation.path);
+    let prefix = prefix.replace('-', "_");
+    let mut above = None;
+    let own = call.operations.iter().map(|operation| (operation.path, false));
+    let declared = call.declared.iter().map(|operation| (operation.path, true));
+    for (path, is_declared) in own.chain(declared) {
+        let path = path.replace('-', "_");
+        if path.starts_with(&prefix) {
+            return None;
+        }
+        // Of a plugin's path the parameters have no values there.
+        let fixed = path.split('{').next().unwrap_or_default();
+        let is_below = prefix.strip_prefix(&path).is_some_and(|rest| rest.starts_with('/'))
+            || (is_declared && fixed.len() < path.len() && prefix.starts_with(fixed));
+        if is_below {
+            above = Some(fixed.to_owned());
         }
     }
-    let path = above.filter(|_| !begins)?;
-    Some(format!("replies below {path} are kept under {path}: name that path"))
+    above.map(|path| format!("no prefix tells replies below {path} apart: name {path}"))
 }

@@ -10,6 +10,7 @@ use crate::{
     call::{API_KEY, Call, DeclaredBy},
     reauthorizer::Reauthorizer,
     reply::{JSON, Reply},
+    request::bad,
     wire::Content,
 };
 use cms_core::{
@@ -24,6 +25,9 @@ use cms_core::{
 pub(crate) async fn answer(call: &Call<'_>, content: Content) -> Result<Reply> {
     let (plugin, name) = declaration(call)?;
     if plugin.tables.iter().any(|table| table.name == name) {
+        if call.request.parameter("table").is_some() {
+            return Err(bad(format!("This address reads {name} alone: leave table out.")));
+        }
         return records(call, name, call.request.parameter("id")).await?.reply(call.answers);
     }
     let (body, json) = content.whole()?;

@@ -23,16 +23,18 @@ pub(crate) async fn list(
     asked: Named,
 ) -> Result<OneOrPage<ListedEvent, DescribedEvent>> {
     let webhooks = call.cms.webhooks();
+    let query = asked.list.query("name")?;
     if let Some(name) = &asked.name {
+        call.names_one("name")?;
         let mut event = webhooks.event(name).await?;
         if !may_know(call, &event.entry) {
             event.hide_record();
         }
         return Ok(OneOrPage::one(event));
     }
-    let page = webhooks.events(&asked.limit.after(asked.cursor.as_deref())).await?;
-    let data = page.data.into_iter().map(ListedEvent::from).collect();
-    Ok(OneOrPage::page(Page { data, limit: page.limit, next: page.next, total: None }))
+    let Page { data, limit, next, total } = webhooks.events(&query).await?;
+    let data = data.into_iter().map(ListedEvent::from).collect();
+    Ok(OneOrPage::page(Page { data, limit, next, total }))
 }
 
 /// Callers know the columns of the tables that they may read.
@@ -47,11 +49,12 @@ pub(crate) async fn explain(
     Event { event, data }: Event,
 ) -> Result<ExplainedTo> {
     call.judge_again().await?;
-    let paging = listing.limit.after(listing.cursor.as_deref());
-    let (explained, mut page) = call.cms.webhooks().explain(&event, data, &paging).await?;
+    let (explained, mut page) =
+        call.cms.webhooks().explain(&event, data, &listing.paging()).await?;
     // Addresses often hold a receiver's token: only those that the caller may read are told.
     page.data.retain(|one| call.may_read("/api/backend/webhooks", one.subscription.id));
-    let meta = Meta { limit: page.limit, next: page.next, total: None };
+    let total = page.total.filter(|_| call.caller().may_see_webhooks());
+    let meta = Meta { limit: page.limit, next: page.next, total };
     Ok(ExplainedTo { data: ToSubscriptions { explained, subscriptions: page.data }, meta })
 }
 
@@ -83,7 +86,7 @@ pub(crate) async fn messages(
     let mut filter = MessageFilter::default();
     filter.event = asked.event;
     filter.since = asked.since.map_or(i64::MIN, |since| since.0);
-    let mut paging = asked.limit.after(asked.cursor.as_deref());
+    let mut paging = asked.limit.after(asked.cursor, asked.count);
     if asked.oldest_first == Some(true) {
         paging.direction = Direction::Backward;
     }

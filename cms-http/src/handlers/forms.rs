@@ -47,8 +47,8 @@ pub(crate) async fn read(
     filter.since = asked.since.map(|since| since.0);
     filter.until = asked.until.map(|until| until.0);
     filter.spam = asked.spam;
-    let page = forms.submissions(&filter, &asked.limit.after(asked.cursor.as_deref())).await?;
-    Ok(OneOrPage::page(page))
+    let paging = asked.limit.after(asked.cursor, asked.count);
+    Ok(OneOrPage::page(forms.submissions(&filter, &paging).await?))
 }
 
 pub(crate) async fn delete(call: &Call<'_>, which: ById) -> Result<Success<Done>> {

@@ -1,6 +1,6 @@
 //! `/healthz`, `/readyz`, `/metrics`, `/api/backend/status`
 
-use std::sync::atomic::Ordering;
+use std::{sync::atomic::Ordering, time::Duration};
 
 use cms_core::{Code, Error, Result};
 
@@ -13,6 +13,17 @@ use crate::{
     },
 };
 
+/// How long `/readyz` waits for its figures: whether the service is ready is decided without them.
+const READY_FIGURES: Duration = Duration::from_millis(500);
+/// How long `/metrics` waits for the figures of the database: scrapers give up after some seconds.
+const METRICS_FIGURES: Duration = Duration::from_secs(2);
+
+/// What the database tells in time; None: it fails, or does not answer.
+async fn in_time<T>(limit: Duration, figure: impl Future<Output = Result<T>>) -> Option<T> {
+    let told = tokio::time::timeout(limit, figure).await.ok()?;
+    told.inspect_err(|error| tracing::debug!(%error, "the database does not tell a figure")).ok()
+}
+
 pub(crate) async fn alive(_: &Call<'_>, _: AnyQuery) -> Result<Data<Alive>> {
     Ok(Data { data: Alive { status: "ok".to_owned(), version: cms_core::VERSION.to_owned() } })
 }
@@ -23,20 +34,24 @@ pub(crate) async fn ready(call: &Call<'_>, _: AnyQuery) -> Result<Data<Ready>> {
     }
     call.cms.ready().await?;
     let webhooks = call.cms.webhooks();
-    let waiting = call.cms.mail().waiting().await.ok();
+    let (queue_age_ms, waiting, checks) = tokio::join!(
+        in_time(READY_FIGURES, webhooks.oldest_due_ms()),
+        in_time(READY_FIGURES, call.cms.mail().waiting()),
+        call.cms.known_troubles(),
+    );
     let data = Ready {
         status: "ready".to_owned(),
         database: "ok".to_owned(),
         migrations: "applied".to_owned(),
         limiter: call.cms.limiter().state().to_owned(),
         cache: call.cms.cache().state().to_owned(),
-        queue_age_ms: webhooks.oldest_due_ms().await.ok(),
+        queue_age_ms,
         worker: webhooks.worker_state().to_owned(),
         mail_age_ms: waiting.map(|(_, late_ms)| late_ms),
         mail: call.cms.mail().postman_state().to_owned(),
         scheduler: call.cms.tasks().scheduler_state().to_owned(),
         indexes: call.cms.indexes_state().to_owned(),
-        checks: call.cms.known_troubles().await,
+        checks,
         restarts: call.cms.restarts().into_iter().map(|(task, n)| (task.to_owned(), n)).collect(),
     };
     Ok(Data { data })
@@ -57,13 +72,34 @@ pub(crate) async fn metrics(call: &Call<'_>, _: AnyQuery) -> Result<Text> {
             "Metrics are for loopback and the networks in metrics_allow.",
         ));
     }
-    let backlog = call
-        .cms
-        .webhooks()
-        .backlog()
-        .await
-        .inspect_err(|error| tracing::warn!(%error, "metrics without the queue"))
-        .ok();
-    let mails = call.cms.mail().waiting().await.ok();
+    let (backlog, mails) = tokio::join!(
+        in_time(METRICS_FIGURES, call.cms.webhooks().backlog()),
+        in_time(METRICS_FIGURES, call.cms.mail().waiting()),
+    );
+    if backlog.is_none() || mails.is_none() {
+        tracing::warn!("metrics without queue or mails: the database fails or does not answer");
+    }
     Ok(Text(call.metrics.text(call.cms, call.streams.count(), backlog.as_ref(), mails)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn nobody_waits_for_a_figure_beyond_the_limit() {
+        let began = tokio::time::Instant::now();
+        let silent = || std::future::pending::<Result<i64>>();
+        let both =
+            tokio::join!(in_time(METRICS_FIGURES, silent()), in_time(METRICS_FIGURES, silent()));
+        assert_eq!(both, (None, None));
+        assert!(began.elapsed() < 2 * METRICS_FIGURES, "both together: {:?}", began.elapsed());
+        let slow = async {
+            tokio::time::sleep(READY_FIGURES / 2).await;
+            Ok(7)
+        };
+        assert_eq!(in_time(READY_FIGURES, slow).await, Some(7));
+        let failed = async { Err::<i64, _>(Error::new(Code::Unavailable, "away")) };
+        assert_eq!(in_time(READY_FIGURES, failed).await, None);
+    }
 }

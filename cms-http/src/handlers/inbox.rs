@@ -31,7 +31,7 @@ use crate::{
             InboxAsked, InboxExported, InboxMeta, MayNameSubmission, Nothing, UpdatedSubmission,
             WhichStoredFile,
         },
-        parameters::{ById, Listing, NoQuery},
+        parameters::{ById, ListQuery, NoQuery},
     },
 };
 
@@ -181,9 +181,11 @@ pub(crate) async fn delete_view(call: &Call<'_>, which: ById) -> Result<Success<
     call.commit(change, Done, false).await
 }
 
-pub(crate) async fn assignable_users(call: &Call<'_>, asked: Listing) -> Result<Page<Assignable>> {
-    let paging = asked.limit.after(asked.cursor.as_deref());
-    call.cms.funnels().assignable_users(&paging).await.map(Page::from)
+pub(crate) async fn assignable_users(
+    call: &Call<'_>,
+    asked: ListQuery,
+) -> Result<Page<Assignable>> {
+    call.cms.funnels().assignable_users(&asked.query("")?).await.map(Page::from)
 }
 
 pub(crate) async fn analytics(call: &Call<'_>, asked: FunnelNumbers) -> Result<Data<Analytics>> {

@@ -37,7 +37,12 @@ pub(super) async fn records(
         query.search_in.clone_from(&query.fields);
     }
     for column in &query.expand {
-        may_see(call, &items.reference(table, column)?.name)?;
+        let target = items.reference(table, column)?;
+        // Everybody reads the table of a public endpoint there anyway.
+        let is_shown = target.name == table && call.endpoint.is_some_and(|by| by.public);
+        if !is_shown {
+            may_see(call, &target.name)?;
+        }
     }
     if let Some(id) = id {
         let json = items.get(table, id, &query).await?;
@@ -80,7 +85,7 @@ pub(crate) async fn create(
             let mut records = Vec::with_capacity(rows.len());
             for (index, row) in rows.iter().enumerate() {
                 let row = row.as_object().ok_or_else(|| {
-                    Error::new(Code::BadJson, format!("Entry {index} is no object."))
+                    Error::new(Code::BadJson, format!("{} is no object.", entry(index)))
                 })?;
                 call.admit_record(&mut change, table, row).await?;
                 let written = items
@@ -217,6 +222,11 @@ fn for_this_alone(column: &str) -> Error {
     Error::new(Code::ApiKeyForbidden, detail)
 }
 
+/// An entry of a batch in a sentence, under the number that `errors` has.
+fn entry(index: usize) -> String {
+    format!("Entry {index} (counted from 0)")
+}
+
 /// Which entry of a batch is wrong; all others are not written either.
 fn in_row(index: usize, error: &Error) -> Error {
     let fields = error.fields().iter().cloned().map(|mut field| {
@@ -225,7 +235,7 @@ fn in_row(index: usize, error: &Error) -> Error {
     });
     match error.code() {
         Code::Internal | Code::Unavailable => bad_batch(error),
-        code => Error::new(code, format!("Entry {index}: {}", error.detail()))
+        code => Error::new(code, format!("{}: {}", entry(index), error.detail()))
             .with_fields(fields.collect()),
     }
 }

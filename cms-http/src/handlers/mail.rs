@@ -46,7 +46,8 @@ pub(crate) async fn log(
     filter.to = to.map(|to| to.as_str().to_owned());
     filter.purpose = asked.purpose;
     filter.since = asked.since.map_or(0, |since| since.0);
-    Ok(OneOrPage::page(mails.log(&filter, &asked.limit.after(asked.cursor.as_deref())).await?))
+    let paging = asked.limit.after(asked.cursor, asked.count);
+    Ok(OneOrPage::page(mails.log(&filter, &paging).await?))
 }
 
 pub(crate) async fn test(

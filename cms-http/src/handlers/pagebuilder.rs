@@ -144,8 +144,7 @@ pub(crate) async fn copy(
 }
 
 pub(crate) async fn plans(call: &Call<'_>, asked: Listing) -> Result<Page<Plan>> {
-    let paging = asked.limit.after(asked.cursor.as_deref());
-    call.cms.pages().plans(&paging).await.map(Page::from)
+    call.cms.pages().plans(&asked.paging()).await.map(Page::from)
 }
 
 pub(crate) async fn schedule(
@@ -180,7 +179,7 @@ pub(crate) async fn link(
 }
 
 pub(crate) async fn links(call: &Call<'_>, asked: WhichLinks) -> Result<Page<MadeLink>> {
-    let paging = asked.limit.after(asked.cursor.as_deref());
+    let paging = asked.limit.after(asked.cursor, asked.count);
     call.cms.pages().links(asked.page_id, &paging).await.map(Page::from)
 }
 
@@ -191,7 +190,7 @@ pub(crate) async fn unlink(call: &Call<'_>, which: ById) -> Result<Success<Done>
 }
 
 pub(crate) async fn revisions(call: &Call<'_>, asked: WhichRevisions) -> Result<Page<Revision>> {
-    let paging = asked.limit.after(asked.cursor.as_deref());
+    let paging = asked.limit.after(asked.cursor, asked.count);
     call.cms.pages().revisions(asked.page_id, &paging).await.map(Page::from)
 }
 

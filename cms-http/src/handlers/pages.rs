@@ -59,8 +59,9 @@ pub(crate) async fn read(
             None => found.with(header::CACHE_CONTROL, NO_STORE),
         });
     }
-    let list = pages.list(language, &wanted.limit.after(wanted.cursor.as_deref())).await?;
-    let meta = Meta { limit: list.limit, next: list.next, total: None };
+    let paging = wanted.limit.after(wanted.cursor, wanted.count);
+    let list = pages.list(language, &paging).await?;
+    let meta = Meta { limit: list.limit, next: list.next, total: list.total };
     Success::page(&list.records, &meta)?.tagged()
 }
 

@@ -20,11 +20,5 @@ pub(crate) async fn list(call: &Call<'_>, asked: Listing) -> Result<Page<Permiss
         .map(|(key, plugin)| Permission { key, plugin: plugin.to_owned() })
         .collect();
     all.sort_unstable_by(|one, other| one.key.cmp(&other.key));
-    by_name::page(
-        call,
-        all.into_iter(),
-        |permission| permission.key.clone(),
-        asked.limit,
-        asked.cursor.as_deref(),
-    )
+    by_name::page(call, all, |permission| permission.key.clone(), asked)
 }

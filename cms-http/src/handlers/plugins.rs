@@ -18,6 +18,7 @@ use crate::{
     request::bad,
     wire::{
         Data, OneOrPage, Record,
+        parameters::Listing,
         plugins::{PluginInfo, ShownContent, ShownRow, WhichButtons, WhichContent, WhichPlugins},
     },
 };
@@ -37,9 +38,10 @@ pub(crate) async fn read(call: &Call<'_>, asked: WhichPlugins) -> Result<OneOrPa
         return Ok(OneOrPage::One(Data { data: shown }));
     }
     seen.sort_by(|one, other| one.id.cmp(&other.id));
-    let shown = seen.into_iter().map(|state| info(call, state));
-    let (limit, cursor) = (asked.limit, asked.cursor.as_deref());
-    Ok(OneOrPage::Page(by_name::page(call, shown, |one| one.id.clone(), limit, cursor)?))
+    let shown: Vec<_> = seen.into_iter().map(|state| info(call, state)).collect();
+    let listing = Listing { limit: asked.limit, cursor: asked.cursor, count: asked.count };
+    let page = by_name::page(call, shown, |one: &PluginInfo| one.id.clone(), listing)?;
+    Ok(OneOrPage::Page(page))
 }
 
 fn info(call: &Call<'_>, state: &PluginState) -> PluginInfo {

@@ -7,6 +7,7 @@ use crate::{
     call::Call,
     wire::{
         Data, OneOrPage, Page,
+        parameters::Listing,
         tables::{ColumnInfo, TableInfo, WhichTables},
     },
 };
@@ -26,13 +27,9 @@ pub(crate) async fn read(call: &Call<'_>, asked: WhichTables) -> Result<OneOrPag
         })?;
         return Ok(OneOrPage::One(Data { data: info(call, table).await? }));
     }
-    let Page { data, meta } = by_name::page(
-        call,
-        known,
-        |table| table.name.clone(),
-        asked.limit,
-        asked.cursor.as_deref(),
-    )?;
+    let listing = Listing { limit: asked.limit, cursor: asked.cursor, count: asked.count };
+    let known: Vec<_> = known.collect();
+    let Page { data, meta } = by_name::page(call, known, |table| table.name.clone(), listing)?;
     let mut shown = Vec::with_capacity(data.len());
     for table in data {
         shown.push(info(call, table).await?);

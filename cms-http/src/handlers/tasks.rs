@@ -26,7 +26,7 @@ pub(crate) async fn read(call: &Call<'_>, asked: Listing) -> Result<Page<Task>> 
     let name = |task: &Task| format!("{}/{}", task.plugin, task.name);
     let mut tasks = call.cms.tasks().list().await?;
     tasks.sort_by_key(name);
-    by_name::page(call, tasks.into_iter(), name, asked.limit, asked.cursor.as_deref())
+    by_name::page(call, tasks, name, asked)
 }
 
 pub(crate) async fn history(call: &Call<'_>, asked: WhichRuns) -> Result<OneOrPage<Run>> {
@@ -40,7 +40,7 @@ pub(crate) async fn history(call: &Call<'_>, asked: WhichRuns) -> Result<OneOrPa
         (None, None) => None,
         (None, Some(_)) => return Err(bad("plugin goes with name: the task of that plugin.")),
     };
-    let paging = asked.limit.after(asked.cursor.as_deref());
+    let paging = asked.limit.after(asked.cursor, asked.count);
     Ok(OneOrPage::page(tasks.history(which.as_ref(), &paging).await?))
 }
 

@@ -1,13 +1,12 @@
 //! `/api/backend/theme`
 
-use std::net::IpAddr;
-
 use cms_core::{Result, theme::Environment};
-use http::{header, uri::Authority};
+use http::header;
 
 use super::{keys::shown_once, pages};
 use crate::{
     call::Call,
+    request::is_loopback,
     success::Success,
     wire::{
         Data,
@@ -21,17 +20,11 @@ pub(crate) async fn read(call: &Call<'_>, _: NoQuery) -> Result<Data<Environment
     let address = match host {
         // A command in this process names no host.
         None => format!("http://{}", call.cms.settings().listen),
+        // A proxy here would name the site.
         Some(host) if call.is_from_here() && is_loopback(host) => format!("http://{host}"),
         Some(_) => pages::base(call),
     };
     Ok(Data { data: call.cms.theme().environment(&address).await? })
-}
-
-/// Whether a host is this machine, as a proxy here would not name it.
-fn is_loopback(host: &str) -> bool {
-    let Ok(host) = host.parse::<Authority>() else { return false };
-    let bare = host.host().trim_start_matches('[').trim_end_matches(']');
-    bare == "localhost" || bare.parse::<IpAddr>().is_ok_and(|ip| ip.is_loopback())
 }
 
 pub(crate) async fn rotate_key(

@@ -79,7 +79,7 @@ pub(crate) async fn delete(call: &Call<'_>, which: ById) -> Result<Success<Done>
 pub(crate) async fn sessions(call: &Call<'_>, of: OfUser) -> Result<Page<Session>> {
     let accounts = call.cms.accounts();
     let user = accounts.user(of.id).await?;
-    Ok(accounts.sessions(user.id, &of.limit.after(of.cursor.as_deref())).await?.into())
+    Ok(accounts.sessions(user.id, &of.limit.after(of.cursor, of.count)).await?.into())
 }
 
 /// Ends the sessions of the user `id`, or only `session`.

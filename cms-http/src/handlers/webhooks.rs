@@ -129,7 +129,8 @@ pub(crate) async fn queue(call: &Call<'_>, asked: WhichJobs) -> Result<OneOrPage
     filter.subscription = asked.subscription;
     filter.status = plain("status", asked.status)?;
     filter.event_id = plain("event_id", asked.event_id)?;
-    let page = webhooks.jobs(&filter, &asked.limit.after(asked.cursor.as_deref())).await?;
+    let paging = asked.limit.after(asked.cursor, asked.count);
+    let page = webhooks.jobs(&filter, &paging).await?;
     Ok(OneOrPage::page(page))
 }
 
@@ -180,7 +181,8 @@ pub(crate) async fn deliveries(
     filter.status = plain("status", asked.status)?;
     filter.since = asked.since.map_or(0, |since| since.0);
     filter.until = asked.until.map(|until| until.0);
-    let page = webhooks.deliveries(&filter, &asked.limit.after(asked.cursor.as_deref())).await?;
+    let paging = asked.limit.after(asked.cursor, asked.count);
+    let page = webhooks.deliveries(&filter, &paging).await?;
     Ok(OneOrPage::page(page))
 }
 

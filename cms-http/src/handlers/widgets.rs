@@ -16,7 +16,7 @@ use crate::{
     success::Success,
     wire::{
         Data, OneOrPage, Text,
-        parameters::NoQuery,
+        parameters::{Listing, NoQuery},
         widgets::{WhichIcon, WhichWidgets},
     },
 };
@@ -33,9 +33,10 @@ pub(crate) async fn read(call: &Call<'_>, which: WhichWidgets) -> Result<OneOrPa
         let data = shown.ok_or_else(|| missing(name))?;
         return Ok(OneOrPage::One(Data { data }));
     }
-    let places = widgets.all().into_iter().enumerate();
+    let places: Vec<_> = widgets.all().into_iter().enumerate().collect();
     let name = |(place, _): &(usize, Arc<_>)| format!("{place:08}");
-    let page = by_name::page(call, places, name, which.limit, which.cursor.as_deref())?;
+    let listing = Listing { limit: which.limit, cursor: which.cursor, count: which.count };
+    let page = by_name::page(call, places, name, listing)?;
     let found: Vec<_> = page.data.into_iter().map(|(_, widget)| widget).collect();
     let data = widgets.picker(&found, may_read).await?;
     Ok(OneOrPage::Page(crate::wire::Page { data, meta: page.meta }))

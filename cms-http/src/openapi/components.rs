@@ -7,7 +7,7 @@ use http::StatusCode;
 use serde_json::{Map, Value as Json, json};
 
 /// Every status of a refusal, with what it means here.
-const REFUSALS: [(u16, &str); 17] = [
+const REFUSALS: [(u16, &str); 18] = [
     (400, "The request cannot be read, or asks for something that there is not."),
     (401, "No credential, or none that is good for this."),
     (403, "Not with these rights, or not from this page."),
@@ -18,6 +18,7 @@ const REFUSALS: [(u16, &str); 17] = [
     (412, "The record has changed since it was read."),
     (413, "The body is too large."),
     (415, "The body is of another kind."),
+    (416, "The file ends before the part that Range asks for."),
     (421, "The service does not answer for this host."),
     (422, "The values do not fit."),
     (428, "The table demands If-Match."),

@@ -169,7 +169,7 @@ impl Content<'_> {
                 let page = operation::halves(&shapes.reply).map(|(page, _)| page);
                 let page = self.page(table, page.unwrap_or_default());
                 let all = all(format!("Records of {name}, a page of them.")).answering(page);
-                let all = Form { filters: filters(table).collect(), ..all };
+                let all = Form { filters: filters(&table.columns, |_, _| true).collect(), ..all };
                 let selects = |asked: &str| ["id", "language", "expand"].contains(&asked);
                 let shown = one(format!("One record of {name}.")).asking(selects);
                 let shown = table.writable().then(|| shown.answering(self.data(table)));
@@ -328,12 +328,17 @@ fn field() -> &'static Json {
     })
 }
 
-/// The conditions that a page of a table's records takes, by the names that are sent.
-fn filters(table: &Table) -> impl Iterator<Item = Json> {
-    let columns = table.columns.iter().filter(|column| column.readable());
-    columns.flat_map(|column| {
-        let takes = Op::all().filter(|(_, op)| op.compares(column.kind));
-        takes.map(|(word, op)| {
+/// The conditions that a page of rows with these columns takes, by the names that are sent, of
+/// those that `takes` lets pass.
+pub(super) fn filters<'c>(
+    columns: impl IntoIterator<Item = &'c Column>,
+    takes: impl Fn(&Column, Op) -> bool,
+) -> impl Iterator<Item = Json> {
+    let columns = columns.into_iter().filter(|column| column.readable());
+    columns.flat_map(move |column| {
+        let takes: Vec<_> =
+            Op::all().filter(|(_, op)| op.compares(column.kind) && takes(column, *op)).collect();
+        takes.into_iter().map(move |(word, op)| {
             json!({
                 "name": format!("filter[{}][{word}]", column.name),
                 "in": "query",
@@ -342,6 +347,11 @@ fn filters(table: &Table) -> impl Iterator<Item = Json> {
             })
         })
     })
+}
+
+/// Whether a list of the service compares a column so: one of few values is only the same or not.
+pub(super) fn own_list_takes(column: &Column, op: Op) -> bool {
+    column.allowed.is_none() || matches!(op, Op::Eq | Op::Ne | Op::In | Op::Nin | Op::Null)
 }
 
 /// What a column is compared with: one value, or several by commas.

@@ -36,7 +36,10 @@ pub(crate) fn document(call: &Call<'_>) -> Json {
         if described.access == Access::Table {
             forms.extend(content.operations(described, shapes));
         } else if knowledge::knows(call, described) {
-            forms.extend(operation::forms_of(described, shapes));
+            let columns = described.types.list.map(|list| call.cms.list_columns(list));
+            let filters = content::filters(columns.iter().flatten(), content::own_list_takes);
+            let filters = filters.collect();
+            forms.extend(operation::forms_of(described, shapes, filters));
         }
     }
     for described in call.declared.iter().filter(|one| knowledge::knows(call, one)) {
@@ -44,7 +47,8 @@ pub(crate) fn document(call: &Call<'_>) -> Json {
         if let ("GET", Some(table)) = (described.method, table) {
             forms.extend(content.read_at(described, &types.records, &table));
         } else if let Some(shapes) = types.declared.get(described.method) {
-            forms.extend(operation::forms_of(described, shapes).into_iter().map(with_parameters));
+            let all = operation::forms_of(described, shapes, Vec::new());
+            forms.extend(all.into_iter().map(with_parameters));
         }
     }
     let mut paths: Map<String, Json> = Map::new();

@@ -117,7 +117,6 @@ fn responses(described: &Described, reply: &Json) -> Json {
     }
     if described.answers.kind == ReplyKind::File {
         responses["206"] = json!({"description": "The part that Range asks for."});
-        responses["416"] = json!({"description": "The file ends before the part begins."});
     }
     for status in refusals(described) {
         let name = format!("#/components/responses/Problem{status}");
@@ -133,6 +132,9 @@ fn responses(described: &Described, reply: &Json) -> Json {
 fn refusals(described: &Described) -> Vec<u16> {
     let (access, method) = (described.access, described.method);
     let mut statuses = vec![400, 404, 408, 421, 500, 503];
+    if described.answers.kind == ReplyKind::File {
+        statuses.push(416);
+    }
     if access == Access::Open {
         statuses.push(403);
         if matches!(described.resource, "media" | "pages") {
@@ -239,13 +241,18 @@ impl<'d> Form<'d> {
     }
 }
 
-/// The operation at each of its paths.
-pub(super) fn forms_of<'d>(described: &'d Described, shapes: &Shapes) -> Vec<Form<'d>> {
+/// The operation at each of its paths. `filters` are the conditions that its list takes.
+pub(super) fn forms_of<'d>(
+    described: &'d Described,
+    shapes: &Shapes,
+    filters: Vec<Json>,
+) -> Vec<Form<'d>> {
     let action = described.action.map(|action| format!("/{action}")).unwrap_or_default();
     let start = format!("{}{action}", described.path);
     let tail = described.tails.last().copied().unwrap_or_default();
     let named = tail.trim_matches(['/', '{', '}']);
     let form = |path: String| Form::new(described, path, shapes);
+    let all = |path: String| Form { filters, ..form(path) };
     if let Some((list, one)) = halves(&shapes.reply) {
         debug_assert!(!tail.is_empty(), "{} has no path for one thing", described.path);
         let names_one = |name: &str| match named {
@@ -256,13 +263,13 @@ pub(super) fn forms_of<'d>(described: &'d Described, shapes: &Shapes) -> Vec<For
             (names_one(name) && name != OTHER_NAME) || (named == "one" && name == "language")
         };
         return vec![
-            form(start.clone()).asking(|name| !names_one(name)).answering(list),
+            all(start.clone()).asking(|name| !names_one(name)).answering(list),
             form(start + tail).asking(shows_one).answering(one),
         ];
     }
     match is_named_by(tail, described.method, &shapes.query) {
         true => vec![form(start + tail)],
-        false => vec![form(start)],
+        false => vec![all(start)],
     }
 }
 

@@ -4,13 +4,13 @@
 use std::io::SeekFrom;
 
 use bytes::{Bytes, BytesMut};
-use cms_core::{Error, Result, media::Remote};
+use cms_core::{Code, Error, Result, media::Remote};
 use futures_util::{StreamExt as _, stream};
 use http::{HeaderName, HeaderValue, Method, StatusCode, header};
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use tokio::io::{AsyncReadExt as _, AsyncSeekExt as _};
 
-use super::Reply;
+use super::{PastEnd, Reply};
 use crate::{
     body::{Body, Parts},
     request::Canonical,
@@ -39,12 +39,20 @@ pub(crate) struct File {
 }
 
 impl File {
-    /// The reply: 200, 206 with a part, or 416 for a part that is not there.
+    /// The reply: 200, or 206 with a part.
+    ///
+    /// # Errors
+    /// `range_not_satisfiable` for a part that is not there.
     pub(crate) async fn reply(self, request: &Canonical) -> Result<Reply> {
         let (status, first, length) = match self.range(request)? {
             ByteRange::Whole => (StatusCode::OK, 0, self.length),
             ByteRange::Part(first, last) => (StatusCode::PARTIAL_CONTENT, first, last - first + 1),
-            ByteRange::Beyond => (StatusCode::RANGE_NOT_SATISFIABLE, 0, 0),
+            ByteRange::Beyond => {
+                let length = self.length;
+                let why = format!("The file has {length} bytes: Range asks for some behind them.");
+                let error = Error::new(Code::RangeNotSatisfiable, why);
+                return Err(error.caused_by(PastEnd(length)));
+            }
         };
         let mut reply = Reply::new(status, self.media_type.clone(), Bytes::new())
             .with(header::ACCEPT_RANGES, "bytes")
@@ -52,17 +60,8 @@ impl File {
             .with(header::CONTENT_DISPOSITION, &self.disposition());
         let mut set = |name: HeaderName, value: HeaderValue| reply.headers.insert(name, value);
         set(header::ETAG, self.etag.clone());
-        let range = match status {
-            StatusCode::PARTIAL_CONTENT => {
-                format!("bytes {first}-{}/{}", first + length - 1, self.length)
-            }
-            StatusCode::RANGE_NOT_SATISFIABLE => {
-                reply.headers.remove(header::CONTENT_TYPE);
-                format!("bytes */{}", self.length)
-            }
-            _ => String::new(),
-        };
-        if !range.is_empty() {
+        if status == StatusCode::PARTIAL_CONTENT {
+            let range = format!("bytes {first}-{}/{}", first + length - 1, self.length);
             reply = reply.with(header::CONTENT_RANGE, &range);
         }
         if length > 0 {
@@ -79,7 +78,7 @@ impl File {
     }
 
     fn range(&self, request: &Canonical) -> Result<ByteRange> {
-        // A condition is judged first (13.2.2), and a part of another state is no use.
+        // A part of another state is no use.
         let of_this_state = match request.headers.get(header::IF_RANGE) {
             None => true,
             Some(state) => *state == self.etag,

@@ -45,6 +45,7 @@ pub fn status_of(code: Code) -> StatusCode {
         Code::Stale => StatusCode::PRECONDITION_FAILED,
         Code::PayloadTooLarge => StatusCode::PAYLOAD_TOO_LARGE,
         Code::UnsupportedMediaType => StatusCode::UNSUPPORTED_MEDIA_TYPE,
+        Code::RangeNotSatisfiable => StatusCode::RANGE_NOT_SATISFIABLE,
         Code::UnknownHost => StatusCode::MISDIRECTED_REQUEST,
         Code::ValidationFailed
         | Code::NotPublishable
@@ -54,10 +55,16 @@ pub fn status_of(code: Code) -> StatusCode {
         Code::ScriptFailed => StatusCode::BAD_GATEWAY,
         Code::PreconditionRequired => StatusCode::PRECONDITION_REQUIRED,
         Code::RateLimited | Code::LoginLocked => StatusCode::TOO_MANY_REQUESTS,
+        Code::HeadersTooLarge => StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE,
         Code::Unavailable => StatusCode::SERVICE_UNAVAILABLE,
         _ => StatusCode::INTERNAL_SERVER_ERROR,
     }
 }
+
+/// Why a part of a file cannot be sent: the file ends before it, after so many bytes.
+#[derive(Debug, thiserror::Error)]
+#[error("the file has {0} bytes")]
+pub(crate) struct PastEnd(pub(crate) u64);
 
 /// A reply before the gate adds what all replies carry.
 #[derive(Debug)]
@@ -150,6 +157,10 @@ impl Reply {
         );
         if let Some(seconds) = error.retry_after_s() {
             reply.headers.insert(header::RETRY_AFTER, seconds.into());
+        }
+        let cause = std::error::Error::source(error);
+        if let Some(PastEnd(length)) = cause.and_then(|cause| cause.downcast_ref::<PastEnd>()) {
+            reply = reply.with(header::CONTENT_RANGE, &format!("bytes */{length}"));
         }
         if status == StatusCode::UNAUTHORIZED {
             reply.with(header::WWW_AUTHENTICATE, "ApiKey header=\"X-Api-Key\", Bearer")

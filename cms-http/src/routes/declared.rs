@@ -15,7 +15,7 @@ use cms_core::{
 };
 
 use super::{
-    Handler, Method, Route, find,
+    Handler, Method, Route, find, handled,
     spellings::{self, First},
 };
 use crate::{
@@ -216,7 +216,8 @@ fn tables(cms: &Cms, manifest: &Manifest, endpoint: &EndpointDeclaration) -> Vec
 }
 
 fn method(method: manifest::Method) -> Method {
-    let handler: Handler = |call, content| Box::pin(answer(call, content));
+    let handler: Handler =
+        |call, content| handled("endpoints::answer", Box::pin(answer(call, content)));
     let answers = Answers { status: 200, kind: ReplyKind::Json };
     let name = method.name();
     // The plugin judges `If-Match`.

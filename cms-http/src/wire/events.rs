@@ -13,7 +13,7 @@ use super::{
     Body, Data, NoBody, OneOrPage,
     envelope::Meta,
     operations,
-    parameters::{Limit, Listing, Moment, NoQuery},
+    parameters::{Limit, ListQuery, Listing, Moment, NoQuery},
 };
 
 /// What a name keeps in a query.
@@ -21,7 +21,7 @@ const NAME: &AsciiSet = &NON_ALPHANUMERIC.remove(b'.').remove(b'_').remove(b'-')
 
 operations! {
     /// One event that can happen, or a page of them.
-    List: Named, NoBody => OneOrPage<ListedEvent, DescribedEvent>;
+    List: Named, NoBody => OneOrPage<ListedEvent, DescribedEvent>, of "events";
     /// What would be sent of an event, and to whom.
     Explain: Listing, Event => ExplainedTo;
     /// Raises an event.
@@ -32,16 +32,13 @@ operations! {
 
 /// An event by name, else a page of the list.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
 pub struct Named {
     /// The event to describe.
     #[schemars(example = &"page.published")]
     pub name: Option<String>,
-    /// Rows of a page.
-    #[serde(default)]
-    pub limit: Limit,
-    /// Where the page starts: `meta.next` of the page before.
-    pub cursor: Option<String>,
+    /// Which page of the list.
+    #[serde(flatten)]
+    pub list: ListQuery,
 }
 
 /// An event of the list.
@@ -128,4 +125,6 @@ pub struct Which {
     pub limit: Limit,
     /// Where the page starts: `meta.next` of the page before.
     pub cursor: Option<String>,
+    /// Whether to count all matching rows.
+    pub count: Option<bool>,
 }

@@ -52,6 +52,8 @@ pub struct WhichSubmissions {
     pub limit: Limit,
     /// Where the page starts: `meta.next` of the page before.
     pub cursor: Option<String>,
+    /// Whether to count all matching rows.
+    pub count: Option<bool>,
 }
 
 /// Which submissions of a form.

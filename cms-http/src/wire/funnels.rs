@@ -16,7 +16,7 @@ use super::{
 
 operations! {
     /// Funnels, a page at a time.
-    List: WhichFunnels, NoBody => Page<Funnel>;
+    List: WhichFunnels, NoBody => Page<Funnel>, of "funnels";
     /// A funnel with its nodes, edges and mail rules.
     Get: OneFunnel, NoBody => Data<FunnelDetail>;
     /// The field types that a step may ask with, each with all its settings.

@@ -17,13 +17,13 @@ use serde_json::Value as Json;
 
 use super::{
     Body, Data, Done, NoBody, Page, Text, operations,
-    parameters::{ById, Listing, NoQuery},
+    parameters::{ById, ListQuery, NoQuery},
 };
 
 operations! {
     /// Submissions of all funnels, newest first unless `sort` says otherwise. Conditions are
     /// written as `filter[column][op]=value`.
-    Submissions: InboxAsked, NoBody => Inbox;
+    Submissions: InboxAsked, NoBody => Inbox, of "inbox";
     /// A submission with its answers, the way that it took, its files and its mails.
     Submission: ById, NoBody => Data<FunnelSubmissionDetail>;
     /// Sorts, notes or assigns a submission.
@@ -43,11 +43,11 @@ operations! {
     /// Deletes a view.
     DeleteView: ById, NoBody => Done;
     /// Users who can be assigned: those who may see the inbox.
-    AssignableUsers: Listing, NoBody => Page<Assignable>;
+    AssignableUsers: ListQuery, NoBody => Page<Assignable>, of "assignable";
     /// The numbers of a funnel in some days, beside as many days before.
     Numbers: FunnelNumbers, NoBody => Data<Analytics>;
     /// Submissions with their answers as a table, or as lines of JSON.
-    Export: InboxExported, NoBody => Json;
+    Export: InboxExported, NoBody => Json, of "inbox";
     /// A file that a visitor sent.
     StoredFile: WhichStoredFile, NoBody => Text;
 }

@@ -13,7 +13,7 @@ use super::{
 
 operations! {
     /// One key, or a page of them.
-    Read: OneOrList, NoBody => OneOrPage<ApiKey>;
+    Read: OneOrList, NoBody => OneOrPage<ApiKey>, of "keys";
     /// Makes a key and shows its value, once.
     Create: NoQuery, NewApiKey => Data<ShownKey>;
     /// Changes a key.

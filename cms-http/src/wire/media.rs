@@ -15,7 +15,7 @@ use super::{
 
 operations! {
     /// One file, or a page of files, newest first unless `sort` says otherwise.
-    Read: WhichMedia, NoBody => OneOrPage<MediaFile>;
+    Read: WhichMedia, NoBody => OneOrPage<MediaFile>, of "media";
     /// Uploads a file: the part `file`, after all other fields. Its type is told by its bytes.
     /// Content that is there already is not stored again: the reply is its file, with 200.
     Upload: NoQuery, Deferred<UploadInto> => Data<MediaFile>;

@@ -74,6 +74,8 @@ pub trait Shape {
     type Reply: Serialize + DeserializeOwned + JsonSchema;
     /// What it does, for people.
     const SUMMARY: &'static str;
+    /// The list of the service's own whose rows callers choose by `filter[column][op]`.
+    const LIST: Option<&'static str> = None;
 }
 
 /// The parameters of a request, and its body as JSON.
@@ -105,9 +107,13 @@ pub trait Operation: Shape {
     fn read(reply: &str) -> serde_json::Result<Self::Reply>;
 }
 
-/// `/// What it does.` `Name: Query, Body => Reply;` for each operation of a resource.
+/// `/// What it does.` `Name: Query, Body => Reply;` for each operation of a resource, with
+/// `, of "list"` where callers choose the rows of a list by its columns.
 macro_rules! operations {
-    ($($(#[doc = $doc:literal])+ $name:ident: $query:ty, $body:ty => $reply:ty;)+) => {
+    ($(
+        $(#[doc = $doc:literal])+
+        $name:ident: $query:ty, $body:ty => $reply:ty $(, of $list:literal)?;
+    )+) => {
         $(
             $(#[doc = $doc])+
             #[derive(Clone, Copy, Debug)]
@@ -118,6 +124,7 @@ macro_rules! operations {
                 type Body = $body;
                 type Reply = $reply;
                 const SUMMARY: &'static str = concat!($($doc),+);
+                $(const LIST: Option<&'static str> = Some($list);)?
             }
         )+
     };

@@ -9,7 +9,7 @@ use super::{
 
 operations! {
     /// One origin, or a page of them.
-    Read: OneOrList, NoBody => OneOrPage<Origin>;
+    Read: OneOrList, NoBody => OneOrPage<Origin>, of "origins";
     /// Registers an origin.
     Create: NoQuery, NewOrigin => Data<Origin>;
     /// Changes an origin.

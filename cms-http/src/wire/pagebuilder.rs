@@ -212,6 +212,8 @@ pub struct WhichLinks {
     pub limit: Limit,
     /// Where it starts: `meta.next` of the one before.
     pub cursor: Option<String>,
+    /// Whether to count all matching rows.
+    pub count: Option<bool>,
 }
 
 /// A link to make.
@@ -247,6 +249,8 @@ pub struct WhichRevisions {
     pub limit: Limit,
     /// Where it starts: `meta.next` of the one before.
     pub cursor: Option<String>,
+    /// Whether to count all matching rows.
+    pub count: Option<bool>,
 }
 
 /// A revision of a page.

@@ -65,6 +65,8 @@ pub struct Wanted {
     pub limit: Limit,
     /// Where the page of the list starts: `meta.next` of the one before.
     pub cursor: Option<String>,
+    /// Whether to count all matching rows.
+    pub count: Option<bool>,
 }
 
 /// A link to a draft, as `POST /api/backend/pagebuilder?action=link` makes it.

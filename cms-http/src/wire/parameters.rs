@@ -87,10 +87,10 @@ impl ListQuery {
         let is_filter = |name: &str| name.starts_with("filter[") && name.ends_with(']');
         if let Some(name) = filters.keys().find(|name| !is_filter(name)) {
             let known = "limit, cursor, sort, search, count, filter, filter[column][op]";
-            let known = format!("{one}, {known}");
+            let and = if one.is_empty() { "" } else { ", " };
             return Err(Error::new(
                 Code::BadQuery,
-                format!("There is no parameter {name:?}; there are {known}."),
+                format!("There is no parameter {name:?}; there are {one}{and}{known}."),
             ));
         }
         let named = [
@@ -115,6 +115,15 @@ pub struct Listing {
     pub limit: Limit,
     /// Where the page starts: `meta.next` of the page before.
     pub cursor: Option<String>,
+    /// Whether to count all matching rows.
+    pub count: Option<bool>,
+}
+
+impl Listing {
+    /// The page in the list's own order.
+    pub(crate) fn paging(self) -> Paging {
+        self.limit.after(self.cursor, self.count)
+    }
 }
 
 /// Rows of a page, 1 to 500; 50 by default.
@@ -122,9 +131,9 @@ pub struct Listing {
 pub struct Limit(pub u32);
 
 impl Limit {
-    /// So many rows after `cursor`, in the list's own order.
-    pub(crate) fn after(self, cursor: Option<&str>) -> Paging {
-        Paging { cursor: cursor.map(str::to_owned), ..Paging::first(self.0) }
+    /// So many rows after `cursor`, in the list's own order; with `count` also their number in all.
+    pub(crate) fn after(self, cursor: Option<String>, count: Option<bool>) -> Paging {
+        Paging { cursor, count: count == Some(true), ..Paging::first(self.0) }
     }
 }
 

@@ -27,6 +27,8 @@ pub struct WhichPlugins {
     pub limit: Limit,
     /// Where the page starts: `meta.next` of the page before.
     pub cursor: Option<String>,
+    /// Whether to count all matching rows.
+    pub count: Option<bool>,
 }
 
 /// A plugin that the site found.

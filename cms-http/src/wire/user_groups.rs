@@ -9,7 +9,7 @@ use super::{
 
 operations! {
     /// One group, or a page of them.
-    Read: OneOrList, NoBody => OneOrPage<Group>;
+    Read: OneOrList, NoBody => OneOrPage<Group>, of "user_groups";
     /// Makes a group.
     Create: NoQuery, NewGroup => Data<Group>;
     /// Changes a group.

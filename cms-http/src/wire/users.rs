@@ -11,7 +11,7 @@ use super::{
 
 operations! {
     /// One user, or a page of them.
-    Read: WhichUsers, NoBody => OneOrPage<User>;
+    Read: WhichUsers, NoBody => OneOrPage<User>, of "users";
     /// Makes a user.
     Create: NoQuery, NewUser => Data<User>;
     /// Changes a user.
@@ -55,6 +55,8 @@ pub struct OfUser {
     pub limit: Limit,
     /// Where the page starts: `meta.next` of the page before.
     pub cursor: Option<String>,
+    /// Whether to count all matching rows.
+    pub count: Option<bool>,
 }
 
 /// Which sessions of a user.

@@ -15,7 +15,7 @@ use super::{
 
 operations! {
     /// One subscription, or a page of them.
-    Read: OneOrList, NoBody => OneOrPage<Subscription>;
+    Read: OneOrList, NoBody => OneOrPage<Subscription>, of "webhooks";
     /// Makes a subscription and shows its secret, once.
     Create: NoQuery, NewSubscription => Noted<ShownSubscription>;
     /// Changes a subscription.
@@ -115,6 +115,8 @@ pub struct WhichJobs {
     pub limit: Limit,
     /// Where the page starts: `meta.next` of the page before.
     pub cursor: Option<String>,
+    /// Whether to count all matching rows.
+    pub count: Option<bool>,
 }
 
 /// Which settled jobs.
@@ -165,6 +167,8 @@ pub struct WhichDeliveries {
     pub limit: Limit,
     /// Where the page starts: `meta.next` of the page before.
     pub cursor: Option<String>,
+    /// Whether to count all matching rows.
+    pub count: Option<bool>,
 }
 
 /// What to send once more: either `ids`, or `filter` and `expected`.

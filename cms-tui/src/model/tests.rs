@@ -5,6 +5,7 @@ mod late;
 mod questions;
 mod remembered;
 
+use cms_http::client::Ask;
 use proptest::prelude::*;
 
 use super::{Effect, Link, Model, Mouse, Msg, Origin, Start, update};
@@ -65,11 +66,41 @@ fn reply(line: &str) -> Result<Reply, Fault> {
     Ok(Reply { data, ..Reply::default() })
 }
 
+/// Presses a key whose calls nobody answers yet.
+fn pressed(model: &mut Model, key: &str) -> Vec<Effect> {
+    update(model, Msg::Key(key.parse().expect("a key")))
+}
+
 fn press(model: &mut Model, keys: &str) {
     for key in keys.split(' ') {
-        let effects = update(model, Msg::Key(key.parse().expect("a key")));
+        let effects = pressed(model, key);
         answer(model, effects);
     }
+}
+
+/// The clock is there now, and the calls of that moment are answered like this.
+fn tick(model: &mut Model, now: i64, outcome: impl Fn(&str) -> Result<Reply, Fault>) {
+    for effect in update(model, Msg::Tick(now)) {
+        if let Effect::Call { ticket, ask, .. } = effect {
+            update(model, Msg::Answered(ticket, outcome(&ask.line())));
+        }
+    }
+}
+
+/// The first call, and its ticket.
+fn call(effects: Vec<Effect>) -> (u64, Ask) {
+    match effects.into_iter().next() {
+        Some(Effect::Call { ticket, ask, .. }) => (ticket, ask),
+        _ => panic!("nothing is asked"),
+    }
+}
+
+fn told(model: &Model) -> String {
+    model.told.clone().map(|told| told.1).unwrap_or_default()
+}
+
+fn rows(data: serde_json::Value) -> Result<Reply, Fault> {
+    Ok(Reply { data, ..Reply::default() })
 }
 
 fn noun(model: &Model) -> &'static str {
@@ -79,16 +110,10 @@ fn noun(model: &Model) -> &'static str {
 #[test]
 fn an_answer_to_an_earlier_question_is_dropped() {
     let mut model = model();
-    let first = update(&mut model, Msg::Key("2".parse().expect("a key")));
-    let second = update(&mut model, Msg::Key("F5".parse().expect("a key")));
-    let ticket = |effects: &[Effect]| match effects.first() {
-        Some(Effect::Call { ticket, .. }) => *ticket,
-        _ => panic!("no call"),
-    };
-    let rows =
-        |name: &str| Ok(Reply { data: json!([{"id": 1, "name": name}]), ..Reply::default() });
-    update(&mut model, Msg::Answered(ticket(&second), rows("new")));
-    update(&mut model, Msg::Answered(ticket(&first), rows("old")));
+    let [(first, _), (second, _)] = ["2", "F5"].map(|key| call(pressed(&mut model, key)));
+    for (ticket, name) in [(second, "new"), (first, "old")] {
+        update(&mut model, Msg::Answered(ticket, rows(json!([{"id": 1, "name": name}]))));
+    }
     let row = model.screen().and_then(|screen| screen.row().cloned()).expect("a row");
     assert_eq!(row["name"], "new");
 }
@@ -98,11 +123,7 @@ fn offline_keeps_the_rows_and_says_how_old_they_are() {
     let mut model = model();
     press(&mut model, "5");
     let away = Fault { code: "unreachable".into(), ..Fault::new("gone") };
-    for effect in update(&mut model, Msg::Tick(1_010_000)) {
-        if let Effect::Call { ticket, .. } = effect {
-            update(&mut model, Msg::Answered(ticket, Err(away.clone())));
-        }
-    }
+    tick(&mut model, 1_010_000, |_| Err(away.clone()));
     assert_eq!(model.link, Link::Offline("gone".into()));
     assert_eq!(model.freshness().1, "✗ offline, 10s old");
     assert!(model.screen().is_some_and(|screen| screen.row().is_some()));
@@ -137,23 +158,19 @@ fn marked_rows_are_switched_and_switched_back() {
     let mut model = model();
     press(&mut model, "5 Space");
     let sent = |model: &mut Model, key: &str| {
-        let effects = update(model, Msg::Key(key.parse().expect("a key")));
+        let effects = pressed(model, key);
         answer(model, effects)
     };
     let lines = sent(&mut model, "t");
     assert!(lines[0].starts_with("GET /api/backend/keys?id=1"), "it is read again: {lines:?}");
     assert!(lines[1].starts_with("PATCH /api/backend/keys?id=1"), "{lines:?}");
     assert!(lines[1].contains("\"active\":false"), "{lines:?}");
-    assert_eq!(
-        model.told.as_ref().map(|told| told.1.as_str()),
-        Some("✓ key one switched off (u takes it back)")
-    );
+    assert_eq!(told(&model), "✓ key one switched off (u takes it back)");
     assert_eq!(model.line.as_deref(), Some("cms keys disable 1"));
     let lines = sent(&mut model, "u");
     assert!(lines[1].contains("\"active\":true"), "{lines:?}");
     assert_eq!(model.line, None, "no command line takes it back");
     press(&mut model, "u");
-    let told = |model: &Model| model.told.clone().map(|told| told.1).unwrap_or_default();
     assert_eq!(told(&model), "There is nothing to take back.");
     let lines = sent(&mut model, "U");
     assert!(lines[1].starts_with("PATCH /api/backend/keys?id=1"), "{lines:?}");
@@ -174,7 +191,7 @@ fn reading_again_asks_for_the_rights_too() {
     let mut model = model();
     let mut answered = |rights: Result<Reply, Fault>| {
         let mut is_asked = false;
-        for effect in update(&mut model, Msg::Key("Ctrl-r".parse().expect("a key"))) {
+        for effect in pressed(&mut model, "Ctrl-r") {
             let Effect::Call { ticket, ask, .. } = effect else { continue };
             if ask.line().contains("auth/me") {
                 is_asked = true;
@@ -186,7 +203,7 @@ fn reading_again_asks_for_the_rights_too() {
     };
     let held = Some(vec!["keys_keys_view".to_owned()]);
     let data = json!({"username": "ana", "rights": ["keys_keys_view"]});
-    assert_eq!(answered(Ok(Reply { data, ..Reply::default() })), held);
+    assert_eq!(answered(rows(data)), held);
     let away = Fault { code: "unreachable".into(), ..Fault::new("gone") };
     assert_eq!(answered(Err(away)), held, "what is known stays");
 }
@@ -194,20 +211,19 @@ fn reading_again_asks_for_the_rights_too() {
 #[test]
 fn screens_visited_are_walked() {
     let mut model = model();
-    press(&mut model, "2 Enter");
-    assert_eq!(noun(&model), "deliveries");
-    press(&mut model, "[");
-    assert_eq!(noun(&model), "webhooks");
-    press(&mut model, "]");
-    assert_eq!(noun(&model), "deliveries");
-    press(&mut model, "5 -");
-    assert_eq!(noun(&model), "deliveries");
-    press(&mut model, ": q u e u e Enter");
-    assert_eq!(noun(&model), "queue");
-    // A filter that was typed is there again.
-    press(&mut model, "2 Enter / s t a t u s : f a i l e d Enter [");
-    assert_eq!(noun(&model), "webhooks");
-    press(&mut model, "]");
+    for (keys, shown) in [
+        ("2 Enter", "deliveries"),
+        ("[", "webhooks"),
+        ("]", "deliveries"),
+        ("5 -", "deliveries"),
+        (": q u e u e Enter", "queue"),
+        // A filter that was typed is there again.
+        ("2 Enter / s t a t u s : f a i l e d Enter [", "webhooks"),
+        ("]", "deliveries"),
+    ] {
+        press(&mut model, keys);
+        assert_eq!(noun(&model), shown, "{keys}");
+    }
     let filter = model.screen().and_then(|screen| screen.filter().map(str::to_owned));
     assert_eq!(filter.as_deref(), Some("status:failed"));
 }
@@ -234,8 +250,7 @@ fn a_read_only_session_sends_nothing_but_looks() {
     let effects = model.step(toggled);
     let sent = answer(&mut model, effects);
     assert!(sent.iter().all(|line| line.starts_with("GET ")), "{sent:?}");
-    let told = model.told.as_ref().map(|told| told.1.as_str());
-    assert_eq!(told, Some("✗ Nothing was done: this is a read-only session."));
+    assert_eq!(told(&model), "✗ Nothing was done: this is a read-only session.");
     let shown = step("show");
     assert_eq!(model.step(shown).len(), 1, "looks are made");
 }
@@ -260,11 +275,7 @@ fn a_login_lies_over_what_is_being_written() {
     let form = Form::new("being written", Vec::new(), |_| Step::None);
     model.over.push(Over::Form(Box::new(form)));
     let over = Fault { code: "login_required".into(), ..Fault::default() };
-    for effect in update(&mut model, Msg::Tick(1_010_000)) {
-        if let Effect::Call { ticket, .. } = effect {
-            update(&mut model, Msg::Answered(ticket, Err(over.clone())));
-        }
-    }
+    tick(&mut model, 1_010_000, |_| Err(over.clone()));
     assert_eq!((noun(&model), model.over.len()), ("login", 1));
     let logged_in = |user: &str| {
         let (token, expires_at) = Default::default();
@@ -292,8 +303,7 @@ fn what_a_terminal_would_drop_is_not_called_copied() {
     let mut model = model();
     assert_eq!(model.copy("a".repeat(56_244)).len(), 1);
     assert!(model.copy("a".repeat(56_245)).is_empty());
-    let told = model.told.as_ref().map(|told| told.1.as_str());
-    assert_eq!(told, Some("56 KB are too long to copy; terminals take 56 KB."));
+    assert_eq!(told(&model), "56 KB are too long to copy; terminals take 56 KB.");
 }
 
 #[test]
@@ -307,13 +317,11 @@ fn a_click_selects_and_a_second_one_opens() {
         answer(model, effects);
     };
     let click = |x, y| Mouse::Click(ratatui::layout::Position::new(x, y));
-    // The tab of the webhooks, its first row, its frame.
-    act(&mut model, click(14, 1));
-    assert_eq!(noun(&model), "webhooks");
-    act(&mut model, click(0, 2));
-    assert_eq!(noun(&model), "webhooks");
-    act(&mut model, click(5, 4));
-    assert_eq!(noun(&model), "deliveries");
+    // The tab of the webhooks, its frame, its first row.
+    for (x, y, shown) in [(14, 1, "webhooks"), (0, 2, "webhooks"), (5, 4, "deliveries")] {
+        act(&mut model, click(x, y));
+        assert_eq!(noun(&model), shown, "{x}, {y}");
+    }
     press(&mut model, "/");
     act(&mut model, Mouse::WheelDown);
     assert_eq!(noun(&model), "deliveries");
@@ -326,10 +334,8 @@ fn a_click_selects_and_a_second_one_opens() {
 fn a_session_is_ended() {
     let mut model = model();
     model.is_local = false;
-    let effects = update(&mut model, Msg::Key(":".parse().expect("a key")));
-    answer(&mut model, effects);
-    press(&mut model, "a p p . l o g o u t");
-    let effects = update(&mut model, Msg::Key("Enter".parse().expect("a key")));
+    press(&mut model, ": a p p . l o g o u t");
+    let effects = pressed(&mut model, "Enter");
     assert_eq!(lines(&effects), ["POST /api/backend/auth/logout"]);
     answer(&mut model, effects);
     assert_eq!((noun(&model), model.who.as_str()), ("login", ""));

@@ -28,7 +28,8 @@ pub(crate) static SPEC: Spec = Spec {
 };
 
 fn list(asked: &ListQuery<'_>) -> Result<Calling, Fault> {
-    get::<ListAttempts>(&Listing { limit: Limit(PAGE), cursor: asked.cursor.clone() })
+    let cursor = asked.cursor.clone();
+    get::<ListAttempts>(&Listing { limit: Limit(PAGE), cursor, count: None })
 }
 
 fn columns(_: &Json) -> Vec<Column> {

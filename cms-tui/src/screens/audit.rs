@@ -9,7 +9,7 @@ use serde_json::Value as Json;
 use super::{
     browser::{ListQuery, Spec},
     cells::{Cell, Column, clock, column, plain, plain_text},
-    filter_words::{Word, unknown, words},
+    filter_words::{Word, pieces, unknown},
 };
 use crate::{
     calls::Fault,
@@ -29,8 +29,8 @@ const TOKENS: &str = "table:users,user_groups or just a table's name";
 
 fn list(asked: &ListQuery<'_>) -> Result<Calling, Fault> {
     let mut which = Which { limit: Limit(PAGE), cursor: asked.cursor.clone(), ..Which::default() };
-    for word in words(asked.filter) {
-        match word {
+    for piece in &pieces(asked.filter) {
+        match piece.word() {
             Word::Token("table", table) | Word::Text(table) => {
                 which.table = Some(table.to_owned());
             }

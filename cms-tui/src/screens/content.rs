@@ -28,7 +28,7 @@ pub(crate) static SPEC: Spec = Spec {
 };
 
 fn list(asked: &ListQuery<'_>) -> Result<Calling, Fault> {
-    get::<Read>(&Which { name: None, limit: Limit(PAGE), cursor: asked.cursor.clone() })
+    get::<Read>(&Which { limit: Limit(PAGE), cursor: asked.cursor.clone(), ..Which::default() })
 }
 
 fn columns(_: &Json) -> Vec<Column> {

@@ -9,7 +9,7 @@ use serde_json::{Value as Json, json};
 use super::{
     browser::{ListQuery, Spec, by_id},
     cells::{Column, clock, column, plain},
-    filter_words::{Word, since, unknown, words},
+    filter_words::{Word, pieces, since, unknown},
 };
 use crate::{
     actions::Scene,
@@ -45,7 +45,7 @@ pub(crate) static HAPPENED: Spec = Spec {
 const TOKENS: &str = "event:item.pages.* since:2h";
 
 fn known(asked: &ListQuery<'_>) -> Result<Calling, Fault> {
-    get::<List>(&Named { name: None, limit: Limit(PAGE), cursor: asked.cursor.clone() })
+    get::<List>(&Named { name: None, list: asked.page() })
 }
 
 fn columns(_: &Json) -> Vec<Column> {
@@ -64,8 +64,8 @@ fn message(row: &Json) -> Result<Calling, Fault> {
 
 fn happened(asked: &ListQuery<'_>) -> Result<Calling, Fault> {
     let mut which = Which { limit: Limit(PAGE), cursor: asked.cursor.clone(), ..Which::default() };
-    for word in words(asked.filter) {
-        match word {
+    for piece in &pieces(asked.filter) {
+        match piece.word() {
             Word::Token("event", value) | Word::Text(value) => which.event = Some(value.to_owned()),
             Word::Token("since", value) => {
                 let at = since(value, asked.now).ok_or_else(|| unknown(value, "since:2h"))?;

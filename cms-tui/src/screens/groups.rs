@@ -100,7 +100,7 @@ fn act(verb: &str, scene: &Scene<'_>) -> Step {
 }
 
 fn all() -> Listing {
-    Listing { limit: Limit(500), cursor: None }
+    Listing { limit: Limit(500), ..Listing::default() }
 }
 
 /// Plugin and key of every permission.

@@ -11,7 +11,7 @@ use super::{
     acts,
     browser::{Above, ListQuery, Spec, by_id},
     cells::{Cell, Column, age, clock, column, members, plain, plain_text},
-    filter_words::{Word, since, unknown, words},
+    filter_words::{Word, pieces, since, unknown},
 };
 use crate::{
     actions::Scene,
@@ -47,8 +47,8 @@ fn whole(row: &Json) -> Result<Calling, Fault> {
 fn list(asked: &ListQuery<'_>) -> Result<Calling, Fault> {
     let mut which =
         WhichMails { limit: Limit(PAGE), cursor: asked.cursor.clone(), ..WhichMails::default() };
-    for word in words(asked.filter) {
-        match word {
+    for piece in &pieces(asked.filter) {
+        match piece.word() {
             Word::Token("status", value) | Word::Text(value) => {
                 let status = serde_json::from_value(value.into());
                 which.status = Some(status.map_err(|_| unknown(value, "status:failed"))?);

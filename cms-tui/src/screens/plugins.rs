@@ -27,7 +27,7 @@ pub(crate) static SPEC: Spec = Spec {
 };
 
 fn list(asked: &ListQuery<'_>) -> Result<Calling, Fault> {
-    get::<Read>(&Which { id: None, limit: Limit(PAGE), cursor: asked.cursor.clone() })
+    get::<Read>(&Which { limit: Limit(PAGE), cursor: asked.cursor.clone(), ..Which::default() })
 }
 
 fn columns(_: &Json) -> Vec<Column> {

@@ -46,7 +46,7 @@ fn title(task: &Json) -> String {
 }
 
 fn tasks(asked: &ListQuery<'_>) -> Result<Calling, Fault> {
-    get::<Read>(&Listing { limit: Limit(PAGE), cursor: asked.cursor.clone() })
+    get::<Read>(&Listing { limit: Limit(PAGE), cursor: asked.cursor.clone(), count: None })
 }
 
 fn runs(asked: &ListQuery<'_>) -> Result<Calling, Fault> {
@@ -57,6 +57,7 @@ fn runs(asked: &ListQuery<'_>) -> Result<Calling, Fault> {
         plugin: text("plugin"),
         limit: Limit(PAGE),
         cursor: asked.cursor.clone(),
+        count: None,
     })
 }
 

@@ -27,7 +27,8 @@ pub(crate) static SPEC: Spec = Spec {
 };
 
 fn list(asked: &ListQuery<'_>) -> Result<Calling, Fault> {
-    get::<Read>(&WhichWidgets { widget: None, limit: Limit(PAGE), cursor: asked.cursor.clone() })
+    let cursor = asked.cursor.clone();
+    get::<Read>(&WhichWidgets { limit: Limit(PAGE), cursor, ..WhichWidgets::default() })
 }
 
 fn columns(_: &Json) -> Vec<Column> {

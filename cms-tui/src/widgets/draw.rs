@@ -154,12 +154,18 @@ pub(crate) fn viewer(frame: &mut Frame<'_>, viewer: &Viewer, theme: Theme) {
     frame.render_widget(Paragraph::new(lines), inner);
 }
 
+/// The filter of a list while it is typed.
+pub(crate) fn filtering(filter: &Input, cells: usize, theme: Theme) -> Line<'static> {
+    let mut line = typed(filter, cells.saturating_sub(3), true);
+    line.spans.insert(0, Span::styled(" /", theme.style(Role::Key)));
+    line
+}
+
 /// What is sought in a text, while it is typed and after.
 pub(crate) fn search(pager: &Pager, cells: usize, theme: Theme) -> Option<Line<'static>> {
     if let Some(input) = pager.typing() {
         let found = pager.told().unwrap_or_default();
-        let mut line = typed(input, cells.saturating_sub(width(&found) + 5), true);
-        line.spans.insert(0, Span::styled(" /", theme.style(Role::Key)));
+        let mut line = filtering(input, cells.saturating_sub(width(&found) + 2), theme);
         line.spans.push(Span::styled(format!("  {found}"), theme.style(Role::Quiet)));
         return Some(line);
     }

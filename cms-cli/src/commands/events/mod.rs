@@ -12,7 +12,7 @@ use cms_http::{
     wire::{
         NoBody,
         events::{Emit, Event, List, Messages, Named, Which},
-        parameters::NoQuery,
+        parameters::{ListQuery, NoQuery},
     },
 };
 
@@ -21,14 +21,14 @@ use crate::{
     flags::Flags,
     input,
     output::{Done, Failure, Output},
-    reply::{self, Paging},
+    reply::{self, Chosen},
     site,
 };
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum EventsCommand {
     /// List the known events, and who raises them
-    List(Paging),
+    List(Chosen),
     /// Show an event, with an example of its data and the schema of what receivers get
     #[command(after_help = "Example:
   cms events show order.created --schema > order.created.schema.json")]
@@ -67,10 +67,10 @@ pub(crate) async fn run(flags: &Flags, out: &Output, command: EventsCommand) -> 
 
 async fn at(out: &Output, client: &Client, command: EventsCommand) -> Done {
     match command {
-        EventsCommand::List(paging) => {
+        EventsCommand::List(chosen) => {
             let columns = ["event_name", "plugin_id", "event_type", "content_table", "description"];
-            let query = |limit, cursor| Named { name: None, limit, cursor };
-            reply::list::<List>(out, client, &paging, &columns, query).await
+            let query = |limit, cursor| Named { name: None, list: ListQuery::page(limit, cursor) };
+            reply::chosen::<List>(out, client, &chosen, (&columns, reply::plain), query).await
         }
         EventsCommand::Show { name, schema } => {
             let named = Named { name: Some(name), ..Named::default() };

@@ -15,7 +15,7 @@ use cms_http::{
             AskedErasure, AssignableUsers, ChangeSubmissions, DeleteSubmission, Erase,
             MayNameSubmission, Submission, UpdateSubmission,
         },
-        parameters::NoQuery,
+        parameters::{ListQuery, NoQuery},
     },
 };
 use serde_json::Value as Json;
@@ -129,7 +129,13 @@ async fn named(client: &Client, user: &str) -> Done<i64> {
     if let Ok(id) = user.parse() {
         return Ok(id);
     }
-    let found = reply::first::<AssignableUsers>(client, reply::listing, |one| {
+    // Longer names hold this one too.
+    let filter = ("filter[username][contains]".to_owned(), user.to_owned());
+    let query = |limit, cursor| {
+        let filters = [filter.clone()].into();
+        ListQuery { filters, ..ListQuery::page(limit, cursor) }
+    };
+    let found = reply::first::<AssignableUsers>(client, query, |one| {
         one.username.eq_ignore_ascii_case(user)
     });
     found.await?.map(|one| one.id).ok_or_else(|| {

@@ -12,7 +12,7 @@ use cms_http::{
     wire::{
         NoBody,
         inbox::{AssignableUsers, Nothing, Submission, Submissions, Undo},
-        parameters::NoQuery,
+        parameters::{ListQuery, NoQuery},
     },
 };
 
@@ -24,7 +24,7 @@ use self::{
 use crate::{
     flags::Flags,
     output::{Done, Failure, Output, counted},
-    reply::{self, Paging},
+    reply::{self, Chosen, Paging},
     site,
 };
 
@@ -127,7 +127,7 @@ duration_s first_touched_at expires_at inbox_rev")]
     /// Write submissions with their answers, as CSV or as lines of JSON
     Export(ExportArgs),
     /// Users who can be assigned
-    Users(Paging),
+    Users(Chosen),
     /// Print submissions as they come and change
     Watch(WatchArgs),
 }
@@ -197,10 +197,10 @@ async fn at(flags: &Flags, out: &Output, client: &Client, command: InboxCommand)
             change::erase(flags, out, client, email, dry_run).await
         }
         InboxCommand::Views(command) => choose::views(out, client, command).await,
-        InboxCommand::Users(paging) => {
+        InboxCommand::Users(chosen) => {
             let columns = ["id", "username"];
-            let query = reply::listing;
-            reply::list::<AssignableUsers>(out, client, &paging, &columns, query).await
+            let shown = (&columns[..], reply::plain as _);
+            reply::chosen::<AssignableUsers>(out, client, &chosen, shown, ListQuery::page).await
         }
         InboxCommand::Export(args) => export::run(out, client, &args).await,
         InboxCommand::Watch(args) => watch::run(out, client, args).await,

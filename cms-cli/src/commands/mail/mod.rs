@@ -120,6 +120,7 @@ async fn at(out: &Output, client: &Client, command: MailCommand) -> Done {
                 since,
                 limit,
                 cursor,
+                count: None,
             };
             let columns = ["id", "created_at", "purpose", "to", "subject", "status", "reason"];
             reply::list::<Log>(out, client, &paging, &columns, query).await

@@ -193,7 +193,7 @@ async fn at(flags: &Flags, out: &Output, client: &Client, command: PagesCommand)
         PagesCommand::Revisions { page, paging } => {
             let page_id = id_of(client, &page).await?;
             let columns = ["number", "created_at", "actor", "checksum"];
-            let query = |limit, cursor| WhichRevisions { page_id, limit, cursor };
+            let query = |limit, cursor| WhichRevisions { page_id, limit, cursor, count: None };
             reply::list::<Revisions>(out, client, &paging, &columns, query).await
         }
         PagesCommand::Restore { page, revision } => {
@@ -221,7 +221,7 @@ async fn at(flags: &Flags, out: &Output, client: &Client, command: PagesCommand)
         PagesCommand::Links { page, paging } => {
             let page_id = id_of(client, &page).await?;
             let columns = ["id", "note", "actor", "created_at", "expires_at"];
-            let query = |limit, cursor| WhichLinks { page_id, limit, cursor };
+            let query = |limit, cursor| WhichLinks { page_id, limit, cursor, count: None };
             reply::list::<Links>(out, client, &paging, &columns, query).await
         }
         PagesCommand::Unlink { id } => {

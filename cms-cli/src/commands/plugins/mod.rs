@@ -104,7 +104,7 @@ pub(crate) async fn run(flags: &Flags, out: &Output, command: PluginsCommand) ->
         PluginsCommand::Changes(command) => changes::run(flags, out, command).await,
         PluginsCommand::List(paging) => {
             let columns = ["id", "name", "version", "in_service", "earlier", "tables"];
-            let query = |limit, cursor| WhichPlugins { id: None, limit, cursor };
+            let query = |limit, cursor| WhichPlugins { limit, cursor, ..WhichPlugins::default() };
             let site = changes::open(flags, out, false).await?;
             let listed = reply::list::<Read>(out, &site.client, &paging, &columns, query).await;
             listed.and(site.close().await)

@@ -8,125 +8,27 @@ use crate::args::Cli;
 
 /// Verbs without an action: they start, print or check something outside of a session, or work on
 /// files.
-const VERBS_ALONE: &[&str] = &[
-    "api",
-    "auth passwd",
-    "auth recovery-codes",
-    "auth sessions",
-    "completions",
-    "config get",
-    "config path",
-    "config validate",
-    "context add",
-    "context list",
-    "context remove",
-    "context show",
-    "context use",
-    "cache inspect",
-    "db backup",
-    "db check",
-    "db restore",
-    "db shrink",
-    "db copy",
-    "exit-codes",
-    "forms create",
-    "forms delete",
-    "forms edit",
-    "forms export",
-    "funnels edit",
-    "funnels explain",
-    "funnels export",
-    "funnels field-types",
-    "funnels import",
-    "funnels preview",
-    "funnels routing list",
-    "funnels routing set",
-    "funnels test",
-    "funnels try",
-    "init",
-    "items export",
-    "items import",
-    "mail sink",
-    "migrate up",
-    "origins check",
-    "plugins apply",
-    "plugins check",
-    "plugins new",
-    "plugins release",
-    "plugins remove",
-    "plugins schema",
-    "redirects create",
-    "redirects delete",
-    "redirects edit",
-    "redirects list",
-    "redirects show",
-    "serve",
-    "status",
-    "theme env",
-    "theme safelist",
-    "types typescript",
-    "update apply",
-    "update check",
-    "update download",
-    "update rollback",
-    "update serve",
-    "version",
-    "webhooks listen",
-    "webhooks verify",
-    "whoami",
-];
+const VERBS_ALONE: &str = "api, auth passwd, auth recovery-codes, auth sessions, completions, \
+    config get, config path, config validate, context add, context list, context remove, \
+    context show, context use, cache inspect, db backup, db check, db restore, db shrink, \
+    db copy, exit-codes, forms create, forms delete, forms edit, forms export, funnels edit, \
+    funnels explain, funnels export, funnels field-types, funnels import, funnels preview, \
+    funnels routing list, funnels routing set, funnels test, funnels try, init, items export, \
+    items import, mail sink, migrate up, origins check, plugins apply, plugins check, \
+    plugins new, plugins release, plugins remove, plugins schema, redirects create, \
+    redirects delete, redirects edit, redirects list, redirects show, serve, status, theme env, \
+    theme safelist, types typescript, update apply, update check, update download, \
+    update rollback, update serve, version, webhooks listen, webhooks verify, whoami";
 
 /// Actions without a line: they move within the interface, and their noun or name says so.
-const ACTIONS_ALONE: &[&str] = &[
-    "analytics.day_after",
-    "analytics.day_before",
-    "app.back",
-    "app.command",
-    "app.copy",
-    "app.copy_id",
-    "app.help",
-    "app.last",
-    "app.next",
-    "app.palette",
-    "app.previous",
-    "app.quit",
-    "app.redo",
-    "app.reload",
-    "delivery.search",
-    "delivery.search_before",
-    "delivery.search_next",
-    "delivery.tab",
-    "delivery.tab_back",
-    "delivery.wrap",
-    "go.home",
-    "go.system",
-    "inbox.next_state",
-    "inbox.state_before",
-    "list.columns",
-    "list.down",
-    "list.filter",
-    "list.first",
-    "list.half_down",
-    "list.half_up",
-    "list.last",
-    "list.mark",
-    "list.mark_all",
-    "list.open",
-    "list.pane",
-    "list.range",
-    "list.reverse",
-    "list.sort",
-    "list.up",
-    "list.zoom",
-    "page.fold",
-    "page.left",
-    "page.right",
-    "records.language",
-    "rights.add",
-    "rights.left",
-    "rights.right",
-    "rights.toggle",
-];
+const ACTIONS_ALONE: &str = "analytics.day_after analytics.day_before app.back app.command \
+    app.copy app.copy_id app.help app.last app.next app.palette app.previous app.quit app.redo \
+    app.reload delivery.search delivery.search_before delivery.search_next delivery.tab \
+    delivery.tab_back delivery.wrap go.home go.system inbox.next_state inbox.state_before \
+    list.columns list.down list.filter list.first list.half_down list.half_up list.last \
+    list.mark list.mark_all list.open list.pane list.range list.reverse list.sort list.up \
+    list.zoom page.fold page.left page.right records.language rights.add rights.left \
+    rights.right rights.toggle";
 
 fn lines() -> Vec<(&'static str, &'static str)> {
     let of = |(name, lines): (&'static str, Vec<&'static str>)| {
@@ -186,7 +88,7 @@ fn every_verb_has_an_action_or_stands_alone() {
     leaves(&Cli::command(), "", &mut verbs);
     let run: BTreeSet<String> = lines().into_iter().map(|(name, line)| verb(name, line)).collect();
     let without: Vec<_> = verbs.difference(&run).map(String::as_str).collect();
-    let alone: Vec<_> = BTreeSet::from_iter(VERBS_ALONE.iter().copied()).into_iter().collect();
+    let alone: Vec<_> = BTreeSet::from_iter(VERBS_ALONE.split(", ")).into_iter().collect();
     assert_eq!(without, alone, "left: verbs without an action in cms-tui/src/actions/table.rs");
     assert_eq!(run.difference(&verbs).collect::<Vec<_>>(), Vec::<&String>::new());
 }
@@ -195,7 +97,7 @@ fn every_verb_has_an_action_or_stands_alone() {
 fn every_action_has_a_line_or_stands_alone() {
     let without = cms_tui::actions().into_iter().filter(|(_, lines)| lines.is_empty());
     let without: BTreeSet<_> = without.map(|(name, _)| name).collect();
-    assert_eq!(without, BTreeSet::from_iter(ACTIONS_ALONE.iter().copied()));
+    assert_eq!(without, BTreeSet::from_iter(ACTIONS_ALONE.split(' ')));
 }
 
 #[test]

@@ -103,6 +103,7 @@ pub(super) async fn run(out: &Output, client: &Client, command: DeliveriesComman
                 until: which.until,
                 limit,
                 cursor,
+                count: None,
             };
             let columns = [
                 "id",

@@ -43,7 +43,7 @@ pub(super) async fn run(out: &Output, client: &Client, args: ExplainArgs) -> Don
 /// The explanation with the subscriptions of all pages.
 async fn explained(client: &Client, event: &Event) -> Done<ExplainedTo> {
     let page = async |cursor| {
-        let listing = Listing { limit: Limit(LARGEST_PAGE), cursor };
+        let listing = Listing { limit: Limit(LARGEST_PAGE), cursor, count: None };
         client.call::<Explain>(&listing, event).await
     };
     let mut whole = page(None).await?;

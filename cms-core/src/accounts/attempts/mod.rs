@@ -52,14 +52,12 @@ impl Accounts {
     /// # Errors
     /// `bad_query` for a foreign cursor.
     pub async fn attempts(&self, paging: &Paging) -> Result<Page<Attempts>> {
-        let since = self.0.base.clock().now() - WINDOW_S * 1000;
-        Page::by_id(
-            self.0.base.list(ListName::LoginAttempts),
-            paging,
-            async |after, limit| sql::list(self.0.base.db(), after, limit, since).await,
-            |row| row.id,
-        )
-        .await
+        let base = &self.0.base;
+        let since = base.clock().now() - WINDOW_S * 1000;
+        let read = async |after, limit| sql::list(base.db(), after, limit, since).await;
+        let list = base.list(ListName::LoginAttempts);
+        let page = Page::by_id(list, paging, read, |row: &Attempts| row.id).await?;
+        page.counted(paging, async || sql::count_networks(base.db(), since).await).await
     }
 
     /// Forgets the wrong logins of the network that contains `address`.

@@ -107,3 +107,7 @@ pub(in crate::accounts) async fn list(
 ) -> Result<Vec<Attempts>> {
     db.all(LIST, args![after, limit, since]).await
 }
+
+pub(in crate::accounts) async fn count_networks(db: &Db, since: i64) -> Result<i64> {
+    db.count_rows(LIST, args![i64::MIN, i64::MAX, since]).await
+}

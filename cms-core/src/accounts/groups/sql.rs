@@ -6,7 +6,7 @@ use crate::{
     Change, Result,
     accounts::{Group, HeldPermissions},
     db::{Db, Statement, args, read, record, statements},
-    items::{OwnColumn, RowList},
+    items::{Made, OwnColumn, RowList},
 };
 
 record! { Group: group_columns {
@@ -27,7 +27,7 @@ const GET_LOCKED: Statement =
     Statement::new(concat!(module_path!(), "::GET_LOCKED"), concat!(get!(), " for share"));
 
 /// Groups as a list.
-pub(in crate::accounts) const LIST: RowList = RowList {
+pub(crate) static LIST: RowList = RowList {
     name: "The list of groups",
     table: "cms_user_groups",
     columns: &[
@@ -39,6 +39,7 @@ pub(in crate::accounts) const LIST: RowList = RowList {
         concat!(module_path!(), "::LIST"),
         concat!("select ", group_columns!(), " from cms_user_groups g where g.id in"),
     ),
+    made: Made::new(),
 };
 
 statements! {
@@ -130,6 +131,12 @@ pub(in crate::accounts) async fn bind(
     rights: &HeldPermissions,
 ) -> Result<()> {
     change.hit(BIND, args![id, rights.to_stored()?]).await
+}
+
+/// The groups that hold a permission of the service's own.
+pub(in crate::accounts) async fn holding(db: &Db, permission: &str) -> Result<Vec<i64>> {
+    let groups = stored(db.all(RIGHTS, args![]).await?)?;
+    Ok(groups.into_iter().filter(|(_, held)| held.may(permission)).map(|(id, _)| id).collect())
 }
 
 /// The plugin that each permission key belongs to, outside of a change.

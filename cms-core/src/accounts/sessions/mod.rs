@@ -240,14 +240,11 @@ impl Accounts {
     /// # Errors
     /// `bad_query` for a foreign cursor.
     pub async fn sessions(&self, user: i64, paging: &Paging) -> Result<Page<Session>> {
-        let (seen, begun) = self.session_horizons();
-        let read = async |after, limit| {
-            sql::list(self.0.base.db(), user, after, limit, (seen, begun)).await
-        };
-        Page::by_id(self.0.base.list(ListName::Sessions).of(user), paging, read, |session| {
-            session.id
-        })
-        .await
+        let (base, horizons) = (&self.0.base, self.session_horizons());
+        let read = async |after, limit| sql::list(base.db(), user, after, limit, horizons).await;
+        let list = base.list(ListName::Sessions).of(user);
+        let page = Page::by_id(list, paging, read, |session: &Session| session.id).await?;
+        page.counted(paging, async || sql::count(base.db(), user, horizons).await).await
     }
 
     /// Ends one session or all sessions of a user.

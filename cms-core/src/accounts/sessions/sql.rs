@@ -118,6 +118,14 @@ pub(in crate::accounts) async fn list(
     db.all(LIST, args![user, after, limit, seen, begun]).await
 }
 
+pub(in crate::accounts) async fn count(
+    db: &Db,
+    user: i64,
+    (seen, begun): (i64, i64),
+) -> Result<i64> {
+    db.count_rows(LIST, args![user, i64::MIN, i64::MAX, seen, begun]).await
+}
+
 /// False when the session does not exist.
 pub(in crate::accounts) async fn end(change: &mut Change, user: i64, session: i64) -> Result<bool> {
     Ok(change.run(END, args![user, session]).await? > 0)

@@ -1,10 +1,11 @@
 //! The statements of users.
 
 use crate::{
-    Change, Result,
+    Change, Page, Result,
     accounts::{HeldPermissions, Membership, Person, User},
+    base::Base,
     db::{Db, Statement, args, read, record, statements},
-    items::{OwnColumn, RowList},
+    items::{Made, OwnColumn, Query, RowList, Within, eq},
 };
 
 // A user without groups.
@@ -87,7 +88,7 @@ macro_rules! memberships {
 }
 
 /// Users as a list. A session counts as open when it was used after `$1` and begun after `$2`.
-pub(in crate::accounts) const LIST: RowList = RowList {
+pub(crate) static LIST: RowList = RowList {
     name: "The list of users",
     table: "cms_users",
     columns: &[
@@ -101,15 +102,34 @@ pub(in crate::accounts) const LIST: RowList = RowList {
         concat!(module_path!(), "::LIST"),
         concat!("select ", user_columns!(), " from cms_users u where u.id in"),
     ),
+    made: Made::new(),
 };
+
+/// Users who can be assigned, as a list: whoever assigns learns no more of users than their names.
+pub(crate) static NAMED: RowList = RowList {
+    name: "The list of users who can be assigned",
+    table: "cms_users",
+    columns: &[
+        OwnColumn::integer("id"),
+        OwnColumn::text("username").searched(),
+        OwnColumn::boolean("active"),
+    ],
+    rows: Statement::new(
+        concat!(module_path!(), "::NAMED"),
+        concat!("select ", name_columns!(), " from cms_users u where u.id in"),
+    ),
+    made: Made::new(),
+};
+
+const MEMBERS_OF: Statement = Statement::new(
+    concat!(module_path!(), "::MEMBERS_OF"),
+    "select distinct m.user_id from cms_user_group_members m where m.user_group_id in",
+);
 
 const MEMBERSHIPS_OF: Statement =
     Statement::new(concat!(module_path!(), "::MEMBERSHIPS_OF"), memberships!("in"));
 
 statements! {
-    NAMES = concat!(
-        "select ", name_columns!(), " from cms_users u where u.id > $1 order by u.id limit $2"
-    );
     NAME = name!();
     GET = concat!("select ", user_columns!(), " from cms_users u where u.id = $3");
     MEMBERSHIPS = memberships!("between $1 and $2 order by m.user_id, g.id");
@@ -159,18 +179,22 @@ pub(in crate::accounts) async fn get(
     Ok(found.pop())
 }
 
-/// Users with their rights, by id.
-pub(in crate::accounts) async fn people(db: &Db, after: i64, limit: i64) -> Result<Vec<Person>> {
-    let names: Vec<Name> = db.all(NAMES, args![after, limit]).await?;
-    let (Some(first), Some(last)) = (names.first(), names.last()) else { return Ok(Vec::new()) };
-    let members: Vec<Member> = db.all(MEMBERSHIPS, args![first.id, last.id]).await?;
-    let mut people: Vec<Person> = names.into_iter().map(Name::person).collect();
-    for member in members {
-        if let Ok(at) = people.binary_search_by_key(&member.user, |person| person.id) {
-            people[at].rights = std::mem::take(&mut people[at].rights).and(member.rights);
-        }
-    }
-    Ok(people)
+/// The members of these groups who are switched on: ids and names.
+pub(in crate::accounts) async fn members(
+    base: &Base,
+    query: &Query,
+    groups: &[i64],
+) -> Result<Page<(i64, String)>> {
+    let members: Vec<(i64,)> = base.db().among(MEMBERS_OF, args![], groups).await?;
+    let keys = members.into_iter().map(|(id,)| id);
+    let within = Some(Within::Keys(match &query.within {
+        None => keys.collect(),
+        Some(Within::Keys(asked)) => keys.filter(|id| asked.contains(id)).collect(),
+        Some(Within::From(first)) => keys.filter(|id| id >= first).collect(),
+    }));
+    let (query, own) = (Query { within, ..query.clone() }, [("active", eq(true))]);
+    let page = NAMED.page_where(base, &query, own, args![], |one: &Name| one.id).await?;
+    Ok(page.map(|one| (one.id, one.username)))
 }
 
 /// A user with the rights as this change sees them.
@@ -185,8 +209,7 @@ pub(in crate::accounts) async fn person(change: &mut Change, id: i64) -> Result<
 
 impl Name {
     fn person(self) -> Person {
-        let Self { id, username, active } = self;
-        Person { id, username, active, rights: HeldPermissions::default() }
+        Person { active: self.active, rights: HeldPermissions::default() }
     }
 }
 

@@ -102,6 +102,21 @@ fn as_much_as_is_allowed_is_saved() {
 }
 
 #[test]
+fn patterns_that_cost_too_much_together_are_refused() {
+    let told = |most: usize| {
+        let rule = |last: char| {
+            let pattern = format!("[ab]{{0,{most}}}{last}$|{last}x");
+            json!({"field": "a", "op": "regex_match", "value": pattern})
+        };
+        let condition = json!({"rules": ('c'..='v').map(rule).collect::<Vec<_>>()});
+        check(&condition).problems.into_iter().map(|one| one.code).collect::<Vec<_>>()
+    };
+    assert_eq!(told(40), Vec::<&str>::new());
+    assert_eq!(told(60), ["condition_too_large"]);
+    assert_eq!(told(2000), ["regex_too_large"; 20]);
+}
+
+#[test]
 fn conditions_are_stored_tidied() {
     for (condition, stored) in [
         (json!(null), json!(null)),

@@ -6,7 +6,11 @@ mod content;
 mod json;
 mod schema;
 mod steps;
+mod text;
 
+pub(crate) use text::Token;
+
+use self::text::Part;
 use super::{Statement, Value};
 
 /// The engine behind a [`super::Db`].
@@ -195,9 +199,18 @@ impl Dialect {
         }
     }
 
-    /// Fills the tokens of a migration.
+    /// Fills the tokens of a migration. Quotes and comments stay as they are.
     pub(crate) fn fill(self, sql: &str) -> String {
-        let (tokens, parts) = match self {
+        let parts = self.parts(sql).into_iter();
+        let parts = parts.map(|part| match part {
+            Part::Code(code) => self.filled(code),
+            Part::Quoted(text) | Part::Comment(text) => text.to_owned(),
+        });
+        parts.collect()
+    }
+
+    fn filled(self, code: &str) -> String {
+        let (tokens, statements) = match self {
             Self::Sqlite => (
                 [
                     ("{{id}}", "INTEGER PRIMARY KEY AUTOINCREMENT"),
@@ -225,15 +238,15 @@ impl Dialect {
                 cms_migrations::POSTGRES,
             ),
         };
-        let tokens = tokens.iter().chain(&parts);
-        let sql = tokens.fold(sql.to_owned(), |sql, (token, text)| sql.replace(token, text));
+        let tokens = tokens.iter().chain(&statements);
+        let code = tokens.fold(code.to_owned(), |code, (token, text)| code.replace(token, text));
         match self {
             // STRICT tables allow only INTEGER, REAL, TEXT and BLOB.
-            Self::Sqlite => sql
+            Self::Sqlite => code
                 .replace("BIGINT", "INTEGER")
                 .replace("BOOLEAN", "INTEGER")
                 .replace("DOUBLE PRECISION", "REAL"),
-            Self::Postgres => sql,
+            Self::Postgres => code,
         }
     }
 

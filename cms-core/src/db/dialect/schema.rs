@@ -16,6 +16,17 @@ impl Dialect {
         }
     }
 
+    /// The statement that made the index `$1`. None: the engine's errors name its columns.
+    pub(crate) const fn made_index(self) -> Option<&'static str> {
+        match self {
+            Self::Sqlite => Some(
+                "select s.sql from sqlite_schema s where s.type = 'index' and s.name = $1 \
+                 and s.sql is not null",
+            ),
+            Self::Postgres => None,
+        }
+    }
+
     /// Columns of the table or view `$1`: name, type, not null, has a default, generated, position
     /// in the primary key (from 1; 0 outside), table whose primary key it refers to, characters at
     /// most.

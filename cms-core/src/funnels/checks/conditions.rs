@@ -6,7 +6,7 @@ use serde_json::Value as Json;
 
 use super::Findings;
 use crate::{
-    conditions::{self, AROUND, Severity},
+    conditions::{self, AROUND, CheckedConditions, MOST_STATES, Severity, costly},
     funnels::{
         graph::{Branch, Graph, Node, is_asked},
         problem::Problem,
@@ -15,44 +15,63 @@ use crate::{
     ground::nearest,
 };
 
-/// Conditions, judged one by one.
+/// Conditions, judged one by one, and what their patterns cost together.
 pub(super) fn check(graph: &Graph, rules: &[Rule], found: &mut Findings) {
+    let mut states = 0;
     for node in graph.nodes() {
         let condition = node.condition();
         let at = format!("{}.config_json.rules", node.path());
-        judge(&condition, &at, Some(node.id), found);
-        let checked = conditions::check(&condition);
+        let checked = judge(&condition, &at, Some(node.id), found);
+        states += allowed(&checked);
         let is_empty = checked.is_good() && checked.stored.is_null();
         if is_empty && graph.edge(node.id, Branch::False).is_some() {
             let message = format!("the condition of {} is empty, so it always holds", node.title());
             found.warnings.push(Problem::new("constant_condition", at, message).of(node.id));
         }
     }
+    costs("nodes", states, found);
+    states = 0;
     for (at, rule) in rules.iter().enumerate() {
         let path = format!("email_routings[{at}].condition_json");
-        judge(rule.condition.as_ref().unwrap_or(&Json::Null), &path, None, found);
+        let condition = rule.condition.as_ref().unwrap_or(&Json::Null);
+        states += allowed(&judge(condition, &path, None, found));
+    }
+    costs("email_routings", states, found);
+}
+
+/// The states of a condition. One that is refused is not to be refused for its part as well.
+fn allowed(checked: &CheckedConditions) -> usize {
+    if checked.is_good() { checked.states } else { 0 }
+}
+
+/// Refuses conditions that are judged in one call and whose patterns cost too much together.
+fn costs(path: &str, states: usize, found: &mut Findings) {
+    if states > MOST_STATES {
+        let message = costly("searches for the patterns of all conditions cost", states);
+        found.errors.push(Problem::new("too_large", path, message));
     }
 }
 
-fn judge(condition: &Json, at: &str, node: Option<i64>, found: &mut Findings) {
+fn judge(condition: &Json, at: &str, node: Option<i64>, found: &mut Findings) -> CheckedConditions {
     let checked = conditions::check(condition);
     if !checked.is_good() {
         let message = "the condition cannot be stored as it is";
         let problem = Problem::new("bad_condition", at, message);
         found.errors.push(Problem { node, ..problem });
     }
-    for fault in checked.problems {
+    for fault in &checked.problems {
         let code = fault.named();
         let path = match fault.path.as_str() {
             "" => at.to_owned(),
             inner => format!("{at}.{inner}"),
         };
-        let problem = Problem { node, ..Problem::new(code, path, fault.message) };
+        let problem = Problem { node, ..Problem::new(code, path, fault.message.clone()) };
         match fault.severity {
             Severity::Error => found.errors.push(problem),
             Severity::Warning => found.warnings.push(problem),
         }
     }
+    checked
 }
 
 /// What conditions read, and whether that was asked before.

@@ -25,6 +25,10 @@ fn mail(id: i64) -> Json {
     step(id, json!([{"id": "mail", "type": "email"}]))
 }
 
+fn choice(rules: Json) -> Json {
+    condition(2, json!({"rules": [rules]}))
+}
+
 fn condition(id: i64, rules: Json) -> Json {
     json!({"client_id": id, "type": "condition", "config_json": {"rules": rules}})
 }
@@ -72,6 +76,13 @@ fn a_good_funnel_has_no_problem() {
 /// What is done to the good funnel: its nodes, edges, mail rules, start.
 type Change = fn(&mut Vec<Json>, &mut Vec<Json>, &mut Vec<Json>, &mut Option<i64>);
 
+fn judged(change: Change) -> Findings {
+    let (mut nodes, mut edges) = good();
+    let (mut rules, mut start) = (Vec::new(), Some(1));
+    change(&mut nodes, &mut edges, &mut rules, &mut start);
+    judge(start, &nodes, &edges, &rules)
+}
+
 #[test]
 fn each_error_is_found() {
     let cases: [(Change, &[&str]); 16] = [
@@ -98,9 +109,7 @@ fn each_error_is_found() {
             &["duplicate_field"],
         ),
         (
-            |nodes, _, _, _| {
-                nodes[1] = condition(2, json!({"rules": [{"field": "mail", "op": "equals"}]}));
-            },
+            |nodes, _, _, _| nodes[1] = choice(json!({"field": "mail", "op": "equals"})),
             &["bad_condition", "value_required"],
         ),
         (
@@ -145,10 +154,7 @@ fn each_error_is_found() {
         ),
     ];
     for (at, (change, expected)) in cases.into_iter().enumerate() {
-        let (mut nodes, mut edges) = good();
-        let (mut rules, mut start) = (Vec::new(), Some(1));
-        change(&mut nodes, &mut edges, &mut rules, &mut start);
-        let found = judge(start, &nodes, &edges, &rules);
+        let found = judged(change);
         assert_eq!(codes(&found.errors), expected, "case {at}: {:?}", found.errors);
     }
 }
@@ -223,6 +229,42 @@ fn values_that_are_no_option_are_told() {
     assert!(!codes(&judge(Some(1), &nodes, &edges, &[]).warnings).contains(&"unknown_option"));
 }
 
+/// A pattern of 1612 states.
+const LARGE: &str = "(?:x?){400}y";
+/// One of 2415.
+const LARGER: &str = "(?:x?){600}y";
+type Patterns = &'static [&'static str];
+
+/// By such patterns whoever draws funnels could make every answer of a visitor slow.
+#[test]
+fn patterns_that_cost_too_much_are_not_stored() {
+    let rules = |patterns: &[&str]| {
+        let rule = |pattern| json!({"field": "mail", "op": "regex_match", "value": pattern});
+        json!({"rules": patterns.iter().map(rule).collect::<Vec<_>>()})
+    };
+    // Patterns of a condition node, of a step, of two mail rules.
+    let cases: [(Patterns, Patterns, [Patterns; 2], Patterns); 7] = [
+        (&[LARGE, "^[a-z]{1,400}@"], &[], [&[LARGE], &[]], &[]),
+        (&["[a-z]+@[a-z]+"; 20], &["^\\d{5}$"; 20], [&[], &[]], &[]),
+        (&[LARGER], &[], [&[], &[]], &["bad_condition", "regex_too_large"]),
+        (&[LARGE, LARGE], &[], [&[], &[]], &["bad_condition", "condition_too_large"]),
+        (&[LARGE], &[LARGE], [&[], &[]], &["too_large"]),
+        (&[], &[], [&[LARGE], &[LARGE]], &["too_large"]),
+        (&[], &[], [&[], &[LARGER]], &["bad_condition", "regex_too_large"]),
+    ];
+    for (own, of_step, of_mails, expected) in cases {
+        let (mut nodes, edges) = good();
+        nodes[1] = condition(2, rules(own));
+        nodes[2]["config_json"]["rules"] = rules(of_step);
+        let mails = of_mails.map(|patterns| json!({"condition_json": rules(patterns)}));
+        let found = judge(Some(1), &nodes, &edges, &mails);
+        assert_eq!(codes(&found.errors), expected, "{own:?}: {:?}", found.errors);
+        if let Some(last) = found.errors.last() {
+            assert!(last.message.contains("smaller numbers in {m,n}"), "{}", last.message);
+        }
+    }
+}
+
 #[test]
 fn what_nobody_can_answer_is_not_published() {
     for (field, refused) in [
@@ -268,10 +310,7 @@ fn each_blocker_is_found() {
         (|_, edges, _, _| edges[2] = branch(2, 4, "default"), &[]),
     ];
     for (at, (change, expected)) in cases.into_iter().enumerate() {
-        let (mut nodes, mut edges) = good();
-        let (mut rules, mut start) = (Vec::new(), Some(1));
-        change(&mut nodes, &mut edges, &mut rules, &mut start);
-        let found = judge(start, &nodes, &edges, &rules);
+        let found = judged(change);
         assert_eq!(codes(&found.blockers), expected, "case {at}: {:?}", found.blockers);
     }
 }
@@ -280,10 +319,7 @@ fn each_blocker_is_found() {
 fn each_warning_is_found() {
     let cases: [(Change, &[&str]); 20] = [
         (
-            |nodes, _, _, _| {
-                let rule = json!({"field": "_utm.sorce", "op": "is_empty"});
-                nodes[1] = condition(2, json!({"rules": [rule]}));
-            },
+            |nodes, _, _, _| nodes[1] = choice(json!({"field": "_utm.sorce", "op": "is_empty"})),
             &["unknown_field"],
         ),
         (
@@ -306,15 +342,11 @@ fn each_warning_is_found() {
         ),
         (|_, edges, _, _| edges.push(branch(2, 4, "true")), &["shadowed_edge"]),
         (
-            |nodes, _, _, _| {
-                nodes[1] = condition(2, json!({"rules": [{"field": "Mail", "op": "is_empty"}]}));
-            },
+            |nodes, _, _, _| nodes[1] = choice(json!({"field": "Mail", "op": "is_empty"})),
             &["unknown_field"],
         ),
         (
-            |nodes, _, _, _| {
-                nodes[1] = condition(2, json!({"rules": [{"field": "why.x", "op": "is_empty"}]}));
-            },
+            |nodes, _, _, _| nodes[1] = choice(json!({"field": "why.x", "op": "is_empty"})),
             &["reads_unanswered_field"],
         ),
         (|nodes, _, _, _| nodes[1] = condition(2, json!(null)), &["constant_condition"]),
@@ -377,10 +409,7 @@ fn each_warning_is_found() {
         ),
     ];
     for (at, (change, expected)) in cases.into_iter().enumerate() {
-        let (mut nodes, mut edges) = good();
-        let (mut rules, mut start) = (Vec::new(), Some(1));
-        change(&mut nodes, &mut edges, &mut rules, &mut start);
-        let found = judge(start, &nodes, &edges, &rules);
+        let found = judged(change);
         let mut told = codes(&found.warnings);
         let mut expected = expected.to_vec();
         told.sort_unstable();

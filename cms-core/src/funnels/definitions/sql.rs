@@ -12,7 +12,7 @@ use crate::{
         record::{EmailRouting, Funnel, FunnelEdge, FunnelNode},
         rules::Rule,
     },
-    items::{OwnColumn, RowList},
+    items::{Made, OwnColumn, RowList},
 };
 
 fn flag(value: bool) -> Result<i64> {
@@ -96,7 +96,7 @@ macro_rules! of_funnel {
 }
 
 /// Funnels as a list.
-pub(super) const LIST: RowList = RowList {
+pub(crate) static LIST: RowList = RowList {
     name: "The list of funnels",
     table: "cms_formfunnels",
     columns: &[
@@ -111,6 +111,7 @@ pub(super) const LIST: RowList = RowList {
         OwnColumn::time("updated_at"),
     ],
     rows: Statement::new(concat!(module_path!(), "::LIST"), funnels!("f.id in")),
+    made: Made::new(),
 };
 
 statements! {

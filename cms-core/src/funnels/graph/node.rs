@@ -66,6 +66,13 @@ pub(crate) enum EndKind {
 impl EndKind {
     pub(crate) const ALL: [Self; 4] =
         [Self::ThankYou, Self::Redirect, Self::Disqualified, Self::Booking];
+    /// The values of `end_kind`.
+    pub(crate) const NAMES: [&'static str; 4] = [
+        Self::ThankYou.as_str(),
+        Self::Redirect.as_str(),
+        Self::Disqualified.as_str(),
+        Self::Booking.as_str(),
+    ];
 
     /// The value of `end_kind`.
     pub(crate) const fn as_str(self) -> &'static str {

@@ -210,7 +210,7 @@ fn end(config: &Map<String, Json>, faults: &mut Faults) -> End {
         Some((name, value)) => {
             let found = EndKind::ALL.into_iter().find(|kind| *value == kind.as_str());
             found.unwrap_or_else(|| {
-                let names = EndKind::ALL.map(EndKind::as_str).join(", ");
+                let names = EndKind::NAMES.join(", ");
                 let message = format!("one of {names} is expected");
                 faults.add("bad_config", &format!(".config_json.{name}"), message);
                 EndKind::default()

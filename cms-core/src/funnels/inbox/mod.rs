@@ -26,6 +26,7 @@ pub use export::{InboxLines, InboxTable};
 pub use list::{InboxCount, InboxCounts, InboxPage};
 pub use people::Assignable;
 pub use query::{InboxFilter, InboxQuery, InboxView, NewView, ViewQuery};
+pub(crate) use row::COLUMNS;
 pub(super) use row::inbox;
 pub use row::{
     FunnelSubmission, FunnelSubmissionDetail, StoredFile, SubmissionChange, SubmissionFile,

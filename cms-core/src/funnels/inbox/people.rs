@@ -4,16 +4,14 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    Change, Error, Page, Paging, Result,
+    Change, Error, Page, Result,
     accounts::{self, Person},
     funnels::Funnels,
-    ground::ListName,
+    items::Query,
 };
 
 /// The permission to read the inbox.
 const VIEW: &str = "formfunnel_inbox_view";
-/// Users that are read at once.
-const STEP: i64 = 200;
 
 /// A user who can be assigned.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -31,29 +29,14 @@ fn fits(person: &Person) -> bool {
 }
 
 impl Funnels {
-    /// Users who can be assigned, by id, a page at a time.
+    /// Users who can be assigned, a page at a time. Conditions and orders name `id`, `username` and
+    /// `active`.
     ///
     /// # Errors
-    /// `bad_query` for a foreign cursor.
-    pub async fn assignable_users(&self, paging: &Paging) -> Result<Page<Assignable>> {
-        let base = &self.0.base;
-        let list = base.list(ListName::Assignable);
-        let read = async |mut after, limit: i64| {
-            let mut found = Vec::new();
-            loop {
-                let people = accounts::people(base.db(), after, STEP).await?;
-                let Some(last) = people.last().map(|person| person.id) else { break };
-                after = last;
-                found.extend(people.into_iter().filter(fits));
-                if found.len() as i64 >= limit {
-                    break;
-                }
-            }
-            found.truncate(usize::try_from(limit).unwrap_or(usize::MAX));
-            let shown = |person: Person| Assignable { id: person.id, username: person.username };
-            Ok(found.into_iter().map(shown).collect())
-        };
-        Page::by_id(list, paging, read, |user: &Assignable| user.id).await
+    /// `bad_query`.
+    pub async fn assignable_users(&self, query: &Query) -> Result<Page<Assignable>> {
+        let page = accounts::holders(&self.0.base, query, VIEW).await?;
+        Ok(page.map(|(id, username)| Assignable { id, username }))
     }
 }
 

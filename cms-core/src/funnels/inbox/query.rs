@@ -5,13 +5,9 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value as Json};
 
-use super::{
-    INBOX_STATUSES,
-    row::{COLUMNS, kind, names},
-};
+use super::row::{COLUMNS, kind, names};
 use crate::{
     Code, Error, FieldError, Result,
-    funnels::graph::EndKind,
     items::{Filter, Op, Query, read_times, searched},
 };
 
@@ -204,18 +200,15 @@ fn check(filter: &Filter) -> Result<(), String> {
     if filter.op == Op::Null {
         return Ok(());
     }
-    let ends = EndKind::ALL.map(EndKind::as_str);
-    let allowed: &[&str] = match column {
-        "inbox_status" => &INBOX_STATUSES,
-        "status" => &["in_progress", "completed", "abandoned"],
-        "end_kind" => &ends,
-        _ => return Ok(()),
-    };
+    let choices = COLUMNS.iter().find(|one| one.name == column).map_or(&[][..], |one| one.choices);
+    if choices.is_empty() {
+        return Ok(());
+    }
     if !matches!(filter.op, Op::Eq | Op::Ne | Op::In | Op::Nin) {
         return Err("compare it with eq, ne, in or nin".to_owned());
     }
-    match filter.values.iter().find(|value| !allowed.contains(&value.as_str())) {
-        Some(other) => Err(format!("{other:?} is none of {}", allowed.join(", "))),
+    match filter.values.iter().find(|value| !choices.contains(&value.as_str())) {
+        Some(other) => Err(format!("{other:?} is none of {}", choices.join(", "))),
         None => Ok(()),
     }
 }

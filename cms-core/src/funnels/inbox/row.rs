@@ -5,11 +5,12 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value as Json};
 
+use super::INBOX_STATUSES;
 use crate::{
     AuditActor, Error, Result,
     db::{Dialect, Kind},
     fields::Answer,
-    funnels::sessions::PassedNode,
+    funnels::{graph::EndKind, sessions::PassedNode},
     items::{OwnColumn, OwnList},
     rfc3339,
 };
@@ -216,14 +217,14 @@ impl FunnelSubmission {
 }
 
 /// Those of `cms_v_funnel_inbox`.
-pub(super) const COLUMNS: [OwnColumn; 41] = [
+pub(crate) const COLUMNS: [OwnColumn; 41] = [
     OwnColumn::integer("submission_id"),
     OwnColumn::integer("funnel_id"),
     OwnColumn::text("funnel_name"),
     OwnColumn::integer("version"),
     OwnColumn::text("language_short"),
-    OwnColumn::text("status"),
-    OwnColumn::text("inbox_status"),
+    OwnColumn::choice("status", &["in_progress", "completed", "abandoned"]),
+    OwnColumn::choice("inbox_status", &INBOX_STATUSES),
     OwnColumn::boolean("is_spam"),
     OwnColumn::boolean("is_test"),
     OwnColumn::integer("assigned_to").nullable(),
@@ -237,7 +238,7 @@ pub(super) const COLUMNS: [OwnColumn; 41] = [
     OwnColumn::integer("last_node_id").nullable(),
     OwnColumn::text("last_node_name").nullable(),
     OwnColumn::integer("end_node_id").nullable(),
-    OwnColumn::text("end_kind").nullable(),
+    OwnColumn::choice("end_kind", &EndKind::NAMES).nullable(),
     OwnColumn::integer("steps_answered"),
     OwnColumn::integer("progress_pct"),
     OwnColumn::text("reference").nullable().searched(),

@@ -129,7 +129,8 @@ impl Mails {
         let of = (&filter.status, &filter.to, &filter.purpose, filter.since);
         let list = base.list(ListName::Mails).of(of);
         let read = async |before, limit| sql::list(base.db(), before, limit, filter).await;
-        Page::newest_first(list, paging, read, |mail: &Logged| mail.id).await
+        let page = Page::newest_first(list, paging, read, |mail: &Logged| mail.id).await?;
+        page.counted(paging, async || sql::count(base.db(), filter).await).await
     }
 
     /// How the database would read the first page: the lines of the engine's plan.

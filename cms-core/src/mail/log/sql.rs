@@ -110,6 +110,12 @@ pub(in crate::mail) async fn list(
     db.all(statement, selected(before, limit, filter, of)).await
 }
 
+/// The number of mails that a filter selects.
+pub(in crate::mail) async fn count(db: &Db, filter: &LogFilter) -> Result<i64> {
+    let (statement, of) = listing(filter);
+    db.count_rows(statement, selected(i64::MAX, i64::MAX, filter, of)).await
+}
+
 /// How the database would read a page: the lines of the engine's plan.
 pub(in crate::mail) async fn plan(db: &Db, filter: &LogFilter) -> Result<Vec<String>> {
     let (statement, of) = listing(filter);

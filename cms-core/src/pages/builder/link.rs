@@ -144,9 +144,11 @@ impl Pages {
         let base = self.base();
         is_page(base.db(), page).await?.then_some(()).ok_or_else(|| no_page(page))?;
         let (list, now) = (base.list(ListName::PageLinks).of(page), base.clock().now());
-        let read =
-            async |before, limit| base.db().all(sql::LIST, args![page, before, limit, now]).await;
-        Page::newest_first(list, paging, read, |one: &MadeLink| one.id).await
+        let selected = |before: i64, limit: i64| args![page, before, limit, now];
+        let read = async |before, limit| base.db().all(sql::LIST, selected(before, limit)).await;
+        let made = Page::newest_first(list, paging, read, |one: &MadeLink| one.id).await?;
+        let all = selected(i64::MAX, i64::MAX);
+        made.counted(paging, async || base.db().count_rows(sql::LIST, all).await).await
     }
 
     /// Ends a link before its time.

@@ -311,7 +311,7 @@ async fn taken_off(change: &mut Change, held: &HeldPage) -> Result<()> {
 
 impl Pages {
     /// A page that visitors saw was deleted. `record`: the page as an item.
-    pub(super) async fn deleted(&self, change: &mut Change, record: &Json) -> Result<()> {
+    pub(in crate::pages) async fn deleted(&self, change: &mut Change, record: &Json) -> Result<()> {
         let text = |name: &str| record[name].as_str().map(str::to_owned);
         let page = Page {
             id: record["id"].as_i64().unwrap_or_default(),

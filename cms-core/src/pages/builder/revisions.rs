@@ -95,7 +95,8 @@ impl Pages {
         sql::is_page(base.db(), page).await?.then_some(()).ok_or_else(|| no_page(page))?;
         let list = base.list(ListName::Revisions).of(page);
         let read = async |before, limit| sql::revisions(base.db(), page, before, limit).await;
-        Page::newest_first(list, paging, read, |one: &Revision| one.number).await
+        let found = Page::newest_first(list, paging, read, |one: &Revision| one.number).await?;
+        found.counted(paging, async || sql::count_revisions(base.db(), page).await).await
     }
 
     /// A revision with its tree.

@@ -39,7 +39,10 @@ impl Pages {
     pub async fn plans(&self, paging: &Paging) -> Result<Page<Plan>> {
         let base = self.base();
         let read = async |after, limit| base.db().all(sql::PLANNED, args![after, limit]).await;
-        Page::by_id(base.list(ListName::PagePlans), paging, read, |one: &Plan| one.page_id).await
+        let list = base.list(ListName::PagePlans);
+        let plans = Page::by_id(list, paging, read, |one: &Plan| one.page_id).await?;
+        let all = args![i64::MIN, i64::MAX];
+        plans.counted(paging, async || base.db().count_rows(sql::PLANNED, all).await).await
     }
 
     /// Sets when a page is published and taken off by itself; both times are replaced. Returns

@@ -384,6 +384,10 @@ pub(super) async fn revisions(
     db.all(REVISIONS, args![page, before, limit]).await
 }
 
+pub(super) async fn count_revisions(db: &Db, page: i64) -> Result<i64> {
+    db.count_rows(REVISIONS, args![page, i64::MAX, i64::MAX]).await
+}
+
 pub(super) async fn revision(
     snapshot: &mut Snapshot,
     page: i64,

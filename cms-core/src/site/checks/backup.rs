@@ -1,7 +1,7 @@
 //! Checks of backups.
 
 use super::{Asked, finding::Findings};
-use crate::{Millis, Result, backup, db::args, parse_rfc3339};
+use crate::{Cms, Millis, Result, backup, db::args, parse_rfc3339, rfc3339};
 
 const HOUR: Millis = 3_600_000;
 const DAY: Millis = 24 * HOUR;
@@ -12,7 +12,29 @@ const OF_TASK: &str = "`cms tasks history backup` says why it fails";
 const LACKS: &str = "`cms db check` names the files that are missing: put them back, perhaps from \
                      an older backup, then make a new one";
 
-/// When the last backup of this machine was made.
+/// A backup that was made.
+struct Made {
+    /// None: that cannot be read.
+    at: Option<Millis>,
+    /// What it lacks.
+    warnings: Vec<String>,
+}
+
+/// The last backup: the later of the one that this machine has noted, and of the task's last run on
+/// any machine.
+async fn newest(cms: &Cms) -> Result<Option<Made>> {
+    let noted = backup::last(cms.settings())
+        .map(|last| Made { at: parse_rfc3339(&last.made_at), warnings: last.warnings });
+    let run = cms.tasks().last_done("backup", "backup").await?;
+    // A run that has ended well lacks nothing. It begins before the moment that is noted.
+    let run = run.map(|at| Made { at: Some(at), warnings: Vec::new() });
+    Ok(match (noted, run) {
+        (Some(noted), Some(run)) if run.at > noted.at => Some(run),
+        (noted, run) => noted.or(run),
+    })
+}
+
+/// When the last backup was made.
 pub(super) async fn last(asked: &Asked, found: &mut Findings) -> Result<()> {
     let Some(cms) = asked.cms() else { return Ok(()) };
     let now = cms.clock().now();
@@ -22,7 +44,7 @@ pub(super) async fn last(asked: &Asked, found: &mut Findings) -> Result<()> {
         Some(_) => (2 * HOUR * i64::try_from(backup.every_h).unwrap_or(i64::MAX / DAY), OF_TASK),
         None => (WEEK, REMEDY),
     };
-    let Some(last) = backup::last(&asked.settings) else {
+    let Some(last) = newest(cms).await? else {
         let (made,): (Option<Millis>,) =
             cms.db().one(crate::db::migrate::sql::FIRST, args![]).await?;
         match made.is_some_and(|made| now - made > most) {
@@ -31,20 +53,21 @@ pub(super) async fn last(asked: &Asked, found: &mut Findings) -> Result<()> {
         }
         return Ok(());
     };
-    let age = parse_rfc3339(&last.made_at).map(|made_at| now - made_at);
-    match age {
-        Some(age) if age <= most => match last.warnings.first() {
-            None => found.ok(format!("made at {}", last.made_at)),
+    match last.at.map(|at| (at, now - at)) {
+        Some((at, age)) if age <= most => match last.warnings.first() {
+            None => found.ok(format!("made at {}", rfc3339(at))),
             Some(first) => {
                 let more = match last.warnings.len() - 1 {
                     0 => String::new(),
                     more => format!(", and {more} more"),
                 };
-                let what = format!("the last one, made at {}, lacks something: ", last.made_at);
+                let what = format!("the last one, made at {}, lacks something: ", rfc3339(at));
                 found.warning(format!("{what}{first}{more}"), LACKS);
             }
         },
-        Some(age) => found.warning(format!("the last one is {} hours old", age / HOUR), remedy),
+        Some((_, age)) => {
+            found.warning(format!("the last one is {} hours old", age / HOUR), remedy);
+        }
         None => found.warning("when the last one was made cannot be read", remedy),
     }
     Ok(())

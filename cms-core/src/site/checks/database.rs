@@ -2,7 +2,7 @@
 
 use super::{
     Asked, Opening,
-    finding::{Findings, RESTORE, told},
+    finding::{Findings, RESTORE},
 };
 use crate::{
     Clock, Cms, Millis, Result,
@@ -55,7 +55,7 @@ pub(super) async fn answers(asked: &Asked, found: &mut Findings) -> Result<()> {
         true => RESTORE,
         false => "correct what the error names, then `cms doctor`",
     };
-    found.error(format!("{place}: {}", told(error)), remedy);
+    found.error(format!("{place}: {}", error.with_cause()), remedy);
     Ok(())
 }
 
@@ -74,7 +74,7 @@ fn away(asked: &Asked, found: &mut Findings, place: &str, error: &crate::Error) 
     } else {
         crate::db::remedy(&asked.settings, error)
     };
-    found.error(format!("{place}: {}", told(error)), remedy);
+    found.error(format!("{place}: {}", error.with_cause()), remedy);
 }
 
 pub(super) async fn migrations(asked: &Asked, found: &mut Findings) -> Result<()> {
@@ -83,7 +83,7 @@ pub(super) async fn migrations(asked: &Asked, found: &mut Findings) -> Result<()
         Opening::Open(cms) => match cms.db().expect_migrated().await {
             Ok(()) => 0,
             Err(error) if error.is_outdated() => {
-                found.error(told(&error), "`cms migrate up`");
+                found.error(error.with_cause(), "`cms migrate up`");
                 return Ok(());
             }
             // The check before this one tells it.
@@ -115,7 +115,7 @@ pub(super) async fn writable(asked: &Asked, found: &mut Findings) -> Result<()> 
             return Ok(());
         }
         Err(error) if error.is_damaged() => {
-            found.error(told(&error), RESTORE);
+            found.error(error.with_cause(), RESTORE);
             return Ok(());
         }
         Err(error) => error,
@@ -127,12 +127,12 @@ pub(super) async fn writable(asked: &Asked, found: &mut Findings) -> Result<()> 
              pg_promote()` in psql, as a superuser"
                 .to_owned(),
         ),
-        Some(Fault::ReadOnly) => (told(&error), crate::db::writing(&asked.settings)),
+        Some(Fault::ReadOnly) => (error.with_cause(), crate::db::writing(&asked.settings)),
         Some(Fault::Locked) => {
-            (told(&error), "end the program that keeps it locked, then ask again".to_owned())
+            (error.with_cause(), "end the program that keeps it locked, then ask again".to_owned())
         }
-        Some(Fault::Full) => (told(&error), "make room on the database's disk".to_owned()),
-        _ => (told(&error), crate::db::remedy(&asked.settings, &error)),
+        Some(Fault::Full) => (error.with_cause(), "make room on the database's disk".to_owned()),
+        _ => (error.with_cause(), crate::db::remedy(&asked.settings, &error)),
     };
     found.error(what, remedy);
     Ok(())

@@ -1,6 +1,6 @@
 //! What a check found.
 
-use std::{error::Error as _, path::Path};
+use std::path::Path;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -91,7 +91,7 @@ impl Findings {
     /// The check itself failed.
     pub(super) fn failed(&mut self, error: &Error) {
         let remedy = if error.is_damaged() { RESTORE } else { "correct what the error names" };
-        self.error(told(error), remedy);
+        self.error(error.with_cause(), remedy);
     }
 
     /// Messages of others may have several lines; a finding has one.
@@ -99,14 +99,6 @@ impl Findings {
         let found = found.lines().map(str::trim).collect::<Vec<_>>().join(" ");
         let check = self.check.to_owned();
         self.findings.push(Finding { check, level, found, remedy, about: None });
-    }
-}
-
-/// What happened and why.
-pub(super) fn told(error: &Error) -> String {
-    match error.source() {
-        Some(cause) => format!("{} ({cause})", error.detail()),
-        None => error.detail().to_owned(),
     }
 }
 

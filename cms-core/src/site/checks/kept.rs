@@ -16,8 +16,10 @@ use crate::{Cms, Millis, settings::Settings};
 const FRESH_MS: Millis = 1_000;
 /// `/readyz` tells what was found so long ago at most, when somebody asks it all the time.
 const KEPT_MS: Millis = 10_000;
-/// How long the first caller of `/readyz` waits; all others wait for nothing.
-const FIRST: Duration = Duration::from_millis(500);
+/// What was found so long ago is old: nobody has asked lately.
+const OLD_MS: Millis = 3 * KEPT_MS;
+/// How long a caller of `/readyz` waits where nothing was found yet, or only what is old.
+const RENEWAL: Duration = Duration::from_millis(500);
 
 /// What was found last.
 #[derive(Default)]
@@ -80,20 +82,16 @@ impl Cms {
     }
 
     /// What is not well, as far as it was found lately: the level of each check. Costs nothing: at
-    /// most once in ten seconds it begins to ask anew. None: nothing was asked so far.
+    /// most once in ten seconds it begins to ask anew. It waits for that only when what is known is
+    /// older than 30 s, for half a second at most. None: nothing was asked so far.
     pub async fn known_troubles(&self) -> Option<BTreeMap<String, Level>> {
-        let kept = &self.0.kept;
-        if kept.within(self.clock().now(), KEPT_MS).is_none()
-            && let Ok(turn) = kept.turn.clone().try_lock_owned()
-        {
-            let (cms, is_first) = (self.clone(), kept.last.load().is_none());
-            let asking = tokio::spawn(async move {
-                cms.ask_now().await;
-                drop(turn);
-            });
-            if is_first {
-                let _ = timeout(FIRST, asking).await;
-            }
+        let (kept, now) = (&self.0.kept, self.clock().now());
+        if kept.within(now, KEPT_MS).is_none() {
+            self.renew();
+        }
+        if kept.within(now, OLD_MS).is_none() {
+            // Whoever asks holds the turn.
+            let _ = timeout(RENEWAL, kept.turn.lock()).await;
         }
         let last = kept.last.load_full()?;
         let mut troubles = BTreeMap::new();
@@ -102,6 +100,16 @@ impl Cms {
             *level = finding.level.max(*level);
         }
         Some(troubles)
+    }
+
+    /// Begins to ask, unless somebody does so already.
+    fn renew(&self) {
+        let Ok(turn) = self.0.kept.turn.clone().try_lock_owned() else { return };
+        let cms = self.clone();
+        tokio::spawn(async move {
+            cms.ask_now().await;
+            drop(turn);
+        });
     }
 
     async fn ask_now(&self) -> Vec<Finding> {

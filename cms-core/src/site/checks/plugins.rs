@@ -1,13 +1,19 @@
 //! Checks of plugins: in service as declared, their folders there, an interpreter for their
 //! scripts.
 
-use std::fs;
+use std::{collections::BTreeMap, fs};
 
 use super::{
     Asked,
     finding::{Findings, word},
 };
-use crate::{Cms, Result, plugins::installed};
+use crate::{
+    Cms, Result,
+    plugins::{
+        PluginState,
+        installed::{self, Installed},
+    },
+};
 
 pub(super) async fn refused(asked: &Asked, found: &mut Findings) -> Result<()> {
     let Some(cms) = asked.cms() else { return Ok(()) };
@@ -25,7 +31,20 @@ pub(super) async fn refused(asked: &Asked, found: &mut Findings) -> Result<()> {
             continue;
         }
         let left = cms.plugins().left_tables(id);
-        if plugin.problems.is_empty() && left.is_empty() {
+        let differs = plugin.problems.is_empty() && is_other(cms, plugin, &installed)?;
+        if differs {
+            let what = format!(
+                "{id}: the declaration in service here is not the one that was applied last; each \
+                 process reads {} on its own machine",
+                folder.join(id).join("plugin.json").display()
+            );
+            let remedy = format!(
+                "give every node the same {}, then `cms plugins apply {id}`",
+                word(&folder.join(id))
+            );
+            found.warning(what, remedy);
+            found.about(id);
+        } else if plugin.problems.is_empty() && left.is_empty() {
             found.ok(id.clone());
         }
         for problem in left {
@@ -65,6 +84,19 @@ pub(super) async fn refused(asked: &Asked, found: &mut Findings) -> Result<()> {
     Ok(())
 }
 
+/// Whether this process serves another declaration than the database remembers: each reads its own
+/// folder.
+fn is_other(
+    cms: &Cms,
+    plugin: &PluginState,
+    installed: &BTreeMap<String, Installed>,
+) -> Result<bool> {
+    let (Some(before), Some(served)) = (installed.get(&plugin.id), &plugin.manifest) else {
+        return Ok(false);
+    };
+    Ok(!is_given(cms, &plugin.id) && !before.declares(served)?)
+}
+
 /// Plugins of the folder that were in service, whose folder is not there.
 pub(super) async fn vanished(asked: &Asked, found: &mut Findings) -> Result<()> {
     let Some(cms) = asked.cms() else { return Ok(()) };
@@ -91,10 +123,14 @@ pub(super) async fn vanished(asked: &Asked, found: &mut Findings) -> Result<()> 
 /// a problem of its own.
 fn is_gone(cms: &Cms, id: &str) -> bool {
     let folder = &cms.settings().dirs.plugins;
-    let is_given = || cms.0.given.iter().any(|plugin| plugin.manifest().id == id);
     (folder.is_dir() || !folder.exists())
         && fs::symlink_metadata(folder.join(id).join("plugin.json")).is_err()
-        && !is_given()
+        && !is_given(cms, id)
+}
+
+/// Whether the plugin is part of the program.
+fn is_given(cms: &Cms, id: &str) -> bool {
+    cms.0.given.iter().any(|plugin| plugin.manifest().id == id)
 }
 
 pub(super) fn interpreter(asked: &Asked, found: &mut Findings) {

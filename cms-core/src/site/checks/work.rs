@@ -1,49 +1,43 @@
 //! Checks of what a site does: deliveries, mails, tasks, and the servers that it uses.
 
-use std::error::Error as _;
-
 use super::{Asked, finding::Findings};
 use crate::{
-    Millis, Paging, Result, mail::LogFilter, media::reach_bucket, settings::Settings,
-    traffic::redis::Redis, webhooks::JobFilter,
+    Cms, Code, Millis, Paging, Result,
+    mail::LogFilter,
+    media::reach_bucket,
+    traffic::redis::Redis,
+    webhooks::{Backlog, JobFilter},
 };
 
 /// What is due for longer is late.
 const LATE_MS: Millis = 60_000;
+/// Somebody works on a queue that was served within this time, also from cron each minute.
+const SERVED_MS: Millis = 2 * LATE_MS;
 /// What was given up longer ago is history.
 const RECENT_MS: Millis = 7 * 86_400_000;
 /// What is counted or told of one kind, at most.
 const MOST: usize = 50;
 
-/// Asks the Redis of the settings for an answer. None: no store is set to `redis`.
-///
-/// # Errors
-/// `unavailable` without an answer, `validation_failed` for a wrong `redis_url`.
-async fn ping_redis(settings: &Settings) -> Result<Option<()>> {
-    match Redis::of(settings)? {
-        Some(redis) => redis.ping().await.map(Some),
-        None => Ok(None),
-    }
-}
-
+/// Whether Redis can be used, and this process uses it.
 pub(super) async fn redis(asked: &Asked, found: &mut Findings) -> Result<()> {
-    let stores = asked.cms().map(|cms| [cms.limiter().state(), cms.cache().state()]);
-    match ping_redis(&asked.settings).await {
-        Ok(None) => {}
-        Ok(Some(())) if stores.is_some_and(|stores| stores.contains(&"redis_away")) => {
-            found.warning(
-                "answers, but this process does not use Redis yet",
-                "wait a second: it returns by itself",
-            );
-        }
-        Ok(Some(())) => found.ok("answers"),
-        Err(error) => {
-            let cause = error.source().map(|cause| format!(" ({cause})")).unwrap_or_default();
-            found.error(
-                format!("{}{cause}", error.detail()),
-                "start Redis or correct redis_url; until then each process counts for itself",
-            );
-        }
+    // The site's own: limiter and cache leave it together with this check.
+    let redis = match asked.cms() {
+        Some(cms) => cms.0.redis.clone(),
+        None => Redis::of(&asked.settings)?,
+    };
+    let Some(redis) = redis else { return Ok(()) };
+    if let Err((error, remedy)) = redis.ping().await {
+        let remedy = format!("{remedy}; until then each process counts for itself");
+        found.error(error.with_cause(), remedy);
+        return Ok(());
+    }
+    match redis.why_away() {
+        None => found.ok("answers"),
+        Some(why) => found.warning(
+            format!("answers, but this process has left Redis: {why}"),
+            "this process returns within a second; if it leaves Redis again and again, look for \
+             what slows Redis or the network",
+        ),
     }
     Ok(())
 }
@@ -93,12 +87,7 @@ pub(super) async fn queue(asked: &Asked, found: &mut Findings) -> Result<()> {
     let Some(cms) = asked.cms() else { return Ok(()) };
     let backlog = cms.webhooks().backlog().await?;
     if backlog.oldest_due_ms > LATE_MS {
-        found.error(
-            format!("The queue is late by {}: does a worker run?", span(backlog.oldest_due_ms)),
-            "`cms process-webhooks` delivers what is due; let `cms serve` run without --no-worker, \
-             or process-webhooks from cron",
-        );
-        found.about("late");
+        late(cms, &backlog, found).await?;
     }
     if backlog.held > 0 {
         found.warning(
@@ -125,6 +114,40 @@ pub(super) async fn queue(asked: &Asked, found: &mut Findings) -> Result<()> {
     if found.findings.is_empty() {
         found.ok(format!("{} jobs wait", backlog.pending + backlog.retry));
     }
+    Ok(())
+}
+
+/// Tells who keeps a late queue waiting: receivers, or workers that do not run.
+async fn late(cms: &Cms, backlog: &Backlog, found: &mut Findings) -> Result<()> {
+    let (served_at, now) = (cms.webhooks().served_at().await?, cms.clock().now());
+    if served_at.is_none_or(|at| (now - at).abs() > SERVED_MS) {
+        found.error(
+            format!("The queue is late by {}: does a worker run?", span(backlog.oldest_due_ms)),
+            "`cms process-webhooks` delivers what is due; let `cms serve` run without --no-worker, \
+             or process-webhooks from cron",
+        );
+        found.about("late");
+        return Ok(());
+    }
+    let mut lanes = Vec::new();
+    for (id, late_ms) in backlog.late_lanes.iter().filter(|(_, late_ms)| *late_ms > LATE_MS) {
+        match cms.webhooks().get(*id).await {
+            Ok(hook) => lanes.push((id, format!("{} by {}", hook.name, span(*late_ms)))),
+            // It was deleted meanwhile.
+            Err(error) if error.code() == Code::NotFound => {}
+            Err(error) => return Err(error),
+        }
+    }
+    let Some((id, _)) = lanes.first() else { return Ok(()) };
+    let names: Vec<_> = lanes.iter().map(|(_, name)| name.as_str()).collect();
+    found.warning(
+        format!("Workers run, but webhooks are late: {}", names.join(", ")),
+        format!(
+            "`cms webhooks deliveries list --webhook {id}` tells what the receiver answers and how \
+             long it takes: mend the receiver, or raise webhooks.concurrency"
+        ),
+    );
+    found.about("late");
     Ok(())
 }
 

@@ -227,7 +227,7 @@ pub(crate) mod sql {
         Code, Error, Result,
         change::{Change, is_unique_violation},
         db::{Db, Statement, args, read, record, statements},
-        items::{OwnColumn, RowList},
+        items::{Made, OwnColumn, RowList},
     };
 
     record! { Origin: origin_columns {
@@ -238,7 +238,7 @@ pub(crate) mod sql {
     } }
 
     /// Origins as a list.
-    pub(super) const LIST: RowList = RowList {
+    pub(crate) static LIST: RowList = RowList {
         name: "The list of origins",
         table: "cms_origins",
         columns: &[
@@ -251,6 +251,7 @@ pub(crate) mod sql {
             concat!(module_path!(), "::LIST"),
             concat!("select ", origin_columns!(), " from cms_origins where id in"),
         ),
+        made: Made::new(),
     };
 
     statements! {

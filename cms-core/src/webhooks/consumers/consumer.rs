@@ -2,7 +2,7 @@
 
 use std::{collections::VecDeque, panic::Location};
 
-use super::{PAUSE, Subscribe, sql};
+use super::{Leases, PAUSE, Subscribe, sql};
 use crate::{
     Actor, Change, Code, Error, Result,
     base::Base,
@@ -20,9 +20,12 @@ const MAX_NAME: usize = 100;
 /// The longest text of a failure that is kept, in characters.
 const MAX_WHY: usize = 1000;
 
-/// Follows events under a name: [`Subscribe::named`].
+/// Follows events under a name: [`Subscribe::named`]. One that is dropped leaves its name to the
+/// next one of this process; others get it when the site closes, or after 30 s.
 pub struct Consumer {
     name: String,
+    /// Tells it from others of its name in this process.
+    number: u64,
     subscribe: Subscribe,
     /// None: it is opened with the next look.
     feed: Option<Feed>,
@@ -50,6 +53,7 @@ impl Consumer {
         Ok(Self {
             feed: Some(subscribe.feed_after(&after).await?),
             name: name.to_owned(),
+            number: subscribe.webhooks.0.leases.number(),
             subscribe,
             after,
             ahead: VecDeque::new(),
@@ -70,8 +74,7 @@ impl Consumer {
 
     /// Waits for the next event. Returns the same one again until it is marked as done, by
     /// [`change`](Self::change) or [`finish`](Self::finish). Waits while the database is away.
-    /// None: the site is closed. It may be dropped while it waits; dropped in the instant in which
-    /// it takes the name over, the next call waits for 30 s.
+    /// None: the site is closed. It may be dropped while it waits.
     pub async fn next(&mut self) -> Option<RecordedEvent> {
         let mut away = false;
         while !self.is_closed() {
@@ -117,12 +120,13 @@ impl Consumer {
             return Err(Error::new(Code::Conflict, "No event is given out: call next() first."));
         };
         let place = (self.name.clone(), after.to_owned());
-        let (base, has_gap) = (self.base().clone(), self.has_gap);
+        let (webhooks, has_gap) = (self.subscribe.webhooks.clone(), self.has_gap);
         Ok(Begin::new(self.base(), move || {
-            let (base, (name, after), event) = (base.clone(), place.clone(), event.clone());
+            let (webhooks, (name, after), event) = (webhooks.clone(), place.clone(), event.clone());
             Box::pin(async move {
-                let mut change = base.change(Actor::System).await?;
-                let lease = lease.renewed(change.now());
+                let mut change = webhooks.0.base.change(Actor::System).await?;
+                let now = change.now();
+                let lease = webhooks.0.leases.until_closed(lease.renewed(now), now);
                 if sql::done(&mut change, &name, lease, [&after, &event], has_gap).await? {
                     return Ok(change);
                 }
@@ -148,15 +152,17 @@ impl Consumer {
     }
 
     /// Lets another process, or the next start of this one, take over at once.
+    /// [`Cms::close`](crate::Cms::close) does the same for every consumer of the process.
     ///
     /// # Errors
-    /// `unavailable`: then it takes over when the lease ends, after 30 s.
+    /// `unavailable`: then another process takes over when the site closes, or when the lease ends,
+    /// after 30 s.
     pub async fn release(self) -> Result<()> {
-        let Some(lease) = self.lease else { return Ok(()) };
-        let mut change = self.base().change(Actor::System).await?;
-        let ended = Lease { until: change.now(), ..lease };
-        sql::renew(&mut change, &self.name, ended).await?;
-        change.commit().await
+        // Also what a call that was dropped has taken unnoticed.
+        let Some(held) = self.leases().of(&self.name, self.number) else { return Ok(()) };
+        give_back(self.base(), &self.name, held).await?;
+        self.leases().forget(&self.name, self.number);
+        Ok(())
     }
 
     /// Writes down why the event failed; it is tried again later. An event that is done, or that
@@ -173,11 +179,15 @@ impl Consumer {
     }
 
     pub(super) fn is_closed(&self) -> bool {
-        self.subscribe.is_closed()
+        self.subscribe.is_closed() || self.leases().is_closed()
     }
 
     fn base(&self) -> &Base {
         &self.subscribe.webhooks.0.base
+    }
+
+    fn leases(&self) -> &Leases {
+        &self.subscribe.webhooks.0.leases
     }
 
     /// The next event, when this process may handle it now.
@@ -222,10 +232,12 @@ impl Consumer {
         self.has_gap = row.has_gap;
         self.go_on_after(row.event);
         let held = self.lease.filter(|lease| lease.token == row.lease.token);
+        let is_free =
+            row.lease.is_free(now) || self.leases().is_left(&self.name, self.number, row.lease);
         self.lease = match held {
             Some(_) if !row.lease.is_aging(now) => Some(row.lease),
             Some(_) => self.renew(row.lease.renewed(now)).await?,
-            None if row.lease.is_free(now) => self.take(row.lease, row.lease.next(now)).await?,
+            None if is_free => self.take(row.lease, row.lease.next(now)).await?,
             None => None,
         };
         self.waits = !jobs::is_due(row.next_try_at, LONGEST_WAIT_S * 1000, now);
@@ -244,12 +256,21 @@ impl Consumer {
         self.after = event;
     }
 
-    /// Takes the lease. None: somebody else was quicker.
+    /// Takes the lease. None: somebody else was quicker, or the site closes.
     async fn take(&self, old: Lease, lease: Lease) -> Result<Option<Lease>> {
         let mut change = self.base().change(Actor::System).await?;
         let held = sql::take(&mut change, &self.name, old, lease).await?;
+        // Before the commit: the call may be dropped meanwhile.
+        if !held || !self.leases().enter(&self.name, self.number, (lease, false)) {
+            return Ok(None);
+        }
         change.commit().await?;
-        Ok(held.then_some(lease))
+        if self.leases().enter(&self.name, self.number, (lease, true)) {
+            return Ok(Some(lease));
+        }
+        // The site closed meanwhile, and did not see what was not committed.
+        give_back(self.base(), &self.name, (lease, true)).await?;
+        Ok(None)
     }
 
     /// Renews the lease. None: it is lost. Other events than those of the pattern are passed, so
@@ -260,6 +281,7 @@ impl Consumer {
             _ => None,
         };
         let mut change = self.base().change(Actor::System).await?;
+        let lease = self.leases().until_closed(lease, change.now());
         let held = sql::renew(&mut change, &self.name, lease).await?;
         let moved = match &passed {
             Some(passed) if held => sql::pass(&mut change, &self.name, lease, passed).await?,
@@ -271,6 +293,29 @@ impl Consumer {
         }
         Ok(held.then_some(lease))
     }
+}
+
+impl Drop for Consumer {
+    fn drop(&mut self) {
+        self.leases().leave(&self.name, self.number);
+    }
+}
+
+/// Ends a lease. One of which nobody saw the commit must be the very same: after a rollback another
+/// process may have its token.
+pub(super) async fn give_back(
+    base: &Base,
+    name: &str,
+    (lease, is_sure): (Lease, bool),
+) -> Result<()> {
+    let mut change = base.change(Actor::System).await?;
+    let ended = Lease { until: change.now(), ..lease };
+    let given = match is_sure {
+        true => sql::renew(&mut change, name, ended).await,
+        false => sql::take(&mut change, name, lease, ended).await,
+    };
+    given?;
+    change.commit().await
 }
 
 /// Enters a name that is new: it begins with the events from now on. Returns the last event that is

@@ -162,9 +162,9 @@ async fn called(
     stop: &Stop,
 ) -> Result<()> {
     let Ok(begin) = consumer.begin() else { return Ok(()) };
-    let id = event.id.clone();
+    let (id, of) = (event.id.clone(), begin.call());
     let call = EventCall { event, items: items.clone(), begin, site: site.clone() };
-    let work = async { (handler.run)(call).await };
+    let work = watched(of.run(async { (handler.run)(call).await }));
     let failure = match timeout(LONGEST, AssertUnwindSafe(work).catch_unwind()).await {
         Ok(Ok(Ok(()))) => None,
         Ok(Ok(Err(error))) if error.code() == Code::Internal => {

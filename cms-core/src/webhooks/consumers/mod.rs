@@ -3,23 +3,27 @@
 //! ```text
 //! mod        cms.events(): what to follow, and events as they happen
 //! consumer   a follower with a name: the database keeps where it stands
+//! leases     the names that this process holds
 //! handled    calls the handlers of plugins
 //! ```
 
 mod consumer;
 mod handled;
+mod leases;
 pub(in crate::webhooks) mod sql;
 
 use std::{collections::VecDeque, time::Duration};
 
 use futures_util::{
     StreamExt as _,
+    future::join_all,
     stream::{self, BoxStream},
 };
 
 pub use self::consumer::Consumer;
 pub(crate) use self::handled::{call_handlers, enter_handlers, step_handlers};
-use super::{Feed, Webhooks};
+pub(in crate::webhooks) use self::leases::Leases;
+use super::{Feed, Inner, Webhooks};
 use crate::{Millis, Result, events::RecordedEvent};
 
 /// How long news may go unnoticed, and the pause after a failure.
@@ -70,6 +74,18 @@ impl Events {
         let base = &self.0.0.base;
         sql::failing(base.db(), base.clock().now() - GIVEN_UP_MS).await
     }
+
+    /// Ends the consumers of this process and gives their names back: another process, or the next
+    /// start of this one, takes over at once.
+    pub(crate) async fn close(&self) -> Result<()> {
+        let Inner { base, leases, .. } = &*self.0.0;
+        // An open change of the program may lock one of them: the others do not wait for it.
+        let given = leases.close().into_iter().map(|(name, held)| async move {
+            let given = consumer::give_back(base, &name, held).await;
+            given.inspect_err(|error| tracing::warn!(name, %error, "a name was not given back"))
+        });
+        join_all(given).await.into_iter().collect()
+    }
 }
 
 impl Subscribe {
@@ -101,8 +117,9 @@ impl Subscribe {
     /// Follows under a name, and gives each event at least once: the database keeps where the name
     /// stands, so that it goes on there after a restart. A new name begins with the events from now
     /// on. On PostgreSQL it may also get events committed shortly before, while an older change was
-    /// open. One process at a time gets the events of a name. Another takes over 30 s after it
-    /// crashes or hangs.
+    /// open. One process at a time gets the events of a name. Another takes over at once after
+    /// [`Consumer::release`] and [`Cms::close`](crate::Cms::close), and 30 s after it crashes or
+    /// hangs.
     ///
     /// # Errors
     /// `bad_query` for a pattern with `*` anywhere but at the end, or a name that is not 1 to 100

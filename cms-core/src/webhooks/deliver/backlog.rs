@@ -1,10 +1,14 @@
 //! What the queue and this process's attempts look like, for `/metrics` and `/readyz`.
 
 use super::queue;
-use crate::{Result, jobs::Outcomes, webhooks::Webhooks};
+use crate::{Millis, Result, jobs::Outcomes, webhooks::Webhooks};
 
 /// Lanes in [`Backlog::late_lanes`] at most.
 const LATE_LANES: i64 = 5;
+
+/// Jobs that are `pending`, `retry`, `sending` and `held`, and the latest lanes, each with the time
+/// since when its oldest job is due.
+pub(in crate::webhooks) type Figures = ((i64, i64, i64, i64), Vec<(i64, i64)>);
 
 /// The state of the queue, for all processes. Settled jobs are not counted: they are no load, and
 /// there may be many.
@@ -45,24 +49,30 @@ impl Webhooks {
     /// # Errors
     /// `unavailable` when the database cannot be reached.
     pub async fn oldest_due_ms(&self) -> Result<i64> {
-        let now = self.0.base.clock().now();
-        let oldest = self.0.oldest.get(now, queue::oldest(self.0.base.db())).await?;
+        let (db, now) = (self.0.base.db().clone(), self.0.base.clock().now());
+        let read = async move { queue::oldest(&db).await };
+        let oldest = self.0.oldest.get(now, read).await?;
         Ok(oldest.map_or(0, |oldest| (now - oldest).max(0)))
     }
 
+    /// When a worker of any process last served a subscription that is active.
+    pub(crate) async fn served_at(&self) -> Result<Option<Millis>> {
+        queue::served(self.0.base.db()).await
+    }
+
     /// Reads the state of the queue from indexes: 200,000 waiting jobs take some 55 ms on SQLite,
-    /// 0.2 s on PostgreSQL.
+    /// 0.2 s on PostgreSQL. The figures may be one second old.
     ///
     /// # Errors
     /// `unavailable` when the database cannot be reached.
     pub async fn backlog(&self) -> Result<Backlog> {
-        let (db, now) = (self.0.base.db(), self.0.base.clock().now());
-        let (pending, retry, sending, held) = queue::waiting(db).await?;
-        let late_lanes: Vec<_> = queue::late(db, now, LATE_LANES)
-            .await?
-            .into_iter()
-            .map(|(id, due)| (id, now - due))
-            .collect();
+        let (db, now) = (self.0.base.db().clone(), self.0.base.clock().now());
+        let read = async move {
+            Ok((queue::waiting(&db).await?, queue::late(&db, now, LATE_LANES).await?))
+        };
+        let ((pending, retry, sending, held), late) = self.0.backlog.get(now, read).await?;
+        let late_lanes: Vec<_> =
+            late.into_iter().map(|(id, due)| (id, (now - due).max(0))).collect();
         let oldest_due_ms = late_lanes.first().map_or(0, |(_, late)| *late);
         Ok(Backlog { pending, retry, sending, held, oldest_due_ms, late_lanes })
     }

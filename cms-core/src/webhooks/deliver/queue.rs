@@ -151,10 +151,12 @@ statements! {
                from cms_webhook_queue where status in ('pending', 'retry')) w";
     OLDEST = "select min(next_retry_at) from cms_webhook_queue where status in ('pending', \
               'retry')";
+    SERVED = "select max(served_at) from cms_webhook_subscriptions where active";
     LATE = "select l.id, l.due from (select q.subscription_id as id, min(q.next_retry_at) as due \
             from cms_webhook_queue q \
             where q.status in ('pending', 'retry') group by q.subscription_id) l where l.due <= $1 \
-            and exists (select 1 from cms_webhook_subscriptions s where s.id = l.id and s.active) \
+            and exists (select 1 from cms_webhook_subscriptions s where s.id = l.id and s.active \
+            and (s.not_before <= $1 or s.not_before > $3)) \
             order by l.due, l.id limit $2";
 }
 
@@ -319,9 +321,16 @@ pub(super) async fn waiting(db: &Db) -> Result<(i64, i64, i64, i64)> {
     db.one(WAITING, args![]).await
 }
 
-/// The latest lanes, each with the time since when its oldest job is due.
+/// The latest lanes, each with the time since when its oldest job is due. No worker serves a lane
+/// that rests, so it is not among them.
 pub(super) async fn late(db: &Db, now: i64, limit: i64) -> Result<Vec<(i64, i64)>> {
-    db.all(LATE, args![now, limit]).await
+    db.all(LATE, args![now, limit, latest(now)]).await
+}
+
+/// When a lane was served last; 0: none was yet, None: none is active.
+pub(super) async fn served(db: &Db) -> Result<Option<i64>> {
+    let (served,): (Option<i64>,) = db.one(SERVED, args![]).await?;
+    Ok(served)
 }
 
 /// When the oldest waiting job is due.

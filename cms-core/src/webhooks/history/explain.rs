@@ -72,9 +72,9 @@ impl Webhooks {
         if !is_reserved(event) && data != serde_json::json!({}) {
             data = judge(event, data)?.data;
         }
-        let Paging { limit, cursor, .. } = paging.clone();
+        let Paging { limit, cursor, count, .. } = paging.clone();
         let subscriptions = self
-            .list(&Query { limit, cursor, ..Query::default() })
+            .list(&Query { limit, cursor, count, ..Query::default() })
             .await?
             .map(|subscription| considered(subscription, event));
         let id = self.0.base.random().uuid_v7(self.0.base.clock())?;

@@ -71,14 +71,10 @@ impl Webhooks {
         };
         let key =
             |message: &Message| [&message.at.to_be_bytes()[..], message.id.as_bytes()].concat();
-        Page::by_key(
-            self.0.base.list(ListName::Messages).of((&filter.event, filter.since)),
-            paging,
-            position,
-            read,
-            key,
-        )
-        .await
+        let list = self.0.base.list(ListName::Messages).of((&filter.event, filter.since));
+        let page = Page::by_key(list, paging, position, read, key).await?;
+        let count = async || sql::count(self.0.base.db(), filter, &pattern).await;
+        page.counted(paging, count).await
     }
 
     /// One recorded event with its payload.
@@ -135,7 +131,7 @@ pub(in crate::webhooks) mod sql {
     use super::{Message, MessageDetail, MessageFilter, Pattern, Position};
     use crate::{
         Direction, Result,
-        db::{Db, args, read, record, statements},
+        db::{Db, Value, args, read, record, statements},
         ground::clock,
     };
 
@@ -191,11 +187,22 @@ pub(in crate::webhooks) mod sql {
             Direction::Forward => NEWEST,
             Direction::Backward => OLDEST,
         };
-        db.all(
-            sql,
-            args![at, id, limit, filter.since, pattern.name.clone(), pattern.beginning.clone()],
-        )
-        .await
+        db.all(sql, selected(filter, pattern, (at, id), limit)).await
+    }
+
+    /// The number of events that a filter matches.
+    pub(super) async fn count(db: &Db, filter: &MessageFilter, pattern: &Pattern) -> Result<i64> {
+        let start = (i64::MIN, String::new());
+        db.count_rows(OLDEST, selected(filter, pattern, start, i64::MAX)).await
+    }
+
+    fn selected(
+        filter: &MessageFilter,
+        pattern: &Pattern,
+        (at, id): Position,
+        limit: i64,
+    ) -> Vec<Value> {
+        args![at, id, limit, filter.since, pattern.name.clone(), pattern.beginning.clone()]
     }
 
     pub(super) async fn get(db: &Db, id: &str) -> Result<Option<MessageDetail>> {

@@ -8,11 +8,10 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value as Json, json};
 
 use crate::{
-    Actor, Code, Error, FieldError, Page, Paging, Result,
+    Actor, Code, Error, FieldError, Page, Result,
     content::{Column, Table, Tables},
     events::{self, FUNNELS, ItemData, SYSTEM, is_removed, known, of_delivery, schema as of},
-    ground::ListName,
-    items::event_data,
+    items::{Query, event_data},
     plugins::Index,
     webhooks::Webhooks,
 };
@@ -40,18 +39,14 @@ pub struct RegisteredEvent {
 pub(crate) type Registered = HashSet<(String, String)>;
 
 impl Webhooks {
-    /// The catalogue, a page at a time.
+    /// The catalogue, a page at a time. Conditions and orders name `id`, `plugin_id`, `event_name`,
+    /// `event_type`, `content_table` and `description`.
     ///
     /// # Errors
-    /// `bad_query` for a cursor that is not from here.
-    pub async fn events(&self, paging: &Paging) -> Result<Page<RegisteredEvent>> {
-        Page::by_id(
-            self.0.base.list(ListName::Events),
-            paging,
-            async |after, limit| sql::list(self.0.base.db(), after, limit).await,
-            |event| event.id,
-        )
-        .await
+    /// `bad_query`.
+    pub async fn events(&self, query: &Query) -> Result<Page<RegisteredEvent>> {
+        let key = |event: &RegisteredEvent| event.id;
+        sql::LIST.page(&self.0.base, query, Vec::new(), key).await
     }
 }
 
@@ -149,15 +144,7 @@ impl Webhooks {
 
     /// All events of the catalogue.
     pub(crate) async fn registered(&self) -> Result<Registered> {
-        let (mut known, mut paging) = (Registered::new(), Paging::first(crate::MAX_LIMIT));
-        loop {
-            let page = self.events(&paging).await?;
-            known.extend(page.data.into_iter().map(|event| (event.plugin_id, event.event_name)));
-            paging.cursor = page.next;
-            if paging.cursor.is_none() {
-                return Ok(known);
-            }
-        }
+        sql::registered(self.0.base.db()).await
     }
 }
 
@@ -256,11 +243,12 @@ fn told(table: &Table) -> impl DoubleEndedIterator<Item = &Column> + Clone {
 
 /// Statements of the catalogue of events.
 pub(in crate::webhooks) mod sql {
-    use super::RegisteredEvent;
+    use super::{Registered, RegisteredEvent};
     use crate::{
         Change, Result,
-        db::{Db, args, record, statements},
+        db::{Db, Statement, args, record, statements},
         events::is_name,
+        items::{Made, OwnColumn, RowList},
     };
 
     record! { RegisteredEvent: event_columns {
@@ -272,14 +260,30 @@ pub(in crate::webhooks) mod sql {
         description: "description",
     } }
 
+    /// The catalogue as a list.
+    pub(crate) static LIST: RowList = RowList {
+        name: "The list of events",
+        table: "cms_webhook_events",
+        columns: &[
+            OwnColumn::integer("id"),
+            OwnColumn::text("plugin_id").searched(),
+            OwnColumn::text("event_name").searched(),
+            OwnColumn::text("event_type"),
+            OwnColumn::text("content_table").nullable(),
+            OwnColumn::text("description").searched(),
+        ],
+        rows: Statement::new(
+            concat!(module_path!(), "::LIST"),
+            concat!("select ", event_columns!(), " from cms_webhook_events where id in"),
+        ),
+        made: Made::new(),
+    };
+
     statements! {
         REGISTER = "insert into cms_webhook_events \
                     (plugin_id, event_name, event_type, content_table, description) \
                     values ($1, $2, $3, $4, $5) on conflict (plugin_id, event_name) do nothing";
-        LIST = concat!(
-            "select ", event_columns!(), " from cms_webhook_events where id > $1 order by id \
-             limit $2"
-        );
+        REGISTERED = "select plugin_id, event_name from cms_webhook_events";
         NAMED = concat!(
             "select ", event_columns!(), " from cms_webhook_events where event_name = $1 order by \
              id"
@@ -297,8 +301,8 @@ pub(in crate::webhooks) mod sql {
         Ok(change.run(REGISTER, args).await? > 0)
     }
 
-    pub(super) async fn list(db: &Db, after: i64, limit: i64) -> Result<Vec<RegisteredEvent>> {
-        db.all(LIST, args![after, limit]).await
+    pub(super) async fn registered(db: &Db) -> Result<Registered> {
+        Ok(db.all::<(String, String)>(REGISTERED, args![]).await?.into_iter().collect())
     }
 
     /// Entries with this name: several plugins may raise the same event.

@@ -227,6 +227,7 @@ impl Webhooks {
             disabled_reason: None,
             created_at: change.now(),
             secret: String::new(),
+            old_secret_until: None,
         };
         self.check(change, &row, Some(&custom_headers), COLUMNS).await?;
         row.id = sql::insert(change, &row).await?;
@@ -306,10 +307,12 @@ impl Webhooks {
     }
 
     /// Gives the subscription a new secret. The old secret also signs for `grace_s` seconds; 0 ends
-    /// it at once. `X-Webhook-Signature` holds one signature: that of the old secret until then.
+    /// it at once, and every older one. `X-Webhook-Signature` holds one signature: that of the old
+    /// secret until then.
     ///
     /// # Errors
-    /// `not_found`; `validation_failed` for a grace beyond seven days.
+    /// `not_found`; `validation_failed` for a grace beyond seven days; `conflict` for a grace while
+    /// that of an older secret lasts, because one old secret is kept.
     pub async fn rotate_secret(
         &self,
         change: &mut Change,
@@ -324,8 +327,12 @@ impl Webhooks {
             ));
         }
         let row = sql::lock(change, id).await?.ok_or_else(|| not_found(id))?;
+        let now = change.now();
+        if let Some(until) = row.old_secret_until.filter(|until| grace_s > 0 && *until > now) {
+            return Err(still_signs(until));
+        }
         let secret = WebhookSecret::new(self.0.base.random())?;
-        let old = (grace_s > 0).then(|| (row.secret.clone(), change.now() + grace_s * 1000));
+        let old = (grace_s > 0).then(|| (row.secret.clone(), now + grace_s * 1000));
         sql::set_secret(change, id, &self.seal_secret(id, &secret)?, old).await?;
         record(change, "rotate", id, &[]).await?;
         Ok((shown(row, health::of_one(change, id).await?), secret))
@@ -386,6 +393,17 @@ fn shown(row: Stored, health: SubscriptionHealth) -> Subscription {
 
 fn not_found(id: i64) -> Error {
     Error::new(Code::NotFound, format!("There is no webhook with id {id}."))
+}
+
+/// A second old secret would push out the first, which receivers may still check with.
+fn still_signs(until: i64) -> Error {
+    let until = rfc3339(until);
+    let detail = format!(
+        "The secret before this one still signs until {until}, and only one old secret is kept: \
+         wait until then, or rotate without a grace (grace_s 0), which ends all old secrets at \
+         once."
+    );
+    Error::new(Code::Conflict, detail)
 }
 
 async fn record(

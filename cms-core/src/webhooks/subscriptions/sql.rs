@@ -6,7 +6,7 @@ use super::SubscriptionHealth;
 use crate::{
     Change, Error, Result,
     db::{Db, Statement, args, read, record, statements},
-    items::{OwnColumn, RowList},
+    items::{Made, OwnColumn, RowList},
 };
 
 /// A subscription as stored: its secret and its header values are encrypted.
@@ -23,6 +23,8 @@ pub(in crate::webhooks) struct Stored {
     pub(in crate::webhooks) disabled_reason: Option<String>,
     pub(in crate::webhooks) created_at: i64,
     pub(in crate::webhooks) secret: String,
+    /// Until when the secret before signs too; it may be over.
+    pub(in crate::webhooks) old_secret_until: Option<i64>,
 }
 
 record! { Stored: subscription_columns {
@@ -37,6 +39,7 @@ record! { Stored: subscription_columns {
     disabled_reason: "disabled_reason",
     created_at: "created_at",
     secret: "secret",
+    old_secret_until: "old_secret_until",
 } }
 
 // Jobs are counted by the indexes of their states. A count has an end, so that a long queue costs
@@ -82,7 +85,7 @@ macro_rules! health {
 }
 
 /// Subscriptions as a list.
-pub(in crate::webhooks) const LIST: RowList = RowList {
+pub(crate) static LIST: RowList = RowList {
     name: "The list of webhooks",
     table: "cms_webhook_subscriptions",
     columns: &[
@@ -99,6 +102,7 @@ pub(in crate::webhooks) const LIST: RowList = RowList {
         concat!(module_path!(), "::LIST"),
         concat!("select ", subscription_columns!(), " from cms_webhook_subscriptions where id in"),
     ),
+    made: Made::new(),
 };
 
 const HEALTH_OF: Statement = Statement::new(concat!(module_path!(), "::HEALTH_OF"), health!("in"));

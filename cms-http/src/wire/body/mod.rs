@@ -153,7 +153,7 @@ pub trait Body: Serialize + DeserializeOwned + JsonSchema + Send {
             Some(object @ Json::Object(_)) => object,
             _ => return Err(no_object()),
         };
-        typed::read(object)
+        typed::read(&object)
     }
 }
 

@@ -2,6 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use serde_json::Value as Json;
+
 use super::*;
 use crate::{step::Saving, theme::Role};
 
@@ -16,11 +18,11 @@ struct Keys {
 }
 
 impl Keys {
-    fn key(&self, id: i64) -> serde_json::Value {
+    fn key(&self, id: i64) -> Json {
         json!({"id": id, "name": format!("k{id}"), "active": self.active[&id], "rights": []})
     }
 
-    fn reply(&mut self, ask: &cms_http::client::Ask) -> Result<Reply, Fault> {
+    fn reply(&mut self, ask: &Ask) -> Result<Reply, Fault> {
         let line = ask.line();
         let id = line.split(['?', '&']).find_map(|one| one.strip_prefix("id=")?.parse().ok());
         if line.starts_with("PATCH") {
@@ -29,8 +31,7 @@ impl Keys {
                 let code = code.to_owned();
                 return Err(Fault { code, detail: "no reply".to_owned(), ..Fault::default() });
             }
-            let body: serde_json::Value =
-                serde_json::from_str(ask.body().expect("a body")).expect("JSON");
+            let body: Json = serde_json::from_str(ask.body().expect("a body")).expect("JSON");
             self.active.insert(id, body["active"] == true);
             self.sent.push(format!("{id} {}", body["active"]));
         }
@@ -39,7 +40,7 @@ impl Keys {
             _ if line.contains("/keys?") => self.active.keys().map(|id| self.key(*id)).collect(),
             _ => return reply(&line),
         };
-        Ok(Reply { data, ..Reply::default() })
+        rows(data)
     }
 
     /// Answers these calls. Returns what follows.
@@ -70,23 +71,18 @@ impl Keys {
     }
 }
 
-fn pressed(model: &mut Model, key: &str) -> Vec<Effect> {
-    update(model, Msg::Key(key.parse().expect("a key")))
-}
-
-fn told(model: &Model) -> String {
-    model.told.clone().map(|told| told.1).unwrap_or_default()
+/// Three keys that are on, after these keys of the keyboard.
+fn three(pressed: &[&str]) -> (Model, Keys) {
+    let mut keys = Keys::default();
+    keys.active.extend((1..=3).map(|id| (id, true)));
+    let mut model = model();
+    pressed.iter().for_each(|key| keys.press(&mut model, key));
+    (model, keys)
 }
 
 /// Three keys that are on, all marked.
 fn marked() -> (Model, Keys) {
-    let mut keys = Keys::default();
-    keys.active.extend((1..=3).map(|id| (id, true)));
-    let mut model = model();
-    for key in ["5", "*"] {
-        keys.press(&mut model, key);
-    }
-    (model, keys)
+    three(&["5", "*"])
 }
 
 /// They are switched off, as far as the first answer.
@@ -128,13 +124,8 @@ fn esc_stops_what_is_not_sent_yet() {
 #[test]
 fn esc_stops_no_write_that_is_under_way() {
     // The only write of an act, and the last one of three.
-    for (marks, calls) in [(None, 1), (Some("*"), 3)] {
-        let mut keys = Keys::default();
-        keys.active.extend((1..=3).map(|id| (id, true)));
-        let mut model = model();
-        for key in ["5"].into_iter().chain(marks) {
-            keys.press(&mut model, key);
-        }
+    for (begun, calls) in [(&["5"][..], 1), (&["5", "*"], 3)] {
+        let (mut model, mut keys) = three(begun);
         let mut effects = pressed(&mut model, "t");
         while keys.sent.len() + 1 < calls || !lines(&effects).concat().starts_with("PATCH") {
             effects = keys.once(&mut model, effects);
@@ -283,8 +274,7 @@ fn a_command_line_is_ended_and_shown_where_it_was_asked_for() {
 #[test]
 fn a_file_that_is_written_tells_how_far_it_is() {
     let mut model = model();
-    let saving =
-        Saving { ask: cms_http::client::Ask::get("/api/x"), path: "/home/ana/inbox.csv".into() };
+    let saving = Saving { ask: Ask::get("/api/x"), path: "/home/ana/inbox.csv".into() };
     let effects = model.step(Step::Save(saving));
     let [Effect::Save(number, _)] = effects[..] else { panic!("it is not written") };
     update(&mut model, Msg::Saving(number, 12_345_678));

@@ -21,12 +21,8 @@ fn opened() -> Model {
     model
 }
 
-fn submit(model: &mut Model) -> (u64, cms_http::client::Ask) {
-    let effects = update(model, Msg::Key("Ctrl-s".parse().expect("a key")));
-    match effects.into_iter().next() {
-        Some(Effect::Call { ticket, ask, .. }) => (ticket, ask),
-        _ => panic!("nothing is sent"),
-    }
+fn submit(model: &mut Model) -> (u64, Ask) {
+    call(pressed(model, "Ctrl-s"))
 }
 
 fn fault(code: &str) -> Fault {
@@ -72,9 +68,8 @@ fn a_change_that_takes_long_says_so() {
 #[test]
 fn what_is_sent_again_without_a_reply_carries_the_same_key() {
     let mut model = opened();
-    let key = |ask: &cms_http::client::Ask| format!("{ask:?}");
-    let once = |ask: &cms_http::client::Ask| {
-        let text = key(ask);
+    let once = |ask: &Ask| {
+        let text = format!("{ask:?}");
         let at = text.find("idempotency_key: Some(").expect("a key");
         text[at..].chars().take(60).collect::<String>()
     };
@@ -91,18 +86,12 @@ fn what_is_sent_again_without_a_reply_carries_the_same_key() {
 #[test]
 fn a_reply_opens_nothing_where_nobody_waits_for_it() {
     let mut model = model();
-    press(&mut model, "5");
-    let effects = update(&mut model, Msg::Key("Enter".parse().expect("a key")));
-    answer(&mut model, effects);
-    press(&mut model, "7");
-    let effects = update(&mut model, Msg::Key("e".parse().expect("a key")));
-    let Some(Effect::Call { ticket, .. }) = effects.into_iter().next() else {
-        panic!("the groups are not read")
-    };
+    press(&mut model, "5 Enter 7");
+    let (ticket, _) = call(pressed(&mut model, "e"));
     press(&mut model, "2");
     update(&mut model, Msg::Answered(ticket, reply("GET /api/backend/user_groups")));
     assert!(model.over.is_empty(), "a form opened on another screen");
-    let told = model.told.as_ref().map(|told| told.1.as_str()).unwrap_or_default();
+    let told = told(&model);
     assert!(told.starts_with("The answer came when you had gone on"), "{told}");
 }
 
@@ -110,30 +99,28 @@ fn a_reply_opens_nothing_where_nobody_waits_for_it() {
 fn leaving_what_is_not_saved_is_asked_about() {
     let mut model = opened();
     press(&mut model, "x");
-    let effects = update(&mut model, Msg::Key("Ctrl-c".parse().expect("a key")));
+    let effects = pressed(&mut model, "Ctrl-c");
     assert!(effects.is_empty() && matches!(model.over.last(), Some(Over::Confirm(..))));
     press(&mut model, "n");
     assert!(matches!(model.over.last(), Some(Over::Form(_))), "the form is still there");
-    update(&mut model, Msg::Key("Ctrl-c".parse().expect("a key")));
-    let effects = update(&mut model, Msg::Key("Ctrl-c".parse().expect("a key")));
-    assert!(matches!(effects[..], [Effect::Quit]), "twice leaves");
+    pressed(&mut model, "Ctrl-c");
+    assert!(matches!(pressed(&mut model, "Ctrl-c")[..], [Effect::Quit]), "twice leaves");
 }
 
 #[test]
 fn warnings_of_the_service_are_told() {
     let mut model = model();
     press(&mut model, "5");
-    let effects = update(&mut model, Msg::Key("t".parse().expect("a key")));
-    for effect in effects {
+    for effect in pressed(&mut model, "t") {
         let Effect::Call { ticket, .. } = effect else { continue };
         for effect in update(&mut model, Msg::Answered(ticket, reply("GET /keys?id=1"))) {
             let Effect::Call { ticket, .. } = effect else { continue };
             let data = json!({"id": 1, "active": false,
                 "meta": {"warnings": [{"message": "the name does not resolve"}]}});
-            update(&mut model, Msg::Answered(ticket, Ok(Reply { data, ..Reply::default() })));
+            update(&mut model, Msg::Answered(ticket, rows(data)));
         }
     }
-    let told = model.told.as_ref().map(|told| told.1.as_str()).unwrap_or_default();
+    let told = told(&model);
     assert!(told.ends_with("but: the name does not resolve"), "{told}");
 }
 

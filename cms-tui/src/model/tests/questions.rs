@@ -3,23 +3,15 @@
 use super::*;
 use crate::step::Place;
 
-fn pressed(model: &mut Model, key: &str) -> Vec<Effect> {
-    update(model, Msg::Key(key.parse().expect("a key")))
-}
-
 #[test]
 fn a_question_that_comes_on_its_own_takes_no_key_meant_for_something_else() {
     let mut model = model();
     press(&mut model, "5");
-    let mut effects = pressed(&mut model, "t");
+    let read_again = pressed(&mut model, "t").pop();
+    let (ticket, _) = call(read_again.into_iter().collect());
     // Somebody switched it meanwhile, and gave it another name.
-    let ticket = match effects.pop() {
-        Some(Effect::Call { ticket, .. }) => ticket,
-        _ => panic!("the row is not read again"),
-    };
     let now = json!({"id": 1, "name": "one", "active": "sometimes"});
-    let asked = Reply { data: now, ..Reply::default() };
-    let effects = update(&mut model, Msg::Answered(ticket, Ok(asked)));
+    let effects = update(&mut model, Msg::Answered(ticket, rows(now)));
     let title = |model: &Model| match model.over.last() {
         Some(Over::Menu(menu, _)) => menu.title.clone(),
         _ => String::new(),
@@ -112,14 +104,11 @@ fn reads_that_nobody_waits_for_are_told() {
 fn the_age_is_that_of_the_list() {
     let mut model = model();
     press(&mut model, "4");
-    let effects = update(&mut model, Msg::Tick(1_010_000));
     let busy = Fault { code: "unavailable".into(), ..Fault::default() };
-    for effect in effects {
-        let Effect::Call { ticket, ask, .. } = effect else { continue };
-        let is_list = ask.line().contains("/queue?");
-        let outcome = if is_list { Err(busy.clone()) } else { reply(&ask.line()) };
-        update(&mut model, Msg::Answered(ticket, outcome));
-    }
+    tick(&mut model, 1_010_000, |line| match line.contains("/queue?") {
+        true => Err(busy.clone()),
+        false => reply(line),
+    });
     assert_eq!(model.stack.last().and_then(|shown| shown.answered_at), Some(1_000_000));
 }
 

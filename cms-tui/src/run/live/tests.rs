@@ -7,14 +7,9 @@ use serde_json::{Value as Json, json};
 use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 
 use super::*;
-use crate::driver::site::TestSite;
+use crate::driver::site::{Served, TestSite};
 
 const STREAM: &str = "/api/backend/events/stream";
-
-fn rights() -> Json {
-    let item = json!({"endpoint": "/api/backend/item", "methods": ["GET"]});
-    json!([{"endpoint": STREAM, "methods": ["GET"]}, item])
-}
 
 /// What comes in, in words.
 struct Reader(UnboundedReceiver<Incoming>);
@@ -44,9 +39,17 @@ impl Reader {
     }
 }
 
-fn follow_as(client: Client) -> (Reader, JoinHandle<()>) {
+/// A served site, and a reader of its stream who may read its records.
+async fn followed() -> (TestSite, Served, Reader, JoinHandle<()>) {
+    let site = TestSite::open().await;
+    let rights = [STREAM, ITEM].map(|path| json!({"endpoint": path, "methods": ["GET"]}));
+    let key = site.key("reader", json!({"rights": rights})).await;
+    let served = site.serve("127.0.0.1:0").await;
     let (sender, receiver) = unbounded_channel();
-    (Reader(receiver), follow(client, sender))
+    let follow = follow(served.client(&key), sender);
+    let mut reader = Reader(receiver);
+    assert_eq!(reader.next().await, "live");
+    (site, served, reader, follow)
 }
 
 async fn change(site: &TestSite, ask: Ask, title: &str) {
@@ -64,11 +67,7 @@ const ITEM: &str = "/api/backend/item";
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_restart_of_the_service_skips_and_repeats_nothing() {
-    let site = TestSite::open().await;
-    let key = site.key("reader", json!({"rights": rights()})).await;
-    let served = site.serve("127.0.0.1:0").await;
-    let (mut reader, follow) = follow_as(served.client(&key));
-    assert_eq!(reader.next().await, "live");
+    let (site, served, mut reader, follow) = followed().await;
     post(&site).await;
     change(&site, Ask::patch(ITEM), "A").await;
     assert_eq!(reader.some(2).await, ["item.posts.created", "item.posts.updated"]);
@@ -95,11 +94,7 @@ async fn a_restart_of_the_service_skips_and_repeats_nothing() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_slow_reader_holds_few_events_and_misses_none() {
-    let site = TestSite::open().await;
-    let key = site.key("reader", json!({"rights": rights()})).await;
-    let served = site.serve("127.0.0.1:0").await;
-    let (mut reader, follow) = follow_as(served.client(&key));
-    assert_eq!(reader.next().await, "live");
+    let (site, served, mut reader, follow) = followed().await;
     let many: Vec<Json> = (0..500).map(|n| json!({"title": n.to_string()})).collect();
     site.does(Ask::post(ITEM).query("table", "posts"), json!(many)).await;
     site.clock.advance(1_000);
@@ -116,11 +111,7 @@ async fn a_slow_reader_holds_few_events_and_misses_none() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_reader_whose_right_is_gone_sees_nothing_more() {
-    let site = TestSite::open().await;
-    let key = site.key("reader", json!({"rights": rights()})).await;
-    let served = site.serve("127.0.0.1:0").await;
-    let (mut reader, follow) = follow_as(served.client(&key));
-    assert_eq!(reader.next().await, "live");
+    let (site, served, mut reader, follow) = followed().await;
     post(&site).await;
     assert_eq!(reader.next().await, "item.posts.created");
     // The right to the table goes: the stream stays, its events do not come.

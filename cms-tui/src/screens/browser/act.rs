@@ -5,7 +5,7 @@ use serde_json::Value as Json;
 
 use super::Browser;
 use crate::{
-    screens::{Clicked, Screen},
+    screens::{Clicked, Screen, filter_words::fits},
     step::{Menu, Step},
     widgets::{
         input::Input,
@@ -143,16 +143,12 @@ impl Browser {
 
     /// Whether a row has all the words of the filter, and none of those behind a `!`.
     pub(super) fn fits(&self, row: &Row) -> bool {
-        let wanted = self.list.filter.text().to_lowercase();
+        let wanted = self.list.filter.text();
         if wanted.is_empty() {
             return true;
         }
         let cells = self.columns.iter().map(|c| (c.show)(&row.json, &c.name, self.now).0);
-        let text = cells.collect::<Vec<_>>().join(" ").to_lowercase();
-        wanted.split_whitespace().all(|word| match word.strip_prefix('!') {
-            Some(word) => !text.contains(word),
-            None => text.contains(word),
-        })
+        fits(wanted, &cells.collect::<Vec<_>>().join(" "))
     }
 
     /// Filters rows that the service does not filter.

@@ -11,7 +11,7 @@ use crate::{
     screens::{Look, Screen, cells::Column},
     text::{cut, fitted, number, safe, width},
     theme::Role,
-    widgets::draw::{lines, pane, typed},
+    widgets::draw::{filtering, lines, pane},
 };
 
 /// Below this size there is one pane.
@@ -101,9 +101,7 @@ fn list(browser: &Browser, frame: &mut Frame<'_>, area: Rect, look: Look) {
     }
     shown.resize(height + 1 + above, Line::default());
     if list.is_filtering {
-        let mut line = typed(&list.filter, cells.saturating_sub(3), true);
-        line.spans.insert(0, Span::styled(" /", theme.style(Role::Key)));
-        shown.push(line);
+        shown.push(filtering(&list.filter, cells, theme));
     } else if let Some(fault) = &list.filter_fault {
         let text = format!(" ✗ {}: {}", safe(list.filter.text()), safe(fault));
         shown.push(Line::styled(cut(&text, cells).into_owned(), theme.style(Role::Bad)));

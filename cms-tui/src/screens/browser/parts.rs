@@ -9,6 +9,7 @@ use serde_json::Value as Json;
 
 use super::Browser;
 use crate::{
+    screens::filter_words::{Piece, Word, pieces},
     step::Step,
     text::{number, width},
     theme::{Role, Theme},
@@ -25,42 +26,38 @@ pub(crate) struct Parts {
 type Clicks = Vec<(Rect, String)>;
 
 impl Parts {
+    /// What a word says about parts: whether all others are meant, and the value.
+    fn told<'a>(&self, piece: &'a Piece<'_>) -> Option<(bool, &'a str)> {
+        let Word::Token(name, value) = piece.word() else { return None };
+        let (not, name) = name.strip_prefix('!').map_or((false, name), |name| (true, name));
+        (name == self.token).then_some((not, value))
+    }
+
     /// The part that a filter shows; None: all, or several.
     pub(crate) fn seen(&self, filter: &str) -> Option<&'static str> {
-        let token = |word: &str| {
-            let value = word.strip_prefix(self.token)?.strip_prefix(':')?;
-            self.names.iter().find(|name| **name == value).copied()
+        let name = |piece: &Piece<'_>| match self.told(piece)? {
+            (false, value) => self.names.iter().find(|name| **name == value).copied(),
+            (true, _) => None,
         };
-        filter.split_whitespace().find_map(token)
+        pieces(filter).iter().find_map(name)
     }
 
     /// The parts that a filter asks for; all of them when it names none.
     fn asked(&self, filter: &str) -> Vec<&'static str> {
         let mut asked = self.names.to_vec();
-        for word in filter.split_whitespace() {
-            let (not, word) = word.strip_prefix('!').map_or((false, word), |word| (true, word));
-            let value = word.strip_prefix(self.token).and_then(|rest| rest.strip_prefix(':'));
-            if let Some(value) = value {
-                let value = value.trim_matches('"');
-                asked.retain(|name| value.split(',').any(|one| one == *name) != not);
-            }
+        for (not, value) in pieces(filter).iter().filter_map(|piece| self.told(piece)) {
+            asked.retain(|name| value.split(',').any(|one| one == *name) != not);
         }
         asked
     }
 
     /// The same filter for another part; all without a name.
     pub(crate) fn filter(&self, filter: &str, name: &str) -> String {
-        let is_token = |word: &str| {
-            word.trim_start_matches('!')
-                .strip_prefix(self.token)
-                .is_some_and(|rest| rest.starts_with(':'))
-        };
-        let mut words: Vec<String> =
-            filter.split_whitespace().filter(|word| !is_token(word)).map(str::to_owned).collect();
-        if !name.is_empty() {
-            words.insert(0, format!("{}:{name}", self.token));
-        }
-        words.join(" ")
+        let part = (!name.is_empty()).then(|| Word::Token(self.token, name).typed());
+        let pieces = pieces(filter);
+        let others = pieces.iter().filter(|piece| self.told(piece).is_none());
+        let words = part.as_deref().into_iter().chain(others.map(|piece| piece.raw));
+        words.collect::<Vec<_>>().join(" ")
     }
 
     /// The part after the one that is seen, or before it; all comes first.
@@ -155,6 +152,7 @@ mod tests {
             ("ada state:done", Some("done"), "", "new"),
             ("state:new,done", None, "new", "done"),
             ("estate:new", None, "new", "done"),
+            ("\"a state:new\" state:\"done\"", Some("done"), "", "new"),
         ] {
             assert_eq!(parts.seen(filter), seen, "{filter}");
             assert_eq!(parts.beside(filter, 1), after, "{filter}");
@@ -171,6 +169,14 @@ mod tests {
         }
         assert_eq!(parts.filter("ada state:done", "new"), "state:new ada");
         assert_eq!(parts.filter("!state:new ada", ""), "ada");
+        let quoted = r#""state:new" to:"a  state:new""#;
+        for text in [r#""state: a \" b  c""#, quoted, "\"open state:new"] {
+            assert_eq!(parts.seen(text), None, "{text}");
+            assert_eq!(parts.asked(text), ["new", "done"], "{text}");
+            let filter = parts.filter(text, "new");
+            assert_eq!(filter, format!("state:new {text}"));
+            assert_eq!(parts.filter(&filter, ""), text);
+        }
     }
 
     #[test]

@@ -91,6 +91,31 @@ impl Service {
     }
 }
 
+/// A list of so many rows, after so many keys down.
+fn scrolled(rows: i64, spec: &'static Spec, down: usize) -> (Service, Browser) {
+    let mut service = Service::of(rows);
+    let mut browser = service.open(spec);
+    browser.list.height.set(20);
+    service.press(&mut browser, "down", down);
+    (service, browser)
+}
+
+fn terminal(width: u16, height: u16) -> Terminal<TestBackend> {
+    Terminal::new(TestBackend::new(width, height)).expect("a terminal")
+}
+
+fn draw(terminal: &mut Terminal<TestBackend>, browser: &Browser) {
+    terminal.draw(|frame| browser.draw(frame, frame.area(), Look::default())).expect("drawn");
+}
+
+/// Types a key into the filter, and pauses.
+fn type_key(service: &mut Service, browser: &mut Browser, key: &str) {
+    let step = browser.key(key.parse().expect("a key")).expect("taken");
+    service.serve(browser, step);
+    let (step, _) = browser.pause();
+    service.serve(browser, step);
+}
+
 fn ids(browser: &Browser) -> Vec<i64> {
     browser.list.window.rows().filter_map(|row| row.id.parse().ok()).collect()
 }
@@ -101,10 +126,7 @@ fn here(browser: &Browser) -> Option<i64> {
 
 #[test]
 fn a_refresh_reads_in_place_and_drops_no_neighbour() {
-    let mut service = Service::of(1_000);
-    let mut browser = service.open(&FILTERED);
-    browser.list.height.set(20);
-    service.press(&mut browser, "down", 395);
+    let (mut service, mut browser) = scrolled(1_000, &FILTERED, 395);
     let (before, calls) = (ids(&browser), service.calls);
     assert_eq!((before.len(), here(&browser)), (600, Some(604)));
     assert!(!service.refresh(&mut browser), "nothing is different");
@@ -127,10 +149,7 @@ fn a_refresh_reads_in_place_and_drops_no_neighbour() {
 
 #[test]
 fn new_rows_at_the_top_push_the_others_down() {
-    let mut service = Service::of(1_000);
-    let mut browser = service.open(&FILTERED);
-    browser.list.height.set(20);
-    service.press(&mut browser, "down", 199);
+    let (mut service, mut browser) = scrolled(1_000, &FILTERED, 199);
     assert_eq!(here(&browser), Some(800));
     service.rows.splice(..0, [1_001, 1_000]);
     // The cursor is on the second page by now, which is not on the screen yet.
@@ -141,27 +160,17 @@ fn new_rows_at_the_top_push_the_others_down() {
 
 #[test]
 fn a_list_that_the_service_does_not_filter_is_a_window_when_it_is_long() {
-    let mut service = Service::of(10_000);
-    let mut browser = service.open(&WHOLE);
-    browser.list.height.set(20);
-    service.press(&mut browser, "down", 5_000);
+    let (mut service, mut browser) = scrolled(10_000, &WHOLE, 5_000);
     assert_eq!(here(&browser), Some(4_999));
     assert!(ids(&browser).len() <= 600 && browser.whole.is_empty(), "memory is bounded");
     // Its filter looks through all of it.
     browser.list.is_filtering = true;
-    for c in "row 123".chars() {
-        let key = if c == ' ' { "Space".to_owned() } else { c.to_string() };
-        let step = browser.key(key.parse().expect("a key")).expect("taken");
-        service.serve(&mut browser, step);
-        let (step, _) = browser.pause();
-        service.serve(&mut browser, step);
+    for key in "r o w Space 1 2 3".split(' ') {
+        type_key(&mut service, &mut browser, key);
     }
     let found = ids(&browser);
     assert_eq!((found.len(), found.first(), found.last()), (20, Some(&9_123), Some(&123)));
-    let step = browser.key("Esc".parse().expect("a key")).expect("taken");
-    service.serve(&mut browser, step);
-    let (step, _) = browser.pause();
-    service.serve(&mut browser, step);
+    type_key(&mut service, &mut browser, "Esc");
     assert_eq!(ids(&browser).first(), Some(&9_999), "all of it again");
 }
 
@@ -182,9 +191,9 @@ fn a_frame_builds_the_rows_that_are_seen() {
     let mut browser = service.open(&SPEC);
     service.press(&mut browser, "down", 300);
     for (width, height) in [(60, 16), (100, 30), (200, 60)] {
-        let mut terminal = Terminal::new(TestBackend::new(width, height)).expect("a terminal");
+        let mut terminal = terminal(width, height);
         let before = BUILT.load(Ordering::Relaxed);
-        terminal.draw(|frame| browser.draw(frame, frame.area(), Look::default())).expect("drawn");
+        draw(&mut terminal, &browser);
         let built = BUILT.load(Ordering::Relaxed) - before;
         assert!(built > 3 && built <= usize::from(height) + 2, "{built} rows for {height} lines");
     }
@@ -202,14 +211,14 @@ fn the_preview_is_made_once_for_a_row() {
     };
     let mut service = Service::of(10);
     let mut browser = service.open(&SPEC);
-    let mut terminal = Terminal::new(TestBackend::new(100, 30)).expect("a terminal");
+    let mut terminal = terminal(100, 30);
     for _ in 0..50 {
-        terminal.draw(|frame| browser.draw(frame, frame.area(), Look::default())).expect("drawn");
+        draw(&mut terminal, &browser);
     }
     assert_eq!(MADE.load(Ordering::Relaxed), 1);
     assert!(browser.preview.borrow().lines.len() < 6_000, "and not without end");
     service.press(&mut browser, "down", 1);
-    terminal.draw(|frame| browser.draw(frame, frame.area(), Look::default())).expect("drawn");
+    draw(&mut terminal, &browser);
     assert_eq!(MADE.load(Ordering::Relaxed), 2);
 }
 
@@ -225,10 +234,7 @@ fn what_may_not_be_seen_any_more_is_gone() {
 
 #[test]
 fn a_held_page_is_read_again_when_it_is_seen() {
-    let mut service = Service::of(1_000);
-    let mut browser = service.open(&FILTERED);
-    browser.list.height.set(20);
-    service.press(&mut browser, "down", 395);
+    let (mut service, mut browser) = scrolled(1_000, &FILTERED, 395);
     browser.list.top.set(375);
     service.name = "new";
     service.refresh(&mut browser);
@@ -304,13 +310,10 @@ fn the_preview_is_read_again_when_the_list_is_polled() {
 fn a_click_on_the_large_preview_hits_no_row_below_it() {
     let mut service = Service::of(10);
     let mut browser = service.open(&WHOLE);
-    let mut terminal = Terminal::new(TestBackend::new(100, 30)).expect("a terminal");
-    let mut draw = |browser: &Browser| {
-        terminal.draw(|frame| browser.draw(frame, frame.area(), Look::default())).expect("drawn");
-    };
-    draw(&browser);
+    let mut terminal = terminal(100, 30);
+    draw(&mut terminal, &browser);
     service.press(&mut browser, "zoom", 1);
-    draw(&browser);
+    draw(&mut terminal, &browser);
     assert!(matches!(browser.click(Position::new(5, 5)), Clicked::Nothing));
     assert_eq!(here(&browser), Some(9));
     service.press(&mut browser, "zoom", 1);

@@ -13,7 +13,7 @@ use super::{
     browser::{ListQuery, Spec},
     cells::{Cell, Column, clock, column, plain, plain_text, status},
     delivery,
-    filter_words::{Word, since, unknown, words},
+    filter_words::{Word, pieces, since, unknown},
 };
 use crate::{
     calls::Fault,
@@ -49,8 +49,8 @@ fn which(asked: &ListQuery<'_>) -> Result<WhichDeliveries, Fault> {
         cursor: asked.cursor.clone(),
         ..WhichDeliveries::default()
     };
-    for word in words(asked.filter) {
-        match word {
+    for piece in &pieces(asked.filter) {
+        match piece.word() {
             Word::Token("status", value) => which.status = Some(value.to_owned()),
             Word::Token("event", value) => which.event = Some(value.to_owned()),
             Word::Token("webhook", value) => which.subscription = Some(id(value, "webhook:3")?),

@@ -16,7 +16,7 @@ use serde_json::Value as Json;
 
 use tabs::{TABS, Tab};
 
-use super::{Clicked, Look, Screen, acts, cells::plain_text};
+use super::{Clicked, Look, Screen, acts, cells::plain_text, filter_words::fits};
 use crate::{
     actions::Scene,
     calls::{Fault, Reply},
@@ -25,8 +25,8 @@ use crate::{
     text::{count, cut, fitted, safe},
     theme::Role,
     widgets::{
-        draw::{lines, pane, search},
-        list::{Hit, List},
+        draw::{filtering, lines, pane, search},
+        list::{Hit, List, Moved},
         pager::Pager,
         viewer::{Viewer, differences},
         window::Row,
@@ -38,12 +38,17 @@ const ATTEMPT: u8 = 0;
 const ATTEMPTS: u8 = 1;
 const WEBHOOK: u8 = 2;
 
+/// What the list of attempts says below.
+const SAY: &str = " Space marks two, d compares them; without marks, with the attempt before";
+
 /// The screen.
 pub(crate) struct Delivery {
     /// The attempt as its list showed it, then as it was read.
     attempt: Json,
     webhook: Json,
     /// The attempts of its job, oldest first.
+    all: Vec<Row>,
+    /// Those that fit the filter.
     attempts: List,
     tab: usize,
     pager: Pager,
@@ -76,8 +81,16 @@ impl Delivery {
     pub(crate) fn new(attempt: Json) -> Self {
         let mut attempts = List::default();
         attempts.look_for(&acts::id(&attempt).to_string());
-        let webhook = Json::Null;
-        Self { attempt, webhook, attempts, tab: 0, pager: Pager::default(), fault: None, now: 0 }
+        Self {
+            attempt,
+            webhook: Json::Null,
+            all: Vec::new(),
+            attempts,
+            tab: 0,
+            pager: Pager::default(),
+            fault: None,
+            now: 0,
+        }
     }
 
     fn tab(&self) -> Tab {
@@ -86,6 +99,7 @@ impl Delivery {
 
     fn go_to_tab(&mut self, tab: usize) {
         self.tab = tab % TABS.len();
+        self.attempts.is_filtering = false;
         self.pager.reset();
     }
 
@@ -95,11 +109,11 @@ impl Delivery {
         match marked[..] {
             [one, other] => compare(one.min(other), one.max(other)),
             [] | [_] => {
-                let at = self.attempts.at();
-                let id = |at: usize| self.attempts.window.get(at).map(|row| acts::id(&row.json));
-                match (at.checked_sub(1).and_then(id), id(at)) {
-                    (Some(before), Some(here)) => compare(before, here),
-                    _ => Step::Tell("This job had no attempt before.".to_owned()),
+                let here = acts::id(&self.attempt);
+                let at = self.all.iter().position(|row| acts::id(&row.json) == here);
+                match at.and_then(|at| self.all.get(at.checked_sub(1)?)) {
+                    Some(before) => compare(acts::id(&before.json), here),
+                    None => Step::Tell("This job had no attempt before.".to_owned()),
                 }
             }
             _ => Step::Tell("Mark two attempts, not more.".to_owned()),
@@ -113,6 +127,30 @@ impl Delivery {
             all.insert(0, (Role::Bad, format!("✗ {}", safe(fault))));
         }
         all
+    }
+
+    /// Shows the attempts that fit the filter. Returns whether anything changed.
+    fn filter_here(&mut self) -> bool {
+        let wanted = self.attempts.filter.text();
+        let fit = |row: &&Row| fits(wanted, &tabs::attempt_line(&row.json, self.now).0);
+        let rows = self.all.iter().filter(fit).cloned().collect();
+        self.attempts.replace(rows)
+    }
+
+    fn moved(&mut self, moved: &Moved) -> Step {
+        match moved {
+            Moved::Along => self.choose(),
+            Moved::Filtered => {
+                self.attempts.restart();
+                self.attempts.look_for(&acts::id(&self.attempt).to_string());
+                self.filter_here();
+                if self.attempts.is_lost() {
+                    self.attempts.go(0);
+                }
+                self.choose()
+            }
+            Moved::Here | Moved::No => Step::None,
+        }
     }
 
     /// Reads the attempt under the cursor.
@@ -163,7 +201,8 @@ impl Screen for Delivery {
             (ATTEMPTS, Ok(reply)) => {
                 let rows = reply.data.as_array().cloned().unwrap_or_default().into_iter().rev();
                 let row = |json: Json| Row { id: acts::id(&json).to_string(), json };
-                return (Step::None, self.attempts.replace(rows.map(row).collect()));
+                self.all = rows.map(row).collect();
+                return (Step::None, self.filter_here());
             }
             (WEBHOOK, Ok(reply)) => self.webhook = reply.data,
             // Its webhook may be gone; what was sent is there all the same.
@@ -182,12 +221,19 @@ impl Screen for Delivery {
         match verb {
             "tab" => self.go_to_tab(self.tab + 1),
             "tab_back" => self.go_to_tab(self.tab + TABS.len() - 1),
-            "search" | "search_next" | "search_before" | "wrap" if self.tab() == Tab::Attempts => {
+            "search" if self.tab() == Tab::Attempts => self.attempts.is_filtering = true,
+            "search_next" | "search_before" | "wrap" if self.tab() == Tab::Attempts => {
                 let say = match verb {
                     "wrap" => "This tab is a list: its lines are not wrapped.",
-                    _ => "This list has no search: j and k walk through it.",
+                    _ => "What / finds here is all that the list shows: j and k walk through it.",
                 };
                 return Step::Tell(say.to_owned());
+            }
+            // What the filter hides is not meant.
+            "diff" | "redeliver" | "payload"
+                if self.row().is_none() && (verb != "diff" || self.attempts.marks.len() < 2) =>
+            {
+                return Step::Tell("No attempt is selected.".to_owned());
             }
             "search" | "search_next" | "search_before" | "wrap" => {
                 let all = self.text();
@@ -240,6 +286,10 @@ impl Screen for Delivery {
     }
 
     fn key(&mut self, key: Key) -> Option<Step> {
+        if self.attempts.is_filtering {
+            let moved = self.attempts.filter_key(key);
+            return Some(self.moved(&moved));
+        }
         self.pager.typing()?;
         let all = self.text();
         self.pager.key(key, &all);
@@ -247,6 +297,10 @@ impl Screen for Delivery {
     }
 
     fn paste(&mut self, text: &str) -> Step {
+        if self.attempts.is_filtering {
+            self.attempts.filter.insert(text);
+            return self.moved(&Moved::Filtered);
+        }
         let all = self.text();
         self.pager.paste(text, &all);
         Step::None
@@ -275,7 +329,11 @@ impl Screen for Delivery {
         if self.pager.back() {
             return Some(Step::None);
         }
-        self.attempts.back().map(|_| Step::None)
+        if self.tab() != Tab::Attempts {
+            return None;
+        }
+        let moved = self.attempts.back()?;
+        Some(self.moved(&moved))
     }
 
     fn poll_s(&self) -> i64 {
@@ -332,7 +390,7 @@ impl Delivery {
         for at in top..top + height {
             let Some(row) = self.attempts.window.get(at) else { break };
             let (text, role) = tabs::attempt_line(&row.json, look.now);
-            let is_here = at == self.attempts.at();
+            let is_here = Some(at) == self.attempts.here();
             let mark = if self.attempts.marks.contains_key(&row.id) { "✓" } else { " " };
             let sign = if is_here { "▶" } else { " " };
             let line =
@@ -340,8 +398,17 @@ impl Delivery {
             shown.push(if is_here { line.patch_style(theme.style(Role::Cursor)) } else { line });
         }
         shown.resize(height + 1, Line::default());
-        let say = " Space marks two, d compares them; without marks, with the attempt before";
-        shown.push(Line::styled(cut(say, cells).into_owned(), theme.style(Role::Quiet)));
+        shown.push(match &self.attempts {
+            List { is_filtering: true, filter, .. } => filtering(filter, cells, theme),
+            list => {
+                let (fit, all) = (list.window.len(), self.all.len());
+                let say = match list.filter.text() {
+                    "" => SAY.to_owned(),
+                    filter => format!(" {fit} of {all} fit {}: Esc shows all", safe(filter)),
+                };
+                Line::styled(cut(&say, cells).into_owned(), theme.style(Role::Quiet))
+            }
+        });
         lines(frame, area, shown);
     }
 }
@@ -360,4 +427,77 @@ pub(crate) fn compare(before: i64, after: i64) -> Step {
         })
     });
     call.into()
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn one(id: i64, status: &str) -> Json {
+        json!({"id": id, "queue_id": 9, "attempt": id, "status": status, "removed": []})
+    }
+
+    /// At the tab of the attempts, on the second of three.
+    fn opened() -> Delivery {
+        let mut screen = Delivery::new(one(2, "failed"));
+        let all = json!([one(3, "delivered"), one(2, "failed"), one(1, "failed")]);
+        screen.take(ATTEMPTS, Ok(Reply { data: all, ..Reply::default() }));
+        screen.act("attempts", &Scene::default());
+        screen
+    }
+
+    /// Types behind `/`. Returns the calls that were made.
+    fn typed(screen: &mut Delivery, text: &str) -> Vec<String> {
+        screen.act("search", &Scene::default());
+        let mut lines = Vec::new();
+        for c in text.chars() {
+            let key = c.to_string().parse().expect("a key");
+            match screen.key(key).expect("the key is typed") {
+                Step::Call(call) => lines.push(call.ask.line()),
+                Step::None => {}
+                _ => panic!("{c} was a command"),
+            }
+        }
+        lines
+    }
+
+    fn ids(screen: &Delivery) -> Vec<&str> {
+        screen.attempts.window.rows().map(|row| row.id.as_str()).collect()
+    }
+
+    #[test]
+    fn letters_behind_a_search_filter_the_attempts() {
+        let mut screen = opened();
+        // Each of them is a command of this screen, too.
+        let calls = typed(&mut screen, "wrdca");
+        assert_eq!((calls, ids(&screen).len(), screen.row()), (Vec::new(), 0, None));
+        for verb in ["diff", "redeliver", "payload"] {
+            let step = screen.act(verb, &Scene::default());
+            assert!(matches!(step, Step::Tell(_)), "{verb} has no attempt");
+        }
+        screen.key("Esc".parse().expect("a key"));
+        assert_eq!((ids(&screen).len(), acts::id(&screen.attempt)), (3, 2));
+        assert!(screen.back().is_none());
+    }
+
+    #[test]
+    fn the_attempt_that_fits_is_chosen() {
+        let mut screen = opened();
+        let calls = typed(&mut screen, "deliv");
+        assert!(calls.iter().all(|line| line.starts_with("GET ")), "{calls:?}");
+        assert_eq!((ids(&screen), acts::id(&screen.attempt)), (vec!["3"], 3));
+        // The one before it is compared, though it is not shown.
+        let Step::Call(call) = screen.act("diff", &Scene::default()) else { panic!("no call") };
+        assert!(call.ask.line().contains("id=2"), "{}", call.ask.line());
+        let enter = "Enter".parse().expect("a key");
+        screen.key(enter);
+        assert!(screen.key(enter).is_none(), "Enter ends the line");
+        assert!(matches!(screen.act("search_next", &Scene::default()), Step::Tell(_)));
+        // Another tab is searched as a text.
+        screen.act("tab", &Scene::default());
+        screen.act("search", &Scene::default());
+        assert!(!screen.attempts.is_filtering && screen.pager.typing().is_some());
+    }
 }

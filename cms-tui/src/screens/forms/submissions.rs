@@ -13,7 +13,7 @@ use crate::{
         acts::{self, by_id},
         browser::{ListQuery, Spec},
         cells::{Column, clock, column, members, plain, plain_text, yes},
-        filter_words::{Word, since, unknown, words},
+        filter_words::{Word, pieces, since, unknown},
     },
     step::{Calling, Confirm, Step, get},
     text::{count, safe},
@@ -52,8 +52,8 @@ fn list(asked: &ListQuery<'_>) -> Result<Calling, Fault> {
         cursor: asked.cursor.clone(),
         ..WhichSubmissions::default()
     };
-    for word in words(asked.filter) {
-        match word {
+    for piece in &pieces(asked.filter) {
+        match piece.word() {
             Word::Token("spam", value) => {
                 which.spam = Some(value.parse().map_err(|_| unknown(value, "spam:true"))?);
             }

@@ -21,7 +21,7 @@ use super::{
     acts,
     browser::{ListQuery, Spec},
     cells::{Cell, Column, age, column, members, plain, plain_text},
-    filter_words::{Word, unknown, words},
+    filter_words::{Word, pieces, unknown},
 };
 use crate::{
     calls::Fault,
@@ -58,9 +58,9 @@ fn list(asked: &ListQuery<'_>) -> Result<Calling, Fault> {
         ..WhichFunnels::default()
     };
     let state = |value: &str| serde_json::from_value(value.into());
-    let mut texts = Vec::new();
-    for word in words(asked.filter) {
-        match word {
+    let (pieces, mut texts) = (pieces(asked.filter), Vec::new());
+    for piece in &pieces {
+        match piece.word() {
             Word::Token("lang", value) => which.language = Some(value.to_owned()),
             Word::Token("status", value) => {
                 which.status = Some(state(value).map_err(|_| unknown(value, TOKENS))?);

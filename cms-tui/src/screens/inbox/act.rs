@@ -2,7 +2,7 @@
 
 use cms_http::wire::{
     inbox::{AssignableUsers, BulkOp},
-    parameters::{Limit, Listing},
+    parameters::{Limit, ListQuery},
 };
 use serde_json::{Map, Value as Json};
 
@@ -72,7 +72,7 @@ const MOST: u32 = 500;
 fn assign(scene: &Scene<'_>) -> Step {
     let who = scene.who.to_owned();
     target::chosen(scene, move |target| {
-        let asked = Listing { limit: Limit(MOST), ..Listing::default() };
+        let asked = ListQuery::page(Limit(MOST), None);
         let call = get::<AssignableUsers>(&asked)
             .map(|call| call.then(move |reply| offered(target, &reply.data, &who)));
         call.into()

@@ -6,7 +6,7 @@ use serde_json::{Map, Value as Json, json};
 use crate::{
     calls::Fault,
     moment,
-    screens::filter_words::{Word, quoted, quoted_words, since, unknown},
+    screens::filter_words::{Piece, Word, pieces, since, unknown},
 };
 
 /// What the line says while it is typed.
@@ -66,23 +66,20 @@ impl Conditions {
     /// For a word that is not understood; it says which there are.
     pub(crate) fn read(filter: &str, now: i64, who: &str) -> Result<Self, Fault> {
         let (mut read, mut text) = (Self::default(), Vec::new());
-        for (word, is_quoted) in quoted_words(filter) {
-            if is_quoted {
-                text.push(word);
-                continue;
-            }
-            let (not, rest) = match word.strip_prefix('!') {
-                Some(rest) => (true, rest),
-                None => (false, word.as_str()),
-            };
-            match Word::of(rest) {
-                Word::Text(name) if name.len() > 1 && name.starts_with('@') => {
+        let pieces = pieces(filter);
+        for piece in &pieces {
+            let negated = piece.negated();
+            let (not, rest) = (negated.is_some(), negated.as_ref().unwrap_or(piece));
+            match rest.word() {
+                Word::Text(name)
+                    if !rest.is_quoted() && name.len() > 1 && name.starts_with('@') =>
+                {
                     read.all.push(assigned(&name[1..], not, who)?);
                 }
-                Word::Text(_) if not => return Err(unknown(&word, TOKENS)),
+                Word::Text(_) if not => return Err(unknown(piece.text(), TOKENS)),
                 Word::Text(_) => match column(rest) {
                     Some(condition) => read.all.push(condition),
-                    None => text.push(word),
+                    None => text.push(piece.text()),
                 },
                 Word::Token(name, value) => {
                     read.all.push(condition(name, value, not, now, who)?);
@@ -135,8 +132,8 @@ fn assigned(name: &str, not: bool, who: &str) -> Result<(String, String, String)
 }
 
 /// `column=value`, for any column.
-fn column(word: &str) -> Option<(String, String, String)> {
-    let (name, value) = word.split_once('=')?;
+fn column(piece: &Piece<'_>) -> Option<(String, String, String)> {
+    let (name, value) = piece.split('=')?;
     is_name(name).then(|| (name.to_owned(), "eq".to_owned(), value.to_owned()))
 }
 
@@ -252,7 +249,7 @@ pub(super) fn words(filter: &Json) -> String {
             other => plain(other),
         };
         if column == "search" {
-            words.extend(plain(given).split_whitespace().map(text));
+            words.extend(plain(given).split_whitespace().map(|word| Word::Text(word).typed()));
             continue;
         }
         match given {
@@ -273,14 +270,6 @@ fn plain(value: &Json) -> String {
     value.as_str().map_or_else(|| value.to_string(), str::to_owned)
 }
 
-/// A word that is searched for: in quotes where it would be read as a condition.
-fn text(word: &str) -> String {
-    let is_text = matches!(Word::of(word), Word::Text(_))
-        && !word.starts_with(['!', '@'])
-        && column(word).is_none();
-    if is_text { quoted(word) } else { format!("\"{}\"", word.replace('"', "")) }
-}
-
 /// Whether `@value` is read as this user.
 fn is_user(value: &str) -> bool {
     let is_special = |c: char| c.is_whitespace() || matches!(c, ':' | '"');
@@ -288,20 +277,19 @@ fn is_user(value: &str) -> bool {
 }
 
 fn word(column: &str, op: &str, value: &str) -> String {
-    // A value such as `a=b` would be read as an operator and its value.
-    let has_op = value.split_once('=').is_some_and(|(op, _)| is_name(op));
-    let known = KNOWN.iter().find(|one| one.column == column && !has_op);
+    let token = |name: &str, value: &str| Word::Token(name, value).typed();
+    // A value such as `a=b` would be read as an operator and its value, an empty one as missing.
+    let is_short = !value.is_empty() && value.split_once('=').is_none_or(|(op, _)| !is_name(op));
+    let known = KNOWN.iter().find(|one| one.column == column && is_short);
     match (column, op, known) {
         ("assigned_to", "null", _) => {
             (if value == "false" { "!@nobody" } else { "@nobody" }).to_owned()
         }
         ("assigned_name", "eq", _) if is_user(value) => format!("@{value}"),
-        ("funnel_id", "eq", _) => format!("funnel:{value}"),
-        ("funnel_name", "contains", _) if !has_op && !is_id(value) => {
-            format!("funnel:{}", quoted(value))
-        }
-        ("started_at", "gte", _) => format!("since:{value}"),
-        ("started_at", "lt", _) => format!("before:{value}"),
+        ("funnel_id", "eq", _) if is_short => token("funnel", value),
+        ("funnel_name", "contains", _) if is_short && !is_id(value) => token("funnel", value),
+        ("started_at", "gte", _) if is_short => token("since", value),
+        ("started_at", "lt", _) if is_short => token("before", value),
         ("score", op, _) if !matches!(op, "ne" | "in" | "nin" | "null") => {
             let signs = [("gte", ">="), ("lte", "<="), ("gt", ">"), ("lt", "<"), ("eq", "")];
             let sign = signs.iter().find(|(name, _)| *name == op).map_or("", |(_, sign)| sign);
@@ -313,10 +301,10 @@ fn word(column: &str, op: &str, value: &str) -> String {
         (_, "in" | "eq" | "nin", Some(known)) if known.op == "in" => {
             let not = if op == "nin" { "!" } else { "" };
             let value = value.replace("in_progress", "under-way");
-            format!("{not}{}:{}", known.word, quoted(&value))
+            token(&format!("{not}{}", known.word), &value)
         }
-        (_, op, Some(known)) if known.op == op => format!("{}:{}", known.word, quoted(value)),
-        (_, op, _) => format!("{column}:{}", quoted(&format!("{op}={value}"))),
+        (_, op, Some(known)) if known.op == op => token(known.word, value),
+        (_, op, _) => token(column, &format!("{op}={value}")),
     }
 }
 

@@ -28,7 +28,7 @@ pub(super) fn act(verb: &str, scene: &Scene<'_>) -> Step {
         "show" => get::<Read>(&OneOrList { id: Some(id(&row)), ..OneOrList::default() })
             .map(|call| call.then(move |reply| Step::View(Viewer::json(name(&row), &reply.data))))
             .into(),
-        "endpoints" => get::<Endpoints>(&Listing { limit: Limit(500), cursor: None })
+        "endpoints" => get::<Endpoints>(&Listing { limit: Limit(500), ..Listing::default() })
             .map(|call| call.then(endpoints))
             .into(),
         "check" => check(&row),

@@ -156,7 +156,7 @@ impl Screen for Matrix {
 
     fn load(&mut self) -> Step {
         let one = OneOrList { id: Some(acts::id(&self.key)), ..OneOrList::default() };
-        let known = Listing { limit: Limit(500), cursor: None };
+        let known = Listing { limit: Limit(500), ..Listing::default() };
         Step::Several(vec![
             get::<Read>(&one).map(|call| call.slot(KEY)).into(),
             get::<Endpoints>(&known).map(|call| call.slot(KNOWN)).into(),

@@ -10,7 +10,7 @@ use super::{
     acts::{Kind, by_id, id},
     browser::{ListQuery, Spec},
     cells::{Cell, Column, age, column, members, plain, plain_text},
-    filter_words::{Word, unknown, words},
+    filter_words::{Word, pieces, unknown},
 };
 use crate::{
     calls::Fault,
@@ -44,8 +44,8 @@ const SMALLER: [&str; 3] = ["image/png", "image/jpeg", "image/webp"];
 
 fn list(asked: &ListQuery<'_>) -> Result<Calling, Fault> {
     let mut which = WhichMedia { list: asked.page(), ..WhichMedia::default() };
-    for word in words(asked.filter) {
-        match word {
+    for piece in &pieces(asked.filter) {
+        match piece.word() {
             Word::Token("type", value) => which.r#type = Some(value.to_owned()),
             Word::Token("folder", value) => which.folder = Some(value.to_owned()),
             Word::Token(name, _) => return Err(unknown(name, TOKENS)),

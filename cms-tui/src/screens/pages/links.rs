@@ -38,6 +38,7 @@ fn list(asked: &ListQuery<'_>) -> Result<Calling, Fault> {
         page_id: page_id(asked.subject),
         limit: Limit(PAGE),
         cursor: asked.cursor.clone(),
+        count: None,
     })
 }
 

@@ -40,7 +40,7 @@ use super::{
     acts,
     browser::{ListQuery, Spec},
     cells::{Cell, Column, column, plain, plain_text},
-    filter_words::{Word, unknown, words},
+    filter_words::{Word, pieces, unknown},
 };
 use crate::{
     calls::Fault,
@@ -128,9 +128,9 @@ fn query(asked: &ListQuery<'_>) -> Result<item::WhichItems, Fault> {
         sort: asked.sort.clone().or_else(|| Some(SORTS[0].to_owned())),
         ..item::WhichItems::default()
     };
-    let mut text = Vec::new();
-    for word in words(asked.filter) {
-        let (column, value) = match word {
+    let (pieces, mut text) = (pieces(asked.filter), Vec::new());
+    for piece in &pieces {
+        let (column, value) = match piece.word() {
             Word::Text(word) => {
                 text.push(word);
                 continue;

@@ -32,7 +32,7 @@ const MOST: u32 = 500;
 
 /// What is planned for the pages of a list; a column for each kind of time that any page has.
 pub(super) static BESIDE: Beside = Beside {
-    ask: || get::<Plans>(&Listing { limit: Limit(MOST), cursor: None }),
+    ask: || get::<Plans>(&Listing { limit: Limit(MOST), ..Listing::default() }),
     columns: |plans| {
         let has = |name: &str| rows(plans).any(|plan| !plan[name].is_null());
         let times = TIMES.into_iter().filter(|(name, _)| has(name));

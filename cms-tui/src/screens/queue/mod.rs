@@ -10,7 +10,7 @@ use super::{
     acts::{self, by_id},
     browser::{ListQuery, Spec},
     cells::{Column, age, column, members, plain, status},
-    filter_words::{Word, unknown, words},
+    filter_words::{Word, pieces, unknown},
 };
 use crate::{
     actions::Scene,
@@ -35,8 +35,8 @@ const TOKENS: &str = "status:retry (pending sending retry held failed delivered)
 fn list(asked: &ListQuery<'_>) -> Result<Calling, Fault> {
     let mut which =
         WhichJobs { limit: Limit(PAGE), cursor: asked.cursor.clone(), ..WhichJobs::default() };
-    for word in words(asked.filter) {
-        match word {
+    for piece in &pieces(asked.filter) {
+        match piece.word() {
             Word::Token("status", value) | Word::Text(value) => {
                 which.status = Some(value.to_owned());
             }

@@ -22,7 +22,7 @@ use serde_json::Value as Json;
 use super::{
     browser::{ListQuery, Spec},
     cells::{Cell, Column, column, plain, plain_text},
-    filter_words::{Word, words},
+    filter_words::{Word, pieces},
 };
 use crate::{
     calls::Fault,
@@ -177,14 +177,14 @@ fn query(asked: &ListQuery<'_>) -> Query {
     if !shown.is_empty() {
         which.fields = Some(shown.join(","));
     }
-    let mut text = Vec::new();
-    for word in words(asked.filter) {
-        match word {
+    let (pieces, mut text) = (pieces(asked.filter), Vec::new());
+    for piece in &pieces {
+        match piece.word() {
             Word::Token(column, value) => {
                 let (op, value) = value.split_once('=').unwrap_or(("eq", value));
                 which.filters.insert(format!("filter[{column}][{op}]"), value.to_owned());
             }
-            Word::Text(word) => match word.split_once('=') {
+            Word::Text(word) => match piece.split('=') {
                 Some((column, value)) => {
                     which.filters.insert(format!("filter[{column}][eq]"), value.to_owned());
                 }

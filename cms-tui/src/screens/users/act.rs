@@ -104,7 +104,7 @@ fn passwd(row: Json) -> Step {
 }
 
 fn sessions(row: &Json, now: i64) -> Step {
-    let of = OfUser { id: id(row), limit: Limit(200), cursor: None };
+    let of = OfUser { id: id(row), limit: Limit(200), cursor: None, count: None };
     let title = format!("Sessions of {}", name(row));
     get::<Sessions>(&of)
         .map(|call| {

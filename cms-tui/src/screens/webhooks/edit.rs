@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use cms_http::wire::{
     events::{Explain, List, Named},
-    parameters::{Limit, Listing, NoQuery},
+    parameters::{Limit, ListQuery, Listing, NoQuery},
     webhooks::{Create, Update},
 };
 use serde_json::{Map, Value as Json, json};
@@ -25,7 +25,7 @@ use crate::{
 
 /// Reads the known events, then shows the form.
 pub(super) fn begin(row: Option<Json>) -> Step {
-    let named = Named { name: None, limit: Limit(500), cursor: None };
+    let named = Named { name: None, list: ListQuery::page(Limit(500), None) };
     get::<List>(&named).map(|call| call.then(move |reply| form(row, &reply).step())).into()
 }
 
@@ -107,7 +107,7 @@ pub(super) fn explain() -> Step {
     ];
     Form::new("Who would get an event?", fields, |values| {
         let event = json!({"event": values.all["event"], "data": values.all["data"]});
-        let listing = Listing { limit: Limit(200), cursor: None };
+        let listing = Listing { limit: Limit(200), ..Listing::default() };
         send_json::<Explain>(&listing, event).map(|call| call.then(explained)).into()
     })
     .step()

@@ -140,14 +140,11 @@ impl Webhooks {
     /// # Errors
     /// `bad_query` for a cursor that is not from here.
     pub async fn deliveries(&self, filter: &JobFilter, paging: &Paging) -> Result<Page<Attempt>> {
-        let read = async |before, limit| sql::list(self.0.base.db(), before, limit, filter).await;
-        Page::newest_first(
-            self.0.base.list(ListName::Deliveries).of(filter.selection()),
-            paging,
-            read,
-            |delivery| delivery.id,
-        )
-        .await
+        let base = &self.0.base;
+        let read = async |before, limit| sql::list(base.db(), before, limit, filter).await;
+        let list = base.list(ListName::Deliveries).of(filter.selection());
+        let page = Page::newest_first(list, paging, read, |one: &Attempt| one.id).await?;
+        page.counted(paging, async || sql::count(base.db(), filter).await).await
     }
 
     /// One attempt with its payload.
@@ -164,11 +161,11 @@ impl Webhooks {
     /// # Errors
     /// `bad_query` for a cursor that is not from here.
     pub async fn jobs(&self, filter: &JobFilter, paging: &Paging) -> Result<Page<Job>> {
-        let read = async |after, limit| sql::jobs(self.0.base.db(), after, limit, filter).await;
-        Page::by_id(self.0.base.list(ListName::Jobs).of(filter.selection()), paging, read, |job| {
-            job.id
-        })
-        .await
+        let base = &self.0.base;
+        let read = async |after, limit| sql::jobs(base.db(), after, limit, filter).await;
+        let list = base.list(ListName::Jobs).of(filter.selection());
+        let page = Page::by_id(list, paging, read, |job: &Job| job.id).await?;
+        page.counted(paging, async || sql::count_jobs(base.db(), filter).await).await
     }
 
     /// How the engine reads deliveries, chooses those to send again, and reads jobs: the lines of

@@ -203,6 +203,11 @@ pub(in crate::webhooks) async fn list(
     db.all(listing(filter), selected(before, limit, filter)).await
 }
 
+/// The number of deliveries that a filter matches.
+pub(in crate::webhooks) async fn count(db: &Db, filter: &JobFilter) -> Result<i64> {
+    db.count_rows(listing(filter), selected(i64::MAX, i64::MAX, filter)).await
+}
+
 /// How the engine would read deliveries, choose those to send again, and read jobs: the lines of
 /// its plans.
 pub(in crate::webhooks) async fn plans(db: &Db, filter: &JobFilter) -> Result<[Vec<String>; 3]> {
@@ -241,6 +246,11 @@ pub(in crate::webhooks) async fn jobs(
     filter: &JobFilter,
 ) -> Result<Vec<Job>> {
     db.all(listing_jobs(filter), selected_jobs(after, limit, filter)).await
+}
+
+/// The number of jobs that a filter matches.
+pub(in crate::webhooks) async fn count_jobs(db: &Db, filter: &JobFilter) -> Result<i64> {
+    db.count_rows(listing_jobs(filter), selected_jobs(i64::MIN, i64::MAX, filter)).await
 }
 
 pub(in crate::webhooks) async fn job(db: &Db, id: i64) -> Result<Option<Job>> {

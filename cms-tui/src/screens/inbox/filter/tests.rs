@@ -1,5 +1,9 @@
 //! Words are conditions, and back.
 
+use std::collections::BTreeMap;
+
+use proptest::prelude::*;
+
 use super::*;
 
 fn read(filter: &str) -> Result<Conditions, Fault> {
@@ -41,6 +45,9 @@ fn words_are_conditions() {
         ("contact_name:starts_with=A", "contact_name starts_with A|"),
         ("last_node_id=12", "last_node_id eq 12|"),
         ("O'Brien \"a:b\"", "|O'Brien a:b"),
+        (r#"company:"A \"B\" C" "5\" pipe""#, r#"company contains A "B" C|5" pipe"#),
+        ("\"@me\" \"state:new\" \"a=b\"", "|@me state:new a=b"),
+        ("!state:\"new\" @\"Ada L\"", "inbox_status nin new; assigned_name eq Ada L|"),
     ] {
         assert_eq!(said(filter), expected, "{filter}");
     }
@@ -93,4 +100,41 @@ fn a_view_is_read_as_it_was_saved() {
     }
     assert_eq!(words(&json!({"inbox_status": "new", "assigned_to": null})), "state:new @nobody");
     assert_eq!(words(&json!({"search": "a:b ada"})), "\"a:b\" ada");
+}
+
+/// Texts in which what the words know comes often.
+fn any_text(most: usize) -> impl Strategy<Value = String> {
+    let known = "\"\\ :=!@a1".chars().collect::<Vec<_>>();
+    prop::collection::vec(prop::sample::select(known), 0..most)
+        .prop_map(|chars| chars.into_iter().collect())
+}
+
+proptest! {
+    #[test]
+    fn any_view_is_read_as_it_was_saved(
+        all in prop::collection::btree_map(
+            (
+                prop::sample::select(vec![
+                    "company", "contact_email", "contact_name", "utm_source", "reference",
+                    "assigned_name", "funnel_name", "last_node_id",
+                ]),
+                prop::sample::select(vec!["eq", "ne", "contains", "starts_with"]),
+            ),
+            any_text(8),
+            0..4,
+        ),
+        searched in prop::collection::vec(any_text(6), 0..4),
+    ) {
+        let all: BTreeMap<(&str, &str), String> = all;
+        let one = |((column, op), value): (&(&str, &str), &String)| {
+            ((*column).to_owned(), (*op).to_owned(), value.clone())
+        };
+        let search = searched.join(" ");
+        let search = search.split_whitespace().collect::<Vec<_>>().join(" ");
+        let saved = Conditions { all: all.iter().map(one).collect(), search };
+        let words = words(&json!(saved.body()));
+        let mut again = read(&words).map_err(|why| TestCaseError::fail(why.detail))?;
+        again.all.sort();
+        prop_assert_eq!(again, saved, "{}", words);
+    }
 }

@@ -27,7 +27,7 @@ pub(super) struct WidgetRegistry {
 
 /// All that can be placed, from this page on.
 pub(super) fn all(cursor: Option<String>) -> Result<Calling, Fault> {
-    get::<Read>(&WhichWidgets { limit: Limit(MOST), cursor, widget: None })
+    get::<Read>(&WhichWidgets { limit: Limit(MOST), cursor, ..WhichWidgets::default() })
 }
 
 /// One, with values that are not cut.
