@@ -150,7 +150,7 @@ async fn forms_and_funnels_take_links_and_redirects() {
     }
     assert!(places.contains(&("consent", "document_url".to_owned())), "{places:?}");
     let form = json!({"name": "contact", "fields": []});
-    site.admin("POST /api/backend/item?table=forms").json(form).expect(201).await;
+    site.insert("forms", form).await;
     let create = "POST /api/backend/formfunnel?action=create";
     let made = site.admin(create).json(leads()).expect(201).await.data();
     let save = "POST /api/backend/formfunnel?action=save";
@@ -226,13 +226,13 @@ async fn broken_rows_are_read_and_listed_and_only_mended_where_they_are_broken()
     let widget = site.add(node).await["id"].clone();
     site.act("publish", json!({"page_id": 1})).await;
     let menu = json!({"menu": "main", "title": "A", "url": "/a", "language_short": "en"});
-    site.admin("POST /api/backend/item?table=menu_items").json(menu).expect(201).await;
+    site.insert("menu_items", menu).await;
     let field = json!({"id": "ok", "type": "consent", "document_url": "/terms"});
     let form = json!({"name": "contact", "fields": [field]});
-    site.admin("POST /api/backend/item?table=forms").json(form).expect(201).await;
+    site.insert("forms", form).await;
     let funnel = site.funnel(leads()).await;
     let good = json!({"its_link": "/a"});
-    site.admin("POST /api/backend/item?table=goods").json(good).expect(201).await;
+    site.insert("goods", good).await;
     assert_eq!(site.cms.broken_addresses().await.unwrap(), []);
 
     let fields = "replace(cast(fields as text), '/terms', 'data:x')";
@@ -250,7 +250,7 @@ async fn broken_rows_are_read_and_listed_and_only_mended_where_they_are_broken()
         "update cms_formfunnel_nodes set config_json = replace(config_json, \
          'https://example.org/else', '/sorry/')",
     ] {
-        site.database.run(sql.to_owned()).await;
+        site.database.run(sql).await;
     }
     let node = funnel.node("sorry");
     let found = site.cms.broken_addresses().await.unwrap();
@@ -293,7 +293,7 @@ async fn broken_rows_are_read_and_listed_and_only_mended_where_they_are_broken()
 
     // A page that was stored in another spelling keeps it while its other columns change.
     let old = "update cms_pages set url_rewrite = '/%c3%a4pfel' where id = 2";
-    site.database.run(old.to_owned()).await;
+    site.database.run(old).await;
     let renamed = site.admin(page).json(json!({"title": "Apples"})).expect(200).await.data();
     assert_eq!(renamed["url_rewrite"], "/%c3%a4pfel");
     let refused = site.admin(page).json(json!({"url_rewrite": "/%C3%a4pfel"}));

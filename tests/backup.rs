@@ -41,6 +41,12 @@ async fn save(settings: &Settings, path: &Path) -> cms_core::Result<backup::Save
     backup::save(settings, To::File(path.to_owned()), Saving::default(), nobody()).await
 }
 
+/// As [`save`], and tries whether it can be restored.
+async fn save_tried(settings: &Settings, path: &Path) -> cms_core::Result<backup::SavedBackup> {
+    let how = Saving { verify: true, ..Saving::default() };
+    backup::save(settings, To::File(path.to_owned()), how, nobody()).await
+}
+
 async fn restore(settings: &Settings, path: &Path, yes: bool) -> cms_core::Result<Restored> {
     let judged = backup::judge(path, settings, &Identities::default(), nobody()).await?;
     judged.restore(settings, yes, nobody()).await
@@ -60,6 +66,14 @@ async fn written(cms: &Cms) -> Vec<String> {
     let records: Json = serde_json::from_str(&format!("[{}]", list.records)).unwrap();
     let records = records.as_array().unwrap().iter();
     records.map(|record| record["name"].as_str().unwrap().to_owned()).collect()
+}
+
+/// The names that are written in a site that nobody has open.
+async fn written_at(settings: &Settings) -> Vec<String> {
+    let cms = Cms::open(settings.clone()).await.unwrap();
+    let names = written(&cms).await;
+    cms.close().await;
+    names
 }
 
 /// A site with two settings, two pictures and a plugin.
@@ -115,8 +129,7 @@ async fn a_site_comes_back_whole_in_another_place() {
     cms.close().await;
     // Once more, from the copy.
     let again = new.folder().join("again.cms");
-    let how = Saving { verify: true, ..Saving::default() };
-    let saved = backup::save(&settings, To::File(again), how, nobody()).await.unwrap();
+    let saved = save_tried(&settings, &again).await.unwrap();
     assert!(saved.verified);
     assert_eq!(backup::last(&settings).unwrap().made_at, saved.made_at);
     assert_eq!(left_beside(&new), Vec::<String>::new());
@@ -168,7 +181,7 @@ async fn what_was_acknowledged_before_is_in_it_while_others_write() {
     restore(&new.settings(), &archive, false).await.unwrap();
     let checked = backup::check(&new.settings(), true, nobody()).await.unwrap();
     assert_eq!(checked.problems, Vec::<String>::new());
-    let kept = new.count("select count(*) from cms_settings").await;
+    let kept = new.rows("cms_settings").await;
     // Those that were written when the archive was made may be in it.
     assert!(kept >= before && kept <= after + 4, "{before} {kept} {after}");
     let gaps = "select count(*) from cms_settings s where s.name like 'w0-%' and s.name <> 'w0-0' \
@@ -183,20 +196,17 @@ async fn a_site_that_is_not_empty_or_in_use_stays_as_it_is() {
     let site = Site::open().await;
     write(&site.cms, "mine").await;
     let settings = site.cms.settings().clone();
-    let refused = restore(&settings, &archive, false).await.unwrap_err();
-    assert_eq!(refused.code(), Code::Conflict);
-    assert!(refused.detail().contains("not empty"), "{refused}");
-    let refused = restore(&settings, &archive, true).await.unwrap_err();
-    assert_eq!(refused.code(), Code::Conflict, "{refused}");
-    assert!(refused.detail().contains("end `cms serve`"), "{refused}");
+    for (yes, said) in [(false, "not empty"), (true, "end `cms serve`")] {
+        let refused = restore(&settings, &archive, yes).await.unwrap_err();
+        assert_eq!(refused.code(), Code::Conflict, "{refused}");
+        assert!(refused.detail().contains(said), "{refused}");
+    }
     assert_eq!(written(&site.cms).await, ["mine"]);
     let database = closed(site).await;
     let restored = restore(&settings, &archive, true).await.unwrap();
     let kept = restored.kept.join(" ");
     assert!(kept.contains("replaced"), "{restored:?}");
-    let cms = Cms::open(settings.clone()).await.unwrap();
-    assert_eq!(written(&cms).await, ["a", "b"]);
-    cms.close().await;
+    assert_eq!(written_at(&settings).await, ["a", "b"]);
     // What was replaced can be looked at.
     if database.is_postgres() {
         let schema = restored.kept.iter().find_map(|kept| kept.strip_prefix("schema ")).unwrap();
@@ -219,18 +229,12 @@ async fn one_that_cannot_be_restored_takes_nobodys_place() {
     }
     let settings = site.cms.settings().clone();
     let archive = site.database.folder().join("site.cms");
-    let how = Saving { verify: true, ..Saving::default() };
-    let saving = || backup::save(&settings, To::File(archive.clone()), how, nobody());
-    saving().await.unwrap();
+    save_tried(&settings, &archive).await.unwrap();
     let before = fs::read(&archive).unwrap();
-    site.database
-        .run(
-            "pragma foreign_keys = off; \
-             insert into cms_page_rows (page_id, sort_order) values (99, 1)"
-                .to_owned(),
-        )
-        .await;
-    let refused = saving().await.unwrap_err();
+    let amiss = "pragma foreign_keys = off; \
+                 insert into cms_page_rows (page_id, sort_order) values (99, 1)";
+    site.database.run(amiss).await;
+    let refused = save_tried(&settings, &archive).await.unwrap_err();
     assert!(refused.detail().contains("its database is damaged"), "{refused}");
     assert_eq!(fs::read(&archive).unwrap(), before);
     assert_eq!(left_beside(&site.database), Vec::<String>::new());
@@ -250,8 +254,7 @@ async fn what_killed_trials_have_left_goes_after_a_day() {
         site.database.run(format!("create schema {name}")).await;
     }
     let archive = site.database.folder().join("site.cms");
-    let how = Saving { verify: true, ..Saving::default() };
-    backup::save(site.cms.settings(), To::File(archive), how, nobody()).await.unwrap();
+    save_tried(site.cms.settings(), &archive).await.unwrap();
     let is_there = async |name: &str| {
         let schema = format!("select count(*) from pg_namespace where nspname = '{name}'");
         site.database.count(&schema).await == 1
@@ -284,6 +287,25 @@ async fn a_check_names_what_is_missing_or_changed() {
     site.cms.close().await;
 }
 
+#[tokio::test]
+async fn lost_files_leave_room_for_other_warnings() {
+    let site = Site::open().await;
+    let rows = "insert into cms_media (path, file_name, media_type, size, sha256, uploaded_at) \
+                with recursive n (i) as (select 1 union all select i + 1 from n where i < 1001) \
+                select 'gone/' || i, 'a.png', 'image/png', 1, cast(i as text), '' from n";
+    site.database.run(rows.to_owned()).await;
+    let mut settings = site.cms.settings().clone();
+    let folder = site.database.folder().join("own");
+    fs::create_dir_all(folder.join("cms.toml")).unwrap();
+    settings.folder = Some(folder);
+    let saved = save(&settings, &site.database.folder().join("site.cms")).await.unwrap();
+    assert_eq!(saved.warnings.len(), 1001);
+    let lost = saved.warnings.iter().filter(|what| what.starts_with("gone/"));
+    assert_eq!(lost.count(), 1000);
+    assert_eq!(saved.warnings[1000], "settings/cms.toml: left out, it is no plain file");
+    site.cms.close().await;
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn the_command_line_saves_a_site_that_is_served() {
     let database = TestDatabase::new().await;
@@ -291,15 +313,15 @@ async fn the_command_line_saves_a_site_that_is_served() {
     let served = Served::start(&database, "warn");
     let archive = database.folder().join("site.cms");
     let file = archive.to_str().unwrap();
-    let saved = process::run(&database, &["--json", "db", "backup", file, "--verify"]);
-    let saved: Json = serde_json::from_str(&saved).unwrap();
+    let saved = process::json(&database, &["db", "backup", file, "--verify"]);
     assert_eq!(saved["data"]["verified"], true, "{saved}");
-    let code = |args: &[&str]| {
-        let output = process::output(&database, args);
-        (output.status.code(), String::from_utf8_lossy(&output.stderr).into_owned())
+    let refused = |code: i32, arguments: &[&str], said: &[&str]| {
+        let output = process::output(&database, arguments);
+        let why = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert_eq!(output.status.code(), Some(code), "{arguments:?}: {why}");
+        assert!(said.iter().all(|said| why.contains(said)), "{said:?}: {why}");
     };
-    let (refused, why) = code(&["db", "backup", file]);
-    assert!(refused == Some(6) && why.contains("there already"), "{why}");
+    refused(6, &["db", "backup", file], &["there already"]);
     process::run(&database, &["db", "backup", file, "--yes"]);
     // The same to standard output.
     let output = process::output(&database, &["db", "backup", "-"]);
@@ -307,18 +329,15 @@ async fn the_command_line_saves_a_site_that_is_served() {
     let stream = database.folder().join("stream.cms");
     fs::write(&stream, output.stdout).unwrap();
     process::run(&database, &["db", "check", "--deep"]);
-    let (refused, why) = code(&["db", "restore", file]);
-    assert!(refused == Some(6) && why.contains("not empty") && why.contains("--yes"), "{why}");
-    let (refused, why) = code(&["db", "restore", file, "--yes"]);
-    assert!(refused == Some(6) && why.contains("end `cms serve`"), "{why}");
+    refused(6, &["db", "restore", file], &["not empty", "--yes"]);
+    refused(6, &["db", "restore", file, "--yes"], &["end `cms serve`"]);
     assert_eq!(served.terminate().0, Some(0));
     process::run(&database, &["db", "restore", stream.to_str().unwrap(), "--yes"]);
     process::run(&database, &["db", "check"]);
     process::run(&database, &["db", "shrink"]);
-    assert_eq!(code(&["db", "restore", "/no/such/file"]).0, Some(5));
+    refused(5, &["db", "restore", "/no/such/file"], &[]);
     fs::write(&archive, "no archive").unwrap();
-    let (refused, why) = code(&["db", "restore", file, "--yes"]);
-    assert!(refused == Some(1) && why.contains("no backup of cms"), "{why}");
+    refused(1, &["db", "restore", file, "--yes"], &["no backup of cms"]);
     process::run(&database, &["db", "check"]);
 }
 
@@ -392,7 +411,7 @@ async fn a_new_folder_never_replaces_the_site_that_was_saved() {
     let archive = old.folder().join("site.cms");
     let file = archive.to_str().unwrap();
     process::run(&old, &["db", "backup", file, "--with-secrets"]);
-    old.run("create table later (id integer)".to_owned()).await;
+    old.run("create table later (id integer)").await;
     let drill = other.folder().join("new/drill");
     let restore = |more: &[&str], variable: (&str, &str)| {
         let mut command = process::program();
@@ -424,5 +443,5 @@ async fn a_new_folder_never_replaces_the_site_that_was_saved() {
     let (code, why) = restore(&[], ("CMS_LIMITER__STORE", "off"));
     assert_eq!(code, Some(0), "{why}");
     assert_eq!(drill.join("other.db").exists(), !old.is_postgres());
-    assert_eq!(old.count("select count(*) from later").await, 0, "it was not replaced");
+    assert_eq!(old.rows("later").await, 0, "it was not replaced");
 }

@@ -2,18 +2,21 @@
 //! half done. Wrong queries are in `records.rs`, faulty hooks in `hooks.rs`, missing addresses in
 //! `embedding.rs`.
 
+/// Handlers that hold a change.
+mod handlers;
+
 use std::{sync::Arc, time::Duration};
 
 use cms_core::{
-    Actor, Change, Cms, Code,
-    plugins::{Handlers, Manifest, Plugin},
+    Actor, Change, Cms, Code, Result,
+    plugins::{Handlers, Manifest, PlacedWidget, Plugin, ScriptReply, WidgetContent},
     settings::Settings,
 };
-use futures_util::FutureExt as _;
-use serde_json::json;
+use futures_util::{FutureExt as _, future::BoxFuture};
+use serde_json::{Value as Json, json};
 use tokio::sync::Notify;
 
-use crate::support::{Site, TestDatabase, log::Log};
+use crate::support::{Site, TestDatabase, log::Log, plugins::program};
 
 async fn write(site: &Site, change: &mut Change, name: &str) {
     let record = json!({"name": name, "value": "x"});
@@ -21,7 +24,7 @@ async fn write(site: &Site, change: &mut Change, name: &str) {
 }
 
 async fn written(site: &Site) -> i64 {
-    site.database.count("select count(*) from cms_settings").await
+    site.database.rows("cms_settings").await
 }
 
 /// On SQLite it would wait for ever; on PostgreSQL as long as for any other row that is locked.
@@ -118,18 +121,70 @@ async fn a_closed_site_takes_no_writes() {
     assert_eq!(written(&site).await, 0);
 }
 
-/// A plugin whose endpoint begins a second change while it holds one.
-struct Twice;
+/// What a plugin declares that has an endpoint for everybody, named like itself.
+fn open_endpoint(id: &str) -> Json {
+    let endpoint = json!({"modelPath": id, "endpoint": id, "methods": ["POST"], "public": true});
+    json!({"id": id, "endpoints": [endpoint]})
+}
 
-impl Plugin for Twice {
-    fn manifest(&self) -> Manifest {
-        let endpoint = json!({"modelPath": "twice", "endpoint": "twice", "methods": ["POST"],
-            "public": true});
-        serde_json::from_value(json!({"id": "twice", "endpoints": [endpoint]})).unwrap()
+/// A close waits for it, but not for ever.
+#[tokio::test]
+async fn a_change_that_outlives_its_site_is_not_committed() {
+    let builder = Site::builder().await;
+    // PostgreSQL is not to end it before.
+    let site = builder.settings(|all| all.database.idle_in_transaction_s = 60).open().await;
+    let mut late = site.cms.change(Actor::Operator).await.unwrap();
+    write(&site, &mut late, "late").await;
+    let closed = tokio::time::timeout(Duration::from_secs(20), site.cms.close()).await;
+    assert!(closed.is_ok(), "it does not hang");
+    let refused = late.commit().await.unwrap_err();
+    assert_eq!(refused.code(), Code::Unavailable, "{refused:?}");
+    assert!(refused.detail().contains("was closed"), "{refused}");
+    assert_eq!(written(&site).await, 0);
+}
+
+/// On SQLite it shares the commit of one that lies idle: both are undone, and both are told.
+#[tokio::test]
+async fn a_commit_that_waits_for_another_change_ends_with_its_site() {
+    let builder = Site::builder().await;
+    let site = builder.settings(|all| all.database.idle_in_transaction_s = 60).open().await;
+    let mut first = site.cms.change(Actor::Operator).await.unwrap();
+    write(&site, &mut first, "first").await;
+    let cms = site.cms.clone();
+    let second = tokio::spawn(async move { cms.change(Actor::Operator).await });
+    // Until it waits for its turn.
+    tokio::time::sleep(Duration::from_millis(200)).await;
+    let first = tokio::spawn(first.commit());
+    let second = second.await.unwrap().unwrap();
+    site.cms.close().await;
+    drop(second);
+    let told = tokio::time::timeout(Duration::from_secs(10), first).await;
+    let told = told.expect("it does not hang").unwrap();
+    if site.database.url.is_none() {
+        assert_eq!(told.as_ref().unwrap_err().code(), Code::Unavailable, "{told:?}");
     }
+    assert_eq!(written(&site).await, i64::from(told.is_ok()));
+}
 
-    fn handlers(&self) -> Handlers {
-        Handlers::default().endpoint("twice", &[], |call| async move {
+/// A change that ends while its site is being closed is committed.
+#[tokio::test]
+async fn a_close_waits_for_open_changes() {
+    let site = Site::open().await;
+    let mut change = site.cms.change(Actor::Operator).await.unwrap();
+    write(&site, &mut change, "in time").await;
+    let commit = async {
+        tokio::time::sleep(Duration::from_millis(500)).await;
+        change.commit().await
+    };
+    let ((), committed) = tokio::join!(site.cms.close(), commit);
+    committed.unwrap();
+    assert_eq!(written(&site).await, 1);
+}
+
+/// A plugin whose endpoint begins a second change while it holds one.
+fn twice() -> impl Plugin {
+    program(open_endpoint("twice"), |handlers| {
+        handlers.endpoint("twice", &[], |call| async move {
             let first = call.change().await?;
             let second = call.change().await;
             first.commit().await?;
@@ -139,12 +194,12 @@ impl Plugin for Twice {
             }
             Ok(json!({"refused": null}))
         })
-    }
+    })
 }
 
 #[tokio::test]
 async fn a_handler_that_waits_for_itself_gets_an_error() {
-    let site = Site::builder().await.program(Twice).open().await;
+    let site = Site::builder().await.program(twice()).open().await;
     let answer = tokio::time::timeout(Duration::from_secs(30), async {
         site.ask("POST /api/twice").expect(200).await.data()
     });
@@ -162,22 +217,10 @@ async fn a_handler_that_waits_for_itself_gets_an_error() {
 }
 
 /// A plugin whose endpoint writes and then never answers.
-#[derive(Default)]
-struct Slow {
-    asked: Arc<Notify>,
-}
-
-impl Plugin for Slow {
-    fn manifest(&self) -> Manifest {
-        let endpoint = json!({"modelPath": "hang", "endpoint": "hang", "methods": ["POST"],
-            "public": true});
-        let manifest = json!({"id": "slow", "endpoints": [endpoint]});
-        serde_json::from_value(manifest).unwrap()
-    }
-
-    fn handlers(&self) -> Handlers {
-        let asked = self.asked.clone();
-        Handlers::default().endpoint("hang", &[], move |call| {
+fn slow(asked: Arc<Notify>) -> impl Plugin {
+    program(open_endpoint("slow"), move |handlers| {
+        let asked = asked.clone();
+        handlers.endpoint("slow", &[], move |call| {
             let asked = asked.clone();
             async move {
                 let mut change = call.change().await?;
@@ -190,24 +233,23 @@ impl Plugin for Slow {
                 Ok(json!(null))
             }
         })
-    }
+    })
 }
 
 #[tokio::test]
 async fn a_handler_that_never_answers_is_ended_and_leaves_nothing() {
-    let slow = Slow::default();
-    let asked = slow.asked.clone();
-    let site = Site::builder().await.program(slow).settings(|s| s.scripts.timeout_s = 2);
-    let site = site.open().await;
-    let told = site.ask("POST /api/hang").refused(503, "unavailable").await;
+    let asked = Arc::new(Notify::new());
+    let site = Site::builder().await.program(slow(asked.clone()));
+    let site = site.settings(|s| s.scripts.timeout_s = 2).open().await;
+    let told = site.ask("POST /api/slow").refused(503, "unavailable").await;
     assert!(told.text().contains("longer than 2 s"), "{}", told.text());
     asked.notified().now_or_never().expect("it had written");
     let body = json!({"name": "whole", "value": "x"});
-    site.admin("POST /api/backend/item?table=settings").json(body).expect(201).await;
+    site.insert("settings", body).await;
     assert_eq!(written(&site).await, 1);
     // Nor does it keep its key: a repetition runs again.
     for _ in 0..2 {
-        let again = site.admin("POST /api/hang").header("idempotency-key", "k");
+        let again = site.admin("POST /api/slow").header("idempotency-key", "k");
         again.refused(503, "unavailable").await;
     }
 }
@@ -215,10 +257,115 @@ async fn a_handler_that_never_answers_is_ended_and_leaves_nothing() {
 #[tokio::test]
 async fn a_plugin_that_is_given_twice_is_refused() {
     let database = TestDatabase::new().await;
-    let both = Site::on(database).program(Slow::default()).program(Slow::default());
+    let both = Site::on(database).program(slow(Arc::default())).program(slow(Arc::default()));
     let refused = both.try_open().await.err().expect("refused");
     assert_eq!(refused.code(), Code::ValidationFailed);
     assert!(refused.detail().contains("\"slow\""), "{refused}");
+}
+
+/// A plugin that names a handler twice, and has one that its manifest does not name, of each kind.
+struct Slips;
+
+impl Plugin for Slips {
+    fn manifest(&self) -> Manifest {
+        let button = json!({"button_id": "twice", "type": "script", "script": "twice.php"});
+        let manifest = json!({
+            "id": "slips",
+            "action_button": [button],
+            "endpoints": [{"modelPath": "twice", "endpoint": "twice", "methods": ["POST"]}],
+            "tasks": [{"name": "twice", "interval_s": 60, "handler": "twice"}],
+        });
+        serde_json::from_value(manifest).unwrap()
+    }
+
+    fn handlers(&self) -> Handlers {
+        let names = ["twice", "twice", "lost"].into_iter();
+        names.fold(Handlers::default(), |all, name| {
+            all.task(name, |_| async { Ok(()) })
+                .endpoint(name, &[], |_| async { Ok(Json::Null) })
+                .script(&format!("{name}.php"), |_| async {
+                    Ok(ScriptReply::Json("{}".to_owned()))
+                })
+                .content(name, |_| async { Ok(Json::Null) })
+                .icon(&format!("{name}.svg"), b"<svg/>")
+                .widget(Shown(name))
+        })
+    }
+}
+
+/// The content of a widget.
+struct Shown(&'static str);
+
+impl WidgetContent for Shown {
+    fn name(&self) -> &str {
+        self.0
+    }
+
+    fn version(&self) -> &str {
+        "1.0.0"
+    }
+
+    fn content<'a>(&'a self, _: &'a PlacedWidget, _: bool) -> BoxFuture<'a, Result<Json>> {
+        Box::pin(async { Ok(Json::Null) })
+    }
+}
+
+#[tokio::test]
+async fn handlers_that_nothing_calls_are_refused() {
+    let builder = Site::builder().await.program(Slips);
+    let refused = builder.try_open().await.err().expect("refused");
+    assert_eq!(refused.code(), Code::ValidationFailed);
+    let told = refused.detail();
+    for problem in [
+        "two handlers of tasks are named twice",
+        "two handlers of endpoints are named twice",
+        "two handlers of scripts are named twice.php",
+        "two classes of custom content are named twice",
+        "two icons are named twice.svg",
+        "two contents of widgets are named twice",
+        "no task of the manifest has the handler \"lost\"",
+        "no endpoint of the manifest has the handler \"lost\"",
+        "no button of the manifest has the script \"lost.php\"",
+        "no button of the manifest has the class \"lost\"",
+        "no widget of the manifest has the icon \"lost.svg\"",
+        "no widget of the program's plugins, and no built-in one, is named \"lost\"",
+    ] {
+        assert!(told.contains(problem), "{problem}: {told}");
+    }
+    for named in ["has the handler \"twice\"", "has the script \"twice.php\""] {
+        assert!(!told.contains(named), "{named}: {told}");
+    }
+}
+
+/// A plugin that waits for an event, and reads a table, that nobody declares.
+struct Misspelt;
+
+impl Plugin for Misspelt {
+    fn manifest(&self) -> Manifest {
+        let endpoint = json!({"modelPath": "read", "endpoint": "misspelt", "public": true});
+        serde_json::from_value(json!({"id": "misspelt", "endpoints": [endpoint]})).unwrap()
+    }
+
+    fn handlers(&self) -> Handlers {
+        Handlers::default()
+            .on("shop.orderd", "event", |_| async { Ok(()) })
+            .on("item.settings.*", "known", |_| async { Ok(()) })
+            .endpoint("read", &["settings", "plane"], |_| async { Ok(Json::Null) })
+    }
+}
+
+#[tokio::test]
+async fn names_that_nobody_declares_are_logged() {
+    let log = Log::begin();
+    let site = Site::builder().await.program(Misspelt).open().await;
+    site.cms.close().await;
+    let told = log.end();
+    let line = |text: &str| told.lines().find(|line| line.contains(text)).map(str::to_owned);
+    let handler = line("has this handler's name").unwrap_or_else(|| panic!("{told}"));
+    assert!(handler.contains("shop.orderd") && handler.contains("WARN"), "{handler}");
+    let endpoint = line("replies of this endpoint are not").unwrap_or_else(|| panic!("{told}"));
+    assert!(endpoint.contains("plane") && endpoint.contains("WARN"), "{endpoint}");
+    assert!(!told.contains("table=\"settings\"") && !told.contains("name=\"known\""), "{told}");
 }
 
 /// Whoever forgets the background work is told so where the service is asked how it is.

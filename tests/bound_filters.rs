@@ -10,7 +10,7 @@ use crate::{
 };
 
 /// Of a list these choose nothing.
-const PLAIN: [&str; 3] = ["id", "limit", "cursor"];
+const PLAIN: [&str; 4] = ["id", "limit", "cursor", "count"];
 /// Their filters count for one record too.
 const ITEMS: &str = "/api/backend/item/";
 

@@ -27,8 +27,8 @@ use tokio::{
 use crate::support::Site;
 
 /// A website of one page, at an origin of its own.
-struct Website {
-    origin: String,
+pub struct Website {
+    pub origin: String,
     html: String,
     /// The page is done: what holds it up may be answered.
     done: Notify,
@@ -45,7 +45,7 @@ impl Website {
         Self::of(html.replace("{{api}}", api), administrator).await
     }
 
-    async fn of(html: String, administrator: Cms) -> Arc<Self> {
+    pub async fn of(html: String, administrator: Cms) -> Arc<Self> {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let site = Arc::new(Self {
             origin: format!("http://{}", listener.local_addr().unwrap()),
@@ -98,7 +98,7 @@ impl Website {
     }
 
     /// What the page has seen, from the document as the browser dumps it.
-    async fn visit(&self, path: &str) -> Json {
+    pub async fn visit(&self, path: &str) -> Json {
         let document = shown_at(&format!("{}{path}", self.origin), &[]).await;
         let results =
             document.split_once("<pre id=\"out\">").and_then(|(_, rest)| rest.split_once("</pre>"));
@@ -139,7 +139,7 @@ async fn shown_at(url: &str, flags: &[&str]) -> String {
     format!("{shown}\n{}", String::from_utf8_lossy(&output.stderr))
 }
 
-async fn register(cms: &Cms, origin: &str) {
+pub async fn register(cms: &Cms, origin: &str) {
     let mut change = cms.change(Actor::Operator).await.unwrap();
     cms.origins().create(&mut change, NewOrigin::new(origin)).await.unwrap();
     change.commit().await.unwrap();

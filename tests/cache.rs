@@ -1,7 +1,5 @@
 //! The cache of replies to anonymous visitors: fresh, bounded, never for anybody in particular.
 
-use std::sync::atomic::Ordering;
-
 use cms_core::{
     Clock, Cms, Random,
     settings::{LimiterStore, Settings},
@@ -29,14 +27,8 @@ async fn fill(site: Site) -> Site {
             "title": format!("T{id}"), "view": "home", "published": true,
         })
     };
-    site.admin("POST /api/backend/item?table=pages")
-        .json(json!([page(1, "en", "/"), page(2, "de", "/de")]))
-        .expect(201)
-        .await;
-    site.admin("POST /api/backend/item?table=settings")
-        .json(json!({"name": "claim", "value": 1, "public": true}))
-        .expect(201)
-        .await;
+    site.insert("pages", json!([page(1, "en", "/"), page(2, "de", "/de")])).await;
+    site.insert("settings", json!({"name": "claim", "value": 1, "public": true})).await;
     site
 }
 
@@ -45,10 +37,8 @@ pub(crate) async fn site() -> Site {
 }
 
 fn state(reply: &Reply) -> String {
-    reply
-        .headers
-        .get("x-cache")
-        .map_or_else(|| "-".to_owned(), |value| value.to_str().unwrap().to_owned())
+    let state = reply.headers.get("x-cache");
+    state.map_or("-", |value| value.to_str().unwrap()).to_owned()
 }
 
 pub(crate) async fn asked(ask: Ask) -> String {
@@ -139,25 +129,18 @@ async fn asked_any(ask: Ask) -> String {
 #[tokio::test]
 async fn fresh_right_after_every_kind_of_write() {
     let site = site().await;
-    let patch = |title: &str| {
-        site.admin("PATCH /api/backend/item?table=pages&id=1").json(json!({"title": title}))
-    };
-    for (n, write) in [
-        patch("changed"),
-        site.admin("POST /api/backend/item?table=pages")
-            .json(json!({"title": "x", "url_rewrite": "/x"})),
-        site.admin("DELETE /api/backend/item?table=pages&id=2"),
-    ]
-    .into_iter()
-    .enumerate()
-    {
+    let item = "/api/backend/item?table=pages";
+    let patch =
+        |title: &str| site.admin(&format!("PATCH {item}&id=1")).json(json!({"title": title}));
+    let new = json!({"title": "x", "url_rewrite": "/x"});
+    for (settings, write) in [
+        ("MISS", patch("changed")),
+        ("HIT", site.admin(&format!("POST {item}")).json(new)),
+        ("HIT", site.admin(&format!("DELETE {item}&id=2"))),
+    ] {
         site.ask(HOME).expect(200).await;
         assert_eq!(asked(site.ask(HOME)).await, "HIT");
-        assert_eq!(
-            asked(site.ask("GET /api/settings")).await,
-            if n == 0 { "MISS" } else { "HIT" },
-            "other tables stay"
-        );
+        assert_eq!(asked(site.ask("GET /api/settings")).await, settings, "other tables stay");
         assert!(write.send().await.status.is_success());
         let fresh = site.ask(HOME).expect(200).await;
         assert_eq!((state(&fresh).as_str(), &fresh.data()["title"]), ("MISS", &json!("changed")));
@@ -170,12 +153,8 @@ async fn fresh_right_after_every_kind_of_write() {
 pub(crate) async fn beside(site: &Site) -> (Cms, Api) {
     let mut settings = site.database.settings();
     on(&mut settings);
-    let cms = Cms::builder(settings)
-        .clock(Clock::fixed(site.clock.now()))
-        .random(Random::seeded(99))
-        .open()
-        .await
-        .unwrap();
+    let clock = Clock::fixed(site.clock.now());
+    let cms = Cms::builder(settings).clock(clock).random(Random::seeded(99)).open().await.unwrap();
     (cms.clone(), Api::new(cms).unwrap())
 }
 
@@ -187,10 +166,8 @@ async fn another_process_follows() {
     let mut change = cms.change(cms_core::Actor::Operator).await.unwrap();
     let body = json!({"title": "elsewhere"});
     let any = cms_core::items::IfMatch::Nothing;
-    cms.items()
-        .update(&mut change, "pages", "1", None, &any, body.as_object().unwrap())
-        .await
-        .unwrap();
+    let body = body.as_object().unwrap();
+    cms.items().update(&mut change, "pages", "1", None, &any, body).await.unwrap();
     change.commit().await.unwrap();
     site.cms.catch_up().await.unwrap();
     let fresh = site.ask(HOME).expect(200).await;
@@ -232,37 +209,28 @@ async fn never_for_somebody_in_particular() {
 #[tokio::test]
 async fn what_differs_is_kept_apart() {
     let site = site().await;
-    let other = |host: &str| site.ask(HOME).header("host", host);
-    assert_eq!(
-        (asked(other("a.example")).await, asked(other("A.example")).await),
-        ("MISS".into(), "HIT".into())
-    );
-    assert_eq!(asked(other("b.example")).await, "MISS");
-    assert_eq!(asked(site.ask("GET /api/pages?view=home&language=de")).await, "MISS");
-    assert_eq!(
-        asked(site.ask("GET /api/pages?language=de&view=home")).await,
-        "HIT",
-        "the order of parameters does not matter"
-    );
-    assert_eq!(asked(site.ask("GET /api/pages?view=home&language=en")).await, "MISS");
-    for crafted in ["4:view=home", "4:4:viewhome"] {
-        let ask = |query: &str| {
-            site.ask(&format!("GET /api/pages?{query}"))
-                .header("host", format!("c{}.example", crafted.len()))
-        };
-        assert_eq!(asked(ask(&format!("language=de%0A{crafted}"))).await, "MISS");
-        assert_eq!(
-            asked(ask("language=de&view=home")).await,
-            "MISS",
-            "a value cannot look like a parameter"
-        );
+    let of =
+        |host: &str, query: &str| site.ask(&format!("GET /api/pages?{query}")).header("host", host);
+    for (host, query, expected) in [
+        ("a.example", "view=home", "MISS"),
+        ("A.example", "view=home", "HIT"),
+        ("b.example", "view=home", "MISS"),
+        ("cms.test", "view=home&language=de", "MISS"),
+        // The order of parameters does not matter.
+        ("cms.test", "language=de&view=home", "HIT"),
+        ("cms.test", "view=home&language=en", "MISS"),
+        // A value cannot look like a parameter.
+        ("c11.example", "language=de%0A4:view=home", "MISS"),
+        ("c11.example", "language=de&view=home", "MISS"),
+        ("c12.example", "language=de%0A4:4:viewhome", "MISS"),
+        ("c12.example", "language=de&view=home", "MISS"),
+    ] {
+        assert_eq!(asked(of(host, query)).await, expected, "{host} {query}");
     }
     let missing = site.ask("GET /api/pages?view=nothing").refused(404, "not_found").await;
     assert_eq!(state(&missing), "-");
-    site.admin("POST /api/backend/item?table=pages")
-        .json(json!({"title": "n", "url_rewrite": "/n", "view": "nothing", "published": true}))
-        .expect(201)
-        .await;
+    let page = json!({"title": "n", "url_rewrite": "/n", "view": "nothing", "published": true});
+    site.insert("pages", page).await;
     site.ask("GET /api/pages?view=nothing").expect(200).await;
     let long = format!("GET /api/menu?name={}", "a".repeat(3000));
     assert_eq!(asked(site.ask(&long)).await, "-");
@@ -275,10 +243,7 @@ async fn many_misses_at_once_fill_once() {
     site.ask("GET /api/menu").expect(200).await;
     let mut least = u64::MAX;
     for round in 0..3 {
-        site.admin("PATCH /api/backend/item?table=pages&id=1")
-            .json(json!({"title": format!("r{round}")}))
-            .expect(200)
-            .await;
+        site.update("pages&id=1", json!({"title": format!("r{round}")})).await;
         let before = site.cms.db().statements_sent();
         let replies = futures_util::future::join_all((0..200).map(|_| site.ask(HOME).send())).await;
         least = least.min(site.cms.db().statements_sent() - before);
@@ -294,11 +259,11 @@ async fn the_store_is_bounded() {
         on(s);
         s.cache.max_bytes = 100_000;
     };
-    let site = Site::builder().await.settings(change).open().await;
+    let site = Site::with(change).await;
     for n in 0..2000 {
         site.ask(&format!("GET /api/menu?name={n}")).expect(200).await;
     }
-    let shown = site.admin("GET /api/backend/cache").expect(200).await.data();
+    let shown = site.get("/api/backend/cache").await;
     assert!(shown["bytes"].as_u64().unwrap() <= 100_000, "{shown}");
 }
 
@@ -310,30 +275,20 @@ async fn a_clear_from_the_command_line_reaches_the_service() {
     process::run(&database, &["init"]);
     let served = Served::start(&database, "warn");
     let state = || {
-        served
-            .get("/api/settings")
-            .lines()
-            .find_map(|line| line.strip_prefix("x-cache: ").map(str::to_owned))
+        let reply = served.get("/api/settings");
+        reply.lines().find_map(|line| line.strip_prefix("x-cache: ").map(str::to_owned))
     };
     assert_eq!((state().as_deref(), state().as_deref()), (Some("MISS"), Some("HIT")));
     process::run(&database, &["cache", "clear", "--path", "/api/settings"]);
     let began = std::time::Instant::now();
-    let tries = std::sync::atomic::AtomicU32::new(0);
-    while state().as_deref() != Some("MISS") {
-        tries.fetch_add(1, Ordering::Relaxed);
-        assert!(
-            began.elapsed() < std::time::Duration::from_secs(5),
-            "the service does not hear of it"
-        );
-        std::thread::sleep(std::time::Duration::from_millis(10));
-    }
+    let until = |holds: &dyn Fn(Option<&str>) -> bool| {
+        while !holds(state().as_deref()) {
+            assert!(began.elapsed().as_secs() < 10, "the service does not hear of it");
+            std::thread::sleep(std::time::Duration::from_millis(10));
+        }
+    };
+    until(&|state| state == Some("MISS"));
     println!("cleared after {:?}", began.elapsed());
     process::run(&database, &["cache", "off"]);
-    while state().is_some() {
-        assert!(
-            began.elapsed() < std::time::Duration::from_secs(10),
-            "the service does not hear of it"
-        );
-        std::thread::sleep(std::time::Duration::from_millis(10));
-    }
+    until(&|state| state.is_none());
 }

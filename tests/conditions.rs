@@ -130,8 +130,8 @@ async fn site() -> (Site, Vec<Json>) {
             }
         }
     }
-    let made = site.admin(&format!("POST {ITEM}")).json(Json::Array(rows)).expect(201).await;
-    let rows = made.data().as_array().unwrap().clone();
+    let made = site.create(ITEM, Json::Array(rows)).await;
+    let rows = made.as_array().unwrap().clone();
     assert_eq!(rows.len(), 90);
     (site, rows)
 }
@@ -142,15 +142,19 @@ async fn found(site: &Site, filter: &Json) -> Vec<i64> {
     let list = site.cms.items().list("things", &query.unwrap()).await;
     let list = list.unwrap_or_else(|error| panic!("{filter}: {error:?}"));
     let rows: Vec<Json> = serde_json::from_str(&format!("[{}]", list.records)).unwrap();
-    rows.iter().map(|row| row["id"].as_i64().unwrap()).collect()
+    rows.iter().map(id).collect()
 }
 
 fn encoded(filter: &Json) -> String {
     format!("filter={}", utf8_percent_encode(&filter.to_string(), NON_ALPHANUMERIC))
 }
 
+fn id(row: &Json) -> i64 {
+    row["id"].as_i64().unwrap()
+}
+
 fn ids(reply: &Reply) -> Vec<i64> {
-    reply.data().as_array().unwrap().iter().map(|row| row["id"].as_i64().unwrap()).collect()
+    reply.data().as_array().unwrap().iter().map(id).collect()
 }
 
 #[tokio::test]
@@ -163,11 +167,7 @@ async fn conditions_select_what_they_say() {
     trees.extend((0..400).map(|_| dice.tree(&leaves, 3)));
     let (mut some, mut none) = (0, 0);
     for tree in trees {
-        let expected: Vec<i64> = rows
-            .iter()
-            .filter(|row| tree.holds(row))
-            .map(|row| row["id"].as_i64().unwrap())
-            .collect();
+        let expected: Vec<_> = rows.iter().filter(|row| tree.holds(row)).map(id).collect();
         let count = if expected.is_empty() { &mut none } else { &mut some };
         *count += 1;
         assert_eq!(found(&site, &tree.json()).await, expected, "{}", tree.json());
@@ -180,13 +180,9 @@ async fn both_forms_hold_together_and_pages_follow_one_another() {
     let (site, rows) = site().await;
     let either = json!({"or": [{"n": {"eq": 2}}, {"t": {"null": true}}]});
     let expected = |row: &&Json| (row["n"] == 2 || row["t"].is_null()) && row["flag"] == true;
-    let mut wanted: Vec<(bool, i64)> = rows
-        .iter()
-        .filter(expected)
-        .map(|row| (row["price"].is_null(), row["id"].as_i64().unwrap()))
-        .collect();
-    wanted.sort_unstable();
-    let wanted: Vec<i64> = wanted.into_iter().map(|(_, id)| id).collect();
+    let mut wanted: Vec<_> = rows.iter().filter(expected).collect();
+    wanted.sort_by_key(|row| (row["price"].is_null(), id(row)));
+    let wanted: Vec<_> = wanted.into_iter().map(id).collect();
     let line = |more: &str| {
         format!("GET {ITEM}&{}&filter[flag]=true&sort=price&limit=5{more}", encoded(&either))
     };
@@ -275,8 +271,7 @@ async fn a_right_is_not_loosened() {
     let (site, rows) = site().await;
     let of_two = |row: &&Json| row["n"] == 2;
     let all = json!({"or": [{"n": {"eq": 2}}, {"not": {"n": {"eq": 2}}}]});
-    let id = |row: &Json| row["id"].as_i64().unwrap();
-    let two: Vec<i64> = rows.iter().filter(of_two).map(id).collect();
+    let two: Vec<_> = rows.iter().filter(of_two).map(id).collect();
     let other = id(&rows[0]);
 
     // A fixed filter: conditions only narrow it.
@@ -305,8 +300,7 @@ async fn a_right_is_not_loosened() {
         site.ask(&wrong).key(&key).refused(401, "api_key_forbidden").await;
     }
     for again in [&all, &json!({"n": {"eq": 2}})] {
-        let line = format!("{fixed}&{}", encoded(again));
-        site.ask(&line).key(&key).refused(400, "bad_query").await;
+        site.ask(&format!("{fixed}&{}", encoded(again))).key(&key).refused(400, "bad_query").await;
     }
     site.ask(&format!("{fixed}&id={other}")).key(&key).refused(404, "not_found").await;
 

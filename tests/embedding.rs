@@ -4,7 +4,7 @@
 #[expect(dead_code, reason = "its main listens to a fixed port")]
 mod axum_program;
 
-use std::{net::SocketAddr, sync::Arc, time::Duration};
+use std::{net::SocketAddr, sync::Arc};
 
 use axum::extract::ConnectInfo;
 use cms_core::{Actor, Cms, Work, settings::Settings, webhooks::NewSubscription};
@@ -13,7 +13,7 @@ use http_body_util::{BodyExt, Empty};
 use serde_json::json;
 use tower_service::Service as _;
 
-use crate::support::{Receiver, log::Log};
+use crate::support::{Receiver, log::Log, until};
 
 /// A site in `folder` that may deliver to loopback.
 async fn site(folder: &std::path::Path) -> Cms {
@@ -41,14 +41,9 @@ async fn write(cms: &Cms) {
     change.commit().await.unwrap();
 }
 
-/// Waits until a delivery has arrived; the test ends after ten seconds without one.
+/// What the first delivery says, once it has arrived.
 async fn arrival(receiver: &Receiver) -> serde_json::Value {
-    let arrived = async {
-        while receiver.count() == 0 {
-            tokio::time::sleep(Duration::from_millis(5)).await;
-        }
-    };
-    tokio::time::timeout(Duration::from_secs(10), arrived).await.expect("a delivery");
+    until("a delivery", async || receiver.count() > 0).await;
     receiver.deliveries()[0].json()
 }
 

@@ -2,16 +2,15 @@
 
 use serde_json::json;
 
-use crate::support::{Site, people::PASSWORD};
+use crate::support::{Site, people::PASSWORD, with};
 
 #[tokio::test]
 async fn nobody_gains_rights() {
     let site = Site::open().await;
     let root = site.person("root", json!("0")).await;
-    let ana = site
-        .person("ana", json!(["keys_keys_view", "keys_keys_edit", "settings_settings_view"]))
-        .await;
-    let before = site.database.count("select count(*) from cms_users").await;
+    let rights = json!(["keys_keys_view", "keys_keys_edit", "settings_settings_view"]);
+    let ana = site.person("ana", rights).await;
+    let before = site.database.rows("cms_users").await;
     let as_ana = |line: &str| site.ask(line).bearer(&ana.token);
     let key = |right: &str| {
         let right = cms_core::access::Right::parse(right).unwrap();
@@ -38,38 +37,26 @@ async fn nobody_gains_rights() {
     }
     // A key that may do more than she may: not hers to change.
     let (strong, _) = site.key_with(|_| {}, &["*"]).await;
-    as_ana(&format!("POST /api/backend/keys/rotate?id={strong}"))
-        .json(json!({}))
-        .refused(403, "permission_denied")
-        .await;
-    as_ana(&format!("PATCH /api/backend/keys?id={strong}"))
-        .json(json!({"name": "y"}))
-        .refused(403, "permission_denied")
-        .await;
-    as_ana(&format!("DELETE /api/backend/keys?id={strong}"))
-        .refused(403, "permission_denied")
-        .await;
-
-    let own = site.admin(&format!("GET /api/backend/users?id={}", ana.id)).expect(200).await.data()
-        ["groups"][0]["id"]
-        .clone();
+    let own = site.get(&format!("/api/backend/users?id={}", ana.id)).await;
+    let own = &own["groups"][0]["id"];
+    let root_user = format!("/api/backend/users?id={}", root.id);
+    let user = "POST /api/backend/users".to_owned();
+    let eve = json!({"username": "eve", "password": PASSWORD, "groups": ["group of root"]});
+    let password = json!({"password": "mine now, thanks"});
+    let checklist = "POST /api/backend/actions/checklist".to_owned();
+    let add = |right: &str| {
+        let list = json!({"table": "user_groups", "column": "rights", "id": own});
+        with(list, json!({"add": [right]}))
+    };
     for (line, body) in [
+        (format!("POST /api/backend/keys/rotate?id={strong}"), json!({})),
+        (format!("PATCH /api/backend/keys?id={strong}"), json!({"name": "y"})),
+        (format!("DELETE /api/backend/keys?id={strong}"), json!(null)),
         (format!("PATCH /api/backend/user_groups?id={own}"), json!({"rights": "0"})),
         (format!("PATCH /api/backend/users?id={}", ana.id), json!({"groups": ["group of root"]})),
-        (
-            format!("PATCH /api/backend/users?id={}", root.id),
-            json!({"password": "mine now, thanks"}),
-        ),
-        (
-            "POST /api/backend/users".to_owned(),
-            json!({"username": "eve", "password": PASSWORD, "groups": ["group of root"]}),
-        ),
-        (
-            "POST /api/backend/actions/checklist".to_owned(),
-            json!({
-                "table": "user_groups", "column": "rights", "id": own, "add": ["users_users_edit"],
-            }),
-        ),
+        (format!("PATCH {root_user}"), password.clone()),
+        (user.clone(), eve.clone()),
+        (checklist.clone(), add("users_users_edit")),
     ] {
         as_ana(&line).json(body).refused(403, "permission_denied").await;
     }
@@ -84,32 +71,19 @@ async fn nobody_gains_rights() {
             "DELETE /api/backend/users/sessions",
         ])
         .await;
+    let group = "POST /api/backend/user_groups".to_owned();
     for (line, body) in [
-        (
-            format!("PATCH /api/backend/users?id={}", root.id),
-            json!({"password": "mine now, thanks"}),
-        ),
-        (format!("PATCH /api/backend/users?id={}", root.id), json!({"active": false})),
-        (format!("DELETE /api/backend/users?id={}", root.id), json!(null)),
+        (format!("PATCH {root_user}"), password),
+        (format!("PATCH {root_user}"), json!({"active": false})),
+        (format!("DELETE {root_user}"), json!(null)),
         (format!("DELETE /api/backend/users/sessions?id={}", root.id), json!(null)),
-        (
-            "POST /api/backend/users".to_owned(),
-            json!({"username": "eve", "password": PASSWORD, "groups": ["group of root"]}),
-        ),
-        ("POST /api/backend/user_groups".to_owned(), json!({"name": "x", "rights": "0"})),
-        (
-            "POST /api/backend/user_groups".to_owned(),
-            json!({"name": "x", "rights": ["keys_keys_view"]}),
-        ),
-        (
-            "POST /api/backend/actions/checklist".to_owned(),
-            json!({
-                "table": "user_groups", "column": "rights", "id": own, "add": ["keys_keys_view"],
-            }),
-        ),
+        (user, eve),
+        (group.clone(), json!({"name": "x", "rights": "0"})),
+        (group, json!({"name": "x", "rights": ["keys_keys_view"]})),
+        (checklist, add("keys_keys_view")),
     ] {
         site.ask(&line).key(&clerk).json(body).refused(403, "permission_denied").await;
     }
-    assert_eq!(site.database.count("select count(*) from cms_users").await, before);
+    assert_eq!(site.database.rows("cms_users").await, before);
     site.ask("GET /api/backend/auth/me").bearer(&root.token).expect(200).await;
 }

@@ -3,9 +3,7 @@
 
 mod away;
 mod bodies;
-mod held;
 mod silent;
-mod starved;
 mod strangers;
 mod unread;
 
@@ -17,11 +15,12 @@ use std::{
 };
 
 use cms_http::client::{Ask, Client};
-use serde_json::{Value as Json, json};
+use serde_json::json;
 
 use crate::support::{
     Answer, Receiver, TestDatabase,
     process::{self, Served},
+    until,
 };
 
 const OPEN: [(&str, &str); 2] =
@@ -42,12 +41,10 @@ impl Story {
         let closing = b"HTTP/1.1 200 OK\r\ncontent-length: 0\r\nconnection: close\r\n\r\n";
         let receiver = Receiver::scripted(|_, _| Answer::Raw(closing.to_vec())).await;
         let database = TestDatabase::new().await;
-        process::run(&database, &["init"]);
-        let made = ["--json", "keys", "create", "--name", "test", "--right", "*"];
-        let made: Json = serde_json::from_str(&process::run(&database, &made)).unwrap();
+        let key = process::init(&database);
         let plain = process::command(&database, &["serve", "--listen", "127.0.0.1:0"]);
         let served = Served::start_command(command(plain), "warn", &OPEN);
-        let client = served.client(made["data"]["key"].as_str().unwrap());
+        let client = served.client(&key);
         let body =
             json!({"name": "test", "url": receiver.url, "events": ["item.settings.created"]});
         client.send(Ask::post("/api/backend/webhooks").json(&body)).await.unwrap();
@@ -71,7 +68,7 @@ impl Story {
     }
 
     fn address(&self) -> String {
-        self.served.url.trim_start_matches("http://").to_owned()
+        self.served.address().to_owned()
     }
 
     /// Writes for so long, and notes what was acknowledged.
@@ -90,21 +87,19 @@ impl Story {
     /// The limit on open files of the running process.
     fn limit_files(&self, soft: &str) {
         let pid = self.served.child.id().to_string();
-        let set =
-            Command::new("prlimit").args(["--pid", &pid, &format!("--nofile={soft}:")]).status();
+        let limit = format!("--nofile={soft}:");
+        let set = Command::new("prlimit").args(["--pid", &pid, &limit]).status();
         assert!(set.expect("prlimit of util-linux runs").success());
     }
 
     /// Every acknowledged write is there and delivered, and nothing counts against the receiver.
     async fn ends_well(&self) {
         let wanted = i64::try_from(self.written.len()).unwrap();
-        let (began, count) = (Instant::now(), |sql: &'static str| self.database.count(sql));
-        let delivered = "select count(*) from cms_webhook_queue where status = 'delivered'";
-        while count(delivered).await < wanted && began.elapsed() < Duration::from_secs(20) {
-            tokio::time::sleep(Duration::from_millis(100)).await;
-        }
-        assert_eq!(self.receiver.count() as i64, wanted, "deliveries go on by themselves");
-        assert!(count("select count(*) from cms_settings where name like 'w%'").await >= wanted);
+        let delivered = "cms_webhook_queue where status = 'delivered'";
+        let deliveries = "deliveries go on by themselves";
+        until(deliveries, async || self.database.rows(delivered).await >= wanted).await;
+        assert_eq!(self.receiver.count() as i64, wanted, "{deliveries}");
+        assert!(self.database.rows("cms_settings where name like 'w%'").await >= wanted);
         self.nothing_counted().await;
     }
 
@@ -119,4 +114,22 @@ impl Story {
             assert_eq!(count(sql).await, 0, "{sql}");
         }
     }
+}
+
+/// The running process may open no further file: nothing can be delivered for a while.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_lack_of_descriptors_never_counts_against_a_receiver() {
+    let mut story = Story::begin(|command| command).await;
+    story.write_for(Duration::from_millis(500)).await;
+    story.limit_files("1");
+    story.write_for(Duration::from_secs(4)).await;
+    let before = story.written.len();
+    assert!(before > 10, "writes go on: {before}");
+    assert!(story.receiver.count() < before, "deliveries cannot");
+    story.nothing_counted().await;
+    story.limit_files("1024");
+    story.write_for(Duration::from_millis(500)).await;
+    story.ends_well().await;
+    let (code, log) = story.served.terminate();
+    assert_eq!(code, Some(0), "{log}");
 }

@@ -35,13 +35,13 @@ pub fn drawn() -> Json {
 
 /// Makes a funnel.
 pub async fn made(site: &Site, funnel: &Json) -> Json {
-    let create = site.admin(&format!("POST {ACTION}=create")).json(funnel.clone());
+    let create = site.staff("create", funnel.clone());
     create.expect(201).await.data()
 }
 
 /// A funnel as it is drawn.
 pub async fn get(site: &Site, funnel: &str) -> Json {
-    site.admin(&format!("GET {ACTION}=get&id={funnel}")).expect(200).await.data()
+    site.get(&format!("{ACTION}=get&id={funnel}")).await
 }
 
 /// What belongs to a site: ids, and what names a funnel.

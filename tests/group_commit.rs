@@ -2,22 +2,23 @@
 
 use std::collections::HashSet;
 
+use cms_core::OwnTables;
 use serde_json::json;
 
 use crate::support::{Site, TestDatabase};
 
-/// Many writes at once, every tenth of them bad; what was answered must be what is there.
-async fn write_at_once(
-    schema: &str,
-    bad: impl Fn(usize) -> serde_json::Value,
-    good_must_pass: bool,
-) {
+/// A site whose database had these tables before.
+async fn with_tables(schema: &str) -> Site {
     let database = TestDatabase::sqlite().await;
     database.run(schema.to_owned()).await;
-    let site = Site::on(database)
+    Site::on(database)
         .plugin(json!({"id": "p", "tables": [{"name": "t", "adopt": true}]}))
         .open()
-        .await;
+        .await
+}
+
+/// Many writes at once, every tenth of them bad; what was answered must be what is there.
+async fn write_at_once(site: Site, bad: impl Fn(usize) -> serde_json::Value, good_must_pass: bool) {
     let body = |n: usize| if n % 10 == 9 { bad(n) } else { json!({"name": format!("n{n}")}) };
     let replies = futures_util::future::join_all(
         (0..200).map(|n| site.admin("POST /api/backend/item?table=t").json(body(n)).send()),
@@ -51,7 +52,8 @@ async fn write_at_once(
 async fn a_rollback_by_the_engine() {
     let schema = "create table t (id integer primary key, name text, u text unique \
                   on conflict rollback); insert into t (name, u) values ('taken', 'x')";
-    write_at_once(schema, |n| json!({"name": format!("bad{n}"), "u": "x"}), false).await;
+    let site = with_tables(schema).await;
+    write_at_once(site, |n| json!({"name": format!("bad{n}"), "u": "x"}), false).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
@@ -59,7 +61,28 @@ async fn a_deferred_reference_fails_only_its_own_change() {
     let schema = "create table parent (id integer primary key); \
                   create table t (id integer primary key, name text, \
                   p integer references parent (id) deferrable initially deferred)";
-    write_at_once(schema, |n| json!({"name": format!("bad{n}"), "p": 99}), true).await;
+    let site = with_tables(schema).await;
+    write_at_once(site, |n| json!({"name": format!("bad{n}"), "p": 99}), true).await;
+}
+
+/// The tables are made when the database is open already.
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn so_does_a_deferred_reference_of_an_own_table() {
+    const OWN: OwnTables = OwnTables::new(
+        "own",
+        &["parent", "t"],
+        &[
+            "create table parent (id BIGINT primary key)",
+            "create table t (id {{id}}, name TEXT, \
+             p BIGINT references parent (id) deferrable initially deferred) {{strict}}",
+        ],
+    );
+    let site = Site::on(TestDatabase::sqlite().await)
+        .with(|all| all.own_tables(OWN))
+        .plugin(json!({"id": "p", "tables": [{"name": "t", "adopt": true}]}))
+        .open()
+        .await;
+    write_at_once(site, |n| json!({"name": format!("bad{n}"), "p": 99}), true).await;
 }
 
 #[tokio::test]

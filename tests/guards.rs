@@ -14,11 +14,12 @@ use serde_json::json;
 
 use crate::{
     forms::submit,
-    routes::{inbox::post, pagebuilder::with_pages},
+    routes::pagebuilder::with_pages,
     support::{
         Site,
         media::png,
-        people::{PASSWORD, code},
+        people::PASSWORD,
+        plugins::{plugin, program},
         visits::leads,
     },
 };
@@ -26,22 +27,12 @@ use crate::{
 type Adds = fn(Handlers) -> Handlers;
 
 /// A plugin that is nothing but its guards.
-struct Guarded(Adds);
-
-impl Plugin for Guarded {
-    fn manifest(&self) -> Manifest {
-        let note = json!({"name": "note", "type": "text"});
-        let tables = json!([{"name": "refusals", "columns": [note]}]);
-        serde_json::from_value(json!({"id": "guarded", "tables": tables})).unwrap()
-    }
-
-    fn handlers(&self) -> Handlers {
-        (self.0)(Handlers::default())
-    }
+fn guarded(adds: Adds) -> impl Plugin {
+    program(plugin("guarded", [("refusals", "note text")]), adds)
 }
 
 async fn site(adds: Adds) -> Site {
-    Site::builder().await.program(Guarded(adds)).open().await
+    Site::builder().await.program(guarded(adds)).open().await
 }
 
 /// Refuses, after it has written something that must go with the refusal.
@@ -63,23 +54,21 @@ async fn a_login_may_be_refused() {
     let before = site.database.count(events).await;
     let begun = site.begin("ana", PASSWORD).await.data();
     let secret = begun["setup"]["secret"].as_str().unwrap().to_owned();
-    let proof = json!({"code": code(&secret, site.clock.now())});
+    let proof = site.shown(&secret);
     let refused = site.verify(&begun["pending_token"], proof).await;
-    assert_eq!(
-        (refused.status.as_u16(), &refused.json()["error"]),
-        (422, &json!("validation_failed"))
-    );
+    assert_eq!(refused.status, 422);
+    assert_eq!(refused.json()["error"], "validation_failed");
     assert!(refused.text().contains("not auth.login"), "{}", refused.text());
-    assert_eq!(site.database.count("select count(*) from cms_sessions").await, 0);
+    assert_eq!(site.database.rows("cms_sessions").await, 0);
     assert_eq!(site.database.count(events).await, before);
     assert_eq!(site.database.count(REFUSALS).await, 0);
 
     // The guard goes, the login comes.
     site.cms.close().await;
-    site = Site::on(site.database).program(Guarded(|all| all)).open().await;
+    site = Site::on(site.database).program(guarded(|all| all)).open().await;
     let begun = site.begin("ana", PASSWORD).await.data();
     let secret = begun["setup"]["secret"].as_str().expect("the first login was undone").to_owned();
-    let proof = json!({"code": code(&secret, site.clock.now())});
+    let proof = site.shown(&secret);
     let done = site.verify(&begun["pending_token"], proof).await;
     assert_eq!(done.status, 200, "{}", done.text());
 }
@@ -91,7 +80,7 @@ async fn an_upload_and_a_submission_may_be_refused() {
     let refused = site.upload("a.png", &png(4, 4, 1)).await;
     assert_eq!(refused.status, 422, "{}", refused.text());
     assert!(refused.text().contains("not media.uploaded"), "{}", refused.text());
-    assert_eq!(site.database.count("select count(*) from cms_media").await, 0);
+    assert_eq!(site.database.rows("cms_media").await, 0);
     assert_eq!(site.media_files(), Vec::<String>::new());
 
     crate::forms::open(&site, "contact", json!({"title": "Write to us"})).await;
@@ -102,7 +91,7 @@ async fn an_upload_and_a_submission_may_be_refused() {
         let refused = submit(&site, sent).refused(422, "validation_failed").await;
         assert!(refused.text().contains("not form.submitted"), "{}", refused.text());
     }
-    assert_eq!(site.database.count("select count(*) from cms_form_submissions").await, 0);
+    assert_eq!(site.database.rows("cms_form_submissions").await, 0);
     assert_eq!(site.database.count(REFUSALS).await, 0);
 }
 
@@ -116,10 +105,8 @@ async fn a_completion_may_be_refused_and_tried_again() {
         }
     }
     let site = site(|all| all.guard("formfunnel.completed", "hours", hours)).await;
-    let funnel = site.funnel(leads()).await;
-    let visit = site.visit(funnel.id).await;
-    visit.answers(json!({"name": "Ada"})).await;
-    visit.answers(json!({"budget": 1})).await;
+    site.leads(json!({})).await;
+    let visit = site.ada(1).await;
     let refused = visit.complete(None).refused(409, "conflict").await;
     assert!(refused.text().contains("formfunnel.completed is closed"), "{}", refused.text());
     OPEN.store(true, Ordering::SeqCst);
@@ -144,12 +131,12 @@ async fn a_bulk_may_be_refused_by_one_row() {
         visit.complete(None).expect(200).await;
     }
     let bulk = |ids: &[i64]| json!({"op": "set_status", "ids": ids, "value": "qualified"});
-    let refused = post(&site, "submissions_bulk", bulk(&[1, 2, 3])).expect(422).await;
+    let refused = site.staff("submissions_bulk", bulk(&[1, 2, 3])).expect(422).await;
     assert!(refused.text().contains("Key {"), "the guard knows who acts: {}", refused.text());
     let qualified = "select count(*) from cms_formfunnel_submissions \
                      where inbox_status = 'qualified'";
     assert_eq!(site.database.count(qualified).await, 0);
-    post(&site, "submissions_bulk", bulk(&[1, 2])).expect(200).await;
+    site.staff("submissions_bulk", bulk(&[1, 2])).expect(200).await;
     assert_eq!(site.database.count(qualified).await, 2);
 }
 
@@ -229,7 +216,7 @@ async fn a_guard_that_panics_or_waits_or_begins_a_change_refuses() {
         assert_eq!(refused.code(), code, "{what}: {refused:?}");
         drop(change);
     }
-    assert_eq!(site.database.count("select count(*) from cms_events").await, 0);
+    assert_eq!(site.database.rows("cms_events").await, 0);
 }
 
 #[tokio::test]
@@ -239,7 +226,7 @@ async fn faulty_guards_are_told_at_the_start() {
         let all = all.guard("i*", "d", no).guard("item.orders*", "e", no);
         all.guard("a*b", "c", no).guard("auth.login", "c", no)
     };
-    let refused = Site::builder().await.program(Guarded(adds)).try_open().await;
+    let refused = Site::builder().await.program(guarded(adds)).try_open().await;
     let told = refused.err().expect("it is refused").to_string();
     let faults = ["item.orders.created", "*", "a*b", "i*", "item.orders*"];
     let faults = faults.map(|pattern| format!("{pattern:?} is neither"));

@@ -11,7 +11,7 @@ use sqlx::{Connection, Executor, PgConnection};
 
 use crate::{
     revoked::requests::acts,
-    support::{Receiver, Reply, Site, webhooks::open},
+    support::{Receiver, Reply, Site, plugins::table, webhooks::open},
 };
 
 /// While a barrier is up, the first change that commits waits for it, with its locks, and is undone
@@ -72,9 +72,9 @@ async fn others(site: &Site, key: &str, round: usize) {
 /// A form and a funnel that no act changes.
 async fn prepare(site: &Site) {
     let form = json!({"name": "visited", "fields": [{"id": "a", "type": "short_text"}]});
-    site.admin("POST /api/backend/item?table=forms").json(form).expect(201).await;
+    site.insert("forms", form).await;
     let body = json!({"name": "other", "value": 0});
-    site.admin("POST /api/backend/item?table=settings").json(body).expect(201).await;
+    site.insert("settings", body).await;
     let mut funnel = crate::funnels::drawn();
     funnel["slug"] = "visited".into();
     let id = crate::funnels::made(site, &funnel).await["id"].as_i64().unwrap();
@@ -84,9 +84,8 @@ async fn prepare(site: &Site) {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn one_held_change_of_every_kind_stops_no_other() {
     let receiver = Receiver::start(200).await;
-    let columns = json!([{"name": "tags", "type": "json"}]);
     let shop = json!({
-        "id": "shop", "tables": [{"name": "goods", "columns": columns}],
+        "id": "shop", "tables": [table("goods", "tags json")],
         "webhook_events": [{"name": "shop.sold", "description": "Sold."}],
         "action_button": [{"button_id": "nightly", "type": "script", "script": "nightly.php"}],
         "tasks": [{"name": "nightly", "interval_s": 60, "script": "nightly.php"}],
@@ -96,7 +95,7 @@ async fn one_held_change_of_every_kind_stops_no_other() {
         return;
     }
     let old = r#"insert into cms_plugins values ('old', '{"id": "old"}', true, 0)"#;
-    site.database.run(old.to_owned()).await;
+    site.database.run(old).await;
     let acts = acts(&site, &receiver).await;
     prepare(&site).await;
     let (_, key) = site.key_with(|_| {}, &["*"]).await;
@@ -149,14 +148,14 @@ async fn a_change_that_stood_still_is_undone_and_says_so() {
     }
     let mut change = site.cms.change(Actor::Operator).await.unwrap();
     change.emit("shop.sold", json!({})).await.unwrap();
-    let idle = "select count(*) from pg_stat_activity where state = 'idle in transaction' \
-                and application_name = current_setting('application_name')";
-    assert_eq!(site.database.count(idle).await, 1);
-    while site.database.count(idle).await > 0 {}
+    let idle = "pg_stat_activity where state = 'idle in transaction' and application_name = \
+                current_setting('application_name')";
+    assert_eq!(site.database.rows(idle).await, 1);
+    while site.database.rows(idle).await > 0 {}
     change.touch("settings");
     let refused = change.commit().await.unwrap_err();
     assert_eq!(refused.code(), Code::Unavailable, "{refused:?}");
-    assert_eq!(site.database.count("select count(*) from cms_events").await, 0);
+    assert_eq!(site.database.rows("cms_events").await, 0);
     site.write("after").await;
 }
 
@@ -167,7 +166,7 @@ async fn counts_of_connections_that_are_gone_are_added_up() {
     site.write("a").await;
     let gone = "insert into cms_table_epochs values ('settings', 2147483001, 5), \
                 ('settings', 2147483002, 6), ('elsewhere', 2147483002, 1)";
-    site.database.run(gone.to_owned()).await;
+    site.database.run(gone).await;
     let sum = "select cast(sum(epoch) as bigint) from cms_table_epochs";
     let before = site.database.count(sum).await;
     site.cms.expire().await.unwrap();
@@ -185,7 +184,7 @@ async fn counts_of_connections_that_are_gone_are_added_up() {
     assert!(site.database.count(base).await >= 11);
     // Somebody holds the row of a connection that is gone: its number was given again.
     let url = site.database.url.clone().unwrap();
-    site.database.run(gone.to_owned()).await;
+    site.database.run(gone).await;
     let mut holder = PgConnection::connect(&url).await.unwrap();
     let hold = "begin; update cms_table_epochs set epoch = 7 where backend = 2147483001";
     holder.execute(sqlx::raw_sql(hold)).await.unwrap();

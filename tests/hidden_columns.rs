@@ -45,7 +45,7 @@ async fn site() -> Site {
     for (id, language) in [(4, "pt"), (1, "fr"), (2, "it"), (3, "es")] {
         let body = json!({"id": id, "title": format!("t{id}"), "base_id": 4, "price": 7,
             "language_short": language, "body": "copper"});
-        site.admin("POST /api/backend/item?table=goods").json(body).expect(201).await;
+        site.insert("goods", body).await;
     }
     site
 }
@@ -54,8 +54,7 @@ async fn site() -> Site {
 async fn fill(site: &Site, value: impl Fn(&(&str, &str, Json, Json)) -> Json) {
     let body: serde_json::Map<String, Json> =
         hidden().iter().map(|column| (column.0.to_owned(), value(column))).collect();
-    let line = format!("PATCH {ITEM}?table=goods&id=2");
-    site.admin(&line).json(Json::Object(body)).expect(200).await;
+    site.update("goods&id=2", Json::Object(body)).await;
 }
 
 fn encoded(text: &str) -> String {
@@ -193,9 +192,7 @@ async fn a_right_to_one_record_does_not_reach_another() {
     let site = site().await;
     let row = format!("{ITEM}?table=goods&id=1");
     let key = site.key(&[&format!("GET,PATCH,DELETE {row}")]).await;
-    site.admin(&format!("PATCH {ITEM}?table=goods&id=2"))
-        .json(json!({"base_id": 2, "language_short": "de"}))
-        .expect(200)
+    site.patch(&format!("{ITEM}?table=goods&id=2"), json!({"base_id": 2, "language_short": "de"}))
         .await;
     let before = site.traces().await;
     for body in [json!({"base_id": 2}), json!({"base_id": null}), json!({"id": 9})] {
@@ -327,6 +324,10 @@ async fn cursors_are_sealed() {
         (format!("{ITEM}?table=goods&sort=-body&cursor={cursor}"), 400),
         (format!("{ITEM}?table=goods&sort=title&cursor={cursor}"), 400),
         (format!("{ITEM}?table=goods&sort=body&search=a&cursor={cursor}"), 400),
+        (format!("{ITEM}?table=goods&sort=body&filter[title]=a&cursor={cursor}"), 400),
+        (format!("{ITEM}?table=goods&cursor={cursor}"), 400),
+        (format!("{ITEM}?table=goods&sort=body&cursor="), 400),
+        (format!("{ITEM}?table=pages&sort=title&cursor={cursor}"), 400),
         (format!("{ITEM}?table=pages&cursor={cursor}"), 400),
         (format!("/api/backend/keys?cursor={cursor}"), 400),
     ] {
@@ -352,6 +353,10 @@ async fn cursors_are_sealed() {
         data_encoding::BASE64URL_NOPAD.encode(b"k\0\0\0\0\0\0\0\x01"),
         format!("c{}", data_encoding::BASE64URL_NOPAD.encode(b"0123456789ab[\"x\",1]")),
         format!("c{}", "x".repeat(60)),
+        cursor[1..].to_owned(),
+        "x".to_owned(),
+        "AAAA".to_owned(),
+        "W10".to_owned(),
     ] {
         for list in ["/api/backend/keys?", &format!("{ITEM}?table=goods&")] {
             let line = format!("GET {list}cursor={forged}");

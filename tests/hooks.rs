@@ -8,38 +8,23 @@ use std::time::Duration;
 use cms_core::{
     Actor, Code, Error, Result,
     items::{BeforeWrite, IfMatch, Query, Write, WriteKind},
-    plugins::{Handlers, Manifest, Plugin},
+    plugins::{Handlers, Plugin},
 };
 use futures_util::future::BoxFuture;
 use serde_json::{Map, Value as Json, json};
 
-use crate::support::{Site, SiteBuilder};
+use crate::support::{
+    Site, each,
+    plugins::{plugin, program},
+};
 
 const ORDER: &str = "POST /api/backend/item?table=orders";
 
 /// Orders take from the stock, and their sum is made by a hook.
-struct Shop(fn(Handlers) -> Handlers);
-
-impl Plugin for Shop {
-    fn manifest(&self) -> Manifest {
-        let tables = json!([
-            {"name": "stock", "columns": [
-                {"name": "sku", "type": "text", "required": true, "unique": true},
-                {"name": "left", "type": "integer", "required": true},
-                {"name": "price", "type": "decimal", "required": true},
-            ]},
-            {"name": "orders", "columns": [
-                {"name": "sku", "type": "text", "required": true},
-                {"name": "amount", "type": "integer", "required": true},
-                {"name": "total", "type": "decimal", "required": true},
-            ]},
-        ]);
-        serde_json::from_value(json!({"id": "shop", "tables": tables})).unwrap()
-    }
-
-    fn handlers(&self) -> Handlers {
-        (self.0)(Handlers::default())
-    }
+fn orders(handlers: fn(Handlers) -> Handlers) -> impl Plugin {
+    let stock = "sku text required unique, left integer required, price decimal required";
+    let orders = "sku text required, amount integer required, total decimal required";
+    program(plugin("shop", [("stock", stock), ("orders", orders)]), handlers)
 }
 
 async fn total(mut write: Write<'_>) -> Result<()> {
@@ -81,64 +66,51 @@ async fn take(write: Write<'_>) -> Result<()> {
 }
 
 async fn shop(handlers: fn(Handlers) -> Handlers) -> Site {
-    let site = Site::builder().await.program(Shop(handlers)).open().await;
-    site.admin("POST /api/backend/item?table=stock")
-        .json(json!({"sku": "bell", "left": 10, "price": "9.90"}))
-        .expect(201)
-        .await;
+    let site = Site::builder().await.program(orders(handlers)).open().await;
+    site.insert("stock", json!({"sku": "bell", "left": 10, "price": "9.90"})).await;
     site
 }
 
 async fn left(site: &Site) -> i64 {
-    site.admin("GET /api/backend/item?table=stock&id=1").expect(200).await.data()["left"]
-        .as_i64()
-        .unwrap()
+    site.items("stock&id=1").await["left"].as_i64().unwrap()
 }
 
 #[tokio::test]
 async fn values_are_made_checked_and_refused_before_they_are_written() {
     let site =
         shop(|all| all.before("orders", "total", total).before("orders", "take", take)).await;
-    let order = json!({"sku": "bell", "amount": 2});
-    let made = site.admin(ORDER).json(order).expect(201).await.data();
+    let made = site.insert("orders", json!({"sku": "bell", "amount": 2})).await;
     // No value was sent for a required column: the hook made it.
     assert_eq!((made["total"].as_f64(), left(&site).await), (Some(19.8), 8));
-    // Forms and CSV send numbers as text.
-    for amount in [json!("0"), json!("-5"), json!(" 0 ")] {
-        let order = json!({"sku": "bell", "amount": amount});
-        site.admin(ORDER).json(order).refused(422, "validation_failed").await;
+    for (order, field) in [
+        (json!({"sku": "bell", "amount": 0}), "amount"),
+        // Forms and CSV send numbers as text.
+        (json!({"sku": "bell", "amount": "0"}), "amount"),
+        (json!({"sku": "bell", "amount": "-5"}), "amount"),
+        (json!({"sku": "bell", "amount": " 0 "}), "amount"),
+        // Zeros at the end do not hide a number from a hook.
+        (json!({"sku": "bell", "amount": 2, "total": "-1.5"}), "total"),
+        (json!({"sku": "bell", "amount": 2, "total": "-1.0000000000000000"}), "total"),
+        (json!({"sku": "bell", "amount": 2, "total": "-001.50"}), "total"),
+        (json!({"sku": "horn", "amount": 1}), "sku"),
+        // What a hook leaves wrong is refused as if it had been sent.
+        (json!({"sku": "bell", "amount": "two"}), "amount"),
+    ] {
+        let refused = site.admin(ORDER).json(order.clone()).refused(422, "validation_failed");
+        assert_eq!(refused.await.json()["errors"][0]["field"], field, "{order}");
     }
-    // Zeros at the end do not hide a number from a hook.
-    for total in ["-1.5", "-1.0000000000000000", "-001.50"] {
-        let order = json!({"sku": "bell", "amount": 2, "total": total});
-        let refused = site.admin(ORDER).json(order).refused(422, "validation_failed").await;
-        assert_eq!(refused.json()["errors"][0]["field"], "total", "{refused:?}");
-    }
-    let refused = site.admin(ORDER).json(json!({"sku": "bell", "amount": 0}));
-    let refused = refused.refused(422, "validation_failed").await;
-    assert_eq!(refused.json()["errors"][0]["field"], "amount", "{refused:?}");
-    site.admin(ORDER)
-        .json(json!({"sku": "horn", "amount": 1}))
-        .refused(422, "validation_failed")
-        .await;
     site.admin(ORDER).json(json!({"sku": "bell", "amount": 9})).refused(409, "conflict").await;
-    // What a hook leaves wrong is refused as if it had been sent.
-    site.admin(ORDER)
-        .json(json!({"sku": "bell", "amount": "two"}))
-        .refused(422, "validation_failed")
-        .await;
     assert_eq!(left(&site).await, 8, "nothing is left of what was refused");
 
-    let line = "PATCH /api/backend/item?table=orders&id=1";
-    let made = site.admin(line).json(json!({"amount": 5})).expect(200).await.data();
+    let made = site.update("orders&id=1", json!({"amount": 5})).await;
     assert_eq!((made["total"].as_f64(), left(&site).await), (Some(49.5), 5));
-    site.admin("DELETE /api/backend/item?table=orders&id=1").expect(204).await;
+    site.remove("orders&id=1").await;
     assert_eq!(left(&site).await, 10);
     // Each door: a list of records at once is one change.
     let both = json!([{"sku": "bell", "amount": 6}, {"sku": "bell", "amount": 5}]);
     site.admin(ORDER).json(both).refused(409, "conflict").await;
     assert_eq!(left(&site).await, 10);
-    let trail = site.admin("GET /api/backend/audit?table=orders").expect(200).await.data();
+    let trail = site.get("/api/backend/audit?table=orders").await;
     assert_eq!(trail.as_array().map(Vec::len), Some(4), "with its table: {trail}");
 }
 
@@ -163,51 +135,34 @@ async fn signed(mut write: Write<'_>) -> Result<()> {
     Ok(())
 }
 
-struct Blog;
-
-impl Plugin for Blog {
-    fn manifest(&self) -> Manifest {
-        let tables = json!([
-            {"name": "posts", "columns": [{"name": "tags", "type": "json"}]},
-            {"name": "notes", "columns": [{"name": "text", "type": "text", "required": true}]},
-        ]);
-        serde_json::from_value(json!({"id": "blog", "tables": tables})).unwrap()
-    }
-
-    fn handlers(&self) -> Handlers {
-        let handlers = Handlers::default().before("posts", "sorted", sorted);
+fn blog() -> impl Plugin {
+    let tables = [("posts", "tags json"), ("notes", "text text required")];
+    program(plugin("blog", tables), |handlers| {
+        let handlers = handlers.before("posts", "sorted", sorted);
         handlers.before("posts", "noted", noted).before("notes", "signed", signed)
-    }
+    })
 }
 
 #[tokio::test]
 async fn a_hook_writes_more_records_and_a_checklist_passes_it_too() {
-    let site = Site::builder().await.program(Blog).open().await;
-    let posts = "POST /api/backend/item?table=posts";
-    let made = site.admin(posts).json(json!({"tags": ["b", "a"]})).expect(201).await.data();
+    let site = Site::builder().await.program(blog()).open().await;
+    let made = site.insert("posts", json!({"tags": ["b", "a"]})).await;
     assert_eq!(made["tags"], json!(["a", "b"]));
     let more = json!({"table": "posts", "column": "tags", "id": 1, "add": ["0"]});
-    let values = site.admin("POST /api/backend/actions/checklist").json(more).expect(200).await;
-    assert_eq!(values.data(), json!(["0", "a", "b"]));
-    site.admin("DELETE /api/backend/item?table=posts&id=1").expect(204).await;
-    let notes = site.admin("GET /api/backend/item?table=notes&sort=id").expect(200).await.data();
-    let notes: Vec<_> =
-        notes.as_array().unwrap().iter().map(|note| note["text"].as_str().unwrap()).collect();
-    assert_eq!(notes, ["Create -, signed", "Update 1, signed", "Delete 1, signed"]);
+    let values = site.post("/api/backend/actions/checklist", more).await;
+    assert_eq!(values, json!(["0", "a", "b"]));
+    site.remove("posts&id=1").await;
+    let notes = site.items("notes&sort=id").await;
+    let expected = ["Create -, signed", "Update 1, signed", "Delete 1, signed"];
+    assert_eq!(each(&notes, "text"), expected);
 }
 
 /// A plugin whose hooks sign the notes of another.
-struct Signer(&'static str, [&'static str; 2]);
-
-impl Plugin for Signer {
-    fn manifest(&self) -> Manifest {
-        serde_json::from_value(json!({"id": self.0})).unwrap()
-    }
-
-    fn handlers(&self) -> Handlers {
-        let [first, second] = self.1.map(Signs);
-        Handlers::default().before("notes", "z", first).before("notes", "a", second)
-    }
+fn signer(id: &str, names: [&'static str; 2]) -> impl Plugin {
+    program(json!({"id": id}), move |handlers| {
+        let [first, second] = names.map(Signs);
+        handlers.before("notes", "z", first).before("notes", "a", second)
+    })
 }
 
 struct Signs(&'static str);
@@ -224,10 +179,9 @@ impl BeforeWrite for Signs {
 
 #[tokio::test]
 async fn hooks_run_as_their_plugins_load_and_then_as_they_were_added() {
-    let builder = Site::builder().await.program(Signer("zoo", ["one", "two"])).program(Blog);
-    let site = builder.program(Signer("art", ["three", "four"])).open().await;
-    let line = "POST /api/backend/item?table=notes";
-    let made = site.admin(line).json(json!({"text": "a"})).expect(201).await.data();
+    let builder = Site::builder().await.program(signer("zoo", ["one", "two"])).program(blog());
+    let site = builder.program(signer("art", ["three", "four"])).open().await;
+    let made = site.insert("notes", json!({"text": "a"})).await;
     assert_eq!(made["text"], "a, one, two, signed, three, four");
 }
 
@@ -266,6 +220,20 @@ async fn orders_again(write: Write<'_>) -> Result<()> {
     write.items.create(write.change, "orders", &order).await.map(drop)
 }
 
+/// Empties the stock, and leaves a value that its column refuses.
+async fn writes_and_spoils(mut write: Write<'_>) -> Result<()> {
+    let patch = record(json!({"left": 0}));
+    let any = IfMatch::Any;
+    write.items.update(write.change, "stock", "1", None, &any, &patch).await?;
+    write.set("amount", "none");
+    Ok(())
+}
+
+/// Reads what is committed, and so misses what its change has written.
+async fn reads_beside(write: Write<'_>) -> Result<()> {
+    write.items.get("stock", "1", &Query::new()).await.map(drop)
+}
+
 async fn writes_and_refuses(write: Write<'_>) -> Result<()> {
     let patch = record(json!({"left": 0}));
     let any = IfMatch::Any;
@@ -275,14 +243,66 @@ async fn writes_and_refuses(write: Write<'_>) -> Result<()> {
 
 #[tokio::test]
 async fn a_bad_hook_refuses_its_write_and_nothing_else() {
-    let told = failed(|all| all.before("orders", "print", panics)).await;
-    assert!(told.contains("the hook shop.print panicked: out of paper"), "{told}");
-    let told = failed(|all| all.before("orders", "again", orders_again)).await;
-    assert!(told.contains("within each other without end: shop.again → shop.again"), "{told}");
-    let told = failed(|all| all.before("orders", "half", writes_and_refuses)).await;
-    assert!(told.contains("conflict: No."), "{told}");
-    let told = failed(|all| all.before("orders", "slow", sleeps)).await;
-    assert!(told.contains("The hook shop.slow did not end within 3 s"), "{told}");
+    type Case = (fn(Handlers) -> Handlers, &'static str);
+    let mut cases: Vec<Case> = vec![
+        (|all| all.before("orders", "print", panics), "the hook shop.print panicked: out of paper"),
+        (
+            |all| all.before("orders", "again", orders_again),
+            "within each other without end: shop.again → shop.again",
+        ),
+        (|all| all.before("orders", "half", writes_and_refuses), "conflict: No."),
+        (|all| all.before("orders", "slow", sleeps), "The hook shop.slow did not end within 3 s"),
+        (|all| all.before("orders", "spoils", writes_and_spoils), "Please correct: amount."),
+    ];
+    if cfg!(debug_assertions) {
+        let why = "is read through the pool while";
+        cases.push((|all| all.before("orders", "beside", reads_beside), why));
+    }
+    for (handlers, why) in cases {
+        let told = failed(handlers).await;
+        assert!(told.contains(why), "{why}: {told}");
+    }
+}
+
+/// Empties the stock, and takes the record away under its write.
+async fn undermines(write: Write<'_>) -> Result<()> {
+    if write.kind() == WriteKind::Create {
+        return Ok(());
+    }
+    let patch = record(json!({"left": 0}));
+    let any = IfMatch::Any;
+    write.items.update(write.change, "stock", "1", None, &any, &patch).await?;
+    let id: i64 = write.id().unwrap_or_default().parse().unwrap();
+    let gone = write.items.sql(write.change, "delete from orders where id = $1");
+    gone.touches(["orders"]).bind(id).run().await.map(drop)
+}
+
+/// Whatever refuses the record after them, its column or a fault.
+#[tokio::test]
+async fn what_hooks_wrote_goes_with_their_record() {
+    let site = shop(|all| all.before("orders", "undermines", undermines)).await;
+    let order = json!({"sku": "bell", "amount": 1, "total": 1});
+    site.admin(ORDER).json(order).expect(201).await;
+    let items = site.cms.items();
+    for (amount, code) in [
+        (Some(json!("none")), Code::ValidationFailed),
+        (Some(json!(2)), Code::Internal),
+        (None, Code::Internal),
+    ] {
+        let mut change = site.cms.change(Actor::Operator).await.unwrap();
+        let refused = match &amount {
+            Some(amount) => {
+                let patch = record(json!({"amount": amount}));
+                let any = IfMatch::Any;
+                items.update(&mut change, "orders", "1", None, &any, &patch).await.map(drop)
+            }
+            None => items.delete(&mut change, "orders", "1", None, &IfMatch::Any).await,
+        };
+        assert_eq!(refused.unwrap_err().code(), code, "{amount:?}");
+        assert_eq!(change.commit().await.unwrap_err().code(), Code::Internal, "{amount:?}");
+    }
+    let kept = site.admin("GET /api/backend/item?table=orders&id=1").expect(200).await.data();
+    assert_eq!((&kept["amount"], left(&site).await), (&json!(1), 10));
 }
 
 /// A hook with state: it has the site, and could begin a change beside the one that is open.
@@ -310,9 +330,8 @@ async fn a_change_within_a_hook_is_an_error_at_once() {
 
 #[tokio::test]
 async fn hooks_of_one_name_are_refused_at_the_start() {
-    let twice = Shop(|all| all.before("orders", "total", total).before("orders", "total", take));
-    let builder: SiteBuilder = Site::builder().await.program(twice);
-    let refused = builder.try_open().await.err().expect("refused");
+    let twice = orders(|all| all.before("orders", "total", total).before("orders", "total", take));
+    let refused = Site::builder().await.program(twice).try_open().await.err().expect("refused");
     let detail = refused.detail();
     assert!(detail.contains("two hooks before writes of orders are named total"), "{detail}");
 }

@@ -5,7 +5,7 @@ mod processes;
 
 use std::time::Duration;
 
-use cms_core::{Clock, Cms, plugins::Manifest};
+use cms_core::{Clock, Cms};
 use cms_http::{
     Api,
     client::{Ask, Client},
@@ -13,16 +13,19 @@ use cms_http::{
 use serde_json::{Value as Json, json};
 use sqlx::{AssertSqlSafe, Connection, Executor, PgConnection, SqliteConnection};
 
-use crate::support::{Site, TestDatabase, site::NOW};
+use crate::support::{
+    Site, TestDatabase,
+    plugins::{self, columns, table},
+    site::NOW,
+    until, with,
+};
 
 const ITEMS: &str = "/api/backend/item";
 
 /// A plugin with one table.
 fn work(indexes: Json) -> Json {
-    let column = |name: &str| json!({"name": name, "type": "text", "required": true});
-    json!({"id": "work", "tables": [
-        {"name": "tasks", "columns": [column("status"), column("at")], "indexes": indexes},
-    ]})
+    let table = table("tasks", "status text required, at text required");
+    json!({"id": "work", "tables": [with(table, json!({"indexes": indexes}))]})
 }
 
 fn declared() -> Json {
@@ -48,33 +51,26 @@ async fn without_index() -> (Site, String) {
 }
 
 async fn index_name(database: &TestDatabase) -> String {
-    match &database.url {
-        Some(url) => {
-            let sql = "select cast(indexname as text) from pg_indexes where schemaname = \
-                       current_schema() and indexname like 'tasks_status_at_%'";
-            let mut connection = PgConnection::connect(url).await.unwrap();
-            sqlx::query_scalar(sql).fetch_one(&mut connection).await.unwrap()
+    let sql = match database.is_postgres() {
+        true => {
+            "select cast(indexname as text) from pg_indexes where schemaname = current_schema() \
+             and indexname like 'tasks_status_at_%'"
         }
-        None => {
-            let sql = "select name from sqlite_schema where name like 'tasks_status_at_%'";
-            let mut connection = database.sqlite_connection().await;
-            sqlx::query_scalar(sql).fetch_one(&mut connection).await.unwrap()
-        }
-    }
+        false => "select name from sqlite_schema where name like 'tasks_status_at_%'",
+    };
+    database.text(sql).await
 }
 
 /// How many complete indexes of this name there are.
 async fn made(database: &TestDatabase, name: &str) -> i64 {
-    let sql = if database.is_postgres() {
-        format!(
-            "select count(*) from pg_index i join pg_class c on c.oid = i.indexrelid where \
-             c.relname = '{name}' and c.relnamespace = to_regnamespace(current_schema()) and \
-             i.indisvalid"
-        )
-    } else {
-        format!("select count(*) from sqlite_schema where name = '{name}' and type = 'index'")
+    let made = match database.is_postgres() {
+        true => format!(
+            "pg_index i join pg_class c on c.oid = i.indexrelid where c.relname = '{name}' and \
+             c.relnamespace = to_regnamespace(current_schema()) and i.indisvalid"
+        ),
+        false => format!("sqlite_schema where name = '{name}' and type = 'index'"),
     };
-    database.count(&sql).await
+    database.rows(&made).await
 }
 
 /// Another program on the database, in the middle of a transaction.
@@ -146,9 +142,8 @@ async fn readiness(client: &Client) -> Json {
 
 /// A neighbour of the site, which makes the index.
 async fn open(site: &Site, manifest: Json, clock: &Clock) -> Cms {
-    let plugin: Manifest = serde_json::from_value(manifest).unwrap();
     let builder = Cms::builder(site.database.settings()).clock(clock.clone());
-    soon("opening", builder.plugin(plugin).open()).await.unwrap()
+    soon("opening", builder.plugin(plugins::manifest(&manifest)).open()).await.unwrap()
 }
 
 /// On SQLite the other program is one that writes, so writes wait for it.
@@ -198,40 +193,24 @@ async fn applying_waits_for_an_index_and_holds_nobody_up() {
     if !database.is_postgres() {
         return;
     }
-    let folder = database.folder().join("plugins/work");
-    std::fs::create_dir_all(&folder).unwrap();
-    let write =
-        |manifest: &Json| std::fs::write(folder.join("plugin.json"), manifest.to_string()).unwrap();
-    write(&declared());
+    database.write_plugin(&declared());
     let site = Site::on(database).open().await;
     add(&client(&site.cms), 1).await;
     let name = index_name(&site.database).await;
     site.database.run(format!("drop index \"{name}\"")).await;
     let held = Held::table(&site.database).await;
     let builder = Cms::open(site.database.settings()).await.unwrap();
-    let under_way = "select count(*) from pg_stat_progress_create_index where relid = \
-                     to_regclass('tasks')";
-    let begun = async {
-        while site.database.count(under_way).await == 0 {
-            tokio::time::sleep(Duration::from_millis(20)).await;
-        }
-    };
-    soon("the index", begun).await;
+    let under_way = "pg_stat_progress_create_index where relid = to_regclass('tasks')";
+    until("the index is begun", async || site.database.rows(under_way).await > 0).await;
     let mut grown = declared();
-    let more = json!({"name": "more", "type": "text"});
-    grown["tables"][0]["columns"].as_array_mut().unwrap().push(more);
-    write(&grown);
+    grown["tables"][0]["columns"] = columns("status text required, at text required, more text");
+    site.database.write_plugin(&grown);
     let (applied, client) = (site.cms.clone(), client(&site.cms));
     let applying = tokio::spawn(async move { applied.apply_plugins(None).await });
-    let waits = "select count(*) from pg_stat_activity where application_name = \
-                 current_setting('application_name') and ((query like '%try_advisory_lock%' and \
-                 state = 'idle') or (query like 'alter table%' and wait_event_type = 'Lock'))";
-    let begun = async {
-        while site.database.count(waits).await == 0 {
-            tokio::time::sleep(Duration::from_millis(20)).await;
-        }
-    };
-    soon("applying", begun).await;
+    let waits = "pg_stat_activity where application_name = current_setting('application_name') \
+                 and ((query like '%try_advisory_lock%' and state = 'idle') or (query like \
+                 'alter table%' and wait_event_type = 'Lock'))";
+    until("applying is begun", async || site.database.rows(waits).await > 0).await;
     for i in 0..10 {
         read(&client).await;
         add(&client, i).await;
@@ -261,8 +240,8 @@ async fn an_index_that_is_undeclared_meanwhile_is_not_made() {
     held.run(without.to_owned()).await;
     held.end().await;
     soon("the index", cms.indexes_made()).await.unwrap();
-    let recorded = "select count(*) from cms_content_tables where declaration like '%-at%'";
-    assert_eq!(site.database.count(recorded).await, 0, "the update fits");
+    let recorded = "cms_content_tables where declaration like '%-at%'";
+    assert_eq!(site.database.rows(recorded).await, 0, "the update fits");
     assert_eq!(made(&site.database, &name).await, 0);
     cms.close().await;
 }

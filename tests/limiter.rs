@@ -1,31 +1,48 @@
 //! The limiter: exact passes under a moved clock, whose bucket, what the reply says.
 
-use cms_core::settings::LimiterStore;
+use cms_core::settings::{LimiterStore, Settings};
 use cms_http::Peer;
 
-use crate::support::{Reply, Site};
+use crate::support::{Ask, Reply, Site};
+
+const SETTINGS: &str = "GET /api/settings";
+
+/// A site that counts in memory, behind a proxy of these addresses.
+async fn behind(proxies: &str) -> Site {
+    let change = |settings: &mut Settings| {
+        settings.limiter.store = LimiterStore::Memory;
+        settings.trusted_proxies = vec![proxies.parse().unwrap()];
+    };
+    Site::with(change).await
+}
 
 pub(crate) async fn site() -> Site {
-    let change = |s: &mut cms_core::settings::Settings| {
-        s.limiter.store = LimiterStore::Memory;
-        s.trusted_proxies = vec!["10.0.0.0/8".parse().unwrap()];
-    };
-    Site::builder().await.settings(change).open().await
+    behind("10.0.0.0/8").await
+}
+
+/// A request from an address, whose sender says for whom it is.
+fn sent(site: &Site, line: &str, peer: &str, forwarded: &str) -> Ask {
+    site.ask(line).peer(Peer(peer.parse().unwrap())).header("x-forwarded-for", forwarded)
 }
 
 /// A request from an address, through a trusted proxy.
 pub(crate) async fn from(site: &Site, address: &str, line: &str, key: Option<&str>) -> Reply {
-    let ask = site
-        .ask(line)
-        .peer(Peer("10.0.0.1:1000".parse().unwrap()))
-        .header("x-forwarded-for", address);
+    let ask = sent(site, line, "10.0.0.1:1000", address);
     match key {
         Some(key) => ask.key(key).send().await,
         None => ask.send().await,
     }
 }
 
-fn quota(reply: &Reply) -> (u16, String, String, Option<String>) {
+/// The status of a request for the settings from an address.
+async fn status(site: &Site, address: &str, key: Option<&str>) -> u16 {
+    from(site, address, SETTINGS, key).await.status.as_u16()
+}
+
+/// Status, limit, what remains, and how long to wait.
+type Quota = (u16, String, String, Option<String>);
+
+fn quota(reply: &Reply) -> Quota {
     let header =
         |name: &str| reply.headers.get(name).map(|value| value.to_str().unwrap().to_owned());
     (
@@ -36,12 +53,7 @@ fn quota(reply: &Reply) -> (u16, String, String, Option<String>) {
     )
 }
 
-fn expected(
-    status: u16,
-    limit: u32,
-    remaining: u32,
-    retry: Option<&str>,
-) -> (u16, String, String, Option<String>) {
+fn expected(status: u16, limit: u32, remaining: u32, retry: Option<&str>) -> Quota {
     (status, limit.to_string(), remaining.to_string(), retry.map(str::to_owned))
 }
 
@@ -70,11 +82,8 @@ async fn every_bucket_lets_pass_what_it_holds() {
         assert_eq!(quota(&refused), expected(429, capacity, 0, Some(wait)), "{line}");
         assert_eq!(refused.json()["error"], "rate_limited");
         site.clock.advance(wait.parse::<i64>().unwrap() * 1000);
-        assert_eq!(
-            from(&site, &address, line, key).await.status.as_u16(),
-            status,
-            "{line}: who waits as told passes"
-        );
+        let waited = from(&site, &address, line, key).await.status.as_u16();
+        assert_eq!(waited, status, "{line}: who waits as told passes");
         site.clock.advance(3_600_000);
     }
 }
@@ -89,12 +98,9 @@ async fn route_and_identity_are_taken_together_or_not_at_all() {
         let refused = from(&site, "192.0.2.1", "POST /api/formfunnel/start", None).await;
         assert_eq!(quota(&refused), expected(429, 30, 0, Some("2")));
     }
-    let other = from(&site, "192.0.2.1", "GET /api/settings", None).await;
-    assert_eq!(
-        quota(&other),
-        expected(200, 100, 69, None),
-        "refused requests took nothing from the other bucket"
-    );
+    let other = quota(&from(&site, "192.0.2.1", SETTINGS, None).await);
+    let all = expected(200, 100, 69, None);
+    assert_eq!(other, all, "refused requests took nothing from the other bucket");
     let dashes = from(&site, "192.0.2.1", "POST /api/form%66unnel/start", None).await;
     assert_eq!(dashes.status, 429, "another spelling is the same bucket");
 }
@@ -102,61 +108,49 @@ async fn route_and_identity_are_taken_together_or_not_at_all() {
 #[tokio::test]
 async fn keys_leave_the_address_alone_and_guesses_empty_it() {
     let site = site().await;
-    let key = site.key(&["GET /api/settings"]).await;
+    let key = site.key(&[SETTINGS]).await;
     let (_, disabled) = site.key_with(|new| new.active = false, &["*"]).await;
+    let home = "192.0.2.1";
     for _ in 0..60 {
-        assert_eq!(from(&site, "192.0.2.1", "GET /api/settings", Some(&key)).await.status, 200);
+        assert_eq!(status(&site, home, Some(&key)).await, 200);
     }
-    assert_eq!(
-        from(&site, "192.0.2.9", "GET /api/settings", Some(&key)).await.status,
-        429,
-        "the key counts wherever it is used"
-    );
-    let anonymous = from(&site, "192.0.2.1", "GET /api/settings", None).await;
+    let elsewhere = status(&site, "192.0.2.9", Some(&key)).await;
+    assert_eq!(elsewhere, 429, "the key counts wherever it is used");
+    let anonymous = from(&site, home, SETTINGS, None).await;
     assert_eq!(quota(&anonymous), expected(200, 100, 99, None));
     let (id, gone) = site.key_with(|_| {}, &["*"]).await;
-    site.admin(&format!("DELETE /api/backend/keys?id={id}")).expect(204).await;
+    site.delete(&format!("/api/backend/keys?id={id}")).await;
     for guess in [disabled.as_str(), "nonsense", &gone].iter().cycle().take(99) {
-        assert_eq!(from(&site, "192.0.2.1", "GET /api/settings", Some(guess)).await.status, 401);
+        assert_eq!(status(&site, home, Some(guess)).await, 401);
     }
-    assert_eq!(from(&site, "192.0.2.1", "GET /api/settings", Some("nonsense")).await.status, 429);
-    assert_eq!(from(&site, "192.0.2.1", "GET /api/settings", None).await.status, 429);
-    assert_eq!(from(&site, "192.0.2.2", "GET /api/settings", None).await.status, 200);
+    for (address, key, expected) in
+        [(home, Some("nonsense"), 429), (home, None, 429), ("192.0.2.2", None, 200)]
+    {
+        assert_eq!(status(&site, address, key).await, expected, "{address} {key:?}");
+    }
     let forbidden = site.key(&["GET /api/pages"]).await;
-    assert_eq!(
-        quota(&from(&site, "192.0.2.1", "GET /api/settings", Some(&forbidden)).await),
-        expected(401, 60, 59, None)
-    );
+    let forbidden = from(&site, home, SETTINGS, Some(&forbidden)).await;
+    assert_eq!(quota(&forbidden), expected(401, 60, 59, None));
 }
 
 #[tokio::test]
 async fn what_is_counted_as_one_client() {
     let site = site().await;
     for n in 0..100 {
-        from(&site, &format!("2001:db8:0:1::{n:x}"), "GET /api/settings", None).await;
+        status(&site, &format!("2001:db8:0:1::{n:x}"), None).await;
     }
-    assert_eq!(
-        from(&site, "2001:db8:0:1:ffff::1", "GET /api/settings", None).await.status,
-        429,
-        "one /64"
-    );
-    assert_eq!(from(&site, "2001:db8:0:2::1", "GET /api/settings", None).await.status, 200);
+    assert_eq!(status(&site, "2001:db8:0:1:ffff::1", None).await, 429, "one /64");
+    assert_eq!(status(&site, "2001:db8:0:2::1", None).await, 200);
     // Who is no trusted proxy cannot speak for others.
     for n in 0..100 {
-        let ask = site.ask("GET /api/settings").peer(Peer("203.0.113.5:1".parse().unwrap()));
-        ask.header("x-forwarded-for", format!("192.0.2.{n}")).expect(200).await;
+        let stranger = sent(&site, SETTINGS, "203.0.113.5:1", &format!("192.0.2.{n}"));
+        stranger.expect(200).await;
     }
-    site.ask("GET /api/settings")
-        .peer(Peer("203.0.113.5:2".parse().unwrap()))
-        .refused(429, "rate_limited")
-        .await;
+    let stranger = site.ask(SETTINGS).peer(Peer("203.0.113.5:2".parse().unwrap()));
+    stranger.refused(429, "rate_limited").await;
     // Bytes that are no text are part of what cannot be trusted; what the proxy wrote behind them
     // counts.
-    let spoofed = || {
-        site.ask("GET /api/settings")
-            .peer(Peer("10.0.0.1:1".parse().unwrap()))
-            .header("x-forwarded-for", "6.6.6.6")
-    };
+    let spoofed = || sent(&site, SETTINGS, "10.0.0.1:1", "6.6.6.6");
     for _ in 0..100 {
         spoofed().header("x-forwarded-for", b"\xff, 198.51.100.7").expect(200).await;
     }
@@ -166,18 +160,17 @@ async fn what_is_counted_as_one_client() {
 #[tokio::test]
 async fn malformed_requests_count_and_health_does_not() {
     let site = site().await;
+    let malformed = async || from(&site, "192.0.2.1", "GET /api//x", None).await.status;
     for _ in 0..100 {
-        assert_eq!(from(&site, "192.0.2.1", "GET /api//x", None).await.status, 400);
+        assert_eq!(malformed().await, 400);
     }
-    assert_eq!(from(&site, "192.0.2.1", "GET /api//x", None).await.status, 429);
+    assert_eq!(malformed().await, 429);
     let alive = from(&site, "192.0.2.1", "GET /healthz", None).await;
-    assert_eq!(
-        (alive.status.as_u16(), alive.headers.contains_key("x-ratelimit-limit")),
-        (200, false)
-    );
+    let is_counted = alive.headers.contains_key("x-ratelimit-limit");
+    assert_eq!((alive.status.as_u16(), is_counted), (200, false));
     let off = Site::open().await;
     for _ in 0..200 {
-        let reply = off.ask("GET /api/settings").expect(200).await;
+        let reply = off.ask(SETTINGS).expect(200).await;
         assert!(!reply.headers.contains_key("x-ratelimit-limit"));
     }
     assert_eq!(off.ask("GET /readyz").expect(200).await.data()["limiter"], "off");
@@ -186,19 +179,10 @@ async fn malformed_requests_count_and_health_does_not() {
 
 #[tokio::test]
 async fn who_cannot_be_told_apart_speaks_for_nobody() {
-    let change = |s: &mut cms_core::settings::Settings| {
-        s.limiter.store = LimiterStore::Memory;
-        s.trusted_proxies = vec!["127.0.0.0/8".parse().unwrap()];
-    };
-    let site = Site::builder().await.settings(change).open().await;
+    let site = behind("127.0.0.0/8").await;
+    let ask = |n: usize| site.ask(SETTINGS).header("x-forwarded-for", format!("192.0.2.{n}"));
     for n in 0..100 {
-        site.ask("GET /api/settings")
-            .header("x-forwarded-for", format!("192.0.2.{n}"))
-            .expect(200)
-            .await;
+        ask(n).expect(200).await;
     }
-    site.ask("GET /api/settings")
-        .header("x-forwarded-for", "192.0.2.200")
-        .refused(429, "rate_limited")
-        .await;
+    ask(200).refused(429, "rate_limited").await;
 }

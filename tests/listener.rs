@@ -207,6 +207,16 @@ fn request_id(reply: &str) -> Option<&str> {
     reply.lines().find_map(|line| line.strip_prefix("x-request-id: ")).filter(|id| id.len() == 24)
 }
 
+/// The code in a reply that is a problem document, whole.
+fn problem(reply: &str) -> Option<String> {
+    let (head, body) = reply.split_once("\r\n\r\n")?;
+    let is_problem = head.contains("content-type: application/problem+json");
+    let is_whole = head.contains(&format!("content-length: {}", body.len()));
+    let body: serde_json::Value = serde_json::from_str(body).ok()?;
+    let code = body["error"].as_str().filter(|_| is_problem && is_whole);
+    code.filter(|_| body["request_id"].as_str() == request_id(reply)).map(str::to_owned)
+}
+
 #[tokio::test]
 async fn a_request_has_one_host_and_every_refusal_an_id() {
     let running = start(Site::builder().await).await;
@@ -226,10 +236,12 @@ async fn a_request_has_one_host_and_every_refusal_an_id() {
         let line = reply.lines().next().unwrap_or_default();
         assert_eq!(line.split(' ').nth(1), Some(status), "{head}: {reply}");
         assert!(request_id(&reply).is_some(), "{head}: {reply}");
+        assert_eq!(problem(&reply), (status == "400").then(|| "bad_query".to_owned()), "{head}");
     }
     let long = format!("GET /healthz HTTP/1.1\r\nhost: x\r\nx: {}\r\n\r\n", "a".repeat(40_000));
     let reply = running.exchange(long.as_bytes()).await;
     assert!(reply.starts_with("HTTP/1.1 431") && request_id(&reply).is_some(), "{reply}");
+    assert_eq!(problem(&reply).as_deref(), Some("headers_too_large"), "{reply}");
     running.end().await;
 }
 

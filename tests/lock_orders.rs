@@ -1,8 +1,9 @@
-//! Changes that once waited for each other on PostgreSQL: each pair behind a barrier, a row or a
-//! lock that both need, so that they always meet. SQLite has one writer at a time.
+//! Changes that once waited for each other on PostgreSQL, or together wrote what neither may: each
+//! pair behind a barrier, a row or a lock that both need, so that they always meet. SQLite has one
+//! writer at a time.
 
-use cms_core::Actor;
-use serde_json::json;
+use cms_core::{Actor, Change, Code, Result, items::IfMatch};
+use serde_json::{Value as Json, json};
 
 use crate::support::Site;
 
@@ -95,4 +96,86 @@ async fn uses_of_keys_are_counted_while_one_key_changes_another() {
     barrier.commit().await.unwrap();
     // One of the first key, two of the second.
     assert_eq!(counted().await, 3);
+}
+
+/// Three menu items and three pages, none below another.
+async fn flat() -> Site {
+    let site = Site::open().await;
+    let item = |id: i64| {
+        json!({"id": id, "menu": "main", "title": "t", "url": "/x",
+               "language_short": "en"})
+    };
+    let page = |id: i64| json!({"id": id, "url_rewrite": format!("/{id}"), "title": "t"});
+    for (table, rows) in [("menu_items", [1, 2, 3].map(item)), ("pages", [1, 2, 3].map(page))] {
+        let line = format!("POST /api/backend/item?table={table}");
+        site.admin(&line).json(json!(rows)).expect(201).await;
+    }
+    site
+}
+
+async fn move_to(
+    site: &Site,
+    change: &mut Change,
+    (table, id): (&str, i64),
+    parent: Json,
+) -> Result<()> {
+    let (id, body) = (id.to_string(), json!({"parent_id": parent}));
+    let body = body.as_object().unwrap();
+    site.cms.items().update(change, table, &id, None, &IfMatch::Nothing, body).await.map(drop)
+}
+
+/// Runs two changes of parents at once. On PostgreSQL both wait for a third one first.
+async fn at_once(
+    site: &Site,
+    one: impl Future<Output = Result<()>>,
+    other: impl Future<Output = Result<()>>,
+) -> [Result<()>; 2] {
+    let mut barrier = site.cms.change(Actor::Operator).await.unwrap();
+    move_to(site, &mut barrier, ("menu_items", 3), Json::Null).await.unwrap();
+    let open = async {
+        if site.database.is_postgres() {
+            waiting(site, 2).await;
+        }
+        drop(barrier);
+    };
+    let (one, other, ()) = tokio::join!(one, other, open);
+    [one, other]
+}
+
+#[tokio::test]
+async fn of_two_moves_that_close_a_circle_one_is_refused() {
+    let site = flat().await;
+    for table in ["menu_items", "pages"] {
+        let put = async |id: i64, parent: i64| {
+            let mut change = site.cms.change(Actor::Operator).await?;
+            move_to(&site, &mut change, (table, id), json!(parent)).await?;
+            change.commit().await
+        };
+        let outcomes = at_once(&site, put(1, 2), put(2, 1)).await;
+        let refused: Vec<_> = outcomes.iter().filter_map(|done| done.as_ref().err()).collect();
+        let codes: Vec<_> = refused.iter().map(|error| error.fields()[0].code).collect();
+        assert_eq!(codes, ["loop"], "{table}: {refused:?}");
+        let below = format!("select count(*) from cms_{table} where parent_id is not null");
+        assert_eq!(site.database.count(&below).await, 1, "{table}");
+    }
+}
+
+#[tokio::test]
+async fn an_item_goes_or_gets_one_below_it() {
+    let site = flat().await;
+    let items = site.cms.items();
+    let delete = async {
+        let mut change = site.cms.change(Actor::Operator).await?;
+        items.delete(&mut change, "menu_items", "1", None, &IfMatch::Nothing).await?;
+        change.commit().await
+    };
+    let put = async {
+        let mut change = site.cms.change(Actor::Operator).await?;
+        move_to(&site, &mut change, ("menu_items", 2), json!(1)).await?;
+        change.commit().await
+    };
+    let outcomes = at_once(&site, delete, put).await;
+    let refused = outcomes.iter().filter_map(|done| done.as_ref().err());
+    let codes: Vec<_> = refused.map(cms_core::Error::code).collect();
+    assert_eq!(codes, [Code::Conflict], "{outcomes:?}");
 }

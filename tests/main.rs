@@ -61,10 +61,8 @@ mod limiter;
 mod listener;
 /// Changes that would wait for each other.
 mod lock_orders;
-/// A login from the password to the session.
+/// A login from the password to the session; at real processes no secret is left anywhere.
 mod login;
-/// Logins at real processes: no secret is left anywhere, wrong ones count in all of them.
-mod login_processes;
 /// Mails: queued with their cause, sent once through a chain of providers.
 mod mail;
 /// The map and ARCHITECTURE name what is there.

@@ -8,14 +8,12 @@ mod browser;
 mod bucket;
 /// Ended between two steps.
 mod crash;
-/// A full disk.
+/// A full disk; large files take no memory.
 pub(crate) mod full;
 /// Files that would call somebody.
 mod hostile;
 /// A real server killed in the middle.
 mod killed;
-/// Large files take no memory.
-mod memory;
 /// Uploads that are refused.
 mod situations;
 /// What shows a file keeps it.

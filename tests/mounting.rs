@@ -6,13 +6,15 @@ mod mounted_program;
 
 use std::{net::SocketAddr, sync::Arc, time::Duration};
 
-use cms_core::{Code, access::HeldPermissions};
+use cms_core::{Actor, Code, access::HeldPermissions};
 use cms_http::{Api, AppUser, LimitKey, Peer, client::Client};
+use http_body_util::{BodyExt as _, Empty};
 use mounted_program::Desk;
 use serde_json::json;
 use tokio::{
     io::{AsyncReadExt as _, AsyncWriteExt as _},
     net::{TcpListener, TcpStream},
+    task::JoinHandle,
 };
 
 use crate::support::{
@@ -67,6 +69,23 @@ async fn the_document_names_the_path_that_a_proxy_removes() {
 }
 
 #[tokio::test]
+async fn users_of_the_application_are_judged_for_changes_of_their_own() {
+    let site = Site::open().await;
+    let (anna, bob) = (AppUser::new("anna"), AppUser::new("bob"));
+    for actor in [bob.actor(), Actor::Operator, Actor::System] {
+        let change = site.cms.change(actor.clone()).await.unwrap();
+        let judged = site.cms.accounts().judge_app_user(change, &anna).await;
+        let refused = judged.err().expect("refused");
+        assert_eq!(refused.code(), Code::Internal, "{actor:?}");
+        assert!(format!("{refused:?}").contains("a change of another actor"), "{refused:?}");
+    }
+    let change = site.cms.change(anna.actor()).await.unwrap();
+    let (change, rights) = site.cms.accounts().judge_app_user(change, &anna).await.unwrap();
+    assert_eq!(rights, HeldPermissions::default());
+    change.commit().await.unwrap();
+}
+
+#[tokio::test]
 async fn users_of_the_application_have_the_rights_that_it_names() {
     let site = Site::open().await;
     let group = site.group("Editors", json!(["pages_pages_view", "settings_settings_edit"])).await;
@@ -84,7 +103,7 @@ async fn users_of_the_application_have_the_rights_that_it_names() {
     let keys = "GET /api/backend/keys";
     site.ask(keys).extension(anna()).refused(403, "permission_denied").await;
     site.ask("GET /api/backend/audit?actor=application").extension(anna()).expect(403).await;
-    let acts = site.admin("GET /api/backend/audit?actor=application").expect(200).await.data();
+    let acts = site.get("/api/backend/audit?actor=application").await;
     let actor = json!({"kind": "application", "id": null, "name": "anna@example.org"});
     assert_eq!((&acts[0]["actor"], acts.as_array().map(Vec::len)), (&actor, Some(1)));
 
@@ -110,8 +129,7 @@ async fn users_of_the_application_have_the_rights_that_it_names() {
     site.ask(make).extension(some()).json(within).expect(201).await;
 
     // Groups count as they are now.
-    let patch = format!("PATCH /api/backend/user_groups?id={group}");
-    site.admin(&patch).json(json!({"rights": []})).expect(200).await;
+    site.patch(&format!("/api/backend/user_groups?id={group}"), json!({"rights": []})).await;
     site.ask(write).extension(anna()).json(claim()).refused(403, "permission_denied").await;
     let unknown = AppUser::new("bob").group("edditors");
     let told = site.ask("GET /api/backend/item?table=pages").extension(unknown.clone());
@@ -161,23 +179,40 @@ async fn a_user_of_the_application_may_log_in_to_the_site() {
     site.ask("POST /api/backend/auth/login").extension(user).json(login).expect(200).await;
 }
 
+/// A stream of events that this caller opens; it ends by itself.
+async fn stream(site: &Site, caller: http::request::Builder) -> JoinHandle<bool> {
+    let request = caller.uri("/api/backend/events/stream").header("host", "cms.test");
+    let reply = site.api.handle(request.body(Empty::<bytes::Bytes>::new()).unwrap()).await;
+    assert_eq!(reply.status(), 200);
+    let mut body = reply.into_body();
+    assert!(body.frame().await.unwrap().is_ok(), "it begins");
+    tokio::spawn(async move { body.collect().await.is_ok() })
+}
+
+/// The end of a stream, without an error.
+async fn ends(stream: JoinHandle<bool>) {
+    let ended = tokio::time::timeout(Duration::from_secs(10), stream).await;
+    assert!(ended.expect("it ends").unwrap(), "without an error");
+}
+
 /// Whoever loses rights loses the stream.
 #[tokio::test]
 async fn a_stream_ends_with_the_rights_of_the_groups() {
-    use http_body_util::BodyExt as _;
-
     let site = Site::open().await;
     let group = site.group("hooks", json!(["webhooks_subscriptions_edit"])).await;
     let user = AppUser::new("anna").group("hooks").by_token();
-    let request = http::Request::get("/api/backend/events/stream").header("host", "cms.test");
-    let nothing = http_body_util::Empty::<bytes::Bytes>::new();
-    let request = request.extension(user).body(nothing).unwrap();
-    let mut body = site.api.handle(request).await.into_body();
-    assert!(body.frame().await.unwrap().is_ok(), "it begins");
-    let delete = format!("DELETE /api/backend/user_groups?id={group}");
-    site.admin(&delete).expect(204).await;
-    let rest = tokio::time::timeout(Duration::from_secs(10), body.collect()).await;
-    assert!(rest.expect("it ends").is_ok());
+    let stream = stream(&site, http::Request::builder().extension(user)).await;
+    site.delete(&format!("/api/backend/user_groups?id={group}")).await;
+    ends(stream).await;
+}
+
+/// Whoever closes the site without its server ends the streams too.
+#[tokio::test]
+async fn streams_end_with_the_site() {
+    let site = Site::open().await;
+    let stream = stream(&site, http::Request::builder().header("x-api-key", &site.admin)).await;
+    site.cms.close().await;
+    ends(stream).await;
 }
 
 /// A cookie of the application is sent for pages of other websites as well.
@@ -287,33 +322,15 @@ async fn an_application_with_the_api_below_a_path() {
     ended.expect("an open stream does not hold it up").unwrap().unwrap();
 }
 
-/// Whoever closes the site without its server ends the streams too.
-#[tokio::test]
-async fn streams_end_with_the_site() {
-    use http_body_util::BodyExt as _;
-
-    let site = Site::open().await;
-    let request = http::Request::get("/api/backend/events/stream").header("host", "cms.test");
-    let request = request.header("x-api-key", &site.admin);
-    let nothing = http_body_util::Empty::<bytes::Bytes>::new();
-    let reply = site.api.handle(request.body(nothing).unwrap()).await;
-    assert_eq!(reply.status(), 200);
-    let read = tokio::spawn(reply.into_body().collect());
-    site.cms.close().await;
-    let ended = tokio::time::timeout(Duration::from_secs(10), read).await;
-    assert!(ended.expect("it ends").unwrap().is_ok(), "without an error");
-}
-
 #[tokio::test]
 async fn a_mount_that_cannot_be_is_refused() {
     let site = Site::open().await;
-    let faulty = [("cms", "a", "base"), ("/cms/", "a", "base"), ("", "a b", "cookie")];
-    for (base, cookie, field) in faulty {
+    for (base, cookie, field) in
+        [("cms", "a", "base"), ("/cms/", "a", "base"), ("", "a b", "cookie")]
+    {
         let made = Api::builder(site.cms.clone()).base(base).cookie(cookie).build();
         let error = made.err().expect(base);
-        assert_eq!(
-            (error.code(), error.fields()[0].field.as_str()),
-            (Code::ValidationFailed, field)
-        );
+        assert_eq!(error.code(), Code::ValidationFailed, "{base} {cookie}");
+        assert_eq!(error.fields()[0].field, field, "{base} {cookie}");
     }
 }

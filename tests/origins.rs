@@ -5,7 +5,7 @@ mod changes;
 use cms_core::settings::LimiterStore;
 use serde_json::json;
 
-use crate::support::{Reply, Site};
+use crate::support::{Ask, Reply, Site};
 
 pub(crate) const SHOP: &str = "https://shop.example";
 
@@ -15,11 +15,7 @@ const PAGES: &str = "GET /api/pages";
 
 /// A site at www.example that knows SHOP and, not active, https://idle.example.
 async fn site() -> Site {
-    let site = Site::builder()
-        .await
-        .settings(|s| s.site_url = Some("https://www.example".to_owned()))
-        .open()
-        .await;
+    let site = Site::with(|s| s.site_url = Some("https://www.example".to_owned())).await;
     add(&site, SHOP, true).await;
     add(&site, "https://idle.example", false).await;
     site
@@ -27,13 +23,17 @@ async fn site() -> Site {
 
 pub(crate) async fn add(site: &Site, origin: &str, active: bool) -> i64 {
     let body = json!({"origin": origin, "active": active});
-    site.admin("POST /api/backend/origins").json(body).expect(201).await.data()["id"]
-        .as_i64()
-        .unwrap()
+    site.create("/api/backend/origins", body).await["id"].as_i64().unwrap()
 }
 
 async fn from(site: &Site, origin: &str, line: &str) -> Reply {
     site.ask(line).header("host", "api.example").header("origin", origin).send().await
+}
+
+/// What a browser asks before a page of this origin may send.
+fn preflight(site: &Site, origin: &str, method: &str, path: &str) -> Ask {
+    let ask = site.ask(&format!("OPTIONS {path}")).header("origin", origin);
+    ask.header("access-control-request-method", method)
 }
 
 fn header<'r>(reply: &'r Reply, name: &str) -> Option<&'r str> {
@@ -42,18 +42,16 @@ fn header<'r>(reply: &'r Reply, name: &str) -> Option<&'r str> {
 
 /// Echoed for `origin`, or without any header of this kind.
 fn assert_shared(reply: &Reply, origin: Option<&str>, context: &str) {
-    assert_eq!(header(reply, "access-control-allow-origin"), origin, "{context}");
-    assert_eq!(
-        header(reply, "access-control-allow-credentials"),
-        origin.map(|_| "true"),
-        "{context}"
-    );
-    assert_eq!(header(reply, "vary"), Some("Origin"), "{context}");
-    let exposed = origin.map(|_| {
-        "X-RateLimit-Limit, X-RateLimit-Remaining, X-Request-Id, X-Cache, \
-         Age, ETag, Retry-After"
-    });
-    assert_eq!(header(reply, "access-control-expose-headers"), exposed, "{context}");
+    let exposed = "X-RateLimit-Limit, X-RateLimit-Remaining, X-Request-Id, X-Cache, \
+                   Age, ETag, Retry-After";
+    for (name, expected) in [
+        ("access-control-allow-origin", origin),
+        ("access-control-allow-credentials", origin.map(|_| "true")),
+        ("vary", Some("Origin")),
+        ("access-control-expose-headers", origin.map(|_| exposed)),
+    ] {
+        assert_eq!(header(reply, name), expected, "{name}, {context}");
+    }
 }
 
 #[tokio::test]
@@ -118,25 +116,14 @@ async fn pages_are_judged_only_where_the_api_is() {
     }
     let plain = site.ask(PAGES).expect(200).await;
     assert_shared(&plain, None, "without Origin: caches in between must not mix");
-    let options = site
-        .ask("OPTIONS /api/pages")
-        .header("access-control-request-method", "GET")
-        .expect(405)
-        .await;
-    assert_shared(&options, None, "no page asks");
-    let twice = site
-        .ask(PAGES)
-        .header("origin", SHOP)
-        .header("origin", SHOP)
-        .refused(403, "origin_not_allowed")
-        .await;
-    assert_shared(&twice, None, "twice");
-    let latin = site
-        .ask(PAGES)
-        .header("origin", "https://b\u{fc}cher.example")
-        .refused(403, "origin_not_allowed")
-        .await;
-    assert_shared(&latin, None, "not ASCII");
+    let options = site.ask("OPTIONS /api/pages").header("access-control-request-method", "GET");
+    assert_shared(&options.expect(405).await, None, "no page asks");
+    for (ask, context) in [
+        (site.ask(PAGES).header("origin", SHOP).header("origin", SHOP), "twice"),
+        (site.ask(PAGES).header("origin", "https://b\u{fc}cher.example"), "not ASCII"),
+    ] {
+        assert_shared(&ask.refused(403, "origin_not_allowed").await, None, context);
+    }
     // The host with its port, as the request line names it, and never two of them.
     for (host, origin, status) in [
         ("api.example:8080", "http://api.example:8080", 200),
@@ -153,65 +140,45 @@ async fn pages_are_judged_only_where_the_api_is() {
         let reply = site.ask(PAGES).header("host", host).header("origin", origin).send().await;
         assert_eq!(reply.status.as_u16(), status, "{host} {origin}");
     }
-    site.ask("GET http://api.example/api/pages")
-        .header("host", "evil.example")
-        .header("origin", EVIL)
-        .expect(403)
-        .await;
-    let hosts = site
-        .ask(PAGES)
-        .header("host", "evil.example")
-        .header("host", "api.example")
-        .header("origin", EVIL);
-    hosts.refused(403, "origin_not_allowed").await;
+    let named = site.ask("GET http://api.example/api/pages").header("host", "evil.example");
+    named.header("origin", EVIL).expect(403).await;
+    let hosts = site.ask(PAGES).header("host", "evil.example").header("host", "api.example");
+    hosts.header("origin", EVIL).refused(403, "origin_not_allowed").await;
 }
 
 #[tokio::test]
 async fn a_preflight_needs_no_key_and_reaches_no_handler() {
     let site = site().await;
     let traces = site.traces().await;
-    for line in [
-        "OPTIONS /api/pages",
-        "OPTIONS /api/backend/item?table=pages",
-        "OPTIONS /api/nothing",
-        "OPTIONS /api/backend/keys",
-    ] {
+    let asked = "x-api-key,content-type, bad name, if-match";
+    for path in ["/api/pages", "/api/backend/item?table=pages", "/api/nothing", "/api/backend/keys"]
+    {
         let ask =
-            site.ask(line).header("origin", SHOP).header("access-control-request-method", "PATCH");
-        let reply = ask
-            .header("access-control-request-headers", "x-api-key,content-type, bad name, if-match")
-            .expect(204)
-            .await;
-        assert_shared(&reply, Some(SHOP), line);
-        assert_eq!(reply.header("access-control-allow-methods"), "GET, HEAD, POST, PATCH, DELETE");
-        assert_eq!(
-            reply.header("access-control-allow-headers"),
-            "x-api-key, content-type, if-match"
-        );
-        assert_eq!(reply.header("access-control-max-age"), "600");
+            preflight(&site, SHOP, "PATCH", path).header("access-control-request-headers", asked);
+        let reply = ask.expect(204).await;
+        assert_shared(&reply, Some(SHOP), path);
+        for (name, expected) in [
+            ("access-control-allow-methods", "GET, HEAD, POST, PATCH, DELETE"),
+            ("access-control-allow-headers", "x-api-key, content-type, if-match"),
+            ("access-control-max-age", "600"),
+        ] {
+            assert_eq!(reply.header(name), expected, "{name}");
+        }
         assert!(reply.body.is_empty() && !reply.headers.contains_key("content-type"));
         for stranger in [EVIL, "null", "https://idle.example"] {
-            let ask = site
-                .ask(line)
-                .header("origin", stranger)
-                .header("access-control-request-method", "PATCH");
-            let refused = ask.refused(403, "origin_not_allowed").await;
+            let refused =
+                preflight(&site, stranger, "PATCH", path).refused(403, "origin_not_allowed").await;
             assert_shared(&refused, None, stranger);
             assert!(!refused.headers.contains_key("access-control-allow-methods"));
         }
     }
     assert_eq!(site.traces().await, traces);
-    site.ask("OPTIONS /healthz")
-        .header("origin", SHOP)
-        .header("access-control-request-method", "GET")
-        .expect(405)
-        .await;
+    preflight(&site, SHOP, "GET", "/healthz").expect(405).await;
 }
 
 #[tokio::test]
 async fn the_limiter_comes_first() {
-    let site =
-        Site::builder().await.settings(|s| s.limiter.store = LimiterStore::Memory).open().await;
+    let site = Site::with(|s| s.limiter.store = LimiterStore::Memory).await;
     add(&site, SHOP, true).await;
     for n in 0..100 {
         let refused = from(&site, if n % 2 == 0 { EVIL } else { "null" }, PAGES).await;
@@ -224,11 +191,7 @@ async fn the_limiter_comes_first() {
     let limited = from(&site, SHOP, PAGES).await;
     assert_eq!(limited.status, 429);
     assert_shared(&limited, Some(SHOP), "the page can read why");
-    let preflight = site
-        .ask("OPTIONS /api/pages")
-        .header("origin", SHOP)
-        .header("access-control-request-method", "GET");
-    preflight.refused(429, "rate_limited").await;
+    preflight(&site, SHOP, "GET", "/api/pages").refused(429, "rate_limited").await;
 }
 
 #[tokio::test]
@@ -269,9 +232,7 @@ async fn funnels_are_judged_by_the_page_when_it_is_named() {
         assert_eq!(reply.status == 403, refused, "{line} {referer:?}: {}", reply.text());
         assert_shared(&reply, None, line);
     }
-    let both = site
-        .ask("POST /api/formfunnel/start")
-        .header("origin", SHOP)
-        .header("referer", "https://evil.example/");
-    assert_ne!(both.send().await.status, 403, "the origin counts when it is sent");
+    let both = site.ask("POST /api/formfunnel/start").header("origin", SHOP);
+    let both = both.header("referer", "https://evil.example/").send().await;
+    assert_ne!(both.status, 403, "the origin counts when it is sent");
 }

@@ -147,6 +147,46 @@ async fn whatever_writes_is_refused_and_the_connection_reads_on() {
     one.close().await;
 }
 
+/// SQLite makes the file of `vacuum into` before it refuses to write it.
+#[tokio::test]
+async fn a_query_is_one_statement_that_reads_with_exactly_its_values() {
+    let one = One::open().await;
+    let db = one.site.cms.db();
+    let target = one.site.database.folder().join("copy.db");
+    let vacuum = format!("vacuum into '{}'", target.display());
+    for sql in [
+        vacuum.clone(),
+        format!("/* select */ {vacuum}"),
+        format!("select 1; {vacuum}"),
+        format!("pragma query_only = off; {vacuum}; select 'x'"),
+        "-- select".to_owned(),
+    ] {
+        let read = db.sql(sqlx::AssertSqlSafe(sql.clone())).rows::<(Option<i64>,)>().await;
+        refused(&sql, read.map(drop));
+        assert!(!target.exists(), "{sql}");
+    }
+    for sql in [
+        "/* a; */ SELECT cents from ledger where account = 'anna' and ';' = ';' ; -- b",
+        "with x as (select cents from ledger) select cents from x",
+        "values (cast(250 as bigint))",
+    ] {
+        assert_eq!(db.sql(sql).rows::<(i64,)>().await.unwrap(), [(250,)], "{sql}");
+    }
+    let explained = db.sql("explain select cents from ledger");
+    match one.is_sqlite() {
+        true => assert!(explained.optional::<(i64,)>().await.unwrap().is_some()),
+        false => assert!(explained.optional::<(String,)>().await.unwrap().is_some()),
+    }
+    let all = "select cents from ledger where account = $1 or $1 is null";
+    assert_eq!(db.sql(all).bind("anna").rows::<(i64,)>().await.unwrap(), [(250,)]);
+    for query in [db.sql(all), db.sql(all).bind("anna").bind(1)] {
+        let error = query.rows::<(i64,)>().await.unwrap_err();
+        assert_eq!(error.code(), Code::Internal);
+        assert!(format!("{error:?}").contains("bind exactly"), "{error:?}");
+    }
+    one.close().await;
+}
+
 #[tokio::test]
 async fn what_a_session_was_told_ends_with_its_turn() {
     let one = One::open().await;

@@ -3,14 +3,10 @@
 use cms_core::{Actor, Code, items::Query};
 use serde_json::{Map, Value as Json, json};
 
-use crate::support::Site;
+use crate::support::{Site, plugins::plugin};
 
 async fn site() -> Site {
-    let columns = json!([
-        {"name": "sku", "type": "text", "required": true, "unique": true},
-        {"name": "amount", "type": "integer", "required": true},
-    ]);
-    let manifest = json!({"id": "shop", "tables": [{"name": "stock", "columns": columns}]});
+    let manifest = plugin("shop", [("stock", "sku text required unique, amount integer required")]);
     Site::builder().await.plugin(manifest).open().await
 }
 
@@ -24,7 +20,7 @@ const TAKE: &str = "update stock set amount = amount - $1 where sku = $2 and amo
 async fn it_sees_what_the_change_wrote_and_goes_with_it() {
     let site = site().await;
     let items = site.cms.items();
-    let shown = "GET /api/backend/item?table=stock&filter[sku]=bell";
+    let shown = async || site.items("stock&filter[sku]=bell").await;
     for is_kept in [false, true] {
         let mut change = site.cms.change(Actor::Operator).await.unwrap();
         items.create(&mut change, "stock", &bell()).await.unwrap();
@@ -40,11 +36,11 @@ async fn it_sees_what_the_change_wrote_and_goes_with_it() {
             true => change.commit().await.unwrap(),
             false => drop(change),
         }
-        let list = site.admin(shown).expect(200).await.data();
+        let list = shown().await;
         assert_eq!(list.as_array().map(Vec::len), Some(usize::from(is_kept)), "{list}");
     }
     // The reply was kept, and is not served any more.
-    let amount = async || site.admin(shown).expect(200).await.data()[0]["amount"].as_i64();
+    let amount = async || shown().await[0]["amount"].as_i64();
     assert_eq!(amount().await, Some(3));
     let mut change = site.cms.change(Actor::Operator).await.unwrap();
     items.sql(&mut change, TAKE).touches(["stock"]).bind(1).bind("bell").run().await.unwrap();
@@ -70,6 +66,12 @@ async fn what_it_may_not_do_is_refused_before_the_database_sees_it() {
         ("update settings set value = $1", "through their rooms"),
         ("update stock set amount = 0", "name the tables"),
         ("with x as (select 1) delete from stock", "name the tables"),
+        ("delete from stock where sku = $1 or $1 is null", "bind exactly"),
+        ("update stock set amount = $2", "bind exactly"),
+        ("update stock set amount = $a", "'$' begins a value"),
+        ("update sqlite_sequence set seq = (select 0 from stock)", "it changes sqlite_sequence"),
+        ("with x as (delete from orders) select * from stock", "it changes orders"),
+        ("delete from public.stock", "without its schema"),
     ] {
         let touched = if sql.contains("settings") { ["settings"] } else { ["stock"] };
         let statement = items.sql(&mut change, sql);
@@ -80,6 +82,16 @@ async fn what_it_may_not_do_is_refused_before_the_database_sees_it() {
     }
     let error = items.sql(&mut change, TAKE).touches(["stok"]).run().await.unwrap_err();
     assert_eq!(error.code(), Code::UnknownTable);
+    let surplus = items.sql(&mut change, TAKE).touches(["stock"]).bind(1).bind("bell").bind(2);
+    let error = surplus.rows::<(i64,)>().await.unwrap_err();
+    assert!(format!("{error:?}").contains("has $1, $2, and 3 were bound"), "{error:?}");
+    // PostgreSQL refuses these by itself, or has operators of these names.
+    for sql in ["delete from stock where sku = ?", "delete from stock where sku = ?1"] {
+        if !site.database.is_postgres() {
+            let error = items.sql(&mut change, sql).touches(["stock"]).bind("bell").run().await;
+            assert!(format!("{error:?}").contains("values are written as $1"), "{error:?}");
+        }
+    }
     // None of them reached the database: the change is alive.
     items.create(&mut change, "stock", &bell()).await.unwrap();
     change.commit().await.unwrap();

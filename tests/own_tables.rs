@@ -4,7 +4,7 @@ use cms_core::{Code, OwnTables, content, testing::TestSite};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
-use crate::support::Site;
+use crate::support::{Site, plugins::table, with};
 
 const MAKE: &str = "create table ledger (id {{id}}, account TEXT not null, cents BIGINT not null, \
                     note {{json}}, open BOOLEAN not null default {{true}}) {{strict}}";
@@ -48,8 +48,7 @@ async fn own_tables_are_written_in_one_change_with_records() {
 #[tokio::test]
 async fn steps_run_once_and_later_ones_follow() {
     let site = Site::builder().await.with(|all| all.own_tables(FIRST)).open().await;
-    let row = "insert into ledger (account, cents) values ('anna', 250)";
-    site.database.run(row.to_owned()).await;
+    site.database.run("insert into ledger (account, cents) values ('anna', 250)").await;
     site.cms.close().await;
     let site = Site::on(site.database).with(|all| all.own_tables(FIRST)).open().await;
     site.cms.close().await;
@@ -67,13 +66,13 @@ async fn steps_run_once_and_later_ones_follow() {
     one.unwrap().close().await;
     two.unwrap();
     waits(false).open().await.unwrap().close().await;
-    for (sql, count) in [
-        ("select count(*) from ledger", 1),
-        ("select count(*) from ledger_days", 0),
-        ("select count(*) from cms_own_tables", 3),
-        ("select count(*) from cms_own_tables where tables like '%ledger_days%'", 3),
+    for (rows, count) in [
+        ("ledger", 1),
+        ("ledger_days", 0),
+        ("cms_own_tables", 3),
+        ("cms_own_tables where tables like '%ledger_days%'", 3),
     ] {
-        assert_eq!(database.count(sql).await, count, "{sql}");
+        assert_eq!(database.rows(rows).await, count, "{rows}");
     }
 }
 
@@ -101,12 +100,11 @@ async fn edited_and_missing_steps_are_refused() {
     assert_eq!(sql.run().await.map_err(|error| error.code()), Err(Code::UnknownTable));
     drop(change);
     database = site.database;
-    assert_eq!(database.count("select count(*) from cms_own_tables").await, 3);
+    assert_eq!(database.rows("cms_own_tables").await, 3);
 }
 
 #[tokio::test]
 async fn a_step_that_fails_makes_nothing() {
-    let site = Site::builder().await;
     let faulty: &[(OwnTables, &str)] = &[
         (
             OwnTables::new("shop", &["a"], &["create table a (id bigint)", "create tabel b (x)"]),
@@ -114,30 +112,69 @@ async fn a_step_that_fails_makes_nothing() {
         ),
         (OwnTables::new("shop", &["a", "b"], &["create table a (id bigint)"]), "make no table b"),
         (OwnTables::new("shop", &["a"], &["create table a (id bigint); commit"]), "\"commit\""),
+        (
+            OwnTables::new("shop", &["a"], &["create table a (id bigint); /* x */ commit"]),
+            "\"commit\"",
+        ),
+        (
+            OwnTables::new("shop", &["a"], &["create table a (id bigint) -- x;\n; -- y\ncommit"]),
+            "\"commit\"",
+        ),
+        (
+            OwnTables::new(
+                "shop",
+                &["a"],
+                &["create table a (b text unique on conflict ROLLBACK)"],
+            ),
+            "\"on conflict rollback\"",
+        ),
         (OwnTables::new("shop", &["a"], &["drop table cms_users"]), "\"cms_users\""),
         (OwnTables::new("shop", &["cms_a"], &[]), "not beginning with cms_"),
         (OwnTables::new("Shop", &[], &["select 1"]), "a name is 1 to 40"),
         (OwnTables::new("shop", &[], &[]), "steps are missing"),
         (OwnTables::new("shop", &["a"], &["create table a (Id bigint)", "SET x = 1"]), "\"set\""),
     ];
-    let settings = {
-        let opened = site.open().await;
-        opened.cms.close().await;
-        opened.database
-    };
+    let site = Site::open().await;
+    site.cms.close().await;
+    let builder = || cms_core::Cms::builder(site.database.settings());
     for (own, why) in faulty {
-        let open = cms_core::Cms::builder(settings.settings()).own_tables(*own).open().await;
+        let open = builder().own_tables(*own).open().await;
         let told = open.err().expect("it is refused").to_string();
         assert!(told.contains(why), "{why}: {told}");
-        assert_eq!(settings.count("select count(*) from cms_own_tables").await, 0, "{why}");
+        assert_eq!(site.database.rows("cms_own_tables").await, 0, "{why}");
     }
-    let twice = cms_core::Cms::builder(settings.settings()).own_tables(FIRST).own_tables(FIRST);
+    let twice = builder().own_tables(FIRST).own_tables(FIRST);
     let told = twice.open().await.err().expect("it is refused").to_string();
     assert!(told.contains("two have this name"), "{told}");
     // Nothing is left of table a.
     let own = OwnTables::new("shop", &["a"], &["create table a (id bigint)"]);
-    let cms = cms_core::Cms::builder(settings.settings()).own_tables(own).open().await.unwrap();
-    cms.close().await;
+    builder().own_tables(own).open().await.unwrap().close().await;
+}
+
+/// The types that the engines name differently are no types within quotes and comments.
+#[tokio::test]
+async fn texts_of_steps_stay_and_bytes_may_be_null() {
+    const KINDS: OwnTables = OwnTables::new(
+        "kinds",
+        &["kinds"],
+        &["create table kinds (id {{id}}, seal {{bytes}}, kind TEXT not null default 'BOOLEAN; \
+           commit' /* {{id}} */) {{strict}}"],
+    );
+    let site = TestSite::builder().await.with(|all| all.own_tables(KINDS)).open().await;
+    let mut change = site.change().await;
+    let seals = || [None, Some(vec![0_u8, 255])];
+    for seal in seals() {
+        let insert = "insert into kinds (seal) values ($1)";
+        let insert = site.cms.items().sql(&mut change, insert).touches(["kinds"]);
+        insert.bind(seal).run().await.unwrap();
+    }
+    change.commit().await.unwrap();
+    let query = "select seal, kind from kinds order by id";
+    let rows = site.cms.db().sql(query).rows::<(Option<Vec<u8>>, String)>().await.unwrap();
+    assert_eq!(rows, seals().map(|seal| (seal, "BOOLEAN; commit".to_owned())));
+    let bytes = site.cms.db().sql(query).rows::<(Vec<u8>, String)>().await;
+    assert_eq!(bytes.map_err(|error| error.code()), Err(Code::Internal), "one of them is null");
+    site.close().await;
 }
 
 content! {
@@ -152,14 +189,11 @@ content! {
 /// A plugin may declare an own table as a content table: then it is seen through the API as well.
 #[tokio::test]
 async fn an_own_table_may_be_a_content_table_too() {
-    let ledger = json!({"id": "ledger", "tables": [{"name": "ledger", "adopt": true, "columns": [
-        {"name": "account", "type": "text", "required": true},
-        {"name": "cents", "type": "integer", "required": true},
-    ]}]});
+    let ledger = table("ledger", "account text required, cents integer required");
+    let ledger = json!({"id": "ledger", "tables": [with(ledger, json!({"adopt": true}))]});
     let site = Site::builder().await.with(|all| all.own_tables(FIRST));
     let site = site.with(|all| all.content::<Entry>()).plugin(ledger).open().await;
-    let line = "POST /api/backend/item?table=ledger";
-    site.admin(line).json(json!({"account": "anna", "cents": 5})).expect(201).await;
+    site.insert("ledger", json!({"account": "anna", "cents": 5})).await;
     let mut change = site.cms.change(cms_core::Actor::Operator).await.unwrap();
     let sql = "update ledger set cents = cents * $1";
     let sql = site.cms.items().sql(&mut change, sql).touches(["ledger"]).bind(2);

@@ -1,80 +1,70 @@
 //! Buttons of plugins: who sees them, who may use them, and what they let a user write.
 
-use cms_core::plugins::{Handlers, Manifest, Plugin};
+use cms_core::plugins::Plugin;
 use serde_json::{Value as Json, json};
 
-use crate::support::{Reply, Site};
+use crate::support::{
+    Reply, Site,
+    plugins::{program, table},
+    with,
+};
 
 /// A plugin with a button of each type.
-pub(crate) struct Blog;
-
-impl Plugin for Blog {
-    fn manifest(&self) -> Manifest {
-        let edit =
-            json!([{"column": "title", "type": "text"}, {"column": "kind", "type": "select"}]);
-        let of_author = json!({"table": "authors", "value": "id", "title": "name"});
-        let manifest = json!({
-            "id": "blog",
-            "tables": [
-                {"name": "posts", "multilanguage": true, "columns": [
-                    {"name": "title", "type": "text", "required": true},
-                    {"name": "secret", "type": "text"},
-                    {"name": "kind", "type": "select", "enum": ["news", "essay"]},
-                    {"name": "status", "type": "integer", "default": 0},
-                    {"name": "author", "type": "integer", "references": "authors"},
-                    {"name": "tags", "type": "json", "default": []},
-                    {"name": "others", "type": "json", "default": []}]},
-                {"name": "authors", "columns": [{"name": "name", "type": "text"}]},
-                {"name": "comments", "columns": [
-                    {"name": "post", "type": "integer", "references": "posts"},
-                    {"name": "status", "type": "text"},
-                    {"name": "text", "type": "text"}]},
-            ],
-            "content_button": [
-                {"button_id": "edit", "type": "edit", "multilanguage": "1", "editable_rows": edit},
-                {"button_id": "assign", "type": "edit", "forStatus": "1",
-                 "editable_rows": [
-                     {"column": "author", "type": "select", "select_value": of_author}]},
-                {"button_id": "delete", "type": "delete"},
-                {"button_id": "script", "type": "script", "script": "posts/export.php"},
-                {"button_id": "comments", "type": "show_module_list",
-                 "values": {"table": "comments", "template": "Comment"},
-                 "buttons": [
-                     {"button_id": "approve", "type": "edit", "forStatus": 2,
-                      "editable_rows": [{"column": "status", "type": "text"}]}]},
-                {"button_id": "tags", "type": "show_checklist",
-                 "values": {"table": "posts", "column": "tags"}},
-                {"button_id": "stats", "type": "show_custom_content",
-                 "values": {"class": "Stats", "template": "Stats"}},
-                {"button_id": "link", "type": "link", "url": "/blog"},
-            ],
-            "action_button": [
-                {"button_id": "insert", "type": "insert", "editable_rows": edit},
-                {"button_id": "modal", "type": "modal", "component": "blog/admin/Wizard"},
-            ],
-        });
-        serde_json::from_value(manifest).unwrap()
-    }
-
-    fn handlers(&self) -> Handlers {
-        Handlers::default().content("Stats", |call| async move {
+pub(crate) fn blog() -> impl Plugin {
+    let edit = json!([{"column": "title", "type": "text"}, {"column": "kind", "type": "select"}]);
+    let of_author = json!({"table": "authors", "value": "id", "title": "name"});
+    let manifest = json!({
+        "id": "blog",
+        "tables": [
+            {"name": "posts", "multilanguage": true, "columns": [
+                {"name": "title", "type": "text", "required": true},
+                {"name": "secret", "type": "text"},
+                {"name": "kind", "type": "select", "enum": ["news", "essay"]},
+                {"name": "status", "type": "integer", "default": 0},
+                {"name": "author", "type": "integer", "references": "authors"},
+                {"name": "tags", "type": "json", "default": []},
+                {"name": "others", "type": "json", "default": []}]},
+            table("authors", "name text"),
+            table("comments", "post integer references=posts, status text, text text"),
+        ],
+        "content_button": [
+            {"button_id": "edit", "type": "edit", "multilanguage": "1", "editable_rows": edit},
+            {"button_id": "assign", "type": "edit", "forStatus": "1",
+             "editable_rows": [
+                 {"column": "author", "type": "select", "select_value": of_author}]},
+            {"button_id": "delete", "type": "delete"},
+            {"button_id": "script", "type": "script", "script": "posts/export.php"},
+            {"button_id": "comments", "type": "show_module_list",
+             "values": {"table": "comments", "template": "Comment"},
+             "buttons": [
+                 {"button_id": "approve", "type": "edit", "forStatus": 2,
+                  "editable_rows": [{"column": "status", "type": "text"}]}]},
+            {"button_id": "tags", "type": "show_checklist",
+             "values": {"table": "posts", "column": "tags"}},
+            {"button_id": "stats", "type": "show_custom_content",
+             "values": {"class": "Stats", "template": "Stats"}},
+            {"button_id": "link", "type": "link", "url": "/blog"},
+        ],
+        "action_button": [
+            {"button_id": "insert", "type": "insert", "editable_rows": edit},
+            {"button_id": "modal", "type": "modal", "component": "blog/admin/Wizard"},
+        ],
+    });
+    program(manifest, |handlers| {
+        handlers.content("Stats", |call| async move {
             let all = call.items().list("comments", &cms_core::items::Query::default()).await?;
             Ok(json!({"row": call.row(), "comments": format!("[{}]", all.records)}))
         })
-    }
+    })
 }
 
 pub(crate) async fn site() -> Site {
-    let site = Site::builder().await.program(Blog).open().await;
-    let post = |table: &str, row: Json| {
-        site.admin(&format!("POST /api/backend/item?table={table}")).json(row).expect(201)
-    };
-    post("authors", json!({"name": "Ada"})).await;
-    post("authors", json!({"name": "Bob"})).await;
-    post("posts", json!({"title": "One", "secret": "s", "status": 1, "language_short": "en"}))
-        .await;
-    post("comments", json!({"post": 1, "text": "first", "status": "2nd"})).await;
-    post("comments", json!({"text": "elsewhere", "status": "1"})).await;
+    let site = Site::builder().await.program(blog()).open().await;
+    site.insert("authors", json!([{"name": "Ada"}, {"name": "Bob"}])).await;
+    let post = json!({"title": "One", "secret": "s", "status": 1, "language_short": "en"});
+    site.insert("posts", post).await;
+    let first = json!({"post": 1, "text": "first", "status": "2nd"});
+    site.insert("comments", json!([first, {"text": "elsewhere", "status": "1"}])).await;
     site
 }
 
@@ -239,8 +229,7 @@ async fn a_multilanguage_edit_writes_a_record_for_each_language() {
     for base in
         [json!({}), json!({"base_id": null}), json!({"base_id": 99}), json!({"base_id": ""})]
     {
-        let mut fresh = json!({"title": "x", "language_short": "fr"});
-        fresh.as_object_mut().unwrap().extend(base.as_object().unwrap().clone());
+        let fresh = with(json!({"title": "x", "language_short": "fr"}), base);
         for body in [fresh.clone(), json!([fresh])] {
             let line = "POST /api/backend/item?table=posts";
             let ask = site.ask(line).bearer(token).json(body);

@@ -7,29 +7,24 @@ mod handlers;
 /// The whole request, and replies of every kind.
 mod requests;
 
-use cms_core::plugins::{Handlers, Manifest, Plugin};
 use serde_json::json;
 
-use crate::support::Site;
+use crate::support::{
+    Site,
+    plugins::{self, program, table},
+};
 
-/// A plugin with a public endpoint whose handler writes.
-struct Guests;
-
-impl Plugin for Guests {
-    fn manifest(&self) -> Manifest {
-        let manifest = json!({
-            "id": "guests",
-            "tables": [{"name": "guests", "columns": [
-                {"name": "name", "type": "text"}, {"name": "mail", "type": "text"}]}],
-            "endpoints": [
-                {"modelPath": "sign", "endpoint": "sign", "methods": ["POST"], "public": true},
-                {"modelPath": "guests", "endpoint": "backend/guests/sign-list"}],
-        });
-        serde_json::from_value(manifest).unwrap()
-    }
-
-    fn handlers(&self) -> Handlers {
-        Handlers::default().endpoint("sign", &[], |call| async move {
+/// A site whose plugin has a public endpoint, whose handler writes.
+async fn guests() -> Site {
+    let manifest = json!({
+        "id": "guests",
+        "tables": [table("guests", "name text, mail text")],
+        "endpoints": [
+            {"modelPath": "sign", "endpoint": "sign", "methods": ["POST"], "public": true},
+            {"modelPath": "guests", "endpoint": "backend/guests/sign-list"}],
+    });
+    let guests = program(manifest, |handlers| {
+        handlers.endpoint("sign", &[], |call| async move {
             let mut change = call.change().await?;
             let none = serde_json::Map::new();
             let body = call.body().as_object().unwrap_or(&none);
@@ -37,35 +32,36 @@ impl Plugin for Guests {
             change.commit().await?;
             Ok(json!({"id": made.key}))
         })
-    }
+    });
+    Site::builder().await.program(guests).open().await
 }
 
 #[tokio::test]
 async fn a_visitor_writes_as_a_visitor() {
-    let site = Site::builder().await.program(Guests).open().await;
+    let site = guests().await;
     let guest = json!({"name": "Eve", "mail": "eve@example.org"});
     site.ask("POST /api/sign").json(guest).expect(200).await;
-    let acts = site.admin("GET /api/backend/audit?table=guests").expect(200).await.data();
+    let acts = site.get("/api/backend/audit?table=guests").await;
     assert_eq!(acts[0]["actor"], json!({"kind": "visitor", "id": null, "name": null}));
 }
 
 #[tokio::test]
 async fn a_repeated_call_of_a_handler_is_answered_once() {
-    let site = Site::builder().await.program(Guests).open().await;
+    let site = guests().await;
     let sign = || site.admin("POST /api/sign").header("idempotency-key", "one");
     let first = sign().json(json!({"name": "Eve"})).expect(200).await;
     let second = sign().json(json!({"name": "Eve"})).expect(200).await;
     assert_eq!((second.header("idempotency-replayed"), second.data()), ("true", first.data()));
     let other = sign().json(json!({"name": "Bob"}));
     other.refused(409, "idempotency_mismatch").await;
-    let list = site.admin("GET /api/backend/guests/sign-list").expect(200).await.data();
+    let list = site.get("/api/backend/guests/sign-list").await;
     assert_eq!(list.as_array().map(Vec::len), Some(1));
 }
 
 /// A right to some columns finds nothing in others, at endpoints of plugins too.
 #[tokio::test]
 async fn a_search_at_an_endpoint_keeps_to_the_columns_of_the_right() {
-    let site = Site::builder().await.program(Guests).open().await;
+    let site = guests().await;
     let guest = json!({"name": "Eve", "mail": "amber@example.org"});
     site.ask("POST /api/sign").json(guest).expect(200).await;
     let list = "GET /api/backend/guests/sign-list?fields=id,name";
@@ -85,8 +81,7 @@ async fn a_search_at_an_endpoint_keeps_to_the_columns_of_the_right() {
 async fn endpoints_of_plugins_are_served() {
     let plugin = json!({
         "id": "blog",
-        "tables": [{"name": "posts", "columns": [
-            {"name": "title", "type": "text"}, {"name": "pin", "type": "password"}]}],
+        "tables": [table("posts", "title text, pin password")],
         "content_button": [
             {"button_id": "edit", "type": "edit",
              "editable_rows": [{"column": "title", "type": "text"}]}],
@@ -100,8 +95,7 @@ async fn endpoints_of_plugins_are_served() {
         settings.cache.ttl_s = 300;
     };
     let site = Site::builder().await.settings(cached).plugin(plugin).open().await;
-    let post = json!({"title": "One", "pin": "1234"});
-    site.admin("POST /api/backend/item?table=posts").json(post).expect(201).await;
+    site.insert("posts", json!({"title": "One", "pin": "1234"})).await;
     for path in ["blog_posts", "blog-posts"] {
         let reply = site.ask(&format!("GET /api/{path}")).expect(200).await;
         assert_eq!(reply.json()["data"], json!([{"id": 1, "title": "One"}]), "{path}");
@@ -109,10 +103,7 @@ async fn endpoints_of_plugins_are_served() {
     }
     let hit = site.ask("GET /api/blog-posts").expect(200).await;
     assert_eq!(hit.headers["x-cache"], "HIT");
-    site.admin("PATCH /api/backend/item?table=posts&id=1")
-        .json(json!({"title": "Two"}))
-        .expect(200)
-        .await;
+    site.update("posts&id=1", json!({"title": "Two"})).await;
     let fresh = site.ask("GET /api/blog_posts?id=1").expect(200).await;
     assert_eq!(fresh.data()["title"], "Two");
     let fresh = site.ask("GET /api/blog_posts").expect(200).await;
@@ -121,7 +112,9 @@ async fn endpoints_of_plugins_are_served() {
         (&json!("Two"), &"MISS".parse().unwrap())
     );
     site.ask("POST /api/blog_posts").json(json!({})).refused(405, "method_not_allowed").await;
-    site.ask("GET /api/blog_posts?nonsense=1").refused(400, "bad_query").await;
+    for wrong in ["?nonsense=1", "?table=posts", "?table=pages", "/1?table=posts"] {
+        site.ask(&format!("GET /api/blog_posts{wrong}")).refused(400, "bad_query").await;
+    }
 
     let private = "GET /api/backend/blog/posts";
     site.ask(private).refused(401, "login_required").await;
@@ -148,10 +141,9 @@ async fn paths_of_the_service_are_refused() {
     for endpoint in site.cms.access().all().iter() {
         let Some(path) = endpoint.path.strip_prefix("/api/") else { continue };
         let manifest = json!({
-            "id": "blog", "tables": [{"name": "a", "columns": [{"name": "a", "type": "text"}]}],
+            "id": "blog", "tables": [table("a", "a text")],
             "endpoints": [{"modelPath": "a", "endpoint": path}],
         });
-        let manifest: Manifest = serde_json::from_value(manifest).unwrap();
-        assert!(!manifest.problems().is_empty(), "{path}");
+        assert!(!plugins::manifest(&manifest).problems().is_empty(), "{path}");
     }
 }

@@ -5,17 +5,17 @@ mod shop;
 
 use serde_json::{Value as Json, json};
 
-use crate::support::Site;
+use crate::support::{Site, with};
 
 const BLOG: &str = include_str!("../cms-cli/demo/plugin.json");
 const DAY: i64 = 24 * 3_600_000;
 
 async fn add(site: &Site, table: &str, row: Json) {
-    site.admin(&format!("POST /api/backend/item?table={table}")).json(row).expect(201).await;
+    site.insert(table, row).await;
 }
 
 async fn count(site: &Site, what: &str) -> i64 {
-    site.database.count(&format!("select count(*) from {what}")).await
+    site.database.rows(what).await
 }
 
 #[tokio::test]
@@ -54,7 +54,7 @@ async fn a_blog_in_json_only() {
     ask("DELETE /api/backend/item?table=blog&id=1").refused(403, "permission_denied").await;
 
     let raise = json!({"event": "blog.newsletter_ready", "data": {}});
-    site.admin("POST /api/backend/webhooks/emit").json(raise).expect(201).await;
+    site.create("/api/backend/webhooks/emit", raise).await;
 }
 
 async fn shop() -> Site {
@@ -84,7 +84,7 @@ async fn a_visitor_of_the_shop_orders_what_is_on_sale() {
     assert_eq!(offers().await, ("MISS".to_owned(), vec![json!("Bell")]));
     assert_eq!(offers().await, ("HIT".to_owned(), vec![json!("Bell")]));
     let sold = json!({"on_sale": true});
-    site.admin("PATCH /api/backend/item?table=products&id=2").json(sold).expect(200).await;
+    site.update("products&id=2", sold).await;
     assert_eq!(offers().await, ("MISS".to_owned(), vec![json!("Bell"), json!("Old")]));
 
     let order = json!({"product_id": 1, "mail": "eve@example.org", "amount": 2});
@@ -94,9 +94,7 @@ async fn a_visitor_of_the_shop_orders_what_is_on_sale() {
         (json!({"product_id": 9}), 404, "not_found"),
         (json!({"mail": null}), 422, "validation_failed"),
     ] {
-        let mut wrong = order.clone();
-        wrong.as_object_mut().unwrap().extend(changed.as_object().unwrap().clone());
-        site.ask(ORDER).json(wrong).refused(status, code).await;
+        site.ask(ORDER).json(with(order.clone(), changed)).refused(status, code).await;
     }
     assert_eq!(site.traces().await, before, "nothing of a refused order");
     let made = site.ask(ORDER).json(order).expect(200).await.data();
@@ -137,7 +135,7 @@ async fn the_shop_is_managed_by_its_buttons() {
     site.clock.advance(DAY);
     assert_eq!((scheduler.step().await.unwrap(), count(&site, open).await), (1, 0));
     assert_eq!(count(&site, "purchases where status = 2").await, 1, "what was paid stays");
-    let run = site.admin("GET /api/backend/tasks/history?name=cancel").expect(200).await.data();
+    let run = site.get("/api/backend/tasks/history?name=cancel").await;
     assert_eq!(run[0]["outcome"], "done", "{run}");
 
     let manifest = site.admin("GET /api/backend/plugins?id=bikeshop").expect(200).await.text();

@@ -3,27 +3,34 @@
 
 use std::fs;
 
-use cms_core::plugins::PluginState;
 use serde_json::{Value as Json, json};
 
-use crate::support::{Site, TestDatabase};
+use crate::support::{Site, TestDatabase, each, plugins, until, with};
 
-const APPLY: &str = "POST /api/backend/plugins/apply";
+const APPLY: &str = "/api/backend/plugins/apply";
 const PLUGINS: &str = "/api/backend/plugins";
 
 /// The kinds of name that two plugins can share, beside tables.
 const KINDS: [&str; 4] = ["event", "endpoint", "widget", "permission"];
 
+/// A plugin in the folder, with the icons of its widgets.
 fn write(database: &TestDatabase, manifest: &Json) {
-    let id = manifest["id"].as_str().unwrap();
-    let folder = database.folder().join("plugins").join(id);
+    let folder = database.folder().join("plugins").join(manifest["id"].as_str().unwrap());
     for widget in manifest["pagebuilder_widgets"].as_array().into_iter().flatten() {
         let own = folder.join("widgets").join(widget["widget_template"].as_str().unwrap());
         fs::create_dir_all(&own).unwrap();
         fs::write(own.join("w.svg"), "<svg/>").unwrap();
     }
-    fs::create_dir_all(&folder).unwrap();
-    fs::write(folder.join("plugin.json"), manifest.to_string()).unwrap();
+    database.write_plugin(manifest);
+}
+
+/// A site with this plugin, and a record in the plugin's table.
+async fn site_with(manifest: &Json) -> Site {
+    let database = TestDatabase::new().await;
+    write(&database, manifest);
+    let site = Site::on(database).open().await;
+    post(&site, manifest["id"].as_str().unwrap()).await;
+    site
 }
 
 /// A plugin `a` or `a_b` with a table of its own. It shares names of `kinds` with the other one:
@@ -40,7 +47,7 @@ fn plugin(id: &str, kinds: &[&str]) -> Json {
     });
     json!({
         "id": id,
-        "tables": [{"name": table(id), "columns": [{"name": "salary", "type": "integer"}]}],
+        "tables": [plugins::table(&table(id), "salary integer")],
         "content_button": [{
             "button_id": name("permission", shared, "own".to_owned()), "type": "edit",
             "editable_rows": [{"column": "salary", "type": "number"}],
@@ -64,26 +71,17 @@ fn keys(manifest: &Json) -> Json {
     json!([format!("{id}_{button}_view"), format!("{id}_{button}_edit")])
 }
 
-fn state(site: &Site, id: &str) -> PluginState {
-    site.cms.plugins().states().iter().find(|state| state.id == id).unwrap().clone()
-}
-
-async fn reopen(site: Site) -> Site {
-    site.cms.close().await;
-    Site::on(site.database).open().await
-}
-
 /// Takes what lies in the folder into service: in a process that runs on, or in a new one.
 async fn load(site: Site, anew: bool) -> Site {
     if anew {
-        return reopen(site).await;
+        return site.reopen().await;
     }
-    site.admin(APPLY).json(json!({})).expect(200).await;
+    site.post(APPLY, json!({})).await;
     site
 }
 
 async fn apply(site: &Site, id: &str) -> Json {
-    site.admin(APPLY).json(json!({"plugin": id})).expect(200).await.data()[0].clone()
+    site.post(APPLY, json!({"plugin": id})).await[0].clone()
 }
 
 async fn remove(site: &Site, id: &str) {
@@ -104,8 +102,15 @@ async fn reaches(site: &Site, token: &str, id: &str, expected: bool) {
 }
 
 async fn post(site: &Site, id: &str) {
-    let line = format!("POST /api/backend/item?table={}", table(id));
-    site.admin(&line).json(json!({"salary": 9000})).expect(201).await;
+    site.insert(&table(id), json!({"salary": 9000})).await;
+}
+
+async fn release(site: &Site, id: &str) -> Json {
+    site.post(&format!("{PLUGINS}/release"), json!({"plugin": id})).await
+}
+
+async fn rights(site: &Site) -> Json {
+    site.get("/api/backend/user_groups").await[0]["rights"].clone()
 }
 
 /// All pairs of kinds, in both orders of the alphabet, one of them met by a new process and the
@@ -124,17 +129,14 @@ async fn what_is_in_service_stays_whatever_comes() {
 
 async fn stays(kinds: &[&str], (owner, newcomer): (&str, &str), anew: bool) {
     let case = format!("{kinds:?}: {owner} before {newcomer}, anew: {anew}");
-    let database = TestDatabase::new().await;
-    write(&database, &plugin(owner, kinds));
-    let site = Site::on(database).open().await;
-    post(&site, owner).await;
+    let site = site_with(&plugin(owner, kinds)).await;
     let bob = site.person("bob", keys(&plugin(owner, kinds))).await;
     reaches(&site, &bob.token, owner, true).await;
 
     write(&site.database, &plugin(newcomer, kinds));
     let site = load(site, anew).await;
-    assert!(state(&site, owner).problems.is_empty(), "{case}: {:?}", state(&site, owner));
-    let refused = state(&site, newcomer);
+    assert!(site.state(owner).problems.is_empty(), "{case}: {:?}", site.state(owner));
+    let refused = site.state(newcomer);
     assert!(refused.manifest.is_none() && !refused.problems.is_empty(), "{case}: {refused:?}");
     let both = format!("{owner} already, so {newcomer} is refused");
     for problem in &refused.problems {
@@ -165,16 +167,15 @@ async fn stays(kinds: &[&str], (owner, newcomer): (&str, &str), anew: bool) {
 /// chosen by name.
 #[tokio::test]
 async fn a_key_that_two_newcomers_could_mean_is_refused_for_both() {
-    let database = TestDatabase::new().await;
-    let site = Site::on(database).open().await;
+    let site = Site::open().await;
     // Given before anybody has a button of that name.
     let bob = site.person("bob", json!(["a_b_c_view", "a_b_c_edit"])).await;
     for id in ["a", "a_b"] {
         write(&site.database, &plugin(id, &["permission"]));
     }
-    let site = reopen(site).await;
+    let site = site.reopen().await;
     for id in ["a", "a_b"] {
-        let found = state(&site, id);
+        let found = site.state(id);
         let told = &found.problems[0].remedy;
         assert!(found.manifest.is_none(), "{found:?}");
         assert!(told.contains("a_b_c_edit could mean a button of a or of a_b"), "{told}");
@@ -186,9 +187,9 @@ async fn a_key_that_two_newcomers_could_mean_is_refused_for_both() {
     assert_eq!(apply(&site, "a_b").await["state"], "applied");
     post(&site, "a_b").await;
     reaches(&site, &bob.token, "a_b", true).await;
-    let site = reopen(site).await;
-    assert!(state(&site, "a_b").problems.is_empty(), "{:?}", state(&site, "a_b"));
-    assert!(state(&site, "a").manifest.is_none());
+    let site = site.reopen().await;
+    assert!(site.state("a_b").problems.is_empty(), "{:?}", site.state("a_b"));
+    assert!(site.state("a").manifest.is_none());
     reaches(&site, &bob.token, "a_b", true).await;
 }
 
@@ -196,16 +197,13 @@ async fn a_key_that_two_newcomers_could_mean_is_refused_for_both() {
 #[tokio::test]
 async fn the_program_takes_no_name_of_a_plugin_in_service() {
     for (owner, newcomer) in [("a", "a_b"), ("a_b", "a")] {
-        let database = TestDatabase::new().await;
-        write(&database, &plugin(owner, &KINDS));
-        let site = Site::on(database).open().await;
+        let site = site_with(&plugin(owner, &KINDS)).await;
         let bob = site.person("bob", keys(&plugin(owner, &KINDS))).await;
-        post(&site, owner).await;
         site.cms.close().await;
         let site = Site::on(site.database).plugin(plugin(newcomer, &KINDS)).open().await;
-        let refused = state(&site, newcomer);
+        let refused = site.state(newcomer);
         assert!(refused.manifest.is_none() && refused.problems.len() == 4, "{refused:?}");
-        assert!(state(&site, owner).problems.is_empty());
+        assert!(site.state(owner).problems.is_empty());
         reaches(&site, &bob.token, owner, true).await;
     }
 }
@@ -213,74 +211,59 @@ async fn the_program_takes_no_name_of_a_plugin_in_service() {
 /// A site from before names had owners.
 #[tokio::test]
 async fn names_of_what_is_installed_are_entered() {
-    let database = TestDatabase::new().await;
-    write(&database, &plugin("a_b", &KINDS));
-    let site = Site::on(database).open().await;
+    let site = site_with(&plugin("a_b", &KINDS)).await;
     let bob = site.person("bob", keys(&plugin("a_b", &KINDS))).await;
-    post(&site, "a_b").await;
     site.cms.close().await;
-    site.database.run("delete from cms_plugin_names".to_owned()).await;
+    site.database.run("delete from cms_plugin_names").await;
     let before = r#"update cms_user_groups set rights = '["a_b_c_edit","a_b_c_view"]'"#;
-    site.database.run(before.to_owned()).await;
+    site.database.run(before).await;
     write(&site.database, &plugin("a", &KINDS));
     let site = Site::on(site.database).open().await;
-    assert!(state(&site, "a_b").problems.is_empty() && state(&site, "a").manifest.is_none());
+    assert!(site.state("a_b").problems.is_empty() && site.state("a").manifest.is_none());
     reaches(&site, &bob.token, "a_b", true).await;
-    let group = site.admin("GET /api/backend/user_groups").expect(200).await.data();
-    assert_eq!(group[0]["rights"], json!(["a_b_c_edit", "a_b_c_view"]), "outwardly as before");
+    assert_eq!(rights(&site).await, json!(["a_b_c_edit", "a_b_c_view"]), "outwardly as before");
 }
 
 /// A name that a plugin declares no longer is still its own, until it is given up.
 #[tokio::test]
 async fn names_are_kept_and_given_up() {
-    let database = TestDatabase::new().await;
-    write(&database, &plugin("a_b", &KINDS));
-    let site = Site::on(database).open().await;
+    let site = site_with(&plugin("a_b", &KINDS)).await;
     let bob = site.person("bob", keys(&plugin("a_b", &KINDS))).await;
-    post(&site, "a_b").await;
     write(&site.database, &plugin("a_b", &[]));
-    site.admin(APPLY).json(json!({})).expect(200).await;
+    site.post(APPLY, json!({})).await;
     write(&site.database, &plugin("a", &KINDS));
     assert_eq!(apply(&site, "a").await["state"], "refused");
-    let release = |id: &str| {
-        let release = site.admin(&format!("POST {PLUGINS}/release"));
-        release.json(json!({"plugin": id}))
-    };
-    let free = release("a_b").expect(200).await.data();
-    let kinds: Vec<_> = free.as_array().unwrap().iter().map(|one| one["kind"].clone()).collect();
-    assert_eq!(kinds, ["event", "endpoint", "widget", "permission", "permission"], "{free}");
-    release("none").refused(404, "not_found").await;
+    let free = release(&site, "a_b").await;
+    let kinds = ["event", "endpoint", "widget", "permission", "permission"];
+    assert_eq!(each(&free, "kind"), kinds, "{free}");
+    let none = site.admin(&format!("POST {PLUGINS}/release")).json(json!({"plugin": "none"}));
+    none.refused(404, "not_found").await;
     assert_eq!(apply(&site, "a").await["state"], "applied");
     post(&site, "a").await;
     reaches(&site, &bob.token, "a", false).await;
     // What bob held of a_b ended with it; administrators see that.
-    let group = site.admin("GET /api/backend/user_groups").expect(200).await.data();
-    assert_eq!(group[0]["rights"], json!([]), "{group}");
+    assert_eq!(rights(&site).await, json!([]));
 }
 
 /// So is a name of a plugin that the program itself brings.
 #[tokio::test]
 async fn names_of_a_compiled_plugin_are_given_up_too() {
-    let on = |database, kinds: &[&str]| {
-        Site::on(database).plugin(serde_json::from_value(plugin("a_b", kinds)).unwrap()).open()
-    };
+    let on = |database, kinds: &[&str]| Site::on(database).plugin(plugin("a_b", kinds)).open();
+    let count = async |site: &Site| release(site, "a_b").await.as_array().unwrap().len();
     let site = on(TestDatabase::new().await, &KINDS).await;
-    let release = async |site: &Site, status| {
-        let release = site.admin(&format!("POST {PLUGINS}/release"));
-        release.json(json!({"plugin": "a_b"})).expect(status).await.json()
-    };
-    assert_eq!(release(&site, 200).await["data"], json!([]), "it declares them all");
+    assert_eq!(count(&site).await, 0, "it declares them all");
     site.cms.close().await;
     let site = on(site.database, &[]).await;
     write(&site.database, &plugin("a", &KINDS));
     assert_eq!(apply(&site, "a").await["state"], "refused");
-    assert_eq!(release(&site, 200).await["data"].as_array().unwrap().len(), 5);
+    assert_eq!(count(&site).await, 5);
     assert_eq!(apply(&site, "a").await["state"], "applied");
     // Without it in the program nothing else would free the rest.
     site.cms.close().await;
     let site = Site::on(site.database).open().await;
-    assert_eq!(release(&site, 200).await["data"].as_array().unwrap().len(), 6);
-    release(&site, 404).await;
+    assert_eq!(count(&site).await, 6);
+    let again = site.admin(&format!("POST {PLUGINS}/release")).json(json!({"plugin": "a_b"}));
+    again.expect(404).await;
     site.cms.close().await;
 }
 
@@ -295,11 +278,9 @@ async fn refusals(site: &Site, manifest: &Json) -> Vec<String> {
 
 #[tokio::test]
 async fn nobody_adopts_the_table_of_another_plugin() {
-    let site = Site::open().await;
-    write(&site.database, &plugin("a", &[]));
-    let site = reopen(site).await;
+    let site = site_with(&plugin("a", &[])).await;
     for source in [table("a"), table("a").to_uppercase()] {
-        let columns = json!([{"name": "salary", "type": "integer"}]);
+        let columns = plugins::columns("salary integer");
         let adopted = json!({"name": "b_pay", "adopt": true, "source": source, "columns": columns});
         let refused = refusals(&site, &json!({"id": "b", "tables": [adopted]})).await;
         assert!(refused.iter().any(|one| one.contains("belongs to a,")), "{source}: {refused:?}");
@@ -331,21 +312,16 @@ async fn passwords_stay_sealed_also_after_a_declaration_without_them() {
 #[tokio::test]
 async fn a_table_that_vanishes_is_told() {
     let item = "GET /api/backend/item?table=payroll_of_a";
-    let database = TestDatabase::new().await;
-    write(&database, &plugin("a", &[]));
-    let site = Site::on(database).open().await;
-    post(&site, "a").await;
-    let mut less = plugin("a", &[]);
-    less["tables"] = json!([{"name": "other", "columns": [{"name": "salary", "type": "integer"}]}]);
-    less["endpoints"] = json!([]);
-    write(&site.database, &less);
-    let diff = site.admin(&format!("GET {PLUGINS}/diff")).expect(200).await.data();
+    let site = site_with(&plugin("a", &[])).await;
+    let other = json!({"tables": [plugins::table("other", "salary integer")], "endpoints": []});
+    write(&site.database, &with(plugin("a", &[]), other));
+    let diff = site.get(&format!("{PLUGINS}/diff")).await;
     let step = json!({"action": "leave_table", "table": "payroll_of_a", "columns": []});
     assert!(diff[0]["steps"].as_array().unwrap().contains(&step), "{diff}");
-    let site = reopen(site).await;
+    let site = site.reopen().await;
     let told = site.admin(item).refused(404, "unknown_table").await;
     assert!(told.text().contains("its plugin a declares it no longer"), "{}", told.text());
-    let shown = site.admin(&format!("GET {PLUGINS}?id=a")).expect(200).await.data();
+    let shown = site.get(&format!("{PLUGINS}?id=a")).await;
     assert_eq!(shown["in_service"], true);
     let told = shown["problems"][0]["remedy"].as_str().unwrap();
     assert!(told.contains("payroll_of_a") && told.contains("cms plugins release a"), "{told}");
@@ -356,13 +332,12 @@ async fn a_table_that_vanishes_is_told() {
     write(&site.database, &other);
     let refused = apply(&site, "a_b").await;
     assert_eq!(refused["state"], "refused", "{refused}");
-    let release = site.admin(&format!("POST {PLUGINS}/release")).json(json!({"plugin": "a"}));
-    let free = release.expect(200).await.data();
+    let free = release(&site, "a").await;
     assert!(free.as_array().unwrap().contains(&json!({"kind": "table", "name": "payroll_of_a"})));
     assert_eq!(apply(&site, "a_b").await["state"], "applied");
     let rows = site.admin(item).expect(200).await.data();
     assert_eq!(rows, json!([{"id": 1, "salary": 9000}]), "it got the rows");
-    let site = reopen(site).await;
+    let site = site.reopen().await;
     site.admin(item).expect(200).await;
 }
 
@@ -370,17 +345,14 @@ async fn a_table_that_vanishes_is_told() {
 #[tokio::test]
 async fn a_folder_that_comes_back_is_in_service_without_a_restart() {
     let item = "GET /api/backend/item?table=payroll_of_a";
-    let database = TestDatabase::new().await;
-    write(&database, &plugin("a", &[]));
-    let site = Site::on(database).open().await;
-    post(&site, "a").await;
+    let site = site_with(&plugin("a", &[])).await;
     let folder = site.database.folder().join("plugins/a");
     let away = site.database.folder().join("away");
     fs::rename(&folder, &away).unwrap();
-    let site = reopen(site).await;
+    let site = site.reopen().await;
     let told = site.admin(item).refused(404, "unknown_table").await;
     assert!(told.text().contains("its plugin a is not in service"), "{}", told.text());
-    let told = state(&site, "a").problems[0].remedy.clone();
+    let told = site.state("a").problems[0].remedy.clone();
     assert!(told.contains("plugins/a is gone") && told.contains("plugins remove a"), "{told}");
     // Nobody else gets its names meanwhile.
     write(&site.database, &plugin("a_b", &["event"]));
@@ -389,12 +361,7 @@ async fn a_folder_that_comes_back_is_in_service_without_a_restart() {
     write(&site.database, &other);
     assert_eq!(apply(&site, "a_b").await["state"], "refused");
     fs::rename(&away, &folder).unwrap();
-    let back = async {
-        while state(&site, "a").manifest.is_none() {
-            tokio::time::sleep(std::time::Duration::from_millis(20)).await;
-        }
-    };
-    tokio::time::timeout(std::time::Duration::from_secs(30), back).await.expect("it comes back");
+    until("it comes back", async || site.state("a").manifest.is_some()).await;
     site.admin(item).expect(200).await;
 }
 
@@ -403,18 +370,21 @@ async fn a_folder_that_comes_back_is_in_service_without_a_restart() {
 #[tokio::test]
 async fn a_table_that_the_engine_refuses_closes_no_site() {
     let database = TestDatabase::new().await;
-    // An index of that name is there already.
+    // Somebody has an index of the name that this one would get.
     let index = json!(["orders", true, [["a", false]]]).to_string();
     let index = format!("orders_a_{}", &cms_core::crypto::sha256_hex(index.as_bytes())[..8]);
     database.run(format!("create table x (a integer); create index {index} on x (a)")).await;
-    let columns = json!([{"name": "a", "type": "text", "unique": true}]);
-    let mut shop = json!({"id": "shop", "tables": [{"name": "orders", "columns": columns}]});
+    let mut shop = plugins::plugin("shop", [("orders", "a text unique")]);
     write(&database, &shop);
     write(&database, &plugin("a", &[]));
     let mut settings = database.settings();
     settings.migrate = false;
     let site = Site::on(database).open().await;
-    assert!(state(&site, "shop").manifest.is_none());
+    let found = site.state("shop");
+    let told = found.problems[0].to_string();
+    assert!(told.contains("shop: the database refuses") && told.contains(&index), "{told}");
+    assert!(found.manifest.is_none());
+    assert!(!site.cms.db().table_names().await.unwrap().contains(&"orders".to_owned()));
     site.cms.close().await;
     let cms = cms_core::Cms::open(settings.clone()).await.unwrap();
     let states = cms.plugins().states();
@@ -449,19 +419,14 @@ fn what_no_engine_takes_is_found_before_it_is_tried() {
 /// A record has as many columns as the table, on SQLite too.
 #[tokio::test]
 async fn a_table_may_be_wide() {
-    let columns: Vec<_> =
-        (0..900).map(|n| json!({"name": format!("c{n}"), "type": "text"})).collect();
-    let table = json!({"name": "wide", "columns": columns});
-    let site = Site::builder().await.plugin(json!({"id": "w", "tables": [table]})).open().await;
+    let columns = (0..900).map(|n| format!("c{n} text")).collect::<Vec<_>>().join(", ");
+    let declared = plugins::plugin("w", [("wide", &columns)]);
+    let site = Site::builder().await.plugin(declared).open().await;
     let record = json!({"c0": "first", "c450": "}", "c899": "{last"});
-    let made = site.admin("POST /api/backend/item?table=wide").json(record).expect(201).await;
-    let read = site.admin("GET /api/backend/item?table=wide&id=1").expect(200).await.data();
-    assert_eq!(read.as_object().unwrap().len(), 901);
-    assert_eq!(
-        (&read["c0"], &read["c450"], &read["c899"], &read["c1"]),
-        (&json!("first"), &json!("}"), &json!("{last"), &Json::Null)
-    );
-    assert_eq!(made.data(), read);
-    let list = site.admin("GET /api/backend/item?table=wide").expect(200).await.data();
-    assert_eq!(list[0], read);
+    let made = site.insert("wide", record.clone()).await;
+    assert_eq!(made.as_object().unwrap().len(), 901);
+    assert_eq!(with(made.clone(), record), made);
+    assert_eq!(made["c1"], Json::Null);
+    assert_eq!(site.items("wide&id=1").await, made);
+    assert_eq!(site.items("wide").await[0], made);
 }

@@ -1,11 +1,13 @@
 //! What plugins show of tables, and to whom; what loading compares before it serves a plugin.
 
-use cms_core::plugins::Manifest;
 use serde_json::{Value as Json, json};
 
 use crate::{
-    plugin_buttons::{Blog, site},
-    support::Site,
+    plugin_buttons::{blog, site},
+    support::{
+        Site, TestDatabase,
+        plugins::{manifest, table},
+    },
 };
 
 /// A row for buttons opens no table to a key, and users make no key with such a row.
@@ -44,8 +46,7 @@ async fn rows_go_out_as_the_database_made_them() {
     let of_nowhere = json!({"table": "nowhere", "value": "id", "title": "name"});
     let plugin = json!({
         "id": "notes",
-        "tables": [{"name": "notes", "columns": [
-            {"name": "z", "type": "text"}, {"name": "a", "type": "text"}]}],
+        "tables": [table("notes", "z text, a text")],
         "content_button": [
             {"button_id": "edit", "type": "edit", "editable_rows": [
                 {"column": "z", "type": "select", "select_value": of_nowhere}]},
@@ -54,7 +55,7 @@ async fn rows_go_out_as_the_database_made_them() {
     });
     let site = Site::builder().await.plugin(plugin).open().await;
     let note = json!({"z": "1", "a": "2"});
-    site.admin("POST /api/backend/item?table=notes").json(note).expect(201).await;
+    site.insert("notes", note).await;
     let line = "GET /api/backend/plugins/content?plugin=notes&button=list";
     let list = site.admin(line).expect(200).await.text();
     assert!(list.contains(r#""item":{"id":1,"z":"1","a":"2"}"#), "{list}");
@@ -66,12 +67,10 @@ async fn rows_go_out_as_the_database_made_them() {
 
 #[tokio::test]
 async fn an_id_belongs_to_one_plugin() {
-    let database = crate::support::TestDatabase::new().await;
-    let folder = database.folder().join("plugins/blog");
-    std::fs::create_dir_all(&folder).unwrap();
-    std::fs::write(folder.join("plugin.json"), r#"{"id": "blog"}"#).unwrap();
-    let site = Site::on(database).program(Blog).open().await;
-    let all = site.admin("GET /api/backend/plugins").expect(200).await.data();
+    let database = TestDatabase::new().await;
+    database.write_plugin(&json!({"id": "blog"}));
+    let site = Site::on(database).program(blog()).open().await;
+    let all = site.get("/api/backend/plugins").await;
     let served = all.as_array().unwrap().iter().filter(|one| one["in_service"] == true).count();
     assert_eq!((all.as_array().unwrap().len(), served), (2, 1), "{all}");
     assert!(all.to_string().contains("is in service already"), "{all}");
@@ -89,11 +88,8 @@ fn defaults_are_among_the_values_of_enum() {
         ("text", json!(["a"]), json!("b"), false),
     ] {
         let column = json!({"name": "a", "type": kind, "enum": allowed, "default": default});
-        let manifest: Manifest = serde_json::from_value(json!({
-            "id": "shop", "tables": [{"name": "orders", "columns": [column]}],
-        }))
-        .unwrap();
-        let problems = manifest.problems();
+        let table = json!({"name": "orders", "columns": [column]});
+        let problems = manifest(&json!({"id": "shop", "tables": [table]})).problems();
         assert_eq!(problems.is_empty(), good, "{kind} {default}: {problems:?}");
     }
 }
@@ -129,8 +125,7 @@ async fn fixed_options_bind_every_writer() {
     let option = |value: Json| json!({"value": value, "title": "x"});
     let plugin = json!({
         "id": "notes",
-        "tables": [{"name": "notes", "columns": [
-            {"name": "size", "type": "select"}, {"name": "free", "type": "select"}]}],
+        "tables": [table("notes", "size select, free select")],
         "content_button": [{"button_id": "edit", "type": "edit",
             "editable_rows": field(json!([option(json!("s")), option(json!(2))]))}],
         "action_button": [{"button_id": "add", "type": "insert",

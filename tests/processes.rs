@@ -21,13 +21,16 @@ use crate::support::{
 
 /// Id and value of a new key.
 fn new_key(database: &TestDatabase, rights: &[&str]) -> (String, String) {
-    let mut arguments = vec!["--json", "keys", "create", "--name", "test"];
-    for right in rights {
-        arguments.extend(["--right", right]);
-    }
-    let created: serde_json::Value =
-        serde_json::from_str(&process::run(database, &arguments)).unwrap();
+    let mut arguments = vec!["keys", "create", "--name", "test"];
+    arguments.extend(rights.iter().flat_map(|right| ["--right", right]));
+    let created = process::json(database, &arguments);
     (created["data"]["id"].to_string(), created["data"]["key"].as_str().unwrap().to_owned())
+}
+
+/// A write of a setting.
+fn setting(name: &str, value: usize) -> Ask {
+    let body = json!({"name": name, "value": value});
+    Ask::post("/api/backend/item").query("table", "settings").json(&body)
 }
 
 async fn code(client: &Client, path: &str) -> String {
@@ -67,8 +70,7 @@ async fn a_key_revoked_by_another_process_is_refused_at_once() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn an_erasure_does_not_give_the_log_away() {
     let database = TestDatabase::sqlite().await;
-    process::run(&database, &["init"]);
-    let (_, key) = new_key(&database, &["*"]);
+    let key = process::init(&database);
     let mut served = Served::start(&database, "warn");
     let client = served.client(&key);
     for round in 0..4 {
@@ -76,14 +78,10 @@ async fn an_erasure_does_not_give_the_log_away() {
         let erase = Ask::post("/api/backend/formfunnel").query("action", "erase").json(&nobody);
         client.send(erase).await.unwrap();
         process::run(&database, &["tables", "list"]);
-        let ask = Ask::post("/api/backend/item")
-            .query("table", "settings")
-            .json(&json!({"name": format!("n{round}"), "value": round}));
-        client.send(ask).await.unwrap();
+        client.send(setting(&format!("n{round}"), round)).await.unwrap();
     }
     served.kill();
-    let kept = "select count(*) from cms_settings where name in ('n0', 'n1', 'n2', 'n3')";
-    assert_eq!(database.count(kept).await, 4);
+    assert_eq!(database.rows("cms_settings where name in ('n0', 'n1', 'n2', 'n3')").await, 4);
     assert_eq!(database.text("pragma integrity_check").await, "ok");
 }
 
@@ -92,8 +90,7 @@ async fn an_erasure_does_not_give_the_log_away() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn killed_in_the_middle_of_writes() {
     let database = TestDatabase::new().await;
-    process::run(&database, &["init"]);
-    let (_, key) = new_key(&database, &["*"]);
+    let key = process::init(&database);
     for kill_after in [1, 137, 400, 777] {
         let mut served = Served::start(&database, "warn");
         let acknowledged = Arc::new(Mutex::new(Vec::new()));
@@ -106,10 +103,7 @@ async fn killed_in_the_middle_of_writes() {
                     loop {
                         let n = next.fetch_add(1, Ordering::SeqCst);
                         let name = format!("k{kill_after}-{n}");
-                        let ask = Ask::post("/api/backend/item")
-                            .query("table", "settings")
-                            .json(&json!({"name": name, "value": n}));
-                        if n >= 1000 || client.send(ask).await.is_err() {
+                        if n >= 1000 || client.send(setting(&name, n)).await.is_err() {
                             return;
                         }
                         let mut acknowledged = acknowledged.lock().unwrap();
@@ -127,20 +121,18 @@ async fn killed_in_the_middle_of_writes() {
             writer.await.unwrap();
         }
         let acknowledged = acknowledged.lock().unwrap().clone();
-        assert!(
-            (kill_after..1000).contains(&acknowledged.len()),
-            "it was killed in the middle: {}",
-            acknowledged.len()
-        );
-        let names =
-            acknowledged.iter().map(|name| format!("'{name}'")).collect::<Vec<_>>().join(",");
+        let count = acknowledged.len();
+        assert!((kill_after..1000).contains(&count), "it was killed in the middle: {count}");
+        let names: Vec<_> = acknowledged.iter().map(|name| format!("'{name}'")).collect();
+        let names = names.join(",");
         let rows = format!("select count(*) from cms_settings where name in ({names})");
         let audits = format!(
             "select count(*) from cms_audit where table_name = 'settings' and action = 'create' \
              and row_id in ({names})"
         );
-        assert_eq!(database.count(&rows).await as usize, acknowledged.len());
-        assert_eq!(database.count(&audits).await as usize, acknowledged.len());
+        for sql in [rows, audits] {
+            assert_eq!(database.count(&sql).await as usize, count, "{sql}");
+        }
         // Every row has exactly one event that names it, and every event its row.
         let in_body = if database.is_postgres() {
             "cast(e.body as json) -> 'data' ->> 'id'"
@@ -173,20 +165,12 @@ async fn no_plain_key_on_disk_or_in_a_log() {
     let (id, first) = new_key(&database, &["*"]);
     let served = Served::start(&database, "trace");
     let client = served.client(&first);
-    let rotated = client
-        .send(Ask::post("/api/backend/keys/rotate").query("id", &id).json(&json!({"grace_s": 60})))
-        .await
-        .unwrap();
+    let rotate = Ask::post("/api/backend/keys/rotate").query("id", &id);
+    let rotated = client.send(rotate.json(&json!({"grace_s": 60}))).await.unwrap();
     let second = rotated.json().unwrap()["data"]["key"].as_str().unwrap().to_owned();
     let client = served.client(&second);
-    let made = client
-        .send(
-            Ask::post("/api/backend/keys")
-                .json(&json!({"name": "x"}))
-                .idempotency_key("once".to_owned()),
-        )
-        .await
-        .unwrap();
+    let make = Ask::post("/api/backend/keys").json(&json!({"name": "x"}));
+    let made = client.send(make.idempotency_key("once".to_owned())).await.unwrap();
     let third = made.json().unwrap()["data"]["key"].as_str().unwrap().to_owned();
     assert_eq!(code(&served.client(&third), "/api/pages").await, "api_key_forbidden");
     assert_eq!(code(&client, "/api/backend/item?table=pages&sort=nope").await, "bad_query");
@@ -200,12 +184,10 @@ async fn no_plain_key_on_disk_or_in_a_log() {
 /// The watcher of other processes must not keep a site open that nobody writes to.
 #[tokio::test]
 async fn an_idle_site_closes() {
-    let site = crate::support::Site::open().await;
+    let site = Site::open().await;
     // Several looks at the file, of which the later ones find nothing new.
-    tokio::time::sleep(std::time::Duration::from_millis(350)).await;
-    tokio::time::timeout(std::time::Duration::from_secs(20), site.cms.close())
-        .await
-        .expect("closed");
+    tokio::time::sleep(Duration::from_millis(350)).await;
+    tokio::time::timeout(Duration::from_secs(20), site.cms.close()).await.expect("closed");
 }
 
 /// The log names the request of a fault at every level, also where requests themselves are not
@@ -216,7 +198,7 @@ async fn the_log_of_a_fault_names_its_request() {
         let database = TestDatabase::new().await;
         process::run(&database, &["init"]);
         let served = Served::start(&database, level);
-        database.run("drop table cms_settings".to_owned()).await;
+        database.run("drop table cms_settings").await;
         let reply = served.get("/api/settings");
         assert!(reply.starts_with("HTTP/1.1 500"), "{reply}");
         let id = reply.lines().find_map(|line| line.strip_prefix("x-request-id: ")).unwrap();
@@ -233,13 +215,10 @@ async fn two_inits_at_once_leave_one_good_site() {
         let database = TestDatabase::new().await;
         let inits: Vec<_> = (0..4)
             .map(|_| {
-                let mut init =
-                    process::command(&database, &["init", "--admin", "ana", "--password-stdin"])
-                        .stdin(Stdio::piped())
-                        .stdout(Stdio::piped())
-                        .stderr(Stdio::piped())
-                        .spawn()
-                        .unwrap();
+                let arguments = ["init", "--admin", "ana", "--password-stdin"];
+                let mut init = process::command(&database, &arguments);
+                init.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+                let mut init = init.spawn().unwrap();
                 // Who finds the administrator reads no password.
                 let _ = init.stdin.take().unwrap().write_all(b"correct horse battery\n");
                 init
@@ -253,8 +232,8 @@ async fn two_inits_at_once_leave_one_good_site() {
         for secret in ["\npassword_salt = ", "\nencryption_key = "] {
             assert_eq!(format!("\n{local}").matches(secret).count(), 1, "{local}");
         }
-        assert_eq!(database.count("select count(*) from cms_users").await, 1);
-        assert_eq!(database.count("select count(*) from cms_user_groups").await, 1);
+        assert_eq!(database.rows("cms_users").await, 1);
+        assert_eq!(database.rows("cms_user_groups").await, 1);
         // The one password hash was made with the salt that is in the file.
         process::run(&database, &["doctor"]);
     }
@@ -263,23 +242,19 @@ async fn two_inits_at_once_leave_one_good_site() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn a_request_repeated_at_another_process_gets_the_first_reply() {
     let database = TestDatabase::new().await;
-    process::run(&database, &["init"]);
-    let (_, key) = new_key(&database, &["*"]);
+    let key = process::init(&database);
     let served = [Served::start(&database, "warn"), Served::start(&database, "warn")];
     let clients = served.each_ref().map(|one| one.client(&key));
     for round in 0..25 {
         let replies = futures_util::future::join_all((0..6).map(|n| {
-            let ask = Ask::post("/api/backend/item")
-                .query("table", "settings")
-                .json(&json!({"name": format!("n{round}"), "value": 1}))
-                .idempotency_key(format!("k{round}"));
+            let ask = setting(&format!("n{round}"), 1).idempotency_key(format!("k{round}"));
             clients[n % 2].send(ask)
         }))
         .await;
         let bodies: Vec<_> = replies.into_iter().map(|reply| reply.unwrap().body).collect();
         assert!(bodies.iter().all(|body| *body == bodies[0]), "{bodies:?}");
     }
-    assert_eq!(database.count("select count(*) from cms_settings").await, 25);
+    assert_eq!(database.rows("cms_settings").await, 25);
 }
 
 /// Whoever has the folder needs no name to reach the site.

@@ -4,12 +4,14 @@ use std::{
     os::unix::fs::MetadataExt as _,
     path::PathBuf,
     process::{Command, Stdio},
+    time::{Duration, Instant},
 };
 
 use cms_core::{Clock, Cms, Random, Secret, settings::Settings};
-use cms_http::Api;
+use cms_http::{Api, Peer};
 use futures_util::future::join_all;
 use serde_json::{Value as Json, json};
+use sqlx::{Connection, Executor};
 use tokio::{
     net::{TcpListener, TcpStream},
     sync::watch,
@@ -70,6 +72,39 @@ async fn connections_that_were_ended_are_no_reason() {
         site.write(&format!("w{round}")).await;
         site.database.run(end.to_owned()).await;
         all().await;
+    }
+}
+
+/// Somebody keeps tables of PostgreSQL locked: their figures are missing, and nothing waits for
+/// them.
+#[tokio::test]
+async fn figures_that_cannot_be_read_keep_nobody_waiting() {
+    let site = Site::open().await;
+    let Some(url) = site.database.url.clone() else { return };
+    let mut other = sqlx::PgConnection::connect(&url).await.unwrap();
+    let hold = "begin; lock table cms_webhook_queue, cms_mails in access exclusive mode";
+    other.execute(sqlx::raw_sql(hold)).await.unwrap();
+    // A lock is waited for 5 s.
+    let soon = Duration::from_secs(4);
+    for _ in 0..2 {
+        let began = Instant::now();
+        let ready = site.ask("GET /readyz").expect(200).await.data();
+        assert!(began.elapsed() < soon, "{:?}", began.elapsed());
+        assert!(ready["queue_age_ms"].is_null() && ready["mail_age_ms"].is_null(), "{ready}");
+    }
+    let began = Instant::now();
+    let near = Peer("127.0.0.1:1".parse().unwrap());
+    let metrics = site.ask("GET /metrics").peer(near).expect(200).await.text();
+    assert!(began.elapsed() < soon, "{:?}", began.elapsed());
+    assert!(metrics.contains("cms_requests_total"), "{metrics}");
+    for series in ["cms_webhook_queue_jobs", "cms_mail_waiting"] {
+        assert!(!metrics.contains(series), "{metrics}");
+    }
+    other.execute(sqlx::raw_sql("rollback")).await.unwrap();
+    let began = Instant::now();
+    while site.ask("GET /readyz").expect(200).await.data()["queue_age_ms"] != 0 {
+        assert!(began.elapsed() < Duration::from_secs(20), "the figure comes back");
+        tokio::time::sleep(Duration::from_millis(10)).await;
     }
 }
 

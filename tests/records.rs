@@ -8,7 +8,7 @@ use futures_util::TryStreamExt as _;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value as Json, json};
 
-use crate::support::{Site, SiteBuilder};
+use crate::support::{Site, SiteBuilder, each, plugins::plugin};
 
 cms_core::content! {
     /// A post of the blog.
@@ -43,19 +43,10 @@ cms_core::content! {
 }
 
 async fn builder() -> SiteBuilder {
-    let columns = json!([
-        {"name": "title", "type": "text", "required": true},
-        {"name": "price", "type": "decimal"},
-        {"name": "stars", "type": "integer", "required": true, "default": 3},
-        {"name": "shown", "type": "boolean", "required": true, "default": false},
-        {"name": "day", "type": "date"},
-        {"name": "tags", "type": "json"},
-        {"name": "parent", "type": "integer", "references": "posts"},
-        {"name": "type", "type": "text"},
-        {"name": "secret", "type": "password"},
-    ]);
-    let manifest = json!({"id": "blog", "tables": [{"name": "posts", "columns": columns}]});
-    Site::builder().await.plugin(manifest)
+    let words = "title text required, price decimal, stars integer required default=3, \
+        shown boolean required default=false, day date, tags json, \
+        parent integer references=posts, type text, secret password";
+    Site::builder().await.plugin(plugin("blog", [("posts", words)]))
 }
 
 fn post(title: &str, stars: i64) -> Post {
@@ -101,11 +92,9 @@ async fn a_value_goes_in_and_comes_back() {
     assert_eq!(gone.code(), Code::NotFound);
     change.commit().await.unwrap();
     assert_eq!(posts.get(1).await.unwrap(), edited);
-    let trail = site.admin("GET /api/backend/audit?table=posts").expect(200).await.data();
-    let acts: Vec<_> =
-        trail.as_array().into_iter().flatten().map(|act| act["action"].as_str()).collect();
-    let wanted = ["update", "create", "create", "install"].map(Some);
-    assert_eq!((acts.as_slice(), &trail[0]["columns"]), (&wanted[..], &json!(["stars"])));
+    let trail = site.get("/api/backend/audit?table=posts").await;
+    assert_eq!(each(&trail, "action"), ["update", "create", "create", "install"]);
+    assert_eq!(trail[0]["columns"], json!(["stars"]));
 
     let mut change = site.cms.change(Actor::Operator).await.unwrap();
     assert_eq!(posts.delete(&mut change, 1).await.unwrap_err().code(), Code::Conflict);
@@ -115,6 +104,47 @@ async fn a_value_goes_in_and_comes_back() {
     posts.delete(&mut change, 1).await.unwrap();
     change.commit().await.unwrap();
     assert_eq!(posts.get(1).await.unwrap_err().code(), Code::NotFound);
+}
+
+#[tokio::test]
+async fn a_record_that_is_assigned_as_a_whole_keeps_its_number() {
+    let site = builder().await.open().await;
+    add(&site, [post("One", 1), post("Two", 2)]).await;
+    let posts = site.cms.items().of::<Post>();
+    let mut change = site.cms.change(Actor::Operator).await.unwrap();
+    let whole = posts.update(&mut change, 2, |two| *two = post("Whole", 4)).await.unwrap();
+    assert_eq!(whole, Post { id: 2, ..post("Whole", 4) });
+    // Nothing else has changed.
+    let same = posts.update(&mut change, 2, |two| two.id = 7).await.unwrap();
+    assert_eq!(same, whole);
+    change.commit().await.unwrap();
+    assert_eq!(posts.get(2).await.unwrap(), whole);
+    for id in [0, 7] {
+        assert_eq!(posts.get(id).await.unwrap_err().code(), Code::NotFound, "{id}");
+    }
+}
+
+/// JSON would write them as null, and the record would have no price, or that of the default.
+#[tokio::test]
+async fn floats_that_are_no_numbers_are_refused_at_their_column() {
+    let site = builder().await.open().await;
+    add(&site, [post("One", 1)]).await;
+    let posts = site.cms.items().of::<Post>();
+    let mut change = site.cms.change(Actor::Operator).await.unwrap();
+    for price in [f64::NAN, f64::INFINITY, f64::NEG_INFINITY] {
+        let new = Post { price: Some(price), ..post("New", 1) };
+        let made = posts.create(&mut change, &new).await.map(drop);
+        let edited = posts.update(&mut change, 1, |one| one.price = Some(price)).await.map(drop);
+        for outcome in [made, edited] {
+            let refused = outcome.unwrap_err();
+            let at = refused.fields()[0].field.as_str();
+            assert_eq!((refused.code(), at), (Code::ValidationFailed, "price"), "{price}");
+        }
+    }
+    // Nothing was written, so the change goes on.
+    change.commit().await.unwrap();
+    assert_eq!(posts.get(1).await.unwrap(), Post { id: 1, ..post("One", 1) });
+    assert_eq!(site.database.count("select count(*) from posts").await, 1);
 }
 
 #[tokio::test]
@@ -193,9 +223,6 @@ async fn a_record_that_a_type_cannot_hold_is_an_error_with_its_table() {
     add(&site, [post("Hello", 1)]).await;
     let error = site.cms.items().of::<Wrong>().list(&Query::new()).await.unwrap_err();
     assert_eq!(error.code(), Code::BadQuery, "columns that are not there are not asked for");
-    let json: Json = serde_json::from_str(
-        &site.cms.items().first("posts", &Query::new()).await.unwrap().unwrap(),
-    )
-    .unwrap();
-    assert_eq!(json["title"], "Hello");
+    let first = site.cms.items().first("posts", &Query::new()).await.unwrap().unwrap();
+    assert_eq!(serde_json::from_str::<Json>(&first).unwrap()["title"], "Hello");
 }

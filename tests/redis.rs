@@ -2,19 +2,26 @@
 
 use std::time::{Duration, Instant};
 
-use cms_core::{Secret, settings::LimiterStore};
+use cms_core::{
+    Finding, Level, Secret,
+    settings::{LimiterStore, Settings},
+};
 
 use crate::support::{
     Redis, Site, TestDatabase,
     process::{self, Served},
 };
 
+const SETTINGS: &str = "GET /api/settings";
+
+/// The limiter's store.
+fn on(settings: &mut Settings, redis: &Redis) {
+    settings.limiter.store = LimiterStore::Redis;
+    settings.redis_url = Some(Secret::new(redis.url()));
+}
+
 async fn site(redis: &Redis) -> Site {
-    let change = |s: &mut cms_core::settings::Settings| {
-        s.limiter.store = LimiterStore::Redis;
-        s.redis_url = Some(Secret::new(redis.url()));
-    };
-    Site::builder().await.settings(change).open().await
+    Site::with(|settings| on(settings, redis)).await
 }
 
 async fn state(site: &Site) -> String {
@@ -26,10 +33,17 @@ async fn becomes(site: &Site, wanted: &str) -> Duration {
     let began = Instant::now();
     while state(site).await != wanted {
         assert!(began.elapsed() < Duration::from_secs(20), "the limiter does not become {wanted}");
-        site.ask("GET /api/settings").send().await;
+        site.ask(SETTINGS).send().await;
         tokio::time::sleep(Duration::from_millis(10)).await;
     }
     began.elapsed()
+}
+
+/// What the check of Redis finds now.
+async fn found(site: &Site) -> Finding {
+    site.clock.advance(1_000);
+    let findings = site.cms.status().await;
+    findings.into_iter().find(|finding| finding.check == "redis").unwrap()
 }
 
 #[tokio::test]
@@ -38,48 +52,36 @@ async fn buckets_are_as_in_memory() {
     let site = site(&redis).await;
     let key = site.key(&["*"]).await;
     for n in 1..=60 {
-        let reply = site.ask("GET /api/settings").key(&key).expect(200).await;
+        let reply = site.ask(SETTINGS).key(&key).expect(200).await;
         assert!(reply.header("x-ratelimit-remaining").parse::<u64>().unwrap() >= 60 - n);
     }
     let refused = loop {
-        let reply = site.ask("GET /api/settings").key(&key).send().await;
+        let reply = site.ask(SETTINGS).key(&key).send().await;
         if reply.status != 200 {
             break reply;
         }
     };
+    assert_eq!(refused.status, 429);
+    for (name, value) in [("retry-after", "1"), ("x-ratelimit-limit", "60")] {
+        assert_eq!(refused.header(name), value, "{name}");
+    }
+    let used = async || site.cms.limiter().used(None).await.unwrap();
+    let of_key = &used().await[0];
     assert_eq!(
-        (
-            refused.status.as_u16(),
-            refused.header("retry-after"),
-            refused.header("x-ratelimit-limit")
-        ),
-        (429, "1", "60")
-    );
-    let used = site.cms.limiter().used(None).await.unwrap();
-    assert_eq!(
-        (used[0].owner.as_str(), used[0].bucket.as_str(), used[0].remaining, used[0].limit),
+        (of_key.owner.as_str(), of_key.bucket.as_str(), of_key.remaining, of_key.limit),
         ("key:2", "key", 0, 60)
     );
     site.cms.limiter().reset("key:2").await.unwrap();
-    site.ask("GET /api/settings").key(&key).expect(200).await;
+    site.ask(SETTINGS).key(&key).expect(200).await;
     for _ in 0..30 {
         site.ask("POST /api/formfunnel/start").send().await;
     }
-    let both = site.cms.limiter().used(None).await.unwrap();
-    assert!(
-        both.iter().any(|used| used.bucket == "formfunnel/start")
-            && both.iter().any(|used| used.bucket == "public")
-    );
+    let both = used().await;
+    for bucket in ["formfunnel/start", "public"] {
+        assert!(both.iter().any(|used| used.bucket == bucket), "{bucket}");
+    }
     site.cms.limiter().reset("ip:127.0.0.1").await.unwrap();
-    assert!(
-        site.cms
-            .limiter()
-            .used(None)
-            .await
-            .unwrap()
-            .iter()
-            .all(|used| used.owner != "ip:127.0.0.1")
-    );
+    assert!(used().await.iter().all(|used| used.owner != "ip:127.0.0.1"));
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -88,10 +90,7 @@ async fn two_processes_share_one_bucket() {
     let database = TestDatabase::new().await;
     process::run(&database, &["init"]);
     let with = [("CMS_LIMITER__STORE", "redis"), ("CMS_REDIS_URL", &redis.url())];
-    let served = [
-        Served::start_with(&database, "warn", &with),
-        Served::start_with(&database, "warn", &with),
-    ];
+    let served = [(); 2].map(|()| Served::start_with(&database, "warn", &with));
     let began = Instant::now();
     let mut passed = 0;
     for n in 0..300 {
@@ -105,12 +104,12 @@ async fn two_processes_share_one_bucket() {
 async fn stopped_in_the_middle_and_back_by_itself() {
     let Some(mut redis) = Redis::start() else { return };
     let site = site(&redis).await;
-    site.ask("GET /api/settings").expect(200).await;
+    site.ask(SETTINGS).expect(200).await;
     assert_eq!(state(&site).await, "redis");
     redis.stop();
     println!("without redis after {:?}", becomes(&site, "redis_away").await);
     for _ in 0..50 {
-        site.ask("GET /api/settings").expect(200).await;
+        site.ask(SETTINGS).expect(200).await;
     }
     redis.restart();
     println!("with redis after {:?}", becomes(&site, "redis").await);
@@ -120,12 +119,12 @@ async fn stopped_in_the_middle_and_back_by_itself() {
 async fn nobody_waits_for_a_redis_that_hangs() {
     let Some(redis) = Redis::start() else { return };
     let site = site(&redis).await;
-    site.ask("GET /api/settings").expect(200).await;
+    site.ask(SETTINGS).expect(200).await;
     redis.signal("-STOP");
     let mut slowest = Duration::ZERO;
     for _ in 0..50 {
         let began = Instant::now();
-        site.ask("GET /api/settings").expect(200).await;
+        site.ask(SETTINGS).expect(200).await;
         slowest = slowest.max(began.elapsed());
     }
     println!("slowest request beside a hanging redis: {slowest:?}");
@@ -138,7 +137,7 @@ async fn nobody_waits_for_a_redis_that_hangs() {
 async fn a_server_that_became_a_replica_is_away() {
     let Some(redis) = Redis::start() else { return };
     let site = site(&redis).await;
-    site.ask("GET /api/settings").expect(200).await;
+    site.ask(SETTINGS).expect(200).await;
     redis.send("REPLICAOF 127.0.0.1 1");
     becomes(&site, "redis_away").await;
     // It answers, and does not count: nobody may go back and forth.
@@ -151,21 +150,58 @@ async fn a_server_that_became_a_replica_is_away() {
 }
 
 #[tokio::test]
+async fn a_server_that_refuses_writes_is_found_with_its_remedy() {
+    let Some(redis) = Redis::start() else { return };
+    let site = site(&redis).await;
+    let well = found(&site).await;
+    assert_eq!(well.level, Level::Ok, "{well:?}");
+    for (breaks, mends, why, remedy) in [
+        ("CONFIG SET maxmemory 1", "CONFIG SET maxmemory 0", "OOM", "maxmemory-policy"),
+        ("REPLICAOF 127.0.0.1 1", "REPLICAOF NO ONE", "read only", "primary"),
+    ] {
+        redis.send(breaks);
+        let finding = found(&site).await;
+        assert_eq!(finding.level, Level::Error, "{breaks}: {finding:?}");
+        assert!(finding.found.contains(why), "{finding:?}");
+        assert!(finding.remedy.contains(remedy), "{finding:?}");
+        assert_eq!(site.cms.limiter().state(), "redis_away", "{breaks}");
+        redis.send(mends);
+        becomes(&site, "redis").await;
+        let finding = found(&site).await;
+        assert_ne!(finding.level, Level::Error, "{mends}: {finding:?}");
+    }
+}
+
+#[tokio::test]
+async fn a_server_that_hangs_is_away_also_without_requests() {
+    let Some(redis) = Redis::start() else { return };
+    let site = site(&redis).await;
+    redis.signal("-STOP");
+    assert_eq!(site.cms.limiter().state(), "redis", "nobody has asked it");
+    let finding = found(&site).await;
+    assert_eq!(
+        (finding.level, site.cms.limiter().state()),
+        (Level::Error, "redis_away"),
+        "{finding:?}"
+    );
+    redis.signal("-CONT");
+    becomes(&site, "redis").await;
+}
+
+#[tokio::test]
 async fn sites_on_one_redis_do_not_count_together() {
     let Some(redis) = Redis::start() else { return };
     let one = site(&redis).await;
-    let change = |s: &mut cms_core::settings::Settings| {
-        s.limiter.store = LimiterStore::Redis;
-        s.redis_url = Some(Secret::new(redis.url()));
-        s.encryption_key = Some(Secret::new("HxwdHhscGRoXGBUWExQREg8QDQ4LDAkKBwgFBgMEAQI="));
+    let change = |settings: &mut Settings| {
+        on(settings, &redis);
+        let key = "HxwdHhscGRoXGBUWExQREg8QDQ4LDAkKBwgFBgMEAQI=";
+        settings.encryption_key = Some(Secret::new(key));
     };
-    let other = Site::builder().await.settings(change).open().await;
+    let other = Site::with(change).await;
     for _ in 0..5 {
-        one.ask("GET /api/settings").expect(200).await;
+        one.ask(SETTINGS).expect(200).await;
     }
-    assert_eq!(
-        other.ask("GET /api/settings").expect(200).await.header("x-ratelimit-remaining"),
-        "99"
-    );
+    let left = other.ask(SETTINGS).expect(200).await;
+    assert_eq!(left.header("x-ratelimit-remaining"), "99");
     assert!(other.cms.limiter().used(Some("ip:127.0.0.1")).await.unwrap()[0].remaining >= 99);
 }

@@ -10,6 +10,7 @@ use serde_json::{Value as Json, json};
 
 use crate::support::{
     Site, TestDatabase,
+    plugins::table,
     process::{self, Served},
 };
 
@@ -19,16 +20,9 @@ async fn site() -> Site {
     Site::builder().await.settings(|settings| settings.cache.enabled = true).open().await
 }
 
-async fn set(site: &Site, id: &str, value: u64) {
-    site.admin(&format!("PATCH /api/backend/item?table=settings&id={id}"))
-        .json(json!({"value": value}))
-        .expect(200)
-        .await;
-}
-
 async fn create(site: &Site, id: &str) {
     let body = json!({"name": id, "value": 0});
-    site.admin("POST /api/backend/item?table=settings").json(body).expect(201).await;
+    site.insert("settings", body).await;
 }
 
 /// Statements that a request sends.
@@ -58,14 +52,12 @@ async fn reads_of_unchanged_records_cost_no_query() {
     }
     assert_eq!(cost(&site, site.ask(ONE).key(&key)).await, 1, "a key that is not known yet");
     // Another table changes: the record is still good.
-    site.admin("POST /api/backend/item?table=menu_items")
-        .json(json!({"menu": "m", "title": "x", "url": "/x", "language_short": "en"}))
-        .expect(201)
-        .await;
+    let item = json!({"menu": "m", "title": "x", "url": "/x", "language_short": "en"});
+    site.insert("menu_items", item).await;
     assert_eq!(cost(&site, site.admin(ONE)).await, 1);
     assert_eq!(cost(&site, site.admin(ONE)).await, rested);
     // The table itself: no more than without memory.
-    set(&site, "n1", 1).await;
+    site.update("settings&id=n1", json!({"value": 1})).await;
     assert_eq!(cost(&site, site.admin(ONE)).await, 2);
     assert_eq!(cost(&site, site.admin(ONE)).await, rested);
 }
@@ -92,28 +84,23 @@ async fn records_are_kept_silently_and_for_those_who_may_read_them() {
     site.ask(ONE).key(&narrow).refused(401, "api_key_forbidden").await;
     let named = site.ask(&format!("{ONE}&fields=name")).key(&narrow).expect(200).await;
     assert_eq!(named.data(), json!({"name": "n0"}));
-    site.admin("DELETE /api/backend/item?table=settings&id=n0").expect(204).await;
+    site.remove("settings&id=n0").await;
     site.admin(ONE).refused(404, "not_found").await;
-    let shown = site.admin("GET /api/backend/cache").expect(200).await.data();
+    let shown = site.get("/api/backend/cache").await;
     assert_eq!((&shown["hits"], &shown["misses"]), (&json!(0), &json!(0)), "visitors only");
     assert!(shown["bytes"].as_u64().unwrap() > 0);
 }
 
 #[tokio::test]
 async fn what_expands_depends_on_the_caller() {
-    let columns = json!([{"name": "page", "type": "integer", "references": "pages"}]);
-    let table = json!({"name": "t", "columns": columns});
+    let table = table("t", "page integer references=pages, parent integer references=t");
     let endpoint = json!({"modelPath": "t", "endpoint": "t-list", "public": true});
-    let site = Site::builder()
-        .await
-        .settings(|settings| settings.cache.enabled = true)
-        .plugin(json!({"id": "p", "tables": [table], "endpoints": [endpoint]}))
-        .open()
-        .await;
+    let declared = json!({"id": "p", "tables": [table], "endpoints": [endpoint]});
+    let site = Site::builder().await.settings(|s| s.cache.enabled = true).plugin(declared);
+    let site = site.open().await;
     let page = json!({"title": "a", "view": "a", "url_rewrite": "/a"});
-    let id = site.admin("POST /api/backend/item?table=pages").json(page).expect(201).await.data();
-    let body = json!({"page": id["id"]});
-    site.admin("POST /api/backend/item?table=t").json(body).expect(201).await;
+    let id = site.insert("pages", page).await;
+    site.insert("t", json!({"page": id["id"]})).await;
     let line = "GET /api/backend/item?table=t&expand=page";
     site.admin(line).expect(200).await;
     let key = site.key(&["GET /api/backend/item?table=t"]).await;
@@ -125,22 +112,25 @@ async fn what_expands_depends_on_the_caller() {
         site.ask(open).refused(401, "api_key_missing").await;
     }
     let renamed = json!({"title": "b"});
-    let target = format!("PATCH /api/backend/item?table=pages&id={}", id["id"]);
-    site.admin(&target).json(renamed).expect(200).await;
+    site.update(&format!("pages&id={}", id["id"]), renamed).await;
     assert_eq!(site.admin(line).expect(200).await.data()[0]["page"]["title"], "b");
+    // The endpoint shows its own table to everybody.
+    let child = json!({"parent": 1});
+    site.admin("POST /api/backend/item?table=t").json(child).expect(201).await;
+    let own = site.ask("GET /api/t-list?id=2&expand=parent").expect(200).await;
+    assert_eq!(own.data()["parent"]["page"], id["id"]);
+    site.ask("GET /api/t-list?expand=parent,page").refused(401, "api_key_missing").await;
 }
 
 #[tokio::test]
 async fn what_others_write_past_the_service_counts_too() {
     let database = TestDatabase::new().await;
-    let schema = "create table notes (id integer primary key, n integer)";
-    database.run(schema.to_owned()).await;
-    database.run("insert into notes values (1, 0)".to_owned()).await;
-    let site = Site::on(database)
-        .settings(|settings| settings.cache.enabled = true)
-        .plugin(json!({"id": "p", "tables": [{"name": "notes", "adopt": true}]}))
-        .open()
-        .await;
+    let schema = "create table notes (id integer primary key, n integer); \
+                  insert into notes values (1, 0)";
+    database.run(schema).await;
+    let adopted = json!({"id": "p", "tables": [{"name": "notes", "adopt": true}]});
+    let site = Site::on(database).settings(|s| s.cache.enabled = true).plugin(adopted);
+    let site = site.open().await;
     let ask = || site.admin("GET /api/backend/item?table=notes&id=1");
     for n in 1..50 {
         site.database.run(format!("update notes set n = {n}")).await;
@@ -165,7 +155,7 @@ async fn a_session_is_believed_only_while_nothing_is_committed() {
     ] {
         ask().send().await;
         ask().send().await;
-        site.database.run(sql.to_owned()).await;
+        site.database.run(sql).await;
         ask().expect(status).await;
     }
 }
@@ -227,7 +217,7 @@ async fn no_old_value_after_a_write_was_acknowledged() {
                 assert!(value >= Some(known), "{value:?} in the list, {known} was acknowledged");
             }
             if !site.database.is_postgres() && reads.is_multiple_of(200) {
-                site.database.run("pragma wal_checkpoint(truncate)".to_owned()).await;
+                site.database.run("pragma wal_checkpoint(truncate)").await;
             }
             tokio::task::yield_now().await;
         }

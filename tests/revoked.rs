@@ -5,8 +5,6 @@
 mod blind;
 /// A valid request for each call.
 pub mod requests;
-/// Callers who stay, with fewer rights.
-mod rights;
 
 use std::{convert::Infallible, sync::atomic::Ordering::SeqCst};
 
@@ -129,6 +127,21 @@ fn body<'a>(text: &str, before_the_end: BoxFuture<'a, ()>) -> StreamBody<Chunks<
     StreamBody::new(stream::iter([Ok(Frame::data(first))]).chain(stream::once(end)).boxed())
 }
 
+/// Sends a call whose caller is revoked before its body ends, by a change of another process:
+/// nothing is written. Returns the status.
+async fn refused_late(site: &Site, act: &Act, by: &Caller, way: &str) -> u16 {
+    let (tell, told) = tokio::sync::oneshot::channel();
+    let late = async {
+        site.database.run(by.revoke.clone()).await;
+        let _ = tell.send(written(site).await);
+    };
+    let (status, reply) = send(site, act, by, body(&act.body, late.boxed())).await;
+    let case = format!("{} {} {} {way}", act.method, act.target, by.header.0);
+    assert_eq!(reply["error"], by.code, "{case}: {reply}");
+    assert_eq!(written(site).await, told.await.unwrap(), "{case} has written");
+    status
+}
+
 /// Which callers an act is tried with.
 fn takes_keys(act: &Act) -> bool {
     !matches!(act.access, Access::Session)
@@ -159,9 +172,9 @@ async fn site(receiver: &Receiver) -> (Site, Vec<Act>) {
         .open()
         .await;
     let old = r#"insert into cms_plugins values ('old', '{"id": "old"}', true, 0)"#;
-    site.database.run(old.to_owned()).await;
+    site.database.run(old).await;
     let name = "insert into cms_plugin_names values ('event', 'older.sold', 'older', 1)";
-    site.database.run(name.to_owned()).await;
+    site.database.run(name).await;
     let acts = acts(&site, receiver).await;
     (site, acts)
 }
@@ -182,16 +195,8 @@ async fn a_body_that_ends_after_its_caller_was_revoked_changes_nothing() {
             callers.push((way.0, user(&site, id, way).await));
         }
         for (way, caller) in callers {
-            let (tell, told) = tokio::sync::oneshot::channel();
-            let late = async {
-                site.database.run(caller.revoke.clone()).await;
-                let _ = tell.send(written(&site).await);
-            };
-            let (status, reply) = send(&site, act, &caller, body(&act.body, late.boxed())).await;
-            let case = format!("{} {} {} {way}", act.method, act.target, caller.header.0);
-            assert_eq!(reply["error"], caller.code, "{case}: {reply}");
-            assert!([401, 403].contains(&status), "{case}: {status}");
-            assert_eq!(written(&site).await, told.await.unwrap(), "{case} has written");
+            let status = refused_late(&site, act, &caller, way).await;
+            assert!([401, 403].contains(&status), "{} {way}: {status}", act.target);
         }
     }
     assert_eq!(receiver.deliveries().len(), attempts, "something was sent");
@@ -202,20 +207,15 @@ async fn a_body_that_ends_after_its_caller_was_revoked_changes_nothing() {
 async fn a_key_that_submits_a_form_is_revoked_meanwhile() {
     let receiver = Receiver::start(200).await;
     let (site, _) = site(&receiver).await;
-    let act = Act {
-        method: "POST",
-        target: "/api/form/submit".to_owned(),
-        body: json!({"form": "contact", "answers": {"a": "b"}}).to_string(),
-        access: Access::Public,
-        writes: true,
-    };
+    let answers = json!({"form": "contact", "answers": {"a": "b"}});
+    let act = Act::post("/api/form/submit", &answers, Access::Public);
     for way in KEY {
         let caller = key(&site, way).await;
-        let before = site.database.count("select count(*) from cms_form_submissions").await;
+        let before = site.database.rows("cms_form_submissions").await;
         let late = async { site.database.run(caller.revoke.clone()).await };
         let (status, reply) = send(&site, &act, &caller, body(&act.body, late.boxed())).await;
         assert_eq!((status, &reply["error"]), (401, &json!(caller.code)), "{}: {reply}", way.0);
-        let after = site.database.count("select count(*) from cms_form_submissions").await;
+        let after = site.database.rows("cms_form_submissions").await;
         assert_eq!(after, before, "{}", way.0);
     }
 }
@@ -273,7 +273,7 @@ async fn a_key_in_constant_use_is_revoked_soon() {
         while done.load(SeqCst) < 100 {
             tokio::task::yield_now().await;
         }
-        site.admin(&format!("DELETE /api/backend/keys?id={id}")).expect(204).await;
+        site.delete(&format!("/api/backend/keys?id={id}")).await;
     };
     let all = async { tokio::join!(revoke, futures_util::future::join_all((0..8).map(writer))) };
     tokio::time::timeout(std::time::Duration::from_secs(10), all).await.expect("in time");
@@ -315,11 +315,70 @@ async fn a_kept_reply_is_not_for_who_was_revoked() {
         reply.status().as_u16()
     };
     for way in KEY {
-        site.database.run("delete from cms_settings".to_owned()).await;
+        site.database.run("delete from cms_settings").await;
         let caller = key(&site, way).await;
         assert_eq!(repeat(&caller, async {}.boxed()).await, 201);
         assert_eq!(repeat(&caller, async {}.boxed()).await, 201);
         let late = async { site.database.run(caller.revoke.clone()).await };
         assert_eq!(repeat(&caller, late.boxed()).await, 401, "{}", way.0);
+    }
+}
+
+/// Only rights that are held when the change is made count: a caller who may do less than before,
+/// but enough for the call, is not refused; rights that went are not passed on.
+#[tokio::test]
+async fn the_rights_at_the_end_count() {
+    let site = Site::open().await;
+    let (settings, keys, users) = (
+        "POST /api/backend/item?table=settings",
+        "POST /api/backend/keys",
+        "GET /api/backend/users",
+    );
+    let granted = json!([Right::parse(users).unwrap()]);
+    for (line, other, sent, access, expected) in [
+        (settings, "GET /api/backend/keys", json!({"name": "a", "value": 1}), Access::Table, 201),
+        (keys, users, json!({"name": "mine", "rights": granted}), Access::Area("keys_keys"), 403),
+    ] {
+        let (id, value) = site.key_with(|_| {}, &[line, other]).await;
+        let rights = json!([Right::parse(line).unwrap()]).to_string();
+        let caller = Caller {
+            header: ("x-api-key", value),
+            revoke: format!("update cms_api_keys set rights = '{rights}' where id = {id}"),
+            code: "permission_denied",
+        };
+        let act = Act::post(line.strip_prefix("POST ").unwrap(), &sent, access);
+        let late = async { site.database.run(caller.revoke.clone()).await };
+        let (status, reply) = send(&site, &act, &caller, body(&act.body, late.boxed())).await;
+        assert_eq!(status, expected, "{line}: {reply}");
+        if expected == 403 {
+            assert_eq!(reply["error"], caller.code, "{line}: {reply}");
+        }
+    }
+}
+
+/// Who may still write, but is no administrator any more, writes no records without events.
+#[tokio::test]
+async fn records_without_events_need_an_administrator_to_the_end() {
+    let site = Site::open().await;
+    let row = json!([Right::parse("POST /api/backend/item?table=settings").unwrap()]).to_string();
+    let (key_id, value) = site.key_with(|_| {}, &["*"]).await;
+    let less = "update cms_user_groups set rights = '[\"settings_settings_edit\"]' where id = {id}";
+    let callers = [
+        Caller {
+            header: ("x-api-key", value),
+            revoke: format!("update cms_api_keys set rights = '{row}' where id = {key_id}"),
+            code: "permission_denied",
+        },
+        user(&site, 90, ("reduced", less, "permission_denied")).await,
+    ];
+    for caller in callers {
+        let target = "/api/backend/item?table=settings";
+        let row = json!({"name": "a", "value": "b"});
+        let act = Act::post(&format!("{target}&no_events=true"), &row, Access::Table);
+        assert_eq!(refused_late(&site, &act, &caller, "reduced").await, 403);
+        // With events the same call is carried out.
+        let act = Act::post(target, &json!({"name": caller.header.0, "value": "b"}), Access::Table);
+        let (status, reply) = send(&site, &act, &caller, body(&act.body, async {}.boxed())).await;
+        assert_eq!(status, 201, "{reply}");
     }
 }

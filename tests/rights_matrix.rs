@@ -180,8 +180,7 @@ async fn every_backend_endpoint_answers_each_caller_as_documented() {
     let without = site.key(&["GET /api/pages"]).await;
     let nobody = site.person("nobody", json!([])).await;
     let root = site.person("root", json!("0")).await;
-    let mut readers = std::collections::BTreeMap::new();
-    let mut editors = std::collections::BTreeMap::new();
+    let mut people = std::collections::BTreeMap::new();
     let areas = [
         "pages_pages",
         "settings_settings",
@@ -193,14 +192,11 @@ async fn every_backend_endpoint_answers_each_caller_as_documented() {
         "formfunnel_inbox",
     ];
     for area in areas {
-        readers.insert(
-            area,
-            site.person(&format!("{area} reader"), json!([format!("{area}_view")])).await,
-        );
-        editors.insert(
-            area,
-            site.person(&format!("{area} editor"), json!([format!("{area}_edit")])).await,
-        );
+        for right in ["view", "edit"] {
+            let rights = json!([format!("{area}_{right}")]);
+            let person = site.person(&format!("{area} {right}"), rights).await;
+            people.insert((area, right), person.token);
+        }
     }
     for Row { path, query, methods, whom } in &rows(&site) {
         for method in methods {
@@ -219,33 +215,26 @@ async fn every_backend_endpoint_answers_each_caller_as_documented() {
                     Caller::Anonymous => ask,
                     Caller::KeyWithout => ask.key(&without),
                     Caller::KeyWith => {
-                        let right = if cms_core::access::Right::parse(&line)
-                            .is_ok_and(|_| !matches!(whom, For::Login | For::Users | For::Nobody))
-                        {
-                            line.clone()
-                        } else {
-                            "*".to_owned()
-                        };
+                        let is_right = cms_core::access::Right::parse(&line).is_ok()
+                            && !matches!(whom, For::Login | For::Users | For::Nobody);
+                        let right = if is_right { line.clone() } else { "*".to_owned() };
                         let key = site.key(&[&right]).await;
                         ask.key(&key)
                     }
                     Caller::UserWithout => ask.bearer(&nobody.token),
                     Caller::UserWith => match whom {
-                        For::Area(area) | For::Readers(area) => ask.bearer(&readers[area].token),
-                        _ => ask.bearer(&readers["keys_keys"].token),
+                        For::Area(area) | For::Readers(area) => {
+                            ask.bearer(&people[&(*area, "view")])
+                        }
+                        _ => ask.bearer(&people[&("keys_keys", "view")]),
                     },
                     Caller::Admin => ask.bearer(&root.token),
                 };
                 // A body that no handler takes: who is let in is told so, and nothing is changed.
-                let reply = if ["POST", "PATCH"].contains(method) {
-                    ask.body("[]").send().await
-                } else {
-                    ask.send().await
-                };
-                let answer = (
-                    reply.status.as_u16(),
-                    reply.json_or_null()["error"].as_str().unwrap_or("none").to_owned(),
-                );
+                let has_body = ["POST", "PATCH"].contains(method);
+                let reply = if has_body { ask.body("[]").send().await } else { ask.send().await };
+                let code = reply.json_or_null()["error"].as_str().unwrap_or("none").to_owned();
+                let answer = (reply.status.as_u16(), code);
                 match expected(caller, *whom, method) {
                     Some((status, code)) => {
                         assert_eq!(answer, (status, code.to_owned()), "{caller:?} {line}")
@@ -257,7 +246,7 @@ async fn every_backend_endpoint_answers_each_caller_as_documented() {
                 }
             }
             if let For::Area(area) | For::Readers(area) = whom {
-                let ask = site.ask(&line).bearer(&editors[area].token);
+                let ask = site.ask(&line).bearer(&people[&(*area, "edit")]);
                 let reply =
                     if *method == "GET" { ask.send().await } else { ask.body("[]").send().await };
                 assert_eq!(

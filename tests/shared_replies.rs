@@ -10,7 +10,7 @@ use cms_http::{Api, testing::Reply};
 use serde_json::json;
 
 use crate::support::{
-    Redis, Site, TestDatabase,
+    Redis, Site, TestDatabase, has,
     process::{self, Served},
 };
 
@@ -23,7 +23,7 @@ fn on(settings: &mut Settings, redis: &Redis) {
 }
 
 async fn site(redis: &Redis) -> Site {
-    Site::builder().await.settings(|s| on(s, redis)).open().await
+    Site::with(|s| on(s, redis)).await
 }
 
 /// The same site in another process.
@@ -31,12 +31,8 @@ async fn beside(site: &Site, redis: &Redis, seed: u64) -> Site {
     let mut settings = site.database.settings();
     on(&mut settings, redis);
     let clock = Clock::fixed(site.clock.now());
-    let cms = Cms::builder(settings)
-        .clock(clock.clone())
-        .random(Random::seeded(seed))
-        .open()
-        .await
-        .unwrap();
+    let cms = Cms::builder(settings).clock(clock.clone()).random(Random::seeded(seed));
+    let cms = cms.open().await.unwrap();
     let database = TestDatabase::sqlite().await;
     Site { api: Api::new(cms.clone()).unwrap(), cms, clock, database, admin: site.admin.clone() }
 }
@@ -46,10 +42,7 @@ async fn asked(site: &Site, line: &str) -> String {
 }
 
 async fn set(site: &Site, name: &str) {
-    site.admin("POST /api/backend/item?table=settings")
-        .json(json!({"name": name, "value": 1, "public": true}))
-        .expect(201)
-        .await;
+    site.insert("settings", json!({"name": name, "value": 1, "public": true})).await;
 }
 
 async fn state(site: &Site) -> String {
@@ -93,36 +86,28 @@ async fn what_one_process_has_made_another_finds() {
     let two = beside(&one, &redis, 77).await;
     two.clock.advance(2_000);
     let sent = two.cms.db().statements_sent();
-    let found =
-        two.ask(SETTINGS).header("origin", "http://h").header("host", "h").expect(200).await;
+    let of_page = |site: &Site| site.ask(SETTINGS).header("origin", "http://h").header("host", "h");
+    let found = of_page(&two).expect(200).await;
     assert_eq!(found.header("x-cache"), "MISS", "another host");
     let found = two.ask(SETTINGS).expect(200).await;
     assert_eq!(
         (found.header("x-cache"), found.header("age"), &found.body),
         ("HIT", "2", &first.body)
     );
-    assert_eq!(
-        (found.header("etag"), found.header("content-type")),
-        (first.header("etag"), first.header("content-type"))
-    );
+    for name in ["etag", "content-type"] {
+        assert_eq!(found.header(name), first.header(name), "{name}");
+    }
     let sent = two.cms.db().statements_sent() - sent;
     assert!((1..=2).contains(&sent), "one for the other host, and a look at other processes");
-    let shared =
-        one.ask(SETTINGS).header("origin", "http://h").header("host", "h").expect(200).await;
-    assert_eq!(
-        (shared.header("x-cache"), shared.header("access-control-allow-origin")),
-        ("HIT", "http://h")
-    );
+    let shared = of_page(&one).expect(200).await;
+    for (name, value) in [("x-cache", "HIT"), ("access-control-allow-origin", "http://h")] {
+        assert_eq!(shared.header(name), value, "{name}");
+    }
     let plain = one.ask(SETTINGS).header("host", "h").expect(200).await;
-    assert!(
-        !plain.headers.contains_key("access-control-allow-origin"),
-        "what a page was told is not kept"
-    );
-    let status = two.admin("GET /api/backend/cache").expect(200).await.data();
-    assert_eq!(
-        (&status["store"], &status["hits"], &status["misses"]),
-        (&json!("redis"), &json!(1), &json!(1))
-    );
+    let is_told = plain.headers.contains_key("access-control-allow-origin");
+    assert!(!is_told, "what a page was told is not kept");
+    let status = two.get("/api/backend/cache").await;
+    has!(status, {"store": "redis", "hits": 1, "misses": 1});
     let keyed = two.admin(SETTINGS).expect(200).await;
     assert!(!keyed.headers.contains_key("x-cache"));
 }
@@ -136,7 +121,7 @@ async fn a_write_or_a_clear_is_seen_by_all() {
         assert_eq!(asked(&one, SETTINGS).await, "MISS", "{round}");
         found(&one, &two).await;
         if round == 1 {
-            one.admin("DELETE /api/backend/cache?path=/api/settings").expect(204).await;
+            one.delete("/api/backend/cache?path=/api/settings").await;
         } else {
             set(&one, &format!("n{round}")).await;
         }
@@ -164,7 +149,7 @@ async fn one_that_is_behind_spoils_nothing() {
         "update cms_table_epochs set epoch = epoch + 5",
         "update cms_table_epochs set epoch = epoch - 3",
     ] {
-        one.database.run(change.to_owned()).await;
+        one.database.run(change).await;
         let other = beside(&one, &redis, 78).await;
         assert_eq!(asked(&other, SETTINGS).await, "MISS", "{change}");
         assert_eq!(asked(&other, SETTINGS).await, "HIT");
@@ -181,17 +166,12 @@ async fn two_processes_and_a_redis_that_dies_and_comes_back() {
     let cache = |served: &Served, n: u32| {
         // The same Host for both.
         let reply = served.get_as("site.example", &format!("/api/menu?name=n{n}"));
-        reply
-            .lines()
-            .find_map(|line| line.strip_prefix("x-cache: ").map(str::to_owned))
-            .unwrap_or(reply)
+        let state = reply.lines().find_map(|line| line.strip_prefix("x-cache: "));
+        state.unwrap_or(&reply).to_owned()
     };
-    assert_eq!((cache(&one, 1), cache(&two, 1)), ("MISS".to_owned(), "HIT".to_owned()));
+    assert_eq!([cache(&one, 1), cache(&two, 1)], ["MISS", "HIT"]);
     redis.stop();
-    assert_eq!(
-        (cache(&one, 2), cache(&one, 2), cache(&two, 2)),
-        ("MISS".to_owned(), "HIT".to_owned(), "MISS".to_owned())
-    );
+    assert_eq!([cache(&one, 2), cache(&one, 2), cache(&two, 2)], ["MISS", "HIT", "MISS"]);
     for served in [&one, &two] {
         assert!(served.get("/readyz").contains("\"cache\":\"redis_away\""));
     }
@@ -202,7 +182,7 @@ async fn two_processes_and_a_redis_that_dies_and_comes_back() {
         std::thread::sleep(Duration::from_millis(10));
     }
     println!("with redis after {:?}", began.elapsed());
-    assert_eq!((cache(&one, 3), cache(&two, 3)), ("MISS".to_owned(), "HIT".to_owned()));
+    assert_eq!([cache(&one, 3), cache(&two, 3)], ["MISS", "HIT"]);
     let (_, log) = one.terminate();
     assert!(log.contains("redis is away"), "{log}");
 }
@@ -214,7 +194,7 @@ async fn nobody_waits_twice_for_a_redis_that_hangs() {
         on(s, &redis);
         s.limiter.store = LimiterStore::Redis;
     };
-    let site = Site::builder().await.settings(change).open().await;
+    let site = Site::with(change).await;
     asked(&site, SETTINGS).await;
     redis.signal("-STOP");
     let mut slowest = Duration::ZERO;
@@ -224,10 +204,7 @@ async fn nobody_waits_twice_for_a_redis_that_hangs() {
         slowest = slowest.max(began.elapsed());
     }
     println!("slowest miss beside a hanging redis, limiter and cache: {slowest:?}");
-    assert_eq!(
-        (state(&site).await, asked(&site, SETTINGS).await),
-        ("redis_away".to_owned(), "HIT".to_owned())
-    );
+    assert_eq!([state(&site).await, asked(&site, SETTINGS).await], ["redis_away", "HIT"]);
     redis.signal("-CONT");
     becomes(&site, "redis").await;
 }
@@ -247,10 +224,8 @@ async fn a_redis_that_is_full_or_holds_nonsense_is_as_none() {
     assert_eq!(asked(&two, SETTINGS).await, "MISS", "nonsense is overwritten");
     redis.send("CONFIG SET maxmemory 1");
     becomes(&one, "redis_away").await;
-    assert_eq!(
-        (asked(&one, "GET /api/menu").await, asked(&one, "GET /api/menu").await),
-        ("MISS".to_owned(), "HIT".to_owned())
-    );
+    let menu = "GET /api/menu";
+    assert_eq!([asked(&one, menu).await, asked(&one, menu).await], ["MISS", "HIT"]);
     redis.send("CONFIG SET maxmemory 0");
     becomes(&one, "redis").await;
 }

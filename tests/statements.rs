@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use crate::support::Site;
+use crate::support::{Site, plugins::plugin};
 
 /// The least of three: the site asks once in a while what other processes have committed, and is
 /// counted with the request.
@@ -36,21 +36,14 @@ enum Key {
 
 #[tokio::test]
 async fn a_request_costs_what_it_should() {
-    let columns = json!([
-        {"name": "title", "type": "text"}, {"name": "a", "type": "integer", "references": "t"},
-        {"name": "b", "type": "integer", "references": "t"},
-    ]);
-    let site = Site::builder()
-        .await
-        .plugin(json!({"id": "p", "tables": [{"name": "t", "columns": columns}]}))
-        .open()
-        .await;
+    let words = "title text, a integer references=t, b integer references=t";
+    let site = Site::builder().await.plugin(plugin("p", [("t", words)])).open().await;
     let rows: Vec<_> = (1..=60)
         .map(|i| json!({"id": i, "title": format!("t{i}"), "a": 1, "b": (i > 1).then_some(i - 1)}))
         .collect();
-    site.admin("POST /api/backend/item?table=t").json(json!(rows)).expect(201).await;
+    site.insert("t", json!(rows)).await;
     let page = json!({"title": "Home", "view": "home", "url_rewrite": "/", "published": true});
-    site.admin("POST /api/backend/item?table=pages").json(page).expect(201).await;
+    site.insert("pages", page).await;
     // What is asked is one statement, the key is another; SQLite shows that nobody has committed
     // anything since it was asked for.
     let known = if site.database.is_postgres() { 2 } else { 1 };

@@ -1,40 +1,49 @@
 //! What a declared table promises beside its columns: indexes, rules over columns, values.
 
-use cms_core::{items::Query, plugins::Manifest};
+use cms_core::items::Query;
 use serde_json::{Value as Json, json};
 
-use crate::support::{Site, SiteBuilder, TestDatabase};
+use crate::support::{
+    Site, SiteBuilder, TestDatabase,
+    plugins::{columns, manifest, table},
+    with,
+};
 
 /// A plugin with one table: `status` and `at` are required, `due` is not.
 fn tasks(more: Json) -> Json {
-    let mut table = json!({"name": "tasks", "columns": [
-        {"name": "status", "type": "text", "required": true},
-        {"name": "at", "type": "datetime", "required": true},
-        {"name": "due", "type": "date"},
-        {"name": "title", "type": "text"},
-    ]});
-    table.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
-    json!({"id": "work", "tables": [table]})
+    let words = "status text required, at datetime required, due date, title text";
+    json!({"id": "work", "tables": [with(table("tasks", words), more)]})
 }
 
-async fn reopen(site: Site, manifest: Json) -> Site {
-    site.cms.close().await;
-    Site::on(site.database).plugin(manifest).open().await
+/// The same with an enum at a column, which may be one more.
+fn with_enum(column: &str, list: Json) -> Json {
+    let mut declared = tasks(json!({}));
+    let columns = declared["tables"][0]["columns"].as_array_mut().unwrap();
+    match columns.iter_mut().find(|one| one["name"] == column) {
+        Some(known) => known["enum"] = list,
+        None => columns.push(json!({"name": column, "type": "json", "enum": list})),
+    }
+    declared
 }
 
-async fn refused(site: &Site, manifest: Json) -> String {
+async fn reopen(site: Site, declared: Json) -> Site {
     site.cms.close().await;
-    let plugin: Manifest = serde_json::from_value(manifest).unwrap();
-    let opened = cms_core::Cms::builder(site.database.settings()).plugin(plugin).open().await;
+    Site::on(site.database).plugin(declared).open().await
+}
+
+async fn refused(site: &Site, declared: Json) -> String {
+    site.cms.close().await;
+    let builder = cms_core::Cms::builder(site.database.settings());
+    let opened = builder.plugin(manifest(&declared)).open().await;
     opened.err().expect("a refusal").detail().to_owned()
 }
 
 async fn add(site: &Site, rows: Json) {
-    site.admin("POST /api/backend/item?table=tasks").json(rows).expect(201).await;
+    site.insert("tasks", rows).await;
 }
 
 async fn indexes(site: &Site) -> Json {
-    site.admin("GET /api/backend/tables?name=tasks").expect(200).await.data()["indexes"].clone()
+    site.get("/api/backend/tables?name=tasks").await["indexes"].clone()
 }
 
 /// Rows whose order differs by each column.
@@ -60,15 +69,14 @@ async fn indexes_are_made_with_the_table_and_later_and_dropped_with_their_declar
     let site = reopen(site, tasks(more.clone())).await;
     assert_eq!(indexes(&site).await, json!([["due"], ["status", "-at"], ["title"]]));
     // One that somebody dropped comes back; one of somebody else stays.
-    let due = "select count(*) from cms_content_tables where name = 'tasks'";
-    assert_eq!(site.database.count(due).await, 1);
+    assert_eq!(site.database.rows("cms_content_tables where name = 'tasks'").await, 1);
     let site = reopen(site, tasks(json!({"indexes": [["due"]]}))).await;
     let all = json!([["due"], ["status", "-at"], ["title"]]);
     assert_eq!(indexes(&site).await, all, "a start drops none");
     let site = reopen(site, tasks(json!({"indexes": [["due"]]}))).await;
     assert_eq!(indexes(&site).await, all);
     site.cms.apply_plugins(None).await.unwrap();
-    site.database.run("create index by_hand on tasks (at)".to_owned()).await;
+    site.database.run("create index by_hand on tasks (at)").await;
     assert_eq!(indexes(&site).await, json!([["at"], ["due"]]));
     let site = reopen(site, tasks(json!({}))).await;
     site.cms.apply_plugins(None).await.unwrap();
@@ -88,53 +96,42 @@ async fn rules_over_several_columns_hold_for_every_writer() {
     let twice = json!({"title": "Task 1", "at": "2026-01-08T00:00:00Z", "status": "new"});
     site.admin("POST /api/backend/item?table=tasks").json(twice).refused(409, "conflict").await;
     let beside = json!({"title": "Task 1", "at": "2026-01-09T00:00:00Z", "status": "new"});
-    site.admin("POST /api/backend/item?table=tasks").json(beside).expect(201).await;
+    site.insert("tasks", beside).await;
     // A new column whose default all rows share cannot be unique, one without a default can.
-    let column = |default: Json| {
-        let mut manifest = tasks(json!({"unique": [["title", "at"]]}));
-        let new = json!({"name": "code", "type": "text", "unique": true, "default": default});
-        manifest["tables"][0]["columns"].as_array_mut().unwrap().push(new);
-        manifest
+    let column = |words: &str| {
+        let mut declared = tasks(json!({"unique": [["title", "at"]]}));
+        declared["tables"][0]["columns"].as_array_mut().unwrap().push(columns(words)[0].clone());
+        declared
     };
-    let told = refused(&site, column(json!("x"))).await;
+    let told = refused(&site, column("code text unique default=x")).await;
     assert!(told.contains("tasks.code cannot become unique: 31 rows share"), "{told}");
-    let site = Site::on(site.database).plugin(column(json!(null))).open().await;
-    for expected in [200, 409] {
-        let id = if expected == 200 { 1 } else { 2 };
-        site.admin(&format!("PATCH /api/backend/item?table=tasks&id={id}"))
-            .json(json!({"code": "a"}))
-            .expect(expected)
-            .await;
+    let site = Site::on(site.database).plugin(column("code text unique")).open().await;
+    for (id, status) in [(1, 200), (2, 409)] {
+        let patch = site.admin(&format!("PATCH /api/backend/item?table=tasks&id={id}"));
+        patch.json(json!({"code": "a"})).expect(status).await;
     }
-}
-
-fn bound(list: Json, more: Json) -> Json {
-    let mut manifest = tasks(json!({}));
-    let columns = manifest["tables"][0]["columns"].as_array_mut().unwrap();
-    columns[0]["enum"] = list;
-    columns.push(json!({"name": "labels", "type": "json", "enum": ["red", "blue", 7]}));
-    columns.extend(more.as_array().cloned().unwrap_or_default());
-    manifest
 }
 
 #[tokio::test]
 async fn an_enum_binds_every_writer() {
-    let site = Site::builder().await.plugin(bound(json!(["open", "done"]), json!([]))).open().await;
+    let mut declared = with_enum("labels", json!(["red", "blue", 7]));
+    declared["tables"][0]["columns"][0]["enum"] = json!(["open", "done"]);
+    let site = Site::builder().await.plugin(declared).open().await;
     let row = |status: &str| json!({"status": status, "at": "2026-01-01"});
     add(&site, row("open")).await;
-    let reply = site
-        .admin("POST /api/backend/item?table=tasks")
-        .json(json!([row("done"), row("Open")]))
-        .refused(422, "validation_failed")
-        .await;
+    let both =
+        site.admin("POST /api/backend/item?table=tasks").json(json!([row("done"), row("Open")]));
+    let reply = both.refused(422, "validation_failed").await;
     let told = reply.json()["errors"][0].clone();
     assert_eq!(told["code"], "enum", "{told}");
     assert!(told["message"].as_str().unwrap().contains("\"open\", \"done\""), "{told}");
-    assert_eq!(site.database.count("select count(*) from tasks").await, 1);
+    assert_eq!(site.database.rows("tasks").await, 1);
     let patch = |body: Json| site.admin("PATCH /api/backend/item?table=tasks&id=1").json(body);
-    patch(json!({"status": "closed"})).refused(422, "validation_failed").await;
-    patch(json!({"status": null})).refused(422, "validation_failed").await;
-    patch(json!({"labels": ["red", "green"]})).refused(422, "validation_failed").await;
+    for wrong in
+        [json!({"status": "closed"}), json!({"status": null}), json!({"labels": ["red", "green"]})]
+    {
+        patch(wrong).refused(422, "validation_failed").await;
+    }
     patch(json!({"status": "done", "labels": ["red", 7]})).expect(200).await;
     let check = |add: Json| {
         let body = json!({"table": "tasks", "column": "labels", "id": 1, "add": add});
@@ -151,11 +148,7 @@ async fn an_enum_binds_every_writer() {
 async fn an_enum_that_rows_break_is_refused() {
     let site = Site::builder().await.plugin(tasks(json!({}))).open().await;
     add(&site, rows(9)).await;
-    let manifest = |list: Json| {
-        let mut manifest = tasks(json!({}));
-        manifest["tables"][0]["columns"][0]["enum"] = list;
-        manifest
-    };
+    let manifest = |list: Json| with_enum("status", list);
     let told = refused(&site, manifest(json!(["open", "done"]))).await;
     assert!(told.contains("tasks.status cannot have this enum: 3 values are not in it"), "{told}");
     assert!(told.contains("\"held\""), "{told}");
@@ -170,25 +163,16 @@ async fn an_enum_that_rows_break_is_refused() {
     let site = reopen(site, tasks(json!({}))).await;
     add(&site, json!({"status": "anything", "at": "2026-01-01"})).await;
     // Entries of a JSON column count one by one.
-    let labelled = |list: Option<Json>| {
-        let mut manifest = tasks(json!({}));
-        let mut column = json!({"name": "labels", "type": "json"});
-        if let Some(list) = list {
-            column["enum"] = list;
-        }
-        manifest["tables"][0]["columns"].as_array_mut().unwrap().push(column);
-        manifest
-    };
-    let site = reopen(site, labelled(None)).await;
+    let labelled = |list: Json| with_enum("labels", list);
+    let mut plain = labelled(json!([]));
+    plain["tables"][0]["columns"][4].as_object_mut().unwrap().remove("enum");
+    let site = reopen(site, plain).await;
     for (id, labels) in [(1, json!(["red", "blue"])), (2, json!("red")), (3, json!([1]))] {
-        site.admin(&format!("PATCH /api/backend/item?table=tasks&id={id}"))
-            .json(json!({"labels": labels}))
-            .expect(200)
-            .await;
+        site.update(&format!("tasks&id={id}"), json!({"labels": labels})).await;
     }
-    let told = refused(&site, labelled(Some(json!(["red", "green"])))).await;
+    let told = refused(&site, labelled(json!(["red", "green"]))).await;
     assert!(told.contains("labels cannot have this enum: 2 values are not in it"), "{told}");
-    Site::on(site.database).plugin(labelled(Some(json!(["red", "blue", 1])))).open().await;
+    Site::on(site.database).plugin(labelled(json!(["red", "blue", 1]))).open().await;
 }
 
 #[tokio::test]
@@ -202,7 +186,7 @@ async fn indexed_text_has_a_length_that_both_engines_hold() {
     let manifest = || tasks(json!({"indexes": [["title"]]}));
     let told = refused(&site, manifest()).await;
     assert!(told.contains("title cannot be indexed: 1 of its texts"), "{told}");
-    site.database.run("delete from tasks".to_owned()).await;
+    site.database.run("delete from tasks").await;
     let site = Site::on(site.database).plugin(manifest()).open().await;
     let post = |title: String| site.admin("POST /api/backend/item?table=tasks").json(row(title));
     post(long.clone()).refused(400, "database_error").await;
@@ -216,23 +200,31 @@ async fn plan(site: &Site, query: &str) -> String {
     site.cms.items().plan("tasks", &query).await.unwrap().join("\n")
 }
 
+/// The numbers to 20,000 as `i`.
+fn series(site: &Site) -> &'static str {
+    match site.database.is_postgres() {
+        true => "from generate_series(1, 20000) as n (i)",
+        false => {
+            "from (with recursive n (i) as (select 1 union all select i + 1 from n where i < \
+             20000) select i from n)"
+        }
+    }
+}
+
 /// A site with rows enough that no engine prefers to read them all.
 async fn large(builder: SiteBuilder, manifest: Json) -> Site {
     let site = builder.plugin(manifest).open().await;
-    let (series, instant, day) = if site.database.is_postgres() {
-        (
-            "from generate_series(1, 20000) as n (i)",
+    let series = series(&site);
+    let (instant, day) = match site.database.is_postgres() {
+        true => (
             "timestamptz '2026-01-01Z' + (i * 7919 % 400000) * interval '1 minute'",
             "date '2026-01-01' + cast(i % 300 as integer)",
-        )
-    } else {
-        (
-            "from (with recursive n (i) as (select 1 union all select i + 1 from n where i < \
-             20000) select i from n)",
+        ),
+        false => (
             "strftime('%Y-%m-%dT%H:%M:00.000Z', 1767225600 + (i * 7919 % 400000) * 60, \
              'unixepoch')",
             "date(1767225600 + (i % 300) * 86400, 'unixepoch')",
-        )
+        ),
     };
     let sql = format!(
         "insert into tasks (status, at, due, title) select case i % 3 when 0 then 'open' else \
@@ -240,7 +232,7 @@ async fn large(builder: SiteBuilder, manifest: Json) -> Site {
     );
     site.database.run(sql).await;
     if site.database.is_postgres() {
-        site.database.run("analyze tasks".to_owned()).await;
+        site.database.run("analyze tasks").await;
     }
     site
 }
@@ -301,7 +293,7 @@ async fn an_invalid_index_is_made_again() {
     let invalid = "update pg_index set indisvalid = false where indexrelid = (select \
                    c.oid from pg_class c where c.relname like 'tasks_due_%' and c.relnamespace = \
                    to_regnamespace(current_schema()))";
-    site.database.run(invalid.to_owned()).await;
+    site.database.run(invalid).await;
     assert_eq!(indexes(&site).await, json!([]));
     let site = reopen(site, manifest).await;
     assert_eq!(indexes(&site).await, json!([["due"]]));
@@ -312,15 +304,14 @@ async fn an_invalid_index_is_made_again() {
 async fn an_index_is_made_beside_readers_by_one_of_two_processes() {
     let site = large(Site::builder().await, tasks(json!({}))).await;
     let open = || {
-        let plugin: Manifest =
-            serde_json::from_value(tasks(json!({"indexes": [["status", "-at"]]}))).unwrap();
+        let plugin = manifest(&tasks(json!({"indexes": [["status", "-at"]]})));
         cms_core::Cms::builder(site.database.settings()).plugin(plugin).open()
     };
     let work = async {
         for i in 0..20 {
             site.admin("GET /api/backend/item?table=tasks&limit=1").expect(200).await;
-            add(&site, json!({"status": "new", "at": "2026-01-01", "title": format!("n{i}")}))
-                .await;
+            let row = json!({"status": "new", "at": "2026-01-01", "title": format!("n{i}")});
+            add(&site, row).await;
         }
     };
     let (one, two, ()) = tokio::join!(open(), open(), work);
@@ -334,14 +325,9 @@ async fn an_index_is_made_beside_readers_by_one_of_two_processes() {
 #[tokio::test]
 async fn a_version_is_read_by_indexes() {
     let manifest = json!({"id": "work", "tables": [{"name": "texts", "multilanguage": true,
-        "columns": [{"name": "title", "type": "text"}]}]});
+        "columns": columns("title text")}]});
     let site = Site::builder().await.plugin(manifest).open().await;
-    let series = if site.database.is_postgres() {
-        "from generate_series(1, 20000) as n (i)"
-    } else {
-        "from (with recursive n (i) as (select 1 union all select i + 1 from n where i < 20000) \
-         select i from n)"
-    };
+    let series = series(&site);
     // Every second one is the German version of the one before; some say nothing of their record.
     let rows = format!(
         "insert into texts (base_id, language_short, title) select case when i % 10 = 1 then null \
@@ -349,14 +335,13 @@ async fn a_version_is_read_by_indexes() {
     );
     site.database.run(rows).await;
     if site.database.is_postgres() {
-        site.database.run("analyze texts".to_owned()).await;
+        site.database.run("analyze texts").await;
     }
     for (id, language, title) in
         [(3, "de", 4), (4, "en", 3), (4, "de", 4), (11, "en", 11), (11, "de", 12), (12, "en", 11)]
     {
-        let line = format!("GET /api/backend/item?table=texts&id={id}&language={language}");
-        let found = site.admin(&line).expect(200).await.data();
-        assert_eq!(found["title"], format!("Text {title}"), "{line}");
+        let found = site.items(&format!("texts&id={id}&language={language}")).await;
+        assert_eq!(found["title"], format!("Text {title}"), "{id} {language}");
     }
     let query = Query::parse([("language", "de")]).unwrap();
     let plan = site.cms.items().plan_of("texts", "3", &query).await.unwrap().join("\n");

@@ -11,17 +11,22 @@ use std::{
         atomic::{AtomicU64, Ordering},
     },
     task::{Context, Poll},
-    time::Duration,
 };
 
 use cms_core::{
-    Clock, Cms, Code, Error, Paging,
+    Change, Clock, Cms, Code, Error, Paging,
     plugins::{Handlers, Manifest, Plugin, TaskRun},
     tasks::{Run, Task, TaskName},
 };
 use serde_json::{Value as Json, json};
+use tokio::task::JoinHandle;
 
-use crate::support::{Site, TestDatabase, site::NOW};
+use crate::support::{
+    Site, TestDatabase,
+    plugins::{manifest, plugin},
+    site::NOW,
+    until, with,
+};
 
 const MINUTE: i64 = 60_000;
 
@@ -30,12 +35,7 @@ pub(crate) struct Program(pub(crate) Json, pub(crate) Handlers);
 
 impl Plugin for Program {
     fn manifest(&self) -> Manifest {
-        let manifest = json!({
-            "id": "shop",
-            "tables": [{"name": "orders", "columns": [{"name": "a", "type": "text"}]}],
-            "tasks": self.0,
-        });
-        serde_json::from_value(manifest).unwrap()
+        manifest(&with(plugin("shop", [("orders", "a text")]), json!({"tasks": self.0})))
     }
 
     fn handlers(&self) -> Handlers {
@@ -51,15 +51,35 @@ pub(crate) fn counting() -> (Program, Arc<AtomicU64>) {
         counted.fetch_add(1, Ordering::SeqCst);
         async { Ok(()) }
     });
-    (Program(json!([{"name": "count", "interval_s": 60, "handler": "count"}]), handlers), runs)
+    (Program(minutely("count"), handlers), runs)
 }
 
-/// Adds an order, so that a table tells who has run.
-async fn order(run: &TaskRun, text: &str) -> Result<(), Error> {
+/// Tasks: one of a minute, which its handler of the same name runs.
+fn minutely(name: &str) -> Json {
+    json!([{"name": name, "interval_s": 60, "handler": name}])
+}
+
+/// Adds an order, so that a table tells who has run; the change is not committed.
+async fn ordered(run: &TaskRun, text: &str) -> Result<Change, Error> {
     let mut change = run.change().await?;
     let body = json!({"a": text});
     run.items().create(&mut change, "orders", body.as_object().unwrap()).await?;
-    change.commit().await
+    Ok(change)
+}
+
+async fn order(run: &TaskRun, text: &str) -> Result<(), Error> {
+    ordered(run, text).await?.commit().await
+}
+
+/// Rows that [`order`] has added.
+async fn orders(database: &TestDatabase, text: &str) -> i64 {
+    database.rows(&format!("orders where a = '{text}'")).await
+}
+
+/// A step of a scheduler, beside the test.
+fn stepping(cms: &Cms) -> JoinHandle<Result<usize, Error>> {
+    let cms = cms.clone();
+    tokio::spawn(async move { cms.tasks().scheduler().step().await })
 }
 
 async fn open(database: &TestDatabase, clock: &Clock, program: Program) -> Cms {
@@ -144,8 +164,7 @@ async fn a_task_that_fails_or_panics_goes_on_and_says_why() {
             }
         }
     });
-    let program = Program(json!([{"name": "odd", "interval_s": 60, "handler": "odd"}]), handlers);
-    let site = Site::builder().await.program(program).open().await;
+    let site = Site::builder().await.program(Program(minutely("odd"), handlers)).open().await;
     for _ in 0..4 {
         assert_eq!(site.cms.tasks().scheduler().step().await.unwrap(), 1);
         site.clock.advance(MINUTE);
@@ -193,9 +212,7 @@ async fn a_stop_ends_runs_and_says_so() {
     let endless = Handlers::default().task("count", |_| std::future::pending());
     let site = Site::builder().await.program(Program(program.0, endless)).open().await;
     let background = site.cms.background();
-    while task(&site.cms).await.state == "waiting" {
-        tokio::time::sleep(Duration::from_millis(20)).await;
-    }
+    until("it runs", async || task(&site.cms).await.state != "waiting").await;
     assert_eq!(site.cms.tasks().scheduler_state(), "running");
     site.clock.advance(1_000);
     background.stop().await;
@@ -211,23 +228,14 @@ async fn a_stop_ends_runs_and_says_so() {
 #[tokio::test]
 async fn a_handler_that_is_not_there_is_refused_at_load() {
     let tasks = json!([{"name": "x", "interval_s": 60, "handler": "nowhere"}]);
-    let refused = Site::builder()
-        .await
-        .program(Program(tasks.clone(), Handlers::default()))
-        .try_open()
-        .await
-        .err()
-        .expect("refused");
+    let program = Program(tasks.clone(), Handlers::default());
+    let refused = Site::builder().await.program(program).try_open().await.err().expect("refused");
     assert!(refused.detail().contains("/tasks/0/handler"), "{refused}");
     let database = TestDatabase::new().await;
-    let folder = database.folder().join("plugins/shop");
-    std::fs::create_dir_all(&folder).unwrap();
-    let text = format!("{{\"id\": \"shop\",\n\"tasks\": {tasks}}}");
-    std::fs::write(folder.join("plugin.json"), text).unwrap();
+    database.write_manifest("shop", &format!("{{\"id\": \"shop\",\n\"tasks\": {tasks}}}"));
     let site = Site::on(database).open().await;
-    let states = site.cms.plugins().states();
-    assert_eq!(states[0].problems[0].pointer, "/tasks/0/handler");
-    assert_eq!(states[0].problems[0].line, Some(2));
+    let problem = &site.cms.plugins().states()[0].problems[0];
+    assert_eq!((&*problem.pointer, problem.line), ("/tasks/0/handler", Some(2)));
     let left = site.cms.tasks().list().await.unwrap();
     assert!(left.iter().all(|task| task.plugin != "shop"), "the service's own stay");
 }

@@ -53,12 +53,8 @@ impl Sample {
     /// Every table and view adopted under its own name.
     async fn adopted(self) -> SiteBuilder {
         let database = self.load().await;
-        let tables: Vec<_> = truth::tables(&database)
-            .await
-            .into_iter()
-            .map(|name| json!({"name": name, "adopt": true}))
-            .collect();
-        Site::on(database).plugin(json!({"id": self.name(), "tables": tables}))
+        let tables = truth::tables(&database).await;
+        Site::on(database).plugin(adopting(self.name(), &tables))
     }
 
     async fn open(self) -> Site {
@@ -80,7 +76,13 @@ impl Sample {
     }
 }
 
-/// A value as a query parameter holds it.
+/// A plugin that adopts these tables under their own names.
+fn adopting(id: &str, names: &[impl AsRef<str>]) -> Json {
+    let tables = names.iter().map(|name| json!({"name": name.as_ref(), "adopt": true}));
+    json!({"id": id, "tables": tables.collect::<Vec<_>>()})
+}
+
+/// A value as a query parameter
 fn encoded(text: &str) -> String {
     percent_encoding::utf8_percent_encode(text, percent_encoding::NON_ALPHANUMERIC).to_string()
 }
@@ -129,9 +131,6 @@ async fn walk(site: &Site, table: &str, limit: usize, parameters: &[(&str, &str)
 
 /// Records that match one condition.
 async fn matching(site: &Site, table: &str, condition: (&str, &str)) -> Vec<Json> {
-    let reply = site
-        .admin(&format!("GET {}", item(table, &[condition, ("limit", "500")])))
-        .expect(200)
-        .await;
-    reply.data().as_array().unwrap().clone()
+    let found = site.get(&item(table, &[condition, ("limit", "500")])).await;
+    found.as_array().unwrap().clone()
 }

@@ -4,5 +4,4 @@ mod attacks;
 mod content;
 mod elements;
 mod golden;
-mod placed;
 mod registry;

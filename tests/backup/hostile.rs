@@ -13,7 +13,7 @@ use cms_core::{
     backup::{self, Identities},
     settings::Settings,
 };
-use serde_json::Value as Json;
+use serde_json::{Value as Json, json};
 
 use super::{nobody, restore, saved};
 use crate::support::TestDatabase;
@@ -30,6 +30,14 @@ async fn refusal(bytes: &[u8], settings: &Settings) -> cms_core::Error {
     let path = folder.path().join("site.cms");
     fs::write(&path, bytes).unwrap();
     restore(settings, &path, true).await.expect_err("it is refused")
+}
+
+/// It is refused and says why, and nothing is put there.
+async fn refused(what: &str, bytes: &[u8], why: &str, target: &TestDatabase) {
+    let error = refusal(bytes, &target.settings()).await;
+    assert_eq!(error.code(), Code::ValidationFailed, "{what}: {error}");
+    assert!(error.detail().contains(why), "{what}: {error}");
+    assert!(content(target.folder()).is_empty(), "{what}");
 }
 
 #[tokio::test]
@@ -97,7 +105,7 @@ fn header(name: &str, size: u64) -> tar::Header {
     header
 }
 
-fn packed(entries: &[(tar::Header, Vec<u8>)]) -> Vec<u8> {
+fn packed(entries: &[Entry]) -> Vec<u8> {
     let mut tar = tar::Builder::new(Vec::new());
     for (header, bytes) in entries {
         tar.append(header, &**bytes).unwrap();
@@ -113,34 +121,55 @@ fn sealed(mut frame: Vec<u8>) -> Vec<u8> {
     frame
 }
 
-/// The archive with further entries before its manifest, which names them, and a good end.
-fn with(good: &[(String, Vec<u8>)], more: &[(tar::Header, Vec<u8>)], named: bool) -> Vec<u8> {
-    let mut all: Vec<(tar::Header, Vec<u8>)> = Vec::new();
-    let mut digest = String::new();
+type Entry = (tar::Header, Vec<u8>);
+
+/// The entries, changed, with further ones before the manifest; the end fits what the manifest is
+/// then.
+fn rebuilt(
+    good: &[(String, Vec<u8>)],
+    more: &[Entry],
+    change: &dyn Fn(&str, &mut Vec<u8>),
+) -> Vec<Entry> {
+    let (mut all, mut digest) = (Vec::new(), String::new());
     for (name, bytes) in good {
         let mut bytes = bytes.clone();
+        change(name, &mut bytes);
         if name == "manifest.json" {
             all.extend(more.iter().cloned());
-            let mut manifest: Json = serde_json::from_slice(&bytes).unwrap();
-            for (header, content) in more.iter().filter(|_| named) {
-                let name = String::from_utf8_lossy(&header.path_bytes()).into_owned();
-                let sha256 = cms_core::crypto::sha256_hex(content);
-                let entry = serde_json::json!({
-                    "name": name, "size": content.len(), "sha256": sha256
-                });
-                manifest["entries"].as_array_mut().unwrap().push(entry);
-            }
-            bytes = serde_json::to_vec(&manifest).unwrap();
             digest = cms_core::crypto::sha256_hex(&bytes);
-        } else if name == "end" {
+        } else if name == "end" && !bytes.is_empty() {
             bytes = format!("{digest}\n").into_bytes();
         }
         all.push((header(name, bytes.len() as u64), bytes));
     }
-    packed(&all)
+    all
 }
 
-fn typed(name: &str, kind: tar::EntryType) -> (tar::Header, Vec<u8>) {
+/// A change of the manifest alone.
+fn of_manifest(change: impl Fn(&mut Json)) -> impl Fn(&str, &mut Vec<u8>) {
+    move |name, bytes| {
+        if name == "manifest.json" {
+            let mut manifest = serde_json::from_slice(bytes).unwrap();
+            change(&mut manifest);
+            *bytes = serde_json::to_vec(&manifest).unwrap();
+        }
+    }
+}
+
+/// The archive with further entries, which its manifest may name.
+fn with(good: &[(String, Vec<u8>)], more: &[Entry], named: bool) -> Vec<u8> {
+    let name = of_manifest(|manifest| {
+        for (header, content) in more.iter().filter(|_| named) {
+            let name = String::from_utf8_lossy(&header.path_bytes()).into_owned();
+            let sha256 = cms_core::crypto::sha256_hex(content);
+            let entry = json!({"name": name, "size": content.len(), "sha256": sha256});
+            manifest["entries"].as_array_mut().unwrap().push(entry);
+        }
+    });
+    packed(&rebuilt(good, more, &name))
+}
+
+fn typed(name: &str, kind: tar::EntryType) -> Entry {
     let mut header = header(name, 0);
     header.set_entry_type(kind);
     header.set_link_name("/etc/passwd").unwrap();
@@ -183,10 +212,7 @@ async fn nothing_leads_out_of_the_site() {
         cases.push(("a kind", typed("plugins/hello/x", kind), "no plain file"));
     }
     for (what, entry, why) in cases {
-        let error = refusal(&with(&good, &[entry], true), &settings).await;
-        assert_eq!(error.code(), Code::ValidationFailed, "{what}: {error}");
-        assert!(error.detail().contains(why), "{what}: {error}");
-        assert!(content(target.folder()).is_empty(), "{what}");
+        refused(what, &with(&good, &[entry], true), why, &target).await;
     }
     let unnamed = plain("plugins/hello/more");
     let error = refusal(&with(&good, &[unnamed], false), &settings).await;
@@ -206,32 +232,8 @@ async fn what_is_too_large_too_new_or_unfinished_is_refused() {
     let good = entries(&fs::read(&archive).unwrap());
     let target = TestDatabase::new().await;
     let settings = target.settings();
-    let all = |change: &dyn Fn(&str, &mut Vec<u8>)| {
-        let mut digest = String::new();
-        let entries: Vec<_> = good
-            .iter()
-            .map(|(name, bytes)| {
-                let mut bytes = bytes.clone();
-                change(name, &mut bytes);
-                if name == "manifest.json" {
-                    digest = cms_core::crypto::sha256_hex(&bytes);
-                } else if name == "end" && !bytes.is_empty() {
-                    bytes = format!("{digest}\n").into_bytes();
-                }
-                (header(name, bytes.len() as u64), bytes)
-            })
-            .collect();
-        entries
-    };
-    let manifest = |change: fn(&mut Json)| {
-        packed(&all(&move |name, bytes| {
-            if name == "manifest.json" {
-                let mut json = serde_json::from_slice(bytes).unwrap();
-                change(&mut json);
-                *bytes = serde_json::to_vec(&json).unwrap();
-            }
-        }))
-    };
+    let all = |change: &dyn Fn(&str, &mut Vec<u8>)| rebuilt(&good, &[], change);
+    let manifest = |change: fn(&mut Json)| packed(&all(&of_manifest(change)));
     let same = all(&|_, _| {});
     let mut without_end = same.clone();
     without_end.pop();
@@ -257,10 +259,7 @@ async fn what_is_too_large_too_new_or_unfinished_is_refused() {
         ("empty", Vec::new(), "no backup"),
     ];
     for (what, bytes, why) in cases {
-        let error = refusal(&bytes, &settings).await;
-        assert_eq!(error.code(), Code::ValidationFailed, "{what}: {error}");
-        assert!(error.detail().contains(why), "{what}: {error}");
-        assert!(content(target.folder()).is_empty(), "{what}");
+        refused(what, &bytes, why, &target).await;
     }
     // A petabyte of zeros is refused before it is read.
     let mut bomb = zstd::Encoder::new(Vec::new(), 1).unwrap();

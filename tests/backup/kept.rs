@@ -5,12 +5,12 @@ use std::{fs, io::Read as _, path::Path};
 
 use age::{Decryptor, Identity, secrecy::ExposeSecret as _, x25519::Identity as Key};
 use cms_core::{
-    Code,
+    Code, Level,
     backup::{self, Identities, Object, Saving, To},
     tasks::TaskName,
 };
 
-use super::{closed, nobody, save, site, written};
+use super::{closed, nobody, save, save_tried, site, written_at};
 use crate::support::{Site, TestDatabase, media::png, s3::Bucket};
 
 fn keyed(folder: &Path, name: &str, key: &Key) -> Identities {
@@ -31,8 +31,7 @@ async fn only_a_private_key_opens_an_encrypted_one() {
     fs::write(folder.join("cms.local.toml"), "password_salt = \"a salt\"\n").unwrap();
     let archive = folder.join("site.cms");
     // It is tried without anybody's private key.
-    let how = Saving { verify: true, ..Saving::default() };
-    let saved = backup::save(&settings, To::File(archive.clone()), how, nobody()).await.unwrap();
+    let saved = save_tried(&settings, &archive).await.unwrap();
     assert!(saved.verified && saved.encrypted && saved.with_secrets, "{saved:?}");
     let plain = Saving { plain: true, ..Saving::default() };
     let to = To::File(folder.join("plain.cms"));
@@ -76,9 +75,7 @@ async fn only_a_private_key_opens_an_encrypted_one() {
     judged.restore(&target, false, nobody()).await.unwrap();
     let names = judged.place_settings(new.folder()).unwrap();
     assert!(names.contains(&"cms.local.toml".to_owned()), "{names:?}");
-    let cms = cms_core::Cms::open(target).await.unwrap();
-    assert_eq!(written(&cms).await, ["a", "b"]);
-    cms.close().await;
+    assert_eq!(written_at(&target).await, ["a", "b"]);
 }
 
 #[test]
@@ -103,6 +100,15 @@ fn names(folder: &Path) -> Vec<String> {
     names
 }
 
+/// A site that keeps so many backups in a folder.
+async fn keeping(to: &Path, keep: u64) -> Site {
+    Site::with(|settings| {
+        settings.backup.to = Some(to.display().to_string());
+        settings.backup.keep = keep;
+    })
+    .await
+}
+
 async fn run_task(site: &Site) -> String {
     let tasks = site.cms.tasks();
     let mut change = site.cms.change(cms_core::Actor::Operator).await.unwrap();
@@ -119,12 +125,7 @@ async fn run_task(site: &Site) -> String {
 async fn the_service_makes_backups_and_removes_the_oldest() {
     let folder = tempfile::tempdir().unwrap();
     let to = folder.path().join("saved");
-    let site = Site::builder().await;
-    let site = site.settings(|settings| {
-        settings.backup.to = Some(to.display().to_string());
-        settings.backup.keep = 2;
-    });
-    let site = site.open().await;
+    let site = keeping(&to, 2).await;
     site.upload("a.png", &png(8, 5, 1)).await;
     // A disk that is not mounted is told, and not filled.
     let failed = run_task(&site).await;
@@ -160,12 +161,7 @@ async fn the_service_makes_backups_and_removes_the_oldest() {
 async fn one_that_lacks_files_fails_and_no_older_one_goes() {
     let folder = tempfile::tempdir().unwrap();
     let to = folder.path().to_owned();
-    let site = Site::builder().await;
-    let site = site.settings(|settings| {
-        settings.backup.to = Some(to.display().to_string());
-        settings.backup.keep = 1;
-    });
-    let site = site.open().await;
+    let site = keeping(&to, 1).await;
     for seed in [1, 2] {
         site.upload("a.png", &png(8, 5, seed)).await;
     }
@@ -193,19 +189,61 @@ async fn one_that_lacks_files_fails_and_no_older_one_goes() {
     site.cms.close().await;
 }
 
+/// A machine notes its own backups only; the history of the task is common to all.
+#[tokio::test]
+async fn a_backup_that_another_machine_made_counts() {
+    const HOUR: i64 = 3_600_000;
+    let folder = tempfile::tempdir().unwrap();
+    let to = folder.path().display().to_string();
+    let site = Site::builder().await;
+    let site = site.settings(|settings| {
+        settings.backup.to = Some(to);
+        settings.backup.every_h = 24;
+    });
+    let site = site.open().await;
+    let check = async || {
+        site.clock.advance(1_000);
+        let findings = site.cms.status().await;
+        findings.into_iter().find(|finding| finding.check == "backup").unwrap()
+    };
+    let made_at = site.clock.now();
+    assert_eq!(run_task(&site).await, "done");
+    let note = site.cms.settings().dirs.data.join("last-backup.json");
+    fs::remove_file(&note).unwrap();
+    let found = check().await;
+    assert_eq!(found.found, format!("made at {}", cms_core::rfc3339(made_at)), "{found:?}");
+    // The later of the two counts.
+    let noted = |made_at: i64| {
+        let lacks = ["media/a.png: the file is missing"];
+        let made_at = cms_core::rfc3339(made_at);
+        serde_json::json!({
+            "made_at": made_at, "file": "-", "bytes": 1, "verified": false, "warnings": lacks,
+        })
+    };
+    fs::write(&note, noted(made_at + 1).to_string()).unwrap();
+    let found = check().await;
+    assert!(found.found.contains("lacks something: media/a.png"), "{found:?}");
+    fs::write(&note, noted(made_at - 1).to_string()).unwrap();
+    let found = check().await;
+    assert_eq!(found.level, Level::Ok, "{found:?}");
+    site.clock.advance(49 * HOUR);
+    let found = check().await;
+    assert_eq!((found.level, &*found.found), (Level::Warning, "the last one is 49 hours old"));
+    site.cms.close().await;
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn a_bucket_keeps_them_too() {
     let Some(bucket) = Bucket::new() else { return };
     let place = format!("s3://{}/saved", bucket.name);
-    let builder = Site::builder().await;
-    let builder = builder.settings(|settings| {
+    let site = Site::with(|settings| {
         bucket.keep(settings, bucket.server());
         settings.media.bucket = None;
         settings.media.prefix = None;
         settings.backup.to = Some(place.clone());
         settings.backup.keep = 1;
-    });
-    let site = builder.open().await;
+    })
+    .await;
     // More than one part: noise does not get smaller.
     for seed in 0..40 {
         site.upload("a.png", &png(400, 300, seed)).await;

@@ -10,8 +10,8 @@ use cms_core::{
 };
 use tokio::process::Command;
 
-use super::{nobody, saved, write, written};
-use crate::support::{Site, TestDatabase, media::files_below};
+use super::{nobody, saved, write, written_at};
+use crate::support::{Site, TestDatabase, media::files_below, process};
 
 /// Names the step of the child, and its site.
 const CHILD: &str = "CMS_TEST_RESTORE_CHILD";
@@ -95,22 +95,18 @@ async fn a_kill_at_any_step_leaves_the_old_site_or_the_new_one() {
             continue;
         }
         killed += 1;
-        let is_over = step == "done";
-        let refused = Cms::open(settings.clone()).await.err();
-        match refused {
+        match Cms::open(settings.clone()).await.err() {
             Some(error) => {
                 assert_eq!(error.code(), Code::Conflict, "{step}");
                 assert!(error.detail().contains("cms db restore --finish"), "{error}");
             }
-            None => assert!(is_over, "{step} {times}: nobody knows of it"),
+            None => assert_eq!(step, "done", "{times}: nobody knows of it"),
         }
         let ended = backup::finish(&settings, nobody()).await.unwrap();
         let is_new = !matches!(ended, Ended::Undone);
         assert_eq!(is_new, !["planned", "restore", "staged"].contains(&step), "{step} {ended:?}");
-        let cms = Cms::open(settings.clone()).await.unwrap();
         let expected: &[&str] = if is_new { &["a", "b"] } else { &["old"] };
-        assert_eq!(written(&cms).await, expected, "{step} {times}");
-        cms.close().await;
+        assert_eq!(written_at(&settings).await, expected, "{step} {times}");
         let found = backup::check(&settings, true, nobody()).await.unwrap();
         assert_eq!(found.problems, Vec::<String>::new(), "{step} {times}");
         let media = if is_new { 2 } else { 1 };
@@ -150,20 +146,18 @@ async fn an_exchange_without_an_answer_waits_for_the_command() {
     other.close().await;
     let ended = backup::finish(&settings, nobody()).await.unwrap();
     assert!(matches!(ended, Ended::Finished(_)), "{ended:?}");
-    let cms = Cms::open(settings.clone()).await.unwrap();
-    assert_eq!(written(&cms).await, ["a", "b"]);
-    cms.close().await;
+    assert_eq!(written_at(&settings).await, ["a", "b"]);
 }
 
 #[tokio::test]
 async fn a_restore_that_was_not_decided_is_undone_by_the_command() {
     let (_source, archive) = saved().await;
     let database = TestDatabase::new().await;
-    crate::support::process::run(&database, &["init"]);
+    process::run(&database, &["init"]);
     assert!(restore_until(&database, &archive, "staged", 1).await);
-    let output = crate::support::process::output(&database, &["keys", "list"]);
+    let output = process::output(&database, &["keys", "list"]);
     assert_eq!(output.status.code(), Some(6), "{output:?}");
     assert!(String::from_utf8_lossy(&output.stderr).contains("--finish"), "{output:?}");
-    crate::support::process::run(&database, &["db", "restore", "--finish"]);
-    crate::support::process::run(&database, &["keys", "list"]);
+    process::run(&database, &["db", "restore", "--finish"]);
+    process::run(&database, &["keys", "list"]);
 }

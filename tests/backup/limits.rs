@@ -9,19 +9,15 @@ use std::{
 use crate::support::{TestDatabase, process};
 
 /// MiB of the process at most, its file apart.
-const MOST: u64 = 64;
+const MOST: usize = 64;
 
 /// Runs a command; the most that was in memory, in MiB, without pages of the program's file.
-fn peak(mut command: Command) -> u64 {
+fn peak(mut command: Command) -> usize {
     let mut child = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
     let mut most = 0;
     let status = loop {
-        let text = fs::read_to_string(format!("/proc/{}/status", child.id())).unwrap_or_default();
-        let kib = |name: &str| {
-            let line = text.lines().find_map(|line| line.strip_prefix(name));
-            line.and_then(|line| line.trim().trim_end_matches(" kB").parse::<u64>().ok())
-        };
-        if let (Some(peak), Some(file)) = (kib("VmHWM:"), kib("RssFile:")) {
+        let kib = |name| process::kib(child.id(), name);
+        if let (Some(peak), Some(file)) = (kib("VmHWM"), kib("RssFile")) {
             most = most.max(peak.saturating_sub(file) >> 10);
         }
         match child.try_wait().unwrap() {
@@ -46,19 +42,17 @@ async fn fill(database: &TestDatabase) {
             bytes.write_all(&noise.to_le_bytes()).unwrap();
         }
         let sha = cms_core::crypto::sha256_hex(&bytes);
-        let folder = database.folder().join("data/media").join(&sha[..2]);
-        fs::create_dir_all(&folder).unwrap();
-        fs::write(folder.join(format!("{}.pdf", &sha[2..])), &bytes).unwrap();
-        database
-            .run(format!(
-                "insert into cms_media (path, file_name, media_type, size, sha256, folder, \
-                 uploaded_at) values ('/media/{}/{}.pdf', '{n}.pdf', 'application/pdf', {}, \
-                 '{sha}', '', '2026-01-01T00:00:00Z')",
-                &sha[..2],
-                &sha[2..],
-                bytes.len()
-            ))
-            .await;
+        let path = format!("{}/{}.pdf", &sha[..2], &sha[2..]);
+        let file = database.folder().join("data/media").join(&path);
+        fs::create_dir_all(file.parent().unwrap()).unwrap();
+        fs::write(file, &bytes).unwrap();
+        let row = format!(
+            "insert into cms_media (path, file_name, media_type, size, sha256, folder, \
+             uploaded_at) values ('/media/{path}', '{n}.pdf', 'application/pdf', {}, '{sha}', '', \
+             '2026-01-01T00:00:00Z')",
+            bytes.len()
+        );
+        database.run(row).await;
     }
 }
 
@@ -90,17 +84,19 @@ async fn a_full_disk_leaves_the_site_as_it_is() {
     let small = tempfile::tempdir().unwrap();
     let Some(way) = apart(small.path()) else {
         assert!(std::env::var_os("CMS_TEST_FULL").is_none(), "this machine has no mounts");
-        println!("NOT SHOWN: this machine lets a process have no mounts of its own");
-        return;
+        return println!("NOT SHOWN: this machine lets a process have no mounts of its own");
     };
     process::run(&database, &["init"]);
     fill(&database).await;
     // No room for the archive.
+    let refused = |command: Command, said: &str| {
+        let output = within(&command, way, small.path()).output().unwrap();
+        let why = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert!(output.status.code() == Some(1) && why.contains(said), "{why}");
+    };
     let file = small.path().join("site.cms");
     let command = process::command(&database, &["db", "backup", file.to_str().unwrap()]);
-    let output = within(&command, way, small.path()).output().unwrap();
-    let why = String::from_utf8_lossy(&output.stderr).into_owned();
-    assert!(output.status.code() == Some(1) && why.contains("disk is full"), "{why}");
+    refused(command, "disk is full");
     assert!(!database.folder().join("data/last-backup.json").exists());
     // No room for what is restored: judged before anything is laid there.
     let archive = database.folder().join("site.cms");
@@ -108,9 +104,7 @@ async fn a_full_disk_leaves_the_site_as_it_is() {
     let other = TestDatabase::new().await;
     let mut command = process::command(&other, &["db", "restore", archive.to_str().unwrap()]);
     command.env("CMS_DIRS__MEDIA", small.path().join("media"));
-    let output = within(&command, way, small.path()).output().unwrap();
-    let why = String::from_utf8_lossy(&output.stderr).into_owned();
-    assert!(output.status.code() == Some(1) && why.contains("no room"), "{why}");
+    refused(command, "no room");
     assert!(!other.folder().join("data/restore.json").exists());
     assert!(!other.folder().join("data/cms.db").exists());
 }

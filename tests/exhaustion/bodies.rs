@@ -23,14 +23,12 @@ const ADDRESSES: &str = "--as=1000000000";
 const SESSION: &str = "0191d0a4-7c9e-4b6f-8a2d-1f5e3c7b9a10";
 
 fn peak_mib(served: &Served) -> usize {
-    let status = std::fs::read_to_string(format!("/proc/{}/status", served.child.id())).unwrap();
-    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).expect("a number");
-    line.trim().trim_end_matches(" kB").parse::<usize>().unwrap() >> 10
+    process::kib(served.child.id(), "VmHWM").expect("a number") >> 10
 }
 
 /// A body that was sent but for its last byte.
 fn begin(served: &Served, path: &str, body: &[u8]) -> TcpStream {
-    let mut stream = TcpStream::connect(served.url.strip_prefix("http://").unwrap()).unwrap();
+    let mut stream = TcpStream::connect(served.address()).unwrap();
     stream.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
     let head = format!(
         "POST {path} HTTP/1.1\r\nhost: cms\r\ncontent-type: application/json\r\n\
@@ -56,14 +54,8 @@ async fn bodies_of_strangers_fill_no_memory() {
     process::run(&database, &["init"]);
     let plain = process::command(&database, &["serve", "--listen", "127.0.0.1:0"]);
     let mut command = Command::new("prlimit");
-    command.arg(ADDRESSES).arg(plain.get_program()).args(plain.get_args());
-    for (name, value) in plain.get_envs() {
-        match value {
-            Some(value) => command.env(name, value),
-            None => command.env_remove(name),
-        };
-    }
-    let served = Served::start_command(command, "error", &[]);
+    command.arg(ADDRESSES);
+    let served = Served::start_command(process::run_by(command, &plain), "error", &[]);
     served.get("/healthz");
     let before = peak_mib(&served);
     let answers = |filled: &str| {

@@ -3,7 +3,7 @@
 use std::{
     io::{PipeReader, Read},
     net::{TcpListener, TcpStream},
-    process::{Child, Command, Stdio},
+    process::{Child, Stdio},
     time::{Duration, Instant},
 };
 
@@ -12,7 +12,7 @@ use cms_http::client::{Ask, Client, Credential};
 use serde_json::json;
 
 use super::OPEN;
-use crate::support::{Receiver, TestDatabase, process};
+use crate::support::{Receiver, TestDatabase, process, until};
 
 /// Where the log goes.
 #[derive(Clone, Copy, Debug)]
@@ -58,11 +58,8 @@ fn serve(database: &TestDatabase, log: Log) -> Running {
 
 async fn works_on(log: Log) {
     let (database, receiver) = (TestDatabase::new().await, Receiver::start(200).await);
-    process::run(&database, &["init"]);
-    let made = ["--json", "keys", "create", "--name", "test", "--right", "*"];
-    let made: serde_json::Value = serde_json::from_str(&process::run(&database, &made)).unwrap();
+    let key = Secret::new(process::init(&database));
     let mut running = serve(&database, log);
-    let key = Secret::new(made["data"]["key"].as_str().unwrap());
     let client = Client::remote(&running.1, &Credential::Key(key)).unwrap();
     let send = |ask: Ask| async {
         let answered = tokio::time::timeout(Duration::from_secs(10), client.send(ask)).await;
@@ -78,16 +75,10 @@ async fn works_on(log: Log) {
     for _ in 0..5000 {
         send(Ask::get("/healthz")).await;
     }
-    let began = Instant::now();
-    while receiver.count() < 100 && began.elapsed() < Duration::from_secs(20) {
-        tokio::time::sleep(Duration::from_millis(50)).await;
-    }
+    until(&format!("{log:?}: deliveries"), async || receiver.count() >= 100).await;
     assert_eq!(receiver.count(), 100, "{log:?}: deliveries");
-    assert_eq!(
-        send(Ask::get("/readyz")).await.json().unwrap()["data"]["worker"],
-        "running",
-        "{log:?}"
-    );
+    let ready = send(Ask::get("/readyz")).await.json().unwrap();
+    assert_eq!(ready["data"]["worker"], "running", "{log:?}");
     if let Some(mut reader) = running.2.take() {
         let text = std::thread::spawn(move || {
             let mut text = String::new();
@@ -106,8 +97,7 @@ async fn works_on(log: Log) {
 
 /// After SIGTERM.
 fn ended(child: &mut Child) -> Option<i32> {
-    let pid = child.id().to_string();
-    assert!(Command::new("kill").args(["-TERM", &pid]).status().unwrap().success());
+    process::signal(child.id(), "-TERM");
     child.wait().unwrap().code()
 }
 

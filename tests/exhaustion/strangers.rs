@@ -11,6 +11,7 @@ use std::{
 };
 
 use super::Story;
+use crate::support::process;
 
 /// Sockets that are held at the same time at most.
 const SOCKETS: usize = 1500;
@@ -20,14 +21,7 @@ fn limited(limit: u32) -> impl FnOnce(Command) -> Command {
     move |plain| {
         let mut command = Command::new("bash");
         command.args(["-c", &format!("ulimit -n {limit}; exec \"$0\" \"$@\"")]);
-        command.arg(plain.get_program()).args(plain.get_args()).stdin(std::process::Stdio::null());
-        for (name, value) in plain.get_envs() {
-            match value {
-                Some(value) => command.env(name, value),
-                None => command.env_remove(name),
-            };
-        }
-        command
+        process::run_by(command, &plain)
     }
 }
 

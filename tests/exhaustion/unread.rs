@@ -6,6 +6,7 @@ use std::{
     time::{Duration, Instant},
 };
 
+use cms_http::client::Ask;
 use serde_json::json;
 
 use crate::support::{
@@ -18,35 +19,27 @@ const BUDGET: usize = 16 << 20;
 const CLIENTS: usize = 150;
 
 fn resident_mib(served: &Served) -> usize {
-    let status = std::fs::read_to_string(format!("/proc/{}/status", served.child.id())).unwrap();
-    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).expect("a number");
-    line.trim().trim_end_matches(" kB").parse::<usize>().unwrap() >> 10
+    process::kib(served.child.id(), "VmRSS").expect("a number") >> 10
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn readers_who_do_not_read_fill_no_memory() {
     let database = TestDatabase::new().await;
-    process::run(&database, &["init"]);
-    let made = ["--json", "keys", "create", "--name", "test", "--right", "*"];
-    let made: serde_json::Value = serde_json::from_str(&process::run(&database, &made)).unwrap();
-    let key = made["data"]["key"].as_str().unwrap().to_owned();
-    let limits = [("CMS_HTTP__UNREAD_LIMIT_BYTES", BUDGET.to_string())];
-    let limits = limits.each_ref().map(|(name, value)| (*name, value.as_str()));
+    let key = process::init(&database);
+    let limits = [("CMS_HTTP__UNREAD_LIMIT_BYTES", &*BUDGET.to_string())];
     let served = Served::start_with(&database, "warn", &limits);
     let client = served.client(&key);
-    let body = json!({"name": "large", "value": "x".repeat(1_000_000)});
+    let large = "x".repeat(1_000_000);
     let write = |n: usize| {
-        let mut body = body.clone();
-        body["name"] = format!("large{n}").into();
-        cms_http::client::Ask::post("/api/backend/item").query("table", "settings").json(&body)
+        let body = json!({"name": format!("large{n}"), "value": large});
+        Ask::post("/api/backend/item").query("table", "settings").json(&body)
     };
     for n in 0..4 {
         client.send(write(n)).await.unwrap();
     }
     let before = resident_mib(&served);
-    let address = served.url.strip_prefix("http://").unwrap();
     let ask = |n: usize| {
-        let mut stream = TcpStream::connect(address).unwrap();
+        let mut stream = TcpStream::connect(served.address()).unwrap();
         // Each asks for something else, so that no two share a kept reply.
         let head = format!(
             "GET /api/backend/item?table=settings&filter[name][ne]=n{n} HTTP/1.1\r\nhost: \
@@ -82,10 +75,10 @@ async fn readers_who_do_not_read_fill_no_memory() {
     println!("{refused} were refused");
     assert!((CLIENTS / 2..CLIENTS).contains(&refused), "{refused} were refused");
     // Small replies and writes go on; when the readers are gone, large ones too.
-    client.send(cms_http::client::Ask::get("/api/settings")).await.unwrap();
+    client.send(Ask::get("/api/settings")).await.unwrap();
     client.send(write(9)).await.unwrap();
     drop(unread);
-    let list = || cms_http::client::Ask::get("/api/backend/item").query("table", "settings");
+    let list = || Ask::get("/api/backend/item").query("table", "settings");
     let began = Instant::now();
     let reply = loop {
         match client.send(list()).await {

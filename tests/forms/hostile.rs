@@ -1,9 +1,10 @@
 //! Forty-odd hostile submissions, each with its outcome. Whatever is refused leaves no row.
 
+use cms_core::settings::{LimiterStore, Settings};
 use serde_json::{Value as Json, json};
 
 use super::{open, submit};
-use crate::support::{Ask, Site};
+use crate::support::{Ask, Site, each, pick};
 
 /// What a submission comes to.
 #[derive(Debug)]
@@ -104,11 +105,9 @@ fn bodies() -> Vec<(Vec<u8>, Outcome)> {
         whole[name] = value;
         body(whole)
     };
-    let deep = format!(
-        "{{\"form\":\"contact\",\"answers\":{}1{}}}",
-        "{\"a\":".repeat(200),
-        "}".repeat(200)
-    );
+    let (open, close) = ("{\"a\":".repeat(200), "}".repeat(200));
+    let deep = format!("{{\"form\":\"contact\",\"answers\":{open}1{close}}}");
+    let no_utf8 = b"{\"form\":\"contact\",\"answers\":{\"name\":\"\xff\"}}".to_vec();
     let twice = br#"{"form":"contact","answers":{"name":"first","name":"last"}}"#.to_vec();
     vec![
         (with("form", json!("none")), Refused(404, "not_found", &[])),
@@ -123,10 +122,7 @@ fn bodies() -> Vec<(Vec<u8>, Outcome)> {
         (body(json!({"answers": {}})), Refused(422, INVALID, &["required"])),
         (body(json!([{"form": "contact", "answers": {}}])), Refused(400, "bad_json", &[])),
         (deep.into_bytes(), Refused(422, INVALID, &["range"])),
-        (
-            b"{\"form\":\"contact\",\"answers\":{\"name\":\"\xff\"}}".to_vec(),
-            Refused(400, "bad_json", &[]),
-        ),
+        (no_utf8, Refused(400, "bad_json", &[])),
         (vec![b' '; (1 << 20) + 1], Refused(413, "payload_too_large", &[])),
         (twice, Stored("name", json!("last"))),
         (with("trap", json!("http://spam.example")), Spam),
@@ -134,8 +130,7 @@ fn bodies() -> Vec<(Vec<u8>, Outcome)> {
 }
 
 async fn counts(site: &Site) -> [i64; 2] {
-    let rows = site.database.count("select count(*) from cms_form_submissions").await;
-    [rows, site.database.count("select count(*) from cms_events").await]
+    [site.database.rows("cms_form_submissions").await, site.database.rows("cms_events").await]
 }
 
 async fn judge(site: &Site, what: &str, ask: Ask, outcome: Outcome) {
@@ -147,14 +142,10 @@ async fn judge(site: &Site, what: &str, ask: Ask, outcome: Outcome) {
     let what = what.chars().take(200).collect::<String>();
     match outcome {
         Refused(status, code, fields) => {
-            assert_eq!(
-                (reply.status.as_u16(), &json["error"]),
-                (status, &json!(code)),
-                "{what}: {json}"
-            );
+            assert_eq!(reply.status, status, "{what}: {json}");
+            assert_eq!(json["error"], code, "{what}: {json}");
             let told = json["errors"].as_array().cloned().unwrap_or_default();
-            let told: Vec<_> = told.iter().map(|one| one["code"].clone()).collect();
-            assert_eq!(json!(told), json!(fields), "{what}: {json}");
+            assert_eq!(each(&told.into(), "code"), fields, "{what}: {json}");
             assert_eq!(grown, [0, 0], "{what}: nothing is written");
         }
         Stored(..) | Spam => {
@@ -162,15 +153,11 @@ async fn judge(site: &Site, what: &str, ask: Ask, outcome: Outcome) {
             let path = format!("GET /api/backend/forms/submissions?id={}", json["data"]["id"]);
             let stored = site.admin(&path).expect(200).await.data();
             let is_spam = matches!(outcome, Spam);
-            assert_eq!(
-                (&stored["spam"], grown),
-                (&json!(is_spam), [1, i64::from(!is_spam)]),
-                "{what}"
-            );
+            assert_eq!(stored["spam"], is_spam, "{what}");
+            assert_eq!(grown, [1, i64::from(!is_spam)], "{what}");
             if let Stored(field, value) = outcome {
-                let answers = stored["answers"].as_array().unwrap();
-                let found = answers.iter().find(|answer| answer["field"] == field);
-                assert_eq!(found.map(|answer| &answer["value"]), Some(&value), "{what}: {stored}");
+                let answer = pick(&stored["answers"], "field", field);
+                assert_eq!(answer["value"], value, "{what}: {stored}");
             }
         }
     }
@@ -193,28 +180,17 @@ async fn hostile_submissions_have_coded_outcomes() {
     }
     // Pages of other websites, other methods and other kinds of bodies.
     let good = json!({"form": "contact", "answers": {"name": "x"}});
-    for (line, header, outcome) in [
-        (
-            "POST /api/form/submit",
-            ("origin", "https://evil.example"),
-            Refused(403, "origin_not_allowed", &[]),
-        ),
-        ("POST /api/form/submit", ("origin", "null"), Refused(403, "origin_not_allowed", &[])),
-        (
-            "POST /api/form/submit",
-            ("x-api-key", "cms_k1_wrong"),
-            Refused(401, "api_key_invalid", &[]),
-        ),
-        (
-            "POST /api/form/submit",
-            ("content-type", "text/plain"),
-            Refused(415, "unsupported_media_type", &[]),
-        ),
-        ("PATCH /api/form/submit", ("accept", "*/*"), Refused(405, "method_not_allowed", &[])),
-        ("POST /api/form/submit?form=contact", ("accept", "*/*"), Refused(400, "bad_query", &[])),
+    let post = "POST /api/form/submit";
+    for (line, header, status, code) in [
+        (post, ("origin", "https://evil.example"), 403, "origin_not_allowed"),
+        (post, ("origin", "null"), 403, "origin_not_allowed"),
+        (post, ("x-api-key", "cms_k1_wrong"), 401, "api_key_invalid"),
+        (post, ("content-type", "text/plain"), 415, "unsupported_media_type"),
+        ("PATCH /api/form/submit", ("accept", "*/*"), 405, "method_not_allowed"),
+        ("POST /api/form/submit?form=contact", ("accept", "*/*"), 400, "bad_query"),
     ] {
         let ask = site.ask(line).header(header.0, header.1).body(good.to_string());
-        judge(&site, &format!("{line} {header:?}"), ask, outcome).await;
+        judge(&site, &format!("{line} {header:?}"), ask, Refused(status, code, &[])).await;
     }
     // In a table, no cell is a formula.
     let table = "GET /api/backend/forms/submissions/export?form=contact";
@@ -226,11 +202,8 @@ async fn hostile_submissions_have_coded_outcomes() {
 /// A flood from one network ends at the limiter.
 #[tokio::test]
 async fn a_flood_is_limited() {
-    let site = Site::builder()
-        .await
-        .settings(|s| s.limiter.store = cms_core::settings::LimiterStore::Memory)
-        .open()
-        .await;
+    let memory = |settings: &mut Settings| settings.limiter.store = LimiterStore::Memory;
+    let site = Site::builder().await.settings(memory).open().await;
     open(&site, "contact", json!({})).await;
     let good = json!({"form": "contact", "answers": {"name": "x"}});
     for _ in 0..100 {

@@ -8,7 +8,7 @@ use proptest::{
 };
 use serde_json::{Value as Json, json};
 
-use super::{ACTION, get, without_ids};
+use super::{get, without_ids};
 use crate::support::Site;
 
 /// What is done to the funnel: nodes added, of those that are there some kept, ways at random.
@@ -168,14 +168,12 @@ fn every_save_is_whole_or_nothing() {
 
 async fn walk(edits: &[Edit]) {
     let site = Site::open().await;
-    let create = site.admin(&format!("POST {ACTION}=create")).json(json!({"name": "A"}));
-    create.expect(201).await;
+    site.staff("create", json!({"name": "A"})).expect(201).await;
     let (mut now, mut label) = (get(&site, "1").await, 0);
     for edit in edits {
         let body = body(&now, edit, &mut label);
         let before = (site.traces().await, site.database.dump("cms_formfunnel").await);
-        let save = site.admin(&format!("POST {ACTION}=save")).json(body.clone());
-        let reply = save.send().await;
+        let reply = site.staff("save", body.clone()).send().await;
         let after = get(&site, "1").await;
         match (edit.fault, reply.status.as_u16()) {
             (Fault::None, 200) => {}
@@ -219,7 +217,7 @@ async fn walk(edits: &[Edit]) {
         assert_eq!(after["rev"].as_i64(), now["rev"].as_i64().map(|rev| rev + 1));
         now = after;
     }
-    let copy = site.admin(&format!("POST {ACTION}=duplicate")).json(json!({"id": 1}));
+    let copy = site.staff("duplicate", json!({"id": 1}));
     let copy = copy.expect(201).await.data()["id"].to_string();
     assert_eq!(without_ids(get(&site, &copy).await), without_ids(now.clone()), "a copy");
     assert_eq!(get(&site, "1").await, now, "what was copied");

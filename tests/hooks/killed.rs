@@ -14,7 +14,7 @@ use std::{
 use cms_core::{
     Actor, Cms, Result, Secret, Work,
     items::Write,
-    plugins::{EventCall, Handlers, Manifest, Plugin},
+    plugins::{EventCall, Plugin},
     settings::Settings,
 };
 use serde::Deserialize;
@@ -24,7 +24,10 @@ use tokio::{
     process::Command,
 };
 
-use crate::support::TestDatabase;
+use crate::support::{
+    TestDatabase,
+    plugins::{plugin, program},
+};
 
 /// Names the site of the child, and the first number that it writes.
 const CHILD: &str = "CMS_TEST_HOOKS_CHILD";
@@ -37,23 +40,12 @@ fn writes() -> usize {
     std::env::var("CMS_TEST_WRITES").map_or(100_000, |number| number.parse().unwrap())
 }
 
-struct Counted;
-
-impl Plugin for Counted {
-    fn manifest(&self) -> Manifest {
-        let number = |name: &str| json!({"name": name, "type": "integer", "required": true});
-        let tables = json!([
-            {"name": "orders", "columns": [number("n"), number("twice")]},
-            {"name": "copies", "columns": [number("of")]},
-            {"name": "stock", "columns": [number("taken")]},
-        ]);
-        serde_json::from_value(json!({"id": "counted", "tables": tables})).unwrap()
-    }
-
-    fn handlers(&self) -> Handlers {
-        let all = Handlers::default().before("orders", "twice", twice);
-        all.on("item.orders.created", "copy", copy)
-    }
+fn counted() -> impl Plugin {
+    let orders = ("orders", "n integer required, twice integer required");
+    let others = [("copies", "of integer required"), ("stock", "taken integer required")];
+    program(plugin("counted", [orders, others[0], others[1]]), |handlers| {
+        handlers.before("orders", "twice", twice).on("item.orders.created", "copy", copy)
+    })
 }
 
 /// Sets a value of the record, and writes another row of the same change.
@@ -85,7 +77,7 @@ async fn open(folder: &str, url: &str) -> Cms {
     let mut settings = Settings::default();
     settings.dirs.data = Path::new(folder).join("data");
     settings.database_url = (!url.is_empty()).then(|| Secret::new(url));
-    Cms::builder(settings).plugin(Counted).open().await.unwrap()
+    Cms::builder(settings).plugin(counted()).open().await.unwrap()
 }
 
 /// Runs in a process of its own until it is killed. Prints each number once it is acknowledged.
@@ -163,10 +155,10 @@ async fn what_was_acknowledged_has_its_effects_once() {
         let first = i64::try_from(life).unwrap() * LIFE;
         acknowledged.extend(one_life(&database, first, share).await);
         // As if 30 s had passed: the next life calls the handler too.
-        database.run("update cms_event_consumers set lease_until = 0".to_owned()).await;
+        database.run("update cms_event_consumers set lease_until = 0").await;
     }
-    let written = database.count("select count(*) from orders").await;
-    let copied = database.count("select count(*) from copies").await;
+    let written = database.rows("orders").await;
+    let copied = database.rows("copies").await;
     println!(
         "{} writes acknowledged, {written} made, {copied} handled in {:.1} s",
         acknowledged.len(),
@@ -179,7 +171,7 @@ async fn what_was_acknowledged_has_its_effects_once() {
     while before < written {
         assert!(since.elapsed() < Duration::from_secs(60), "it stands still at {before}");
         tokio::time::sleep(Duration::from_millis(500)).await;
-        let copied = database.count("select count(*) from copies").await;
+        let copied = database.rows("copies").await;
         if copied > before {
             (before, since) = (copied, Instant::now());
         }
@@ -207,26 +199,19 @@ async fn what_was_acknowledged_has_its_effects_once() {
 #[tokio::test]
 #[ignore = "prints a figure: .ci/full runs it"]
 async fn what_an_empty_hook_costs() {
-    struct Tables(bool);
-    impl Plugin for Tables {
-        fn manifest(&self) -> Manifest {
-            let tables = json!([{"name": "orders", "columns": [{"name": "n", "type": "integer"}]}]);
-            serde_json::from_value(json!({"id": "counted", "tables": tables})).unwrap()
-        }
-        fn handlers(&self) -> Handlers {
-            async fn nothing(_: Write<'_>) -> Result<()> {
-                Ok(())
-            }
-            match self.0 {
-                true => Handlers::default().before("orders", "nothing", nothing),
-                false => Handlers::default(),
-            }
-        }
+    async fn nothing(_: Write<'_>) -> Result<()> {
+        Ok(())
     }
+    let counted = |is_hooked: bool| {
+        program(plugin("counted", [("orders", "n integer")]), move |handlers| match is_hooked {
+            true => handlers.before("orders", "nothing", nothing),
+            false => handlers,
+        })
+    };
     let mut took = [Duration::ZERO; 2];
     for round in 0..6 {
         let database = TestDatabase::new().await;
-        let builder = Cms::builder(database.settings()).plugin(Tables(round % 2 == 1));
+        let builder = Cms::builder(database.settings()).plugin(counted(round % 2 == 1));
         let cms = builder.open().await.unwrap();
         let began = Instant::now();
         for n in 0..1_000 {

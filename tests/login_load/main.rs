@@ -4,16 +4,27 @@
 //! `cargo build --release -p cms-cli && cargo bench -p cms-tests --bench login_load`. Loopback
 //! only; ends by itself after half a minute.
 
+#[path = "../support/mod.rs"]
+#[expect(
+    dead_code,
+    unused_imports,
+    reason = "shared with the integration tests, which use all of it"
+)]
+mod support;
+
 use std::{
-    io::{BufRead, BufReader, Read, Write},
+    io::{Read, Write},
     net::TcpStream,
-    path::Path,
-    process::{Child, Command, Stdio},
     sync::atomic::{AtomicBool, Ordering},
     time::{Duration, Instant},
 };
 
-const PASSWORD: &str = "correct horse battery";
+use support::{
+    TestDatabase,
+    people::PASSWORD,
+    process::{self, Served},
+};
+
 const SAMPLES: u32 = 300;
 const LOGINS: u32 = 200;
 
@@ -22,8 +33,8 @@ fn main() {
     if !std::env::args().any(|argument| argument == "--bench") {
         return;
     }
-    let folder = tempfile::tempdir().expect("a folder");
-    let site = Site::start(folder.path());
+    let runtime = tokio::runtime::Runtime::new().expect("a runtime");
+    let site = Site::start(runtime.block_on(TestDatabase::sqlite()));
     timing(&site);
     storm(&site);
 }
@@ -79,7 +90,7 @@ fn probe(site: &Site, work: impl FnOnce()) -> Vec<Duration> {
     std::thread::scope(|scope| {
         let probe = scope.spawn(|| {
             let mut times = Vec::new();
-            let mut stream = TcpStream::connect(&site.address).expect("a connection");
+            let mut stream = TcpStream::connect(site.served.address()).expect("a connection");
             while !done.load(Ordering::Relaxed) {
                 let began = Instant::now();
                 write!(stream, "GET /api/pages HTTP/1.1\r\nhost: cms.example\r\n\r\n")
@@ -103,45 +114,16 @@ fn at(sorted: &[Duration], share: f64) -> Duration {
 }
 
 struct Site {
-    child: Child,
-    address: String,
+    served: Served,
+    _database: TestDatabase,
 }
 
 impl Site {
-    fn start(folder: &Path) -> Self {
-        let me = std::env::current_exe().expect("a path");
-        let binary = me.parent().and_then(|deps| deps.parent()).expect("a folder").join("cms");
-        assert!(
-            binary.is_file(),
-            "{} is missing: cargo build --release -p cms-cli",
-            binary.display()
-        );
-        let command = |arguments: &[&str]| {
-            let mut command = Command::new(&binary);
-            command.arg("--dir").arg(folder).args(arguments);
-            command
-        };
-        assert!(command(&["init", "-q"]).status().expect("started").success());
-        let key = command(&["keys", "create", "-q", "--name", "load", "--right", "*"])
-            .output()
-            .expect("a key")
-            .stdout;
-        let key = String::from_utf8(key).expect("text");
-        let mut child = command(&["serve", "--listen", "127.0.0.1:0"])
-            .envs([("CMS_LIMITER__STORE", "off"), ("CMS_TRUSTED_PROXIES", "127.0.0.0/8")])
-            .stderr(Stdio::piped())
-            .spawn()
-            .expect("started");
-        let mut lines = BufReader::new(child.stderr.take().expect("a pipe")).lines();
-        let address = loop {
-            let line = lines.next().expect("the server is ready some time").expect("a line");
-            if let Some(address) = line.strip_prefix("ready http://") {
-                break address.to_owned();
-            }
-        };
-        std::thread::spawn(move || lines.for_each(drop));
-        let site = Self { child, address };
-        let key = format!("x-api-key: {}\r\n", key.trim());
+    fn start(database: TestDatabase) -> Self {
+        let key = format!("x-api-key: {}\r\n", process::init(&database));
+        let proxies = [("CMS_TRUSTED_PROXIES", "127.0.0.0/8")];
+        let site =
+            Self { served: Served::start_with(&database, "info", &proxies), _database: database };
         site.post("/api/backend/user_groups", &key, r#"{"name":"editors"}"#, 201);
         let user = format!(r#"{{"username":"ana","password":"{PASSWORD}","groups":["editors"]}}"#);
         site.post("/api/backend/users", &key, &user, 201);
@@ -161,7 +143,7 @@ impl Site {
     }
 
     fn post(&self, path: &str, headers: &str, body: &str, status: u16) -> Duration {
-        let mut stream = TcpStream::connect(&self.address).expect("a connection");
+        let mut stream = TcpStream::connect(self.served.address()).expect("a connection");
         let request = format!(
             "POST {path} HTTP/1.1\r\nhost: cms.example\r\n{headers}content-type: \
              application/json\r\ncontent-length: {}\r\nconnection: close\r\n\r\n{body}",
@@ -173,12 +155,5 @@ impl Site {
         stream.read_to_string(&mut reply).expect("a reply");
         assert!(reply.starts_with(&format!("HTTP/1.1 {status}")), "{reply}");
         began.elapsed()
-    }
-}
-
-impl Drop for Site {
-    fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
     }
 }

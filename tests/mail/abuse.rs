@@ -6,7 +6,7 @@ use cms_core::{
 };
 
 use crate::support::{
-    mail::{Say, Smtp, mail, site_with},
+    mail::{Say, mail, served},
     site::NOW,
 };
 
@@ -15,8 +15,7 @@ const HOSTILE: &str =
 
 #[tokio::test]
 async fn no_value_becomes_a_header_or_a_command() {
-    let smtp = Smtp::start(Say::Take).await;
-    let site = site_with(&smtp.url).await;
+    let (smtp, site) = served(Say::Take).await;
     let mut mail = mail("ana@example.com");
     mail.subject = Subject::of(HOSTILE);
     mail.text = HOSTILE.to_owned();
@@ -42,18 +41,15 @@ async fn no_value_becomes_a_header_or_a_command() {
         "ana@[127.0.0.1]",
         "",
     ] {
-        let error = MailAddress::parse(address).unwrap_err();
-        assert_eq!(error.fields()[0].field, "to", "{address:?}");
+        assert_eq!(MailAddress::parse(address).unwrap_err().fields()[0].field, "to", "{address:?}");
     }
 }
 
 #[tokio::test]
 async fn international_addresses_arrive() {
-    let smtp = Smtp::start(Say::Take).await;
-    let site = site_with(&smtp.url).await;
+    let (smtp, site) = served(Say::Take).await;
     for address in ["jörg@bücher.example", "用户@例子.example", "ana@bücher.example"] {
-        let id = site.mail(address).await;
-        site.send_mails().await;
+        let id = site.try_mail(address).await;
         assert_eq!(site.mail_detail(id).await.mail.status, "sent", "{address}");
     }
     let to: Vec<_> = smtp.taken().into_iter().flat_map(|taken| taken.to).collect();
@@ -66,8 +62,7 @@ async fn international_addresses_arrive() {
 
 #[tokio::test]
 async fn ten_megabytes_are_refused_and_shortened_values_arrive() {
-    let smtp = Smtp::start(Say::Take).await;
-    let site = site_with(&smtp.url).await;
+    let (smtp, site) = served(Say::Take).await;
     let large = "ä\n".repeat(5 << 20);
     let mut change = site.cms.change(Actor::Operator).await.unwrap();
     let mut mail = mail("ana@example.com");
@@ -95,8 +90,7 @@ fn reply(to: &str) -> Mail {
 
 #[tokio::test]
 async fn automatic_replies_are_rationed_by_mailbox_and_day() {
-    let smtp = Smtp::start(Say::Take).await;
-    let site = site_with(&smtp.url).await;
+    let (smtp, site) = served(Say::Take).await;
     let mut dropped = 0;
     for n in 0..8 {
         let to = ["ana.b@gmail.com", "ANA.B@gmail.com", "anab+x@googlemail.com"][n % 3];
@@ -107,8 +101,7 @@ async fn automatic_replies_are_rationed_by_mailbox_and_day() {
         } else {
             dropped += 1;
             assert_eq!(mail.status, "dropped");
-            let why = mail.reason.unwrap();
-            assert_eq!(why, "the address has had 5 automatic replies today");
+            assert_eq!(mail.reason.unwrap(), "the address has had 5 automatic replies today");
         }
     }
     let other = site.queue_mail(&reply("ida@example.com")).await;
@@ -124,15 +117,13 @@ async fn automatic_replies_are_rationed_by_mailbox_and_day() {
 
 #[tokio::test]
 async fn replies_cannot_go_in_circles() {
-    let smtp = Smtp::start(Say::Take).await;
-    let site = site_with(&smtp.url).await;
+    let (smtp, site) = served(Say::Take).await;
     for robot in ["mailer-daemon@example.com", "No-Reply@example.com", "shop@example.org"] {
         let id = site.queue_mail(&reply(robot)).await;
         assert_eq!(site.mail_detail(id).await.mail.status, "dropped", "{robot}");
     }
     site.queue_mail(&reply("ana@example.com")).await;
-    site.mail("ana@example.com").await;
-    site.send_mails().await;
+    site.try_mail("ana@example.com").await;
     let mut taken = smtp.taken();
     taken.sort_by_key(|taken| taken.header("Subject"));
     let told: Vec<_> = taken.iter().map(|t| (&*t.from, t.header("Auto-Submitted"))).collect();

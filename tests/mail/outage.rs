@@ -1,20 +1,11 @@
 //! A provider that is away for an hour.
 
-use std::{
-    collections::BTreeSet,
-    sync::{
-        Arc,
-        atomic::{AtomicBool, Ordering},
-    },
-};
+use std::{collections::BTreeSet, sync::atomic::Ordering};
 
 use cms_core::Actor;
 use serde_json::json;
 
-use crate::support::{
-    Answer, Receiver, Site,
-    mail::{from_shop, ids, mail, over_http, taken},
-};
+use crate::support::mail::{failing_provider, ids, mail, mailing, over_http};
 
 /// Mails that wait: `.ci/full` asks for 10,000.
 fn mails() -> usize {
@@ -25,19 +16,8 @@ fn mails() -> usize {
 #[tokio::test]
 async fn mails_wait_for_an_hour_and_are_sent_once() {
     let mails = mails();
-    let works = Arc::new(AtomicBool::new(false));
-    let seen = works.clone();
-    let provider = Receiver::scripted(move |number, _| match seen.load(Ordering::SeqCst) {
-        true => taken(number),
-        false => Answer::Status(503),
-    });
-    let provider = provider.await;
-    let transactional = over_http("json", &provider.url);
-    let settings = |settings: &mut cms_core::settings::Settings| {
-        from_shop(settings);
-        settings.mail.transactional = transactional;
-    };
-    let site = Site::builder().await.settings(settings).open().await;
+    let (provider, works) = failing_provider().await;
+    let site = mailing(|mail| mail.transactional = over_http("json", &provider.url)).await;
     for batch in 0..mails / 500 {
         let mut change = site.cms.change(Actor::System).await.unwrap();
         for n in 0..500 {
@@ -50,7 +30,7 @@ async fn mails_wait_for_an_hour_and_are_sent_once() {
     let mut written = 0;
     let mut write = async || {
         let setting = json!({"name": format!("n{written}"), "value": 1});
-        site.admin("POST /api/backend/item?table=settings").json(setting).expect(201).await;
+        site.create("/api/backend/item?table=settings", setting).await;
         written += 1;
     };
     for _ in 0..60 {
@@ -60,11 +40,11 @@ async fn mails_wait_for_an_hour_and_are_sent_once() {
     }
     let during = provider.count();
     assert!(during < 100, "one mail at a time probes a provider that rests: {during}");
-    let waiting = "select count(*) from cms_mails where status = 'queued'";
-    assert_eq!(site.database.count(waiting).await, mails as i64, "none was given up");
+    let waiting = "cms_mails where status = 'queued'";
+    assert_eq!(site.database.rows(waiting).await, mails as i64, "none was given up");
     works.store(true, Ordering::SeqCst);
     let mut turns = 0;
-    while site.database.count(waiting).await > 0 {
+    while site.database.rows(waiting).await > 0 {
         for _ in 0..50 {
             postman.step().await.unwrap();
         }
@@ -73,11 +53,9 @@ async fn mails_wait_for_an_hour_and_are_sent_once() {
         turns += 1;
         assert!(turns < 2_000, "the mails go");
     }
-    let sent = "select count(*) from cms_mails where status = 'sent'";
-    assert_eq!(site.database.count(sent).await, mails as i64);
+    assert_eq!(site.database.rows("cms_mails where status = 'sent'").await, mails as i64);
     let arrived = ids(&provider.deliveries()[during..]);
     assert_eq!(arrived.len(), mails, "none twice");
     assert_eq!(arrived.iter().collect::<BTreeSet<_>>().len(), mails);
-    let settings = "select count(*) from cms_settings";
-    assert_eq!(site.database.count(settings).await, 60 + turns);
+    assert_eq!(site.database.rows("cms_settings").await, 60 + turns);
 }

@@ -10,14 +10,12 @@ use std::{
     time::{Duration, SystemTime},
 };
 
-use bytes::Bytes;
-use cms_http::client::{Ask, Client, Outgoing};
-use futures_util::stream;
+use cms_http::client::{Ask, Client};
 use serde_json::{Value as Json, json};
 
 use crate::support::{
-    TestDatabase,
-    media::{files_below, pdf},
+    TestDatabase, has,
+    media::{files_below, in_parts, pdf},
     process::{self, Served, unless_killed},
     s3::{Bucket, PREFIX},
 };
@@ -61,13 +59,7 @@ async fn send(client: &Client, next: &AtomicUsize, files: &Files, sizes: [usize;
     loop {
         let number = next.fetch_add(1, Ordering::SeqCst);
         let content = content(number, sizes);
-        let size = content.len() as u64;
-        let parts = Bytes::from(content);
-        let parts = (0..parts.len()).step_by(32 << 10).map(move |at| {
-            Ok::<_, std::io::Error>(parts.slice(at..parts.len().min(at + (32 << 10))))
-        });
-        let parts = stream::iter(parts.collect::<Vec<_>>());
-        let file = Outgoing { name: format!("{number}.pdf"), size, parts };
+        let file = in_parts(&format!("{number}.pdf"), content);
         let asked = client.upload(&Ask::post(MEDIA), &[], file).await;
         let Some(answer) = unless_killed(asked) else { return };
         assert_eq!(answer.status, 201, "{}", answer.body);
@@ -108,13 +100,6 @@ async fn killed(
     (files.into_inner().unwrap(), kills)
 }
 
-fn a_key(database: &TestDatabase) -> String {
-    process::run(database, &["init"]);
-    let made = ["--json", "keys", "create", "--name", "test", "--right", "*"];
-    let made: Json = serde_json::from_str(&process::run(database, &made)).unwrap();
-    made["data"]["key"].as_str().unwrap().to_owned()
-}
-
 /// Removes what was left, after which nothing is left. Returns how much.
 async fn swept(client: &Client) -> Json {
     let check = async |remove: bool| {
@@ -122,9 +107,9 @@ async fn swept(client: &Client) -> Json {
         client.send(ask).await.unwrap().json().unwrap()["data"].clone()
     };
     let swept = check(true).await;
-    assert_eq!((&swept["lost"], &swept["orphans"]), (&json!(0), &swept["removed"]), "{swept}");
+    has!(swept, {"lost": 0, "orphans": swept["removed"]}, "{swept}");
     let after = check(false).await;
-    assert_eq!((&after["lost"], &after["orphans"]), (&json!(0), &json!(0)), "{after}");
+    has!(after, {"lost": 0, "orphans": 0}, "{after}");
     swept["removed"].clone()
 }
 
@@ -177,7 +162,7 @@ fn an_hour_later(folder: &Path) {
 #[tokio::test(flavor = "multi_thread")]
 async fn what_was_acknowledged_outlives_a_kill_and_nothing_else_stays() {
     let database = TestDatabase::new().await;
-    let key = a_key(&database);
+    let key = process::init(&database);
     let (files, kills) = killed(&database, &key, &[], SIZES).await;
     let folder = database.folder().join("data/media");
     let left = files_below(&folder).len();
@@ -200,10 +185,10 @@ async fn what_was_acknowledged_outlives_a_kill_and_nothing_else_stays() {
 async fn what_was_acknowledged_outlives_a_kill_in_a_bucket() {
     let Some(bucket) = Bucket::new() else { return };
     let database = TestDatabase::new().await;
-    let key = a_key(&database);
+    let key = process::init(&database);
     let variables = bucket.variables();
-    let variables: Vec<_> = variables.iter().map(|(name, value)| (*name, &**value)).collect();
-    let doctor = process::command(&database, &["doctor"]).envs(variables.clone()).output().unwrap();
+    let variables = variables.each_ref().map(|(name, value)| (*name, value.as_str()));
+    let doctor = process::command(&database, &["doctor"]).envs(variables).output().unwrap();
     let doctor = String::from_utf8_lossy(&doctor.stdout).into_owned();
     assert!(doctor.contains("the bucket answers"), "{doctor}");
     let (files, kills) = killed(&database, &key, &variables, BUCKET_SIZES).await;

@@ -7,7 +7,7 @@ use cms_core::{
     traffic::origins::{NewOrigin, OriginPatch},
 };
 use cms_http::client::{Ask, ClientError};
-use serde_json::json;
+use serde_json::{Value as Json, json};
 use tokio::{
     io::{AsyncReadExt, AsyncWriteExt},
     net::TcpStream,
@@ -102,55 +102,36 @@ async fn the_command_line_reaches_a_running_service() {
     until(&served, SHOP, 403).await;
     let check = |url: &str| {
         let output = process::output(&database, &["--json", "origins", "check", url]);
-        let text = String::from_utf8(output.stdout).unwrap();
-        let body: serde_json::Value =
-            serde_json::from_str(&text).unwrap_or_else(|e| panic!("{e}: {text}"));
+        let body: Json =
+            serde_json::from_slice(&output.stdout).unwrap_or_else(|e| panic!("{e}: {output:?}"));
         (output.status.code(), body["data"]["reason"].as_str().unwrap().to_owned())
     };
+    let code = |arguments: &[&str]| process::output(&database, arguments).status.code();
     assert_eq!(check(SHOP), (Some(1), "not_registered".to_owned()));
     assert_eq!(check("shop.example"), (Some(1), "not_an_origin".to_owned()));
-    let made = process::run(&database, &["--json", "origins", "add", SHOP]);
-    let id = serde_json::from_str::<serde_json::Value>(&made).unwrap()["data"]["id"].to_string();
+    let id = process::json(&database, &["origins", "add", SHOP])["data"]["id"].to_string();
     let mut waits = vec![until(&served, SHOP, 200).await];
     assert_eq!(check(SHOP), (Some(0), "allowed".to_owned()));
-    for (arguments, status) in [
-        (vec!["origins", "deactivate", &id], 403),
-        (vec!["origins", "activate", &id], 200),
-        (vec!["origins", "deactivate", &id], 403),
-    ] {
-        process::run(&database, &arguments);
+    for (change, status) in [("deactivate", 403), ("activate", 200), ("deactivate", 403)] {
+        process::run(&database, &["origins", change, &id]);
         waits.push(until(&served, SHOP, status).await);
     }
     assert_eq!(check(SHOP), (Some(1), "inactive".to_owned()));
-    assert_eq!(
-        process::output(&database, &["--no-input", "origins", "remove", &id]).status.code(),
-        Some(2)
-    );
-    assert_eq!(
-        process::output(&database, &["origins", "add", "https://a.example/b"]).status.code(),
-        Some(1)
-    );
+    assert_eq!(code(&["--no-input", "origins", "remove", &id]), Some(2));
+    assert_eq!(code(&["origins", "add", "https://a.example/b"]), Some(1));
     process::run(&database, &["origins", "remove", &id, "--yes"]);
-    assert_eq!(process::output(&database, &["origins", "activate", &id]).status.code(), Some(5));
+    assert_eq!(code(&["origins", "activate", &id]), Some(5));
     assert_eq!(process::run(&database, &["origins", "list"]), "");
     process::run(&database, &["origins", "add", EVIL, "--inactive"]);
     println!("in force after the command has ended: {waits:?}");
     // The same over the network.
-    let made =
-        process::run(&database, &["--json", "keys", "create", "--name", "x", "--right", "*"]);
-    let key = serde_json::from_str::<serde_json::Value>(&made).unwrap()["data"]["key"]
-        .as_str()
-        .unwrap()
-        .to_owned();
+    let key = process::key(&database);
     let mut remote =
         process::command(&database, &["--url", &served.url, "--json", "origins", "add", SHOP]);
     assert!(remote.env("CMS_API_KEY", &key).output().unwrap().status.success());
     assert!(until(&served, SHOP, 200).await < Duration::from_millis(500));
-    match served
-        .client(&key)
-        .send(Ask::post("/api/backend/origins").json(&json!({"origin": EVIL})))
-        .await
-    {
+    let again = Ask::post("/api/backend/origins").json(&json!({"origin": EVIL}));
+    match served.client(&key).send(again).await {
         Err(ClientError::Problem { code, .. }) => assert_eq!(code, "conflict"),
         other => panic!("{other:?}"),
     }

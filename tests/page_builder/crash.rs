@@ -27,7 +27,7 @@ async fn state(site: &Site) -> (Vec<Json>, Vec<i64>) {
         "cms_page_revisions",
         "cms_page_links",
     ] {
-        counts.push(site.database.count(&format!("select count(*) from {table}")).await);
+        counts.push(site.database.rows(table).await);
     }
     (vec![site.draft(1).await.data(), site.draft(2).await.data()], counts)
 }
@@ -114,10 +114,7 @@ async fn a_change_that_does_not_commit_leaves_nothing() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn killed_in_the_middle_of_publications() {
     let database = TestDatabase::new().await;
-    process::run(&database, &["init"]);
-    let key = ["--json", "keys", "create", "--name", "test", "--right", "*"];
-    let key: Json = serde_json::from_str(&process::run(&database, &key)).unwrap();
-    let key = key["data"]["key"].as_str().unwrap().to_owned();
+    let key = process::init(&database);
     let builder = "/api/backend/pagebuilder";
     let mut ids = Vec::new();
     for round in 0..4_u64 {
@@ -125,10 +122,8 @@ async fn killed_in_the_middle_of_publications() {
         let client = served.client(&key);
         let post = async |action: Option<&str>, body: Json| {
             let ask = Send::post(builder).maybe("action", action).json(&body);
-            client
-                .send(ask)
-                .await
-                .map(|answer| -> Json { serde_json::from_str(&answer.body).unwrap_or_default() })
+            let read = |body: &str| -> Json { serde_json::from_str(body).unwrap_or_default() };
+            client.send(ask).await.map(|answer| read(&answer.body))
         };
         if round == 0 {
             let page = json!({"id": 1, "language_short": "en", "url_rewrite": "/", "title": "A"});
@@ -184,16 +179,16 @@ async fn killed_in_the_middle_of_publications() {
         assert_eq!(titles(&draft).len(), 3, "{draft}");
         assert_eq!(again.terminate().0, Some(0));
         for lonely in [
-            "select count(*) from cms_pages p where p.published and not exists (select 1 from \
-             cms_page_revisions r where r.page_id = p.id and r.number = p.revision)",
-            "select count(*) from cms_page_revisions r where r.number > (select min(f.number) from \
-             cms_page_revisions f where f.page_id = r.page_id) and not exists (select 1 from \
-             cms_page_revisions o where o.page_id = r.page_id and o.number = r.number - 1)",
+            "cms_pages p where p.published and not exists (select 1 from cms_page_revisions r \
+             where r.page_id = p.id and r.number = p.revision)",
+            "cms_page_revisions r where r.number > (select min(f.number) from cms_page_revisions f \
+             where f.page_id = r.page_id) and not exists (select 1 from cms_page_revisions o where \
+             o.page_id = r.page_id and o.number = r.number - 1)",
         ] {
-            assert_eq!(database.count(lonely).await, 0, "{lonely}");
+            assert_eq!(database.rows(lonely).await, 0, "{lonely}");
         }
-        let revisions = database.count("select count(*) from cms_page_revisions").await;
-        let events = "select count(*) from cms_events where name = 'page.published'";
-        assert!(database.count(events).await >= revisions, "each publication was told");
+        let revisions = database.rows("cms_page_revisions").await;
+        let events = "cms_events where name = 'page.published'";
+        assert!(database.rows(events).await >= revisions, "each publication was told");
     }
 }

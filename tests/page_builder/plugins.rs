@@ -47,8 +47,7 @@ async fn a_plugin_is_applied_while_items_are_edited() {
     let mut items = Vec::new();
     for page in [1, 2] {
         let (_, col) = site.row(page).await;
-        let list = json!({"kind": "widget", "parent": {"col_id": col}, "widget": "uspIconList"});
-        let list = site.add(list).await["id"].as_i64().unwrap();
+        let list = site.widget(col, "uspIconList", json!({})).await;
         for _ in 0..EDITORS / 2 {
             let item = json!({"kind": "item", "parent": {"widget_id": list}});
             items.push(site.add(item).await["id"].as_i64().unwrap());

@@ -12,7 +12,7 @@ use crate::{routes::pagebuilder::titles, support::Site};
 async fn site(keeps: bool) -> (Site, Vec<i64>) {
     let site = Site::builder().await.settings(|s| s.cache.enabled = keeps).open().await;
     let page = json!({"id": 1, "language_short": "en", "url_rewrite": "/", "title": "Home"});
-    site.admin("POST /api/backend/item?table=pages").json(page).expect(201).await;
+    site.create("/api/backend/item?table=pages", page).await;
     let mut ids = Vec::new();
     for _ in 0..3 {
         let (_, col) = site.row(1).await;

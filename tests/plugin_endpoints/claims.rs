@@ -9,47 +9,38 @@ use std::{
     time::Duration,
 };
 
-use cms_core::plugins::{Handlers, Manifest, Plugin, ScriptReply};
+use cms_core::{
+    plugins::{Plugin, ScriptReply},
+    traffic::idempotency::{Claim, Remember},
+};
 use serde_json::{Value as Json, json};
 use tokio::sync::watch;
 
 use crate::{
     index_builds::Held,
-    support::{Reply, Site},
+    support::{Reply, Site, plugins::program, until},
 };
 
 const ENDPOINT: &str = "POST /api/backend/gate/pass";
 const SCRIPT: &str = "POST /api/backend/actions/script";
 
 /// Work that waits until its number is let through, and tells the number.
-struct Gate {
-    calls: Arc<AtomicU64>,
-    open: watch::Receiver<BTreeSet<u64>>,
-}
-
-impl Plugin for Gate {
-    fn manifest(&self) -> Manifest {
-        let manifest = json!({
-            "id": "gate",
-            "action_button": [{"button_id": "pass", "type": "script", "script": "pass.php"}],
-            "endpoints": [
-                {"modelPath": "pass", "endpoint": "backend/gate/pass", "methods": ["POST"]},
-            ],
-        });
-        serde_json::from_value(manifest).unwrap()
-    }
-
-    fn handlers(&self) -> Handlers {
-        let (calls, open) = (self.calls.clone(), self.open.clone());
-        let pass = move || {
-            let (number, mut open) = (calls.fetch_add(1, Ordering::SeqCst), open.clone());
-            async move {
-                open.wait_for(|open| open.contains(&number)).await.unwrap();
-                number
-            }
-        };
-        let scripted = pass.clone();
-        Handlers::default()
+fn gate(calls: Arc<AtomicU64>, open: watch::Receiver<BTreeSet<u64>>) -> impl Plugin {
+    let manifest = json!({
+        "id": "gate",
+        "action_button": [{"button_id": "pass", "type": "script", "script": "pass.php"}],
+        "endpoints": [{"modelPath": "pass", "endpoint": "backend/gate/pass", "methods": ["POST"]}],
+    });
+    let pass = move || {
+        let (number, mut open) = (calls.fetch_add(1, Ordering::SeqCst), open.clone());
+        async move {
+            open.wait_for(|open| open.contains(&number)).await.unwrap();
+            number
+        }
+    };
+    program(manifest, move |handlers| {
+        let (pass, scripted) = (pass.clone(), pass.clone());
+        handlers
             .endpoint("pass", &[], move |_| {
                 let passed = pass();
                 async move { Ok(json!(passed.await)) }
@@ -58,7 +49,28 @@ impl Plugin for Gate {
                 let passed = scripted();
                 async move { Ok(ScriptReply::Json(json!({"data": passed.await}).to_string())) }
             })
+    })
+}
+
+/// A reply to the call `key` of the caller `c`.
+fn reply(key: &str, body: &str) -> Remember {
+    Remember {
+        caller: "c".to_owned(),
+        key: key.to_owned(),
+        fingerprint: "f".to_owned(),
+        status: 200,
+        body: Some(body.to_owned()),
+        etag: None,
+        rights: String::new(),
     }
+}
+
+/// A claim of that call, when it is free.
+async fn claimed(site: &Site, key: &str) -> Option<Claim> {
+    let mut change = site.cms.change(cms_core::Actor::Operator).await.unwrap();
+    let claim = site.cms.idempotency().claim(&mut change, ("c", key), "f").await.unwrap();
+    change.commit().await.unwrap();
+    claim
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
@@ -66,8 +78,7 @@ async fn who_lost_his_claim_does_not_answer_for_the_next() {
     for line in [ENDPOINT, SCRIPT] {
         let (lets, open) = watch::channel(BTreeSet::new());
         let calls = Arc::new(AtomicU64::new(0));
-        let program = Gate { calls: calls.clone(), open };
-        let site = Site::builder().await.program(program).open().await;
+        let site = Site::builder().await.program(gate(calls.clone(), open)).open().await;
         let ask = || {
             let body = if line == SCRIPT {
                 json!({"plugin": "gate", "button_id": "pass"})
@@ -77,10 +88,8 @@ async fn who_lost_his_claim_does_not_answer_for_the_next() {
             site.admin(line).header("idempotency-key", "a").json(body).send()
         };
         let number = |reply: &Reply| reply.json()["data"].clone();
-        let begun = async |count: u64| {
-            while calls.load(Ordering::SeqCst) < count {
-                tokio::time::sleep(Duration::from_millis(10)).await;
-            }
+        let begun = async |count| {
+            until("it begins", async || calls.load(Ordering::SeqCst) >= count).await;
         };
         let first = async {
             let reply = ask().await;
@@ -91,7 +100,7 @@ async fn who_lost_his_claim_does_not_answer_for_the_next() {
             // Its process stands still past its lease, and another one takes the request. On a slow
             // machine it would renew its claim, so that is taken away.
             let lost = "update cms_idempotency set claim = 'lost' where status = 0";
-            site.database.run(lost.to_owned()).await;
+            site.database.run(lost).await;
             site.clock.advance(61_000);
             let second = async {
                 let reply = ask().await;
@@ -107,9 +116,7 @@ async fn who_lost_his_claim_does_not_answer_for_the_next() {
         };
         let end = async {
             // The first has ended; the second is still under way.
-            while !lets.borrow().contains(&0) {
-                tokio::time::sleep(Duration::from_millis(10)).await;
-            }
+            until("the first ends", async || lets.borrow().contains(&0)).await;
             let reply = ask().await;
             assert_eq!(reply.json()["error"], "in_progress", "{}", reply.text());
             lets.send_modify(|open| {
@@ -127,34 +134,16 @@ async fn who_lost_his_claim_does_not_answer_for_the_next() {
 /// A change that commits under the key of work under way is refused, not kept over it.
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn a_change_does_not_answer_for_work_under_way() {
-    let (lets, open) = watch::channel(BTreeSet::new());
-    let calls = Arc::new(AtomicU64::new(0));
-    let site = Site::builder().await.program(Gate { calls, open }).open().await;
+    let site = Site::open().await;
     let idempotency = site.cms.idempotency();
-    let claim = async || {
-        let mut change = site.cms.change(cms_core::Actor::Operator).await.unwrap();
-        let claimed = idempotency.claim(&mut change, ("c", "k"), "f").await.unwrap();
-        change.commit().await.unwrap();
-        claimed
-    };
-    let reply = |body: &str| cms_core::traffic::idempotency::Remember {
-        caller: "c".to_owned(),
-        key: "k".to_owned(),
-        fingerprint: "f".to_owned(),
-        status: 200,
-        body: Some(body.to_owned()),
-        etag: None,
-        rights: String::new(),
-    };
-    let held = claim().await.expect("free");
-    assert!(claim().await.is_none(), "it is held");
+    let held = claimed(&site, "k").await.expect("free");
+    assert!(claimed(&site, "k").await.is_none(), "it is held");
     let mut change = site.cms.change(cms_core::Actor::Operator).await.unwrap();
-    idempotency.remember(&mut change, reply("change")).await.expect_err("under way");
+    idempotency.remember(&mut change, reply("k", "change")).await.expect_err("under way");
     drop(change);
-    held.keep(reply("work")).await;
+    held.keep(reply("k", "work")).await;
     let kept: Json = json!(idempotency.remembered("c", "k").await.unwrap().unwrap().body);
     assert_eq!(kept, "work");
-    drop(lets);
 }
 
 /// The database is away while work ends: its caller is answered soon, and the reply is kept later,
@@ -163,25 +152,14 @@ async fn a_change_does_not_answer_for_work_under_way() {
 async fn a_reply_that_cannot_be_kept_yet_holds_its_caller_up_for_seconds_only() {
     let site = Site::open().await;
     for closes in [false, true] {
-        let idempotency = site.cms.idempotency();
         let key = format!("k{closes}");
-        let mut change = site.cms.change(cms_core::Actor::Operator).await.unwrap();
-        let claim = idempotency.claim(&mut change, ("c", &key), "f").await.unwrap().expect("free");
-        change.commit().await.unwrap();
+        let claim = claimed(&site, &key).await.expect("free");
         let held = Held::by(&site.database, "lock table cms_idempotency in share mode").await;
-        let reply = cms_core::traffic::idempotency::Remember {
-            caller: "c".to_owned(),
-            key: key.clone(),
-            fingerprint: "f".to_owned(),
-            status: 200,
-            body: Some("work".to_owned()),
-            etag: None,
-            rights: String::new(),
-        };
-        let kept = tokio::time::timeout(Duration::from_secs(100), claim.keep(reply)).await;
+        let keep = claim.keep(reply(&key, "work"));
+        let kept = tokio::time::timeout(Duration::from_secs(100), keep).await;
         kept.expect("it does not wait for the database");
-        let row = format!("from cms_idempotency where idempotency_key = '{key}' and status = 200");
-        let kept = async || site.database.count(&format!("select count(*) {row}")).await == 1;
+        let row = format!("cms_idempotency where idempotency_key = '{key}' and status = 200");
+        let kept = async || site.database.rows(&row).await == 1;
         assert!(!kept().await);
         if closes {
             tokio::join!(site.cms.close(), held.end());
@@ -189,11 +167,6 @@ async fn a_reply_that_cannot_be_kept_yet_holds_its_caller_up_for_seconds_only() 
             continue;
         }
         held.end().await;
-        let later = async {
-            while !kept().await {
-                tokio::time::sleep(Duration::from_millis(20)).await;
-            }
-        };
-        tokio::time::timeout(Duration::from_secs(60), later).await.expect("it is kept");
+        until("it is kept", kept).await;
     }
 }

@@ -1,59 +1,55 @@
 //! Handlers that look at all of a request, and answer with more than JSON.
 
-use std::{net::SocketAddr, sync::Arc, time::Duration};
+use std::{net::SocketAddr, sync::Arc};
 
 use cms_core::{
     Actor, Result,
     access::HeldPermissions,
-    plugins::{EndpointReply, Handlers, Manifest, Plugin},
+    plugins::{EndpointReply, Plugin},
 };
 use cms_http::{AppUser, Peer};
 use futures_util::{StreamExt as _, stream};
 use serde_json::json;
 use tokio::sync::Notify;
 
-use crate::support::{Site, log::Log};
+use crate::support::{
+    Site,
+    log::Log,
+    plugins::{program, table},
+    until, with,
+};
 
 /// What a layer of the application adds.
 #[derive(Clone)]
 struct Tenant(&'static str);
 
-#[derive(Default)]
-struct Office {
-    asked: Arc<Notify>,
-    go: Arc<Notify>,
-}
-
-impl Plugin for Office {
-    fn manifest(&self) -> Manifest {
-        let endpoint = |name: &str, methods: &[&str]| {
-            let mut declared = json!({"modelPath": name, "endpoint": name, "public": true});
-            declared["methods"] = json!(methods);
-            declared
-        };
-        let (get, post) = (&["GET"], &["POST"]);
-        let manifest = json!({
-            "id": "office",
-            "content_button": [{"button_id": "act", "type": "edit",
-                "editable_rows": [{"column": "text", "type": "text"}]}],
-            "tables": [{"name": "letters", "columns": [{"name": "text", "type": "text"}]}],
-            "endpoints": [
-                endpoint("whole", &["GET", "POST"]), endpoint("answers", &["GET", "POST"]),
-                endpoint("typed", post), endpoint("panics", get), endpoint("breaks", get),
-                {"modelPath": "whole", "endpoint": "letters/{id}/copies/{copy}"},
-                {"modelPath": "whole", "endpoint": "letters/{letter}/gone", "methods": ["POST"],
-                 "public": true},
-                {"modelPath": "letters", "endpoint": "backend/letters"},
-                {"modelPath": "whole", "endpoint": "backend/letters/{id}/{part}"},
-                {"modelPath": "waits", "endpoint": "waits", "methods": ["POST"]},
-            ],
-        });
-        serde_json::from_value(manifest).unwrap()
-    }
-
-    fn handlers(&self) -> Handlers {
-        let (asked, go) = (self.asked.clone(), self.go.clone());
-        Handlers::default()
+/// A plugin of handlers; the last tells when it was asked, and waits until it may go on.
+fn plugin(asked: &Arc<Notify>, go: &Arc<Notify>) -> impl Plugin {
+    let endpoint = |name: &str, methods: &[&str]| {
+        let named = json!({"modelPath": name, "endpoint": name, "public": true});
+        with(named, json!({"methods": methods}))
+    };
+    let (get, post) = (&["GET"], &["POST"]);
+    let manifest = json!({
+        "id": "office",
+        "content_button": [{"button_id": "act", "type": "edit",
+            "editable_rows": [{"column": "text", "type": "text"}]}],
+        "tables": [table("letters", "text text")],
+        "endpoints": [
+            endpoint("whole", &["GET", "POST"]), endpoint("answers", &["GET", "POST"]),
+            endpoint("typed", post), endpoint("panics", get), endpoint("breaks", get),
+            {"modelPath": "whole", "endpoint": "letters/{id}/copies/{copy}"},
+            {"modelPath": "whole", "endpoint": "letters/{letter}/gone", "methods": ["POST"],
+             "public": true},
+            {"modelPath": "letters", "endpoint": "backend/letters"},
+            {"modelPath": "whole", "endpoint": "backend/letters/{id}/{part}"},
+            {"modelPath": "waits", "endpoint": "waits", "methods": ["POST"]},
+        ],
+    });
+    let (asked, go) = (asked.clone(), go.clone());
+    program(manifest, move |handlers| {
+        let (asked, go) = (asked.clone(), go.clone());
+        handlers
             .endpoint("whole", &[], |call| async move {
                 let who = match call.actor() {
                     Actor::Key { .. } => "key".to_owned(),
@@ -96,7 +92,7 @@ impl Plugin for Office {
                     Ok(json!("written"))
                 }
             })
-    }
+    })
 }
 
 fn panicking() -> Result<EndpointReply> {
@@ -123,7 +119,7 @@ fn answers(with: Option<&str>) -> EndpointReply {
 }
 
 async fn office() -> Site {
-    Site::builder().await.program(Office::default()).open().await
+    Site::builder().await.program(plugin(&Arc::default(), &Arc::default())).open().await
 }
 
 #[tokio::test]
@@ -153,7 +149,7 @@ async fn a_handler_sees_the_whole_request() {
     let anna = site.ask("GET /api/whole").extension(anna).expect(200).await.data();
     assert_eq!((&anna["who"], &anna["admin"]), (&json!("anna"), &json!(false)));
 
-    let typed = site.admin("POST /api/typed").json(json!(["a", 7])).expect(200).await.data();
+    let typed = site.post("/api/typed", json!(["a", 7])).await;
     assert_eq!(typed, json!([7, "a"]));
     let wrong = site.admin("POST /api/typed").json(json!(["a", 700]));
     let wrong = wrong.refused(422, "validation_failed").await.json();
@@ -165,13 +161,13 @@ async fn a_handler_sees_the_whole_request() {
 async fn parts_of_a_path_are_parameters() {
     let site = office().await;
     let copies = "/api/letters/7-x/copies/a%20b";
-    let seen = site.admin(&format!("GET {copies}?c=1")).expect(200).await.data();
+    let seen = site.get(&format!("{copies}?c=1")).await;
     assert_eq!(seen["path"], "/api/letters/{id}/copies/{copy}");
     assert_eq!(seen["query"], json!([["id", "7-x"], ["copy", "a b"], ["c", "1"]]));
     site.admin(&format!("GET {copies}?id=8")).refused(400, "bad_query").await;
     site.admin("GET /api/letters/7/copies").refused(404, "not_found").await;
     site.admin("GET /api/letters//copies/1").refused(400, "bad_query").await;
-    let literal = site.admin("GET /api/letters/%7Bid%7D/copies/1").expect(200).await.data();
+    let literal = site.get("/api/letters/%7Bid%7D/copies/1").await;
     assert_eq!(literal["query"][0], json!(["id", "{id}"]));
     site.ask(&format!("GET {copies}")).refused(401, "api_key_missing").await;
     let gone = site.ask("POST /api/letters/9/gone").expect(200).await.data();
@@ -268,38 +264,33 @@ async fn a_panic_is_a_problem_and_the_log_has_its_request() {
 /// Rights that are taken away while a handler works count when its change begins.
 #[tokio::test]
 async fn whoever_was_revoked_meanwhile_writes_nothing() {
-    let office = Office::default();
-    let (asked, go) = (office.asked.clone(), office.go.clone());
-    let site = Site::builder().await.program(office).open().await;
+    let (asked, go) = (Arc::new(Notify::new()), Arc::new(Notify::new()));
+    let site = Site::builder().await.program(plugin(&asked, &go)).open().await;
     let group = site.group("clerks", json!(["office_act_edit"])).await;
     let user = || AppUser::new("anna").group("clerks").by_token();
     let (reply, ()) = tokio::join!(site.ask("POST /api/waits").extension(user()).send(), async {
         asked.notified().await;
-        let patch = format!("PATCH /api/backend/user_groups?id={group}");
-        site.admin(&patch).json(json!({"rights": []})).expect(200).await;
+        let patch = format!("/api/backend/user_groups?id={group}");
+        site.patch(&patch, json!({"rights": []})).await;
         go.notify_one();
     });
     assert_eq!((reply.status.as_u16(), &reply.json()["error"]), (403, &json!("permission_denied")));
-    assert_eq!(site.database.count("select count(*) from letters").await, 0);
+    assert_eq!(site.database.rows("letters").await, 0);
 }
 
 /// Handlers get the site without keeping it open.
 #[tokio::test]
 async fn a_site_is_gone_with_its_last_handle() {
-    let office = Office::default();
-    let held = Arc::downgrade(&office.asked);
-    let site = Site::builder().await.program(office).open().await;
+    let asked = Arc::new(Notify::new());
+    let held = Arc::downgrade(&asked);
+    let site = Site::builder().await.program(plugin(&asked, &Arc::default())).open().await;
+    drop(asked);
     site.ask("GET /api/whole").expect(200).await;
     site.cms.close().await;
     let Site { cms, api, database, .. } = site;
     assert!(held.upgrade().is_some(), "the plugin is there with its site");
     drop((cms, api));
     // Work of the site that ends holds it for a moment.
-    let gone = async {
-        while held.upgrade().is_some() {
-            tokio::time::sleep(Duration::from_millis(10)).await;
-        }
-    };
-    tokio::time::timeout(Duration::from_secs(10), gone).await.expect("it is gone");
+    until("it is gone", async || held.upgrade().is_none()).await;
     drop(database);
 }

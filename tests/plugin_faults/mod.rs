@@ -3,7 +3,6 @@
 //! `CMS_TEST_MANIFESTS=FOLDER` writes them out for `.ci/manifests`, where an outside validator
 //! compares them with the JSON Schema.
 
-mod table;
 mod valid;
 
 use std::{fs, path::Path};
@@ -11,9 +10,45 @@ use std::{fs, path::Path};
 use cms_core::plugins::{check_folder, schema};
 use serde_json::{Value as Json, json};
 
-use self::table::FAULTS;
-
 pub(crate) const BASE: &str = include_str!("base.json");
+
+/// A fault of a manifest.
+struct Fault {
+    /// A part of `base.json` that stands there once.
+    was: String,
+    /// What stands in its place.
+    is: String,
+    pointer: &'static str,
+    /// A part of the remedy.
+    remedy: &'static str,
+    /// Lines between the beginning of the part and the place of the problem.
+    below: isize,
+    /// Whether the JSON Schema refuses it too.
+    schema: bool,
+}
+
+/// The faults of `faults.txt`, which says how they are written.
+fn faults() -> Vec<Fault> {
+    let text = |part: &str| part.replace('⏎', "\n");
+    let (mut was, mut faults) = ("", Vec::new());
+    for line in include_str!("faults.txt").lines() {
+        if let Some(part) = line.strip_prefix("= ") {
+            was = part;
+        } else if !line.is_empty() && !line.starts_with('#') {
+            let mut cells = line.splitn(4, " |");
+            let mut cell = || {
+                let cell = cells.next().expect(line);
+                cell.strip_prefix(' ').unwrap_or(cell)
+            };
+            let (by, pointer, remedy, is) = (cell(), cell(), cell(), cell());
+            let (by, below) = by.split_once(' ').unwrap_or((by, "0"));
+            assert!(["schema", "check"].contains(&by), "{line}");
+            let (was, is, below) = (text(was), text(is), below.parse().expect(line));
+            faults.push(Fault { was, is, pointer, remedy, below, schema: by == "schema" });
+        }
+    }
+    faults
+}
 
 /// A plugin's folder with the scripts and icons that the manifests name.
 fn folder(root: &Path, text: &str) -> std::path::PathBuf {
@@ -34,12 +69,12 @@ fn folder(root: &Path, text: &str) -> std::path::PathBuf {
 #[test]
 fn each_fault_is_refused_with_pointer_line_and_remedy() {
     let root = tempfile::tempdir().unwrap();
-    let mut wrong = Vec::new();
-    for fault in FAULTS {
+    let (faults, mut wrong) = (faults(), Vec::new());
+    for fault in &faults {
         let what = format!("{} → {}", fault.was, fault.is);
-        assert_eq!(BASE.matches(fault.was).count(), 1, "{what}");
-        let text = BASE.replace(fault.was, fault.is);
-        let start = BASE[..BASE.find(fault.was).unwrap()].matches('\n').count() as isize;
+        assert_eq!(BASE.matches(&fault.was).count(), 1, "{what}");
+        let text = BASE.replace(&fault.was, &fault.is);
+        let start = BASE[..BASE.find(&fault.was).unwrap()].matches('\n').count() as isize;
         let Err(problems) = check_folder(&folder(root.path(), &text)).outcome else {
             wrong.push(format!("{what}: not refused"));
             continue;
@@ -56,8 +91,8 @@ fn each_fault_is_refused_with_pointer_line_and_remedy() {
             Some(_) => {}
         }
     }
-    assert!(wrong.is_empty(), "{} of {}\n{}", wrong.len(), FAULTS.len(), wrong.join("\n"));
-    assert!(FAULTS.len() >= 80 && FAULTS.iter().filter(|fault| fault.schema).count() >= 50);
+    assert!(wrong.is_empty(), "{} of {}\n{}", wrong.len(), faults.len(), wrong.join("\n"));
+    assert!(faults.len() >= 80 && faults.iter().filter(|fault| fault.schema).count() >= 50);
 }
 
 #[test]
@@ -180,8 +215,8 @@ proptest::proptest! {
 #[test]
 fn manifests_for_the_outside_validator() {
     let Some(target) = std::env::var_os("CMS_TEST_MANIFESTS") else { return };
-    let faults = FAULTS.iter().map(|fault| {
-        let text = BASE.replace(fault.was, fault.is);
+    let faults = faults().into_iter().map(|fault| {
+        let text = BASE.replace(&fault.was, &fault.is);
         json!({"text": text, "refused": fault.schema, "what": fault.is, "at": fault.pointer})
     });
     let valid = valid::all().into_iter().map(|manifest| {

@@ -3,7 +3,7 @@
 use cms_core::{ActorName, AuditFilter};
 use serde_json::{Value as Json, json};
 
-use crate::support::Site;
+use crate::support::{Site, each};
 
 /// Entries of the log; the time of each is its number.
 const ROWS: u64 = 20_000;
@@ -40,10 +40,10 @@ async fn filled() -> Site {
          when i % 10 = 1 then i % 30 end, 'update', \
          't' || (case when i < 200 then i % 40 else i % 7 end), cast(i as text), '[]', i {series}"
     );
-    site.database.run("delete from cms_audit".to_owned()).await;
+    site.database.run("delete from cms_audit").await;
     site.database.run(rows).await;
     if site.database.is_postgres() {
-        site.database.run("analyze cms_audit".to_owned()).await;
+        site.database.run("analyze cms_audit").await;
     }
     site
 }
@@ -130,9 +130,8 @@ async fn the_log_is_listed_by_tables_rows_actors_and_periods() {
         for _ in 0..3 {
             let line = format!("GET /api/backend/audit?limit=30&{query}{cursor}");
             let reply = site.admin(&line).expect(200).await.json();
-            let rows = reply["data"].as_array().unwrap();
-            let id = |row: &Json| row["row_id"].as_str().unwrap().parse::<u64>().unwrap();
-            found.extend(rows.iter().map(id));
+            let id = |row: &Json| row.as_str().unwrap().parse::<u64>().unwrap();
+            found.extend(each(&reply["data"], "row_id").iter().map(id));
             match reply["meta"]["next"].as_str() {
                 Some(next) => cursor = format!("&cursor={next}"),
                 None => break,
@@ -159,23 +158,14 @@ async fn the_log_is_listed_by_tables_rows_actors_and_periods() {
 #[tokio::test]
 async fn changes_of_one_moment_are_told_apart() {
     let site = Site::open().await;
-    let origins: Vec<String> = (0..5).map(|n| format!("https://{n}.example.org")).collect();
-    for origin in &origins {
-        site.admin("POST /api/backend/origins").json(json!({"origin": origin})).expect(201).await;
+    for n in 0..5 {
+        let origin = json!({"origin": format!("https://{n}.example.org")});
+        site.create("/api/backend/origins", origin).await;
     }
-    let (mut found, mut cursor) = (Vec::new(), String::new());
-    loop {
-        let line = format!("GET /api/backend/audit?table=origins&limit=2{cursor}");
-        let page = site.admin(&line).expect(200).await.json();
-        found.extend(page["data"].as_array().unwrap().iter().map(|row| row["id"].clone()));
-        match page["meta"]["next"].as_str() {
-            Some(next) => cursor = format!("&cursor={next}"),
-            None => break,
-        }
-    }
-    let mut ids: Vec<i64> = found.iter().map(|id| id.as_i64().unwrap()).collect();
+    let pages = site.pages("/api/backend/audit?table=origins&limit=2").await;
+    let mut ids: Vec<_> = pages.iter().flat_map(|page| each(page, "id")).collect();
     assert_eq!(ids.len(), 5);
-    assert!(ids.iter().rev().is_sorted(), "{ids:?}");
+    assert!(ids.iter().rev().is_sorted_by_key(|id| id.as_i64()), "{ids:?}");
     ids.dedup();
     assert_eq!(ids.len(), 5);
 }

@@ -1,40 +1,36 @@
 //! `/api/backend/cache`: its settings and clears.
 
-use serde_json::{Value as Json, json};
+use serde_json::json;
 
 use crate::cache::{HOME, asked, beside, site};
-use crate::support::Site;
+use crate::support::{Site, has, plugins::program};
+
+const CACHE: &str = "/api/backend/cache";
 
 #[tokio::test]
 async fn settings_and_clears_are_in_force_at_once() {
     let site = site().await;
-    let status = || async { site.admin("GET /api/backend/cache").expect(200).await.data() };
-    let patch = |body: Json| site.admin("PATCH /api/backend/cache").json(body);
+    let patch = "PATCH /api/backend/cache";
     site.ask(HOME).expect(200).await;
     site.ask(HOME).expect(200).await;
-    let shown = status().await;
+    let shown = site.get(CACHE).await;
+    has!(shown, {
+        "enabled": true, "ttl_s": 300, "store": "memory", "entries": 1, "hits": 1, "misses": 1,
+    });
+    site.patch(CACHE, json!({"exclude": ["/api/pages"]})).await;
     assert_eq!(
-        (&shown["enabled"], &shown["ttl_s"], &shown["store"]),
-        (&json!(true), &json!(300), &json!("memory"))
+        [asked(site.ask(HOME)).await, asked(site.ask("GET /api/menu")).await],
+        ["-", "MISS"]
     );
-    assert_eq!(
-        (&shown["entries"], &shown["hits"], &shown["misses"]),
-        (&json!(1), &json!(1), &json!(1))
-    );
-    patch(json!({"exclude": ["/api/pages"]})).expect(200).await;
-    assert_eq!(
-        (asked(site.ask(HOME)).await, asked(site.ask("GET /api/menu")).await),
-        ("-".into(), "MISS".into())
-    );
-    patch(json!({"exclude": [], "enabled": false})).expect(200).await;
+    site.patch(CACHE, json!({"exclude": [], "enabled": false})).await;
     assert_eq!(asked(site.ask(HOME)).await, "-");
-    patch(json!({"enabled": true, "ttl_s": 10})).expect(200).await;
+    site.patch(CACHE, json!({"enabled": true, "ttl_s": 10})).await;
     assert_eq!(asked(site.ask(HOME)).await, "HIT", "what was kept before is still good");
     site.clock.advance(10_000);
     assert_eq!(asked(site.ask(HOME)).await, "MISS");
-    site.admin("DELETE /api/backend/cache?path=/api/menu").expect(204).await;
+    site.delete("/api/backend/cache?path=/api/menu").await;
     assert_eq!(asked(site.ask(HOME)).await, "HIT");
-    site.admin("DELETE /api/backend/cache").expect(204).await;
+    site.delete(CACHE).await;
     assert_eq!(asked(site.ask(HOME)).await, "MISS");
     for body in [
         json!({"ttl_s": 0}),
@@ -42,39 +38,60 @@ async fn settings_and_clears_are_in_force_at_once() {
         json!({"exclude": ["/api/pages/one"]}),
         json!({"on": true}),
     ] {
-        patch(body).refused(422, "validation_failed").await;
+        site.invalid(patch, body).await;
     }
-    site.admin("DELETE /api/backend/cache?path=pages").refused(400, "bad_query").await;
-    let below = site.admin("DELETE /api/backend/cache?path=/api/pages/one");
-    below.refused(400, "bad_query").await;
+    for path in ["pages", "/api/pages/one"] {
+        let clear = site.admin(&format!("DELETE {CACHE}?path={path}"));
+        clear.refused(400, "bad_query").await;
+    }
     site.ask("GET /api/backend/cache").refused(401, "login_required").await;
 }
 
 #[tokio::test]
 async fn prefixes_have_the_spelling_of_paths() {
     let site = site().await;
-    let shown = site
-        .admin("PATCH /api/backend/cache")
-        .json(json!({"exclude": ["/api/some-thing"]}))
-        .expect(200)
-        .await
-        .data();
+    let shown = site.patch(CACHE, json!({"exclude": ["/api/some-thing"]})).await;
     assert_eq!(shown["exclude"], json!(["/api/some_thing"]));
     for prefix in ["/api/pages?view=home", "/api/p%61ges", "/api/pages#a"] {
-        site.admin("PATCH /api/backend/cache")
-            .json(json!({"exclude": [prefix]}))
-            .refused(422, "validation_failed")
-            .await;
+        site.invalid("PATCH /api/backend/cache", json!({"exclude": [prefix]})).await;
     }
-    site.admin("DELETE /api/backend/cache?path=/api/pages%3Fview=home")
-        .refused(400, "bad_query")
-        .await;
-    let rules = Site::builder()
-        .await
-        .settings(|s| s.cache.exclude = vec!["/api/some-thing".to_owned()])
-        .open()
-        .await;
+    for (prefix, status) in [
+        ("/", 200),
+        ("/api/pages/", 200),
+        ("/api/pages/dr", 200),
+        ("/media/ab", 200),
+        ("/api/pages/drafts", 422),
+        ("/api/menu/main", 422),
+        ("/api/menu/", 422),
+    ] {
+        let patch = site.admin("PATCH /api/backend/cache").json(json!({"exclude": [prefix]}));
+        assert_eq!(patch.send().await.status, status, "{prefix}");
+    }
+    let clear = site.admin(&format!("DELETE {CACHE}?path=/api/pages%3Fview=home"));
+    clear.refused(400, "bad_query").await;
+    let exclude = |settings: &mut cms_core::settings::Settings| {
+        settings.cache.exclude = vec!["/api/some-thing".to_owned()];
+    };
+    let rules = Site::with(exclude).await;
     assert_eq!(rules.cms.cache().rules().await.unwrap().settings.exclude, ["/api/some_thing"]);
+}
+
+#[tokio::test]
+async fn prefixes_below_a_parameter_are_refused() {
+    let manifest = json!({"id": "shop", "endpoints": [
+        {"modelPath": "pay", "endpoint": "orders/{id}/pay", "public": true},
+    ]});
+    let shop =
+        program(manifest, |handlers| handlers.endpoint("pay", &[], |_| async { Ok(json!({})) }));
+    let site = Site::builder().await.program(shop).open().await;
+    for prefix in ["/api/orders/", "/api/orders/{id}/pay"] {
+        site.patch(CACHE, json!({"exclude": [prefix]})).await;
+    }
+    for prefix in ["/api/orders/7", "/api/orders/7/pay", "/api/orders/{id}/pay/x"] {
+        let patch = site.admin("PATCH /api/backend/cache").json(json!({"exclude": [prefix]}));
+        let refused = patch.refused(422, "validation_failed").await;
+        assert!(refused.text().contains("name /api/orders/"), "{prefix}: {}", refused.text());
+    }
 }
 
 #[tokio::test]
@@ -85,9 +102,8 @@ async fn a_change_of_one_setting_leaves_what_another_process_has_changed() {
     let off = serde_json::from_value(json!({"enabled": false})).unwrap();
     cms.cache().update(&mut change, off).await.unwrap();
     change.commit().await.unwrap();
-    let settings =
-        site.admin("PATCH /api/backend/cache").json(json!({"ttl_s": 10})).expect(200).await.data();
-    assert_eq!((&settings["enabled"], &settings["ttl_s"]), (&json!(false), &json!(10)));
+    let settings = site.patch(CACHE, json!({"ttl_s": 10})).await;
+    has!(settings, {"enabled": false, "ttl_s": 10});
 }
 
 #[tokio::test]

@@ -6,11 +6,8 @@ use crate::support::{Receiver, Site, webhooks};
 
 #[tokio::test]
 async fn health_and_hosts() {
-    let site = Site::builder()
-        .await
-        .settings(|s| s.allowed_hosts = vec!["good.example".to_owned()])
-        .open()
-        .await;
+    let site = Site::builder().await;
+    let site = site.settings(|s| s.allowed_hosts = vec!["good.example".to_owned()]).open().await;
     for (host, status) in [
         ("good.example", 200),
         ("GOOD.example:8080", 200),
@@ -62,7 +59,7 @@ async fn one_registry_tells_what_is_wrong() {
     let (site, receiver) = (webhooks::site().await, Receiver::start(500).await);
     let id = site.webhook(&receiver.url, &["*"]).await["id"].clone();
     let found = async || {
-        let data = site.admin("GET /api/backend/status").expect(200).await.data();
+        let data = site.get("/api/backend/status").await;
         let findings = data["findings"].as_array().unwrap().clone();
         let of = findings.into_iter().find(|finding| finding["check"] == "webhooks");
         (data["level"].clone(), of.expect("a finding of webhooks"))
@@ -72,7 +69,7 @@ async fn one_registry_tells_what_is_wrong() {
     assert!(ready().await.get("webhooks").is_none());
     let off =
         "update cms_webhook_subscriptions set active = false, disabled_reason = '10 failures'";
-    site.database.run(off.to_owned()).await;
+    site.database.run(off).await;
     assert_eq!(found().await.1["level"], "ok", "what was found a moment ago");
     site.clock.advance(1_000);
     let (level, finding) = found().await;
@@ -103,4 +100,58 @@ async fn readiness_asks_the_checks_seldom() {
     assert_eq!(ready().await, before);
     let asked = site.cms.db().statements_sent() - statements;
     assert!(asked < 10, "no check was asked: {asked} statements");
+}
+
+/// Where nobody has asked for long, the first answer waits for a new look.
+#[tokio::test]
+async fn readiness_tells_nothing_old() {
+    let site = webhooks::site().await;
+    site.webhook("http://127.0.0.1:1/", &["*"]).await;
+    site.admin("GET /api/backend/status").expect(200).await;
+    // On a busy machine a look may take longer than the answer waits.
+    for is_on in [false, true, false, true, false] {
+        let why = if is_on { "null" } else { "'10 failures'" };
+        let switch = format!(
+            "update cms_webhook_subscriptions set active = {is_on}, disabled_reason = {why}"
+        );
+        site.database.run(switch).await;
+        site.clock.advance(30_000);
+        let checks = site.ask("GET /readyz").expect(200).await.data()["checks"].take();
+        if checks.get("webhooks").is_none() == is_on {
+            return;
+        }
+        // It waits for the look that has begun.
+        site.admin("GET /api/backend/status").expect(200).await;
+    }
+    panic!("what was found half a minute ago is told again and again");
+}
+
+/// A receiver that is slow or fails is not a worker that is missing.
+#[tokio::test]
+async fn a_late_queue_names_who_is_to_blame() {
+    let (site, receiver) = (webhooks::site().await, Receiver::start(500).await);
+    let id = site.webhook(&receiver.url, &["*"]).await["id"].clone();
+    // More than a worker claims at once.
+    for number in 0..8 {
+        site.write(&format!("n{number}")).await;
+    }
+    let late = async |passed: i64| {
+        site.clock.advance(passed);
+        let data = site.admin("GET /api/backend/status").expect(200).await.data();
+        let findings = data["findings"].as_array().unwrap().clone();
+        let of = findings.into_iter().find(|finding| finding["about"] == "late");
+        of.expect("a finding of the queue")
+    };
+    let missing = late(96_000).await;
+    assert_eq!(missing["level"], "error", "{missing}");
+    assert!(missing["found"].as_str().unwrap().ends_with("does a worker run?"), "{missing}");
+    site.worker().step().await.unwrap();
+    let slow = late(1_000).await;
+    assert_eq!((&slow["level"], &slow["check"]), (&"warning".into(), &"queue".into()), "{slow}");
+    assert!(slow["found"].as_str().unwrap().ends_with(": test by 97 s"), "{slow}");
+    let remedy = slow["remedy"].as_str().unwrap();
+    let command = format!("`cms webhooks deliveries list --webhook {id}`");
+    assert!(remedy.contains(&command), "{slow}");
+    let missing = late(121_000).await;
+    assert_eq!(missing["level"], "error", "nobody has served it since: {missing}");
 }

@@ -2,26 +2,39 @@
 
 use serde_json::{Value as Json, json};
 
-use crate::support::Site;
+use crate::support::{Site, each, has};
 
 const PAGES: &str = "GET /api/pages";
+
+const KEYS: &str = "/api/backend/keys";
+
+/// A right to one endpoint.
+fn right(endpoint: &str, methods: Json) -> Json {
+    json!([{"endpoint": endpoint, "methods": methods}])
+}
+
+/// The value of a key that was made or rotated.
+fn value(made: &Json) -> String {
+    made["key"].as_str().unwrap().to_owned()
+}
+
+/// All rows of a list.
+async fn all(site: &Site, list: &str) -> Json {
+    let pages = site.pages(list).await;
+    pages.iter().flat_map(|page| page.as_array().unwrap().clone()).collect()
+}
 
 #[tokio::test]
 async fn a_key_is_managed_through_the_api() {
     let site = Site::open().await;
-    let body = json!({
-        "name": "shop", "expires_on": "2027-01-31",
-        "rights": [{"endpoint": "/api/pages", "methods": ["GET"]}],
-    });
-    let created = site.admin("POST /api/backend/keys").json(body).expect(201).await.data();
-    let id = created["id"].as_i64().unwrap();
-    let value = created["key"].as_str().unwrap().to_owned();
-    assert!(
-        value.starts_with(created["prefix"].as_str().unwrap())
-            && created["prefix"].as_str().unwrap().len() == "cms_k1_".len() + 6
-    );
-    let shown = site.admin(&format!("GET /api/backend/keys?id={id}")).expect(200).await;
-    assert!(!shown.text().contains(&value));
+    let rights = right("/api/pages", json!(["GET"]));
+    let body = json!({"name": "shop", "expires_on": "2027-01-31", "rights": rights});
+    let created = site.create(KEYS, body).await;
+    let one = format!("{KEYS}?id={}", created["id"]);
+    let (key, prefix) = (value(&created), created["prefix"].as_str().unwrap());
+    assert!(key.starts_with(prefix) && prefix.len() == "cms_k1_".len() + 6);
+    let shown = site.admin(&format!("GET {one}")).expect(200).await;
+    assert!(!shown.text().contains(&key));
     let names: Vec<_> = shown.data().as_object().unwrap().keys().cloned().collect();
     assert_eq!(
         names,
@@ -39,97 +52,64 @@ async fn a_key_is_managed_through_the_api() {
         ]
     );
 
-    site.ask(PAGES).key(&value).expect(200).await;
-    site.ask("GET /api/menu").key(&value).refused(401, "api_key_forbidden").await;
-    let used = site.admin(&format!("GET /api/backend/keys?id={id}")).expect(200).await.data();
-    assert_eq!(
-        (&used["requests"], &used["denied"], &used["last_used_at"]),
-        (&json!(2), &json!(1), &json!("2026-11-21T09:30:00Z"))
-    );
+    site.ask(PAGES).key(&key).expect(200).await;
+    site.ask("GET /api/menu").key(&key).refused(401, "api_key_forbidden").await;
+    let used = site.get(&one).await;
+    has!(used, {"requests": 2, "denied": 1, "last_used_at": "2026-11-21T09:30:00Z"});
     site.cms.flush().await.unwrap();
-    assert_eq!(
-        site.database
-            .count(&format!("select requests * 10 + denied from cms_api_keys where id = {id}"))
-            .await,
-        21
-    );
+    let counted = "select requests * 10 + denied from cms_api_keys where id = ";
+    assert_eq!(site.database.count(&format!("{counted}{}", created["id"])).await, 21);
 
-    let denied = format!("GET /api/backend/keys/denied?id={id}");
-    let last = json!({
-        "at": "2026-11-21T09:30:00Z",
-        "right": {"endpoint": "/api/menu", "methods": ["GET"]},
-    });
-    assert_eq!(site.admin(&denied).expect(200).await.data(), last);
+    let denied = site.get(&format!("{KEYS}/denied?id={}", created["id"])).await;
+    let of_menu = right("/api/menu", json!(["GET"]));
+    assert_eq!(denied, json!({"at": "2026-11-21T09:30:00Z", "right": of_menu[0]}));
 
     let check = |method: &str, path: &str| {
-        site.admin(&format!("GET /api/backend/keys/check?id={id}&method={method}&path={path}"))
+        let line = format!("GET {KEYS}/check?id={}&method={method}&path={path}", created["id"]);
+        site.admin(&line)
     };
-    assert_eq!(
-        check("get", "/api/pages").expect(200).await.data(),
-        json!({"allowed": true, "reason": "allowed"})
-    );
-    assert_eq!(
-        check("GET", "/api/p%2561ges?view=a%2520b").expect(200).await.data()["allowed"],
-        true
-    );
+    let forbidden = json!({"allowed": false, "reason": "api_key_forbidden"});
+    for (method, path, expected) in [
+        ("get", "/api/pages", json!({"allowed": true, "reason": "allowed"})),
+        ("GET", "/api/p%2561ges?view=a%2520b", json!({"allowed": true, "reason": "allowed"})),
+        ("GET", "/api/menu", forbidden),
+    ] {
+        assert_eq!(check(method, path).expect(200).await.data(), expected, "{path}");
+    }
     check("GET", "/api//pages").refused(400, "bad_query").await;
-    assert_eq!(
-        check("GET", "/api/menu").expect(200).await.data(),
-        json!({"allowed": false, "reason": "api_key_forbidden"})
-    );
 
-    let patch = |body: Json| site.admin(&format!("PATCH /api/backend/keys?id={id}")).json(body);
-    patch(json!({"active": false})).expect(200).await;
-    site.ask(PAGES).key(&value).refused(401, "api_key_disabled").await;
+    let patch = async |body: Json| site.patch(&one, body).await;
+    patch(json!({"active": false})).await;
+    site.ask(PAGES).key(&key).refused(401, "api_key_disabled").await;
     assert_eq!(check("GET", "/api/pages").expect(200).await.data()["reason"], "api_key_disabled");
-    let patched =
-        patch(json!({"active": true, "expires_on": null, "name": "Shop"})).expect(200).await.data();
-    assert_eq!((&patched["expires_on"], &patched["name"]), (&json!(null), &json!("Shop")));
-    site.ask(PAGES).key(&value).expect(200).await;
+    let patched = patch(json!({"active": true, "expires_on": null, "name": "Shop"})).await;
+    has!(patched, {"expires_on": null, "name": "Shop"});
+    site.ask(PAGES).key(&key).expect(200).await;
 
-    site.admin(&format!("DELETE /api/backend/keys?id={id}")).expect(204).await;
-    site.ask(PAGES).key(&value).refused(401, "api_key_invalid").await;
-    site.admin(&format!("DELETE /api/backend/keys?id={id}")).refused(404, "not_found").await;
-    assert_eq!(site.database.count("select count(*) from cms_api_key_values").await, 1);
-    let audit = site.admin("GET /api/backend/audit").expect(200).await.data();
-    let acts: Vec<_> = audit
-        .as_array()
-        .unwrap()
-        .iter()
-        .map(|row| row["action"].as_str().unwrap().to_owned())
-        .collect();
-    assert_eq!(&acts[..4], ["delete", "update", "update", "create"]);
+    site.delete(&one).await;
+    site.ask(PAGES).key(&key).refused(401, "api_key_invalid").await;
+    site.admin(&format!("DELETE {one}")).refused(404, "not_found").await;
+    assert_eq!(site.database.rows("cms_api_key_values").await, 1);
+    let audit = each(&site.get("/api/backend/audit").await, "action");
+    assert_eq!(audit[..4], ["delete", "update", "update", "create"]);
 }
 
 #[tokio::test]
 async fn wrong_keys_are_not_made() {
     let site = Site::open().await;
     let before = site.traces().await;
-    let right = |endpoint: &str, methods: Json| json!([{"endpoint": endpoint, "methods": methods}]);
-    for (body, fields) in [
-        (json!({"name": "", "rights": []}), vec!["name"]),
-        (json!({"name": "x".repeat(101)}), vec!["name"]),
-        (json!({"name": "x", "expires_on": "2027-02-30"}), vec!["expires_on"]),
-        (
-            json!({"name": "x", "rights": right("/api/nothing", json!(["GET"]))}),
-            vec!["rights[0].endpoint"],
-        ),
-        (
-            json!({"name": "x", "rights": right("/api/pages", json!(["POST"]))}),
-            vec!["rights[0].methods"],
-        ),
-        (json!({"name": "x", "rights": right("/api/pages", json!([]))}), vec!["rights[0].methods"]),
-        (json!({"name": "x", "rights": right("*", json!(["GET"]))}), vec!["rights[0]"]),
+    let get = || json!(["GET"]);
+    for (body, field) in [
+        (json!({"name": "", "rights": []}), "name"),
+        (json!({"name": "x".repeat(101)}), "name"),
+        (json!({"name": "x", "expires_on": "2027-02-30"}), "expires_on"),
+        (json!({"name": "x", "rights": right("/api/nothing", get())}), "rights[0].endpoint"),
+        (json!({"name": "x", "rights": right("/api/pages", json!(["POST"]))}), "rights[0].methods"),
+        (json!({"name": "x", "rights": right("/api/pages", json!([]))}), "rights[0].methods"),
+        (json!({"name": "x", "rights": right("*", get())}), "rights[0]"),
     ] {
-        let refused =
-            site.admin("POST /api/backend/keys").json(body).refused(422, "validation_failed").await;
-        let found: Vec<_> = refused.json()["errors"]
-            .as_array()
-            .unwrap()
-            .iter()
-            .map(|e| e["field"].as_str().unwrap().to_owned())
-            .collect();
-        assert_eq!(found, fields);
+        let refused = site.invalid("POST /api/backend/keys", body.clone()).await;
+        assert_eq!(each(&refused["errors"], "field"), [field], "{body}");
     }
     for body in [
         json!({}),
@@ -137,7 +117,7 @@ async fn wrong_keys_are_not_made() {
         json!({"name": "x", "nmae": "y"}),
         json!({"name": "x", "rights": "all"}),
     ] {
-        site.admin("POST /api/backend/keys").json(body).refused(422, "validation_failed").await;
+        site.invalid("POST /api/backend/keys", body).await;
     }
     assert_eq!(site.traces().await, before);
 }
@@ -152,34 +132,25 @@ async fn nobody_grants_what_he_does_not_hold() {
         "GET /api/pages",
     ];
     let (id, key) = site.key_with(|_| {}, &own).await;
-    let refused = |line: String, body: Json| {
-        site.ask(&line).key(&key).json(body).refused(403, "permission_denied")
-    };
+    let ask = |line: &str, body: Json| site.ask(line).key(&key).json(body);
     let (small, _) = site.key_with(|_| {}, &["GET /api/pages"]).await;
     let before = site.traces().await;
-    refused(
-        "POST /api/backend/keys".to_owned(),
-        json!({"name": "x", "rights": [{"endpoint": "*"}]}),
-    )
-    .await;
-    refused(
-        "POST /api/backend/keys".to_owned(),
-        json!({"name": "x", "rights": [{"endpoint": "/api/menu", "methods": ["GET"]}]}),
-    )
-    .await;
-    refused(format!("PATCH /api/backend/keys?id={id}"), json!({"rights": [{"endpoint": "*"}]}))
-        .await;
-    refused(format!("PATCH /api/backend/keys?id={admin_id}"), json!({"name": "mine"})).await;
-    refused(format!("POST /api/backend/keys/rotate?id={admin_id}"), json!({})).await;
-    refused(format!("DELETE /api/backend/keys?id={admin_id}"), json!({})).await;
+    let (new, everything) = ("POST /api/backend/keys".to_owned(), json!([{"endpoint": "*"}]));
+    let of_menu = right("/api/menu", json!(["GET"]));
+    for (line, body) in [
+        (new.clone(), json!({"name": "x", "rights": everything})),
+        (new.clone(), json!({"name": "x", "rights": of_menu})),
+        (format!("PATCH {KEYS}?id={id}"), json!({"rights": everything})),
+        (format!("PATCH {KEYS}?id={admin_id}"), json!({"name": "mine"})),
+        (format!("POST {KEYS}/rotate?id={admin_id}"), json!({})),
+        (format!("DELETE {KEYS}?id={admin_id}"), json!({})),
+    ] {
+        ask(&line, body).refused(403, "permission_denied").await;
+    }
     assert_eq!(site.traces().await, before);
-    site.ask(&format!("POST /api/backend/keys/rotate?id={small}"))
-        .key(&key)
-        .json(json!({}))
-        .expect(200)
-        .await;
-    let granted = json!({"name": "x", "rights": [{"endpoint": "/api/pages", "methods": ["GET"]}]});
-    site.ask("POST /api/backend/keys").key(&key).json(granted).expect(201).await;
+    ask(&format!("POST {KEYS}/rotate?id={small}"), json!({})).expect(200).await;
+    let granted = json!({"name": "x", "rights": right("/api/pages", json!(["GET"]))});
+    ask(&new, granted).expect(201).await;
 }
 
 #[tokio::test]
@@ -188,42 +159,25 @@ async fn a_list_of_keys_is_paged() {
     for _ in 0..5 {
         site.key(&[PAGES]).await;
     }
-    let (mut found, mut cursor) = (Vec::new(), String::new());
-    loop {
-        let page =
-            site.admin(&format!("GET /api/backend/keys?limit=2{cursor}")).expect(200).await.json();
-        found
-            .extend(page["data"].as_array().unwrap().iter().map(|key| key["id"].as_i64().unwrap()));
-        match page["meta"]["next"].as_str() {
-            Some(next) => cursor = format!("&cursor={next}"),
-            None => break,
-        }
+    assert_eq!(each(&all(&site, "/api/backend/keys?limit=2").await, "id"), [1, 2, 3, 4, 5, 6]);
+    site.insert("settings", json!([{"name": "a"}, {"name": "b"}])).await;
+    let audit = site.admin("GET /api/backend/audit?limit=1").expect(200).await.json();
+    for cursor in ["nope", audit["meta"]["next"].as_str().unwrap()] {
+        let line = format!("GET {KEYS}?cursor={cursor}");
+        site.admin(&line).refused(400, "bad_query").await;
     }
-    assert_eq!(found, [1, 2, 3, 4, 5, 6]);
-    site.admin("GET /api/backend/keys?cursor=nope").refused(400, "bad_query").await;
-    site.admin("POST /api/backend/item?table=settings")
-        .json(json!([{"name": "a"}, {"name": "b"}]))
-        .expect(201)
-        .await;
-    let foreign =
-        site.admin("GET /api/backend/audit?limit=1").expect(200).await.json()["meta"]["next"]
-            .as_str()
-            .unwrap()
-            .to_owned();
-    site.admin(&format!("GET /api/backend/keys?cursor={foreign}")).refused(400, "bad_query").await;
 }
 
 #[tokio::test]
 async fn rotation_with_and_without_grace() {
     let site = Site::open().await;
     let (id, first) = site.key_with(|_| {}, &[PAGES]).await;
-    let rotate =
-        |body: Json| site.admin(&format!("POST /api/backend/keys/rotate?id={id}")).json(body);
-    let second = rotate(json!({})).expect(200).await.data()["key"].as_str().unwrap().to_owned();
+    let rotate = |body: Json| site.admin(&format!("POST {KEYS}/rotate?id={id}")).json(body);
+    let next = async |body: Json| value(&rotate(body).expect(200).await.data());
+    let second = next(json!({})).await;
     site.ask(PAGES).key(&first).refused(401, "api_key_invalid").await;
     site.ask(PAGES).key(&second).expect(200).await;
-    let third =
-        rotate(json!({"grace_s": 60})).expect(200).await.data()["key"].as_str().unwrap().to_owned();
+    let third = next(json!({"grace_s": 60})).await;
     site.clock.advance(59_999);
     for key in [&second, &third] {
         site.ask(PAGES).key(key).expect(200).await;
@@ -234,16 +188,12 @@ async fn rotation_with_and_without_grace() {
     for grace in [-1, 604_801] {
         rotate(json!({"grace_s": grace})).refused(422, "validation_failed").await;
     }
-    let empty = site.admin(&format!("POST /api/backend/keys/rotate?id={id}")).expect(200).await;
+    let empty = site.admin(&format!("POST {KEYS}/rotate?id={id}")).expect(200).await;
     assert!(empty.data()["key"].is_string(), "the body may be left out");
     // A rotation without grace ends the graces before it as well.
-    let fourth = rotate(json!({"grace_s": 604_800})).expect(200).await.data()["key"]
-        .as_str()
-        .unwrap()
-        .to_owned();
-    let fifth =
-        rotate(json!({"grace_s": 60})).expect(200).await.data()["key"].as_str().unwrap().to_owned();
-    rotate(json!({})).expect(200).await;
+    let fourth = next(json!({"grace_s": 604_800})).await;
+    let fifth = next(json!({"grace_s": 60})).await;
+    next(json!({})).await;
     for key in [&third, &fourth, &fifth] {
         site.ask(PAGES).key(key).refused(401, "api_key_invalid").await;
     }
@@ -252,29 +202,19 @@ async fn rotation_with_and_without_grace() {
 #[tokio::test]
 async fn endpoints_are_listed_as_rights_that_a_key_can_hold() {
     let site = Site::open().await;
-    let (mut rows, mut cursor) = (Vec::new(), String::new());
-    loop {
-        let line = format!("GET /api/backend/keys/endpoints?limit=10{cursor}");
-        let page = site.admin(&line).expect(200).await.json();
-        rows.extend(page["data"].as_array().expect("endpoints").clone());
-        match page["meta"]["next"].as_str() {
-            Some(next) => cursor = format!("&cursor={next}"),
-            None => break,
-        }
-    }
+    let mut rights = all(&site, "/api/backend/keys/endpoints?limit=10").await;
+    let rows = rights.as_array_mut().unwrap();
     let pages = json!({"endpoint": "/api/pages", "methods": ["GET"], "public": true});
     assert!(rows.contains(&pages), "{rows:?}");
     let item = rows.iter().find(|row| row["endpoint"] == "/api/backend/item").expect("items");
-    assert_eq!(item["methods"], json!(["GET", "POST", "PATCH", "DELETE"]));
-    assert_eq!(item["public"], false);
+    has!(item, {"methods": ["GET", "POST", "PATCH", "DELETE"], "public": false});
     let unfit = ["/api/backend/auth/login", "/api/backend/auth/me", "/healthz"];
     assert!(!rows.iter().any(|row| unfit.contains(&row["endpoint"].as_str().unwrap())));
-    let mut rights = rows;
-    for row in &mut rights {
+    for row in rows {
         row.as_object_mut().unwrap().remove("public");
     }
     let body = json!({"name": "all", "rights": rights});
-    site.admin("POST /api/backend/keys").json(body).expect(201).await;
+    site.create("/api/backend/keys", body).await;
 
     let reader = site.person("reader", json!(["keys_keys_view"])).await;
     let ask = site.ask("GET /api/backend/keys/endpoints?limit=1").bearer(&reader.token);
@@ -286,26 +226,24 @@ async fn endpoints_are_listed_as_rights_that_a_key_can_hold() {
 async fn the_last_denied_call_is_remembered() {
     let site = Site::open().await;
     let key = site.key(&[PAGES]).await;
-    let keys = site.admin("GET /api/backend/keys").expect(200).await.data();
+    let keys = site.get("/api/backend/keys").await;
     let id = keys.as_array().unwrap().last().unwrap()["id"].clone();
-    let last = async || {
-        let line = format!("GET /api/backend/keys/denied?id={id}");
-        site.admin(&line).expect(200).await.data()
-    };
+    let last = async || site.get(&format!("{KEYS}/denied?id={id}")).await;
     assert_eq!(last().await, Json::Null);
     let ask = site.ask("GET /api/backend/item?table=settings&filter[name][eq]=ana%40example.org");
     ask.key(&key).refused(401, "api_key_forbidden").await;
     let right = json!({
         "endpoint": "/api/backend/item", "query": {"table": "settings"}, "methods": ["GET"],
     });
-    assert_eq!(last().await["right"], right);
+    let at = "2026-11-21T09:30:00Z";
+    assert_eq!(last().await, json!({"at": at, "right": right}));
     // It outlives the process, and calls that no right could allow do not replace it.
     site.cms.flush().await.unwrap();
     site.ask("GET /api/nothing").key(&key).refused(401, "api_key_forbidden").await;
     site.cms.flush().await.unwrap();
     assert_eq!(last().await["right"], right);
     let granted = json!({"rights": [{"endpoint": "/api/pages", "methods": ["GET"]}, right]});
-    site.admin(&format!("PATCH /api/backend/keys?id={id}")).json(granted).expect(200).await;
+    site.patch(&format!("/api/backend/keys?id={id}"), granted).await;
     site.ask("GET /api/backend/item?table=settings").key(&key).expect(200).await;
     site.admin("GET /api/backend/keys/denied?id=4711").refused(404, "not_found").await;
 }

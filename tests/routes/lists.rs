@@ -1,36 +1,27 @@
-//! Lists of users, groups, keys, origins, webhooks, funnels: rows chosen and sorted as records are.
+//! Lists of users, groups, keys, origins, webhooks, funnels, events and people to assign: rows
+//! chosen and sorted as records are. Any list counts its rows.
 
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 use serde_json::{Value as Json, json};
 
-use crate::support::{Site, people::PASSWORD};
+use crate::support::{Site, people::PASSWORD, with};
 
 /// Three rows of each, made in this order at different times.
 async fn filled() -> Site {
     let site = Site::open().await;
     for (n, name) in ["Cleo", "ana", "Bert"].into_iter().enumerate() {
-        let is_active = n != 1;
+        let hook = format!("https://1.1.1.{n}/hooks");
         for (list, new) in [
             ("user_groups", json!({"name": format!("{name}s")})),
-            (
-                "users",
-                json!({"username": name, "password": PASSWORD, "groups": [1],
-                             "active": is_active}),
-            ),
-            ("keys", json!({"name": name, "rights": [], "active": is_active})),
-            (
-                "origins",
-                json!({"origin": format!("https://{}.example.org", name.to_lowercase()),
-                               "active": is_active}),
-            ),
-            (
-                "webhooks",
-                json!({"name": name, "url": format!("https://1.1.1.{n}/hooks"),
-                                "events": ["*"], "active": is_active}),
-            ),
+            ("users", json!({"username": name, "password": PASSWORD, "groups": [1]})),
+            ("keys", json!({"name": name, "rights": []})),
+            ("origins", json!({"origin": format!("https://{}.example.org", name.to_lowercase())})),
+            ("webhooks", json!({"name": name, "url": hook, "events": ["*"]})),
             ("formfunnel/create", json!({"name": name})),
         ] {
-            site.admin(&format!("POST /api/backend/{list}")).json(new).expect(201).await;
+            let has_state = !["user_groups", "formfunnel/create"].contains(&list);
+            let active = if has_state { json!({"active": n != 1}) } else { json!({}) };
+            site.create(&format!("/api/backend/{list}"), with(new, active)).await;
         }
         site.clock.advance(60_000);
     }
@@ -117,13 +108,8 @@ async fn rows_without_a_value_are_sorted_and_paged() {
         [("users", "last_login_at"), ("keys", "expires_on"), ("webhooks", "disabled_reason")]
     {
         for sort in [column.to_owned(), format!("-{column}")] {
-            let (mut ids, mut cursor) = (Vec::new(), String::new());
-            loop {
-                let one = page(&site, list, &format!("sort={sort}&limit=1{cursor}")).await;
-                ids.extend(one["data"][0]["id"].as_i64());
-                let Some(next) = one["meta"]["next"].as_str() else { break };
-                cursor = format!("&cursor={next}");
-            }
+            let pages = site.pages(&format!("/api/backend/{list}?sort={sort}&limit=1")).await;
+            let mut ids: Vec<_> = pages.iter().filter_map(|page| page[0]["id"].as_i64()).collect();
             ids.sort_unstable();
             let all = if list == "keys" { 4 } else { 3 };
             assert_eq!(ids, (1..=all).collect::<Vec<_>>(), "{list} by {sort}");
@@ -151,11 +137,163 @@ async fn what_a_list_does_not_have_is_refused_with_what_it_has() {
         ("users", "username=ana&search=bert", "send either"),
         ("formfunnel/list", "filter[settings_json]=x", "no column \"settings_json\""),
         ("formfunnel/list", "id=1", "there are language, status, limit"),
+        ("formfunnel/assignable_users", "id=1", "there are limit, cursor"),
+        ("formfunnel/assignable_users", "sort=last_login_at", "no column \"last_login_at\""),
+        ("webhooks/events", "nam=x", "there are name, limit"),
+        ("webhooks/events", "filter[schema]=x", "no column \"schema\"; it has id, plugin_id"),
+        ("webhooks/events", "name=page.published&search=page", "send either"),
     ] {
         let line = format!("GET /api/backend/{list}?{query}");
-        let refused = site.admin(&line).refused(400, "bad_query").await;
-        let detail = refused.json()["detail"].as_str().unwrap_or_default().to_owned();
-        assert!(detail.contains(hint), "{list}?{query}: {detail}");
+        let refused = site.admin(&line).refused(400, "bad_query").await.json();
+        assert!(refused["detail"].as_str().unwrap().contains(hint), "{line}: {refused}");
+    }
+}
+
+#[tokio::test]
+async fn events_are_chosen_sorted_and_searched() {
+    let site = Site::open().await;
+    for (query, expected) in [
+        ("filter[event_name]=page.published", "page.published"),
+        ("filter[event_name][starts_with]=media.&sort=-event_name", "media.uploaded media.deleted"),
+        ("search=A%20FILE%20WAS&sort=event_name", "media.deleted media.uploaded"),
+        (
+            "filter[content_table]=redirects&sort=event_name",
+            "item.redirects.created item.redirects.deleted item.redirects.updated",
+        ),
+        ("filter[event_type]=auto&filter[content_table][null]=true", ""),
+        ("filter[plugin_id]=nobody", ""),
+    ] {
+        let found = values(&page(&site, "webhooks/events", query).await, "event_name").join(" ");
+        assert_eq!(found, expected, "{query}");
+    }
+}
+
+#[tokio::test]
+async fn people_to_assign_are_chosen_sorted_and_searched() {
+    let site = Site::open().await;
+    for (name, rights) in [
+        ("cleo", json!(["formfunnel_inbox_view"])),
+        ("ana", json!("0")),
+        ("bert", json!(["formfunnel_inbox_edit"])),
+        ("anabel", json!(["formfunnel_inbox_view"])),
+    ] {
+        site.person(name, rights).await;
+    }
+    let list = "formfunnel/assignable_users";
+    let off = json!({"active": false});
+    site.admin("PATCH /api/backend/users?id=4").json(off).expect(200).await;
+    for (query, expected) in [
+        ("", "cleo ana"),
+        ("sort=username", "ana cleo"),
+        ("sort=-username&limit=1", "cleo"),
+        ("search=LE", "cleo"),
+        ("search=bert", ""),
+        ("filter[username][starts_with]=an", "ana"),
+        ("filter[active]=false", ""),
+    ] {
+        let found = values(&page(&site, list, query).await, "username").join(" ");
+        assert_eq!(found, expected, "{query}");
+    }
+    let first = page(&site, list, "sort=username&limit=1&count=true").await;
+    assert_eq!(first["meta"]["total"], 2);
+    assert_eq!(first["data"], json!([{"id": 2, "username": "ana"}]));
+    let next = first["meta"]["next"].as_str().unwrap();
+    let last = page(&site, list, &format!("sort=username&cursor={next}")).await;
+    assert_eq!(values(&last, "username"), ["cleo"]);
+}
+
+/// Logs, lists in memory and public pages too.
+#[tokio::test]
+async fn every_list_counts_its_rows_when_that_is_asked() {
+    let site = filled().await;
+    let first = json!({"id": 1, "language_short": "en", "url_rewrite": "/a", "title": "A"});
+    site.admin("POST /api/backend/item?table=pages").json(first).expect(201).await;
+    let document = site.admin("GET /api/openapi.json").expect(200).await.json();
+    let mut lists = Vec::new();
+    for (path, operations) in document["paths"].as_object().unwrap() {
+        let operation = &operations["get"];
+        let json = "/responses/200/content/application~1json/schema/properties/meta";
+        let parameters = operation["parameters"].as_array();
+        // Views are shown whole.
+        if operation.pointer(json).is_none() || path == "/api/backend/formfunnel/views" {
+            continue;
+        }
+        let asked = |one: &&Json| one["in"] == "query" && one["required"] == true;
+        let needed = parameters.into_iter().flatten().filter(asked);
+        let needed: String =
+            needed.map(|one| format!("&{}=1", one["name"].as_str().unwrap())).collect();
+        let line = format!("GET {}?limit=", path.replace("{id}", "1"));
+        let counted = site.admin(&format!("{line}1&count=true{needed}")).expect(200).await.json();
+        let whole = site.admin(&format!("{line}500{needed}")).expect(200).await.json();
+        let rows = whole["data"].as_array().expect(path).len();
+        assert_eq!(counted["meta"]["total"].as_u64(), Some(rows as u64), "{path}");
+        assert_eq!(counted["data"].as_array().unwrap().len(), rows.min(1), "{path}");
+        assert!(whole["meta"].get("total").is_none(), "{path}");
+        lists.push((path.strip_prefix("/api/").unwrap_or(path), rows));
+    }
+    for wanted in [
+        "pages",
+        "backend/audit",
+        "backend/loginattempts",
+        "backend/forms/submissions",
+        "backend/keys/endpoints",
+        "backend/mail/log",
+        "backend/pagebuilder/revisions",
+        "backend/permissions",
+        "backend/plugins",
+        "backend/tables",
+        "backend/tasks",
+        "backend/tasks/history",
+        "backend/users/sessions/{id}",
+        "backend/webhooks/deliveries",
+        "backend/webhooks/messages",
+        "backend/webhooks/queue",
+    ] {
+        assert!(lists.iter().any(|(path, _)| *path == wanted), "{wanted}: {lists:?}");
+    }
+    let filled = lists.iter().filter(|(_, rows)| *rows > 1).count();
+    assert!(filled > 9, "{lists:?}");
+}
+
+/// Logs count what their own filters choose.
+#[tokio::test]
+async fn logs_count_what_their_filters_choose() {
+    let site = filled().await;
+    for (query, expected) in [
+        ("audit?table=users", 3),
+        ("audit?table=users,origins", 6),
+        ("audit?table=users,origins&until=2026-11-21T09:31:00Z", 2),
+        ("audit?table=users&id=2", 1),
+        ("audit?actor=operator&table=users", 0),
+        ("webhooks/messages?event=nothing.*", 0),
+        ("webhooks/deliveries?status=failed", 0),
+    ] {
+        let and = if query.contains('?') { '&' } else { '?' };
+        let line = format!("GET /api/backend/{query}{and}limit=1&count=true");
+        let counted = site.admin(&line).expect(200).await.json();
+        assert_eq!(counted["meta"]["total"], expected, "{query}");
+    }
+    for wrong in ["audit?count=maybe", "webhooks/queue?count=", "tasks?count=2"] {
+        site.admin(&format!("GET /api/backend/{wrong}")).refused(400, "bad_query").await;
+    }
+}
+
+/// Many programs send the last second of the year 9999 for "never".
+#[tokio::test]
+async fn times_may_be_the_last_ones() {
+    let site = filled().await;
+    let last = "9999-12-31T23:59:59Z";
+    for log in
+        ["audit", "mail/log", "forms/submissions", "webhooks/deliveries", "webhooks/messages"]
+    {
+        let found = page(&site, log, &format!("since={last}")).await;
+        assert_eq!(found["data"], json!([]), "{log}");
+    }
+    let all = page(&site, "audit", &format!("until={last}&limit=1")).await;
+    assert_eq!(all["data"].as_array().map(Vec::len), Some(1));
+    for (op, expected) in [("lte", 3), ("gt", 0)] {
+        let found = page(&site, "users", &format!("filter[created_at][{op}]={last}")).await;
+        assert_eq!(found["data"].as_array().map(Vec::len), Some(expected), "{op}");
     }
 }
 

@@ -4,43 +4,38 @@ use cms_core::mail::LogFilter;
 use serde_json::json;
 
 use crate::support::{
-    Receiver, Site,
-    mail::{Say, Smtp, site_with},
+    Receiver, Site, each, has,
+    mail::{Say, Smtp, mailing, over_http, scripted, served},
 };
 
 #[tokio::test]
 async fn the_log_tells_of_every_mail_and_attempt() {
-    let smtp = Smtp::scripted(|n| if n == 0 { Say::To("450 later") } else { Say::Take }).await;
-    let site = site_with(&smtp.url).await;
+    let (_smtp, site) = scripted(|n| if n == 0 { Say::To("450 later") } else { Say::Take }).await;
     let (first, second) = (site.mail("ana@example.com").await, site.mail("ida@example.com").await);
     site.admin(&format!("GET /api/backend/mail/log?id={first}")).expect(200).await;
     site.send_mails().await;
-    let list = async |query: &str| {
-        let reply = site.admin(&format!("GET /api/backend/mail/log{query}")).expect(200).await;
-        let data = reply.data();
-        let ids = data.as_array().unwrap().iter().map(|mail| mail["id"].as_i64().unwrap());
-        ids.collect::<Vec<_>>()
-    };
-    assert_eq!(list("").await, [second, first], "newest first");
-    assert_eq!(list("?to=IDA@example.com").await, [0_i64; 0], "addresses keep their capitals");
-    assert_eq!(list("?to=ida@EXAMPLE.com").await, [second]);
-    assert_eq!(list("?purpose=form.notice&limit=1").await, [second]);
-    assert_eq!(list("?purpose=other").await, [0_i64; 0]);
-    let since = cms_core::rfc3339(site.clock.now() + 1000);
-    assert_eq!(list(&format!("?since={since}")).await, [0_i64; 0]);
-    let by_status = [list("?status=queued").await, list("?status=sent").await].concat();
-    assert_eq!(by_status.len(), 2);
-    let deferred = list("?status=queued").await[0];
-    let line = format!("GET /api/backend/mail/log?id={deferred}");
-    let detail = site.admin(&line).expect(200).await.data();
-    assert_eq!(detail["status"], "queued");
-    assert_eq!(detail["reason"], "smtp: at the recipient: 450 later");
-    assert_eq!(detail["text"], "Hi\n");
-    let attempts = detail["attempts"].as_array().unwrap();
-    assert_eq!((attempts.len(), &attempts[0]["outcome"]), (1, &json!("deferred")));
+    let list =
+        async |query: &str| each(&site.get(&format!("/api/backend/mail/log{query}")).await, "id");
     let page = site.admin("GET /api/backend/mail/log?limit=1").expect(200).await.json();
     let next = page["meta"]["next"].as_str().unwrap();
-    assert_eq!(list(&format!("?limit=1&cursor={next}")).await, [first]);
+    for (query, expected) in [
+        ("", vec![second, first]),
+        // Addresses keep their capitals.
+        ("?to=IDA@example.com", vec![]),
+        ("?to=ida@EXAMPLE.com", vec![second]),
+        ("?purpose=form.notice&limit=1", vec![second]),
+        ("?purpose=other", vec![]),
+        (&format!("?since={}", cms_core::rfc3339(site.clock.now() + 1000)), vec![]),
+        (&format!("?limit=1&cursor={next}"), vec![first]),
+    ] {
+        assert_eq!(list(query).await, expected, "{query}");
+    }
+    let (queued, done) = (list("?status=queued").await, list("?status=sent").await);
+    assert_eq!((queued.len(), done.len()), (1, 1));
+    let detail = site.get(&format!("/api/backend/mail/log?id={}", queued[0])).await;
+    has!(detail, {"status": "queued", "reason": "smtp: at the recipient: 450 later",
+                  "text": "Hi\n"});
+    assert_eq!(each(&detail["attempts"], "outcome"), ["deferred"]);
     for (query, status, code) in [
         ("?id=4711", 404, "not_found"),
         ("?to=ana", 400, "bad_query"),
@@ -61,9 +56,9 @@ async fn the_log_is_read_by_an_index() {
                 false, case when i % 100 = 0 then 'failed' when i % 3 = 0 then 'queued' else \
                 'sent' end, 1000000 + i, i from (with recursive n (i) as (select 1 union all \
                 select i + 1 from n where i < 20000) select i from n) numbers";
-    site.database.run(rows.to_owned()).await;
+    site.database.run(rows).await;
     if site.database.is_postgres() {
-        site.database.run("analyze cms_mails".to_owned()).await;
+        site.database.run("analyze cms_mails").await;
     }
     let text = |text: &str| Some(text.to_owned());
     let of = |fill: &dyn Fn(&mut LogFilter)| {
@@ -93,16 +88,14 @@ async fn the_log_is_read_by_an_index() {
 
 #[tokio::test]
 async fn a_test_tells_what_each_provider_said() {
-    let smtp = Smtp::start(Say::Take).await;
-    let site = site_with(&smtp.url).await;
+    let (smtp, site) = served(Say::Take).await;
     let test = |body| site.admin("POST /api/backend/mail/test").json(body);
     let sent = test(json!({"to": "ana@example.com"})).expect(200).await.data();
-    assert_eq!((&sent["status"], &sent["provider"]), (&json!("sent"), &json!("smtp")));
-    assert_eq!(sent["purpose"], "test");
+    has!(sent, {"status": "sent", "provider": "smtp", "purpose": "test"});
     assert_eq!(smtp.taken().len(), 1);
     assert!(smtp.taken()[0].message.contains("multipart/alternative"));
-    let audits = "select count(*) from cms_audit where table_name = 'mail' and action = 'test'";
-    assert_eq!(site.database.count(audits).await, 1);
+    let audits = "cms_audit where table_name = 'mail' and action = 'test'";
+    assert_eq!(site.database.rows(audits).await, 1);
     for (body, field) in [
         (json!({"to": "ana"}), "to"),
         (json!({"to": "ana@example.com", "provider": "newsletter"}), "provider"),
@@ -119,32 +112,27 @@ async fn a_test_tells_what_each_provider_said() {
 #[tokio::test]
 async fn a_test_is_tried_once_and_may_choose_a_provider_that_rests() {
     let broken = Receiver::start(503).await;
-    let url = broken.url.clone();
     let smtp = Smtp::start(Say::Take).await;
-    let smtp_url = cms_core::Secret::new(&*smtp.url);
-    let site = Site::builder().await.settings(|settings| {
-        crate::support::mail::from_shop(settings);
-        settings.mail.transactional = crate::support::mail::over_http("json", &url);
-        settings.mail.smtp_url = Some(smtp_url);
-    });
-    let site = site.open().await;
+    let site = mailing(|mail| {
+        mail.transactional = over_http("json", &broken.url);
+        mail.smtp_url = Some(cms_core::Secret::new(&*smtp.url));
+    })
+    .await;
     for count in 1..=6 {
         let body = json!({"to": "ana@example.com", "provider": "transactional"});
-        let test = site.admin("POST /api/backend/mail/test").json(body);
-        let tested = test.expect(200).await.data();
-        assert_eq!(tested["status"], "failed");
-        assert_eq!(tested["reason"], "transactional: answered 503");
+        let tested = site.post("/api/backend/mail/test", body).await;
+        has!(tested, {"status": "failed", "reason": "transactional: answered 503"});
         assert_eq!(broken.count(), count, "also while it rests");
     }
     assert_eq!(smtp.connections(), 0);
-    let providers = site.admin("GET /api/backend/mail/providers").expect(200).await.data();
+    let providers = site.get("/api/backend/mail/providers").await;
     let rests_until = cms_core::rfc3339(site.clock.now() + 30_000);
     assert_eq!(
         providers,
         json!([
             {
                 "name": "transactional", "place": 1, "kind": "json",
-                "server": url.trim_end_matches("/hook"), "state": "resting", "faults": 5,
+                "server": broken.url.trim_end_matches("/hook"), "state": "resting", "faults": 5,
                 "rests_until": rests_until, "reason": "answered 503",
             },
             {
@@ -161,18 +149,15 @@ async fn a_test_is_tried_once_and_may_choose_a_provider_that_rests() {
 
 #[tokio::test]
 async fn mails_are_tried_again_when_asked() {
-    let smtp = Smtp::scripted(|n| if n == 0 { Say::To("550 5.1.1 no") } else { Say::Take }).await;
-    let site = site_with(&smtp.url).await;
-    let id = site.mail("ana@example.com").await;
-    site.send_mails().await;
+    let (smtp, site) = scripted(|n| if n == 0 { Say::To("550 5.1.1 no") } else { Say::Take }).await;
+    let id = site.try_mail("ana@example.com").await;
     let retry = |ids| site.admin("POST /api/backend/mail/retry").json(json!({"ids": ids}));
     retry(vec![id, 4711]).refused(404, "not_found").await;
     assert_eq!(site.mail_detail(id).await.mail.status, "failed", "all or none");
     retry(vec![]).refused(422, "validation_failed").await;
     assert_eq!(retry(vec![id, id]).expect(200).await.data(), json!({"queued": 1}));
     site.send_mails().await;
-    let story = ["smtp recipient".to_owned(), "smtp sent".to_owned()];
-    assert_eq!(site.mail_story(id).await, ("sent".to_owned(), story.to_vec()));
+    assert_eq!(site.mail_story(id).await, "sent: smtp recipient, smtp sent");
     retry(vec![id]).refused(409, "conflict").await;
     site.send_mails().await;
     assert_eq!(smtp.taken().len(), 1);
@@ -180,22 +165,20 @@ async fn mails_are_tried_again_when_asked() {
 
 #[tokio::test]
 async fn the_state_of_the_outbox_is_told_and_old_mails_go() {
-    let smtp = Smtp::start(Say::Take).await;
-    let site = site_with(&smtp.url).await;
+    let (_smtp, site) = served(Say::Take).await;
     site.mail("ana@example.com").await;
     site.clock.advance(7_000);
     let ready = site.ask("GET /readyz").expect(200).await.data();
-    assert_eq!((&ready["mail"], &ready["mail_age_ms"]), (&json!("none"), &json!(7_000)));
+    has!(ready, {"mail": "none", "mail_age_ms": 7_000});
     site.send_mails().await;
     site.clock.advance(2_000);
     assert_eq!(site.ask("GET /readyz").expect(200).await.data()["mail_age_ms"], 0);
     assert_eq!(site.cms.mail().outcomes().done, 1);
-    let (mails, attempts) =
-        ("select count(*) from cms_mails", "select count(*) from cms_mail_attempts");
-    site.clock.advance(29 * 86_400_000);
-    site.cms.expire().await.unwrap();
-    assert_eq!(site.database.count(mails).await, 1);
-    site.clock.advance(86_400_000);
-    site.cms.expire().await.unwrap();
-    assert_eq!((site.database.count(mails).await, site.database.count(attempts).await), (0, 0));
+    for (days, left) in [(29, 1), (1, 0)] {
+        site.clock.advance(days * 86_400_000);
+        site.cms.expire().await.unwrap();
+        for table in ["cms_mails", "cms_mail_attempts"] {
+            assert_eq!(site.database.rows(table).await, left, "{table} after {days} days");
+        }
+    }
 }

@@ -4,19 +4,18 @@ use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 use serde_json::{Value as Json, json};
 
 use crate::support::{
-    Site,
+    Ask, Site, each, has,
     media::{form, picture, png},
+    plugins::plugin,
 };
 
 const MEDIA: &str = "/api/backend/media";
 
 /// Names of the events so far, sorted.
-async fn events(site: &Site) -> Vec<String> {
-    let list = site.admin("GET /api/backend/webhooks/messages").expect(200).await.data();
-    let name = |event: &Json| event["event"].as_str().unwrap().to_owned();
-    let mut names: Vec<_> = list.as_array().unwrap().iter().map(name).collect();
+async fn events(site: &Site) -> Vec<Json> {
+    let mut names = each(&site.get("/api/backend/webhooks/messages").await, "event");
     // All of one moment.
-    names.sort();
+    names.sort_by_key(Json::to_string);
     names
 }
 
@@ -45,10 +44,7 @@ async fn a_file_is_uploaded_shown_changed_and_removed() {
     let patch = |body: Json| site.admin(&format!("PATCH {one}")).json(body);
     let texts = json!({"alt": {"en": "A", "de": "B"}, "focal_x": 0.25, "folder": ""});
     let changed = patch(texts).header("if-match", &tag).expect(200).await;
-    assert_eq!(
-        (&changed.data()["alt"]["de"], &changed.data()["focal_x"], &changed.data()["folder"]),
-        (&json!("B"), &json!(0.25), &json!(""))
-    );
+    has!(changed.data(), {"/alt/de": "B", "focal_x": 0.25, "folder": ""});
     patch(json!({"alt": {}})).header("if-match", &tag).refused(412, "stale").await;
     for wrong in [
         json!({"path": "/media/a.png"}),
@@ -60,24 +56,16 @@ async fn a_file_is_uploaded_shown_changed_and_removed() {
         json!({"file_name": "a/b"}),
         json!({"file_name": "a\u{202e}b"}),
     ] {
-        patch(wrong).refused(422, "validation_failed").await;
+        site.invalid(&format!("PATCH {one}"), wrong).await;
     }
     site.admin(&format!("DELETE {one}")).header("if-match", &tag).refused(412, "stale").await;
     site.admin(&format!("GET {path}")).expect(200).await;
-    site.admin(&format!("DELETE {one}")).expect(204).await;
+    site.delete(&one).await;
     site.admin(&format!("DELETE {one}")).refused(404, "not_found").await;
     site.ask(&format!("GET {path}")).refused(404, "not_found").await;
     assert_eq!(site.media_files(), Vec::<String>::new());
-    assert_eq!(
-        events(&site).await,
-        [
-            "item.media.created",
-            "item.media.deleted",
-            "item.media.updated",
-            "media.deleted",
-            "media.uploaded"
-        ]
-    );
+    let item = ["item.media.created", "item.media.deleted", "item.media.updated"];
+    assert_eq!(events(&site).await, [&item[..], &["media.deleted", "media.uploaded"]].concat());
 }
 
 #[tokio::test]
@@ -86,21 +74,19 @@ async fn as_an_item_only_texts_change() {
     site.upload("a.png", &png(8, 5, 1)).await;
     let item = "/api/backend/item?table=media";
     let one = format!("{item}&id=1");
-    assert_eq!(site.admin(&format!("GET {one}")).expect(200).await.data()["width"], 8);
-    let patch = |body: Json| site.admin(&format!("PATCH {one}")).json(body);
-    let title = patch(json!({"title": {"en": "A"}})).expect(200).await.data();
+    assert_eq!(site.get(&one).await["width"], 8);
+    let title = site.patch(&one, json!({"title": {"en": "A"}})).await;
     assert_eq!(title["title"], json!({"en": "A"}));
     let before = site.traces().await;
     for wrong in [json!({"folder": "a"}), json!({"path": "/media/x"}), json!({"alt": {}, "id": 2})]
     {
-        patch(wrong).refused(422, "validation_failed").await;
+        site.invalid(&format!("PATCH {one}"), wrong).await;
     }
     let new = json!({"path": "/media/a.png", "media_type": "image/png"});
-    site.admin(&format!("POST {item}")).json(new).refused(422, "validation_failed").await;
+    site.invalid(&format!("POST {item}"), new).await;
     site.admin(&format!("DELETE {one}")).refused(422, "validation_failed").await;
     let list = json!({"table": "media", "column": "path", "id": 1, "add": ["x"]});
-    let add = site.admin("POST /api/backend/actions/checklist").json(list);
-    add.refused(422, "validation_failed").await;
+    site.invalid("POST /api/backend/actions/checklist", list).await;
     assert_eq!(site.traces().await, before);
     assert_eq!(site.media_files().len(), 1);
 }
@@ -120,26 +106,29 @@ async fn files_are_listed() {
         let names: Vec<_> = page["data"].as_array().unwrap().iter().map(name).collect();
         (names.join(" "), page["meta"]["next"].clone())
     };
-    assert_eq!(list("").await.0, "bill.pdf 4.png 3.png 2.png 1.png 0.png");
-    assert_eq!(list("folder=even").await.0, "4.png 2.png 0.png");
-    assert_eq!(list("folder=").await.0, "bill.pdf 3.png 1.png");
-    assert_eq!(list("type=application/").await.0, "bill.pdf");
-    assert_eq!(list("type=image/png&folder=even&search=URE%202").await.0, "2.png");
+    let either = json!({"or": [{"id": {"eq": 1}}, {"width": {"null": true}}]}).to_string();
+    let either = format!("filter={}", utf8_percent_encode(&either, NON_ALPHANUMERIC));
+    for (query, expected) in [
+        ("", "bill.pdf 4.png 3.png 2.png 1.png 0.png"),
+        ("folder=even", "4.png 2.png 0.png"),
+        ("folder=", "bill.pdf 3.png 1.png"),
+        ("type=application/", "bill.pdf"),
+        ("type=image/png&folder=even&search=URE%202", "2.png"),
+        ("type=image/&sort=file_name&limit=2", "0.png 1.png"),
+        ("filter[file_name][ends_with]=.pdf", "bill.pdf"),
+        ("folder=even&filter[id][ne]=1", "4.png 2.png"),
+        (&*either, "bill.pdf 0.png"),
+    ] {
+        assert_eq!(list(query).await.0, expected, "{query}");
+    }
     let (first, next) = list("type=image/&limit=2").await;
     let next = next.as_str().unwrap();
     let rest = list(&format!("type=image/&limit=3&cursor={next}")).await;
     assert_eq!((first.as_str(), rest.0.as_str()), ("4.png 3.png", "2.png 1.png 0.png"));
-    assert_eq!(list("type=image/&sort=file_name&limit=2").await.0, "0.png 1.png");
-    assert_eq!(list("filter[file_name][ends_with]=.pdf").await.0, "bill.pdf");
-    assert_eq!(list("folder=even&filter[id][ne]=1").await.0, "4.png 2.png");
-    let either = json!({"or": [{"id": {"eq": 1}}, {"width": {"null": true}}]}).to_string();
-    let either = utf8_percent_encode(&either, NON_ALPHANUMERIC);
-    assert_eq!(list(&format!("filter={either}")).await.0, "bill.pdf 0.png");
     let page = site.admin(&format!("GET {MEDIA}?type=image/&limit=2&count=true"));
     assert_eq!(page.expect(200).await.json()["meta"]["total"], 5);
-    let foreign = format!("cursor={next}");
     for wrong in [
-        foreign.as_str(),
+        &*format!("cursor={next}"),
         "limit=0",
         "sort=nothing",
         "filter[nothing]=1",
@@ -173,33 +162,27 @@ async fn equal_content_is_one_file() {
 
 #[tokio::test]
 async fn a_file_in_use_stays() {
-    let columns = json!([
-        {"name": "picture", "type": "image"},
-        {"name": "text", "type": "richtext_editor"},
-        {"name": "name", "type": "text"},
-    ]);
-    let shop = json!({"id": "shop", "tables": [{"name": "goods", "columns": columns}]});
-    let site = Site::builder().await.plugin(shop).open().await;
+    let goods = "picture image, text richtext_editor, name text";
+    let site = Site::builder().await.plugin(plugin("shop", [("goods", goods)])).open().await;
     let file = site.upload("a.png", &png(8, 5, 1)).await.data();
     let path = file["path"].as_str().unwrap();
     let html = format!("<p><img src=\"{path}?w=320\"></p>");
     for row in [json!({"picture": path}), json!({"text": html}), json!({"name": path})] {
-        site.admin("POST /api/backend/item?table=goods").json(row).expect(201).await;
+        site.insert("goods", row).await;
     }
     let delete = format!("DELETE {MEDIA}?id=1");
-    let refused = site.admin(&delete).refused(409, "conflict").await.json();
-    let told = refused["detail"].as_str().unwrap();
-    assert!(told.contains("goods 1 (picture), goods 2 (text), goods 3 (name)."), "{told}");
+    let told = async |ask: Ask| {
+        let refused = ask.refused(409, "conflict").await.json();
+        refused["detail"].as_str().unwrap().to_owned()
+    };
+    let shown = told(site.admin(&delete)).await;
+    assert!(shown.contains("goods 1 (picture), goods 2 (text), goods 3 (name)."), "{shown}");
     // Who may not read the records does not learn of them.
     let key = site.key(&["DELETE /api/backend/media"]).await;
-    let refused = site.ask(&delete).key(&key).refused(409, "conflict").await.json();
-    let told = refused["detail"].as_str().unwrap();
-    assert!(told.contains("3 that you may not read") && !told.contains("goods"), "{told}");
+    let hidden = told(site.ask(&delete).key(&key)).await;
+    assert!(hidden.contains("3 that you may not read") && !hidden.contains("goods"), "{hidden}");
     assert_eq!(site.media_files().len(), 1);
-    site.admin("PATCH /api/backend/item?table=goods&id=2")
-        .json(json!({"text": ""}))
-        .expect(200)
-        .await;
+    site.update("goods&id=2", json!({"text": ""})).await;
     site.admin(&delete).refused(409, "conflict").await;
     site.admin(&format!("{delete}&force=true")).expect(204).await;
     assert_eq!(site.media_files().len(), 0);
@@ -207,14 +190,11 @@ async fn a_file_in_use_stays() {
 
 #[tokio::test]
 async fn files_are_served_inert_and_in_parts() {
-    let site = Site::builder()
-        .await
-        .settings(|settings| {
-            let types = ["image/png", "image/svg+xml", "text/html", "application/pdf"];
-            settings.media.types = types.map(str::to_owned).to_vec();
-        })
-        .open()
-        .await;
+    let site = Site::with(|settings| {
+        let types = ["image/png", "image/svg+xml", "text/html", "application/pdf"];
+        settings.media.types = types.map(str::to_owned).to_vec();
+    })
+    .await;
     let content = png(80, 50, 1);
     let file = site.upload("a.png", &content).await.data();
     let path = file["path"].as_str().unwrap();
@@ -239,8 +219,26 @@ async fn files_are_served_inert_and_in_parts() {
     let part = get().header("range", "bytes=1-3").expect(206).await;
     let range = format!("bytes 1-3/{}", content.len());
     assert_eq!((&part.body[..], part.header("content-range")), (&b"PNG"[..], range.as_str()));
-    get().header("range", "bytes=999999-").expect(416).await;
+    let beyond = get().header("range", "bytes=999999-");
+    let beyond = beyond.refused(416, "range_not_satisfiable").await;
+    assert_eq!(beyond.header("content-range"), format!("bytes */{}", content.len()));
+    assert!(beyond.headers.get("cache-control").is_none(), "a refusal is not for ever");
     get().header("if-none-match", &tag).expect(304).await;
+    let (date, old) = (whole.header("last-modified"), "Thu, 01 Jan 1970 00:00:01 GMT");
+    for (headers, status) in [
+        (&[("if-modified-since", date)][..], 304),
+        (&[("if-modified-since", date), ("range", "bytes=1-3")], 304),
+        (&[("if-modified-since", date), ("if-none-match", "\"old\"")], 200),
+        (&[("if-modified-since", old)], 200),
+        (&[("if-modified-since", old), ("range", "bytes=1-3")], 206),
+        (&[("if-modified-since", "yesterday")], 200),
+        (&[("if-modified-since", date), ("if-modified-since", date)], 200),
+    ] {
+        let ask = headers.iter().fold(get(), |ask, (name, value)| ask.header(name, value));
+        let reply = ask.send().await;
+        assert_eq!(reply.status, status, "{headers:?}");
+        assert_eq!(reply.headers.contains_key("content-range"), status == 206, "{headers:?}");
+    }
     get().header("range", "bytes=1-3").header("if-range", "\"old\"").expect(200).await;
     get().header("range", "bytes=1-3").header("if-range", &tag).expect(206).await;
     // What could run is saved.
@@ -280,10 +278,7 @@ async fn smaller_pictures_are_made_once() {
         let ask = || site.ask(&format!("GET {path}?w=320")).expect(200);
         let (first, second, third, fourth) = tokio::join!(ask(), ask(), ask(), ask());
         for other in [second, third, fourth, ask().await] {
-            assert_eq!(
-                (other.body.clone(), other.header("etag")),
-                (first.body.clone(), first.header("etag"))
-            );
+            assert_eq!((&other.body, other.header("etag")), (&first.body, first.header("etag")));
         }
         assert_eq!(site.cms.media().made(), made + 1, "{kind}");
         let small = image::load_from_memory_with_format(&first.body, format).unwrap();
@@ -293,21 +288,20 @@ async fn smaller_pictures_are_made_once() {
         // Nothing is made larger.
         let whole = site.ask(&format!("GET {path}?w=960")).expect(200).await;
         assert_eq!(whole.body.len(), file["size"].as_u64().unwrap() as usize);
-        site.ask(&format!("GET {path}?w=321")).refused(400, "bad_query").await;
-        site.ask(&format!("GET {path}?w=x")).refused(400, "bad_query").await;
+        for wrong in ["321", "x"] {
+            site.ask(&format!("GET {path}?w={wrong}")).refused(400, "bad_query").await;
+        }
         // Everybody may ask again, and the picture itself is not read for that.
         let stored = site.media_folder().join(path.strip_prefix("/media/").unwrap());
         std::fs::write(&stored, "no picture").unwrap();
         assert_eq!(ask().await.body, first.body, "{kind}");
-        assert_eq!(
-            site.ask(&format!("GET {path}?w=960")).expect(200).await.body,
-            b"no picture"[..]
-        );
+        let whole = site.ask(&format!("GET {path}?w=960")).expect(200).await;
+        assert_eq!(whole.body, b"no picture"[..]);
     }
     // With their file they go: a smaller one, and an empty one that says that there is none.
     assert_eq!(site.media_files().len(), 9);
     for id in 1..=3 {
-        site.admin(&format!("DELETE {MEDIA}?id={id}")).expect(204).await;
+        site.delete(&format!("{MEDIA}?id={id}")).await;
     }
     assert_eq!(site.media_files(), Vec::<String>::new());
 }

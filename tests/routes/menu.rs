@@ -3,7 +3,7 @@
 use serde_json::{Value as Json, json};
 
 use super::pages::filled;
-use crate::support::Site;
+use crate::support::{Site, has, with};
 
 const ITEMS: &str = "/api/backend/item?table=menu_items";
 
@@ -11,8 +11,7 @@ const ITEMS: &str = "/api/backend/item?table=menu_items";
 async fn wrong(site: &Site, line: &str, body: Json, field: &str, code: &str) {
     let before = site.traces().await;
     let reply = site.admin(line).json(body.clone()).refused(422, "validation_failed").await;
-    let error = &reply.json()["errors"][0];
-    assert_eq!((&error["field"], &error["code"]), (&json!(field), &json!(code)), "{body}");
+    has!(reply.json()["errors"][0], {"field": field, "code": code}, "{body}");
     assert_eq!(site.traces().await, before, "{body}");
 }
 
@@ -20,14 +19,8 @@ async fn wrong(site: &Site, line: &str, body: Json, field: &str, code: &str) {
 async fn menus_are_trees() {
     let site = filled().await;
     let menu = site.ask("GET /api/menu").expect(200).await.data();
-    assert_eq!(
-        (&menu[0]["title"], &menu[1]["title"], &menu[1]["children"][0]["title"]),
-        (&json!("first"), &json!("second"), &json!("below"))
-    );
-    assert_eq!(
-        menu[0],
-        json!({"id": 2, "title": "first", "url": "/x", "target": "_self", "children": []})
-    );
+    has!(menu, {"/0/title": "first", "/1/title": "second", "/1/children/0/title": "below",
+                "/0": {"id": 2, "title": "first", "url": "/x", "target": "_self", "children": []}});
     assert_eq!(site.ask("GET /api/menu?name=footer").expect(200).await.data(), json!([]));
 }
 
@@ -42,16 +35,15 @@ async fn an_item_goes_after_those_below_it() {
     let more = json!({"id": 4, "menu": "main", "parent_id": 1, "title": "t", "url": "/x",
                       "language_short": "en"});
     assert_eq!(site.traces().await, before);
-    site.admin(&format!("POST {ITEMS}")).json(more).expect(201).await;
+    site.create(ITEMS, more).await;
     let told = delete(1).refused(409, "conflict").await.json()["detail"].clone();
     assert_eq!(told, "2 items stand below this one (parent_id 1): delete or move them first.");
-    site.admin(&format!("PATCH {ITEMS}&id=4")).json(json!({"parent_id": 2})).expect(200).await;
+    site.patch(&format!("{ITEMS}&id=4"), json!({"parent_id": 2})).await;
     delete(3).expect(204).await;
     delete(1).expect(204).await;
-    let deleted = "select count(*) from cms_events where name = 'item.menu_items.deleted'";
-    assert_eq!(site.database.count(deleted).await, 2);
+    assert_eq!(site.database.rows("cms_events where name = 'item.menu_items.deleted'").await, 2);
     // As it may have been written before: below itself.
-    site.database.run("update cms_menu_items set parent_id = 4 where id = 4".to_owned()).await;
+    site.database.run("update cms_menu_items set parent_id = 4 where id = 4").await;
     delete(4).expect(204).await;
 }
 
@@ -59,15 +51,15 @@ async fn an_item_goes_after_those_below_it() {
 async fn an_item_stands_in_the_menu_of_its_parent_and_not_below_itself() {
     let site = filled().await;
     let (post, patch) = (format!("POST {ITEMS}"), |id: i64| format!("PATCH {ITEMS}&id={id}"));
-    let item = |menu: &str, language: &str| {
-        json!({"id": 9, "menu": menu, "parent_id": 1, "title": "t", "url": "/x",
-               "language_short": language})
-    };
-    wrong(&site, &post, item("footer", "en"), "parent_id", "unknown").await;
-    wrong(&site, &post, item("main", "de"), "parent_id", "unknown").await;
-    let mut own = item("main", "en");
-    own["parent_id"] = json!(9);
-    wrong(&site, &post, own, "parent_id", "loop").await;
+    let item = json!({"id": 9, "menu": "main", "parent_id": 1, "title": "t", "url": "/x",
+                      "language_short": "en"});
+    for (change, code) in [
+        (json!({"menu": "footer"}), "unknown"),
+        (json!({"language_short": "de"}), "unknown"),
+        (json!({"parent_id": 9}), "loop"),
+    ] {
+        wrong(&site, &post, with(item.clone(), change), "parent_id", code).await;
+    }
     for (id, parent) in [(1, 1), (1, 3)] {
         wrong(&site, &patch(id), json!({"parent_id": parent}), "parent_id", "loop").await;
     }
@@ -77,13 +69,12 @@ async fn an_item_stands_in_the_menu_of_its_parent_and_not_below_itself() {
     wrong(&site, &patch(1), json!({"menu": "footer"}), "menu", "refused").await;
     wrong(&site, &patch(1), json!({"language_short": "de"}), "language_short", "refused").await;
     // Alone an item moves wherever it likes.
-    let moved = json!({"menu": "footer", "parent_id": null});
-    site.admin(&patch(2)).json(moved).expect(200).await;
+    site.admin(&patch(2)).json(json!({"menu": "footer", "parent_id": null})).expect(200).await;
     let menu = site.ask("GET /api/menu?name=footer").expect(200).await.data();
     assert_eq!(menu[0]["title"], "first");
     // Items in a circle, as they may have been written before: they change, and leave it.
     let circle = "update cms_menu_items set parent_id = 4 - id where id in (1, 3)";
-    site.database.run(circle.to_owned()).await;
+    site.database.run(circle).await;
     site.admin(&patch(3)).json(json!({"title": "still"})).expect(200).await;
     site.admin(&patch(1)).json(json!({"parent_id": null})).expect(200).await;
     let menu = site.ask("GET /api/menu").expect(200).await.data();

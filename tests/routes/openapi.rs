@@ -3,14 +3,10 @@
 
 use serde_json::{Value as Json, json};
 
-use crate::support::Site;
+use crate::support::{Site, plugins::table};
 
 async fn site() -> Site {
-    let table = json!({"name": "dishes", "columns": [
-        {"name": "title", "type": "text", "required": true},
-        {"name": "price", "type": "decimal"},
-        {"name": "code", "type": "password"},
-    ]});
+    let table = table("dishes", "title text required, price decimal, code password");
     let plugin = json!({
         "id": "menu", "name": "Menu", "version": "1.0.0",
         "tables": [table],
@@ -193,7 +189,7 @@ async fn examples_of_creations_can_be_sent_as_they_are() {
     site.funnel(offer).await;
     // The page that the example adds a row to.
     let page = json!({"id": 1, "language_short": "en", "url_rewrite": "/first", "title": "First"});
-    site.admin("POST /api/backend/item?table=pages").json(page).expect(201).await;
+    site.insert("pages", page).await;
     let document = site.admin("GET /api/openapi.json").expect(200).await.json();
     let mut sent = 0;
     for (method, path, operation) in operations(&document) {
@@ -255,6 +251,64 @@ async fn endpoints_that_read_a_table_tell_their_filters() {
         let one = &document["paths"][format!("{path}/{{id}}")]["get"];
         let mut names = one["parameters"].as_array().unwrap().iter().map(|one| &one["name"]);
         assert!(names.any(|name| name == "id"), "{one}");
+    }
+}
+
+/// Each condition that the document names for a list of the service's own is taken there.
+#[tokio::test]
+async fn lists_of_the_service_tell_their_filters() {
+    let site = site().await;
+    let document = site.admin("GET /api/openapi.json").expect(200).await.json();
+    for (path, expected) in [
+        ("users", "filter[username][contains]"),
+        ("user_groups", "filter[created_at][gte]"),
+        ("keys", "filter[expires_on][null]"),
+        ("origins", "filter[active][eq]"),
+        ("webhooks", "filter[failure_count][gt]"),
+        ("webhooks/events", "filter[content_table][in]"),
+        ("media", "filter[size][lt]"),
+        ("formfunnel/list", "filter[slug][starts_with]"),
+        ("formfunnel/submissions", "filter[score][lte]"),
+        ("formfunnel/export", "filter[is_spam][ne]"),
+        ("formfunnel/assignable_users", "filter[id][nin]"),
+    ] {
+        let path = format!("/api/backend/{path}");
+        let parameters = document["paths"][&path]["get"]["parameters"].as_array().expect(&path);
+        let name = |one: &Json| one["name"].as_str().unwrap_or_default().to_owned();
+        let filters: Vec<_> =
+            parameters.iter().filter(|one| name(one).starts_with("filter[")).collect();
+        let kind = |wanted: &str| {
+            let found = filters.iter().find(|one| name(one) == wanted);
+            found.map(|one| one["schema"]["type"].as_str().unwrap().to_owned())
+        };
+        assert!(kind(expected).is_some(), "{path}: {expected}");
+        if path == "/api/backend/media" {
+            // A content table: JSON is compared with JSON.
+            continue;
+        }
+        let queries: Vec<String> = filters
+            .iter()
+            .map(|one| {
+                let name = name(one);
+                let (column, op) = name.split_once("][").unwrap();
+                let equal = kind(&format!("{column}][eq]")).unwrap_or_default();
+                let value = match (op, equal.as_str()) {
+                    (op, _) if op != "null]" && column == "filter[inbox_status" => "new",
+                    (op, _) if op != "null]" && column == "filter[end_kind" => "redirect",
+                    // Only a visit can be completed; a funnel's status is any text.
+                    (op, _) if op != "null]" && column == "filter[status" => "completed",
+                    ("null]", _) | (_, "boolean") => "true",
+                    (_, "integer" | "number") => "1",
+                    _ => "2026-11-21T09:30:00Z",
+                };
+                format!("{name}={value}")
+            })
+            .collect();
+        for some in queries.chunks(40) {
+            site.admin(&format!("GET {path}?{}", some.join("&"))).expect(200).await;
+        }
+        let one = &document["paths"][format!("{path}/{{id}}")]["get"].to_string();
+        assert!(!one.contains("filter["), "{path}: one row is not chosen by filters");
     }
 }
 

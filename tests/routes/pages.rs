@@ -2,15 +2,15 @@
 
 use serde_json::{Value as Json, json};
 
-use crate::support::Site;
+use crate::support::{Site, has};
 
 /// Pages, a menu and settings for visitors.
 pub(super) async fn filled() -> Site {
     let site = Site::open().await;
     let page = |id: i64, base: i64, language: &str, url: &str, view: &str, published: bool| {
         json!({"id": id, "base_id": base, "language_short": language, "url_rewrite": url,
-               "title": format!("T{id}"), "view": view,
-               "sort_order": 10 - id, "published": published})
+               "title": format!("T{id}"), "view": view, "sort_order": 10 - id,
+               "published": published})
     };
     let pages = json!([
         page(1, 1, "en", "/", "home", true),
@@ -18,27 +18,25 @@ pub(super) async fn filled() -> Site {
         page(3, 3, "en", "/about", "about", true),
         page(4, 4, "en", "/draft", "draft", false),
     ]);
-    site.admin("POST /api/backend/item?table=pages").json(pages).expect(201).await;
+    site.create("/api/backend/item?table=pages", pages).await;
     // As it may have been written before addresses had a rule.
     let old = "update cms_pages set url_rewrite = '/about us & more' where id = 3";
-    site.database.run(old.to_owned()).await;
+    site.database.run(old).await;
     let item = |id: i64, parent: Option<i64>, title: &str, sort: i64| {
-        json!({
-            "id": id, "menu": "main", "parent_id": parent, "title": title, "url": "/x",
-            "language_short": "en", "sort_order": sort,
-        })
+        json!({"id": id, "menu": "main", "parent_id": parent, "title": title, "url": "/x",
+               "language_short": "en", "sort_order": sort})
     };
     let menu = json!([
         item(1, None, "second", 2),
         item(2, None, "first", 1),
         item(3, Some(1), "below", 0)
     ]);
-    site.admin("POST /api/backend/item?table=menu_items").json(menu).expect(201).await;
+    site.create("/api/backend/item?table=menu_items", menu).await;
     let settings = json!([
         {"name": "claim", "value": {"en": "Hi"}, "public": true}, {"name": "secret", "value": 1},
         {"name": "n", "value": 1.50, "public": true},
     ]);
-    site.admin("POST /api/backend/item?table=settings").json(settings).expect(201).await;
+    site.create("/api/backend/item?table=settings", settings).await;
     site
 }
 
@@ -92,37 +90,24 @@ async fn pages_are_listed_and_found_when_published() {
         ("url=/draft&language=en", None),
         ("url=/nowhere&language=en", None),
     ] {
-        let ask = site.ask(&format!("GET /api/pages?{query}"));
-        match expected {
-            Some(id) => {
-                let reply = ask.expect(200).await;
-                assert_eq!(
-                    (&reply.data()["id"], &reply.data()["rows"]),
-                    (&json!(id), &json!([])),
-                    "{query}"
-                );
-                let tag = reply.header("etag").to_owned();
-                let again = site
-                    .ask(&format!("GET /api/pages?{query}"))
-                    .header("if-none-match", &tag)
-                    .expect(304)
-                    .await;
-                let lines = site
-                    .ask(&format!("GET /api/pages?{query}"))
-                    .header("if-none-match", "\"other\"");
-                lines.header("if-none-match", format!("\"a,b\", W/{tag}")).expect(304).await;
-                assert!(again.body.is_empty());
-            }
-            None => drop(ask.refused(404, "not_found").await),
-        }
+        let ask = || site.ask(&format!("GET /api/pages?{query}"));
+        let Some(id) = expected else {
+            ask().refused(404, "not_found").await;
+            continue;
+        };
+        let reply = ask().expect(200).await;
+        has!(reply.data(), {"id": id, "rows": []}, "{query}");
+        let tag = reply.header("etag").to_owned();
+        let again = ask().header("if-none-match", &tag).expect(304).await;
+        assert!(again.body.is_empty());
+        let lines = ask().header("if-none-match", "\"other\"");
+        lines.header("if-none-match", format!("\"a,b\", W/{tag}")).expect(304).await;
     }
-    assert_eq!(
-        site.ask("GET /api/pages?language=de").expect(200).await.data().as_array().unwrap().len(),
-        1
-    );
-    site.ask("GET /api/pages?limit=0").refused(400, "bad_query").await;
-    site.ask("GET /api/pages?id=x").refused(400, "bad_query").await;
-    site.ask("GET /api/pages?id=x&language=de").refused(400, "bad_query").await;
+    let german = site.ask("GET /api/pages?language=de").expect(200).await.data();
+    assert_eq!(german.as_array().unwrap().len(), 1);
+    for query in ["limit=0", "id=x", "id=x&language=de"] {
+        site.ask(&format!("GET /api/pages?{query}")).refused(400, "bad_query").await;
+    }
 }
 
 /// Pages that SQL has written may have no `base_id`: they are their own base.
@@ -148,11 +133,9 @@ async fn a_page_without_a_base_is_found_in_its_languages() {
 
 #[tokio::test]
 async fn an_address_is_unique_among_the_pages_of_a_language() {
-    let site = Site::builder()
-        .await
-        .settings(|settings| settings.languages = ["de", "en"].map(str::to_owned).to_vec())
-        .open()
-        .await;
+    let builder = Site::builder().await;
+    let languages = ["de", "en"].map(str::to_owned).to_vec();
+    let site = builder.settings(|settings| settings.languages = languages).open().await;
     let create = "POST /api/backend/item?table=pages";
     let page = |id: i64, language: &str| {
         json!({"id": id, "language_short": language, "url_rewrite": "/same",

@@ -3,12 +3,12 @@
 
 use serde_json::{Value as Json, json};
 
-use crate::support::{Site, TestDatabase, visits::leads};
+use crate::support::{Site, TestDatabase, each, plugins::table, visits::leads};
 
 const ITEM: &str = "/api/backend/item";
 
 async fn site() -> Site {
-    let dishes = json!({"name": "dishes", "columns": [{"name": "title", "type": "text"}]});
+    let dishes = table("dishes", "title text");
     let words = json!({"name": "words", "adopt": true, "columns": []});
     let plugin = json!({
         "id": "menu", "name": "Menu", "version": "1.0.0", "tables": [dishes, words],
@@ -20,19 +20,15 @@ async fn site() -> Site {
     let database = TestDatabase::new().await;
     let words = "create table words (word varchar(20) primary key, said integer); \
                  insert into words values ('a-b', 1), ('a_b', 2)";
-    database.run(words.to_owned()).await;
+    database.run(words).await;
     let site = Site::on(database).plugin(plugin).open().await;
     for title in ["Soup", "Bread"] {
-        let line = format!("POST {ITEM}/dishes");
-        site.admin(&line).json(json!({"title": title})).expect(201).await;
+        site.create(&format!("{ITEM}/dishes"), json!({"title": title})).await;
     }
     site.funnel(leads()).await;
     let page = json!({"url_rewrite": "/first", "title": "First", "view": "first"});
-    site.admin("POST /api/backend/item/pages").json(page).expect(201).await;
-    site.admin("POST /api/backend/pagebuilder/publish")
-        .json(json!({"page_id": 1}))
-        .expect(200)
-        .await;
+    site.create("/api/backend/item/pages", page).await;
+    site.post("/api/backend/pagebuilder/publish", json!({"page_id": 1})).await;
     site
 }
 
@@ -66,7 +62,7 @@ async fn both_spellings_are_one_endpoint() {
     }
     let changed = site.admin("PATCH /api/backend/item/dishes/2").json(json!({"title": "Rye"}));
     assert_eq!(changed.expect(200).await.data()["title"], "Rye");
-    site.admin("DELETE /api/backend/item/dishes/2").expect(204).await;
+    site.delete("/api/backend/item/dishes/2").await;
     site.admin("GET /api/backend/item?table=dishes&id=2").refused(404, "not_found").await;
 }
 
@@ -86,13 +82,13 @@ async fn rights_name_the_first_spelling() {
         site.ask(line).key(&key).refused(401, "api_key_forbidden").await;
         site.ask(line).refused(401, "login_required").await;
     }
-    let keys = site.admin("GET /api/backend/keys").expect(200).await.data();
-    let id = keys.as_array().unwrap().iter().map(|key| key["id"].as_i64().unwrap()).max().unwrap();
+    let keys = each(&site.get("/api/backend/keys").await, "id");
+    let id = keys.iter().filter_map(Json::as_i64).max().unwrap();
     for (path, allowed) in
         [("/api/backend/item/dishes/1", true), ("/api/backend/item/dishes/2", false)]
     {
-        let line = format!("GET /api/backend/keys/check?id={id}&method=GET&path={path}");
-        assert_eq!(site.admin(&line).expect(200).await.data()["allowed"], allowed, "{path}");
+        let check = format!("/api/backend/keys/check?id={id}&method=GET&path={path}");
+        assert_eq!(site.get(&check).await["allowed"], allowed, "{path}");
     }
 }
 
@@ -148,7 +144,7 @@ async fn a_path_says_a_thing_once_and_makes_no_other() {
         site.admin(line).refused(404, "not_found").await;
     }
     // A path of the service is no id.
-    assert!(site.admin("GET /api/backend/keys/endpoints").expect(200).await.data().is_array());
+    assert!(site.get("/api/backend/keys/endpoints").await.is_array());
 }
 
 /// One operation for a method and path, one type for a reply.
@@ -208,20 +204,12 @@ async fn required_columns_are_those_that_the_service_asks_for() {
             continue;
         };
         let at = body["$ref"].as_str().unwrap().trim_start_matches('#');
-        let said: Vec<&str> = document.pointer(at).unwrap()["required"]
-            .as_array()
-            .unwrap()
-            .iter()
-            .filter_map(Json::as_str)
-            .collect();
+        let said = document.pointer(at).unwrap()["required"].clone();
         let reply = site.admin(&format!("POST {path}")).json(json!({})).send().await;
-        let asked: Vec<String> = reply.json_or_null()["errors"]
-            .as_array()
-            .into_iter()
-            .flatten()
-            .filter(|error| error["code"] == "required")
-            .filter_map(|error| error["field"].as_str().map(str::to_owned))
-            .collect();
+        let errors = reply.json_or_null()["errors"].clone();
+        let asked = errors.as_array().into_iter().flatten();
+        let asked = asked.filter(|error| error["code"] == "required");
+        let asked: Json = asked.map(|error| error["field"].clone()).collect();
         assert_eq!(said, asked, "{table}: {}", reply.text());
         tried += 1;
     }

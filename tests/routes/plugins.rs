@@ -3,7 +3,7 @@
 use serde_json::{Value as Json, json};
 
 use crate::{
-    plugin_buttons::{Blog, site},
+    plugin_buttons::{blog, site},
     support::{Site, TestDatabase},
 };
 
@@ -63,7 +63,7 @@ async fn plugins_are_listed_with_their_problems() {
     std::fs::create_dir_all(&folder).unwrap();
     std::fs::write(folder.join("plugin.json"), "{\n  \"id\": \"broken\",\n  \"nam\": 1\n}")
         .unwrap();
-    let site = Site::on(database).program(Blog).open().await;
+    let site = Site::on(database).program(blog()).open().await;
     let all = site.admin("GET /api/backend/plugins").expect(200).await.data();
     assert_eq!((&all[0]["id"], &all[1]["id"]), (&json!("blog"), &json!("broken")));
     assert_eq!((&all[0]["in_service"], &all[1]["in_service"]), (&json!(true), &json!(false)));

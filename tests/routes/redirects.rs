@@ -2,24 +2,22 @@
 
 use serde_json::{Value as Json, json};
 
-use crate::support::Site;
+use crate::support::{Site, has};
 
 const ITEMS: &str = "/api/backend/item?table=redirects";
 
 async fn page(site: &Site, url: &str, language: &str) -> i64 {
     let body = json!({"url_rewrite": url, "title": url, "language_short": language,
                       "published": true});
-    let made = site.admin("POST /api/backend/item?table=pages").json(body).expect(201).await;
-    made.data()["id"].as_i64().unwrap()
+    site.create("/api/backend/item?table=pages", body).await["id"].as_i64().unwrap()
 }
 
 async fn set(site: &Site, page: i64, body: Json) {
-    let line = format!("PATCH /api/backend/item?table=pages&id={page}");
-    site.admin(&line).json(body).expect(200).await;
+    site.patch(&format!("/api/backend/item?table=pages&id={page}"), body).await;
 }
 
 async fn redirect(site: &Site, body: Json) -> Json {
-    site.admin(&format!("POST {ITEMS}")).json(body).expect(201).await.data()
+    site.create(ITEMS, body).await
 }
 
 /// What visitors get at an address: the title of a page, a redirect, or null for nothing.
@@ -31,6 +29,13 @@ async fn at(site: &Site, url: &str) -> Json {
             data if data["redirect"].is_object() => data["redirect"].clone(),
             data => data["title"].clone(),
         },
+    }
+}
+
+/// Visitors get this at each of these addresses.
+async fn lead<const N: usize>(site: &Site, addresses: [(&str, Json); N]) {
+    for (url, expected) in addresses {
+        assert_eq!(at(site, url).await, expected, "{url}");
     }
 }
 
@@ -47,33 +52,30 @@ async fn a_page_that_moves_or_goes_leaves_its_address_behind() {
     let site = Site::open().await;
     let id = page(&site, "/a", "en").await;
     set(&site, id, json!({"title": "It", "url_rewrite": "/b"})).await;
-    assert_eq!(at(&site, "/a").await, moved("/b"));
+    lead(&site, [("/a", moved("/b"))]).await;
     // No chain: the first address leads to the last at once.
     set(&site, id, json!({"url_rewrite": "/c"})).await;
-    assert_eq!([at(&site, "/a").await, at(&site, "/b").await], [moved("/c"), moved("/c")]);
+    lead(&site, [("/a", moved("/c")), ("/b", moved("/c"))]).await;
     // Back: no loop.
     set(&site, id, json!({"url_rewrite": "/a"})).await;
-    assert_eq!(at(&site, "/a").await, json!("It"));
-    assert_eq!([at(&site, "/b").await, at(&site, "/c").await], [moved("/a"), moved("/a")]);
+    lead(&site, [("/a", json!("It")), ("/b", moved("/a")), ("/c", moved("/a"))]).await;
     // Off and on again.
-    let off = format!("POST /api/backend/pagebuilder?action=take_off&page_id={id}");
-    site.admin(&off).json(json!({})).expect(200).await;
-    assert_eq!([at(&site, "/a").await, at(&site, "/b").await], [gone(), gone()]);
+    site.act("take_off", json!({"page_id": id})).await;
+    lead(&site, [("/a", gone()), ("/b", gone())]).await;
     set(&site, id, json!({"published": true})).await;
-    assert_eq!([at(&site, "/a").await, at(&site, "/b").await], [json!("It"), moved("/a")]);
+    lead(&site, [("/a", json!("It")), ("/b", moved("/a"))]).await;
     set(&site, id, json!({"published": false})).await;
-    assert_eq!(at(&site, "/a").await, gone());
+    lead(&site, [("/a", gone())]).await;
     // What nobody saw leaves nothing.
     set(&site, id, json!({"url_rewrite": "/unseen"})).await;
     set(&site, id, json!({"url_rewrite": "/d", "published": true})).await;
-    assert_eq!([at(&site, "/unseen").await, at(&site, "/d").await], [Json::Null, json!("It")]);
-    site.admin(&format!("DELETE /api/backend/item?table=pages&id={id}")).expect(204).await;
-    assert_eq!(at(&site, "/d").await, gone());
+    lead(&site, [("/unseen", Json::Null), ("/d", json!("It"))]).await;
+    site.delete(&format!("/api/backend/item?table=pages&id={id}")).await;
+    lead(&site, [("/d", gone())]).await;
     // Another page takes the address.
     page(&site, "/d", "en").await;
-    assert_eq!(at(&site, "/d").await, json!("/d"));
-    let events = "select count(*) from cms_events where name = 'item.redirects.created'";
-    assert!(site.database.count(events).await > 0);
+    lead(&site, [("/d", json!("/d"))]).await;
+    assert!(site.database.rows("cms_events where name = 'item.redirects.created'").await > 0);
 }
 
 #[tokio::test]
@@ -81,18 +83,43 @@ async fn old_addresses_keep_their_spelling_and_their_language() {
     let site = Site::open().await;
     let id = page(&site, "/a", "en").await;
     let german = page(&site, "/a", "de").await;
-    site.database.run("update cms_pages set url_rewrite = '/ü' where id = 1".to_owned()).await;
+    site.database.run("update cms_pages set url_rewrite = '/ü' where id = 1").await;
     set(&site, id, json!({"url_rewrite": "/u"})).await;
-    assert_eq!(at(&site, "/%C3%BC").await, moved("/u"));
+    lead(&site, [("/%C3%BC", moved("/u"))]).await;
     set(&site, german, json!({"url_rewrite": "/b"})).await;
-    assert_eq!(at(&site, "/a&language=de").await, moved("/b"));
-    assert_eq!(at(&site, "/a&language=en").await, Json::Null);
+    lead(&site, [("/a&language=de", moved("/b")), ("/a&language=en", Json::Null)]).await;
     redirect(&site, json!({"from": "/a", "to": "/all"})).await;
-    assert_eq!(at(&site, "/a&language=en").await, moved("/all"));
-    assert_eq!(at(&site, "/a&language=de").await, moved("/b"), "the nearer one");
-    assert_eq!(at(&site, "/a").await, moved("/all"), "not that of another language");
+    // The nearer one, and not that of another language.
+    lead(&site, [("/a&language=en", moved("/all")), ("/a&language=de", moved("/b"))]).await;
+    lead(&site, [("/a", moved("/all"))]).await;
     set(&site, german, json!({"language_short": "fr"})).await;
-    assert_eq!(at(&site, "/b&language=de").await, gone());
+    lead(&site, [("/b&language=de", gone())]).await;
+}
+
+/// As at its present address, a page is found in the language that is asked for.
+#[tokio::test]
+async fn a_page_that_moved_is_found_in_its_other_languages() {
+    let site = Site::open().await;
+    let german = page(&site, "/alt", "de").await;
+    let english = json!({"url_rewrite": "/old", "title": "English", "language_short": "en",
+                         "base_id": german, "published": true});
+    let items = "POST /api/backend/item?table=pages";
+    site.admin(items).json(english).expect(201).await;
+    assert_eq!(at(&site, "/alt&language=en").await, json!("English"));
+    set(&site, german, json!({"url_rewrite": "/neu"})).await;
+    for (url, expected) in [
+        ("/alt&language=en", moved("/neu")),
+        ("/neu&language=en", json!("English")),
+        ("/alt&language=de", moved("/neu")),
+        ("/alt&language=fr", Json::Null),
+    ] {
+        assert_eq!(at(&site, url).await, expected, "{url}");
+    }
+    set(&site, german, json!({"published": false})).await;
+    assert_eq!(at(&site, "/alt&language=en").await, Json::Null, "it leads to no page");
+    let hits = "select hits from cms_redirects where \"from\" = '/alt'";
+    site.cms.upkeep().await;
+    assert_eq!(site.database.count(hits).await, 2);
 }
 
 #[tokio::test]
@@ -107,29 +134,37 @@ async fn the_exact_redirect_counts_else_the_longest() {
     ] {
         redirect(&site, json!({"from": from, "to": to, "status": status})).await;
     }
-    for (url, expected) in [
-        ("/shop/x/y", json!({"to": "/store/x/y", "status": 308})),
-        ("/shop/old/x", json!({"to": "https://archive.example/x?from=shop", "status": 302})),
-        ("/shop/old/bike", json!({"to": "/bikes", "status": 307})),
-        ("/shop/none/x", gone()),
-        ("/caf%C3%A9/x", moved("/coffee/x")),
-        ("/caf%25c3%25a9/x", moved("/coffee/x")),
-        ("/shop", Json::Null),
-        ("/shopping", Json::Null),
-        ("/x%00y", Json::Null),
-    ] {
-        assert_eq!(at(&site, url).await, expected, "{url}");
-    }
+    lead(
+        &site,
+        [
+            ("/shop/x/y", json!({"to": "/store/x/y", "status": 308})),
+            ("/shop/old/x", json!({"to": "https://archive.example/x?from=shop", "status": 302})),
+            ("/shop/old/bike", json!({"to": "/bikes", "status": 307})),
+            ("/shop/none/x", gone()),
+            ("/caf%C3%A9/x", moved("/coffee/x")),
+            ("/caf%25c3%25a9/x", moved("/coffee/x")),
+            ("/shop", Json::Null),
+            ("/shopping", Json::Null),
+            ("/x%00y", Json::Null),
+        ],
+    )
+    .await;
     // From the time before addresses had one spelling.
     let old = redirect(&site, json!({"from": "/stale", "to": "/on"})).await;
     let respell = "update cms_redirects set \"from\" = '/caf%c3%a9' where id = ";
     site.database.run(format!("{respell}{}", old["id"])).await;
-    assert_eq!(at(&site, "/caf%25c3%25a9").await, moved("/on"));
-    let id = redirect(&site, json!({"from": "/off", "to": "/on", "active": false})).await;
-    assert_eq!(at(&site, "/off").await, Json::Null);
-    let line = format!("PATCH {ITEMS}&id={}", id["id"]);
-    site.admin(&line).json(json!({"active": true})).expect(200).await;
-    assert_eq!(at(&site, "/off").await, moved("/on"));
+    redirect(&site, json!({"from": "/begin", "to": "/caf%c3%a9"})).await;
+    lead(&site, [("/caf%25c3%25a9", moved("/on")), ("/begin", moved("/on"))]).await;
+    let back = site.admin(&format!("POST {ITEMS}")).json(json!({"from": "/on", "to": "/begin"}));
+    let back = back.refused(422, "validation_failed").await.json();
+    assert_eq!(back["errors"][0]["code"], "loop");
+    let circle = "update cms_redirects set \"to\" = '/begin' where \"from\" = '/caf%c3%a9'";
+    site.database.run(circle).await;
+    lead(&site, [("/begin", Json::Null), ("/caf%25c3%25a9", Json::Null)]).await;
+    let off = redirect(&site, json!({"from": "/off", "to": "/on", "active": false})).await;
+    lead(&site, [("/off", Json::Null)]).await;
+    site.patch(&format!("{ITEMS}&id={}", off["id"]), json!({"active": true})).await;
+    lead(&site, [("/off", moved("/on"))]).await;
 }
 
 #[tokio::test]
@@ -138,7 +173,7 @@ async fn chains_are_followed_and_loops_refused() {
     redirect(&site, json!({"from": "/a", "to": "/b"})).await;
     redirect(&site, json!({"from": "/b", "to": "/c", "status": 302})).await;
     // One part may change, so nobody should keep the whole.
-    assert_eq!(at(&site, "/a").await, json!({"to": "/c", "status": 302}));
+    lead(&site, [("/a", json!({"to": "/c", "status": 302}))]).await;
     for (from, to) in [
         ("/d/*", "/e/*"),
         ("/e/*", "/f/*"),
@@ -149,21 +184,22 @@ async fn chains_are_followed_and_loops_refused() {
     ] {
         redirect(&site, json!({"from": from, "to": to})).await;
     }
-    for (url, expected) in [
-        ("/d/x", moved("/h/x")),
-        ("/g", moved("/f/y?a=1")),
-        ("/everything/d/x", moved("/h/x")),
-        ("/everything//evil.example", Json::Null),
-        ("/everything/%5Cevil.example", Json::Null),
-        ("/everything/%0d%0aa", Json::Null),
-    ] {
-        assert_eq!(at(&site, url).await, expected, "{url}");
-    }
+    lead(
+        &site,
+        [
+            ("/d/x", moved("/h/x")),
+            ("/g", moved("/f/y?a=1")),
+            ("/everything/d/x", moved("/h/x")),
+            ("/everything//evil.example", Json::Null),
+            ("/everything/%5Cevil.example", Json::Null),
+            ("/everything/%0d%0aa", Json::Null),
+        ],
+    )
+    .await;
     redirect(&site, json!({"from": "/c", "to": null, "status": 410})).await;
-    assert_eq!(at(&site, "/a").await, gone());
+    lead(&site, [("/a", gone())]).await;
     redirect(&site, json!({"from": "/de", "to": "/en", "language_short": "de"})).await;
-    let before = "select count(*) from cms_redirects";
-    let count = site.database.count(before).await;
+    let count = site.database.rows("cms_redirects").await;
     for (body, field, code) in [
         (json!({"from": "/x", "to": "/x"}), "to", "loop"),
         (json!({"from": "/xyz", "to": "/x%79z"}), "to", "loop"),
@@ -185,12 +221,14 @@ async fn chains_are_followed_and_loops_refused() {
     ] {
         let refused = site.admin(&format!("POST {ITEMS}")).json(body.clone());
         let refused = refused.refused(422, "validation_failed").await.json();
-        let first = &refused["errors"][0];
-        assert_eq!((&first["field"], &first["code"]), (&json!(field), &json!(code)), "{body}");
+        has!(refused["errors"][0], {"field": field, "code": code}, "{body}");
     }
     let twice = site.admin(&format!("POST {ITEMS}")).json(json!({"from": "/a", "to": "/q"}));
     let twice = twice.refused(409, "conflict").await.json();
-    assert_eq!(site.database.count(before).await, count, "{twice}");
+    assert_eq!(site.database.rows("cms_redirects").await, count);
+    let named = twice["errors"].as_array().unwrap().iter().map(|one| one["field"].as_str());
+    let named: Vec<_> = named.collect();
+    assert_eq!(named, [Some("from"), Some("language_short")], "{twice}");
 }
 
 #[tokio::test]
@@ -198,17 +236,17 @@ async fn a_published_page_ends_a_chain() {
     let site = Site::open().await;
     page(&site, "/", "en").await;
     page(&site, "/live", "en").await;
-    redirect(&site, json!({"from": "/old", "to": "/live"})).await;
-    redirect(&site, json!({"from": "/*", "to": "/"})).await;
-    redirect(&site, json!({"from": "/older", "to": "/old"})).await;
-    for (url, expected) in [
-        ("/live", json!("/live")),
-        ("/old", moved("/live")),
-        ("/older", moved("/live")),
-        ("/any/thing", moved("/")),
-    ] {
-        assert_eq!(at(&site, url).await, expected, "{url}");
+    for (from, to) in [("/old", "/live"), ("/*", "/"), ("/older", "/old")] {
+        redirect(&site, json!({"from": from, "to": to})).await;
     }
+    // From the time before addresses had one spelling.
+    page(&site, "/apples", "en").await;
+    let respell = "update cms_pages set url_rewrite = '/%c3%a4pfel' where url_rewrite = '/apples'";
+    site.database.run(respell).await;
+    redirect(&site, json!({"from": "/fruit", "to": "/%c3%a4pfel"})).await;
+    lead(&site, [("/fruit", moved("/%c3%a4pfel"))]).await;
+    lead(&site, [("/live", json!("/live")), ("/old", moved("/live"))]).await;
+    lead(&site, [("/older", moved("/live")), ("/any/thing", moved("/"))]).await;
 }
 
 #[tokio::test]
@@ -221,7 +259,7 @@ async fn each_look_is_counted() {
     site.cms.upkeep().await;
     at(&site, "/a/z").await;
     site.cms.upkeep().await;
-    let shown = site.admin(&format!("GET {ITEMS}&id={id}")).expect(200).await.data();
+    let shown = site.get(&format!("{ITEMS}&id={id}")).await;
     assert_eq!(shown["hits"], 4);
     assert!(shown["last_hit_at"].as_str().unwrap().ends_with('Z'), "{shown}");
 }

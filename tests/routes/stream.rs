@@ -9,17 +9,14 @@ use http::{Request, StatusCode};
 use http_body_util::{BodyExt, Empty};
 use serde_json::{Value as Json, json};
 
-use crate::support::{Site, SiteBuilder};
+use crate::support::{Site, SiteBuilder, plugins::plugin, with};
 
 const STREAM: &str = "/api/backend/events/stream";
 
 async fn builder() -> SiteBuilder {
-    let columns = json!([{"name": "title", "type": "text"}, {"name": "api_key", "type": "text"}]);
-    let tables = json!([{"name": "orders", "columns": columns},
-                        {"name": "notes", "columns": [{"name": "title", "type": "text"}]}]);
-    let plugin = json!({"id": "shop", "name": "Shop", "version": "1.0.0", "tables": tables,
-        "webhook_events": [{"name": "shop.paid", "description": "Paid."}]});
-    Site::builder().await.plugin(plugin)
+    let shop = plugin("shop", [("orders", "title text, api_key text"), ("notes", "title text")]);
+    let paid = json!({"webhook_events": [{"name": "shop.paid", "description": "Paid."}]});
+    Site::builder().await.plugin(with(shop, paid))
 }
 
 /// An open stream, read event by event.
@@ -93,8 +90,7 @@ impl Stream {
 
 /// Creates a record and lets its event become old enough.
 async fn create(site: &Site, table: &str, title: &str) {
-    let line = format!("POST /api/backend/item?table={table}");
-    site.admin(&line).json(json!({"title": title})).expect(201).await;
+    site.insert(table, json!({"title": title})).await;
     site.clock.advance(1000);
 }
 
@@ -102,15 +98,13 @@ async fn create(site: &Site, table: &str, title: &str) {
 async fn events_come_as_in_a_delivery_to_those_who_may_read_them() {
     let site = builder().await.open().await;
     create(&site, "orders", "before").await;
-    let reader =
-        site.key(&["GET /api/backend/events/stream", "GET /api/backend/item?table=orders"]);
-    let reader = reader.await;
-    let half = site.key(&[
-        "GET /api/backend/events/stream",
+    let stream = "GET /api/backend/events/stream";
+    let reader = site.key(&[stream, "GET /api/backend/item?table=orders"]).await;
+    let (one, titles) = (
         "GET /api/backend/item?table=orders&id=1",
         "GET /api/backend/item?table=notes&fields=title",
-    ]);
-    let half = half.await;
+    );
+    let half = site.key(&[stream, one, titles]).await;
     let (mut all, mut orders, mut none, mut notes) = (
         Stream::open(&site, &site.admin, "", None).await,
         Stream::open(&site, &reader, "", None).await,
@@ -136,8 +130,7 @@ async fn events_come_as_in_a_delivery_to_those_who_may_read_them() {
     assert_eq!(created.data["record"]["title"], "one");
     assert!(created.data["record"].get("api_key").is_none());
     assert_eq!(all.event().await.event, "item.notes.created");
-    let line = format!("GET /api/backend/webhooks/messages?id={}", created.id);
-    let message = site.admin(&line).expect(200).await.data();
+    let message = site.get(&format!("/api/backend/webhooks/messages?id={}", created.id)).await;
     assert_eq!(message["payload"]["data"], created.data);
 
     assert_eq!(orders.event().await.id, created.id);
@@ -160,7 +153,7 @@ async fn a_stream_goes_on_after_the_last_event_id() {
     stream.rests().await;
     // More than one read of the same moment, none of them twice.
     let many: Vec<Json> = (0..40).map(|n| json!({"title": n.to_string()})).collect();
-    site.admin("POST /api/backend/item?table=orders").json(json!(many)).expect(201).await;
+    site.insert("orders", json!(many)).await;
     site.clock.advance(1000);
     let mut ids = std::collections::BTreeSet::new();
     for _ in 0..40 {
@@ -178,23 +171,17 @@ async fn a_stream_goes_on_after_the_last_event_id() {
 #[tokio::test]
 async fn the_value_of_a_setting_that_is_not_public_is_never_sent() {
     let site = builder().await.open().await;
-    let line = "/api/backend/item?table=settings";
     let mut stream = Stream::open(&site, &site.admin, "", None).await;
-    let before = site.admin(&format!("POST {line}"));
-    before.json(json!({"name": "seen", "value": "shown", "public": true})).expect(201).await;
-    for (name, public) in [("smtp", Some(false)), ("quiet", None)] {
-        let mut row = json!({"name": name, "value": {"a": ["hunter2"]}});
-        if let Some(public) = public {
-            row["public"] = json!(public);
-        }
-        site.admin(&format!("POST {line}")).json(json!([row])).expect(201).await;
-        let patch = site.admin(&format!("PATCH {line}&id={name}"));
-        patch.json(json!({"value": "hunter2"})).expect(200).await;
-        site.admin(&format!("DELETE {line}&id={name}")).expect(204).await;
+    let seen = json!({"name": "seen", "value": "shown", "public": true});
+    site.insert("settings", seen).await;
+    for (name, public) in [("smtp", json!({"public": false})), ("quiet", json!({}))] {
+        let row = with(json!({"name": name, "value": {"a": ["hunter2"]}}), public);
+        site.insert("settings", json!([row])).await;
+        site.update(&format!("settings&id={name}"), json!({"value": "hunter2"})).await;
+        site.remove(&format!("settings&id={name}")).await;
     }
     // It is no longer public: from then on its value stays.
-    let hide = site.admin(&format!("PATCH {line}&id=seen"));
-    hide.json(json!({"value": "hunter2", "public": false})).expect(200).await;
+    site.update("settings&id=seen", json!({"value": "hunter2", "public": false})).await;
     let first = stream.event().await;
     assert_eq!(first.data["record"]["value"], "shown", "a public one is sent");
     let mut resumed = Stream::open(&site, &site.admin, "", Some(&first.id)).await;
@@ -316,9 +303,8 @@ async fn a_stream_shows_that_it_lives_and_ends_with_its_caller() {
     assert_eq!(session.part().await, None);
 
     // The last right goes, and with it the stream: what happens then is not sent.
-    let patch = format!("PATCH /api/backend/keys?id={id}");
     let rights = json!({"rights": [{"endpoint": "/api/pages", "methods": ["GET"]}]});
-    site.admin(&patch).json(rights).expect(200).await;
+    site.patch(&format!("/api/backend/keys?id={id}"), rights).await;
     create(&site, "orders", "secret").await;
     while let Some(part) = stream.part().await {
         assert_eq!(part, ": ");
@@ -375,7 +361,7 @@ async fn a_step_reads_some_megabytes_at_most() {
     let mut feed = site.cms.webhooks().feed(Some("item.orders.created"), None).await.unwrap();
     let body = json!({"title": "x".repeat(700 << 10)});
     for _ in 0..12 {
-        site.admin("POST /api/backend/item?table=orders").json(body.clone()).expect(201).await;
+        site.insert("orders", body.clone()).await;
     }
     let (mut read, began) = (0, std::time::Instant::now());
     while read < 12 {

@@ -21,7 +21,8 @@ async fn tables_are_listed_a_page_at_a_time() {
     let client = Client::local(site.api.clone());
     let (mut names, mut cursor) = (Vec::new(), None);
     loop {
-        let asked = WhichTables { limit: cms_http::wire::parameters::Limit(2), cursor, name: None };
+        let limit = cms_http::wire::parameters::Limit(2);
+        let asked = WhichTables { limit, cursor, ..WhichTables::default() };
         let page = client.call::<Read>(&asked, &NoBody).await.unwrap();
         let OneOrPage::Page(page) = page else { panic!("{page:?}") };
         names.extend(page.data.into_iter().map(|table| (table.name, table.plugin, table.rows)));

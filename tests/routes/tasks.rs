@@ -6,7 +6,7 @@ use cms_core::plugins::Handlers;
 use serde_json::json;
 
 use crate::{
-    support::{Site, visits::leads},
+    support::{Site, has, visits::leads},
     tasks::{Program, counting},
 };
 
@@ -31,9 +31,9 @@ async fn a_task_is_run_when_asked_and_its_schedule_stays() {
     let begun = site.clock.now();
     let run = "POST /api/backend/tasks/run?name=count";
     let first = site.ask(run).bearer(&ana.token).expect(200).await.data();
-    assert_eq!(first["outcome"], "done");
-    assert_eq!(first["actor"], json!({"kind": "user", "id": ana.id, "name": "ana"}));
-    assert_eq!(first["started_at"], cms_core::rfc3339(begun));
+    let actor = json!({"kind": "user", "id": ana.id, "name": "ana"});
+    let started = cms_core::rfc3339(begun);
+    has!(first, {"outcome": "done", "actor": actor, "started_at": started});
     let due = list().await["data"][0]["next_due_at"].clone();
     site.clock.advance(5_000);
     let second = site.admin(run).expect(200).await.data();
@@ -45,10 +45,10 @@ async fn a_task_is_run_when_asked_and_its_schedule_stays() {
     let page = site.admin("GET /api/backend/tasks/history?limit=1").expect(200).await.json();
     assert_eq!(page["data"], json!([second]));
     let next = page["meta"]["next"].as_str().unwrap();
-    let line = format!("GET /api/backend/tasks/history?limit=1&cursor={next}");
-    assert_eq!(site.admin(&line).expect(200).await.json()["data"], json!([first]));
-    let line = format!("GET /api/backend/tasks/history?id={}", first["id"]);
-    assert_eq!(site.admin(&line).expect(200).await.data(), first);
+    let history = "/api/backend/tasks/history";
+    let second_page = site.get(&format!("{history}?limit=1&cursor={next}")).await;
+    assert_eq!(second_page, json!([first]));
+    assert_eq!(site.get(&format!("{history}?id={}", first["id"])).await, first);
 }
 
 #[tokio::test]
@@ -58,28 +58,19 @@ async fn abandoned_visits_are_a_task_of_the_service() {
     saving["save_abandoned"] = 1.into();
     site.funnel(saving).await;
     let visit = site.visit("leads").await;
-    let list = site.admin("GET /api/backend/tasks").expect(200).await.data();
-    assert_eq!(
-        list,
-        json!([
-            {
-                "plugin": "formfunnel", "name": "cleanup_old_submissions", "interval_s": 86_400,
-                "next_due_at": null, "state": "waiting", "last_run": null,
-            },
-            {
-                "plugin": "formfunnel", "name": "process_abandoned", "interval_s": 300,
-                "next_due_at": null, "state": "waiting", "last_run": null,
-            },
-            {
-                "plugin": "media", "name": "sweep", "interval_s": 86_400,
-                "next_due_at": null, "state": "waiting", "last_run": null,
-            },
-            {
-                "plugin": "pages", "name": "schedule", "interval_s": 60,
-                "next_due_at": null, "state": "waiting", "last_run": null,
-            },
-        ])
-    );
+    let own = [
+        ("formfunnel", "cleanup_old_submissions", 86_400),
+        ("formfunnel", "process_abandoned", 300),
+        ("media", "sweep", 86_400),
+        ("pages", "schedule", 60),
+    ];
+    let own = own.map(|(plugin, name, interval_s)| {
+        json!({
+            "plugin": plugin, "name": name, "interval_s": interval_s, "next_due_at": null,
+            "state": "waiting", "last_run": null,
+        })
+    });
+    assert_eq!(site.get("/api/backend/tasks").await, json!(own));
     let away = "case status when 'abandoned' then 1 else 0 end";
     let mut scheduler = site.cms.tasks().own_scheduler();
     assert_eq!(scheduler.step().await.unwrap(), 4, "the first round is at once");
@@ -130,15 +121,14 @@ async fn what_cannot_run_is_refused() {
     ] {
         site.admin(line).refused(status, code).await;
     }
-    assert_eq!(site.database.count("select count(*) from cms_task_runs").await, 0);
+    assert_eq!(site.database.rows("cms_task_runs").await, 0);
     // Who asks has gone: the run goes on, and a second one is refused.
     let asked = site.admin("POST /api/backend/tasks/run?name=count").send();
     let waited = tokio::time::timeout(std::time::Duration::from_secs(1), asked).await;
     assert!(waited.is_err(), "it runs");
     site.admin("POST /api/backend/tasks/run?name=count").refused(409, "conflict").await;
-    let runs = site.admin("GET /api/backend/tasks/history?name=count").expect(200).await.data();
+    let runs = site.get("/api/backend/tasks/history?name=count").await;
     assert_eq!((runs.as_array().unwrap().len(), &runs[0]["outcome"]), (1, &json!("running")));
     site.cms.close().await;
-    let stopped = "select count(*) from cms_task_runs where outcome = 'stopped'";
-    assert_eq!(site.database.count(stopped).await, 1);
+    assert_eq!(site.database.rows("cms_task_runs where outcome = 'stopped'").await, 1);
 }

@@ -2,53 +2,33 @@
 
 use serde_json::{Value as Json, json};
 
-use crate::support::{Site, people::PASSWORD};
+use crate::support::{Site, each, people::PASSWORD, with};
 
 #[tokio::test]
 async fn users_and_groups_are_made_changed_and_removed() {
     let site = Site::open().await;
-    let group = site
-        .admin("POST /api/backend/user_groups")
-        .json(json!({"name": "Editors"}))
-        .expect(201)
-        .await
-        .data();
-    assert_eq!(
-        group,
-        json!({
-            "id": 1, "name": "Editors", "rights": [], "members": 0,
-            "created_at": "2026-11-21T09:30:00Z",
-        })
-    );
+    let group = site.create("/api/backend/user_groups", json!({"name": "Editors"})).await;
+    let expected = json!({"id": 1, "name": "Editors", "rights": [], "members": 0,
+                          "created_at": "2026-11-21T09:30:00Z"});
+    assert_eq!(group, expected);
     let new = json!({"username": "ana", "password": PASSWORD, "groups": ["editors", 1]});
-    let user = site.admin("POST /api/backend/users").json(new.clone()).expect(201).await.data();
+    let user = site.create("/api/backend/users", new.clone()).await;
     let expected = json!({
         "id": 1, "username": "ana", "active": true, "groups": [{"id": 1, "name": "Editors"}],
-        "two_factor": false,
-        "recovery_codes": 0, "sessions": 0, "last_login_at": null,
+        "two_factor": false, "recovery_codes": 0, "sessions": 0, "last_login_at": null,
         "created_at": "2026-11-21T09:30:00Z",
     });
     assert_eq!(user, expected);
-    assert_eq!(site.admin("GET /api/backend/users?id=1").expect(200).await.data(), expected);
-    assert_eq!(
-        site.admin("GET /api/backend/users?username=ANA").expect(200).await.data(),
-        expected
-    );
-    assert_eq!(site.admin("GET /api/backend/users").expect(200).await.data(), json!([expected]));
-    site.admin("POST /api/backend/users")
-        .json(json!({"username": "ANA", "password": PASSWORD, "groups": [1]}))
-        .refused(409, "conflict")
-        .await;
+    assert_eq!(site.get("/api/backend/users?id=1").await, expected);
+    assert_eq!(site.get("/api/backend/users?username=ANA").await, expected);
+    assert_eq!(site.get("/api/backend/users").await, json!([expected]));
+    let twice = json!({"username": "ANA", "password": PASSWORD, "groups": [1]});
+    site.admin("POST /api/backend/users").json(twice).refused(409, "conflict").await;
     site.admin("DELETE /api/backend/user_groups?id=1").refused(409, "conflict").await;
-    let renamed = site
-        .admin("PATCH /api/backend/users?id=1")
-        .json(json!({"username": "Anna"}))
-        .expect(200)
-        .await
-        .data();
+    let renamed = site.patch("/api/backend/users?id=1", json!({"username": "Anna"})).await;
     assert_eq!(renamed["username"], "Anna");
-    site.admin("DELETE /api/backend/users?id=1").expect(204).await;
-    site.admin("DELETE /api/backend/user_groups?id=1").expect(204).await;
+    site.delete("/api/backend/users?id=1").await;
+    site.delete("/api/backend/user_groups?id=1").await;
     for line in [
         "GET /api/backend/users?id=1",
         "DELETE /api/backend/users?id=1",
@@ -59,12 +39,9 @@ async fn users_and_groups_are_made_changed_and_removed() {
     let listed = site.admin("GET /api/backend/audit").expect(200).await.text();
     assert!(listed.contains("user_groups") && !listed.contains(PASSWORD));
     let tables = async |query: &str| -> Vec<String> {
-        let rows = site.admin(&format!("GET /api/backend/audit?{query}")).expect(200).await.data();
-        rows.as_array()
-            .unwrap()
-            .iter()
-            .map(|row| format!("{} {}", row["action"], row["table"]).replace('"', ""))
-            .collect()
+        let rows = site.get(&format!("/api/backend/audit?{query}")).await;
+        let both = each(&rows, "action").into_iter().zip(each(&rows, "table"));
+        both.map(|(action, table)| format!("{action} {table}").replace('"', "")).collect()
     };
     assert_eq!(tables("table=user_groups").await, ["delete user_groups", "create user_groups"]);
     assert_eq!(
@@ -79,9 +56,7 @@ async fn wrong_users_and_groups_are_refused() {
     let site = Site::open().await;
     site.group("editors", json!([])).await;
     let user = |name: &str, password: &str, groups: Json| {
-        json!({
-            "username": name, "password": password, "groups": groups,
-        })
+        with(json!({"username": name, "password": password}), json!({"groups": groups}))
     };
     let before = site.traces().await;
     for (body, field) in [
@@ -95,11 +70,8 @@ async fn wrong_users_and_groups_are_refused() {
         (user("ana", PASSWORD, json!(["nobody"])), "groups"),
         (user("ana", PASSWORD, json!([77])), "groups"),
     ] {
-        let reply = site
-            .admin("POST /api/backend/users")
-            .json(body.clone())
-            .refused(422, "validation_failed")
-            .await;
+        let ask = site.admin("POST /api/backend/users").json(body.clone());
+        let reply = ask.refused(422, "validation_failed").await;
         assert_eq!(reply.json()["errors"][0]["field"], field, "{body}");
         assert!(!reply.text().contains(PASSWORD), "{body}");
     }
@@ -116,10 +88,8 @@ async fn wrong_users_and_groups_are_refused() {
         json!({"name": "x", "rights": "1"}),
         json!({"name": "x", "rights": 0}),
     ] {
-        site.admin("POST /api/backend/user_groups")
-            .json(body)
-            .refused(422, "validation_failed")
-            .await;
+        let ask = site.admin("POST /api/backend/user_groups").json(body);
+        ask.refused(422, "validation_failed").await;
     }
     assert_eq!(site.traces().await, before);
 }
@@ -128,41 +98,35 @@ async fn wrong_users_and_groups_are_refused() {
 async fn the_last_administrator_stays() {
     let site = Site::open().await;
     let root = site.person("root", json!("0")).await;
-    let found = site.admin("GET /api/backend/users?username=root").expect(200).await.data();
+    let found = site.get("/api/backend/users?username=root").await;
     let group = found["groups"][0]["id"].clone();
     site.group("editors", json!([])).await;
     let as_root = |line: &str| site.ask(line).bearer(&root.token);
     let user = format!("/api/backend/users?id={}", root.id);
-    as_root(&format!("DELETE {user}")).refused(409, "conflict").await;
-    as_root(&format!("PATCH {user}")).json(json!({"active": false})).refused(409, "conflict").await;
-    as_root(&format!("PATCH {user}"))
-        .json(json!({"groups": ["editors"]}))
-        .refused(409, "conflict")
-        .await;
-    as_root(&format!("PATCH /api/backend/user_groups?id={group}"))
-        .json(json!({"rights": []}))
-        .refused(409, "conflict")
-        .await;
-    as_root(&format!("DELETE /api/backend/user_groups?id={group}")).refused(409, "conflict").await;
+    let admins = format!("/api/backend/user_groups?id={group}");
+    for (method, path, body) in [
+        ("DELETE", &user, json!({})),
+        ("PATCH", &user, json!({"active": false})),
+        ("PATCH", &user, json!({"groups": ["editors"]})),
+        ("PATCH", &admins, json!({"rights": []})),
+        ("DELETE", &admins, json!({})),
+    ] {
+        as_root(&format!("{method} {path}")).json(body).refused(409, "conflict").await;
+    }
     as_root("GET /api/backend/users").expect(200).await;
 
     // Two administrators who remove each other at the same moment: one stays.
     let second = site.person("second", json!("0")).await;
+    let off = json!({"active": false});
     let (a, b) = tokio::join!(
-        as_root(&format!("PATCH /api/backend/users?id={}", second.id))
-            .json(json!({"active": false}))
-            .send(),
-        site.ask(&format!("PATCH {user}"))
-            .bearer(&second.token)
-            .json(json!({"active": false}))
-            .send(),
+        as_root(&format!("PATCH /api/backend/users?id={}", second.id)).json(off.clone()).send(),
+        site.ask(&format!("PATCH {user}")).bearer(&second.token).json(off).send(),
     );
     let mut outcomes = [a.status.as_u16(), b.status.as_u16()];
     outcomes.sort_unstable();
     assert_eq!(outcomes[0], 200);
     assert!([401, 409].contains(&outcomes[1]), "{outcomes:?}");
-    let left = "select count(*) from cms_users where active";
-    assert_eq!(site.database.count(left).await, 1);
+    assert_eq!(site.database.rows("cms_users where active").await, 1);
 }
 
 #[tokio::test]
@@ -171,10 +135,10 @@ async fn sessions_are_shown_and_ended_one_by_one() {
     let ana = site.person("ana", json!([])).await;
     let second = site.log_in_again(&ana).await.data()["token"].as_str().unwrap().to_owned();
     let path = format!("/api/backend/users/sessions?id={}", ana.id);
-    let open = site.admin(&format!("GET {path}")).expect(200).await.data();
+    let open = site.get(&path).await;
     assert_eq!((open.as_array().unwrap().len(), &open[0]["address"]), (2, &json!("127.0.0.1")));
     assert!(!open.to_string().contains("hash"));
-    site.admin(&format!("DELETE {path}&session={}", open[0]["id"])).expect(204).await;
+    site.delete(&format!("{path}&session={}", open[0]["id"])).await;
     site.ask("GET /api/backend/auth/me").bearer(&ana.token).refused(401, "login_required").await;
     site.ask("GET /api/backend/auth/me").bearer(&second).expect(200).await;
     site.admin(&format!("DELETE {path}&session={}", open[0]["id"])).refused(404, "not_found").await;

@@ -3,7 +3,7 @@
 use std::ops::{Deref, DerefMut};
 
 use cms_core::{settings::Settings, testing};
-use sqlx::{AssertSqlSafe, Connection, Executor};
+use sqlx::{AssertSqlSafe, Connection, Executor, FromRow, postgres::PgRow, sqlite::SqliteRow};
 
 /// The kit's database, and what this suite looks at in it.
 pub struct TestDatabase(testing::TestDatabase);
@@ -59,7 +59,8 @@ impl TestDatabase {
     }
 
     /// Runs statements as somebody else would who shares the database.
-    pub async fn run(&self, sql: String) {
+    pub async fn run(&self, sql: impl Into<String>) {
+        let sql = sql.into();
         match &self.url {
             Some(url) => {
                 let mut connection = sqlx::PgConnection::connect(url).await.unwrap();
@@ -84,22 +85,50 @@ impl TestDatabase {
 
     /// A text out of the database.
     pub async fn text(&self, sql: &str) -> String {
+        self.column(sql).await.remove(0)
+    }
+
+    /// A number out of the database.
+    pub async fn count(&self, sql: &str) -> i64 {
+        self.column(sql).await.remove(0)
+    }
+
+    /// How many rows there are of a table, or of what else may follow `from`.
+    pub async fn rows(&self, of: &str) -> i64 {
+        self.count(&format!("select count(*) from {of}")).await
+    }
+
+    /// A column of numbers out of the database.
+    pub async fn numbers(&self, sql: &str) -> Vec<i64> {
+        self.column(sql).await
+    }
+
+    async fn column<T: Send + Unpin>(&self, sql: &str) -> Vec<T>
+    where
+        (T,): for<'r> FromRow<'r, PgRow> + for<'r> FromRow<'r, SqliteRow>,
+    {
         let sql = AssertSqlSafe(sql.to_owned());
         match &self.url {
             Some(url) => {
                 let mut connection = sqlx::PgConnection::connect(url).await.unwrap();
-                sqlx::query_scalar(sql).fetch_one(&mut connection).await.unwrap()
+                sqlx::query_scalar(sql).fetch_all(&mut connection).await.unwrap()
             }
-            None => sqlx::query_scalar(sql)
-                .fetch_one(&mut self.sqlite_connection().await)
-                .await
-                .unwrap(),
+            None => {
+                let mut connection = self.sqlite_connection().await;
+                sqlx::query_scalar(sql).fetch_all(&mut connection).await.unwrap()
+            }
         }
     }
 
     /// Every row of the tables whose names begin so, as text, in an order of its own.
     pub async fn dump(&self, prefix: &str) -> String {
-        let (names, is_postgres) = (format!("name like '{prefix}%'"), self.is_postgres());
+        let tables = self.rows_of(&format!("name like '{prefix}%'")).await;
+        tables.into_iter().map(|(table, rows)| format!("{table}\n{rows}\n")).collect()
+    }
+
+    /// The tables whose names fit a condition, each with all of its rows.
+    pub async fn rows_of(&self, names: &str) -> Vec<(String, String)> {
+        let is_postgres = self.is_postgres();
         let tables = match is_postgres {
             true => format!(
                 "select coalesce(string_agg(name, ',' order by name), '') from (select tablename \
@@ -110,7 +139,7 @@ impl TestDatabase {
                  where type = 'table' and {names} order by name)"
             ),
         };
-        let mut all = String::new();
+        let mut all = Vec::new();
         for table in self.text(&tables).await.split(',').filter(|name| !name.is_empty()) {
             let rows = if is_postgres {
                 format!(
@@ -128,7 +157,7 @@ impl TestDatabase {
                      line from {table} order by 1)"
                 )
             };
-            all.push_str(&format!("{table}\n{}\n", self.text(&rows).await));
+            all.push((table.to_owned(), self.text(&rows).await));
         }
         all
     }
@@ -150,35 +179,5 @@ impl TestDatabase {
         // SQLite tells the alias, or the table where there is none.
         let scans = rows.iter().filter_map(|row| row.3.strip_prefix("SCAN "));
         scans.filter_map(|rest| Some(rest.split(' ').next()?.to_owned())).collect()
-    }
-
-    /// A number out of the database.
-    pub async fn count(&self, sql: &str) -> i64 {
-        let sql = AssertSqlSafe(sql.to_owned());
-        match &self.url {
-            Some(url) => {
-                let mut connection = sqlx::PgConnection::connect(url).await.unwrap();
-                sqlx::query_scalar(sql).fetch_one(&mut connection).await.unwrap()
-            }
-            None => sqlx::query_scalar(sql)
-                .fetch_one(&mut self.sqlite_connection().await)
-                .await
-                .unwrap(),
-        }
-    }
-
-    /// A column of numbers out of the database.
-    pub async fn numbers(&self, sql: &str) -> Vec<i64> {
-        let sql = AssertSqlSafe(sql.to_owned());
-        match &self.url {
-            Some(url) => {
-                let mut connection = sqlx::PgConnection::connect(url).await.unwrap();
-                sqlx::query_scalar(sql).fetch_all(&mut connection).await.unwrap()
-            }
-            None => sqlx::query_scalar(sql)
-                .fetch_all(&mut self.sqlite_connection().await)
-                .await
-                .unwrap(),
-        }
     }
 }

@@ -1,14 +1,17 @@
 //! Mails of a site, and providers on loopback whose answers a test chooses.
 
 use std::{
-    sync::{Arc, Mutex},
+    sync::{
+        Arc, Mutex,
+        atomic::{AtomicBool, Ordering},
+    },
     time::Duration,
 };
 
 use cms_core::{
     Actor, Secret,
     mail::{LoggedDetail, Mail, MailAddress, Subject},
-    settings::{MailProvider, Settings},
+    settings::{MailProvider, MailSettings, Settings},
 };
 use serde_json::json;
 use tokio::{
@@ -231,6 +234,17 @@ pub async fn provider() -> Receiver {
     Receiver::scripted(|number, _| taken(number)).await
 }
 
+/// As [`provider`], but it answers 503 until this is true.
+pub async fn failing_provider() -> (Receiver, Arc<AtomicBool>) {
+    let works = Arc::new(AtomicBool::new(false));
+    let seen = works.clone();
+    let provider = Receiver::scripted(move |number, _| match seen.load(Ordering::SeqCst) {
+        true => taken(number),
+        false => Answer::Status(503),
+    });
+    (provider.await, works)
+}
+
 /// The reply of a provider that takes a mail.
 pub fn taken(number: usize) -> Answer {
     let body = json!({"MessageID": format!("p{number}"), "messageId": "b", "id": number});
@@ -257,14 +271,30 @@ pub fn from_shop(settings: &mut Settings) {
     settings.mail.from = Some("Shop <shop@example.org>".to_owned());
 }
 
-/// A site that sends mails to this server.
-pub async fn site_with(smtp: &str) -> Site {
-    let url = Secret::new(smtp);
+/// A site that sends as `shop@example.org`, with these settings of mails.
+pub async fn mailing(change: impl FnOnce(&mut MailSettings)) -> Site {
     let settings = |settings: &mut Settings| {
         from_shop(settings);
-        settings.mail.smtp_url = Some(url);
+        change(&mut settings.mail);
     };
     Site::builder().await.settings(settings).open().await
+}
+
+/// A site that sends mails to this server.
+pub async fn site_with(smtp: &str) -> Site {
+    mailing(|mail| mail.smtp_url = Some(Secret::new(smtp))).await
+}
+
+/// A mail server that says this to all, and a site that sends mails to it.
+pub async fn served(say: Say) -> (Smtp, Site) {
+    scripted(move |_| say).await
+}
+
+/// As [`served`]; what it says depends on the number of the connection.
+pub async fn scripted(say: impl Fn(usize) -> Say + Send + Sync + 'static) -> (Smtp, Site) {
+    let smtp = Smtp::scripted(say).await;
+    let site = site_with(&smtp.url).await;
+    (smtp, site)
 }
 
 /// A plain mail.
@@ -276,6 +306,13 @@ impl Site {
     /// Queues a plain mail.
     pub async fn mail(&self, to: &str) -> i64 {
         self.queue_mail(&mail(to)).await
+    }
+
+    /// As [`Site::mail`], and sends what is due.
+    pub async fn try_mail(&self, to: &str) -> i64 {
+        let id = self.mail(to).await;
+        self.send_mails().await;
+        id
     }
 
     pub async fn queue_mail(&self, mail: &Mail) -> i64 {
@@ -294,10 +331,11 @@ impl Site {
         self.cms.mail().detail(id).await.unwrap()
     }
 
-    /// Status of a mail, and provider and outcome of each attempt.
-    pub async fn mail_story(&self, id: i64) -> (String, Vec<String>) {
+    /// Status of a mail, then provider and outcome of each attempt: `sent: smtp fault, smtp sent`.
+    pub async fn mail_story(&self, id: i64) -> String {
         let detail = self.mail_detail(id).await;
         let told = detail.attempts.iter().map(|a| format!("{} {}", a.provider, a.outcome));
-        (detail.mail.status, told.collect())
+        let told = told.collect::<Vec<_>>().join(", ");
+        format!("{}: {told}", detail.mail.status).trim_end_matches(": ").to_owned()
     }
 }

@@ -5,6 +5,9 @@ use std::{
     path::{Path, PathBuf},
 };
 
+use bytes::Bytes;
+use cms_http::client::Outgoing;
+use futures_util::{Stream, stream};
 use image::{ImageFormat, RgbImage};
 
 use super::{Ask, Reply, Site};
@@ -44,6 +47,17 @@ pub fn pdf(length: usize) -> Vec<u8> {
     file.resize(length - 5, b'x');
     file.extend(b"%%EOF");
     file
+}
+
+/// A file that a client uploads bit by bit.
+pub fn in_parts(
+    name: &str,
+    content: Vec<u8>,
+) -> Outgoing<impl Stream<Item = std::io::Result<Bytes>> + Send + use<>> {
+    let (size, whole) = (content.len(), Bytes::from(content));
+    let parts = (0..size).step_by(32 << 10);
+    let parts = parts.map(move |at| Ok(whole.slice(at..size.min(at + (32 << 10)))));
+    Outgoing { name: name.to_owned(), size: size as u64, parts: stream::iter(parts) }
 }
 
 impl Site {

@@ -32,20 +32,14 @@ pub fn wrong_code(secret: &str, millis: i64) -> String {
 impl Site {
     /// Makes a group and returns its id.
     pub async fn group(&self, name: &str, rights: Json) -> i64 {
-        let reply = self
-            .admin("POST /api/backend/user_groups")
-            .json(json!({"name": name, "rights": rights}))
-            .expect(201)
-            .await;
-        reply.data()["id"].as_i64().unwrap()
+        let body = json!({"name": name, "rights": rights});
+        self.create("/api/backend/user_groups", body).await["id"].as_i64().unwrap()
     }
 
     /// Makes a user of one group and returns his id.
     pub async fn user(&self, name: &str, group: &str) -> i64 {
         let body = json!({"username": name, "password": PASSWORD, "groups": [group]});
-        self.admin("POST /api/backend/users").json(body).expect(201).await.data()["id"]
-            .as_i64()
-            .unwrap()
+        self.create("/api/backend/users", body).await["id"].as_i64().unwrap()
     }
 
     /// A user of a new group with these rights, logged in.
@@ -55,8 +49,7 @@ impl Site {
         let id = self.user(name, &group).await;
         let begun = self.begin(name, PASSWORD).await.data();
         let secret = begun["setup"]["secret"].as_str().unwrap().to_owned();
-        let now = self.clock.now();
-        let done = self.verify(&begun["pending_token"], json!({"code": code(&secret, now)})).await;
+        let done = self.verify(&begun["pending_token"], self.shown(&secret)).await;
         assert_eq!(done.status, 200, "{}", done.text());
         let done = done.data();
         // The next login needs another step.
@@ -73,10 +66,23 @@ impl Site {
 
     /// Name and password.
     pub async fn begin(&self, name: &str, password: &str) -> Reply {
-        self.ask("POST /api/backend/auth/login")
-            .json(json!({"username": name, "password": password}))
-            .send()
-            .await
+        let body = json!({"username": name, "password": password});
+        self.ask("POST /api/backend/auth/login").json(body).send().await
+    }
+
+    /// The token of a login that waits for its second step.
+    pub async fn pending(&self, name: &str) -> Json {
+        self.begin(name, PASSWORD).await.data()["pending_token"].take()
+    }
+
+    /// The proof that an authenticator shows now.
+    pub fn shown(&self, secret: &str) -> Json {
+        json!({"code": code(secret, self.clock.now())})
+    }
+
+    /// A proof that no authenticator shows now.
+    pub fn not_shown(&self, secret: &str) -> Json {
+        json!({"code": wrong_code(secret, self.clock.now())})
     }
 
     /// Completes a login: `proof` is a code or a recovery code.
@@ -92,12 +98,8 @@ impl Site {
         if begun.status != 200 {
             return begun;
         }
-        let reply = self
-            .verify(
-                &begun.data()["pending_token"],
-                json!({"code": code(&person.secret, self.clock.now())}),
-            )
-            .await;
+        let pending = &begun.data()["pending_token"];
+        let reply = self.verify(pending, self.shown(&person.secret)).await;
         self.clock.advance(30_000);
         reply
     }

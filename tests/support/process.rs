@@ -10,6 +10,7 @@ use std::{
 
 use cms_core::Secret;
 use cms_http::client::{Client, ClientError, Credential};
+use serde_json::Value as Json;
 
 use super::TestDatabase;
 
@@ -57,6 +58,48 @@ pub fn run(database: &TestDatabase, arguments: &[&str]) -> String {
 
 pub fn output(database: &TestDatabase, arguments: &[&str]) -> Output {
     command(database, arguments).output().unwrap()
+}
+
+/// What a command prints with `--json`.
+pub fn json(database: &TestDatabase, arguments: &[&str]) -> Json {
+    serde_json::from_str(&run(database, &[&["--json"], arguments].concat())).unwrap()
+}
+
+/// A key that may do everything, of a site that [`init`] has made.
+pub fn key(database: &TestDatabase) -> String {
+    let made = json(database, &["keys", "create", "--name", "test", "--right", "*"]);
+    made["data"]["key"].as_str().unwrap().to_owned()
+}
+
+/// Makes a site; returns a key that may do everything.
+pub fn init(database: &TestDatabase) -> String {
+    run(database, &["init"]);
+    key(database)
+}
+
+/// A command run by another program, which takes it as its arguments.
+pub fn run_by(mut outer: Command, command: &Command) -> Command {
+    outer.arg(command.get_program()).args(command.get_args()).stdin(Stdio::null());
+    for (name, value) in command.get_envs() {
+        match value {
+            Some(value) => outer.env(name, value),
+            None => outer.env_remove(name),
+        };
+    }
+    outer
+}
+
+/// A figure of the memory of a process that runs, such as `VmHWM`, in KiB.
+pub fn kib(pid: u32, name: &str) -> Option<usize> {
+    let status = std::fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
+    let line = status.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(':'))?;
+    line.trim().trim_end_matches(" kB").parse().ok()
+}
+
+/// Sends a signal, such as `-TERM`.
+pub fn signal(pid: u32, name: &str) {
+    let sent = Command::new("kill").args([name, &pid.to_string()]).status().unwrap();
+    assert!(sent.success(), "{name} to {pid}");
 }
 
 /// The answer of a server that is killed meanwhile; None: it was gone.
@@ -137,28 +180,32 @@ impl Served {
         Client::remote(&self.url, &Credential::Key(Secret::new(key))).unwrap()
     }
 
+    /// Host and port.
+    pub fn address(&self) -> &str {
+        self.url.trim_start_matches("http://")
+    }
+
+    fn reply(&self, host: &str, path: &str) -> Vec<u8> {
+        let mut stream = std::net::TcpStream::connect(self.address()).unwrap();
+        write!(stream, "GET {path} HTTP/1.1\r\nhost: {host}\r\nconnection: close\r\n\r\n").unwrap();
+        let mut reply = Vec::new();
+        stream.read_to_end(&mut reply).unwrap();
+        reply
+    }
+
     /// The whole reply to an anonymous GET.
     pub fn get(&self, path: &str) -> String {
-        self.get_as(self.url.trim_start_matches("http://"), path)
+        self.get_as(self.address(), path)
     }
 
     /// The same, asked by another name.
     pub fn get_as(&self, host: &str, path: &str) -> String {
-        let mut stream =
-            std::net::TcpStream::connect(self.url.trim_start_matches("http://")).unwrap();
-        write!(stream, "GET {path} HTTP/1.1\r\nhost: {host}\r\nconnection: close\r\n\r\n").unwrap();
-        let mut reply = String::new();
-        stream.read_to_string(&mut reply).unwrap();
-        reply
+        String::from_utf8(self.reply(host, path)).unwrap()
     }
 
     /// Status and body of the reply to an anonymous GET.
     pub fn bytes(&self, path: &str) -> (u16, Vec<u8>) {
-        let host = self.url.trim_start_matches("http://");
-        let mut stream = std::net::TcpStream::connect(host).unwrap();
-        write!(stream, "GET {path} HTTP/1.1\r\nhost: {host}\r\nconnection: close\r\n\r\n").unwrap();
-        let mut reply = Vec::new();
-        stream.read_to_end(&mut reply).unwrap();
+        let mut reply = self.reply(self.address(), path);
         let end = reply.windows(4).position(|four| four == b"\r\n\r\n").expect("a head") + 4;
         let body = reply.split_off(end);
         let status = std::str::from_utf8(&reply[9..12]).unwrap().parse().unwrap();
@@ -173,8 +220,7 @@ impl Served {
 
     /// SIGTERM; returns the exit code and all that was logged.
     pub fn terminate(mut self) -> (Option<i32>, String) {
-        let pid = self.child.id().to_string();
-        assert!(Command::new("kill").args(["-TERM", &pid]).status().unwrap().success());
+        signal(self.child.id(), "-TERM");
         let status = self.child.wait().unwrap();
         self.reader.take().unwrap().join().unwrap();
         let log = self.log.lock().unwrap().clone();

@@ -47,13 +47,7 @@ impl Redis {
     }
 
     pub fn signal(&self, name: &str) {
-        assert!(
-            Command::new("kill")
-                .args([name, &self.child.id().to_string()])
-                .status()
-                .unwrap()
-                .success()
-        );
+        super::process::signal(self.child.id(), name);
     }
 
     pub fn stop(&mut self) {

@@ -1,6 +1,7 @@
 //! A site with a clock of its own, spoken to without sockets.
 
 use std::{
+    collections::BTreeSet,
     convert::Infallible,
     sync::atomic::{AtomicU32, Ordering},
     task::{Context, Poll},
@@ -49,7 +50,8 @@ impl Plugin for Declared {
 
     fn handlers(&self) -> Handlers {
         let icons = self.0.pagebuilder_widgets.iter().map(|widget| &widget.widget_icon);
-        icons.fold(Handlers::default(), |handlers, icon| handlers.icon(icon, b"<svg/>"))
+        let icons: BTreeSet<_> = icons.collect();
+        icons.into_iter().fold(Handlers::default(), |handlers, icon| handlers.icon(icon, b"<svg/>"))
     }
 }
 
@@ -132,6 +134,11 @@ impl Site {
         Self::builder().await.open().await
     }
 
+    /// A site with other settings.
+    pub async fn with(change: impl FnOnce(&mut Settings)) -> Site {
+        Self::builder().await.settings(change).open().await
+    }
+
     /// Makes a key with these rights and returns its value.
     pub async fn key(&self, rights: &[&str]) -> String {
         self.key_with(|_| {}, rights).await.1
@@ -160,6 +167,70 @@ impl Site {
     /// As [`Site::ask`], with the key that may do everything.
     pub fn admin(&self, line: &str) -> Ask {
         self.ask(line).key(&self.admin)
+    }
+
+    /// What is read there with that key.
+    pub async fn get(&self, path: &str) -> Json {
+        self.admin(&format!("GET {path}")).expect(200).await.data()
+    }
+
+    /// The record that a POST of this body makes with that key.
+    pub async fn create(&self, path: &str, body: Json) -> Json {
+        self.admin(&format!("POST {path}")).json(body).expect(201).await.data()
+    }
+
+    /// What a POST that makes no record answers that key.
+    pub async fn post(&self, path: &str, body: Json) -> Json {
+        self.admin(&format!("POST {path}")).json(body).expect(200).await.data()
+    }
+
+    /// The record as a PATCH with that key leaves it.
+    pub async fn patch(&self, path: &str, body: Json) -> Json {
+        self.admin(&format!("PATCH {path}")).json(body).expect(200).await.data()
+    }
+
+    /// Removes it with that key.
+    pub async fn delete(&self, path: &str) {
+        self.admin(&format!("DELETE {path}")).expect(204).await;
+    }
+
+    /// Records of a table, or one: `site.items("posts&sort=id")`.
+    pub async fn items(&self, which: &str) -> Json {
+        self.get(&format!("/api/backend/item?table={which}")).await
+    }
+
+    /// The pages of a list, by its cursors: what each holds.
+    pub async fn pages(&self, path: &str) -> Vec<Json> {
+        let joint = if path.contains('?') { '&' } else { '?' };
+        let (mut pages, mut cursor) = (Vec::new(), String::new());
+        loop {
+            let page = self.admin(&format!("GET {path}{cursor}")).expect(200).await.json();
+            pages.push(page["data"].clone());
+            match page["meta"]["next"].as_str() {
+                Some(next) => cursor = format!("{joint}cursor={next}"),
+                None => return pages,
+            }
+        }
+    }
+
+    /// Makes a record of a table, or a list of them.
+    pub async fn insert(&self, table: &str, records: Json) -> Json {
+        self.create(&format!("/api/backend/item?table={table}"), records).await
+    }
+
+    /// Changes a record: `site.update("posts&id=1", patch)`.
+    pub async fn update(&self, which: &str, patch: Json) -> Json {
+        self.patch(&format!("/api/backend/item?table={which}"), patch).await
+    }
+
+    /// Removes a record.
+    pub async fn remove(&self, which: &str) {
+        self.delete(&format!("/api/backend/item?table={which}")).await;
+    }
+
+    /// What is wrong with this body, as its refusal tells that key.
+    pub async fn invalid(&self, line: &str, body: Json) -> Json {
+        self.admin(line).json(body).refused(422, "validation_failed").await.json()
     }
 
     /// Statements that a step sends, the least of three rounds: the site asks once in a while what

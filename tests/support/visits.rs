@@ -2,7 +2,7 @@
 
 use serde_json::{Value as Json, json};
 
-use super::{Ask, Reply, Site};
+use super::{Ask, Reply, Site, with};
 
 /// A funnel as its author sends it: who (-1), budget (-2), rich? (-3), then call (-4) and thanks
 /// (-5), else sorry (-6).
@@ -40,6 +40,13 @@ pub fn leads() -> Json {
     })
 }
 
+/// A site with [`leads`].
+pub async fn with_leads() -> Site {
+    let site = Site::open().await;
+    site.funnel(leads()).await;
+    site
+}
+
 /// A published funnel: its id, and those of its nodes by their names.
 pub struct Published {
     pub id: i64,
@@ -55,9 +62,8 @@ impl Published {
 impl Site {
     /// Creates and publishes a funnel.
     pub async fn funnel(&self, definition: Json) -> Published {
-        let line = "POST /api/backend/formfunnel?action=create";
-        let id = self.admin(line).json(definition).expect(201).await.data()["id"].clone();
-        let id = id.as_i64().expect("an id");
+        let made = self.staff("create", definition).expect(201).await.data();
+        let id = made["id"].as_i64().expect("an id");
         self.publish(id).await;
         let funnel = self.admin(&format!("GET /api/backend/formfunnel?action=get&id={id}"));
         let funnel = funnel.expect(200).await.data();
@@ -67,9 +73,13 @@ impl Site {
         Published { id, nodes: Json::Object(nodes.collect()) }
     }
 
+    /// As [`Site::funnel`]: [`leads`] with these members.
+    pub async fn leads(&self, members: Json) -> Published {
+        self.funnel(with(leads(), members)).await
+    }
+
     pub async fn publish(&self, id: i64) {
-        let line = "POST /api/backend/formfunnel?action=publish";
-        self.admin(line).json(json!({"id": id})).expect(200).await;
+        self.staff("publish", json!({"id": id})).expect(200).await;
     }
 
     /// A visitor's call.
@@ -77,11 +87,59 @@ impl Site {
         self.ask(&format!("POST /api/formfunnel/{action}")).json(body)
     }
 
+    /// A call of the staff, with the key that may do everything.
+    pub fn staff(&self, action: &str, body: Json) -> Ask {
+        self.admin(&format!("POST /api/backend/formfunnel?action={action}")).json(body)
+    }
+
     /// Begins a visit.
     pub async fn visit(&self, funnel: impl Into<Json>) -> Visit<'_> {
-        let started = self.visitor("start", json!({"funnel_id": funnel.into()})).expect(201).await;
-        let session = started.json()["session_uuid"].as_str().unwrap().to_owned();
+        self.begun(self.visitor("start", json!({"funnel_id": funnel.into()}))).await
+    }
+
+    /// Begins a visit by this call.
+    pub async fn begun(&self, start: Ask) -> Visit<'_> {
+        let started = start.expect(201).await.json();
+        let session = started["session_uuid"].as_str().unwrap().to_owned();
         Visit { site: self, session }
+    }
+
+    /// Begins a visit of [`leads`] and answers: Ada, with this budget.
+    pub async fn ada(&self, budget: i64) -> Visit<'_> {
+        let visit = self.visit("leads").await;
+        visit.answers(json!({"name": "Ada"})).await;
+        visit.answers(json!({"budget": budget})).await;
+        visit
+    }
+
+    /// Copies submissions that SQL chooses, each so often, with these columns of theirs.
+    pub async fn copy_visits(&self, times: u32, which: &str, columns: &str) {
+        let sql = format!(
+            "with recursive n(i) as (select 1 union all select i + 1 from n where i < {times}) \
+             insert into cms_formfunnel_submissions (funnel_id, version_id, version, session_uuid, \
+             started_at, last_activity_at, expires_at, {columns}) select funnel_id, version_id, \
+             version, session_uuid || n.i, started_at, 0, 0, {columns} \
+             from cms_formfunnel_submissions s, n where {which}"
+        );
+        self.database.run(sql).await;
+    }
+
+    /// Gives what happened in the first visit to all but the second.
+    pub async fn copy_events(&self) {
+        let columns = "seq, kind, node_id, edge_id, field, on_path, at, dwell_ms";
+        let of_first = columns.replace(", ", ", e.");
+        let sql = format!(
+            "insert into cms_formfunnel_events (submission_id, {columns}) \
+             select s.id, e.{of_first} from cms_formfunnel_submissions s, cms_formfunnel_events e \
+             where e.submission_id = 1 and s.id > 2"
+        );
+        self.database.run(sql).await;
+        self.database.run("analyze").await;
+    }
+
+    /// Marks those who stay away and counts what is over, as the task does.
+    pub async fn process_abandoned(&self) -> u64 {
+        self.cms.funnels().process_abandoned().await.unwrap()
     }
 }
 
@@ -93,27 +151,25 @@ pub struct Visit<'a> {
 
 impl Visit<'_> {
     pub fn step(&self, node: Option<i64>, answers: Json) -> Ask {
-        let mut body = json!({"session_uuid": self.session, "answers": answers});
-        if let Some(node) = node {
-            body["node_id"] = node.into();
-        }
-        self.site.visitor("step", body)
+        let at = node.map_or(json!({}), |node| json!({"node_id": node}));
+        self.call("step", with(at, json!({"answers": answers})))
     }
 
     pub async fn answers(&self, answers: Json) -> Json {
         self.step(None, answers).expect(200).await.json()
     }
 
+    /// A call with these members beside the session.
+    pub fn call(&self, action: &str, members: Json) -> Ask {
+        self.site.visitor(action, with(json!({"session_uuid": self.session}), members))
+    }
+
     pub fn complete(&self, answers: Option<Json>) -> Ask {
-        let mut body = json!({"session_uuid": self.session});
-        if let Some(answers) = answers {
-            body["answers"] = answers;
-        }
-        self.site.visitor("complete", body)
+        self.call("complete", answers.map_or(json!({}), |answers| json!({"answers": answers})))
     }
 
     pub fn resume(&self) -> Ask {
-        self.site.visitor("resume", json!({"session_uuid": self.session}))
+        self.call("resume", json!({}))
     }
 
     pub async fn abandon(&self) {
@@ -145,22 +201,35 @@ impl Visit<'_> {
         self.site.database.count(&sql).await
     }
 
+    /// Sets columns of its row.
+    pub async fn set(&self, columns: &str) {
+        let row = format!("where session_uuid = '{}'", self.session);
+        let sql = format!("update cms_formfunnel_submissions set {columns} {row}");
+        self.site.database.run(sql).await;
+    }
+
+    /// What SQL says of its row.
+    pub async fn is(&self, condition: &str) -> bool {
+        self.column(&format!("case when {condition} then 1 else 0 end")).await == 1
+    }
+
+    /// Whether a text stands in the answers that are stored.
+    pub async fn holds(&self, text: &str) -> bool {
+        self.is(&format!("answers_json like '%{text}%'")).await
+    }
+
     /// How many things of a kind happened.
     pub async fn happened(&self, kind: &str) -> i64 {
-        let sql = format!(
-            "select count(*) from cms_formfunnel_events e join cms_formfunnel_submissions s \
-             on s.id = e.submission_id where s.session_uuid = '{}' and e.kind = '{kind}'",
-            self.session
-        );
-        self.site.database.count(&sql).await
+        let events = "cms_formfunnel_events e join cms_formfunnel_submissions s \
+                      on s.id = e.submission_id";
+        let of = format!("s.session_uuid = '{}' and e.kind = '{kind}'", self.session);
+        self.site.database.rows(&format!("{events} where {of}")).await
     }
 }
 
 impl Site {
     /// How often an event was raised.
     pub async fn raised(&self, event: &str) -> i64 {
-        self.database
-            .count(&format!("select count(*) from cms_events where name = '{event}'"))
-            .await
+        self.database.rows(&format!("cms_events where name = '{event}'")).await
     }
 }

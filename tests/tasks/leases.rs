@@ -12,15 +12,20 @@ use std::{
 use cms_core::{Clock, Code, plugins::Handlers};
 use serde_json::json;
 
-use super::{Program, history, open, order, outcomes, task};
-use crate::support::{TestDatabase, site::NOW};
+use super::{Program, history, minutely, open, order, ordered, orders, outcomes, stepping, task};
+use crate::support::{TestDatabase, site::NOW, until};
+
+/// Waits until the task is leased until then.
+async fn leased(database: &TestDatabase, moment: i64) {
+    let lease = "select cast(coalesce(max(lease_until), 0) as bigint) from cms_tasks";
+    until("it is leased", async || database.count(lease).await >= moment).await;
+}
 
 /// A process that stands still past its lease: its thread is blocked, so that nothing of it goes
 /// on. What it does afterwards is refused.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_process_that_stood_still_changes_nothing() {
     let (database, clock) = (Arc::new(TestDatabase::new().await), Clock::fixed(NOW));
-    let tasks = json!([{"name": "slow", "interval_s": 60, "handler": "slow"}]);
     let (begun, begins) = mpsc::channel();
     let (goes_on, waits) = mpsc::channel::<()>();
     let (waits, refusal) = (Mutex::new(waits), Arc::new(Mutex::new(None)));
@@ -34,11 +39,11 @@ async fn a_process_that_stood_still_changes_nothing() {
             Ok(())
         }
     });
-    let (stopped, its_clock, its_tasks) = (database.clone(), clock.clone(), tasks.clone());
+    let (stopped, its_clock) = (database.clone(), clock.clone());
     let thread = std::thread::spawn(move || {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
         runtime.block_on(async {
-            let cms = open(&stopped, &its_clock, Program(its_tasks, blocking)).await;
+            let cms = open(&stopped, &its_clock, Program(minutely("slow"), blocking)).await;
             cms.tasks().scheduler().step().await.unwrap();
             let counts = cms.tasks().outcomes();
             cms.close().await;
@@ -48,7 +53,7 @@ async fn a_process_that_stood_still_changes_nothing() {
     tokio::task::spawn_blocking(move || begins.recv().unwrap()).await.unwrap();
     let healthy =
         Handlers::default().task("slow", |run| async move { order(&run, "healthy").await });
-    let cms = open(&database, &clock, Program(tasks, healthy)).await;
+    let cms = open(&database, &clock, Program(minutely("slow"), healthy)).await;
     let mut scheduler = cms.tasks().scheduler();
     clock.advance(29_000);
     assert_eq!((scheduler.step().await.unwrap(), task(&cms).await.state.as_str()), (0, "running"));
@@ -64,8 +69,8 @@ async fn a_process_that_stood_still_changes_nothing() {
     let refusal = refusal.lock().unwrap().take().expect("refused");
     assert_eq!(refusal.code(), Code::Conflict);
     assert_eq!(format!("{before:?}"), format!("{:?}", history(&cms).await), "history stays true");
-    assert_eq!(database.count("select count(*) from orders where a = 'healthy'").await, 1);
-    assert_eq!(database.count("select count(*) from orders where a = 'stopped'").await, 0);
+    assert_eq!(orders(&database, "healthy").await, 1);
+    assert_eq!(orders(&database, "stopped").await, 0);
     cms.close().await;
 }
 
@@ -74,7 +79,6 @@ async fn a_lease_is_renewed_while_its_task_runs() {
     let (database, clock) = (TestDatabase::new().await, Clock::fixed(NOW));
     let end = Arc::new(tokio::sync::Notify::new());
     let ends = end.clone();
-    let tasks = json!([{"name": "long", "interval_s": 60, "handler": "long"}]);
     let handlers = Handlers::default().task("long", move |run| {
         let ends = ends.clone();
         async move {
@@ -82,17 +86,12 @@ async fn a_lease_is_renewed_while_its_task_runs() {
             order(&run, "long").await
         }
     });
-    let a = open(&database, &clock, Program(tasks.clone(), handlers)).await;
+    let a = open(&database, &clock, Program(minutely("long"), handlers)).await;
     let idle = Handlers::default().task("long", |_| async { Ok(()) });
-    let b = open(&database, &clock, Program(tasks, idle)).await;
-    let of_a = a.clone();
-    let running = tokio::spawn(async move { of_a.tasks().scheduler().step().await });
-    let until = "select cast(coalesce(max(lease_until), 0) as bigint) from cms_tasks";
+    let b = open(&database, &clock, Program(minutely("long"), idle)).await;
+    let running = stepping(&a);
     for round in 0..8 {
-        let wanted = clock.now() + 30_000;
-        while database.count(until).await < wanted {
-            tokio::time::sleep(Duration::from_millis(50)).await;
-        }
+        leased(&database, clock.now() + 30_000).await;
         assert_eq!(b.tasks().scheduler().step().await.unwrap(), 0, "round {round}");
         clock.advance(15_000);
     }
@@ -112,21 +111,17 @@ async fn a_change_may_last_longer_than_the_lease() {
     let (database, clock) = (TestDatabase::new().await, Clock::fixed(NOW));
     let (begun, end) = (Arc::new(tokio::sync::Notify::new()), Arc::new(tokio::sync::Notify::new()));
     let (begins, ends) = (begun.clone(), end.clone());
-    let tasks = json!([{"name": "long", "interval_s": 60, "handler": "long"}]);
     let handlers = Handlers::default().task("long", move |run| {
         let (begins, ends) = (begins.clone(), ends.clone());
         async move {
-            let mut change = run.change().await?;
-            let body = json!({"a": "long"});
-            run.items().create(&mut change, "orders", body.as_object().unwrap()).await?;
+            let change = ordered(&run, "long").await?;
             begins.notify_one();
             ends.notified().await;
             change.commit().await
         }
     });
-    let cms = open(&database, &clock, Program(tasks, handlers)).await;
-    let of_cms = cms.clone();
-    let running = tokio::spawn(async move { of_cms.tasks().scheduler().step().await });
+    let cms = open(&database, &clock, Program(minutely("long"), handlers)).await;
+    let running = stepping(&cms);
     begun.notified().await;
     clock.advance(40_000);
     // Until a renewal was given up, which takes five seconds.
@@ -134,7 +129,7 @@ async fn a_change_may_last_longer_than_the_lease() {
     end.notify_one();
     assert_eq!(running.await.unwrap().unwrap(), 1);
     assert_eq!(outcomes(&history(&cms).await), ["done"]);
-    assert_eq!(database.count("select count(*) from orders where a = 'long'").await, 1);
+    assert_eq!(orders(&database, "long").await, 1);
     cms.close().await;
 }
 
@@ -150,24 +145,17 @@ async fn a_run_that_hangs_is_ended_by_its_limit() {
             if turn > 0 {
                 return order(&run, "second").await;
             }
-            let mut change = run.change().await?;
-            let body = json!({"a": "first"});
-            run.items().create(&mut change, "orders", body.as_object().unwrap()).await?;
-            drop(change);
+            drop(ordered(&run, "first").await?);
             std::future::pending().await
         }
     });
     let cms = open(&database, &clock, Program(tasks, handlers)).await;
-    let of_cms = cms.clone();
-    let running = tokio::spawn(async move { of_cms.tasks().scheduler().step().await });
-    let until = "select cast(coalesce(max(lease_until), 0) as bigint) from cms_tasks";
+    let running = stepping(&cms);
     for wanted in [NOW, NOW + 25_000, NOW + 50_000, NOW + 75_000] {
         while clock.now() < wanted {
             clock.advance(5_000);
         }
-        while database.count(until).await < wanted + 20_000 {
-            tokio::time::sleep(Duration::from_millis(50)).await;
-        }
+        leased(&database, wanted + 20_000).await;
         assert_eq!(task(&cms).await.state, "running");
     }
     clock.advance(15_000);
@@ -178,6 +166,6 @@ async fn a_run_that_hangs_is_ended_by_its_limit() {
     assert_eq!(task(&cms).await.state, "waiting");
     assert_eq!(cms.tasks().scheduler().step().await.unwrap(), 1);
     assert_eq!(outcomes(&history(&cms).await), ["done", "failed"]);
-    assert_eq!(database.count("select count(*) from orders").await, 1);
+    assert_eq!(database.rows("orders").await, 1);
     cms.close().await;
 }

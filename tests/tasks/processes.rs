@@ -4,7 +4,6 @@ use std::{
     collections::BTreeSet,
     fs,
     path::{Path, PathBuf},
-    process::Command,
     time::{Duration, Instant},
 };
 
@@ -18,15 +17,14 @@ use crate::support::{
 
 /// A plugin whose scripts are run by a shell; each run leaves a line in a file.
 fn shop(database: &TestDatabase, tasks: &[(&str, u64, &str)]) -> PathBuf {
-    let folder = database.folder().join("plugins/shop");
-    fs::create_dir_all(folder.join("script")).unwrap();
+    let folder = database.folder().join("plugins/shop/script");
+    fs::create_dir_all(&folder).unwrap();
     let declared = tasks.iter().map(|(name, interval_s, text)| {
-        fs::write(folder.join(format!("script/{name}.php")), text).unwrap();
+        fs::write(folder.join(format!("{name}.php")), text).unwrap();
         json!({"name": name, "interval_s": interval_s, "script": format!("{name}.php")})
     });
-    let manifest = json!({"id": "shop", "tasks": declared.collect::<Vec<_>>()});
-    fs::write(folder.join("plugin.json"), manifest.to_string()).unwrap();
-    folder.join("script")
+    database.write_plugin(&json!({"id": "shop", "tasks": declared.collect::<Vec<_>>()}));
+    folder
 }
 
 /// The scripts write where the tests look, which is outside of their plugin's folder.
@@ -42,8 +40,7 @@ fn serve(database: &TestDatabase) -> Served {
 
 /// The runs of a task, oldest first.
 fn history(database: &TestDatabase, task: &str) -> Vec<Run> {
-    let text = process::run(database, &["--json", "tasks", "history", task, "--all"]);
-    let page: Json = serde_json::from_str(&text).unwrap();
+    let page = process::json(database, &["tasks", "history", task, "--all"]);
     let mut runs: Vec<Run> = serde_json::from_value(page["data"].clone()).unwrap();
     runs.reverse();
     runs
@@ -51,11 +48,6 @@ fn history(database: &TestDatabase, task: &str) -> Vec<Run> {
 
 fn lines(file: &Path) -> usize {
     fs::read_to_string(file).unwrap_or_default().lines().count()
-}
-
-fn signal(pid: u32, name: &str) {
-    let sent = Command::new("kill").args([name, &pid.to_string()]).status().unwrap();
-    assert!(sent.success(), "{name} to {pid}");
 }
 
 /// Waits until something holds.
@@ -99,7 +91,7 @@ async fn a_stopped_process_is_replaced_and_changes_nothing_when_it_wakes_up() {
     let (lost, lease) = loop {
         let run = history(&database, "hold").pop().unwrap();
         let lease = figure(&database, "hold", "lease_until").await;
-        signal(pid_of(&run), "-STOP");
+        process::signal(pid_of(&run), "-STOP");
         stopped_runs.insert(run.id);
         let (before, stopped) = (ticks(), Instant::now());
         while ticks() < before + 3 && stopped.elapsed().as_secs() < 12 {
@@ -108,7 +100,7 @@ async fn a_stopped_process_is_replaced_and_changes_nothing_when_it_wakes_up() {
         if ticks() >= before + 3 {
             break (run, lease);
         }
-        signal(pid_of(&run), "-CONT");
+        process::signal(pid_of(&run), "-CONT");
         until("the lease is renewed", async || {
             figure(&database, "hold", "lease_until").await > lease
         })
@@ -120,7 +112,7 @@ async fn a_stopped_process_is_replaced_and_changes_nothing_when_it_wakes_up() {
     let next = last();
     assert_ne!(pid_of(&next), pid_of(&lost));
     assert!(began(&next) >= lease, "it held its lease until {lease}: {next:?}");
-    signal(pid_of(&lost), "-CONT");
+    process::signal(pid_of(&lost), "-CONT");
     for (task, interval_s) in [("tick", 2), ("hold", 10)] {
         let due = figure(&database, task, "next_due_at").await;
         once_in_each_interval(&history(&database, task), interval_s, due);
@@ -145,9 +137,8 @@ async fn a_stopped_process_is_replaced_and_changes_nothing_when_it_wakes_up() {
             assert!(odd.len() <= 1 && odd.iter().all(|(_, end)| *end == "lost"), "{odd:?}");
         }
     }
-    let open = "select count(*) from cms_task_runs where outcome = 'running'";
-    assert_eq!(database.count(open).await, 0);
-    assert_eq!(database.count("select count(*) from cms_tasks where lease_until > 0").await, 0);
+    assert_eq!(database.rows("cms_task_runs where outcome = 'running'").await, 0);
+    assert_eq!(database.rows("cms_tasks where lease_until > 0").await, 0);
 }
 
 /// How many runs each process had.

@@ -2,8 +2,8 @@
 
 use serde_json::{Value as Json, json};
 
-use super::{item, matching, walk};
-use crate::support::{Site, TestDatabase};
+use super::{adopting, item, matching, walk};
+use crate::support::{Site, TestDatabase, each, has};
 
 #[tokio::test]
 async fn postgres_types_of_others() {
@@ -25,11 +25,8 @@ async fn postgres_types_of_others() {
           'null', null, 0.00, null), \
           (3, 3.4028235e38, '{{1,2},{3,4}}', null, null, null, null, null, null, null, null, null, \
           null, null)";
-    database.run(sql.to_owned()).await;
-    let site = Site::on(database)
-        .plugin(json!({"id": "other", "tables": [{"name": "v", "adopt": true}]}))
-        .open()
-        .await;
+    database.run(sql).await;
+    let site = Site::on(database).plugin(adopting("other", &["v"])).open().await;
     let all = walk(&site, "v", 1, &[]).await;
     assert_eq!(
         all[0],
@@ -40,18 +37,16 @@ async fn postgres_types_of_others() {
             r#""z":"12345","n":123456789012345678901234567890.12345,"net":"10.0.0.1/32","g":2}"#
         )
     );
-    assert!(
-        all[1].starts_with(r#"{"id":2,"r":0,"a":[],"#)
-            && all[1].contains(r#""tz":"1969-12-31T23:59:59.999999Z""#),
-        "{}",
-        all[1]
-    );
-    assert!(
-        all[1].contains(r#""n":0,"#)
-            && all[2].starts_with(r#"{"id":3,"r":3.4028235e+38,"a":[[1,2],[3,4]],"#),
-        "{}",
-        all[2]
-    );
+    for (row, parts) in [
+        (
+            1,
+            &[r#"{"id":2,"r":0,"a":[],"#, r#""tz":"1969-12-31T23:59:59.999999Z""#, r#""n":0,"#][..],
+        ),
+        (2, &[r#"{"id":3,"r":3.4028235e+38,"a":[[1,2],[3,4]],"#][..]),
+    ] {
+        assert!(all[row].starts_with(parts[0]), "{}", all[row]);
+        assert!(parts.iter().all(|part| all[row].contains(part)), "{parts:?}: {}", all[row]);
+    }
     for condition in [
         ("filter[r][eq]", "0.1"),
         ("filter[r][in]", "0.1,1e300"),
@@ -68,39 +63,23 @@ async fn postgres_types_of_others() {
         ("filter[g][eq]", "2"),
         ("filter[net][eq]", "10.0.0.1/32"),
     ] {
-        let found = matching(&site, "v", condition).await;
-        assert_eq!(
-            found.iter().map(|row| &row["id"]).collect::<Vec<_>>(),
-            [&json!(1)],
-            "{condition:?}"
-        );
+        let found = json!(matching(&site, "v", condition).await);
+        assert_eq!(each(&found, "id"), [json!(1)], "{condition:?}");
     }
     for sort in
         ["r", "-r", "a", "t", "m", "tz", "-tz", "ti", "iv", "j", "n", "-n", "z", "u", "net", "g"]
     {
         assert_eq!(walk(&site, "v", 1, &[("sort", sort)]).await.len(), 3, "{sort}");
     }
-    let new = json!({
+    let mut new = json!({
         "id": 9, "r": 0.2, "a": [5, null], "t": ["x,y", "{", null, "\""], "m": "sad", "iv": "PT1H",
         "z": "1", "n": "1e", "j": [1.5],
     });
-    site.admin("POST /api/backend/item?table=v")
-        .json(new.clone())
-        .refused(422, "validation_failed")
-        .await;
-    let mut good = new.clone();
-    good["n"] = json!("0.10");
-    let created = site.admin("POST /api/backend/item?table=v").json(good).expect(201).await.data();
-    for (column, value) in [
-        ("r", json!(0.2)),
-        ("a", new["a"].clone()),
-        ("t", new["t"].clone()),
-        ("n", json!(0.1)),
-        ("j", json!([1.5])),
-        ("g", json!(18)),
-    ] {
-        assert_eq!(created[column], value, "{column}");
-    }
+    let post = site.admin("POST /api/backend/item?table=v").json(new.clone());
+    post.refused(422, "validation_failed").await;
+    new["n"] = json!("0.10");
+    let created = site.insert("v", new.clone()).await;
+    has!(created, {"r": 0.2, "a": new["a"], "t": new["t"], "n": 0.1, "j": [1.5], "g": 18});
     for (column, value, status) in [
         ("m", json!("angry"), 400),
         ("a", json!({"x": 1}), 400),
@@ -114,17 +93,11 @@ async fn postgres_types_of_others() {
         ("id", json!(70_000), 400),
     ] {
         let code = if status == 400 { "database_error" } else { "validation_failed" };
-        let reply = site
-            .admin("PATCH /api/backend/item?table=v&id=9")
-            .json(json!({column: value}))
-            .refused(status, code)
-            .await;
+        let patch = site.admin("PATCH /api/backend/item?table=v&id=9").json(json!({column: value}));
+        let reply = patch.refused(status, code).await;
         assert!(!reply.text().contains("cast("), "{}", reply.text());
     }
-    site.admin("PATCH /api/backend/item?table=v&id=9")
-        .json(json!({"a": [], "t": null}))
-        .expect(200)
-        .await;
+    site.update("v&id=9", json!({"a": [], "t": null})).await;
     assert_eq!(matching(&site, "v", ("filter[a][eq]", "[]")).await.len(), 2);
     site.admin("GET /api/backend/item?table=v&id=70000").refused(404, "not_found").await;
 }
@@ -143,11 +116,8 @@ async fn postgres_rules_of_others() {
                begin raise 'no' using errcode = 'insufficient_privilege'; end $$ language plpgsql; \
                create trigger refuse before delete on k for each row execute function refuse(); \
                insert into k values (1, 'x', 5, '[1,3)')";
-    database.run(sql.to_owned()).await;
-    let site = Site::on(database)
-        .plugin(json!({"id": "other", "tables": [{"name": "k", "adopt": true}]}))
-        .open()
-        .await;
+    database.run(sql).await;
+    let site = Site::on(database).plugin(adopting("other", &["k"])).open().await;
     let read = site.admin("GET /api/backend/item?table=k&id=1").expect(200).await;
     assert_eq!(read.text(), r#"{"data":{"id":1,"x":"x","n":5,"r":"[1,3)"}}"#);
     let post = |body: Json| site.admin("POST /api/backend/item?table=k").json(body);
@@ -183,9 +153,8 @@ async fn postgres_finds_keys_by_their_index() {
             ))
             .await;
     }
-    let tables: Vec<_> =
-        types.iter().map(|(name, _)| json!({"name": name, "adopt": true})).collect();
-    let site = Site::on(database).plugin(json!({"id": "other", "tables": tables})).open().await;
+    let names = types.map(|(name, _)| name);
+    let site = Site::on(database).plugin(adopting("other", &names)).open().await;
     let scans = |name: &str, how: &str| {
         format!(
             "select coalesce(sum({how}), 0)::bigint from pg_stat_user_tables \
@@ -200,9 +169,9 @@ async fn postgres_finds_keys_by_their_index() {
     for (name, _) in types {
         let id = if name == "k_int" { "7" } else { seven };
         let one = item(name, &[("id", id)]);
-        assert_eq!(site.admin(&format!("GET {one}")).expect(200).await.data()["n"], 7, "{name}");
-        site.admin(&format!("PATCH {one}")).json(json!({"n": 8})).expect(200).await;
-        site.admin(&format!("DELETE {one}")).expect(204).await;
+        assert_eq!(site.get(&one).await["n"], 7, "{name}");
+        site.patch(&one, json!({"n": 8})).await;
+        site.delete(&one).await;
         for absent in ["8F14E45F-CEEA-167A-5A36-DEDD4BEA2543", "no key"] {
             let status = if name == "k_int" { 400 } else { 404 };
             site.admin(&format!("GET {}", item(name, &[("id", absent)]))).expect(status).await;

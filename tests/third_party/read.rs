@@ -64,20 +64,19 @@ async fn every_id_is_found(site: &Site, name: &str, table: &truth::Table, found:
         assert!(tag.starts_with('"') && tag.len() == 24, "{tag}");
         site.admin(&line).header("if-none-match", &tag).expect(304).await;
     }
-    let missing =
-        match (table.key.as_slice(), table.columns.iter().find(|c| c.0 == table.key[0]).unwrap().1)
-        {
-            ([_], truth::Meaning::Integer) => "9223372036854775807".to_owned(),
-            ([_], _) => "none, of /this ü?".to_owned(),
-            (many, truth::Meaning::Integer) => format!("[0{}]", ",\"0\"".repeat(many.len() - 1)),
-            (many, _) => format!("[\"\"{}]", ",\"\"".repeat(many.len() - 1)),
-        };
+    let first = table.columns.iter().find(|column| column.0 == table.key[0]).unwrap().1;
+    let more = table.key.len() - 1;
+    let missing = match (more, first) {
+        (0, truth::Meaning::Integer) => "9223372036854775807".to_owned(),
+        (0, _) => "none, of /this ü?".to_owned(),
+        (_, truth::Meaning::Integer) => format!("[0{}]", ",\"0\"".repeat(more)),
+        _ => format!("[\"\"{}]", ",\"\"".repeat(more)),
+    };
     site.admin(&format!("GET {}", item(name, &[("id", &missing)]))).refused(404, "not_found").await;
     if table.key.len() > 1 {
         for id in ["1", "[1]", "[1,2,3,4]", "[1,", "{}"] {
-            site.admin(&format!("GET {}", item(name, &[("id", id)])))
-                .refused(400, "bad_query")
-                .await;
+            let line = format!("GET {}", item(name, &[("id", id)]));
+            site.admin(&line).refused(400, "bad_query").await;
         }
     }
 }
@@ -112,9 +111,8 @@ async fn every_order_is_total(sample: Sample) {
         let known: Vec<Json> = rows.iter().map(row_of).collect();
         for (column, meaning) in &table.columns {
             if *meaning == truth::Meaning::Bytes {
-                site.admin(&format!("GET {}", item(&name, &[("sort", column)])))
-                    .refused(400, "bad_query")
-                    .await;
+                let line = format!("GET {}", item(&name, &[("sort", column)]));
+                site.admin(&line).refused(400, "bad_query").await;
                 continue;
             }
             // Small pages where the order shows something, else two.

@@ -2,14 +2,13 @@
 
 use serde_json::{Value as Json, json};
 
-use super::{item, matching, walk};
+use super::{adopting, item, matching, walk};
 use crate::support::{Site, TestDatabase};
 
 async fn adopted(sqlite: &str, postgres: &str, names: &[&str]) -> Site {
     let database = TestDatabase::new().await;
-    database.run(if database.is_postgres() { postgres } else { sqlite }.to_owned()).await;
-    let tables: Vec<_> = names.iter().map(|name| json!({"name": name, "adopt": true})).collect();
-    Site::on(database).plugin(json!({"id": "other", "tables": tables})).open().await
+    database.run(if database.is_postgres() { postgres } else { sqlite }).await;
+    Site::on(database).plugin(adopting("other", names)).open().await
 }
 
 #[tokio::test]
@@ -26,9 +25,8 @@ async fn keys_may_be_bytes() {
         &["b", "bb"],
     )
     .await;
-    let all = walk(&site, "b", 1, &[]).await;
     assert_eq!(
-        all,
+        walk(&site, "b", 1, &[]).await,
         [
             r#"{"id":"","n":4}"#,
             r#"{"id":"AP8Q","n":1}"#,
@@ -38,23 +36,16 @@ async fn keys_may_be_bytes() {
     );
     let all = walk(&site, "bb", 1, &[("sort", "-d")]).await;
     assert_eq!(all, [r#"{"a":"Cgs=","d":"2024-02-29"}"#, r#"{"a":"Cgw=","d":"2024-02-28"}"#]);
-    let read = site.admin(&format!("GET {}", item("b", &[("id", "AP8Q")]))).expect(200).await;
-    assert_eq!(read.data()["n"], 1);
-    site.admin(&format!("GET {}", item("b", &[("id", "AP8R")]))).refused(404, "not_found").await;
-    site.admin(&format!("GET {}", item("b", &[("id", "no base64")])))
-        .refused(400, "bad_query")
-        .await;
-    let path = item("bb", &[]);
-    site.admin(&format!("POST {path}"))
-        .json(json!({"a": "/w==", "d": "2024-03-01"}))
-        .expect(201)
-        .await;
+    assert_eq!(site.get(&item("b", &[("id", "AP8Q")])).await["n"], 1);
+    for (id, status, code) in [("AP8R", 404, "not_found"), ("no base64", 400, "bad_query")] {
+        let line = format!("GET {}", item("b", &[("id", id)]));
+        site.admin(&line).refused(status, code).await;
+    }
+    site.create(&item("bb", &[]), json!({"a": "/w==", "d": "2024-03-01"})).await;
     let one = item("bb", &[("id", r#"["/w==","2024-03-01"]"#)]);
     let changed = site.admin(&format!("PATCH {one}")).json(json!({"a": "/wA="})).expect(200).await;
     assert_eq!(changed.text(), r#"{"data":{"a":"/wA=","d":"2024-03-01"}}"#);
-    site.admin(&format!("DELETE {}", item("bb", &[("id", r#"["/wA=","2024-03-01"]"#)])))
-        .expect(204)
-        .await;
+    site.delete(&item("bb", &[("id", r#"["/wA=","2024-03-01"]"#)])).await;
     let key = r#"select count(*) from cms_audit where row_id = '["/w==","2024-03-01"]'"#;
     assert_eq!(site.database.count(key).await, 1);
 }
@@ -63,18 +54,11 @@ async fn keys_may_be_bytes() {
 async fn rows_without_a_key_may_be_the_same() {
     let values =
         "insert into log values (1, 'a'), (1, 'a'), (1, 'a'), (null, null), (null, null), (2, 'b')";
-    let site = adopted(
-        &format!(
-            "create table log (n int, t text); {values}; create view wide as select {}",
-            columns(120)
-        ),
-        &format!(
-            "create table log (n int, t text); {values}; create view wide as select {}",
-            columns(120)
-        ),
-        &["log", "wide"],
-    )
-    .await;
+    let sql = format!(
+        "create table log (n int, t text); {values}; create view wide as select {}",
+        columns(120)
+    );
+    let site = adopted(&sql, &sql, &["log", "wide"]).await;
     let (a, b, null) = (r#"{"n":1,"t":"a"}"#, r#"{"n":2,"t":"b"}"#, r#"{"n":null,"t":null}"#);
     assert_eq!(walk(&site, "log", 2, &[]).await, [a, a, a, b, null, null]);
     assert_eq!(walk(&site, "log", 1, &[("sort", "-n")]).await, [b, a, a, a, null, null]);
@@ -128,11 +112,8 @@ async fn sqlite_columns_may_hold_anything() {
                (2, 'f', 12, 5, 'é', 2, '2024-05-06 05:08', '2024-05-06', 9007199254740993, \
                x'01'), \
                (3, 1, null, null, null, 1.5, '2024-05-06', null, null, null)";
-    database.run(sql.to_owned()).await;
-    let site = Site::on(database)
-        .plugin(json!({"id": "other", "tables": [{"name": "v", "adopt": true}]}))
-        .open()
-        .await;
+    database.run(sql).await;
+    let site = Site::on(database).plugin(adopting("other", &["v"])).open().await;
     assert_eq!(
         walk(&site, "v", 1, &[]).await,
         [
@@ -177,19 +158,12 @@ async fn json_may_be_nested_deeply() {
         record(2)
     );
     let list = json!({"table": "d", "column": "j", "id": 1, "add": ["x"]});
-    site.admin("POST /api/backend/actions/checklist")
-        .json(list)
-        .refused(422, "validation_failed")
-        .await;
-    site.admin(&format!("DELETE {one}")).expect(204).await;
+    let add = site.admin("POST /api/backend/actions/checklist").json(list);
+    add.refused(422, "validation_failed").await;
+    site.delete(one).await;
     for like in [r#"'%"changed":["n"]%'"#, r#"'%"j":"nested too deeply; SHA-256 %"n":2%'"#] {
-        assert!(
-            site.database
-                .count(&format!("select count(*) from cms_events where body like {like}"))
-                .await
-                > 0,
-            "{like}"
-        );
+        let events = format!("select count(*) from cms_events where body like {like}");
+        assert!(site.database.count(&events).await > 0, "{like}");
     }
 }
 
@@ -214,13 +188,10 @@ async fn a_column_that_is_dropped_meanwhile_is_told() {
     let sql = "create table t (id integer primary key, a text, b text); \
                insert into t values (1, 'x', 'y')";
     let site = adopted(sql, sql, &["t"]).await;
-    site.database.run("alter table t drop column b".to_owned()).await;
+    site.database.run("alter table t drop column b").await;
     for line in ["POST /api/backend/item?table=t", "PATCH /api/backend/item?table=t&id=1"] {
-        let refused = site
-            .admin(line)
-            .json(json!({"id": 2, "a": "z", "b": "z"}))
-            .refused(400, "database_error")
-            .await;
+        let body = json!({"id": 2, "a": "z", "b": "z"});
+        let refused = site.admin(line).json(body).refused(400, "database_error").await;
         assert!(refused.text().contains("lost a column"), "{}", refused.text());
     }
 }

@@ -1,38 +1,34 @@
 //! Visits that are over are counted once, whatever becomes of their rows.
 
-use cms_core::{Cms, Random};
-use serde_json::{Value as Json, json};
+use serde_json::json;
 
-use crate::support::{Receiver, Site, visits::leads, webhooks};
+use super::another;
+use crate::support::{Receiver, Site, leads, webhooks, with, with_leads};
 
 const DAY: i64 = 24 * 3_600_000;
 const HOUR: i64 = 3_600_000;
 
 /// The sum of a counter of all visits.
 async fn visits(site: &Site, counter: &str) -> i64 {
-    let sql = format!(
-        "select cast(coalesce(sum({counter}), 0) as bigint) from cms_formfunnel_daily \
-         where node_id = 0 and edge_id = 0"
-    );
-    site.database.count(&sql).await
+    sum(site, counter, "cms_formfunnel_daily where node_id = 0 and edge_id = 0").await
 }
 
 async fn tally(site: &Site, what: &str, more: &str) -> i64 {
-    let sql = format!(
-        "select cast(coalesce(sum(visits), 0) as bigint) from cms_formfunnel_tally \
-         where what = '{what}' and {more}"
-    );
-    site.database.count(&sql).await
+    let rows = format!("cms_formfunnel_tally where what = '{what}' and {more}");
+    sum(site, "visits", &rows).await
 }
 
-/// Another server of the same site.
-async fn beside(site: &Site) -> Cms {
-    let builder = Cms::builder(site.database.settings()).clock(site.clock.clone());
-    builder.random(Random::seeded(1 << 63)).open().await.unwrap()
+/// The sum of a column.
+pub(super) async fn sum(site: &Site, column: &str, rows: &str) -> i64 {
+    let sum = format!("select cast(coalesce(sum({column}), 0) as bigint) from {rows}");
+    site.database.count(&sum).await
 }
 
-async fn fold(site: &Site) {
-    site.cms.funnels().process_abandoned().await.unwrap();
+/// The same of all visits that are over, so often.
+async fn counted<const N: usize>(site: &Site, counters: [(&str, i64); N]) {
+    for (counter, expected) in counters {
+        assert_eq!(visits(site, counter).await, expected, "{counter}");
+    }
 }
 
 async fn completed(site: &Site, name: &str) -> i64 {
@@ -41,11 +37,6 @@ async fn completed(site: &Site, name: &str) -> i64 {
     visit.answers(json!({"budget": 1})).await;
     visit.complete(None).expect(200).await;
     visit.column("id").await
-}
-
-async fn post(site: &Site, action: &str, body: Json) {
-    let line = format!("POST /api/backend/formfunnel?action={action}");
-    site.admin(&line).json(body).expect(200).await;
 }
 
 #[tokio::test]
@@ -62,30 +53,24 @@ async fn a_visit_that_is_over_is_counted_once() {
     for more in [json!({"colour": "red", "news": true}), json!({"colour": "red"}), json!({})] {
         let visit = site.visit("leads").await;
         visit.answers(json!({"name": "Ada"})).await;
-        let mut answers = json!({"budget": 1});
-        answers.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
         site.clock.advance(61_234);
-        visit.answers(answers).await;
+        visit.answers(with(json!({"budget": 1}), more)).await;
         visit.complete(None).expect(200).await;
     }
     let (gone, active) = (site.visit("leads").await, site.visit("leads").await);
     gone.abandon().await;
-    let other = beside(&site).await;
-    let (one, two) =
-        tokio::join!(site.cms.funnels().process_abandoned(), other.funnels().process_abandoned());
-    one.unwrap();
-    two.unwrap();
-    other.close().await;
-    fold(&site).await;
-    assert_eq!((visits(&site, "started").await, visits(&site, "completed").await), (3, 3));
+    let other = another(&site).await;
+    tokio::join!(site.process_abandoned(), other.process_abandoned());
+    other.cms.close().await;
+    site.process_abandoned().await;
+    counted(&site, [("started", 3), ("completed", 3)]).await;
     // Whoever is away may come back for a day.
     gone.answers(json!({"name": "Eve"})).await;
     gone.abandon().await;
     site.clock.advance(DAY);
-    fold(&site).await;
-    fold(&site).await;
-    assert_eq!((visits(&site, "started").await, visits(&site, "abandoned").await), (5, 2));
-    assert_eq!(visits(&site, "engaged").await, 4);
+    site.process_abandoned().await;
+    site.process_abandoned().await;
+    counted(&site, [("started", 5), ("abandoned", 2), ("engaged", 4)]).await;
     gone.step(None, json!({"budget": 1})).refused(410, "session_expired").await;
     active.resume().refused(410, "session_expired").await;
     for (what, more, expected) in [
@@ -101,45 +86,40 @@ async fn a_visit_that_is_over_is_counted_once() {
     ] {
         assert_eq!(tally(&site, what, more).await, expected, "{what} {more}");
     }
-    let left = "select count(*) from cms_formfunnel_folding";
-    assert_eq!(site.database.count(left).await, 0);
+    assert_eq!(site.database.rows("cms_formfunnel_folding").await, 0);
 }
 
 #[tokio::test]
 async fn what_is_deleted_by_hand_stays_counted() {
-    let site = Site::open().await;
-    site.funnel(leads()).await;
+    let site = with_leads().await;
     let mut ids = Vec::new();
     for name in ["Ada", "Bob", "Cy", "Dan"] {
         ids.push(completed(&site, name).await);
     }
     let under_way = site.visit("leads").await;
-    post(&site, "submission_delete", json!({"id": ids[0]})).await;
-    assert_eq!(visits(&site, "started").await, 1, "it was not counted yet");
-    post(&site, "submission_update", json!({"id": ids[1], "inbox_status": "qualified"})).await;
-    fold(&site).await;
-    post(&site, "submission_delete", json!({"id": ids[1]})).await;
+    site.staff("submission_delete", json!({"id": ids[0]})).expect(200).await;
+    counted(&site, [("started", 1)]).await;
+    site.staff("submission_update", json!({"id": ids[1], "inbox_status": "qualified"}))
+        .expect(200)
+        .await;
+    site.process_abandoned().await;
+    site.staff("submission_delete", json!({"id": ids[1]})).expect(200).await;
     let rest = [ids[2], ids[3], under_way.column("id").await];
-    post(&site, "submissions_bulk", json!({"op": "delete", "ids": rest})).await;
-    assert_eq!(site.database.count("select count(*) from cms_formfunnel_submissions").await, 0);
-    for (counter, expected) in [("started", 5), ("completed", 4), ("abandoned", 1)] {
-        assert_eq!(visits(&site, counter).await, expected, "{counter}");
+    site.staff("submissions_bulk", json!({"op": "delete", "ids": rest})).expect(200).await;
+    assert_eq!(site.database.rows("cms_formfunnel_submissions").await, 0);
+    counted(&site, [("started", 5), ("completed", 4), ("abandoned", 1)]).await;
+    for (what, more, expected) in
+        [("inbox", "name = 'new'", 4), ("inbox", "name = 'qualified'", 1), ("touch", "1 = 1", 1)]
+    {
+        assert_eq!(tally(&site, what, more).await, expected, "{what} {more}");
     }
-    let states = (
-        tally(&site, "inbox", "name = 'new'").await,
-        tally(&site, "inbox", "name = 'qualified'").await,
-        tally(&site, "touch", "1 = 1").await,
-    );
-    assert_eq!(states, (4, 1, 1));
 }
 
 /// A visit keeps the day on which it began; what began before days were noted gets one.
 #[tokio::test]
 async fn days_are_those_of_the_funnel() {
     let site = Site::open().await;
-    let mut there = leads();
-    there["settings_json"] = json!({"timezone": "Pacific/Auckland"});
-    let funnel = site.funnel(there).await;
+    let funnel = site.leads(json!({"settings_json": {"timezone": "Pacific/Auckland"}})).await;
     // 2026-11-21T09:30:00Z, and half an hour before midnight in Auckland.
     completed(&site, "Ada").await;
     site.clock.advance(HOUR);
@@ -148,21 +128,19 @@ async fn days_are_those_of_the_funnel() {
     site.clock.advance(HOUR);
     completed(&site, "Dan").await;
     let unknown = "update cms_formfunnel_submissions set day = '' where id in (1, 2)";
-    site.database.run(unknown.to_owned()).await;
+    site.database.run(unknown).await;
     let days = async || {
-        let sql = "select cast(count(distinct day) as bigint) from cms_formfunnel_daily";
-        let last = "select coalesce(max(day), '') from cms_formfunnel_daily";
-        (site.database.count(sql).await, site.database.text(last).await)
+        site.process_abandoned().await;
+        let days = "cast(count(distinct day) as text) || ' ' || coalesce(max(day), '')";
+        site.database.text(&format!("select {days} from cms_formfunnel_daily")).await
     };
-    fold(&site).await;
-    assert_eq!(days().await, (2, "2026-11-22".to_owned()));
+    assert_eq!(days().await, "2 2026-11-22");
     let moved = json!({"id": funnel.id, "funnel": {"settings_json": {"timezone": "UTC"}}});
-    post(&site, "save", moved).await;
+    site.staff("save", moved).expect(200).await;
     site.publish(funnel.id).await;
     completed(&site, "Eve").await;
-    fold(&site).await;
-    assert_eq!(days().await, (2, "2026-11-22".to_owned()));
-    assert_eq!(visits(&site, "started").await, 5);
+    assert_eq!(days().await, "2 2026-11-22");
+    counted(&site, [("started", 5)]).await;
 }
 
 /// Copies of the answers go with old submissions, unless one is still on its way.
@@ -170,17 +148,16 @@ async fn days_are_those_of_the_funnel() {
 async fn payloads_go_with_old_submissions() {
     let site = webhooks::site().await;
     let receiver = Receiver::start(200).await;
-    let mut kept = leads();
-    kept["settings_json"] = json!({"retention_days": 1});
-    site.funnel(kept).await;
+    site.leads(json!({"settings_json": {"retention_days": 1}})).await;
     site.webhook(&receiver.url, &["formfunnel.completed"]).await;
     completed(&site, "Ada").await;
     for _ in 0..4 {
         site.worker().step().await.unwrap();
     }
     completed(&site, "Bob").await;
-    let held = "select count(*) from cms_events where body like";
-    let told = async |name: &str| site.database.count(&format!("{held} '%{name}%'")).await;
+    let told = async |name: &str| {
+        site.database.rows(&format!("cms_events where body like '%{name}%'")).await
+    };
     assert_eq!((told("Ada").await, told("Bob").await), (2, 2));
     site.clock.advance(2 * DAY);
     let clean = async || site.cms.funnels().cleanup_old_submissions().await.unwrap();
@@ -190,52 +167,33 @@ async fn payloads_go_with_old_submissions() {
         site.worker().step().await.unwrap();
     }
     assert_eq!((clean().await, told("Bob").await), (1, 0));
-    let jobs = "select count(*) from cms_webhook_queue";
-    assert_eq!(site.database.count(jobs).await, 0);
-    assert_eq!((visits(&site, "started").await, visits(&site, "completed").await), (2, 2));
+    assert_eq!(site.database.rows("cms_webhook_queue").await, 0);
+    counted(&site, [("started", 2), ("completed", 2)]).await;
 }
 
 /// Two servers remove and delete at once: nothing is counted twice, nobody waits for ever.
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn all_who_remove_pass_one_at_a_time() {
     let site = Site::open().await;
-    let mut kept = leads();
-    kept["settings_json"] = json!({"retention_days": 1});
-    site.funnel(kept).await;
+    site.leads(json!({"settings_json": {"retention_days": 1}})).await;
     let mut ids = Vec::new();
     for _ in 0..12 {
         ids.push(completed(&site, "Ada").await);
     }
-    let copies = "with recursive n(i) as (select 1 union all select i + 1 from n where i < 50) \
-                  insert into cms_formfunnel_submissions (funnel_id, version_id, version, \
-                  session_uuid, status, day, started_at, last_activity_at, completed_at, \
-                  expires_at) select funnel_id, version_id, version, session_uuid || n.i, status, \
-                  day, started_at, 0, completed_at, 0 from cms_formfunnel_submissions s, n";
-    site.database.run(copies.to_owned()).await;
+    site.copy_visits(50, "1 = 1", "status, day, completed_at").await;
     site.clock.advance(2 * DAY);
-    let other = beside(&site).await;
+    let other = another(&site).await;
     let deletes = async {
         for id in &ids[..4] {
-            let line = "POST /api/backend/formfunnel?action=submission_delete";
-            site.admin(line).json(json!({"id": id})).send().await;
+            site.staff("submission_delete", json!({"id": id})).send().await;
         }
     };
-    let bulk = site.admin("POST /api/backend/formfunnel?action=submissions_bulk");
-    let bulk = bulk.json(json!({"op": "delete", "ids": &ids[4..8]})).send();
-    let (one, two, three, (), _) = tokio::join!(
-        site.cms.funnels().cleanup_old_submissions(),
-        other.funnels().cleanup_old_submissions(),
-        other.funnels().process_abandoned(),
-        deletes,
-        bulk,
-    );
-    one.unwrap();
-    two.unwrap();
-    three.unwrap();
-    site.cms.funnels().cleanup_old_submissions().await.unwrap();
-    other.close().await;
-    assert_eq!(visits(&site, "started").await, 12 * 51);
-    assert_eq!(visits(&site, "completed").await, 12 * 51);
+    let bulk = site.staff("submissions_bulk", json!({"op": "delete", "ids": &ids[4..8]})).send();
+    let cleanup = async |site: &Site| site.cms.funnels().cleanup_old_submissions().await.unwrap();
+    tokio::join!(cleanup(&site), cleanup(&other), other.process_abandoned(), deletes, bulk,);
+    cleanup(&site).await;
+    other.cms.close().await;
+    counted(&site, [("started", 12 * 51), ("completed", 12 * 51)]).await;
     assert_eq!(tally(&site, "inbox", "name = 'new'").await, 12 * 51);
-    assert_eq!(site.database.count("select count(*) from cms_formfunnel_submissions").await, 0);
+    assert_eq!(site.database.rows("cms_formfunnel_submissions").await, 0);
 }

@@ -1,4 +1,5 @@
-//! `cms serve` is killed while visitors answer: what was acknowledged is there, once.
+//! `cms serve` with visitors: killed while they answer, what was acknowledged is there, once. Their
+//! sessions stand in no log.
 
 use std::{
     sync::{
@@ -16,9 +17,9 @@ use tokio::{
 };
 
 use crate::support::{
-    TestDatabase,
+    TestDatabase, leads,
     process::{self, Served},
-    visits::leads,
+    search, with,
 };
 
 /// Visitors at once.
@@ -27,12 +28,10 @@ const VISITORS: usize = 4;
 const CALLS: usize = 40;
 
 /// `cms serve` with a published funnel.
-pub(super) async fn serve(database: &TestDatabase, funnel: Json, log: &str) -> Served {
-    process::run(database, &["init"]);
-    let arguments = ["--json", "keys", "create", "--name", "test", "--right", "*"];
-    let made: Json = serde_json::from_str(&process::run(database, &arguments)).unwrap();
+async fn serve(database: &TestDatabase, funnel: Json, log: &str) -> Served {
+    let key = process::init(database);
     let served = Served::start(database, log);
-    let client = served.client(made["data"]["key"].as_str().unwrap());
+    let client = served.client(&key);
     let action = |action: &str| Ask::post("/api/backend/formfunnel").query("action", action);
     client.send(action("create").json(&funnel)).await.unwrap();
     client.send(action("publish").json(&json!({"id": 1}))).await.unwrap();
@@ -40,7 +39,7 @@ pub(super) async fn serve(database: &TestDatabase, funnel: Json, log: &str) -> S
 }
 
 /// A visitor's call: the status and the reply. None: the server is gone.
-pub(super) async fn call(url: &str, action: &str, body: Json) -> Option<(u16, Json)> {
+async fn call(url: &str, action: &str, body: Json) -> Option<(u16, Json)> {
     let mut stream = TcpStream::connect(url.trim_start_matches("http://")).await.ok()?;
     let body = body.to_string();
     let request = format!(
@@ -98,8 +97,8 @@ impl Told {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_killed_server_loses_and_doubles_nothing() {
     let database = TestDatabase::new().await;
-    let mut funnel = leads();
-    funnel["email_routings"] = json!([{"recipients": "a@example.org", "subject": "{{ name }}"}]);
+    let mails = json!([{"recipients": "a@example.org", "subject": "{{ name }}"}]);
+    let funnel = with(leads(), json!({"email_routings": mails}));
     let mut served = serve(&database, funnel, "warn").await;
     let all: Arc<Mutex<Vec<Told>>> = Arc::default();
     for _ in 0..3 {
@@ -157,11 +156,11 @@ async fn a_killed_server_loses_and_doubles_nothing() {
         told.go_on(&served.url).await.unwrap();
         assert!(first.is_none() || first == told.reference, "{told:?}");
         let kept = format!(
-            "select count(*) from cms_formfunnel_submissions where session_uuid = '{}' \
+            "cms_formfunnel_submissions where session_uuid = '{}' \
              and status = 'completed' and answers_json like '%\"{}\"%'",
             told.session, told.name
         );
-        assert_eq!(database.count(&kept).await, 1, "{told:?}");
+        assert_eq!(database.rows(&kept).await, 1, "{told:?}");
     }
     let (code, log) = served.terminate();
     assert_eq!(code, Some(0), "{log}");
@@ -169,22 +168,64 @@ async fn a_killed_server_loses_and_doubles_nothing() {
     let completed = visits.len() as i64;
     let of_kind = |kind: &str| {
         format!(
-            "select count(*) from cms_formfunnel_events e join cms_formfunnel_submissions s \
-             on s.id = e.submission_id where s.status = 'completed' and e.kind = '{kind}'"
+            "cms_formfunnel_events e join cms_formfunnel_submissions s on s.id = e.submission_id \
+             where s.status = 'completed' and e.kind = '{kind}'"
         )
     };
-    let events = |name: &str| format!("select count(*) from cms_events where name = '{name}'");
-    for (count, times) in [
+    let events = |name: &str| format!("cms_events where name = 'formfunnel.{name}'");
+    for (rows, times) in [
         (of_kind("started"), 1),
         (of_kind("answered"), 2),
         (of_kind("completed"), 1),
         (of_kind("mail"), 1),
         (of_kind("rewound"), 0),
-        (events("formfunnel.step_completed"), 2),
-        (events("formfunnel.completed"), 1),
-        ("select count(*) from cms_mails".to_owned(), 1),
-        ("select count(distinct subject) from cms_mails".to_owned(), 1),
+        (events("step_completed"), 2),
+        (events("completed"), 1),
+        ("cms_mails".to_owned(), 1),
+        ("(select distinct subject from cms_mails) subjects".to_owned(), 1),
     ] {
-        assert_eq!(database.count(&count).await, times * completed, "{count}");
+        assert_eq!(database.rows(&rows).await, times * completed, "{rows}");
     }
+}
+
+/// The session is the visitor's secret: it stands in its own column, and nowhere else.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_session_stands_in_no_log_and_in_no_table_but_its_own() {
+    let database = TestDatabase::new().await;
+    let saving = json!({
+        "save_abandoned": 1, "settings_json": {"page_url": "https://example.org/offer"},
+        "email_routings": [
+            {"recipients": "a@example.org", "subject": "{{*}} {{_submission.url}}"},
+            {"recipients": "b@example.org", "subject": "{{*}}", "trigger_event": "abandoned",
+             "body_html": "{{_resume_url}}"}],
+    });
+    let served = serve(&database, with(leads(), saving), "debug").await;
+    let send = async |action: &str, body: Json| call(&served.url, action, body).await.unwrap();
+    let started = send("start", json!({"funnel_id": "leads"})).await.1;
+    let session = started["session_uuid"].as_str().unwrap().to_owned();
+    for (action, body, status) in [
+        ("step", json!({"answers": {}}), 422),
+        ("step", json!({"answers": {"name": "Ada"}, "node_id": 999}), 409),
+        ("step", json!({"answers": {"name": "Ada"}, "more": 1}), 422),
+        ("step", json!({"answers": {"name": "Ada"}}), 200),
+        ("abandon", json!({}), 204),
+        ("resume", json!({}), 200),
+        ("complete", json!({}), 422),
+        ("complete", json!({"answers": {"budget": 1}}), 200),
+        ("complete", json!({}), 200),
+        ("step", json!({"answers": {"budget": 1}}), 409),
+    ] {
+        let reply = send(action, with(body.clone(), json!({"session_uuid": session}))).await;
+        assert_eq!(reply.0, status, "{action} {body} {}", reply.1);
+        assert!(action == "start" || !reply.1.to_string().contains(&session));
+    }
+    let (code, log) = served.terminate();
+    assert_eq!(code, Some(0));
+    assert!(log.contains("formfunnel"), "the log tells of the calls");
+    assert!(!log.contains(&session));
+    let holders = search::holders(&database, &session).await;
+    assert_eq!(holders, ["cms_formfunnel_submissions"]);
+    let hidden = "update cms_formfunnel_submissions set session_uuid = 'x'";
+    database.run(hidden).await;
+    assert!(search::holders(&database, &session).await.is_empty());
 }

@@ -7,18 +7,16 @@
 
 use std::collections::BTreeMap;
 
-use cms_core::{Cms, Random, funnels::AnalyticsQuery};
+use cms_core::{Cms, funnels::AnalyticsQuery};
 use serde_json::{Value as Json, json};
 
-use super::model::drawn::Random as Dice;
-use crate::support::{
-    Site, TestDatabase,
-    visits::{Visit, leads},
-};
+use super::{another, model::drawn::Random as Dice};
+use crate::support::{Site, Visit, has, with};
 
 const DAY: i64 = 24 * 3_600_000;
 
 /// A visitor, as the model knows them.
+#[derive(Default)]
 struct Visitor {
     session: String,
     began: i64,
@@ -31,8 +29,9 @@ struct Visitor {
     is_deleted: bool,
 }
 
-#[derive(Clone, Copy, PartialEq)]
+#[derive(Clone, Copy, Default, PartialEq)]
 enum State {
+    #[default]
     UnderWay,
     Away,
     Completed,
@@ -151,12 +150,11 @@ async fn no_visit_is_lost_or_counted_twice() {
     let asked = std::env::var("CMS_TEST_VISITORS").ok().and_then(|text| text.parse().ok());
     let most: usize = asked.unwrap_or(600);
     let site = Site::open().await;
-    let mut funnel = leads();
-    funnel["save_abandoned"] = 1.into();
-    funnel["abandon_after_min"] = (24 * 60).into();
-    funnel["settings_json"] = json!({"retention_days": 20});
-    site.funnel(funnel).await;
-    let other = second(&site).await;
+    site.leads(json!({
+        "save_abandoned": 1, "abandon_after_min": 24 * 60, "settings_json": {"retention_days": 20},
+    }))
+    .await;
+    let other = another(&site).await;
     let mut dice = Dice(17);
     let mut visitors: Vec<Visitor> = Vec::new();
     let mut met: BTreeMap<&str, usize> = BTreeMap::new();
@@ -209,12 +207,7 @@ async fn no_visit_is_lost_or_counted_twice() {
             let server = [&site, &other][dice.below(2)];
             match dice.below(4) {
                 0 => {
-                    let (one, two) = tokio::join!(
-                        site.cms.funnels().process_abandoned(),
-                        other.cms.funnels().process_abandoned(),
-                    );
-                    one.unwrap();
-                    two.unwrap();
+                    tokio::join!(site.process_abandoned(), other.process_abandoned());
                     *met.entry("folded").or_default() += 1;
                 }
                 1 => {
@@ -248,7 +241,7 @@ async fn no_visit_is_lost_or_counted_twice() {
     for name in ["started", "completed", "spam", "engaged"] {
         assert_eq!(after["totals"][name], before["totals"][name], "{name}");
     }
-    assert_eq!((&after["fields"], &after["branches"]), (&before["fields"], &before["branches"]));
+    has!(after, {"fields": before["fields"], "branches": before["branches"]});
     stop.send_replace(true);
     let mut looks = 0;
     for watcher in watchers {
@@ -265,16 +258,6 @@ async fn no_visit_is_lost_or_counted_twice() {
     other.cms.close().await;
 }
 
-/// Another server on the same database, with the same clock.
-async fn second(site: &Site) -> Site {
-    let builder = Cms::builder(site.database.settings()).clock(site.clock.clone());
-    let cms = builder.random(Random::seeded(1 << 63)).open().await.unwrap();
-    let api = cms_http::Api::new(cms.clone()).unwrap();
-    let (clock, admin) = (site.clock.clone(), site.admin.clone());
-    // Statements of the test go through the first.
-    Site { cms, api, clock, database: TestDatabase::sqlite().await, admin }
-}
-
 /// One call of a visitor: a new one, or one who comes back.
 async fn visit(
     site: &Site,
@@ -286,18 +269,9 @@ async fn visit(
     let Some(known) = known else {
         let source = ["", "fair", "ads"][act % 3];
         let start = json!({"funnel_id": "leads", "utm_source": source});
-        let started = site.visitor("start", start).expect(201).await.json();
-        let session = started["session_uuid"].as_str().unwrap().to_owned();
-        let new = Visitor {
-            session,
-            began: now,
-            seen: now,
-            answers: 0,
-            rich,
-            state: State::UnderWay,
-            spam: false,
-            is_deleted: false,
-        };
+        let visit = site.begun(site.visitor("start", start)).await;
+        let (session, state) = (visit.session, State::UnderWay);
+        let new = Visitor { session, began: now, seen: now, rich, state, ..Visitor::default() };
         return (new, "started");
     };
     let mut one = Visitor { session: known.session.clone(), ..*known };
@@ -329,11 +303,8 @@ async fn visit(
     let answers =
         [json!({"name": "Ada"}), json!({"budget": budget}), json!({})][one.answers].clone();
     let trapped = act >= 97;
-    let body = match trapped {
-        true => json!({"session_uuid": one.session, "answers": answers, "trap": "x"}),
-        false => json!({"session_uuid": one.session, "answers": answers}),
-    };
-    let reply = site.visitor("step", body).send().await;
+    let trap = if trapped { json!({"trap": "x"}) } else { json!({}) };
+    let reply = visit.call("step", with(trap, json!({"answers": answers}))).send().await;
     assert_eq!(reply.status == 200, !is_closed, "{}", reply.text());
     if is_closed {
         return (one, "late");
@@ -368,19 +339,15 @@ async fn delete(
         let id = *ids.last().unwrap();
         if dice.one_in(2) {
             let update = json!({"id": id, "inbox_status": "qualified"});
-            post(site, "submission_update", update).await;
+            site.staff("submission_update", update).expect(200).await;
         }
     }
-    match (many, ids.first()) {
-        (_, None) => {}
-        (true, _) => post(site, "submissions_bulk", json!({"op": "delete", "ids": ids})).await,
-        (false, Some(id)) => post(site, "submission_delete", json!({"id": id})).await,
-    }
-}
-
-async fn post(site: &Site, action: &str, body: Json) {
-    let line = format!("POST /api/backend/formfunnel?action={action}");
-    site.admin(&line).json(body).expect(200).await;
+    let Some(id) = ids.first() else { return };
+    let delete = match many {
+        true => site.staff("submissions_bulk", json!({"op": "delete", "ids": ids})),
+        false => site.staff("submission_delete", json!({"id": id})),
+    };
+    delete.expect(200).await;
 }
 
 /// Learns which rows retention has left.

@@ -2,23 +2,18 @@
 
 use serde_json::{Value as Json, json};
 
-use crate::support::{
-    Site,
-    visits::{Visit, leads},
-};
+use crate::support::{Site, each, has, leads, with};
 
 impl Site {
     pub(super) async fn mails(&self) -> i64 {
-        self.database.count("select count(*) from cms_mails").await
+        self.database.rows("cms_mails").await
     }
 }
 
 /// Those with a budget go to sales, others to the office; who is away is written about too.
 fn routed() -> Json {
-    let mut funnel = leads();
     let rich = json!({"rules": [{"field": "budget", "op": "greater_or_equal", "value": 5000}]});
-    funnel["save_abandoned"] = 1.into();
-    funnel["email_routings"] = json!([
+    json!({"save_abandoned": 1, "email_routings": [
         {"recipients": "sales@example.org, {{ mail }}", "cc": "boss@example.org",
          "condition_json": rich, "subject": "Lead: {{ name }}",
          "body_html": "<p>{{ name }} has {{ budget | nothing }}</p>",
@@ -27,21 +22,21 @@ fn routed() -> Json {
         {"recipients": "office@example.org", "subject": "Other"},
         {"recipients": "never@example.org", "subject": "Too late"},
         {"recipients": "away@example.org", "subject": "Away", "trigger_event": "abandoned"},
-    ]);
-    funnel
+    ]})
 }
 
 #[tokio::test]
 async fn the_first_rule_that_matches_writes() {
     let site = Site::open().await;
-    site.funnel(routed()).await;
+    site.leads(routed()).await;
     let rich = site.visit("leads").await;
     rich.answers(json!({"name": "O'Brien <b>, x@example.org", "mail": "ada@example.com"})).await;
     rich.answers(json!({"budget": 9000})).await;
     assert_eq!(site.mails().await, 0);
     rich.complete(None).expect(200).await;
     rich.complete(None).expect(200).await;
-    let to = |to: &str| format!("select count(*) from cms_mails where recipient = '{to}'");
+    let to =
+        async |to: &str| site.database.rows(&format!("cms_mails where recipient = '{to}'")).await;
     for (recipient, mails) in [
         ("sales@example.org", 1),
         ("boss@example.org", 1),
@@ -49,43 +44,42 @@ async fn the_first_rule_that_matches_writes() {
         ("ada@example.com", 2),
         ("x@example.org", 0),
     ] {
-        assert_eq!(site.database.count(&to(recipient)).await, mails, "{recipient}");
+        assert_eq!(to(recipient).await, mails, "{recipient}");
     }
-    let whole = "select count(*) from cms_mails \
-                 where subject = 'Lead: O''Brien <b>, x@example.org' \
-                 and body_html like '%O&#39;Brien &lt;b&gt;%' and reply_to = 'ada@example.com'";
-    assert_eq!(site.database.count(whole).await, 3);
-    let replies = "select count(*) from cms_mails where auto_reply and subject = 'Thank you'";
-    assert_eq!(site.database.count(replies).await, 1);
-    let rationed = "select count(*) from cms_mails where auto_reply and recipient = \
-                    'ada@example.com' and subject like 'Lead: %'";
-    assert_eq!(site.database.count(rationed).await, 1, "the visitor named this address");
+    for (which, mails) in [
+        (
+            "subject = 'Lead: O''Brien <b>, x@example.org' and reply_to = 'ada@example.com' \
+             and body_html like '%O&#39;Brien &lt;b&gt;%'",
+            3,
+        ),
+        ("auto_reply and subject = 'Thank you'", 1),
+        // Rationed too: the visitor named this address.
+        ("auto_reply and recipient = 'ada@example.com' and subject like 'Lead: %'", 1),
+    ] {
+        assert_eq!(site.database.rows(&format!("cms_mails where {which}")).await, mails, "{which}");
+    }
     let poor = site.visit("leads").await;
     poor.answers(json!({"name": "Bob"})).await;
     poor.complete(Some(json!({"budget": 1}))).expect(200).await;
-    assert_eq!(site.database.count(&to("office@example.org")).await, 1);
+    assert_eq!(to("office@example.org").await, 1);
     let away = site.visit("leads").await;
     away.abandon().await;
     away.abandon().await;
     assert_eq!(site.mails().await, 5);
     site.clock.advance(3_600_000);
-    site.cms.funnels().process_abandoned().await.unwrap();
-    site.cms.funnels().process_abandoned().await.unwrap();
-    assert_eq!(site.database.count(&to("away@example.org")).await, 1);
-    assert_eq!(site.mails().await, 6);
+    site.process_abandoned().await;
+    site.process_abandoned().await;
+    assert_eq!((to("away@example.org").await, site.mails().await), (1, 6));
     assert_eq!(away.happened("mail").await, 1);
 }
 
 #[tokio::test]
 async fn mails_are_queued_with_the_end_or_not_at_all() {
     let site = Site::open().await;
-    site.funnel(routed()).await;
-    let visit = site.visit("leads").await;
-    visit.answers(json!({"name": "Ada"})).await;
-    visit.answers(json!({"budget": 1})).await;
+    site.leads(routed()).await;
+    let visit = site.ada(1).await;
     let found = site.cms.funnels().visit(&visit.session).await.unwrap();
-    let call = json!({"session_uuid": visit.session});
-    let call = serde_json::from_value(call).unwrap();
+    let call = serde_json::from_value(json!({"session_uuid": visit.session})).unwrap();
     let mut change = site.cms.change(cms_core::Actor::Visitor).await.unwrap();
     let _ = site.cms.funnels().complete(&mut change, &found, &call).await.unwrap();
     drop(change);
@@ -97,31 +91,24 @@ async fn mails_are_queued_with_the_end_or_not_at_all() {
 #[tokio::test]
 async fn routing_is_tried_without_a_mail() {
     let site = Site::open().await;
-    let funnel = site.funnel(routed()).await;
-    let line = "POST /api/backend/formfunnel?action=routing_test";
+    let funnel = site.leads(routed()).await;
     let tried = async |trigger: &str, answers: Json| {
         let asked = json!({"funnel_id": funnel.id, "trigger": trigger, "answers": answers});
-        site.admin(line).json(asked).expect(200).await.data()
+        site.staff("routing_test", asked).expect(200).await.data()
     };
     let rich = tried("completed", json!({"name": "Ada", "budget": 5000})).await;
-    let matches: Vec<_> =
-        rich["rules"].as_array().unwrap().iter().map(|rule| &rule["matches"]).collect();
-    assert_eq!(matches, [true, true, true]);
+    assert_eq!(each(&rich["rules"], "matches"), [true, true, true]);
     assert_eq!(rich["chosen"], rich["rules"][0]["id"]);
-    let told: Vec<_> = rich["mails"].as_array().unwrap().iter().map(|mail| &mail["to"]).collect();
-    assert_eq!(told, ["sales@example.org", "boss@example.org"]);
+    assert_eq!(each(&rich["mails"], "to"), ["sales@example.org", "boss@example.org"]);
     assert_eq!(rich["mails"][0]["text"], "Ada has 5000");
     assert_eq!(rich["skipped"].as_array().unwrap().len(), 2, "no address was answered");
     let poor = tried("completed", json!({"budget": 1})).await;
-    assert_eq!(
-        (&poor["rules"][0]["matches"], &poor["chosen"]),
-        (&json!(false), &poor["rules"][1]["id"])
-    );
-    assert_eq!(poor["rules"][0]["trace"][0]["answer"], 1);
+    has!(poor, {"/rules/0/matches": false, "chosen": poor["rules"][1]["id"],
+                "/rules/0/trace/0/answer": 1});
     let away = tried("abandoned", json!({})).await;
     assert_eq!(away["mails"][0]["to"], "away@example.org");
     let wrong = json!({"funnel_id": funnel.id, "trigger": "paid"});
-    site.admin(line).json(wrong).refused(422, "validation_failed").await;
+    site.staff("routing_test", wrong).refused(422, "validation_failed").await;
     assert_eq!(site.mails().await, 0);
 }
 
@@ -146,39 +133,32 @@ async fn every_token_of_the_docs_stands_for_something() {
             .map(|token| format!("<p>{}={token};</p>", token.trim_matches(['{', '}'])));
         rows.collect::<String>() + "{{ name }};{{ mail | none }};{{ label:name }};{{*}}{{*:table}}"
     };
-    let mut funnel = leads();
-    funnel["save_abandoned"] = 1.into();
-    funnel["language_short"] = "en".into();
-    funnel["settings_json"] = json!({"page_url": "https://example.org/offer?x=1"});
-    funnel["email_routings"] = json!([
-        {"recipients": "sales@example.org", "body_html": body(&done)},
-        {"recipients": "{{ mail }}", "body_html": body(&left), "trigger_event": "abandoned"},
-    ]);
-    let line = "POST /api/backend/formfunnel?action=create";
-    let created = site.admin(line).json(funnel).expect(201).await.data();
+    let funnel = json!({
+        "save_abandoned": 1, "language_short": "en",
+        "settings_json": {"page_url": "https://example.org/offer?x=1"},
+        "email_routings": [
+            {"recipients": "sales@example.org", "body_html": body(&done)},
+            {"recipients": "{{ mail }}", "body_html": body(&left), "trigger_event": "abandoned"}],
+    });
+    let created = site.staff("create", with(leads(), funnel)).expect(201).await.data();
     assert_eq!(created["warnings"], json!([]), "the check knows what the docs list");
     site.publish(created["id"].as_i64().unwrap()).await;
     let told = |mail: &Json, tokens: &[String]| {
         let text = mail["text"].as_str().unwrap();
         for name in tokens.iter().map(|token| token.trim_matches(['{', '}'])) {
             let (_, rest) = text.split_once(&format!("{name}=")).unwrap();
-            let value = rest.split(';').next().unwrap();
-            assert!(!value.trim().is_empty(), "{name}: {text}");
+            assert!(!rest.split(';').next().unwrap().trim().is_empty(), "{name}: {text}");
         }
         assert!(text.contains("Ada;ada@example.com;Name;"), "{text}");
     };
     let begin = json!({"funnel_id": "leads", "utm_source": "a", "utm_medium": "b",
                        "utm_campaign": "c", "utm_term": "d", "utm_content": "e"});
-    let started = site.visitor("start", begin).expect(201).await.json();
-    let session = started["session_uuid"].as_str().unwrap().to_owned();
-    let visit = Visit { site: &site, session };
+    let visit = site.begun(site.visitor("start", begin)).await;
     visit.answers(json!({"name": "Ada", "mail": "ada@example.com"})).await;
     visit.abandon().await;
     site.clock.advance(3_600_000);
-    site.cms.funnels().process_abandoned().await.unwrap();
-    let mail = async |id: i64| {
-        site.admin(&format!("GET /api/backend/mail/log?id={id}")).expect(200).await.data()
-    };
+    site.process_abandoned().await;
+    let mail = async |id: i64| site.get(&format!("/api/backend/mail/log?id={id}")).await;
     let away = mail(1).await;
     told(&away, &left);
     let text = away["text"].as_str().unwrap();
@@ -186,10 +166,7 @@ async fn every_token_of_the_docs_stands_for_something() {
     let token = token.split(';').next().unwrap();
     let link = json!({"token": token});
     let back = site.visitor("resume", link.clone()).expect(200).await.json();
-    assert_eq!(
-        (&back["session_uuid"], &back["node"]["name"]),
-        (&visit.session.clone().into(), &json!("budget"))
-    );
+    has!(back, {"session_uuid": visit.session, "/node/name": "budget"});
     for (wrong, status, code) in [
         (json!({"token": format!("{token}A")}), 404, "not_found"),
         (json!({"token": visit.session}), 404, "not_found"),

@@ -13,10 +13,7 @@ use self::{
     drawn::{Drawn, Random},
     rules::{Given, Model, Said, Status},
 };
-use crate::support::{
-    Reply, Site,
-    visits::{Published, Visit},
-};
+use crate::support::{Published, Reply, Site, Visit, has};
 
 /// Calls of a visit at most.
 const CALLS: usize = 25;
@@ -55,7 +52,7 @@ async fn visitors_go_as_the_plain_rules_say() {
     }
     // Everybody who has not come to an end stays away, and is told of once.
     site.clock.advance(3_600_000);
-    site.cms.funnels().process_abandoned().await.unwrap();
+    site.process_abandoned().await;
     let events = ["started", "step_completed", "completed", "abandoned"];
     for (event, times) in events.into_iter().zip(raised) {
         assert_eq!(site.raised(&format!("formfunnel.{event}")).await, times, "{event}");
@@ -74,9 +71,7 @@ async fn play<'a>(
     let source = [None, Some("spring")][random.below(2)];
     let hidden = source.map(|source| json!({"source": source})).unwrap_or(json!({}));
     let body = json!({"funnel_id": drawn.slug, "hidden": hidden});
-    let started = site.visitor("start", body).expect(201).await.json();
-    let session = started["session_uuid"].as_str().unwrap().to_owned();
-    let visit = Visit { site, session };
+    let visit = site.begun(site.visitor("start", body)).await;
     let mut model = Model::new(drawn, source);
     let ids: Vec<i64> =
         (0..drawn.nodes.len()).map(|at| published.node(&format!("n{at}"))).collect();
@@ -167,8 +162,7 @@ fn compare(said: &Said, reply: &Reply, ids: &[i64], about: &dyn Fn() -> String) 
     match said {
         Said::At(at, held) => {
             assert_eq!(reply.status, 200, "{told} {}", about());
-            assert_eq!(told["node"]["id"], id(at), "{told} {}", about());
-            assert_eq!(told["answers"], json!(held), "{told} {}", about());
+            has!(told, {"/node/id": id(at), "answers": held}, "{told} {}", about());
             let is_step = told["node_type"] == "step";
             assert_eq!(told["can_complete"], !is_step, "{told} {}", about());
         }

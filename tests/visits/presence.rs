@@ -1,27 +1,19 @@
 //! Who is there and who has left: visits that rest and come back.
 
-use cms_core::{Cms, Random};
+use cms_core::settings::Settings;
 use cms_http::Peer;
 use serde_json::{Value as Json, json};
 
-use super::ABANDONED;
-use crate::support::{
-    Site,
-    visits::{Visit, leads},
-};
-
-pub(super) const SPAM: &str = "case when is_spam then 1 else 0 end";
+use super::{ABANDONED, another};
+use crate::support::{Site, Visit, leads, with, with_leads};
 
 /// Marks those who leave, and those who rest for an hour.
 pub(super) fn saving(slug: &str) -> Json {
-    let mut funnel = leads();
-    funnel["slug"] = slug.into();
-    funnel["save_abandoned"] = 1.into();
-    funnel
+    with(leads(), json!({"slug": slug, "save_abandoned": 1}))
 }
 
 pub(super) async fn is_away(visit: &Visit<'_>) -> bool {
-    visit.column(ABANDONED).await == 1
+    visit.is(ABANDONED).await
 }
 
 #[tokio::test]
@@ -29,19 +21,17 @@ async fn every_call_of_who_was_away_brings_the_visit_back() {
     let site = Site::open().await;
     let funnel = site.funnel(saving("leads")).await;
     let visit = site.visit("leads").await;
-    let name = json!({"name": "Ada"});
-    visit.answers(name.clone()).await;
-    let who = Some(funnel.node("who"));
+    let same = || visit.step(Some(funnel.node("who")), json!({"name": "Ada"}));
+    visit.answers(json!({"name": "Ada"})).await;
     visit.abandon().await;
     assert!(is_away(&visit).await);
-    visit.step(who, name.clone()).expect(200).await;
-    assert!(!is_away(&visit).await, "by the same step again");
-    visit.abandon().await;
-    visit.resume().expect(200).await;
-    assert!(!is_away(&visit).await, "by a reload");
-    visit.abandon().await;
-    visit.step(None, json!({"budget": "much"})).expect(422).await;
-    assert!(!is_away(&visit).await, "by a refused answer");
+    for (call, status) in
+        [(same(), 200), (visit.resume(), 200), (visit.step(None, json!({"budget": "much"})), 422)]
+    {
+        visit.abandon().await;
+        let reply = call.expect(status).await;
+        assert!(!is_away(&visit).await, "by {}", reply.text());
+    }
     visit.answers(json!({"budget": 9000})).await;
     visit.abandon().await;
     assert_eq!(visit.upload("paper", b"%PDF-1.7 x").await.status, 201);
@@ -53,26 +43,17 @@ async fn every_call_of_who_was_away_brings_the_visit_back() {
 #[tokio::test]
 async fn event_and_mail_wait_after_a_beacon_and_are_dropped_by_a_return() {
     let site = Site::open().await;
-    let mut funnel = saving("leads");
-    funnel["abandon_after_min"] = 30.into();
-    funnel["email_routings"] = json!([
-        {"recipients": "away@example.org", "subject": "Away", "trigger_event": "abandoned"},
-    ]);
-    site.funnel(funnel).await;
-    let told = async || {
-        let mails = site.database.count("select count(*) from cms_mails").await;
-        (site.raised("formfunnel.abandoned").await, mails)
-    };
+    site.leads(json!({"save_abandoned": 1, "abandon_after_min": 30, "email_routings": [
+        {"recipients": "away@example.org", "subject": "Away", "trigger_event": "abandoned"}]}))
+        .await;
+    let told = async || (site.raised("formfunnel.abandoned").await, site.mails().await);
     let after = async |minutes: i64| {
         site.clock.advance(minutes * 60_000);
         // Two processes at once; one of them was started after the beacon.
         let other = another(&site).await;
-        let (one, two) = tokio::join!(
-            site.cms.funnels().process_abandoned(),
-            other.funnels().process_abandoned()
-        );
-        other.close().await;
-        one.unwrap() + two.unwrap()
+        let (one, two) = tokio::join!(site.process_abandoned(), other.process_abandoned());
+        other.cms.close().await;
+        one + two
     };
     let visit = site.visit("leads").await;
     for _ in 0..3 {
@@ -103,8 +84,7 @@ async fn event_and_mail_wait_after_a_beacon_and_are_dropped_by_a_return() {
     assert_eq!((after(31).await, told().await), (0, (1, 1)));
     // A program is marked, and nobody is told.
     let spam = site.visit("leads").await;
-    let body = json!({"session_uuid": spam.session, "answers": {"name": "x"}, "trap": "x"});
-    site.visitor("step", body).expect(200).await;
+    spam.call("step", json!({"answers": {"name": "x"}, "trap": "x"})).expect(200).await;
     spam.abandon().await;
     assert_eq!((after(31).await, is_away(&spam).await, told().await), (0, true, (1, 1)));
 }
@@ -113,17 +93,15 @@ async fn event_and_mail_wait_after_a_beacon_and_are_dropped_by_a_return() {
 #[tokio::test]
 async fn who_stays_away_is_told_of_also_after_the_session_has_expired() {
     let site = Site::open().await;
-    let mut funnel = saving("leads");
-    funnel["abandon_after_min"] = 180.into();
-    funnel["settings_json"] = json!({"session_ttl_h": 1});
-    site.funnel(funnel).await;
+    let ttl = json!({"session_ttl_h": 1});
+    site.leads(json!({"save_abandoned": 1, "abandon_after_min": 180, "settings_json": ttl})).await;
     let visit = site.visit("leads").await;
     visit.abandon().await;
-    for (minutes, raised, folded) in [(120, 0, 0), (60, 1, 1)] {
+    for (minutes, raised, folded) in [(120, 0, false), (60, 1, true)] {
         site.clock.advance(minutes * 60_000);
-        site.cms.funnels().process_abandoned().await.unwrap();
-        let counted = visit.column("case when folded then 1 else 0 end").await;
-        assert_eq!((site.raised("formfunnel.abandoned").await, counted), (raised, folded));
+        site.process_abandoned().await;
+        let told = (site.raised("formfunnel.abandoned").await, visit.is("folded").await);
+        assert_eq!(told, (raised, folded), "{minutes}");
     }
 }
 
@@ -137,21 +115,19 @@ async fn the_same_step_again_renews_the_time_and_notes_the_trap() {
     for _ in 0..3 {
         site.clock.advance(50 * 60_000);
         assert_eq!(visit.step(who, name.clone()).expect(200).await.json(), first);
-        assert_eq!(site.cms.funnels().process_abandoned().await.unwrap(), 0);
+        assert_eq!(site.process_abandoned().await, 0);
     }
-    let body = json!({"session_uuid": visit.session, "node_id": who, "answers": name, "trap": "x"});
-    site.visitor("step", body).expect(200).await;
-    assert_eq!(visit.column(SPAM).await, 1);
+    visit.call("step", json!({"node_id": who, "answers": name, "trap": "x"})).expect(200).await;
+    assert!(visit.is("is_spam").await);
     let other = site.visit("leads").await;
-    let body = json!({"session_uuid": other.session, "trap": "x"});
-    site.visitor("complete", body).refused(422, "incomplete").await;
-    assert_eq!(other.column(SPAM).await, 1, "also when the call is refused");
+    other.call("complete", json!({"trap": "x"})).refused(422, "incomplete").await;
+    assert!(other.is("is_spam").await, "also when the call is refused");
 }
 
-/// Another process of the site, which has read no version yet.
-async fn another(site: &Site) -> Cms {
-    let builder = Cms::builder(site.cms.settings().clone()).clock(site.clock.clone());
-    builder.random(Random::seeded(1 << 40)).open().await.unwrap()
+/// The versions of a funnel cannot be read any more.
+async fn break_versions(site: &Site, funnel: i64) {
+    let broken = "update cms_formfunnel_versions set definition = '{\"nodes\":[{\"id\":0}]}'";
+    site.database.run(format!("{broken} where funnel_id = {funnel}")).await;
 }
 
 #[tokio::test]
@@ -159,25 +135,20 @@ async fn one_visit_that_cannot_be_read_stops_no_other() {
     let site = Site::open().await;
     let broken = site.funnel(saving("broken")).await;
     site.funnel(saving("leads")).await;
-    let first = site.visit("broken").await;
-    let second = site.visit("leads").await;
-    let cut = "update cms_formfunnel_versions set definition = '{\"nodes\":[{\"id\":0}]}' \
-               where funnel_id = ";
-    site.database.run(format!("{cut}{}", broken.id)).await;
+    let (first, second) = (site.visit("broken").await, site.visit("leads").await);
+    break_versions(&site, broken.id).await;
     site.clock.advance(61 * 60_000);
     let other = another(&site).await;
-    assert_eq!(other.funnels().process_abandoned().await.unwrap(), 1);
+    assert_eq!(other.process_abandoned().await, 1);
     assert!(is_away(&second).await && !is_away(&first).await);
-    other.close().await;
+    other.cms.close().await;
 }
 
 #[tokio::test]
 async fn only_visits_that_are_due_are_looked_at() {
     let site = Site::open().await;
     site.funnel(saving("leads")).await;
-    let mut silent = leads();
-    silent["slug"] = "silent".into();
-    site.funnel(silent).await;
+    site.leads(json!({"slug": "silent"})).await;
     let due = "case when abandon_due_at is null then 0 else abandon_due_at - last_activity_at end";
     let (watched, other) = (site.visit("leads").await, site.visit("silent").await);
     assert_eq!((watched.column(due).await, other.column(due).await), (3_600_000, 0));
@@ -186,7 +157,7 @@ async fn only_visits_that_are_due_are_looked_at() {
     watched.abandon().await;
     assert_eq!(watched.column(due).await, 3_600_000, "then event and mails go out");
     site.clock.advance(3_600_000);
-    site.cms.funnels().process_abandoned().await.unwrap();
+    site.process_abandoned().await;
     assert_eq!(watched.column(due).await, 0);
     watched.answers(json!({"budget": 1})).await;
     watched.complete(None).expect(200).await;
@@ -242,17 +213,14 @@ async fn a_beacon_gets_the_same_answer_whatever_it_is() {
     site.clock.advance(25 * 3_600_000);
     send("POST /api/formfunnel/abandon", &body).await;
     assert_eq!((is_away(&visit).await, site.raised("formfunnel.abandoned").await), (false, 0));
-    // A version that cannot be read.
-    let cut = "update cms_formfunnel_versions set definition = '{\"nodes\":[{\"id\":0}]}' \
-               where funnel_id = ";
+    // A version that cannot be read; nobody says what the body is.
     let visit = site.visit("leads").await;
-    site.database.run(format!("{cut}{}", funnel.id)).await;
+    break_versions(&site, funnel.id).await;
     let other = another(&site).await;
-    let api = cms_http::Api::new(other.clone()).unwrap();
     let request = http::Request::post("/api/formfunnel/abandon").header("host", "cms.test");
     let body = http_body_util::Full::new(bytes::Bytes::from(visit.session.clone()));
-    assert_eq!(api.handle(request.body(body).unwrap()).await.status(), 204);
-    other.close().await;
+    assert_eq!(other.api.handle(request.body(body).unwrap()).await.status(), 204);
+    other.cms.close().await;
 }
 
 #[tokio::test]
@@ -262,14 +230,12 @@ async fn a_step_and_the_round_at_once_are_one_after_the_other() {
     for round in 0..5 {
         let visit = site.visit("leads").await;
         site.clock.advance(61 * 60_000);
-        let (marked, reply) = tokio::join!(
-            site.cms.funnels().process_abandoned(),
-            visit.step(None, json!({"name": "Ada"})).expect(200)
-        );
+        let step = visit.step(None, json!({"name": "Ada"})).expect(200);
+        let (marked, reply) = tokio::join!(site.process_abandoned(), step);
         assert_eq!(reply.json()["node"]["name"], "budget", "{round}");
         assert!(!is_away(&visit).await, "the visitor is there, whoever came first");
         let told = site.raised("formfunnel.abandoned").await;
-        assert_eq!(visit.happened("abandoned").await as u64, marked.unwrap(), "{round}");
+        assert_eq!(visit.happened("abandoned").await as u64, marked, "{round}");
         assert!(told <= round + 1);
         visit.answers(json!({"budget": 1})).await;
         visit.complete(None).expect(200).await;
@@ -278,18 +244,8 @@ async fn a_step_and_the_round_at_once_are_one_after_the_other() {
 
 #[tokio::test]
 async fn a_visitor_has_one_text_for_a_day() {
-    let site = Site::open().await;
-    site.funnel(leads()).await;
-    let another = another(&site).await;
-    let other = cms_http::Api::new(another.clone()).unwrap();
-    let start = async |api: &cms_http::Api, peer: &str| {
-        let request = http::Request::post("/api/formfunnel/start")
-            .header("host", "cms.test")
-            .header("content-type", "application/json")
-            .extension(Peer(peer.parse().unwrap()));
-        let body = http_body_util::Full::new(bytes::Bytes::from(r#"{"funnel_id":"leads"}"#));
-        assert_eq!(api.handle(request.body(body).unwrap()).await.status(), 201);
-    };
+    let site = with_leads().await;
+    let other = another(&site).await;
     let texts = "select count(distinct client_hash) from cms_formfunnel_submissions";
     for (days, peer, count) in [
         (0, "192.0.2.1:1000", 1),
@@ -298,67 +254,46 @@ async fn a_visitor_has_one_text_for_a_day() {
         (1, "192.0.2.1:1000", 3),
     ] {
         site.clock.advance(days * 86_400_000);
-        start(&site.api, peer).await;
-        start(&other, peer).await;
+        for server in [&site, &other] {
+            let start = server.visitor("start", json!({"funnel_id": "leads"}));
+            start.peer(Peer(peer.parse().unwrap())).expect(201).await;
+        }
         assert_eq!(site.database.count(texts).await, count, "{days} {peer}");
     }
     // The salt of yesterday is gone.
-    assert_eq!(site.database.count("select count(*) from cms_formfunnel_salt").await, 1);
+    assert_eq!(site.database.rows("cms_formfunnel_salt").await, 1);
     let today = site.clock.now() / 86_400_000;
     assert_eq!(site.database.count("select day from cms_formfunnel_salt").await, today);
-    another.close().await;
+    other.cms.close().await;
 }
 
+/// The host of the start call counts: those of later calls may be others.
 #[tokio::test]
 async fn links_lead_to_the_host_of_the_start_call() {
-    let mut linking = leads();
-    linking["email_routings"] =
-        json!([{"recipients": "a@example.org", "subject": "url={{_submission.url}}"}]);
-    let linked = async |site: &Site, host: &str| {
-        let ask = site.visitor("start", json!({"funnel_id": "leads"}));
-        let started = ask.header("host", host).expect(201).await.json();
-        let session = started["session_uuid"].as_str().unwrap().to_owned();
-        let visit = Visit { site, session };
-        let body = json!({"session_uuid": visit.session, "answers": {"name": "Ada"}});
-        site.visitor("step", body).header("host", host).expect(200).await;
-        let body = json!({"session_uuid": visit.session, "answers": {"budget": 1}});
-        site.visitor("complete", body).header("host", host).expect(200).await;
-        let count = |text: &str| {
-            format!(
-                "select count(*) from cms_mails where id = (select max(id) from cms_mails) \
-                 and subject like '{text}'"
-            )
-        };
-        let is = async |text: &str| site.database.count(&count(text)).await == 1;
-        if is("url=").await {
-            return "";
-        }
-        match is(&format!("url=https://{host}/api/backend/formfunnel?%")).await {
-            true => "host",
-            false if is("url=https://own.example/api/backend/formfunnel?%").await => "site_url",
-            false => "another",
-        }
+    let hosts = |settings: &mut Settings| {
+        settings.allowed_hosts = vec!["known.example".to_owned(), "cms.test".to_owned()];
     };
-    let site = Site::open().await;
-    site.funnel(linking.clone()).await;
-    assert_eq!(linked(&site, "cms.example").await, "host");
-    assert_eq!(linked(&site, "cms.example:8443").await, "host");
-    let hosts = vec!["known.example".to_owned(), "cms.test".to_owned()];
-    let site = Site::builder().await.settings(|s| s.allowed_hosts = hosts).open().await;
-    site.funnel(linking.clone()).await;
-    assert_eq!(linked(&site, "known.example").await, "host", "an allowed host");
-    let start = || site.visitor("start", json!({"funnel_id": "leads"}));
-    start().header("host", "evil.example").refused(421, "unknown_host").await;
-    // The host of the start call counts: those of later calls may be others.
-    let started = start().header("host", "known.example").expect(201).await.json();
-    let session = started["session_uuid"].as_str().unwrap().to_owned();
-    let visit = Visit { site: &site, session };
-    visit.answers(json!({"name": "Ada"})).await;
-    visit.complete(Some(json!({"budget": 1}))).expect(200).await;
-    let known = "select count(*) from cms_mails where subject like 'url=https://known.example/%'";
-    assert_eq!(site.database.count(known).await, 2);
-    let own = Some("https://own.example".to_owned());
-    let site = Site::builder().await.settings(|s| s.site_url = own).open().await;
-    site.funnel(linking).await;
-    assert_eq!(linked(&site, "evil.example").await, "site_url");
+    let own = |settings: &mut Settings| settings.site_url = Some("https://own.example".to_owned());
+    let as_it_is: fn(&mut Settings) = |_| {};
+    for (change, first, later, host) in [
+        (as_it_is, "cms.example", "cms.example", "cms.example"),
+        (as_it_is, "cms.example:8443", "cms.example:8443", "cms.example:8443"),
+        (hosts, "known.example", "known.example", "known.example"),
+        (hosts, "known.example", "cms.test", "known.example"),
+        (own, "evil.example", "evil.example", "own.example"),
+    ] {
+        let site = Site::builder().await.settings(change).open().await;
+        let mail = json!({"recipients": "a@example.org", "subject": "url={{_submission.url}}"});
+        site.leads(json!({"email_routings": [mail]})).await;
+        let start = || site.visitor("start", json!({"funnel_id": "leads"}));
+        let visit = site.begun(start().header("host", first)).await;
+        visit.step(None, json!({"name": "Ada"})).header("host", later).expect(200).await;
+        visit.complete(Some(json!({"budget": 1}))).header("host", later).expect(200).await;
+        let subject = site.database.text("select subject from cms_mails").await;
+        let (link, _) = subject.split_once("/api/backend/formfunnel?").expect(&subject);
+        assert_eq!(link, format!("url=https://{host}"), "{first} {later}");
+        if first == "known.example" {
+            start().header("host", "evil.example").refused(421, "unknown_host").await;
+        }
+    }
 }

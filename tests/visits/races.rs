@@ -9,10 +9,7 @@ use std::sync::Arc;
 use serde_json::{Value as Json, json};
 use tokio::sync::Barrier;
 
-use crate::support::{
-    Site,
-    visits::{Visit, leads},
-};
+use crate::support::{Site, Visit, leads, with};
 
 const ROUNDS: i64 = 12;
 
@@ -50,7 +47,7 @@ impl Shot {
             }
             Self::Author(line, body) => site.admin(&line).json(body).send().await.status.as_u16(),
             Self::Round => {
-                site.cms.funnels().process_abandoned().await.unwrap();
+                site.process_abandoned().await;
                 200
             }
         }
@@ -81,13 +78,11 @@ pub async fn open() -> Arc<Site> {
 
 /// Marks those who leave, with a mail.
 pub fn saving() -> Json {
-    let mut saving = leads();
-    saving["save_abandoned"] = 1.into();
-    saving["email_routings"] = json!([
+    let mails = json!([
         {"recipients": "a@example.org", "subject": "Done"},
         {"recipients": "a@example.org", "subject": "Away", "trigger_event": "abandoned"},
     ]);
-    saving
+    with(leads(), json!({"save_abandoned": 1, "email_routings": mails}))
 }
 
 pub fn step(session: &str, answers: Json) -> Shot {

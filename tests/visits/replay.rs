@@ -6,11 +6,7 @@ use cms_core::{
 };
 use serde_json::{Value as Json, json};
 
-use crate::support::{
-    Site,
-    site::NOW,
-    visits::{Visit, leads},
-};
+use crate::support::{Site, Visit, site::NOW};
 
 const HOUR: i64 = 3_600_000;
 
@@ -30,23 +26,8 @@ pub(super) fn past(hours: i64, steps: &[(usize, Json)]) -> PastVisit {
     }
 }
 
-#[tokio::test]
-async fn visits_of_the_past_are_led_as_all_are_and_told_to_nobody() {
-    let site = Site::open().await;
-    let mut funnel = leads();
-    funnel["save_abandoned"] = 1.into();
-    funnel["email_routings"] = json!([
-        {"recipients": "sales@example.org"},
-        {"recipients": "a@example.org", "trigger_event": "abandoned"},
-    ]);
-    site.funnel(funnel).await;
-    let who = || (0, json!({"name": "Ada", "mail": "ada@example.com"}));
-    let all = [
-        past(30, &[who(), (0, json!({"budget": "much"})), (0, json!({"budget": 10}))]),
-        past(9, &[who(), (0, json!({"budget": 9000})), (1, json!({"budget": 1}))]),
-        past(9, &[who()]),
-        past(0, &[who()]),
-    ];
+/// Stores visits of the past, each three minutes earlier; where they end.
+pub(super) async fn replayed<const N: usize>(site: &Site, all: [PastVisit; N]) -> Vec<PastEnd> {
     let replay = site.cms.funnels().replay(&WhichFunnel::from("leads".to_owned())).await.unwrap();
     let mut change = site.cms.change(Actor::System).await.unwrap();
     let mut ends = Vec::new();
@@ -55,11 +36,27 @@ async fn visits_of_the_past_are_led_as_all_are_and_told_to_nobody() {
         ends.push(replay.add(&mut change, one).await.unwrap());
     }
     change.commit().await.unwrap();
+    ends
+}
+
+#[tokio::test]
+async fn visits_of_the_past_are_led_as_all_are_and_told_to_nobody() {
+    let site = Site::open().await;
+    let mails = json!([{"recipients": "sales@example.org"},
+                       {"recipients": "a@example.org", "trigger_event": "abandoned"}]);
+    site.leads(json!({"save_abandoned": 1, "email_routings": mails})).await;
+    let who = || (0, json!({"name": "Ada", "mail": "ada@example.com"}));
+    let all = [
+        past(30, &[who(), (0, json!({"budget": "much"})), (0, json!({"budget": 10}))]),
+        past(9, &[who(), (0, json!({"budget": 9000})), (1, json!({"budget": 1}))]),
+        past(9, &[who()]),
+        past(0, &[who()]),
+    ];
     use PastEnd::{Abandoned, Completed, InProgress};
+    let ends = replayed(&site, all).await;
     assert_eq!(ends, [Completed, Completed, Abandoned, InProgress]);
     let count = async |wheres: &str| {
-        let sql = format!("select count(*) from cms_formfunnel_submissions where {wheres}");
-        site.database.count(&sql).await
+        site.database.rows(&format!("cms_formfunnel_submissions where {wheres}")).await
     };
     let at = NOW - 30 * HOUR;
     let ended =
@@ -73,20 +70,18 @@ async fn visits_of_the_past_are_led_as_all_are_and_told_to_nobody() {
     assert_eq!(count(&gone).await, 1);
     // What happened, when.
     let kinds = async |kind: &str| {
-        let sql = format!("select count(*) from cms_formfunnel_events where kind = '{kind}'");
-        site.database.count(&sql).await
+        site.database.rows(&format!("cms_formfunnel_events where kind = '{kind}'")).await
     };
     for (kind, times) in
         [("invalid", 1), ("rewound", 1), ("completed", 2), ("abandoned", 1), ("started", 4)]
     {
         assert_eq!(kinds(kind).await, times, "{kind}");
     }
-    let late = format!("select count(*) from cms_formfunnel_events where at >= {NOW}");
-    assert_eq!(site.database.count(&late).await, 0);
+    assert_eq!(site.database.rows(&format!("cms_formfunnel_events where at >= {NOW}")).await, 0);
     for event in ["started", "step_completed", "completed", "abandoned"] {
         assert_eq!(site.raised(&format!("formfunnel.{event}")).await, 0, "{event}");
     }
-    assert_eq!(site.database.count("select count(*) from cms_mails").await, 0);
+    assert_eq!(site.database.rows("cms_mails").await, 0);
     // The one under way goes on.
     let uuid = "select session_uuid from cms_formfunnel_submissions where status = 'in_progress'";
     let session = site.database.text(uuid).await;

@@ -2,39 +2,29 @@
 
 use serde_json::json;
 
-use super::COMPLETED;
-use crate::support::{
-    Site,
-    visits::{Visit, leads},
-};
+use super::{COMPLETED, counters};
+use crate::support::{Site, Visit, leads};
 
 const DAY: i64 = 24 * 3_600_000;
-const ROWS: &str = "select count(*) from cms_formfunnel_submissions";
 
 async fn left(site: &Site) -> i64 {
-    site.database.count(ROWS).await
+    site.database.rows("cms_formfunnel_submissions").await
 }
 
 /// The sum of a counter over all days.
 async fn sum(site: &Site, counter: &str, of: &str) -> i64 {
-    let sql = "select cast(coalesce(sum(";
-    let from = "), 0) as bigint) from cms_formfunnel_daily where";
-    site.database.count(&format!("{sql}{counter}{from} {of}")).await
+    counters::sum(site, counter, &format!("cms_formfunnel_daily where {of}")).await
 }
 
 /// Who completes a visit, who stays under way, a program, and an author who tries.
 async fn visited(site: &Site) -> Visit<'_> {
-    let whole = site.visit("leads").await;
-    whole.answers(json!({"name": "Ada"})).await;
-    whole.answers(json!({"budget": 9000})).await;
+    let whole = site.ada(9000).await;
     whole.complete(None).expect(200).await;
     let part = site.visit("leads").await;
     part.answers(json!({"name": "Eve"})).await;
     for column in ["is_spam", "is_test"] {
         let other = site.visit("leads").await;
-        let sql = "update cms_formfunnel_submissions set";
-        let of = format!("{column} = (1 = 1) where session_uuid = '{}'", other.session);
-        site.database.run(format!("{sql} {of}")).await;
+        other.set(&format!("{column} = (1 = 1)")).await;
     }
     whole
 }
@@ -65,12 +55,11 @@ async fn what_old_submissions_counted_stays() {
         [("who", 2, 2, 0), ("budget", 2, 1, 1), ("call", 1, 1, 0), ("thanks", 1, 1, 0)]
     {
         let of = format!("node_id = {}", funnel.node(node));
-        let found = (
-            sum(&site, "entered", &of).await,
-            sum(&site, "answered", &of).await,
-            sum(&site, "exited", &of).await,
-        );
-        assert_eq!(found, (entered, answered, exited), "{node}");
+        for (counter, expected) in
+            [("entered", entered), ("answered", answered), ("exited", exited)]
+        {
+            assert_eq!(sum(&site, counter, &of).await, expected, "{counter} of {node}");
+        }
     }
     assert!(sum(&site, "traversed", "edge_id > 0").await > 0);
     // The next day is added to what is there.
@@ -80,35 +69,28 @@ async fn what_old_submissions_counted_stays() {
     let days = "select count(distinct day) from cms_formfunnel_daily";
     assert_eq!(site.database.count(days).await, 2);
     for table in ["events", "uploads"] {
-        let rows = format!("select count(*) from cms_formfunnel_{table}");
-        assert_eq!(site.database.count(&rows).await, 0, "{table}");
+        assert_eq!(site.database.rows(&format!("cms_formfunnel_{table}")).await, 0, "{table}");
     }
 }
 
 #[tokio::test]
 async fn a_funnel_says_how_long() {
     let site = Site::open().await;
-    let mut kept = leads();
-    kept["settings_json"] = json!({"retention_days": {"new": 2, "converted": null}});
-    site.funnel(kept).await;
+    site.leads(json!({"settings_json": {"retention_days": {"new": 2, "converted": null}}})).await;
     let whole = visited(&site).await;
-    let status = "update cms_formfunnel_submissions set inbox_status = 'converted' \
-                  where session_uuid =";
-    site.database.run(format!("{status} '{}'", whole.session)).await;
+    whole.set("inbox_status = 'converted'").await;
     site.clock.advance(3 * DAY);
     assert_eq!((clean(&site).await, left(&site).await), (3, 1));
     site.clock.advance(400 * DAY);
     assert_eq!(clean(&site).await, 0, "those that became customers are kept");
-    assert_eq!(whole.column(COMPLETED).await, 1);
+    assert!(whole.is(COMPLETED).await);
 }
 
 /// Days beyond the time that a visitor may rest.
 #[tokio::test]
 async fn a_visit_that_can_go_on_is_kept() {
     let site = Site::open().await;
-    let mut kept = leads();
-    kept["settings_json"] = json!({"retention_days": 1, "session_ttl_h": 72});
-    site.funnel(kept).await;
+    site.leads(json!({"settings_json": {"retention_days": 1, "session_ttl_h": 72}})).await;
     let visit = site.visit("leads").await;
     site.clock.advance(2 * DAY);
     assert_eq!(clean(&site).await, 0);
@@ -120,10 +102,8 @@ async fn a_visit_that_can_go_on_is_kept() {
 #[tokio::test]
 async fn a_submission_says_when_it_goes_and_goes_then() {
     let site = Site::open().await;
-    let mut funnel = leads();
     let kept = json!({"new": 3, "qualified": 9, "converted": null});
-    funnel["settings_json"] = json!({"retention_days": kept, "session_ttl_h": 120});
-    site.funnel(funnel).await;
+    site.leads(json!({"settings_json": {"retention_days": kept, "session_ttl_h": 120}})).await;
     let begun = site.clock.now();
     let done = async || {
         let visit = site.visit("leads").await;
@@ -134,17 +114,15 @@ async fn a_submission_says_when_it_goes_and_goes_then() {
     let new = done().await;
     let open = site.visit("leads").await.column("id").await;
     let mut expected = vec![(new, Some(3)), (open, Some(5))];
-    let update = "POST /api/backend/formfunnel?action=submission_update";
     for (state, days) in [("qualified", Some(9)), ("rejected", Some(30)), ("converted", None)] {
         let id = done().await;
-        let body = json!({"id": id, "inbox_status": state});
-        site.admin(update).json(body).expect(200).await;
+        site.staff("submission_update", json!({"id": id, "inbox_status": state})).expect(200).await;
         expected.push((id, days));
     }
     for (id, days) in &expected {
-        let line = format!("GET /api/backend/formfunnel?action=submission_get&id={id}");
         let until = days.map(|days| cms_core::rfc3339(begun + days * DAY));
-        let found = site.admin(&line).expect(200).await.data();
+        let line = format!("/api/backend/formfunnel?action=submission_get&id={id}");
+        let found = site.get(&line).await;
         assert_eq!(found["kept_until"], json!(until), "{days:?}");
     }
     // The task removes each at that moment, and not before it.

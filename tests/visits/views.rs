@@ -1,16 +1,13 @@
 //! The three views, over visits whose figures are known.
 
-use cms_core::{Actor, funnels::WhichFunnel};
 use serde_json::json;
 
-use super::replay::past;
-use crate::support::{Site, visits::leads};
+use super::replay::{past, replayed};
+use crate::support::{Site, leads};
 
 /// Answers, how many hours ago the visit began.
 async fn visited(site: &Site) {
-    let mut funnel = leads();
-    funnel["save_abandoned"] = 1.into();
-    site.funnel(funnel).await;
+    site.leads(json!({"save_abandoned": 1})).await;
     let who = || (0, json!({"name": "Ada", "mail": "ada@example.com"}));
     let budget = |back, budget: serde_json::Value| (back, json!({"budget": budget}));
     let all = [
@@ -22,17 +19,11 @@ async fn visited(site: &Site) {
         past(0, &[]),
         past(0, &[who()]),
     ];
-    let replay = site.cms.funnels().replay(&WhichFunnel::from("leads".to_owned())).await.unwrap();
-    let mut change = site.cms.change(Actor::System).await.unwrap();
-    for mut one in all {
-        one.started_at -= 180_000;
-        replay.add(&mut change, one).await.unwrap();
-    }
-    change.commit().await.unwrap();
+    replayed(site, all).await;
     let spam = "update cms_formfunnel_submissions set is_spam = (1 = 1) where id = 5";
-    site.database.run(spam.to_owned()).await;
+    site.database.run(spam).await;
     // The window of thirty days moves with this.
-    site.cms.funnels().process_abandoned().await.unwrap();
+    site.process_abandoned().await;
 }
 
 /// Those that the figures count: of the last thirty days, and of people.
@@ -40,55 +31,45 @@ async fn visited(site: &Site) {
 async fn the_views_count_visits_by_step_and_by_branch() {
     let site = Site::open().await;
     visited(&site).await;
-    let dropoff = async |node: &str, column: &str| {
+    let dropoff = async |node: &str, columns: &str| {
+        let columns = columns.split(' ').map(|column| format!("cast({column} as bigint)"));
+        let line = columns.collect::<Vec<_>>().join(" || ' ' || ") + " || ''";
         let view = "from cms_v_funnel_dropoff_30d where node_name";
-        site.database.count(&format!("select cast({column} as bigint) {view} = '{node}'")).await
+        site.database.text(&format!("select {line} {view} = '{node}'")).await
     };
-    for (node, figures) in [
-        // entered, answered, exited, waiting, rewound, refused answers, percent of all visits.
-        ("who", [5, 4, 0, 1, 0, 0, 100]),
-        ("budget", [4, 2, 1, 1, 1, 1, 80]),
-        ("sorry", [2, 2, 0, 0, 0, 0, 40]),
+    let columns = "entered answered exited waiting rewound validation_errors round(reach_pct)";
+    for (node, columns, figures) in [
+        ("who", columns, "5 4 0 1 0 0 100"),
+        ("budget", columns, "4 2 1 1 1 1 80"),
+        ("sorry", columns, "2 2 0 0 0 0 40"),
         // Whoever went back has not been there.
-        ("call", [0, 0, 0, 0, 0, 0, 0]),
+        ("call", columns, "0 0 0 0 0 0 0"),
+        ("who", "avg_dwell_s", "60"),
+        ("budget", "round(dropoff_pct)", "25"),
     ] {
-        let columns = [
-            "entered",
-            "answered",
-            "exited",
-            "waiting",
-            "rewound",
-            "validation_errors",
-            "round(reach_pct)",
-        ];
-        for (column, figure) in columns.into_iter().zip(figures) {
-            assert_eq!(dropoff(node, column).await, figure, "{column} of {node}");
-        }
+        assert_eq!(dropoff(node, columns).await, figures, "{columns} of {node}");
     }
-    assert_eq!(dropoff("who", "avg_dwell_s").await, 60);
-    assert_eq!(dropoff("budget", "round(dropoff_pct)").await, 25);
     let worst = "select top_error_field from cms_v_funnel_dropoff_30d where node_name = 'budget'";
     assert_eq!(site.database.text(worst).await, "budget");
-    let law = "select count(*) from cms_v_funnel_dropoff_30d where entered <> answered + exited + \
+    let law = "cms_v_funnel_dropoff_30d where entered <> answered + exited + \
                waiting or entered < 0 or answered < 0 or exited < 0 or waiting < 0";
-    assert_eq!(site.database.count(law).await, 0);
+    assert_eq!(site.database.rows(law).await, 0);
 
-    let branch = async |from: &str, to: &str, column: &str| {
+    for (from, to, column, figure) in [
+        ("who", "budget", "sessions", 4),
+        ("who", "budget", "round(conversion_pct)", 50),
+        ("rich?", "sorry", "sessions", 2),
+        ("rich?", "sorry", "share_pct", 100),
+    ] {
         let view = format!("from cms_v_funnel_branches_30d where from_name = '{from}'");
         let sql = format!("select cast({column} as bigint) {view} and to_name = '{to}'");
-        site.database.count(&sql).await
-    };
-    assert_eq!(branch("who", "budget", "sessions").await, 4);
-    assert_eq!(branch("who", "budget", "round(conversion_pct)").await, 50);
-    assert_eq!(branch("rich?", "sorry", "sessions").await, 2);
-    assert_eq!(branch("rich?", "sorry", "share_pct").await, 100);
-    let left = "select count(*) from cms_v_funnel_branches_30d where to_name = 'call'";
-    assert_eq!(site.database.count(left).await, 0);
+        assert_eq!(site.database.count(&sql).await, figure, "{column} from {from} to {to}");
+    }
+    assert_eq!(site.database.rows("cms_v_funnel_branches_30d where to_name = 'call'").await, 0);
 
     // The inbox has all of them.
     let inbox = async |wheres: &str| {
-        let sql = format!("select count(*) from cms_v_funnel_inbox where {wheres}");
-        site.database.count(&sql).await
+        site.database.rows(&format!("cms_v_funnel_inbox where {wheres}")).await
     };
     assert_eq!(inbox("funnel_name = 'Leads' and utm_source = 'fair'").await, 7);
     let done = "status = 'completed' and contact_email = 'ada@example.com' and progress_pct = 100 \
@@ -125,11 +106,11 @@ async fn versions_and_funnels_are_counted_apart() {
     visit("leads", &[name(), json!({"budget": 9000})]).await;
     visit("other", &[]).await.abandon().await;
     let rename = json!({"id": funnel.id, "funnel": {"settings_json": {"min_seconds": 0}}});
-    site.admin("POST /api/backend/formfunnel?action=save").json(rename).expect(200).await;
+    site.staff("save", rename).expect(200).await;
     site.publish(funnel.id).await;
     let last = visit("leads", &[name(), json!({"budget": 9000}), json!({})]).await;
     last.complete(None).expect(200).await;
-    site.cms.funnels().process_abandoned().await.unwrap();
+    site.process_abandoned().await;
 
     let whole = |column: &str| format!("cast(round({column}) as bigint)");
     let columns =
@@ -201,9 +182,7 @@ async fn versions_and_funnels_are_counted_apart() {
 async fn the_views_read_by_index() {
     let site = Site::open().await;
     let many = site.funnel(leads()).await.id;
-    let mut small = leads();
-    small["slug"] = "small".into();
-    let few = site.funnel(small).await.id;
+    let few = site.leads(json!({"slug": "small"})).await.id;
     for slug in ["leads", "small"] {
         let visit = site.visit(slug).await;
         visit.answers(json!({"name": "Ada"})).await;
@@ -211,19 +190,8 @@ async fn the_views_read_by_index() {
         visit.complete(None).expect(200).await;
     }
     // Twenty thousand visits of the other funnel, with their events.
-    let copies = "with recursive n(i) as (select 1 union all select i + 1 from n where i < 20000) \
-                  insert into cms_formfunnel_submissions (funnel_id, version_id, version, \
-                  session_uuid, status, last_node_id, started_at, last_activity_at, expires_at) \
-                  select funnel_id, version_id, version, session_uuid || n.i, status, \
-                  last_node_id, started_at, 0, 0 from cms_formfunnel_submissions s, n \
-                  where s.id = 1";
-    site.database.run(copies.to_owned()).await;
-    let events = "insert into cms_formfunnel_events (submission_id, seq, kind, node_id, edge_id, \
-                  field, on_path, at, dwell_ms) select s.id, e.seq, e.kind, e.node_id, e.edge_id, \
-                  e.field, e.on_path, e.at, e.dwell_ms from cms_formfunnel_submissions s, \
-                  cms_formfunnel_events e where e.submission_id = 1 and s.id > 2";
-    site.database.run(events.to_owned()).await;
-    site.database.run("analyze".to_owned()).await;
+    site.copy_visits(20_000, "s.id = 1", "status, last_node_id").await;
+    site.copy_events().await;
     for view in ["cms_v_funnel_dropoff_30d", "cms_v_funnel_branches_30d", "cms_v_funnel_inbox"] {
         let of = |funnel| format!("select * from {view} where funnel_id = {funnel}");
         let plan = site.database.plan(&of(few)).await;

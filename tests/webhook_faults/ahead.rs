@@ -10,10 +10,11 @@ use std::{
 };
 
 use cms_core::{Cms, Until};
-use serde_json::json;
+use serde_json::{Value as Json, json};
 use tokio::{sync::watch, task::JoinHandle};
 
-use super::{Answer, BTreeMap, Receiver, Site, by_status, drain, raise, site, subscribe};
+use super::{Answer, Receiver, SENDING, Site, drain, pause, raise, site, subscribe};
+use crate::support::{until, webhooks::WEBHOOKS};
 
 /// Jobs of the one lane.
 const JOBS: usize = 50;
@@ -22,7 +23,6 @@ const QUICK: usize = 4;
 /// More than a lane may have under way.
 const AHEAD: &str = "select count(*) from (select count(*) as n from cms_webhook_queue \
                      where status = 'sending') s where n > 4";
-const SENDING: &str = "select count(*) from cms_webhook_queue where status = 'sending'";
 
 /// A worker that waits for four attempts at a receiver which was quick before, and has claimed
 /// ahead.
@@ -42,19 +42,15 @@ impl Busy {
         let subscription = subscribe(&site, &receiver.url).await;
         raise(&site, JOBS).await;
         let (stop, stopped) = watch::channel(false);
-        let running = tokio::spawn(site.cms.webhooks().worker().run(stopped, false));
+        let running = tokio::spawn(site.worker().run(stopped, false));
         let busy = Self { site, receiver, subscription, stop, running };
         busy.until(AHEAD, 1).await;
-        while busy.receiver.count() < QUICK + 4 {
-            tokio::time::sleep(Duration::from_millis(5)).await;
-        }
+        until("four more", async || busy.receiver.count() >= QUICK + 4).await;
         busy
     }
 
     async fn until(&self, sql: &str, count: i64) {
-        while self.site.database.count(sql).await != count {
-            tokio::time::sleep(Duration::from_millis(10)).await;
-        }
+        until(sql, async || self.site.database.count(sql).await == count).await;
     }
 
     async fn end(self) -> (Site, Receiver) {
@@ -68,21 +64,16 @@ fn slow(_: usize) -> Answer {
     Answer::After(Duration::from_millis(600), 200)
 }
 
-fn statuses(counts: &[(&str, usize)]) -> BTreeMap<String, i64> {
-    counts
-        .iter()
-        .map(|(status, count)| ((*status).to_owned(), i64::try_from(*count).unwrap()))
-        .collect()
+/// What was quick and four more were sent; the others wait in this status.
+fn four_more(waiting: &str) -> Json {
+    json!({"delivered": QUICK + 4, waiting: JOBS - QUICK - 4})
 }
 
 #[tokio::test]
 async fn at_the_stop_they_are_given_back() {
     let (site, receiver) = Busy::new(slow).await.end().await;
     assert_eq!(receiver.count(), QUICK + 4);
-    assert_eq!(
-        by_status(&site).await,
-        statuses(&[("delivered", QUICK + 4), ("pending", JOBS - QUICK - 4)])
-    );
+    assert_eq!(site.statuses().await, four_more("pending"));
     let untouched = "select count(*) from cms_webhook_queue where status = 'pending' \
                      and retry_count = 0 and lease_until is null \
                      and next_retry_at = created_at";
@@ -98,49 +89,33 @@ async fn after_a_failure_none_begins() {
     busy.until("select count(*) from cms_webhook_queue where status = 'retry'", 1).await;
     // What was not begun is given back with the settlement of the failure, or, if it was claimed at
     // that very moment, as soon as it is there.
-    while busy.site.database.count(SENDING).await > 3 {
-        tokio::time::sleep(Duration::from_millis(10)).await;
-    }
+    until("given back", async || busy.site.database.count(SENDING).await <= 3).await;
     let (site, receiver) = busy.end().await;
     assert_eq!(receiver.count(), QUICK + 4);
     assert_eq!(
-        by_status(&site).await,
-        statuses(&[("delivered", QUICK + 3), ("pending", JOBS - QUICK - 4), ("retry", 1)])
+        site.statuses().await,
+        json!({"delivered": QUICK + 3, "pending": JOBS - QUICK - 4, "retry": 1})
     );
 }
 
 #[tokio::test]
 async fn a_pause_that_was_answered_is_kept() {
     let busy = Busy::new(slow).await;
-    let id = busy.subscription;
-    busy.site
-        .admin(&format!("PATCH /api/backend/webhooks?id={id}"))
-        .json(json!({"active": false}))
-        .expect(200)
-        .await;
+    pause(&busy.site, busy.subscription).await;
     busy.until(SENDING, 0).await;
     let (site, receiver) = busy.end().await;
     assert_eq!(receiver.count(), QUICK + 4, "those that were under way");
-    assert_eq!(
-        by_status(&site).await,
-        statuses(&[("delivered", QUICK + 4), ("held", JOBS - QUICK - 4)])
-    );
+    assert_eq!(site.statuses().await, four_more("held"));
 }
 
 #[tokio::test]
 async fn an_edited_address_holds_for_all_that_were_not_begun() {
     let busy = Busy::new(slow).await;
-    let (id, other) = (busy.subscription, Receiver::start(200).await);
-    busy.site
-        .admin(&format!("PATCH /api/backend/webhooks?id={id}"))
-        .json(json!({"url": other.url}))
-        .expect(200)
-        .await;
-    busy.until(
-        "select count(*) from cms_webhook_queue where status = 'delivered'",
-        i64::try_from(JOBS).unwrap(),
-    )
-    .await;
+    let other = Receiver::start(200).await;
+    let line = format!("{WEBHOOKS}?id={}", busy.subscription);
+    busy.site.patch(&line, json!({"url": other.url})).await;
+    let delivered = "select count(*) from cms_webhook_queue where status = 'delivered'";
+    busy.until(delivered, i64::try_from(JOBS).unwrap()).await;
     let (_site, receiver) = busy.end().await;
     assert_eq!((receiver.count(), other.count()), (QUICK + 4, JOBS - QUICK - 4));
 }
@@ -148,12 +123,9 @@ async fn an_edited_address_holds_for_all_that_were_not_begun() {
 #[tokio::test]
 async fn a_deleted_subscription_gets_no_more() {
     let busy = Busy::new(slow).await;
-    busy.site
-        .admin(&format!("DELETE /api/backend/webhooks?id={}", busy.subscription))
-        .expect(204)
-        .await;
+    busy.site.delete(&format!("{WEBHOOKS}?id={}", busy.subscription)).await;
     let (site, receiver) = busy.end().await;
-    assert_eq!((receiver.count(), by_status(&site).await), (QUICK + 4, BTreeMap::new()));
+    assert_eq!((receiver.count(), site.statuses().await), (QUICK + 4, json!({})));
 }
 
 /// The lease of a job that waits would be over before its attempt.
@@ -165,10 +137,7 @@ async fn none_waits_for_long() {
     assert_eq!(busy.receiver.count(), QUICK + 4);
     busy.site.clock.advance(-3_600_000);
     let (site, _) = busy.end().await;
-    assert_eq!(
-        by_status(&site).await,
-        statuses(&[("delivered", QUICK + 4), ("pending", JOBS - QUICK - 4)])
-    );
+    assert_eq!(site.statuses().await, four_more("pending"));
 }
 
 /// However many workers there are, and however much they have claimed ahead.
@@ -185,6 +154,6 @@ async fn four_at_once_is_the_most() {
     subscribe(&site, &receiver.url).await;
     raise(&site, 300).await;
     drain(&site, 3).await;
-    assert_eq!(by_status(&site).await, statuses(&[("delivered", 300)]));
+    assert_eq!(site.statuses().await, json!({"delivered": 300}));
     assert_eq!((receiver.count(), most.load(Ordering::SeqCst)), (300, 4));
 }

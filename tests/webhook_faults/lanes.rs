@@ -1,15 +1,11 @@
 //! 10, 17, 18: receivers that are dead, failing, or down for a while.
 
-use std::{
-    collections::BTreeMap,
-    time::{Duration, Instant},
-};
-
 use cms_core::settings::Settings;
+use serde_json::json;
 use tokio::sync::watch;
 
-use super::{by_status, open, raise, site, subscribe};
-use crate::support::{Answer, Receiver, Site};
+use super::{SENDING, open, raise, site, subscribe};
+use crate::support::{Answer, Receiver, Site, until};
 
 /// Many receivers that answer nobody do not use up the places: each attempt gives its own away
 /// after half a second.
@@ -19,7 +15,7 @@ async fn many_dead_lanes_do_not_delay_a_healthy_one() {
         open(settings);
         settings.webhooks.concurrency = 16;
     };
-    let site = Site::builder().await.settings(change).open().await;
+    let site = Site::with(change).await;
     let (dead, healthy) =
         (Receiver::scripted(|_, _| Answer::Silence).await, Receiver::start(200).await);
     for _ in 0..20 {
@@ -28,17 +24,12 @@ async fn many_dead_lanes_do_not_delay_a_healthy_one() {
     subscribe(&site, &healthy.url).await;
     raise(&site, 10).await;
     let (stop, stopped) = watch::channel(false);
-    let running = tokio::spawn(site.cms.webhooks().worker().run(stopped, false));
-    while healthy.count() < 10 {
-        tokio::time::sleep(Duration::from_millis(20)).await;
-    }
+    let running = tokio::spawn(site.worker().run(stopped, false));
+    until("the healthy one has all", async || healthy.count() >= 10).await;
     assert!(dead.count() >= 20, "each had its turn");
     let outcomes = site.cms.webhooks().outcomes();
-    assert_eq!(
-        (outcomes.retried, outcomes.failed),
-        (0, 0),
-        "all that while not one of the dead ones' time was over"
-    );
+    let failures = (outcomes.retried, outcomes.failed);
+    assert_eq!(failures, (0, 0), "all that while not one of the dead ones' time was over");
     running.abort();
     drop(stop);
 }
@@ -46,35 +37,23 @@ async fn many_dead_lanes_do_not_delay_a_healthy_one() {
 /// 10, small: a dead receiver does not keep the others waiting.
 #[tokio::test]
 async fn a_dead_lane_does_not_delay_a_healthy_one() {
-    let site = Site::builder()
-        .await
-        .settings(|settings| {
-            open(settings);
-            settings.webhooks.timeout_s = 2;
-        })
-        .open()
-        .await;
+    let change = |settings: &mut Settings| {
+        open(settings);
+        settings.webhooks.timeout_s = 2;
+    };
+    let site = Site::with(change).await;
     let (dead, healthy) =
         (Receiver::scripted(|_, _| Answer::Silence).await, Receiver::start(200).await);
     subscribe(&site, &dead.url).await;
     subscribe(&site, &healthy.url).await;
     raise(&site, 200).await;
     let (stop, stopped) = watch::channel(false);
-    let began = Instant::now();
-    let worker = tokio::spawn(site.cms.webhooks().worker().run(stopped, false));
-    while healthy.count() < 200 {
-        assert!(began.elapsed() < Duration::from_secs(60), "{} of 200", healthy.count());
-        tokio::time::sleep(Duration::from_millis(5)).await;
-    }
+    let worker = tokio::spawn(site.worker().run(stopped, false));
+    until("the healthy one has all", async || healthy.count() >= 200).await;
     assert!(dead.count() <= 4, "the dead one had its four attempts under way: {}", dead.count());
     stop.send_replace(true);
     worker.await.unwrap();
-    assert_eq!(
-        site.database
-            .count("select count(*) from cms_webhook_queue where status = 'sending'")
-            .await,
-        0
-    );
+    assert_eq!(site.database.count(SENDING).await, 0);
 }
 
 /// 17: the breaker opens once, whoever counts.
@@ -85,7 +64,7 @@ async fn the_breaker_opens_once_with_four_workers() {
     raise(&site, 50).await;
     let active =
         format!("select count(*) from cms_webhook_subscriptions where id = {id} and active");
-    let mut workers = [(); 4].map(|()| site.cms.webhooks().worker());
+    let mut workers = [(); 4].map(|()| site.worker());
     while site.database.count(&active).await == 1 {
         assert!(receiver.count() < 14);
         for outcome in
@@ -96,11 +75,8 @@ async fn the_breaker_opens_once_with_four_workers() {
         site.clock.advance(1000);
     }
     assert_eq!(receiver.count(), 10);
-    assert_eq!(
-        site.database.count("select count(*) from cms_audit where action = 'disable'").await,
-        1
-    );
-    assert_eq!(by_status(&site).await, BTreeMap::from([("held".to_owned(), 50)]));
+    assert_eq!(site.database.rows("cms_audit where action = 'disable'").await, 1);
+    assert_eq!(site.statuses().await, json!({"held": 50}));
 }
 
 /// 18: fifty jobs, a receiver that is down for three seconds: nothing is switched off, everything
@@ -116,18 +92,57 @@ async fn a_short_outage_is_survived() {
     .await;
     let id = subscribe(&site, &receiver.url).await;
     raise(&site, 50).await;
-    let mut worker = site.cms.webhooks().worker();
+    let mut worker = site.worker();
     for _ in 0..120 {
         worker.step().await.unwrap();
         site.clock.advance(1000);
     }
-    assert_eq!(by_status(&site).await, BTreeMap::from([("delivered".to_owned(), 50)]));
-    assert_eq!(
-        site.database
-            .count(&format!(
-                "select count(*) from cms_webhook_subscriptions where id = {id} and active"
-            ))
-            .await,
-        1
+    assert_eq!(site.statuses().await, json!({"delivered": 50}));
+    assert_eq!(site.subscription(&json!(id)).await["active"], true);
+}
+
+/// Each connection keeps a plan from the sixth time on.
+const BEFORE: i64 = 60;
+const AFTER: i64 = 10;
+const SETTLED: i64 = 5000;
+
+/// PostgreSQL keeps plans. One that was made while the queue was small must not serve a large queue
+/// by reading all of it.
+#[tokio::test]
+async fn workers_search_a_queue_that_has_grown_by_key() {
+    let (site, receiver) = (site().await, Receiver::start(200).await);
+    // SQLite makes its plans without regard to sizes.
+    if !site.database.is_postgres() {
+        return;
+    }
+    subscribe(&site, &receiver.url).await;
+    let mut worker = site.worker();
+    let mut deliver = async || {
+        raise(&site, 1).await;
+        assert_eq!(worker.step().await.unwrap().done, 1);
+    };
+    for _ in 0..BEFORE {
+        deliver().await;
+    }
+    let settled = format!(
+        "insert into cms_webhook_queue (event_id, subscription_id, status, next_retry_at, \
+         created_at, settled_at) \
+         select '', 0, 'delivered', 0, 0, 0 from generate_series(1, {SETTLED})"
     );
+    site.database.run(settled).await;
+    for _ in 0..AFTER {
+        deliver().await;
+    }
+    // Servers tell what they did when their connections end; each delivery claims and settles a
+    // row.
+    site.cms.close().await;
+    let told = |column: &str| {
+        format!(
+            "select {column} from pg_stat_user_tables where schemaname = current_schema() \
+             and relname = 'cms_webhook_queue'"
+        )
+    };
+    let updated = async || site.database.count(&told("n_tup_upd")).await;
+    until("the server tells of all", async || updated().await >= 2 * (BEFORE + AFTER)).await;
+    assert!(site.database.count(&told("seq_tup_read")).await < SETTLED);
 }

@@ -1,13 +1,15 @@
 //! Real processes: stopped under load, and several at once.
 
-use std::time::{Duration, Instant};
+use std::{process::Stdio, time::Duration};
 
-use serde_json::{Value as Json, json};
+use cms_http::client::Ask;
+use serde_json::json;
 
-use super::arrivals;
+use super::{SENDING, arrivals};
 use crate::support::{
     Answer, Receiver, TestDatabase,
     process::{self, Served},
+    until,
 };
 
 const OPEN: [(&str, &str); 2] =
@@ -19,21 +21,12 @@ async fn served(
     receiver: &Receiver,
     variables: &[(&str, &str)],
 ) -> (Served, String) {
-    process::run(database, &["init"]);
-    let made: Json = serde_json::from_str(&process::run(
-        database,
-        &["--json", "keys", "create", "--name", "test", "--right", "*"],
-    ))
-    .unwrap();
-    let key = made["data"]["key"].as_str().unwrap().to_owned();
+    let key = process::init(database);
     let variables: Vec<_> = OPEN.iter().chain(variables).copied().collect();
     let served = Served::start_with(database, "warn", &variables);
     let body = json!({"name": "test", "url": receiver.url, "events": ["item.settings.created"]});
-    served
-        .client(&key)
-        .send(cms_http::client::Ask::post("/api/backend/webhooks").json(&body))
-        .await
-        .unwrap();
+    let ask = Ask::post("/api/backend/webhooks").json(&body);
+    served.client(&key).send(ask).await.unwrap();
     (served, key)
 }
 
@@ -41,14 +34,8 @@ async fn write(served: &Served, key: &str, from: usize, count: usize) {
     let client = served.client(key);
     for n in from..from + count {
         let body = json!({"name": format!("s{n}"), "value": n});
-        client
-            .send(
-                cms_http::client::Ask::post("/api/backend/item")
-                    .query("table", "settings")
-                    .json(&body),
-            )
-            .await
-            .unwrap();
+        let ask = Ask::post("/api/backend/item").query("table", "settings").json(&body);
+        client.send(ask).await.unwrap();
     }
 }
 
@@ -61,13 +48,9 @@ async fn a_stop_under_load_leaves_nothing_half_way() {
     write(&running, &key, 0, 100).await;
     let (code, log) = running.terminate();
     assert_eq!(code, Some(0), "{log}");
-    assert_eq!(
-        database.count("select count(*) from cms_webhook_queue where status = 'sending'").await,
-        0
-    );
-    let waiting = database
-        .count("select count(*) from cms_webhook_queue where status in ('pending', 'retry')")
-        .await;
+    assert_eq!(database.count(SENDING).await, 0);
+    let waiting = "select count(*) from cms_webhook_queue where status in ('pending', 'retry')";
+    let waiting = database.count(waiting).await;
     assert_eq!(receiver.count() as i64 + waiting, 100);
 }
 
@@ -79,12 +62,12 @@ async fn a_cron_run_removes_what_retention_no_longer_keeps() {
     write(&running, &key, 0, 2).await;
     running.terminate();
     let run = || process::run(&database, &["process-webhooks", "--time-limit=25"]);
-    let events = async || database.count("select count(*) from cms_events").await;
+    let events = async || database.rows("cms_events").await;
     run();
     assert_eq!(events().await, 2, "young events stay");
     // Jobs keep their event; a job may still wait here, because the server was stopped.
     let old = "delete from cms_webhook_queue; update cms_events set created_at = 0";
-    database.run(old.to_owned()).await;
+    database.run(old).await;
     run();
     assert_eq!(events().await, 0);
 }
@@ -96,12 +79,7 @@ async fn cron_runs_beside_the_resident_worker_double_nothing() {
     let (running, key) = served(&database, &receiver, &[]).await;
     let cron = |database: &TestDatabase| {
         let mut command = process::command(database, &["process-webhooks", "--time-limit=25"]);
-        command
-            .envs(OPEN)
-            .stdout(std::process::Stdio::null())
-            .stderr(std::process::Stdio::null())
-            .spawn()
-            .unwrap()
+        command.envs(OPEN).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap()
     };
     let mut runs = Vec::new();
     for round in 0..4 {
@@ -111,11 +89,7 @@ async fn cron_runs_beside_the_resident_worker_double_nothing() {
     for run in &mut runs {
         assert!(run.wait().unwrap().success());
     }
-    let began = Instant::now();
-    while receiver.count() < 200 {
-        assert!(began.elapsed() < Duration::from_secs(30), "{} of 200", receiver.count());
-        tokio::time::sleep(Duration::from_millis(20)).await;
-    }
+    until("all arrive", async || receiver.count() >= 200).await;
     running.terminate();
     assert_eq!((receiver.count(), arrivals(&[&receiver]).len()), (200, 200));
 }

@@ -21,6 +21,8 @@ pub struct Model {
     pub lanes: [Lane; 2],
     /// How often subscriptions have changed.
     pub epoch: i64,
+    /// Until when an old secret signs too.
+    pub graces: [i64; 2],
     pub workers: [Holding; 2],
 }
 
@@ -96,6 +98,16 @@ impl Model {
     pub fn retry(&mut self, id: i64) -> bool {
         let (waits, now) = (self.waits(id), self.now);
         self.jobs.get_mut(&id).filter(|_| waits).map(|job| job.due = now).is_some()
+    }
+
+    /// A grace is refused while that of an older secret lasts.
+    pub fn rotate(&mut self, lane: usize, grace_s: i64) -> bool {
+        if grace_s > 0 && self.graces[lane] > self.now {
+            return false;
+        }
+        self.graces[lane] = if grace_s > 0 { self.now + grace_s * 1000 } else { 0 };
+        self.epoch += 1;
+        true
     }
 
     pub fn purge(&mut self, status: &str) {

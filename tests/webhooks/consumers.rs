@@ -6,7 +6,7 @@ use std::{
 };
 
 use cms_core::{
-    Actor, Cms, Code, Error, Random, Result, Work,
+    Actor, Change, Cms, Code, Error, Random, Result, Work,
     events::RecordedEvent,
     plugins::{EventCall, Handlers, Manifest, Plugin},
     webhooks::Consumer,
@@ -15,7 +15,11 @@ use futures_util::StreamExt as _;
 use serde::Deserialize;
 use serde_json::{Value as Json, json};
 
-use crate::support::Site;
+use crate::support::{
+    Site, each,
+    plugins::{manifest, plugin},
+    until,
+};
 
 const SETTINGS: &str = "item.settings.created";
 
@@ -45,14 +49,31 @@ fn name(event: &RecordedEvent) -> String {
     event.data_as::<Data>().unwrap().record.name
 }
 
-async fn write(cms: &Cms, change: Option<cms_core::Change>, name: &str) {
-    let mut change = match change {
-        Some(change) => change,
-        None => cms.change(Actor::Operator).await.unwrap(),
-    };
+/// Settings of these names, one after the other.
+async fn write(cms: &Cms, names: &[&str]) {
+    for name in names {
+        write_by(cms, cms.change(Actor::Operator).await.unwrap(), name).await;
+    }
+}
+
+async fn write_by(cms: &Cms, mut change: Change, name: &str) {
     let record = json!({"name": name, "value": 1});
     cms.items().create(&mut change, "settings", record.as_object().unwrap()).await.unwrap();
     change.commit().await.unwrap();
+}
+
+/// The next events are those of these names; each is handled.
+async fn handle(consumer: &mut Consumer, names: &[&str]) {
+    for expected in names {
+        assert_eq!(name(&next(consumer).await), *expected);
+        consumer.finish().await.unwrap();
+    }
+}
+
+/// The name of the next event, and whether events before it are missing.
+async fn next_and_gap(consumer: &mut Consumer) -> (String, bool) {
+    let event = next(consumer).await;
+    (name(&event), consumer.has_gap())
 }
 
 /// Another process of the same site.
@@ -68,12 +89,10 @@ async fn named(cms: &Cms, name: &str) -> Consumer {
 #[tokio::test]
 async fn a_name_goes_on_where_it_stood() {
     let site = Site::open().await;
-    write(&site.cms, None, "before").await;
+    write(&site.cms, &["before"]).await;
     let mut first = named(&site.cms, "index").await;
     assert_eq!(first.change().await.err().map(|e| e.code()), Some(Code::Conflict));
-    for name in ["one", "two", "three"] {
-        write(&site.cms, None, name).await;
-    }
+    write(&site.cms, &["one", "two", "three"]).await;
     let mut seen = name(&next(&mut first).await);
     // Other tests hold changes open on the same server.
     if site.database.is_postgres() && seen == "before" {
@@ -84,7 +103,7 @@ async fn a_name_goes_on_where_it_stood() {
     // What is not committed is not done.
     drop(first.change().await.unwrap());
     assert_eq!(name(&next(&mut first).await), "one");
-    write(&site.cms, Some(first.change().await.unwrap()), "follows").await;
+    write_by(&site.cms, first.change().await.unwrap(), "follows").await;
     let again = first.change().await.err().expect("refused");
     assert_eq!(again.code(), Code::Conflict, "{again}");
     assert_eq!(name(&next(&mut first).await), "two");
@@ -110,8 +129,7 @@ async fn one_process_at_a_time_has_a_name() {
     let other = beside(&site).await;
     let (mut here, mut there) = (named(&site.cms, "index").await, named(&other, "index").await);
     let mut apart = named(&other, "mail").await;
-    write(&site.cms, None, "one").await;
-    write(&site.cms, None, "two").await;
+    write(&site.cms, &["one", "two"]).await;
     assert_eq!(name(&next(&mut here).await), "one");
     none_comes(&mut there).await;
     assert_eq!(name(&next(&mut apart).await), "one", "another name has its own place");
@@ -122,12 +140,66 @@ async fn one_process_at_a_time_has_a_name() {
     let refused = here.change().await.err().expect("refused");
     assert!(refused.detail().contains("another process follows as index"), "{refused}");
     there.finish().await.unwrap();
-    assert_eq!(name(&next(&mut there).await), "two");
-    there.finish().await.unwrap();
+    handle(&mut there, &["two"]).await;
     none_comes(&mut here).await;
     there.release().await.unwrap();
-    write(&other, None, "three").await;
+    write(&other, &["three"]).await;
     assert_eq!(name(&next(&mut here).await), "three");
+    other.close().await;
+}
+
+/// The clock stands still, so no lease ends by itself.
+#[tokio::test]
+async fn a_closed_site_gives_its_names_back() {
+    let site = Site::open().await;
+    let before = beside(&site).await;
+    let names = ["kept", "dropped", "released"];
+    let mut consumers = Vec::new();
+    for index in names {
+        consumers.push(named(&before, index).await);
+    }
+    write(&site.cms, &["one", "two"]).await;
+    for consumer in &mut consumers {
+        assert_eq!(name(&next(consumer).await), "one");
+        consumer.finish().await.unwrap();
+    }
+    consumers.pop().unwrap().release().await.unwrap();
+    drop(consumers.pop());
+    let mut here = named(&site.cms, "kept").await;
+    none_comes(&mut here).await;
+    let mut waits = named(&site.cms, "dropped").await;
+    none_comes(&mut waits).await;
+    before.close().await;
+    assert!(soon(consumers[0].next()).await.is_none(), "its site is closed");
+    for index in names {
+        let mut after = named(&site.cms, index).await;
+        assert_eq!(name(&next(&mut after).await), "two", "{index}");
+    }
+}
+
+/// A consumer that is dropped leaves its name to the next one of its process, and to no other.
+#[tokio::test]
+async fn a_dropped_consumer_leaves_its_name_to_its_process() {
+    let site = Site::open().await;
+    let other = beside(&site).await;
+    let (mut first, mut there) = (named(&site.cms, "index").await, named(&other, "index").await);
+    write(&site.cms, &["one", "two"]).await;
+    assert_eq!(name(&next(&mut first).await), "one");
+    let mut second = named(&site.cms, "index").await;
+    none_comes(&mut second).await;
+    // Its change goes on, and is done once.
+    let change = first.change().await.unwrap();
+    drop(first);
+    write_by(&site.cms, change, "three").await;
+    none_comes(&mut there).await;
+    assert_eq!(name(&next(&mut second).await), "two");
+    second.finish().await.unwrap();
+    none_comes(&mut there).await;
+    drop(second);
+    let mut third = named(&site.cms, "index").await;
+    assert_eq!(name(&next(&mut third).await), "three");
+    site.cms.close().await;
+    assert_eq!(name(&next(&mut there).await), "three");
     other.close().await;
 }
 
@@ -135,10 +207,10 @@ async fn one_process_at_a_time_has_a_name() {
 async fn live_events_are_seen_as_they_happen_and_end_with_the_site() {
     let site = Site::open().await;
     let other = beside(&site).await;
-    write(&site.cms, None, "before").await;
+    write(&site.cms, &["before"]).await;
     let mut live = site.cms.events().subscribe("item.*").live().await.unwrap();
     for (cms, expected) in [(&site.cms, "here"), (&other, "there")] {
-        write(cms, None, expected).await;
+        write(cms, &[expected]).await;
         let event = soon(live.next()).await.expect("an open site");
         assert_eq!((event.event.as_str(), name(&event)), (SETTINGS, expected.to_owned()));
     }
@@ -186,18 +258,15 @@ const NEWEST: &str = "id = (select id from cms_events order by rowid desc, id de
 async fn removed_events_are_a_gap() {
     let site = Site::open().await;
     let mut consumer = named(&site.cms, "index").await;
-    for name in ["one", "two", "three"] {
-        write(&site.cms, None, name).await;
-    }
-    assert_eq!(name(&next(&mut consumer).await), "one");
-    consumer.finish().await.unwrap();
+    write(&site.cms, &["one", "two", "three"]).await;
+    handle(&mut consumer, &["one"]).await;
     consumer.release().await.unwrap();
     remove(&site, "body like '%\"two\"%'").await;
     let mut consumer = named(&site.cms, "index").await;
-    assert_eq!((name(&next(&mut consumer).await), consumer.has_gap()), ("three".to_owned(), true));
+    assert_eq!(next_and_gap(&mut consumer).await, ("three".to_owned(), true));
     consumer.finish().await.unwrap();
-    write(&site.cms, None, "four").await;
-    assert_eq!((name(&next(&mut consumer).await), consumer.has_gap()), ("four".to_owned(), false));
+    write(&site.cms, &["four"]).await;
+    assert_eq!(next_and_gap(&mut consumer).await, ("four".to_owned(), false));
 }
 
 /// A gap that comes while an event is in hand is shown with the next one.
@@ -205,10 +274,8 @@ async fn removed_events_are_a_gap() {
 async fn a_gap_is_shown_once_the_row_was_read() {
     let site = Site::open().await;
     let mut consumer = named(&site.cms, "index").await;
-    for name in ["one", "two", "three"] {
-        write(&site.cms, None, name).await;
-    }
-    assert_eq!((name(&next(&mut consumer).await), consumer.has_gap()), ("one".to_owned(), false));
+    write(&site.cms, &["one", "two", "three"]).await;
+    assert_eq!(next_and_gap(&mut consumer).await, ("one".to_owned(), false));
     remove(&site, "body like '%\"two\"%'").await;
     consumer.finish().await.unwrap();
     let event = next(&mut consumer).await;
@@ -221,9 +288,9 @@ async fn a_gap_is_shown_once_the_row_was_read() {
 #[tokio::test]
 async fn a_place_is_an_event_that_is_there() {
     let site = Site::open().await;
-    write(&site.cms, None, "one").await;
+    write(&site.cms, &["one"]).await;
     let mut consumer = site.cms.events().subscribe("shop.*").named("index").await.unwrap();
-    write(&site.cms, None, "two").await;
+    write(&site.cms, &["two"]).await;
     none_comes(&mut consumer).await;
     remove(&site, NEWEST).await;
     // The lease is renewed, and the place with it.
@@ -241,15 +308,11 @@ async fn events_that_were_restored_are_handled_in_their_order() {
         return;
     }
     let mut consumer = named(&site.cms, "shop.copies").await;
-    for name in ["one", "two", "three"] {
-        write(&site.cms, None, name).await;
-    }
-    let mut seen = name(&next(&mut consumer).await);
-    assert_eq!(seen, "one");
-    consumer.finish().await.unwrap();
+    write(&site.cms, &["one", "two", "three"]).await;
+    handle(&mut consumer, &["one"]).await;
     consumer.release().await.unwrap();
     let restored = "update cms_events set rowid = rowid + 1000000000";
-    site.database.run(restored.to_owned()).await;
+    site.database.run(restored).await;
     let shop = Shop::with(|all, _| all.on(SETTINGS, "copies", |_| async { Ok(()) }));
     let again = Cms::builder(site.database.settings())
         .clock(site.clock.clone())
@@ -258,13 +321,9 @@ async fn events_that_were_restored_are_handled_in_their_order() {
         .open()
         .await
         .unwrap();
-    write(&again, None, "four").await;
+    write(&again, &["four"]).await;
     let mut consumer = named(&again, "shop.copies").await;
-    for expected in ["two", "three", "four"] {
-        seen = name(&next(&mut consumer).await);
-        assert_eq!(seen, expected);
-        consumer.finish().await.unwrap();
-    }
+    handle(&mut consumer, &["two", "three", "four"]).await;
     again.close().await;
 }
 
@@ -273,29 +332,22 @@ async fn events_that_were_restored_are_handled_in_their_order() {
 async fn a_name_stands_before_an_event_that_was_removed() {
     let site = Site::open().await;
     let mut consumer = named(&site.cms, "index").await;
-    for name in ["one", "two"] {
-        write(&site.cms, None, name).await;
-    }
-    for expected in ["one", "two"] {
-        assert_eq!(name(&next(&mut consumer).await), expected);
-        consumer.finish().await.unwrap();
-    }
+    write(&site.cms, &["one", "two"]).await;
+    handle(&mut consumer, &["one", "two"]).await;
     remove(&site, NEWEST).await;
-    write(&site.cms, None, "three").await;
-    let event = next(&mut consumer).await;
-    assert_eq!((name(&event), consumer.has_gap()), ("three".to_owned(), false));
+    write(&site.cms, &["three"]).await;
+    assert_eq!(next_and_gap(&mut consumer).await, ("three".to_owned(), false));
     // The one that is given out.
     remove(&site, NEWEST).await;
     let refused = consumer.finish().await.unwrap_err();
     assert_eq!(refused.code(), Code::Conflict, "{refused}");
     remove(&site, "1 = 1").await;
-    write(&site.cms, None, "four").await;
-    assert_eq!(name(&next(&mut consumer).await), "four");
-    consumer.finish().await.unwrap();
+    write(&site.cms, &["four"]).await;
+    handle(&mut consumer, &["four"]).await;
     none_comes(&mut consumer).await;
     consumer.release().await.unwrap();
     let mut again = named(&site.cms, "index").await;
-    write(&site.cms, None, "five").await;
+    write(&site.cms, &["five"]).await;
     assert_eq!(name(&next(&mut again).await), "five");
 }
 
@@ -309,7 +361,7 @@ async fn an_event_that_is_not_due_is_not_passed() {
     let fails =
         format!("update cms_event_consumers set event_id = '', failures = 4, next_try_at = {late}");
     site.database.run(fails).await;
-    write(&site.cms, None, "one").await;
+    write(&site.cms, &["one"]).await;
     let background = site.cms.background_of(&[Work::Events]);
     for _ in 0..2 {
         tokio::time::sleep(Duration::from_millis(700)).await;
@@ -317,12 +369,7 @@ async fn an_event_that_is_not_due_is_not_passed() {
     }
     assert_eq!(site.database.text("select event_id from cms_event_consumers").await, "");
     site.clock.advance(30_000);
-    soon(async {
-        while copies(&site).await.is_empty() {
-            tokio::time::sleep(Duration::from_millis(20)).await;
-        }
-    })
-    .await;
+    copied_are(&site, 1).await;
     background.stop().await;
 }
 
@@ -332,8 +379,7 @@ async fn other_events_are_passed() {
     let site = Site::open().await;
     let rare = |name| site.cms.events().subscribe("shop.*").named(name);
     let mut consumer = rare("index").await.unwrap();
-    write(&site.cms, None, "one").await;
-    write(&site.cms, None, "two").await;
+    write(&site.cms, &["one", "two"]).await;
     let newest = format!("select id from cms_events where {NEWEST}");
     let place = "select event_id from cms_event_consumers";
     soon(async {
@@ -367,8 +413,7 @@ impl Shop {
 
 impl Plugin for Shop {
     fn manifest(&self) -> Manifest {
-        let tables = json!([{"name": "copies", "columns": [{"name": "of", "type": "text"}]}]);
-        serde_json::from_value(json!({"id": "shop", "tables": tables})).unwrap()
+        manifest(&plugin("shop", [("copies", "of text")]))
     }
 
     fn handlers(&self) -> Handlers {
@@ -376,10 +421,13 @@ impl Plugin for Shop {
     }
 }
 
-async fn copies(site: &Site) -> Vec<String> {
-    let found = site.admin("GET /api/backend/item?table=copies&sort=id").expect(200).await.data();
-    let of = |row: &Json| row["of"].as_str().unwrap().to_owned();
-    found.as_array().unwrap().iter().map(of).collect()
+async fn copies(site: &Site) -> Vec<Json> {
+    each(&site.items("copies&sort=id").await, "of")
+}
+
+/// Waits for so many copies.
+async fn copied_are(site: &Site, count: usize) {
+    until("copies", async || copies(site).await.len() >= count).await;
 }
 
 async fn copied(call: &EventCall) -> Result<()> {
@@ -429,9 +477,7 @@ async fn a_handler_sees_each_event_until_it_is_done() {
     let calls = shop.calls.clone();
     let site = Site::builder().await.program(shop).open().await;
     let names = ["one", "refused", "panics", "undone", "late", "last"];
-    for name in names {
-        write(&site.cms, None, name).await;
-    }
+    write(&site.cms, &names).await;
     // Its name began when the site was opened.
     let background = site.cms.background_of(&[Work::Events]);
     let failing = "select coalesce(max(error_message), '') from cms_event_consumers";
@@ -464,13 +510,8 @@ async fn a_handler_sees_each_event_until_it_is_done() {
 
     // A stop releases the name: what comes meanwhile waits for the next start.
     background.stop().await;
-    write(&site.cms, None, "meanwhile").await;
+    write(&site.cms, &["meanwhile"]).await;
     let background = site.cms.background_of(&[Work::Events]);
-    soon(async {
-        while copies(&site).await.len() <= names.len() {
-            tokio::time::sleep(Duration::from_millis(20)).await;
-        }
-    })
-    .await;
+    copied_are(&site, names.len() + 1).await;
     background.stop().await;
 }

@@ -19,7 +19,7 @@ use serde_json::{Map, Value as Json, json};
 
 use crate::{
     routes::pagebuilder::with_pages,
-    support::{Site, media::png, visits::leads},
+    support::{Site, each, has, leads, media::png},
 };
 
 /// Content of code that behaves as its version says.
@@ -59,7 +59,10 @@ impl WidgetContent for Behaving {
 }
 
 /// A plugin whose code serves built-in widgets.
-struct Shop;
+enum Shop {
+    Behaving,
+    Counting(Counted),
+}
 
 impl Plugin for Shop {
     fn manifest(&self) -> Manifest {
@@ -67,12 +70,15 @@ impl Plugin for Shop {
     }
 
     fn handlers(&self) -> Handlers {
-        Handlers::default()
-            .widget(Behaving("productTeaser", "works"))
-            .widget(Behaving("productListing", "fails"))
-            .widget(Behaving("shop", "panics"))
-            .widget(Behaving("checkout", "hangs"))
-            .widget(Behaving("calendar", "unknown"))
+        match self {
+            Self::Counting(counted) => Handlers::default().widget(counted.clone()),
+            Self::Behaving => Handlers::default()
+                .widget(Behaving("productTeaser", "works"))
+                .widget(Behaving("productListing", "fails"))
+                .widget(Behaving("shop", "panics"))
+                .widget(Behaving("checkout", "hangs"))
+                .widget(Behaving("calendar", "unknown")),
+        }
     }
 }
 
@@ -90,7 +96,7 @@ async fn shown(site: &Site, widget: &str, data: Json, items: Vec<Json>, backend:
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn code_that_fails_panics_or_hangs_costs_its_own_content_alone() {
-    let site = Site::builder().await.program(Shop).open().await;
+    let site = Site::builder().await.program(Shop::Behaving).open().await;
     let widgets = site.cms.pages().widgets();
     let names = ["productTeaser", "productListing", "shop", "checkout", "title", "productTeaser"];
     let placed: Vec<_> = names
@@ -102,8 +108,7 @@ async fn code_that_fails_panics_or_hangs_costs_its_own_content_alone() {
     let made = tokio::time::timeout(Duration::from_secs(60), widgets.contents(&placed, true));
     let (contents, whole) = made.await.expect("an end");
     let works = json!({"title": "A", "backend": true, "any": false});
-    let expected = [works.clone(), Json::Null, Json::Null, Json::Null, Json::Null, works];
-    assert_eq!(contents, expected);
+    assert_eq!(contents, [works.clone(), Json::Null, Json::Null, Json::Null, Json::Null, works]);
     assert!(!whole, "such a page is not kept");
 }
 
@@ -136,23 +141,10 @@ impl WidgetContent for Counted {
     }
 }
 
-/// A plugin whose code counts.
-struct Counting(Counted);
-
-impl Plugin for Counting {
-    fn manifest(&self) -> Manifest {
-        Manifest { id: "shop".to_owned(), ..Manifest::default() }
-    }
-
-    fn handlers(&self) -> Handlers {
-        Handlers::default().widget(self.0.clone())
-    }
-}
-
 #[tokio::test]
 async fn sixteen_make_their_content_at_once() {
     let counted = Counted::default();
-    let site = Site::builder().await.program(Counting(counted.clone())).open().await;
+    let site = Site::builder().await.program(Shop::Counting(counted.clone())).open().await;
     let widgets = site.cms.pages().widgets();
     let placed: Vec<_> = (0..100)
         .map(|id| widgets.placed(id, "elearning", "en", object(json!({"bytes": 1})), Vec::new()))
@@ -164,7 +156,7 @@ async fn sixteen_make_their_content_at_once() {
 
 #[tokio::test]
 async fn what_does_not_fit_costs_its_own_content_alone() {
-    let site = Site::builder().await.program(Counting(Counted::default())).open().await;
+    let site = Site::builder().await.program(Shop::Counting(Counted::default())).open().await;
     let widgets = site.cms.pages().widgets();
     let made = async |bytes: &[usize]| {
         let placed: Vec<_> = bytes
@@ -193,14 +185,13 @@ async fn what_does_not_fit_costs_its_own_content_alone() {
         let data = object(json!({"image": path}));
         let image = widgets.placed(2, "image", "en", data, Vec::new());
         let (contents, whole) = widgets.contents(&[large, image], false).await;
-        let told = !contents[1].is_null();
-        assert_eq!((contents[0].is_null(), told, whole), (false, fits, fits));
+        assert_eq!((contents[0].is_null(), !contents[1].is_null(), whole), (false, fits, fits));
     }
 }
 
 #[tokio::test]
 async fn tables_say_until_when_a_page_is_kept() {
-    let site = Site::builder().await.program(Shop).open().await;
+    let site = Site::builder().await.program(Shop::Behaving).open().await;
     let widgets = site.cms.pages().widgets();
     let tables = |names: &[&str]| {
         let found = widgets.tables(names.iter().copied());
@@ -233,42 +224,31 @@ async fn what_needs_code_shows_nothing_without_it() {
 #[tokio::test]
 async fn vacancies_are_shown_until_their_last_day() {
     let site = Site::open().await;
-    let job = |title: &str, last: Json| json!({"title": title, "end_date": last});
-    let items = || {
-        vec![
-            job("over", json!("2026-11-20")),
-            job("today", json!("2026-11-21")),
-            job("always", json!(null)),
-        ]
-    };
-    let titles = |content: Json| -> Vec<String> {
-        let items = content["items"].as_array().unwrap().clone();
-        items.iter().map(|item| item["title"].as_str().unwrap().to_owned()).collect()
-    };
-    assert_eq!(titles(shown(&site, "jobs", json!({}), items(), false).await), ["today", "always"]);
-    assert_eq!(titles(shown(&site, "jobs", json!({}), items(), true).await).len(), 3);
-    site.clock.advance(24 * 3_600_000);
-    assert_eq!(titles(shown(&site, "jobs", json!({}), items(), false).await), ["always"]);
+    let jobs = [("over", Some("2026-11-20")), ("today", Some("2026-11-21")), ("always", None)];
+    for (days, backend, seen) in [
+        (0, false, &["today", "always"][..]),
+        (0, true, &["over", "today", "always"]),
+        (1, false, &["always"]),
+    ] {
+        site.clock.advance(days * 24 * 3_600_000);
+        let items = jobs.map(|(title, last)| json!({"title": title, "end_date": last}));
+        let content = shown(&site, "jobs", json!({}), items.to_vec(), backend).await;
+        assert_eq!(each(&content["items"], "title"), seen, "{days} {backend}");
+    }
 }
 
 #[tokio::test]
 async fn a_link_shows_a_draft_as_visitors_would_see_it() {
     let site = with_pages(Site::open().await).await;
     let (_, col) = site.row(1).await;
-    let jobs = json!({"kind": "widget", "parent": {"col_id": col}, "widget": "jobs"});
-    let jobs = site.add(jobs).await["id"].clone();
+    let jobs = site.widget(col, "jobs", json!({})).await;
     for (title, last) in [("Over", "2026-11-20"), ("Today", "2026-11-21")] {
-        let item = json!({"kind": "item", "parent": {"widget_id": jobs},
-                          "data": {"title": title, "end_date": last}});
-        site.add(item).await;
+        site.item(jobs, json!({"title": title, "end_date": last})).await;
     }
-    let link = site.act("link", json!({"page_id": 1})).await;
-    let line = format!("GET {}", link["path"].as_str().unwrap());
-    let page = site.ask(&line).expect(200).await.data();
+    let page = site.drawn(1).await;
     let widget = &page["rows"][0]["cols"][0]["widgets"][0];
     assert_eq!(widget["data"]["items"].as_array().unwrap().len(), 2);
-    let shown = widget["content"]["items"].as_array().unwrap();
-    assert_eq!((shown.len(), &shown[0]["title"]), (1, &json!("Today")));
+    assert_eq!(each(&widget["content"]["items"], "title"), ["Today"]);
 }
 
 #[tokio::test]
@@ -278,23 +258,18 @@ async fn a_page_with_vacancies_is_kept_until_midnight() {
     };
     let site = with_pages(Site::builder().await.settings(keeps).open().await).await;
     let (_, col) = site.row(1).await;
-    let jobs = json!({"kind": "widget", "parent": {"col_id": col}, "widget": "jobs"});
-    let jobs = site.add(jobs).await["id"].clone();
-    let today = json!({"kind": "item", "parent": {"widget_id": jobs},
-                       "data": {"title": "Today", "end_date": "2026-11-21"}});
-    site.add(today).await;
+    let jobs = site.widget(col, "jobs", json!({})).await;
+    site.item(jobs, json!({"title": "Today", "end_date": "2026-11-21"})).await;
     site.act("publish", json!({"page_id": 1})).await;
     let read = async || {
         let reply = site.ask("GET /api/pages?id=1").expect(200).await;
         let page = reply.data();
         let items = &page["rows"][0]["cols"][0]["widgets"][0]["content"]["items"];
-        (reply.header("x-cache").to_owned(), items.as_array().map(Vec::len))
+        format!("{} {}", reply.header("x-cache"), items.as_array().unwrap().len())
     };
-    assert_eq!(read().await, ("MISS".to_owned(), Some(1)));
-    assert_eq!(read().await, ("HIT".to_owned(), Some(1)));
+    assert_eq!([read().await, read().await], ["MISS 1", "HIT 1"]);
     site.clock.advance(24 * 3_600_000);
-    assert_eq!(read().await, ("MISS".to_owned(), Some(0)));
-    assert_eq!(read().await, ("HIT".to_owned(), Some(0)));
+    assert_eq!([read().await, read().await], ["MISS 0", "HIT 0"]);
 }
 
 #[tokio::test]
@@ -305,16 +280,14 @@ async fn forms_show_their_fields_and_nothing_that_stays_here() {
         "recipients": ["office@example.org"],
         "fields": [{"id": "mail", "type": "email", "blocked_domains": ["spam.example"]}],
     });
-    site.admin("POST /api/backend/item?table=forms").json(form).expect(201).await;
+    site.create("/api/backend/item?table=forms", form).await;
     for widget in ["form", "newsletter"] {
         let content = shown(&site, widget, json!({"form": "contact"}), Vec::new(), false).await;
-        assert_eq!(content["form"]["name"], "contact");
-        assert_eq!(content["form"]["fields"][0]["id"], "mail");
+        has!(content["form"], {"name": "contact", "/fields/0/id": "mail"});
         let text = content.to_string();
         assert!(!text.contains("office@") && !text.contains("spam.example"), "{text}");
     }
-    let off = json!({"active": false});
-    site.admin("PATCH /api/backend/item?table=forms&id=1").json(off).expect(200).await;
+    site.patch("/api/backend/item?table=forms&id=1", json!({"active": false})).await;
     for data in
         [json!({"form": "contact"}), json!({"form": "gone"}), json!({}), json!({"funnel": "x"})]
     {
@@ -329,9 +302,5 @@ async fn a_funnel_is_shown_while_it_is_published() {
     assert_eq!(shown(&site, "form", data.clone(), Vec::new(), false).await, Json::Null);
     site.funnel(leads()).await;
     let content = shown(&site, "form", data, Vec::new(), false).await;
-    assert_eq!(
-        (&content["funnel"]["slug"], &content["funnel"]["name"]),
-        (&json!("leads"), &json!("Leads")),
-        "{content}"
-    );
+    has!(content["funnel"], {"slug": "leads", "name": "Leads"});
 }

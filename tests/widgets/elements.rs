@@ -14,9 +14,8 @@ async fn site(settings: impl FnOnce(&mut Settings)) -> Site {
     for (id, base, language) in [(3, 3, "en"), (4, 3, "de"), (5, 5, "en"), (6, 5, "de")] {
         let page = json!({"id": id, "base_id": base, "language_short": language,
                           "url_rewrite": format!("/{id}"), "title": "Part"});
-        site.admin("POST /api/backend/item?table=pages").json(page).expect(201).await;
-        let (_, col) = site.row(id).await;
-        site.title(col, &format!("{base} {language}")).await;
+        site.create("/api/backend/item?table=pages", page).await;
+        site.headline(id, &format!("{base} {language}")).await;
         site.act("publish", json!({"page_id": id})).await;
     }
     site
@@ -25,9 +24,7 @@ async fn site(settings: impl FnOnce(&mut Settings)) -> Site {
 /// Puts a page into another one, which is published again.
 async fn embed(site: &Site, page: i64, part: i64) -> i64 {
     let (_, col) = site.row(page).await;
-    let node = json!({"kind": "widget", "parent": {"col_id": col}, "widget": "pagebuilder_element",
-                      "data": {"page": part.to_string()}});
-    let id = site.add(node).await["id"].as_i64().unwrap();
+    let id = site.widget(col, "pagebuilder_element", json!({"page": part.to_string()})).await;
     site.act("publish", json!({"page_id": page})).await;
     id
 }
@@ -52,15 +49,13 @@ async fn a_page_shows_another_as_it_is_published_in_its_language() {
     let of = async |page| contents(&read(&site, page).await)[0].clone();
     for (page, part, title) in [(1, 3, "3 en"), (2, 4, "3 de")] {
         let content = of(page).await;
-        assert_eq!((&content["page_id"], titles(&content)), (&json!(part), vec![title.to_owned()]));
+        assert_eq!(content["page_id"], part);
+        assert_eq!(titles(&content), [title]);
     }
     assert_eq!(of(1).await["rows"][0]["cols"][0]["widgets"][0]["template"], "title");
     // Its draft is nobody's business, not even in a draft.
-    let (_, col) = site.row(3).await;
-    site.title(col, "draft").await;
-    let link = site.act("link", json!({"page_id": 1})).await;
-    let path = format!("GET {}", link["path"].as_str().unwrap());
-    let drawn = contents(&site.ask(&path).expect(200).await.data());
+    site.headline(3, "draft").await;
+    let drawn = contents(&site.drawn(1).await);
     assert_eq!(titles(&drawn[0]), ["3 en"]);
     assert_eq!(titles(&of(1).await), ["3 en"]);
     // One that is taken off, or that is not there in this language.
@@ -83,9 +78,8 @@ async fn no_circle_closes_and_no_page_stands_too_deep() {
     for id in 11..16_i64 {
         let page = json!({"id": id, "language_short": "en", "url_rewrite": format!("/{id}"),
                           "title": "Deep"});
-        site.admin("POST /api/backend/item?table=pages").json(page).expect(201).await;
-        let (_, col) = site.row(id).await;
-        site.title(col, &id.to_string()).await;
+        site.create("/api/backend/item?table=pages", page).await;
+        site.headline(id, &id.to_string()).await;
         embed(&site, id, id + 1).await;
     }
     let (mut page, mut depth) = (read(&site, 11).await, 0);
@@ -104,8 +98,7 @@ async fn a_kept_page_notices_what_happens_to_a_page_in_it() {
     let line = "GET /api/pages?id=1";
     let kept = async || site.ask(line).expect(200).await.header("x-cache").to_owned();
     assert_eq!((kept().await, kept().await), ("MISS".into(), "HIT".into()));
-    let (_, col) = site.row(3).await;
-    site.title(col, "more").await;
+    let (col, _) = site.headline(3, "more").await;
     assert_eq!(kept().await, "HIT", "a draft is none of its business");
     site.act("publish", json!({"page_id": 3})).await;
     let shown = contents(&site.ask(line).expect(200).await.data());
@@ -118,7 +111,7 @@ async fn a_kept_page_notices_what_happens_to_a_page_in_it() {
     assert_eq!((kept().await, kept().await), ("MISS".into(), "HIT".into()));
     let item = json!({"menu": "footer", "title": "Imprint", "url": "/imprint",
                       "language_short": "en"});
-    site.admin("POST /api/backend/item?table=menu_items").json(item).expect(201).await;
+    site.create("/api/backend/item?table=menu_items", item).await;
     let shown = contents(&site.ask(line).expect(200).await.data());
     let widgets = &shown[0]["rows"][1]["cols"][0]["widgets"];
     assert_eq!(widgets[1]["content"]["menu"][0]["title"], "Imprint");
@@ -128,16 +121,11 @@ async fn a_kept_page_notices_what_happens_to_a_page_in_it() {
 async fn visitors_and_editors_see_the_same_of_an_inner_page() {
     let site = site(|_| {}).await;
     let (_, col) = site.row(3).await;
-    let jobs = json!({"kind": "widget", "parent": {"col_id": col}, "widget": "jobs"});
-    let jobs = site.add(jobs).await["id"].clone();
-    let over = json!({"kind": "item", "parent": {"widget_id": jobs},
-                      "data": {"title": "Over", "end_date": "2026-11-20"}});
-    site.add(over).await;
+    let jobs = site.widget(col, "jobs", json!({})).await;
+    site.item(jobs, json!({"title": "Over", "end_date": "2026-11-20"})).await;
     site.act("publish", json!({"page_id": 3})).await;
     embed(&site, 1, 3).await;
-    let link = site.act("link", json!({"page_id": 1})).await;
-    let path = format!("GET {}", link["path"].as_str().unwrap());
-    for shown in [read(&site, 1).await, site.ask(&path).expect(200).await.data()] {
+    for shown in [read(&site, 1).await, site.drawn(1).await] {
         let inner = &contents(&shown)[0]["rows"][1]["cols"][0]["widgets"][0];
         assert_eq!(inner["content"], json!({"items": []}));
     }
@@ -148,9 +136,7 @@ async fn what_stands_in_a_page_has_bounds() {
     let site = site(|settings| settings.cache.enabled = true).await;
     let (_, col) = site.row(3).await;
     for _ in 0..10 {
-        let text = json!({"kind": "widget", "parent": {"col_id": col}, "widget": "html",
-                          "data": {"text": "x".repeat(95_000)}});
-        site.add(text).await;
+        site.widget(col, "html", json!({"text": "x".repeat(95_000)})).await;
     }
     site.act("publish", json!({"page_id": 3})).await;
     for _ in 0..6 {
@@ -167,10 +153,8 @@ async fn what_stands_in_a_page_has_bounds() {
     for id in (20..47_i64).rev() {
         let page = json!({"id": id, "language_short": "de", "url_rewrite": format!("/{id}"),
                           "title": "One", "published": ![46, 44].contains(&id)});
-        site.admin("POST /api/backend/item?table=pages").json(page).expect(201).await;
-        let node = json!({"kind": "widget", "parent": {"col_id": col},
-                          "widget": "pagebuilder_element", "data": {"page": id.to_string()}});
-        site.add(node).await;
+        site.create("/api/backend/item?table=pages", page).await;
+        site.widget(col, "pagebuilder_element", json!({"page": id.to_string()})).await;
     }
     site.admin(&format!("POST {BUILDER}?action=publish&page_id=2")).expect(200).await;
     let shown = contents(&read(&site, 2).await);
@@ -189,7 +173,7 @@ async fn a_page_that_cannot_be_read_is_looked_for_again() {
         format!("update cms_page_revisions set tree = {tree} where page_id = 3 and {and}")
     };
     let kept = "create table kept as select tree from cms_page_revisions where page_id = 3";
-    site.database.run(kept.to_owned()).await;
+    site.database.run(kept).await;
     site.database.run(frozen("'{'")).await;
     for _ in 0..2 {
         let reply = site.ask("GET /api/pages?id=1").expect(200).await;

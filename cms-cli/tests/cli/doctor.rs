@@ -172,6 +172,8 @@ const SITES: &[Broken] = &[
         warning "files", "data has mode 0755", "chmod go="),
     broken!("a database that others can read", |dir| mode(&dir.join("data/cms.db"), 0o640),
         warning "files", "cms.db has mode 0640", "chmod go="),
+    broken!("a database that all can read", |dir| mode(&dir.join("data/cms.db"), 0o644),
+        warning "files", "cms.db has mode 0644", "chmod go="),
     broken!("a data folder that is none", |dir| {
         let url = format!("sqlite://{}/data/cms.db", dir.display());
         let database = Held::variable("CMS_DATABASE_URL", url);
@@ -260,6 +262,9 @@ const SITES: &[Broken] = &[
     broken!("a plugin that would lose data", |dir| change(&dir.join("plugins/notes/plugin.json"),
         r#"{"name": "text", "type": "text"}, "#, ""),
         error "plugin", "data would be lost", "do what the message says"),
+    broken!("a plugin that was changed and not applied",
+        |dir| change(&dir.join("plugins/notes/plugin.json"), "Notes", "Other"),
+        warning "plugin", "not the one that was applied last", "`cms plugins apply notes`"),
     broken!("an adopted table that is not there", |dir| plugin(dir,
         r#"{"id": "shop", "tables": [{"name": "t", "adopt": true}]}"#),
         error "plugin", "no table \"t\" to adopt", "do what the message says"),
@@ -288,12 +293,11 @@ const SITES: &[Broken] = &[
 pub(crate) fn sound() -> tempfile::TempDir {
     let dir = site();
     let at = dir.path();
-    cms_with(at, &["init", "--admin", "ana", "--password-stdin"], PASSWORD).ok();
-    let hook = ["--name", "w", "--url", "https://hooks.example.org/x", "--event", "item.*"];
-    cms(at, &[&["webhooks", "create"], &hook[..]].concat()).ok();
+    cms_with(at, "init --admin ana --password-stdin", PASSWORD).ok();
+    cms(at, "webhooks create --name w --url https://hooks.example.org/x --event item.*").ok();
     // The last pages of the file hold what no start reads.
     let long = format!(r#"{{"name": "long", "value": "{}"}}"#, "x".repeat(20_000));
-    cms_with(at, &["items", "create", "settings", "-"], &long).ok();
+    cms_with(at, "items create settings -", &long).ok();
     dir
 }
 

@@ -23,18 +23,17 @@ fn edit(dir: &Path, script: &str, answers: &str) -> Run {
 }
 
 fn shown(dir: &Path) -> Json {
-    cms(dir, &["funnels", "show", "good", "--json"]).json()["data"].clone()
+    cms(dir, "funnels show good --json").json()["data"].clone()
 }
 
 #[test]
 fn a_funnel_is_edited_in_an_editor_and_checked_before_it_is_saved() {
     let dir = site();
     let dir = dir.path();
-    cms_with(dir, &["funnels", "import", "-"], FUNNEL).ok();
+    cms_with(dir, "funnels import -", FUNNEL).ok();
     let rename = |name: &str| format!(r#"sed -i 's/"name": "Good"/"name": "{name}"/' "$1""#);
     // Left as it was.
-    let told = edit(dir, "true", "").ok();
-    assert!(told.contains("Nothing was changed"), "{told}");
+    edit(dir, "true", "").shows("Nothing was changed");
     // An editor that fails saves nothing.
     let failed = edit(dir, "exit 3", "");
     assert_ne!(failed.code, 0, "{failed:?}");
@@ -49,8 +48,7 @@ fn a_funnel_is_edited_in_an_editor_and_checked_before_it_is_saved() {
         1) sed -i 's/"type": "end"/"type": "nothing"/' "$1" ;;
         *) sed -i 's/"type": "nothing"/"type": "end"/; s/"Better"/"Best"/' "$1" ;;
     esac"#;
-    let told = edit(dir, script, "y\n").ok();
-    assert!(told.contains("step, condition or end") && told.contains("is saved"), "{told}");
+    edit(dir, script, "y\n").shows("step, condition or end").shows("is saved");
     assert_eq!(shown(dir)["name"], "Best");
     // Given up: what was written is kept in a file.
     let given_up = edit(dir, r#"echo "{" > "$1""#, "n\n").fails(3);
@@ -66,7 +64,7 @@ fn a_funnel_is_edited_in_an_editor_and_checked_before_it_is_saved() {
 fn what_was_saved_while_the_editor_was_open_stays() {
     let dir = site();
     let dir = dir.path();
-    cms_with(dir, &["funnels", "import", "-"], FUNNEL).ok();
+    cms_with(dir, "funnels import -", FUNNEL).ok();
     let other = dir.join("other.json");
     std::fs::write(&other, r#"{"funnel": {"name": "Theirs"}}"#).expect("written");
     let script = format!(

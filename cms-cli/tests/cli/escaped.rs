@@ -8,7 +8,7 @@ use std::{
 
 use serde_json::Value as Json;
 
-use crate::support::{Run, cms, cms_with, command, finish, site};
+use crate::support::{Run, cms, cms_env, cms_with, site};
 
 /// A screen is cleared by U+001B or U+009B; DEL; a text is turned.
 const HOSTILE: &str = "a\u{1b}[2J\u{9b}2J\u{7f}\u{202e}z";
@@ -46,32 +46,30 @@ fn stranger(status: u16, body: &str) -> String {
     url
 }
 
-fn remote(dir: &Path, url: &str, args: &[&str]) -> Run {
-    let mut command = command(dir);
-    command.args(args).env("CMS_URL", url).env("CMS_API_KEY", "k");
-    finish(command, None)
+fn remote(dir: &Path, url: &str, args: &str) -> Run {
+    cms_env(dir, args, &[("CMS_URL", url), ("CMS_API_KEY", "k")])
 }
 
 #[test]
 fn records_are_shown_escaped_and_json_means_the_same() {
     let dir = site();
     let body = serde_json::json!({"text": HOSTILE, "n": 1}).to_string();
-    cms_with(dir.path(), &["items", "create", "notes", "-"], &body).ok();
-    let run = |args: &[&str]| cms(dir.path(), args).ok();
+    cms_with(dir.path(), "items create notes -", &body).ok();
+    let run = |args: &str| cms(dir.path(), args).ok();
     for args in [
-        &["items", "list", "notes"][..],
-        &["items", "get", "notes", "1"],
-        &["items", "list", "notes", "--json"],
-        &["items", "export", "notes", "--json"],
-        &["items", "export", "notes", "--format", "jsonl"],
+        "items list notes",
+        "items get notes 1",
+        "items list notes --json",
+        "items export notes --json",
+        "items export notes --format jsonl",
     ] {
         let out = run(args);
         assert!(!obeys(&out) && out.contains(r"\u009b2J"), "{args:?} {out:?}");
     }
-    let list: Json = serde_json::from_str(&run(&["items", "list", "notes", "--json"])).unwrap();
+    let list: Json = serde_json::from_str(&run("items list notes --json")).unwrap();
     assert_eq!(list["data"][0]["text"], HOSTILE);
     // A file is no terminal: what is imported again must be what was exported.
-    assert!(run(&["items", "export", "notes", "--format", "csv"]).contains(HOSTILE));
+    assert!(run("items export notes --format csv").contains(HOSTILE));
 }
 
 #[test]
@@ -84,8 +82,7 @@ fn no_server_moves_the_terminal() {
         "a\u{9b}2J\u{7f}\u{202e}z"
     );
     let url = stranger(200, &key);
-    for args in [&["keys", "rotate", "1", "--yes", "--json"][..], &["keys", "rotate", "1", "--yes"]]
-    {
+    for args in ["keys rotate 1 --yes --json", "keys rotate 1 --yes"] {
         let run = remote(dir.path(), &url, args);
         assert!(!obeys(&run.out) && !obeys(&run.err), "{run:?}");
         assert!(format!("{run:?}").contains("u009b"), "{run:?}");
@@ -94,7 +91,7 @@ fn no_server_moves_the_terminal() {
         "detail": HOSTILE, "error": "validation_failed", "request_id": "\u{9b}",
         "errors": [{"field": HOSTILE, "code": "x", "message": "line\n\u{85}next"}]});
     let url = stranger(422, &problem.to_string());
-    for args in [&["items", "list", "notes"][..], &["items", "list", "notes", "--json"]] {
+    for args in ["items list notes", "items list notes --json"] {
         let run = remote(dir.path(), &url, args).fails(1);
         assert!(!obeys(&run.err) && run.out.is_empty(), "{run:?}");
         assert!(run.err.contains(ESCAPED), "{run:?}");
@@ -105,7 +102,7 @@ fn no_server_moves_the_terminal() {
 fn names_are_refused_with_the_field() {
     let dir = site();
     for name in ["a\u{202e}b", "a\u{9b}b", "a\nb"] {
-        let run = cms(dir.path(), &["keys", "create", "--name", name]).fails(1);
+        let run = cms(dir.path(), &format!("keys create --name '{name}'")).fails(1);
         assert!(run.err.contains("name: no control characters") && !obeys(&run.err), "{run:?}");
     }
 }

@@ -8,7 +8,7 @@ use std::{
 
 use serde_json::Value as Json;
 
-use crate::support::{Served, cms, cms_with, command, finish, site};
+use crate::support::{Served, cms, cms_with, command, finish, has, site};
 
 /// A running `cms events tail`; dropping it ends the process.
 struct Tail {
@@ -54,7 +54,7 @@ fn emit(dir: &Path, event: &str) -> String {
         "subscriber": {"email": "ada@example.org"},
         "deployment": {"target": "production", "status": "succeeded"}
     }"#;
-    let made = cms_with(dir, &["events", "emit", event, "--data", "-", "--json"], data).json();
+    let made = cms_with(dir, &format!("events emit {event} --data - --json"), data).json();
     assert_eq!(made["data"]["queued"], 0);
     made["data"]["id"].as_str().expect("an id").to_owned()
 }
@@ -63,40 +63,39 @@ fn emit(dir: &Path, event: &str) -> String {
 fn events_are_described_and_raised() {
     let dir = site();
     let at = dir.path();
-    let shown = cms(at, &["events", "show", "item.notes.updated", "--json"]).json();
+    let shown = cms(at, "events show item.notes.updated --json").json();
     assert_eq!(shown["data"]["example"]["record"]["price"], 1.5);
-    assert!(cms(at, &["events", "show", "order.created"]).ok().contains("emit\ttrue"));
-    let schema = cms(at, &["events", "show", "order.created", "--schema"]).json();
+    assert!(cms(at, "events show order.created").ok().contains("emit\ttrue"));
+    let schema = cms(at, "events show order.created --schema").json();
     assert_eq!(schema["properties"]["data"]["required"], serde_json::json!(["order"]));
+    let listed = cms(at, &["events", "list", "--where", "event_name:starts_with=order."]).ok();
+    assert!(listed.contains("order.created") && !listed.contains("auth.login"), "{listed}");
     let id = emit(at, "order.created");
-    let payload = cms(at, &["events", "payload", &id, "--json"]).json();
-    assert_eq!(
-        (&payload["data"]["removed"][0], &payload["data"]["payload"]["id"]),
-        (&"order.token".into(), &id.into())
-    );
-    let lines = cms(at, &["events", "tail", "--no-follow"]).ok();
+    let payload = cms(at, &format!("events payload {id} --json")).json();
+    has(&payload, [("/data/removed/0", "order.token".into()), ("/data/payload/id", id.into())]);
+    let lines = cms(at, "events tail --no-follow").ok();
     assert!(
         lines.ends_with('\n')
             && lines.lines().count() == 1
             && lines.contains("\torder.created\t0\t"),
         "{lines}"
     );
-    let table: &[(&[&str], &str, i32)] = &[
-        (&["show", "order.creatd"], "", 5),
-        (&["payload", "x"], "", 5),
-        (&["emit", "order.created"], "", 2),
-        (&["emit", "order.creatd", "--data", "-"], "{}", 1),
-        (&["emit", "auth.login", "--data", "-"], "{}", 1),
-        (&["emit", "order.created", "--data", "-"], "{}", 1),
-        (&["emit", "item.notes.created", "--data", "-"], "{}", 1),
-        (&["emit", "order.created", "--data", "-"], "[]", 2),
-        (&["emit", "order.created", "--data", "-"], "{", 2),
-        (&["emit", "order.created", "--data", "/no/such"], "", 1),
-        (&["tail", "--no-follow", "--since", "yesterday"], "", 2),
-        (&["tail", "--event", "a*b"], "", 1),
+    let table = [
+        ("show order.creatd", "", 5),
+        ("payload x", "", 5),
+        ("emit order.created", "", 2),
+        ("emit order.creatd --data -", "{}", 1),
+        ("emit auth.login --data -", "{}", 1),
+        ("emit order.created --data -", "{}", 1),
+        ("emit item.notes.created --data -", "{}", 1),
+        ("emit order.created --data -", "[]", 2),
+        ("emit order.created --data -", "{", 2),
+        ("emit order.created --data /no/such", "", 1),
+        ("tail --no-follow --since yesterday", "", 2),
+        ("tail --event a*b", "", 1),
     ];
     for (args, input, code) in table {
-        let run = cms_with(at, &[&["events"], *args].concat(), input).fails(*code);
+        let run = cms_with(at, &format!("events {args}"), input).fails(code);
         assert!(run.out.is_empty() && !run.err.is_empty(), "{args:?}: {run:?}");
     }
 }
@@ -109,19 +108,8 @@ fn recorded_events_are_followed() {
         emit(at, event);
     }
     let served = Served::start(at, &[]);
-    let key = cms(
-        at,
-        &[
-            "keys",
-            "create",
-            "-q",
-            "--name",
-            "tail",
-            "--right",
-            "GET /api/backend/webhooks/messages",
-        ],
-    )
-    .ok();
+    let key =
+        cms(at, "keys create -q --name tail --right 'GET /api/backend/webhooks/messages'").ok();
     let mut there = command(at);
     there.env("CMS_API_KEY", key.trim()).args(["--url", &served.url]);
     let (mut all, mut orders) =
@@ -151,7 +139,7 @@ fn recorded_events_are_followed() {
         (lines.len(), &lines[0]["event"], &lines[5]["event"]),
         (6, &"order.created".into(), &"order.created".into())
     );
-    let later = cms(at, &["events", "tail", "--no-follow", "--since", "2100-01-01T00:00:00Z"]).ok();
+    let later = cms(at, "events tail --no-follow --since 2100-01-01T00:00:00Z").ok();
     assert_eq!(later, "");
 }
 

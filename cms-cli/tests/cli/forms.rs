@@ -6,7 +6,7 @@ use std::{
     path::Path,
 };
 
-use crate::support::{Served, cms, cms_with, site};
+use crate::support::{Served, both_ways, cms, cms_with, site};
 
 /// Submits the form as a page does.
 fn submit(server: &Served, answers: &str) {
@@ -27,34 +27,36 @@ fn submit(server: &Served, answers: &str) {
 fn make(dir: &Path) {
     let form = r#"{"name": "contact", "title": "Write to us",
                    "fields": [{"id": "name", "type": "short_text"}]}"#;
-    cms_with(dir, &["forms", "create", "-"], form).ok();
+    cms_with(dir, "forms create -", form).ok();
 }
 
 #[test]
 fn a_form_is_named_by_its_name_or_its_id() {
     let dir = site();
     make(dir.path());
-    let run = |args: &[&str]| cms(dir.path(), &[&["forms"], args].concat());
+    let run = |args: &str| cms(dir.path(), &format!("forms {args}"));
     for form in ["contact", "1"] {
-        let shown = run(&["show", form, "--json"]).json();
+        let shown = run(&format!("show {form} --json")).json();
         assert_eq!(shown["data"]["title"], "Write to us");
-        run(&["submissions", "list", form]).ok();
-        run(&["export", form]).ok();
-        let edited = cms_with(dir.path(), &["forms", "edit", form, "-"], r#"{"active": false}"#);
+        run(&format!("submissions list {form}")).ok();
+        run(&format!("export {form}")).ok();
+        let edited = cms_with(dir.path(), &format!("forms edit {form} -"), r#"{"active": false}"#);
         assert!(edited.ok().contains("false"));
     }
     let wrong = r#"{"fields": [{"id": "a", "type": "x"}, {"id": "b c", "type": "nps"}]}"#;
-    let refused = cms_with(dir.path(), &["forms", "edit", "contact", "-"], wrong).fails(1);
-    assert!(refused.err.contains("fields[0]") && refused.err.contains("fields[1]"), "{refused:?}");
+    cms_with(dir.path(), "forms edit contact -", wrong)
+        .fails(1)
+        .tells("fields[0]")
+        .tells("fields[1]");
     for form in ["none", "9"] {
-        run(&["show", form]).fails(5);
-        run(&["delete", form, "--yes"]).fails(5);
-        run(&["submissions", "list", form]).fails(5);
-        run(&["export", form]).fails(5);
+        run(&format!("show {form}")).fails(5);
+        run(&format!("delete {form} --yes")).fails(5);
+        run(&format!("submissions list {form}")).fails(5);
+        run(&format!("export {form}")).fails(5);
     }
-    run(&["delete", "contact"]).fails(2);
-    run(&["delete", "contact", "--yes"]).ok();
-    assert_eq!(run(&["list"]).ok(), "");
+    run("delete contact").fails(2);
+    run("delete contact --yes").ok();
+    assert_eq!(run("list").ok(), "");
 }
 
 #[test]
@@ -65,33 +67,28 @@ fn submissions_are_listed_exported_and_deleted() {
     submit(&server, r#"{"name": "=1+1"}"#);
     submit(&server, r#"{"name": "Ada"}"#);
     // Over the network as in the folder.
-    let key = dir.path().join("key");
-    let made = cms(dir.path(), &["keys", "create", "--name", "k", "--right", "*", "--json"]).json();
-    std::fs::write(&key, made["data"]["key"].as_str().expect("a key")).expect("written");
-    let key = key.to_str().expect("a path");
-    for at in [&[][..], &["--url", &server.url, "--key-file", key]] {
-        let run = |args: &[&str]| cms(dir.path(), &[&["forms"], args, at].concat());
-        let list = run(&["submissions", "list", "contact", "--json"]).json();
+    for at in both_ways(dir.path(), &server) {
+        let run = |args: &str| cms(dir.path(), &format!("forms {args} {at}"));
+        let list = run("submissions list contact --json").json();
         let rows = list["data"].as_array().expect("rows").iter();
         let names: Vec<_> = rows.map(|row| row["summary"].as_str().expect("a text")).collect();
         assert_eq!(names, ["Ada", "=1+1"]);
-        let shown = run(&["submissions", "show", "2"]).ok();
-        assert!(shown.contains("name: Ada"), "{shown}");
-        let table = run(&["export", "contact"]).ok();
+        run("submissions show 2").shows("name: Ada");
+        let table = run("export contact").ok();
         let lines: Vec<_> = table.lines().collect();
         let names = "submission.id,submission.created_at,submission.spam,name,submission.more";
         assert_eq!(lines[0], names);
         assert!(lines[1].contains("Ada") && lines[2].contains("'=1+1"), "{table}");
         let file = dir.path().join("contact.csv");
         let name = file.to_str().expect("a path");
-        run(&["export", "contact", "--out", name]).ok();
+        run(&format!("export contact --out {name}")).ok();
         assert_eq!(std::fs::read_to_string(&file).expect("a table"), table);
-        run(&["export", "contact", "--json"]).fails(2);
-        run(&["export", "contact", "--spam", "true", "--out", name]).ok();
+        run("export contact --json").fails(2);
+        run(&format!("export contact --spam true --out {name}")).ok();
         assert_eq!(std::fs::read_to_string(&file).expect("a table").lines().count(), 1);
     }
-    let run = |args: &[&str]| cms(dir.path(), &[&["forms", "submissions"], args].concat());
-    run(&["delete", "1", "9", "--yes"]).fails(8);
-    run(&["show", "1"]).fails(5);
-    assert_eq!(run(&["list", "contact", "--spam", "true"]).ok(), "");
+    let run = |args: &str| cms(dir.path(), &format!("forms submissions {args}"));
+    run("delete 1 9 --yes").fails(8);
+    run("show 1").fails(5);
+    assert_eq!(run("list contact --spam true").ok(), "");
 }

@@ -4,52 +4,49 @@ use serde_json::Value as Json;
 
 use crate::{
     leaves::FUNNEL,
-    support::{Served, cms, cms_with, site},
+    support::{Served, both_ways, cms, cms_with, site},
 };
 
 #[test]
 fn a_funnel_is_imported_drawn_published_and_exported() {
     let dir = site();
-    cms_with(dir.path(), &["funnels", "import", "-"], FUNNEL).ok();
+    cms_with(dir.path(), "funnels import -", FUNNEL).ok();
     let server = Served::start(dir.path(), &[]);
-    let key = dir.path().join("key");
-    let made = cms(dir.path(), &["keys", "create", "--name", "k", "--right", "*", "--json"]).json();
-    std::fs::write(&key, made["data"]["key"].as_str().expect("a key")).expect("written");
-    let key = key.to_str().expect("a path");
     // Over the network as in the folder.
-    for at in [&[][..], &["--url", &server.url, "--key-file", key]] {
-        let run = |args: &[&str]| cms(dir.path(), &[&["funnels"], args, at].concat());
-        let drawn = run(&["graph", "good"]).ok();
+    for at in both_ways(dir.path(), &server) {
+        let run = |args: &str| cms(dir.path(), &format!("funnels {args} {at}"));
+        let drawn = run("graph good").ok();
         assert!(drawn.contains("\u{25b6} 1 step \"Who\": mail (email)\n    \u{2192} 2 \"Thanks\""));
-        assert!(run(&["graph", "good", "--dot"]).ok().contains("n1 -> n2;"));
-        assert!(run(&["show", "1"]).ok().contains("1 \u{2192} 2 (default)"));
+        assert!(run("graph good --dot").ok().contains("n1 -> n2;"));
+        assert!(run("show 1").ok().contains("1 \u{2192} 2 (default)"));
         let answers = dir.path().join("answers.json");
         std::fs::write(&answers, r#"{"mail": "ada@example.org"}"#).expect("written");
         let answers = answers.to_str().expect("a path");
-        let shown = run(&["preview", "good", "--answers", answers]).ok();
-        assert!(shown.contains("1 \u{2192} 2 (default)\n\u{2192} 2 end \"Thanks\""), "{shown}");
-        run(&["check", "good", "--strict"]).ok();
-        let published = run(&["publish", "good", "--json"]).json();
+        run(&format!("preview good --answers {answers}"))
+            .shows("1 \u{2192} 2 (default)\n\u{2192} 2 end \"Thanks\"");
+        run("check good --strict").ok();
+        let published = run("publish good --json").json();
         assert_eq!(published["data"]["version"], 1);
-        assert!(run(&["list", "--status", "published"]).ok().contains("good"));
-        run(&["archive", "good"]).fails(2);
-        run(&["archive", "good", "--yes"]).ok();
-        assert_eq!(run(&["list", "--status", "published"]).ok(), "");
-        run(&["show", "none"]).fails(5);
+        assert!(run("list --status published").ok().contains("good"));
+        run("archive good").fails(2);
+        run("archive good --yes").ok();
+        assert_eq!(run("list --status published").ok(), "");
+        run("show none").fails(5);
     }
-    let run = |args: &[&str]| cms(dir.path(), &[&["funnels"], args].concat());
-    run(&["duplicate", "good", "--slug", "copy"]).ok();
-    let exported =
-        |slug: &str| -> Json { serde_json::from_str(&run(&["export", slug]).ok()).expect("JSON") };
+    let run = |args: &str| cms(dir.path(), &format!("funnels {args}"));
+    run("duplicate good --slug copy").ok();
+    let exported = |slug: &str| -> Json {
+        serde_json::from_str(&run(&format!("export {slug}")).ok()).expect("JSON")
+    };
     let (mut original, mut copy) = (exported("good"), exported("copy"));
     assert_eq!((original["slug"].take(), copy["slug"].take()), ("good".into(), "copy".into()));
     assert_eq!(original, copy);
     // What was exported makes the same again.
     let file = dir.path().join("good.json");
     let name = file.to_str().expect("a path");
-    run(&["export", "good", "--out", name]).ok();
-    run(&["import", name]).fails(6);
-    run(&["import", name, "--slug", "again"]).ok();
+    run(&format!("export good --out {name}")).ok();
+    run(&format!("import {name}")).fails(6);
+    run(&format!("import {name} --slug again")).ok();
     let mut again = exported("again");
     assert_eq!(again["slug"].take(), "again");
     assert_eq!(original, again);
@@ -58,9 +55,9 @@ fn a_funnel_is_imported_drawn_published_and_exported() {
 #[test]
 fn what_is_wrong_is_told_and_nothing_is_saved() {
     let dir = site();
-    cms_with(dir.path(), &["funnels", "import", "-"], FUNNEL).ok();
-    let run = |args: &[&str]| cms(dir.path(), &[&["funnels"], args].concat());
-    let edit = |text: &str| cms_with(dir.path(), &["funnels", "edit", "good", "-"], text);
+    cms_with(dir.path(), "funnels import -", FUNNEL).ok();
+    let run = |args: &str| cms(dir.path(), &format!("funnels {args}"));
+    let edit = |text: &str| cms_with(dir.path(), "funnels edit good -", text);
     let refused = edit(r#"{"nodes": [{"client_id": 0}], "funnel": {"slug": "7"}}"#).fails(1);
     for told in ["nodes[0].client_id", "funnel.slug", "edges[0].from_node_id"] {
         assert!(refused.err.contains(told), "{refused:?}");
@@ -68,24 +65,23 @@ fn what_is_wrong_is_told_and_nothing_is_saved() {
     edit(r#"{"rev": 7}"#).fails(6);
     edit(r#"{"node": []}"#).fails(2);
     edit("[").fails(2);
-    assert_eq!(run(&["show", "good", "--json"]).json()["data"]["rev"], 1);
+    assert_eq!(run("show good --json").json()["data"]["rev"], 1);
     edit(r#"{"rev": 1, "email_routings": []}"#).ok();
-    assert_eq!(run(&["routing", "list", "good"]).ok(), "");
+    assert_eq!(run("routing list good").ok(), "");
     let rules = r#"[{"recipients": "nobody"}]"#;
-    cms_with(dir.path(), &["funnels", "routing", "set", "good", "-"], rules).fails(1);
-    cms_with(dir.path(), &["funnels", "routing", "set", "good", "-"], "{}").fails(2);
+    cms_with(dir.path(), "funnels routing set good -", rules).fails(1);
+    cms_with(dir.path(), "funnels routing set good -", "{}").fails(2);
     let rules = r#"[{"recipients": "a@example.org"}]"#;
-    cms_with(dir.path(), &["funnels", "routing", "set", "good", "-"], rules).ok();
-    assert!(run(&["routing", "list", "good"]).ok().contains("a@example.org"));
-    run(&["create", "Empty"]).ok();
-    let refused = run(&["check", "empty"]).fails(1);
-    assert!(refused.err.contains("at least one step"), "{refused:?}");
-    run(&["publish", "empty"]).fails(6);
+    cms_with(dir.path(), "funnels routing set good -", rules).ok();
+    assert!(run("routing list good").ok().contains("a@example.org"));
+    run("create Empty").ok();
+    run("check empty").fails(1).tells("at least one step");
+    run("publish empty").fails(6);
     // Without a terminal there is no editor.
-    run(&["edit", "good"]).fails(2);
-    run(&["delete", "good"]).fails(2);
-    run(&["delete", "good", "--yes"]).ok();
-    run(&["show", "good"]).fails(5);
+    run("edit good").fails(2);
+    run("delete good").fails(2);
+    run("delete good --yes").ok();
+    run("show good").fails(5);
 }
 
 /// Whoever may change funnels and read none publishes, archives and deletes them. With `--rev` only
@@ -94,25 +90,24 @@ fn what_is_wrong_is_told_and_nothing_is_saved() {
 fn verbs_that_change_read_nothing() {
     let dir = site();
     let dir = dir.path();
-    cms_with(dir, &["funnels", "import", "-"], FUNNEL).ok();
+    cms_with(dir, "funnels import -", FUNNEL).ok();
     let right = "POST /api/backend/formfunnel";
     let key = dir.join("key");
     let file = key.to_str().expect("a path");
-    cms(dir, &["keys", "create", "--name", "k", "--right", right, "--out", file]).ok();
+    cms(dir, &format!("keys create --name k --right '{right}' --out {file}")).ok();
     let served = Served::start(dir, &[]);
-    let run = |args: &[&str]| {
-        cms(dir, &[&["funnels"], args, &["--url", &served.url, "--key-file", file]].concat())
-    };
-    run(&["show", "good"]).fails(4);
+    let run =
+        |args: &str| cms(dir, &format!("funnels {args} --url {} --key-file {file}", served.url));
+    run("show good").fails(4);
     for verb in ["publish", "archive", "delete"] {
-        run(&[verb, "good", "--rev", "7", "--yes"]).fails(6);
+        run(&format!("{verb} good --rev 7 --yes")).fails(6);
     }
-    run(&["publish", "good", "--rev", "1"]).ok();
-    run(&["archive", "good", "--rev", "1", "--yes"]).ok();
-    run(&["publish", "1"]).ok();
-    run(&["archive", "1", "--yes"]).ok();
-    run(&["delete", "1", "--yes"]).ok();
-    cms(dir, &["funnels", "show", "good"]).fails(5);
+    run("publish good --rev 1").ok();
+    run("archive good --rev 1 --yes").ok();
+    run("publish 1").ok();
+    run("archive 1 --yes").ok();
+    run("delete 1 --yes").ok();
+    cms(dir, "funnels show good").fails(5);
 }
 
 /// A funnel with a branch and a rule for one side of it.
@@ -139,11 +134,11 @@ const BRANCHED: &str = r#"{
 #[test]
 fn answers_are_tried_and_conditions_explained() {
     let dir = site();
-    cms_with(dir.path(), &["funnels", "import", "-"], BRANCHED).ok();
-    let tried = |verb: &[&str], answers: &str| {
-        cms_with(dir.path(), &[&["funnels"], verb, &["--answers", "-"]].concat(), answers).ok()
+    cms_with(dir.path(), "funnels import -", BRANCHED).ok();
+    let tried = |verb: &str, answers: &str| {
+        cms_with(dir.path(), &format!("funnels {verb} --answers -"), answers).ok()
     };
-    let rich = tried(&["test", "leads"], r#"{"mail": "ada@example.org", "budget": 6000}"#);
+    let rich = tried("test leads", r#"{"mail": "ada@example.org", "budget": 6000}"#);
     for line in [
         "1. step 1 \"Who\"",
         "2. condition 2 \"Rich\" → true",
@@ -153,39 +148,37 @@ fn answers_are_tried_and_conditions_explained() {
     ] {
         assert!(rich.contains(line), "{line}: {rich}");
     }
-    let stops = tried(&["test", "leads"], r#"{"budget": 6000}"#);
+    let stops = tried("test leads", r#"{"budget": 6000}"#);
     assert!(stops.contains("mail: ") && stops.contains("(required)"), "{stops}");
     assert!(stops.contains("The visit stops at \"Who\"."), "{stops}");
-    let routed = tried(&["routing", "test", "leads"], r#"{"mail": "a@example.org", "budget": 1}"#);
+    let routed = tried("routing test leads", r#"{"mail": "a@example.org", "budget": 1}"#);
     assert!(routed.contains("rule 1 writes"), "{routed}");
     assert!(routed.contains("notice to sales@example.org: Call a@example.org"), "{routed}");
-    let nobody = tried(&["routing", "test", "leads"], "{}");
+    let nobody = tried("routing test leads", "{}");
     assert!(nobody.contains("No rule matches: nobody is written to."), "{nobody}");
     let condition = dir.path().join("condition.json");
     let rule = r#"{"rules": [{"field": "budget", "op": "less_than", "value": 5}]}"#;
     std::fs::write(&condition, rule).expect("written");
     let file = condition.to_str().expect("a path");
-    let explained = tried(&["explain", "--condition", file], r#"{"budget": 7}"#);
+    let explained = tried(&format!("explain --condition {file}"), r#"{"budget": 7}"#);
     assert!(explained.contains("✗ rules[0]: budget less_than 5 (answer: 7)"), "{explained}");
     assert!(explained.ends_with("The condition does not hold.\n"), "{explained}");
     std::fs::write(&condition, r#"{"rules": [{"field": "budget", "op": "under"}]}"#)
         .expect("written");
-    let asked = ["funnels", "explain", "--condition", file, "--validate"];
-    cms(dir.path(), &asked).fails(1);
+    cms(dir.path(), &format!("funnels explain --condition {file} --validate")).fails(1);
 }
 
 #[test]
 fn only_what_was_checked_is_published() {
     let dir = site();
-    cms_with(dir.path(), &["funnels", "import", "-"], BRANCHED).ok();
-    let run = |args: &[&str]| cms(dir.path(), &[&["funnels"], args].concat());
-    run(&["check", "leads"]).ok();
+    cms_with(dir.path(), "funnels import -", BRANCHED).ok();
+    let run = |args: &str| cms(dir.path(), &format!("funnels {args}"));
+    run("check leads").ok();
     let rename = r#"{"funnel": {"name": "Renamed"}}"#;
-    cms_with(dir.path(), &["funnels", "edit", "leads", "-"], rename).ok();
-    let refused = run(&["publish", "leads", "--rev", "1"]).fails(6);
-    assert!(refused.err.contains("saved since"), "{refused:?}");
-    assert_eq!(run(&["show", "leads", "--json"]).json()["data"]["status"], "draft");
-    run(&["publish", "leads", "--rev", "2"]).ok();
-    run(&["publish", "leads"]).ok();
-    assert!(run(&["list", "--language", "*"]).ok().contains("leads"));
+    cms_with(dir.path(), "funnels edit leads -", rename).ok();
+    run("publish leads --rev 1").fails(6).tells("saved since");
+    assert_eq!(run("show leads --json").json()["data"]["status"], "draft");
+    run("publish leads --rev 2").ok();
+    run("publish leads").ok();
+    assert!(run("list --language *").ok().contains("leads"));
 }

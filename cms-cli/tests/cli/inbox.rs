@@ -10,7 +10,7 @@ use tempfile::TempDir;
 
 use crate::{
     leaves::FUNNEL,
-    support::{Served, cms, cms_with, site},
+    support::{Served, both_ways, cms, cms_with, site},
 };
 
 /// A visitor's call.
@@ -41,8 +41,8 @@ fn send(server: &Served, mail: &str) {
 /// A served site that three people have sent something to.
 pub(crate) fn three_sent() -> (TempDir, Served) {
     let dir = site();
-    cms_with(dir.path(), &["funnels", "import", "-"], FUNNEL).ok();
-    cms(dir.path(), &["funnels", "publish", "good"]).ok();
+    cms_with(dir.path(), "funnels import -", FUNNEL).ok();
+    cms(dir.path(), "funnels publish good").ok();
     let server = Served::start(dir.path(), &[]);
     for mail in ["ada@example.org", "bob@example.org", "cy@example.org"] {
         send(&server, mail);
@@ -53,97 +53,87 @@ pub(crate) fn three_sent() -> (TempDir, Served) {
 #[test]
 fn submissions_are_listed_sorted_noted_and_taken_back() {
     let (dir, server) = three_sent();
-    let key = dir.path().join("key");
-    let made = cms(dir.path(), &["keys", "create", "--name", "k", "--right", "*", "--json"]).json();
-    std::fs::write(&key, made["data"]["key"].as_str().expect("a key")).expect("written");
-    let key = key.to_str().expect("a path");
     // Over the network as in the folder.
-    for at in [&[][..], &["--url", &server.url, "--key-file", key]] {
-        let run = |args: &[&str]| cms(dir.path(), &[&["inbox"], args, at].concat());
-        let page = run(&["list", "--json"]).json();
+    for at in both_ways(dir.path(), &server) {
+        let run = |args: &str| cms(dir.path(), &format!("inbox {args} {at}"));
+        let page = run("list --json").json();
         assert_eq!(page["meta"]["counts"]["new"], 3);
-        let found = run(&["list", "--search", "ADA"]).ok();
+        let found = run("list --search ADA").ok();
         assert!(found.contains("ada@example.org") && !found.contains("bob"), "{found}");
-        let shown = run(&["show", "1"]).ok();
-        assert!(shown.contains("From \"Who\" to \"Thanks\"."), "{shown}");
-        run(&["show", "9"]).fails(5);
+        run("show 1").shows("From \"Who\" to \"Thanks\".");
+        run("show 9").fails(5);
         // By the reference, as a visitor reads it out.
-        let detail = run(&["show", "2", "--json"]).json()["data"].clone();
+        let detail = run("show 2 --json").json()["data"].clone();
         let reference = detail["reference"].as_str().expect("a reference").to_lowercase();
-        let same = run(&["show", &reference.replace('-', " "), "--json"]).json();
+        let same = run(&format!("show '{}' --json", reference.replace('-', " "))).json();
         assert_eq!(same["data"]["submission_id"], 2);
-        run(&["note", &reference, "Called"]).ok();
+        run(&format!("note {reference} Called")).ok();
         for unknown in ["0000-0000", "ghost"] {
-            run(&["show", unknown]).fails(5);
+            run(&format!("show {unknown}")).fails(5);
         }
-        run(&["list", "--where", "inbox_state=new"]).fails(1);
+        run("list --where inbox_state=new").fails(1);
 
         // A submission changes as it was seen.
-        let rev = run(&["show", "3", "--json"]).json()["data"]["inbox_rev"].to_string();
-        run(&["set-status", "contacted", "3", "--rev", &rev]).ok();
-        run(&["note", "3", "Later", "--rev", &rev]).fails(6);
-        run(&["assign", "nobody", "3", "--rev", &rev]).fails(6);
-        run(&["delete", "3", "--rev", &rev, "--yes"]).fails(6);
-        run(&["set-status", "rejected", "3", "1", "--rev", &rev]).fails(2);
-        let done = run(&["set-status", "new", "3", "--json"]).json();
+        let rev = run("show 3 --json").json()["data"]["inbox_rev"].to_string();
+        run(&format!("set-status contacted 3 --rev {rev}")).ok();
+        run(&format!("note 3 Later --rev {rev}")).fails(6);
+        run(&format!("assign nobody 3 --rev {rev}")).fails(6);
+        run(&format!("delete 3 --rev {rev} --yes")).fails(6);
+        run(&format!("set-status rejected 3 1 --rev {rev}")).fails(2);
+        let done = run("set-status new 3 --json").json();
         assert_eq!((&done["data"]["id"], done["data"]["inbox_rev"].is_i64()), (&3.into(), true));
 
-        let done = run(&["set-status", "qualified", "1", "2", "--json"]).json();
+        let done = run("set-status qualified 1 2 --json").json();
         assert_eq!(done["data"], serde_json::json!({"matched": 2, "changed": 2}));
-        run(&["set-status", "done", "1"]).fails(1);
-        run(&["set-status", "rejected", "1", "9"]).fails(5);
-        run(&["set-status", "rejected"]).fails(2);
-        run(&["set-status", "rejected", "--where", "inbox_status=new"]).fails(2);
-        let which = ["--where", "inbox_status=new", "--expected"];
-        run(&[&["set-status", "rejected"], &which[..], &["2"]].concat()).fails(6);
-        run(&[&["set-status", "rejected"], &which[..], &["1"]].concat()).ok();
-        assert!(run(&["undo"]).err.contains("1 submission as before."));
-        run(&["undo"]).fails(5);
-        run(&["note", "1", "Called on Monday"]).ok();
-        assert!(run(&["show", "1"]).ok().contains("Called on Monday"));
-        run(&["assign", "nobody", "1"]).ok();
-        run(&["assign", "ghost", "1"]).fails(5);
+        run("set-status done 1").fails(1);
+        run("set-status rejected 1 9").fails(5);
+        run("set-status rejected").fails(2);
+        run("set-status rejected --where inbox_status=new").fails(2);
+        run("set-status rejected --where inbox_status=new --expected 2").fails(6);
+        run("set-status rejected --where inbox_status=new --expected 1").ok();
+        assert!(run("undo").err.contains("1 submission as before."));
+        run("undo").fails(5);
+        run("note 1 'Called on Monday'").ok();
+        assert!(run("show 1").ok().contains("Called on Monday"));
+        run("assign nobody 1").ok();
+        run("assign ghost 1").fails(5);
 
-        let table = run(&["export", "good", "--where", "submission_id=1"]).ok();
+        let table = run("export good --where submission_id=1").ok();
         let lines: Vec<_> = table.lines().collect();
         assert!(lines[0].starts_with("\u{feff}submission.id,"), "{table}");
         assert!(lines[0].ends_with(",mail,submission.inbox_notes,submission.more"), "{table}");
         assert!(lines[1].ends_with(",ada@example.org,Called on Monday,"), "{table}");
-        let lines = run(&["export", "--format", "jsonl"]).ok();
+        let lines = run("export --format jsonl").ok();
         assert_eq!(lines.lines().count(), 3, "{lines}");
-        let body = run(&["export", "--json", "--sort", "started_at"]).json();
+        let body = run("export --json --sort started_at").json();
         let ids = body["data"].as_array().expect("a list").iter().map(|one| &one["submission_id"]);
         assert_eq!(ids.collect::<Vec<_>>(), [1, 2, 3]);
-        run(&["export", "none"]).fails(5);
+        run("export none").fails(5);
         let file = dir.path().join("inbox.csv");
-        run(&["export", "--no-bom", "--out", file.to_str().expect("a path"), "--json"]).json();
+        run(&format!("export --no-bom --out {} --json", file.display())).json();
         let written = std::fs::read_to_string(&file).expect("a file");
         assert!(written.starts_with("submission.id,") && written.lines().count() == 4, "{written}");
 
-        run(&["views", "save", "Mine", "--where", "inbox_status=qualified", "--sort", "score"])
-            .ok();
-        assert!(run(&["views", "list"]).ok().contains("Mine"));
-        assert_eq!(
-            run(&["list", "--view", "Mine", "--json"]).json()["data"][1]["submission_id"],
-            2
-        );
-        run(&["list", "--view", "None"]).fails(5);
-        run(&["views", "delete", "Mine"]).ok();
-        let watched = run(&["watch", "--no-follow"]).ok();
+        run("views save Mine --where inbox_status=qualified --sort score").ok();
+        assert!(run("views list").ok().contains("Mine"));
+        assert_eq!(run("list --view Mine --json").json()["data"][1]["submission_id"], 2);
+        run("list --view None").fails(5);
+        run("views delete Mine").ok();
+        let watched = run("watch --no-follow").ok();
         assert_eq!(watched.lines().count(), 3, "{watched}");
-        run(&["set-status", "new", "1", "2"]).ok();
+        run("set-status new 1 2").ok();
     }
-    let run = |args: &[&str]| cms(dir.path(), &[&["inbox"], args].concat());
+    let run = |args: &str| cms(dir.path(), &format!("inbox {args}"));
     // Help names every column of a list.
-    let help = run(&["list", "--help"]).ok();
+    let help = run("list --help").ok();
     let words: std::collections::BTreeSet<&str> = help.split_whitespace().collect();
-    let row = run(&["list", "--json"]).json()["data"][0].clone();
+    let row = run("list --json").json()["data"][0].clone();
     for column in row.as_object().expect("a submission").keys() {
         assert!(words.contains(column.as_str()), "{column}");
     }
-    let alone = run(&[]).fails(2);
+    let alone = run("").fails(2);
     assert!(alone.err.contains("needs a terminal") && alone.err.contains("cms inbox list"));
-    run(&["delete", "1"]).fails(2);
-    run(&["delete", "1", "2", "--yes"]).ok();
-    assert_eq!(run(&["list", "--json"]).json()["meta"]["counts"]["new"], 1);
+    run("delete 1").fails(2);
+    run("delete 1 2 --yes").ok();
+    assert_eq!(run("list --json").json()["meta"]["counts"]["new"], 1);
 }

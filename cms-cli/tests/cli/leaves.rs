@@ -1,8 +1,9 @@
-//! Every command of the tree, with arguments.
+//! Every command of the tree, with arguments: each has a help text, and prints only JSON with
+//! `--json`.
 
 use std::{collections::BTreeSet, path::Path};
 
-use crate::support::cms;
+use crate::support::{cms, cms_with, site};
 
 /// A command, its arguments, and its standard input.
 pub(crate) type Call = (&'static str, &'static [&'static str], &'static str);
@@ -296,3 +297,17 @@ pub(crate) const OTHERS: &[Call] = &[
     ("queue retry", &["1"], ""),
     ("queue cancel", &["1"], ""),
 ];
+
+#[test]
+fn every_leaf_prints_json() {
+    let dir = site();
+    let known: BTreeSet<String> =
+        ORDINARY.iter().chain(OTHERS).map(|(leaf, ..)| (*leaf).to_owned()).collect();
+    assert_eq!(tree(dir.path()), known);
+    for (leaf, args, input) in ORDINARY {
+        let args: Vec<&str> =
+            leaf.split(' ').chain(args.iter().copied()).chain(["--json"]).collect();
+        let json = cms_with(dir.path(), &args, input).json();
+        assert!(!json["data"].is_null(), "{leaf}: {json}");
+    }
+}

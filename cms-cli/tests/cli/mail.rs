@@ -8,7 +8,7 @@ use std::{
 
 use serde_json::Value as Json;
 
-use crate::support::{command, finish, site};
+use crate::support::{cms_env, command, site};
 
 /// `cms mail sink`, killed when dropped.
 pub(crate) struct Sink {
@@ -49,21 +49,18 @@ impl Drop for Sink {
 fn the_sink_shows_what_the_site_sends() {
     let dir = site();
     let sink = Sink::start(dir.path(), &["--count", "2", "--json"]);
-    let run = |args: &[&str]| {
-        let mut command = command(dir.path());
-        command.env("CMS_MAIL__FROM", "Shop <shop@example.org>");
-        command.env("CMS_MAIL__SMTP_URL", &sink.url).args(args);
-        finish(command, None)
-    };
-    let sent = run(&["mail", "test", "ana@example.com", "--json"]).json();
+    let from = ("CMS_MAIL__FROM", "Shop <shop@example.org>");
+    let run =
+        |args: &str| cms_env(dir.path(), args, &[from, ("CMS_MAIL__SMTP_URL", sink.url.as_str())]);
+    let sent = run("mail test ana@example.com --json").json();
     assert_eq!(sent["data"]["status"], "sent");
-    let told = run(&["mail", "test", "jörg@example.com", "--provider", "smtp"]);
+    let told = run("mail test jörg@example.com --provider smtp");
     assert_eq!(told.code, 0, "{told:?}");
     assert!(told.err.contains("jörg@example.com was sent by smtp"), "{told:?}");
-    let log = run(&["mail", "log", "--json"]).json();
+    let log = run("mail log --json").json();
     assert_eq!(log["data"].as_array().map(Vec::len), Some(2));
-    let shown = run(&["mail", "show", "1", "--json"]).json();
-    let doctor = run(&["doctor"]);
+    let shown = run("mail show 1 --json").json();
+    let doctor = run("doctor");
     assert!(doctor.out.contains("smtp, 0 waiting"), "{doctor:?}");
     let text = sink.printed();
     let mails: Vec<Json> =
@@ -79,12 +76,6 @@ fn the_sink_shows_what_the_site_sends() {
 #[test]
 fn a_test_says_what_is_missing_and_who_failed() {
     let dir = site();
-    let run = |variables: &[(&str, &str)], args: &[&str]| {
-        let mut command = command(dir.path());
-        command.envs(variables.iter().copied()).args(args);
-        finish(command, None)
-    };
-    let test = ["mail", "test", "ana@example.com"];
     let from = ("CMS_MAIL__FROM", "shop@example.org");
     let nobody = ("CMS_MAIL__SMTP_URL", "smtp://127.0.0.1:1");
     for (variables, said) in [
@@ -92,7 +83,7 @@ fn a_test_says_what_is_missing_and_who_failed() {
         (&[from][..], "set mail.smtp_url"),
         (&[from, nobody][..], "refused"),
     ] {
-        let run = run(variables, &test);
+        let run = cms_env(dir.path(), "mail test ana@example.com", variables);
         assert!(run.code != 0 && run.err.contains(said), "{run:?}");
     }
     for (name, value, said) in [
@@ -103,7 +94,7 @@ fn a_test_says_what_is_missing_and_who_failed() {
         ("CMS_MAIL__CHAIN", "smtp", "mail.chain"),
         ("CMS_MAIL__SMTP_TLS", "maybe", "mail.smtp_tls"),
     ] {
-        let run = run(&[(name, value)], &["mail", "providers"]);
+        let run = cms_env(dir.path(), "mail providers", &[(name, value)]);
         let is_named = run.err.contains(said) && !run.err.contains("hunter2");
         assert!(run.code != 0 && is_named, "{name}: {run:?}");
     }

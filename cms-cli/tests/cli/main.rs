@@ -31,5 +31,4 @@ mod tui;
 mod untouched;
 mod update;
 mod users;
-mod walk;
 mod webhooks;

@@ -20,7 +20,7 @@ use serde_json::Value as Json;
 use self::cases::CASES;
 use crate::{
     doctor::{checks, sound},
-    support::{Run, Served, command, finish},
+    support::{Run, Served, Words, command, finish},
 };
 
 /// What stays while a case runs.
@@ -37,13 +37,13 @@ impl World {
         self.variables.insert(name, value.into());
     }
 
-    fn command(&self, dir: &Path, args: &[&str]) -> Command {
+    fn command<'a>(&self, dir: &Path, args: impl Words<'a>) -> Command {
         let mut command = command(dir);
-        command.envs(&self.variables).args(args);
+        command.envs(&self.variables).args(args.words());
         command
     }
 
-    fn run(&self, dir: &Path, args: &[&str]) -> Run {
+    fn run<'a>(&self, dir: &Path, args: impl Words<'a>) -> Run {
         finish(self.command(dir, args), None)
     }
 
@@ -52,7 +52,7 @@ impl World {
         let cms = Path::new(env!("CARGO_BIN_EXE_cms")).parent().expect("a folder");
         let path = std::env::var("PATH").expect("a path");
         let mut shell = Command::new("sh");
-        let environment = self.command(dir, &[]);
+        let environment = self.command(dir, "");
         let variables = environment.get_envs().filter_map(|(name, value)| Some((name, value?)));
         shell.args(["-c", line]).current_dir(dir).envs(variables);
         shell.env("PATH", format!("{}:{path}", cms.display()));
@@ -82,20 +82,42 @@ enum Cure {
     /// The command of this number in the remedy, as printed.
     Printed(usize),
     /// What these words of the remedy say.
-    By(&'static str, fn(&Path, &mut World)),
+    By(&'static str, By),
     /// What these words say, then the command of this number, as printed.
-    Both(&'static str, fn(&Path, &mut World), usize),
+    Both(&'static str, By, usize),
 }
 
 struct Case {
     how: &'static str,
-    by: fn(&Path, &mut World),
+    by: By,
     check: &'static str,
     level: &'static str,
     /// The same level, or none where `cms status` does not ask.
     status: bool,
     ready: Ready,
     cure: Cure,
+}
+
+type By = fn(&Path, &mut World);
+
+/// An error that all three doors tell, of a server that is ready all the same.
+const fn error(how: &'static str, check: &'static str, by: By, cure: Cure) -> Case {
+    Case { how, by, check, level: "error", status: true, ready: Ready::Names("error"), cure }
+}
+
+/// As [`error`], with a warning.
+const fn warning(how: &'static str, check: &'static str, by: By, cure: Cure) -> Case {
+    Case { level: "warning", ready: Ready::Names("warning"), ..error(how, check, by, cure) }
+}
+
+impl Case {
+    const fn ready(self, ready: Ready) -> Self {
+        Self { ready, ..self }
+    }
+
+    const fn without_status(self) -> Self {
+        Self { status: false, ..self }
+    }
 }
 
 /// Levels of the checks that are not well, from the lines that a command prints.
@@ -152,12 +174,12 @@ fn tried(case: &Case, sound: tempfile::TempDir) {
     (case.by)(at, &mut world);
     let expected = BTreeSet::from([(case.check.to_owned(), case.level.to_owned())]);
 
-    let run = world.run(at, &["doctor"]);
+    let run = world.run(at, "doctor");
     assert_eq!(unwell(&run), expected, "{how}: doctor: {run:?}");
     assert_eq!(run.code, i32::from(case.level == "error"), "{how}: {run:?}");
     let found = checks(&run).into_iter().find(|[level, ..]| *level != "ok").expect("a finding");
     let remedy = found[3].to_owned();
-    let status = world.run(at, &["status"]);
+    let status = world.run(at, "status");
     let told = if case.status { expected.clone() } else { BTreeSet::new() };
     assert_eq!(unwell(&status), told, "{how}: status: {status:?}");
     assert_eq!(status.code, i32::from(case.status && case.level == "error"), "{how}: {status:?}");

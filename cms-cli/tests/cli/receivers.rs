@@ -10,7 +10,7 @@ use std::{
 use cms_core::webhooks::{hex_signature, standard_signature};
 use serde_json::Value as Json;
 
-use crate::support::{cms, cms_with, command, finish};
+use crate::support::{cms, cms_with, command, finish, has};
 
 const SECRET: &str = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw";
 const OTHER: &str = "whsec_C2FVsBQIhrscChlQIMV+b5sSYspob7oD";
@@ -42,86 +42,60 @@ fn deliveries_that_were_kept_are_verified() {
     // A header that arrived never names a file to read.
     let foreign =
         file(at, "foreign", &format!("{HEADERS}x-note: @{}\n", at.join("no-such").display()));
-    let table: &[(&[&str], i32, &str)] = &[
+    let known = format!("--headers {headers} --secret-file {secret}");
+    let table = [
         (
-            &[
-                &body,
-                "--headers",
-                &foreign,
-                "--header",
-                "x-note: @me",
-                "--secret-file",
-                &secret,
-                "--no-tolerance",
-            ],
+            format!(
+                "{body} --headers {foreign} --header 'x-note: @me' --secret-file {secret} \
+                 --no-tolerance"
+            ),
             0,
             "",
         ),
-        (&[&body, "--headers", &headers, "--secret-file", &secret, "--no-tolerance"], 0, ""),
-        (&[&body, "--headers", &headers, "--secret-file", &both, "--no-tolerance"], 0, ""),
+        (format!("{body} {known} --no-tolerance"), 0, ""),
+        (format!("{body} --headers {headers} --secret-file {both} --no-tolerance"), 0, ""),
+        (format!("{body} {known} --tolerance 4000000000"), 0, ""),
+        (format!("{body} --header '{simple}' --secret-file {secret}"), 0, ""),
+        (format!("{body} {known} --header '{simple}' --no-tolerance"), 0, ""),
+        (format!("{body} {known}"), 1, "--no-tolerance"),
         (
-            &[&body, "--headers", &headers, "--secret-file", &secret, "--tolerance", "4000000000"],
-            0,
-            "",
-        ),
-        (&[&body, "--header", &simple, "--secret-file", &secret], 0, ""),
-        (
-            &[
-                &body,
-                "--headers",
-                &headers,
-                "--header",
-                &simple,
-                "--secret-file",
-                &secret,
-                "--no-tolerance",
-            ],
-            0,
-            "",
-        ),
-        (&[&body, "--headers", &headers, "--secret-file", &secret], 1, "--no-tolerance"),
-        (
-            &[&body, "--headers", &headers, "--secret-file", &other, "--no-tolerance"],
+            format!("{body} --headers {headers} --secret-file {other} --no-tolerance"),
             1,
             "byte for byte",
         ),
+        (format!("{line_end} {known} --no-tolerance"), 1, "without the line end"),
+        (format!("{body} --header '{}' --secret-file {secret}", &simple[..40]), 1, "byte for byte"),
         (
-            &[&line_end, "--headers", &headers, "--secret-file", &secret, "--no-tolerance"],
-            1,
-            "without the line end",
-        ),
-        (&[&body, "--header", &simple[..40], "--secret-file", &secret], 1, "byte for byte"),
-        (
-            &[&body, "--header", &simple, "--header", "webhook-id: x", "--secret-file", &secret],
+            format!("{body} --header '{simple}' --header 'webhook-id: x' --secret-file {secret}"),
             1,
             "as they arrived",
         ),
         (
-            &[&body, "--header", &simple, "--header", &simple, "--secret-file", &secret],
+            format!("{body} --header '{simple}' --header '{simple}' --secret-file {secret}"),
             1,
             "as they arrived",
         ),
         (
-            &[&body, "--header", "content-type: application/json", "--secret-file", &secret],
+            format!("{body} --header 'content-type: application/json' --secret-file {secret}"),
             2,
             "the headers hold no signature",
         ),
-        (&[&body, "--header", "webhook-id", "--secret-file", &secret], 2, "NAME: VALUE"),
-        (&[&body, "--header", "a b: c", "--secret-file", &secret], 2, "not a header"),
-        (&[&body, "--headers", &body, "--secret-file", &secret], 2, "not a header"),
-        (&[&body, "--headers", &other, "--secret-file", &secret], 2, "line 1"),
-        (&[&body, "--headers", &headers], 2, "CMS_WEBHOOK_SECRET"),
+        (format!("{body} --header webhook-id --secret-file {secret}"), 2, "NAME: VALUE"),
+        (format!("{body} --header 'a b: c' --secret-file {secret}"), 2, "not a header"),
+        (format!("{body} --headers {body} --secret-file {secret}"), 2, "not a header"),
+        (format!("{body} --headers {other} --secret-file {secret}"), 2, "line 1"),
+        (format!("{body} --headers {headers}"), 2, "CMS_WEBHOOK_SECRET"),
         (
-            &[&body, "--headers", &headers, "--secret-file", &headers],
+            format!("{body} --headers {headers} --secret-file {headers}"),
             2,
             "no secret of a subscription",
         ),
-        (&[&body, "--headers", &headers, "--secret-file", "/no/such"], 1, "/no/such"),
-        (&["/no/such", "--headers", &headers, "--secret-file", &secret], 1, "/no/such"),
+        (format!("{body} --headers {headers} --secret-file /no/such"), 1, "/no/such"),
+        (format!("/no/such {known}"), 1, "/no/such"),
     ];
     for (args, code, said) in table {
-        let run = cms(at, &[&["webhooks", "verify"], *args].concat()).fails(*code);
-        assert!(run.err.contains(said), "{args:?}: {run:?}");
+        let run = cms(at, &format!("webhooks verify {args}")).fails(code);
+        assert!(run.err.contains(said), "{args}: {run:?}");
         assert!(!run.err.contains("MfKQ9r8") && !run.out.contains("MfKQ9r8"), "{run:?}");
     }
     let mut piped = command(at);
@@ -129,18 +103,7 @@ fn deliveries_that_were_kept_are_verified() {
         .args(["webhooks", "verify", "-", "--header", &simple, "--json"])
         .env("CMS_WEBHOOK_SECRET", SECRET);
     assert_eq!(finish(piped, Some(BODY)).json()["data"]["valid"], true);
-    let refused = [
-        "webhooks",
-        "verify",
-        "-",
-        "--headers",
-        &headers,
-        "--header",
-        &simple,
-        "--secret-file",
-        &secret,
-        "--json",
-    ];
+    let refused = format!("webhooks verify - {known} --header '{simple}' --json");
     let run = cms_with(at, &refused, BODY).fails(1);
     let checks: Json = serde_json::from_str(&run.out).expect("JSON");
     let codes = ["code", "valid"]
@@ -271,14 +234,9 @@ fn answers_are_chosen_and_signals_end_it_well() {
     let mut failing = Listening::start(dir.path(), &["--fail", "503", "--json", "--body"]);
     assert_eq!(failing.deliver(SECRET, "msg_1"), "503");
     let line: Json = serde_json::from_str(&failing.line()).expect("JSON");
-    assert_eq!(
-        (&line["signature"], &line["status"], &line["repeated"]),
-        (&"not_checked".into(), &503.into(), &false.into())
-    );
-    assert_eq!(
-        (&line["body"], &line["webhook_id"], &line["delivery_id"]),
-        (&BODY.into(), &"msg_1".into(), &"7".into())
-    );
+    has(&line, [("/signature", "not_checked".into()), ("/status", 503.into())]);
+    has(&line, [("/repeated", false.into()), ("/body", BODY.into())]);
+    has(&line, [("/webhook_id", "msg_1".into()), ("/delivery_id", "7".into())]);
 
     // The delivery is forwarded unchanged, and the answer is that of the receiver.
     let secret = file(dir.path(), "secret", SECRET);
@@ -308,21 +266,20 @@ fn a_receiver_that_cannot_be_is_told_so() {
     let taken = Listening::start(dir.path(), &[]);
     let port = taken.address.rsplit(':').next().expect("a port");
     let wrong = file(dir.path(), "wrong", "hunter2");
-    let table: &[(&[&str], i32)] = &[
-        (&["--port", port], 1),
-        (&["--port", "65536"], 2),
-        (&["--fail", "101"], 2),
-        (&["--fail", "600"], 2),
-        (&["--fail", "500", "--forward", "http://127.0.0.1:1/"], 2),
-        (&["--forward", "127.0.0.1:3000"], 2),
-        (&["--forward", "ftp://127.0.0.1/"], 2),
-        (&["--forward", "/hook"], 2),
-        (&["--count", "0"], 2),
-        (&["--delay", "soon"], 2),
-        (&["--secret-file", &wrong], 2),
-    ];
-    for (args, code) in table {
-        let run = cms(dir.path(), &[&["webhooks", "listen"], *args].concat()).fails(*code);
+    for (args, code) in [
+        (&*format!("--port {port}"), 1),
+        ("--port 65536", 2),
+        ("--fail 101", 2),
+        ("--fail 600", 2),
+        ("--fail 500 --forward http://127.0.0.1:1/", 2),
+        ("--forward 127.0.0.1:3000", 2),
+        ("--forward ftp://127.0.0.1/", 2),
+        ("--forward /hook", 2),
+        ("--count 0", 2),
+        ("--delay soon", 2),
+        (&format!("--secret-file {wrong}"), 2),
+    ] {
+        let run = cms(dir.path(), &format!("webhooks listen {args}")).fails(code);
         assert!(!run.err.contains("hunter2"), "{run:?}");
     }
 }

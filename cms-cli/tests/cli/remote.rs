@@ -2,12 +2,10 @@
 
 use std::{io::Read, net::TcpListener, time::Duration};
 
-use crate::support::{Run, Served, at_terminal, cms, command, finish, site};
+use crate::support::{Run, Served, at_terminal, cms, cms_env, command, finish, site};
 
-fn remote(dir: &std::path::Path, url: &str, key: &str, args: &[&str]) -> Run {
-    let mut command = command(dir);
-    command.args(args).env("CMS_URL", url).env("CMS_API_KEY", key);
-    finish(command, None)
+fn remote(dir: &std::path::Path, url: &str, key: &str, args: &str) -> Run {
+    cms_env(dir, args, &[("CMS_URL", url), ("CMS_API_KEY", key)])
 }
 
 #[test]
@@ -15,38 +13,25 @@ fn a_key_reaches_what_it_has_rights_for_and_nothing_else() {
     let dir = site();
     let key = cms(
         dir.path(),
-        &[
-            "keys",
-            "create",
-            "-q",
-            "--name",
-            "r",
-            "--right",
-            "GET,POST,DELETE /api/backend/item?table=notes",
-        ],
+        "keys create -q --name r --right 'GET,POST,DELETE /api/backend/item?table=notes'",
     )
     .ok();
     let server = Served::start(dir.path(), &[]);
     assert_eq!(server.before_ready, [""; 0]);
-    let run = |args: &[&str]| remote(dir.path(), &server.url, key.trim(), args);
+    let run = |args: &str| remote(dir.path(), &server.url, key.trim(), args);
     let csv = dir.path().join("notes.csv");
     std::fs::write(&csv, "text,n\nhello,1\nworld,2\n").expect("written");
-    run(&["items", "import", "notes", csv.to_str().expect("a path")]).ok();
-    assert_eq!(
-        run(&["items", "list", "notes", "--fields", "text,n", "--sort", "-n"]).ok(),
-        "world\t2\nhello\t1\n"
-    );
-    assert_eq!(run(&["items", "list", "notes", "--json", "--count"]).json()["meta"]["total"], 2);
-    run(&["items", "delete", "notes", "1", "7", "--yes"]).fails(8);
-    run(&["items", "list", "pages"]).fails(4);
-    run(&["keys", "list"]).fails(4);
-    assert_eq!(
-        remote(dir.path(), &server.url, "cms_k1_wrong", &["items", "list", "notes"]).fails(4).out,
-        ""
-    );
+    run(&format!("items import notes {}", csv.display())).ok();
+    assert_eq!(run("items list notes --fields text,n --sort -n").ok(), "world\t2\nhello\t1\n");
+    assert_eq!(run("items list notes --json --count").json()["meta"]["total"], 2);
+    run("items delete notes 1 7 --yes").fails(8);
+    run("items list pages").fails(4);
+    run("keys list").fails(4);
+    let wrong = remote(dir.path(), &server.url, "cms_k1_wrong", "items list notes").fails(4);
+    assert_eq!(wrong.out, "");
     let (code, out) = server.stop();
     assert_eq!((code, out.as_str()), (Some(0), ""));
-    remote(dir.path(), "http://127.0.0.1:1", key.trim(), &["items", "list", "notes"]).fails(7);
+    remote(dir.path(), "http://127.0.0.1:1", key.trim(), "items list notes").fails(7);
 }
 
 #[test]
@@ -54,11 +39,10 @@ fn a_key_can_come_from_a_file() {
     let dir = site();
     let file = dir.path().join("admin.key");
     let name = file.to_str().expect("a path");
-    cms(dir.path(), &["keys", "create", "--name", "admin", "--right", "*", "--out", name]).ok();
+    cms(dir.path(), &format!("keys create --name admin --right * --out {name}")).ok();
     let server = Served::start(dir.path(), &[]);
     let list =
-        cms(dir.path(), &["keys", "list", "--json", "--url", &server.url, "--key-file", name])
-            .json();
+        cms(dir.path(), &format!("keys list --json --url {} --key-file {name}", server.url)).json();
     assert_eq!(list["data"][0]["name"], "admin");
 }
 
@@ -68,12 +52,12 @@ fn a_silent_server_is_waited_for_as_long_as_told() {
     let dir = site();
     let silent = TcpListener::bind("127.0.0.1:0").expect("a port");
     let url = format!("http://{}", silent.local_addr().expect("an address"));
-    let args = ["keys", "list", "--url", &url, "--timeout", "2s"];
+    let args = format!("keys list --url {url} --timeout 2s");
     let run = at_terminal(dir.path(), &args, &[("CMS_API_KEY", "cms_k1_x")], "").fails(7);
     assert!(run.out.contains(&format!("waiting for {url}")), "{run:?}");
-    let run = remote(dir.path(), &url, "cms_k1_x", &["keys", "list", "--timeout", "1s"]).fails(7);
+    let run = remote(dir.path(), &url, "cms_k1_x", "keys list --timeout 1s").fails(7);
     assert!(!run.err.contains("waiting for") && run.err.contains("timed out"), "{run:?}");
-    cms(dir.path(), &["keys", "list", "--timeout", "0"]).fails(2);
+    cms(dir.path(), "keys list --timeout 0").fails(2);
 }
 
 #[test]
@@ -81,15 +65,16 @@ fn a_taken_address_is_said() {
     let dir = site();
     let server = Served::start(dir.path(), &[]);
     let taken = server.url.strip_prefix("http://").expect("http").to_owned();
-    let run = cms(dir.path(), &["serve", "--listen", &taken]).fails(1);
-    assert!(run.err.contains("another process listens there"), "{run:?}");
-    cms(dir.path(), &["serve", "--listen", "nonsense"]).fails(2);
+    cms(dir.path(), &format!("serve --listen {taken}"))
+        .fails(1)
+        .tells("another process listens there");
+    cms(dir.path(), "serve --listen nonsense").fails(2);
 }
 
 #[test]
 fn no_proxy_learns_of_calls_to_this_machine() {
     let dir = site();
-    let key = cms(dir.path(), &["keys", "create", "-q", "--name", "r", "--right", "*"]).ok();
+    let key = cms(dir.path(), "keys create -q --name r --right *").ok();
     let server = Served::start(dir.path(), &[]);
     let port = server.url.rsplit(':').next().expect("a port");
     let proxy = TcpListener::bind("127.0.0.1:0").expect("a port");
@@ -130,15 +115,14 @@ fn no_proxy_learns_of_calls_to_this_machine() {
 #[test]
 fn a_far_site_tells_how_it_is() {
     let dir = site();
-    let right = "GET /api/backend/status";
-    let key = cms(dir.path(), &["keys", "create", "-q", "--name", "r", "--right", right]).ok();
+    let key = cms(dir.path(), "keys create -q --name r --right 'GET /api/backend/status'").ok();
     let server = Served::start(dir.path(), &[]);
-    let run = |args: &[&str]| remote(dir.path(), &server.url, key.trim(), args);
-    let findings = run(&["status", "--json"]).json();
+    let run = |args: &str| remote(dir.path(), &server.url, key.trim(), args);
+    let findings = run("status --json").json();
     let checks = findings["data"].as_array().expect("findings");
     assert!(checks.iter().any(|one| one["check"] == "database"), "{findings}");
     let url = server.url.clone();
     server.stop();
-    let away = remote(dir.path(), &url, key.trim(), &["status", "--json"]).fails(1);
+    let away = remote(dir.path(), &url, key.trim(), "status --json").fails(1);
     assert!(away.out.contains("\"listen\""), "{away:?}");
 }

@@ -25,6 +25,20 @@ impl Run {
         self.out
     }
 
+    /// The run, which must tell this on its standard error.
+    #[track_caller]
+    pub(crate) fn tells(self, words: &str) -> Self {
+        assert!(self.err.contains(words), "{words:?} is not in {self:?}");
+        self
+    }
+
+    /// The run, which must succeed and print this.
+    #[track_caller]
+    pub(crate) fn shows(self, words: &str) -> Self {
+        assert!(self.code == 0 && self.out.contains(words), "{words:?} is not in {self:?}");
+        self
+    }
+
     /// The JSON of a run that must succeed.
     #[track_caller]
     pub(crate) fn json(self) -> Json {
@@ -37,6 +51,14 @@ impl Run {
     pub(crate) fn fails(self, code: i32) -> Self {
         assert_eq!(self.code, code, "{self:?}");
         self
+    }
+}
+
+/// These members have their values, whatever stands beside them; a name is a JSON pointer.
+#[track_caller]
+pub(crate) fn has<const N: usize>(json: &Json, members: [(&str, Json); N]) {
+    for (name, expected) in members {
+        assert_eq!(json.pointer(name), Some(&expected), "{name} of {json}");
     }
 }
 
@@ -77,27 +99,87 @@ pub(crate) fn finish(mut command: Command, input: Option<&str>) -> Run {
     }
 }
 
+/// Arguments: a list, or a line as a shell splits it, where quotes are `'`.
+pub(crate) trait Words<'a> {
+    fn words(self) -> Vec<&'a str>;
+}
+
+impl<'a> Words<'a> for &'a str {
+    fn words(self) -> Vec<&'a str> {
+        let parts = self.split('\'').enumerate();
+        let words = parts.map(|(index, part)| match index % 2 {
+            0 => part.split_whitespace().collect(),
+            _ => vec![part],
+        });
+        words.collect::<Vec<_>>().concat()
+    }
+}
+
+impl<'a> Words<'a> for &'a String {
+    fn words(self) -> Vec<&'a str> {
+        self.as_str().words()
+    }
+}
+
+impl<'a> Words<'a> for &[&'a str] {
+    fn words(self) -> Vec<&'a str> {
+        self.to_vec()
+    }
+}
+
+impl<'a, const N: usize> Words<'a> for &[&'a str; N] {
+    fn words(self) -> Vec<&'a str> {
+        self.to_vec()
+    }
+}
+
+impl<'a> Words<'a> for &Vec<&'a str> {
+    fn words(self) -> Vec<&'a str> {
+        self.clone()
+    }
+}
+
 /// Runs `cms` for the site in `dir`.
-pub(crate) fn cms(dir: &Path, args: &[&str]) -> Run {
+pub(crate) fn cms<'a>(dir: &Path, args: impl Words<'a>) -> Run {
     let mut command = command(dir);
-    command.args(args);
+    command.args(args.words());
     finish(command, None)
 }
 
 /// Runs `cms` with a text on standard input.
-pub(crate) fn cms_with(dir: &Path, args: &[&str], input: &str) -> Run {
+pub(crate) fn cms_with<'a>(dir: &Path, args: impl Words<'a>, input: &str) -> Run {
     let mut command = command(dir);
-    command.args(args);
+    command.args(args.words());
     finish(command, Some(input))
 }
 
+/// Runs `cms` with variables of the environment.
+pub(crate) fn cms_env<'a>(dir: &Path, args: impl Words<'a>, variables: &[(&str, &str)]) -> Run {
+    let mut command = command(dir);
+    command.args(args.words()).envs(variables.iter().copied());
+    finish(command, None)
+}
+
+/// The arguments that name the site: none in its folder, then those over the network, with a key
+/// that may do everything.
+pub(crate) fn both_ways(dir: &Path, server: &Served) -> [String; 2] {
+    let key = dir.join("key").display().to_string();
+    cms(dir, &format!("keys create --name k --right * --out {key}")).ok();
+    [String::new(), format!("--url {} --key-file {key}", server.url)]
+}
+
 /// Runs `cms` at a terminal, where `answers` are typed; what it shows is the run's output.
-pub(crate) fn at_terminal(dir: &Path, args: &[&str], envs: &[(&str, &str)], answers: &str) -> Run {
+pub(crate) fn at_terminal<'a>(
+    dir: &Path,
+    args: impl Words<'a>,
+    envs: &[(&str, &str)],
+    answers: &str,
+) -> Run {
     let size = PtySize { rows: 30, cols: 300, pixel_width: 0, pixel_height: 0 };
     let terminal = native_pty_system().openpty(size).expect("a terminal");
     let cms = command(dir);
     let mut at_terminal = CommandBuilder::new(cms.get_program());
-    at_terminal.args(args);
+    at_terminal.args(args.words());
     for (name, value) in cms.get_envs() {
         match value {
             Some(value) => at_terminal.env(name, value),
@@ -129,7 +211,7 @@ pub(crate) fn at_terminal(dir: &Path, args: &[&str], envs: &[(&str, &str)], answ
 /// A site with the administrator `ana`.
 pub(crate) fn site_of_ana() -> tempfile::TempDir {
     let dir = site();
-    cms_with(dir.path(), &["init", "--admin", "ana", "--password-stdin"], PASSWORD).ok();
+    cms_with(dir.path(), "init --admin ana --password-stdin", PASSWORD).ok();
     dir
 }
 
@@ -137,11 +219,11 @@ pub(crate) fn site_of_ana() -> tempfile::TempDir {
 pub(crate) const PASSWORD: &str = "correct horse";
 
 /// The first login of `ana`; returns the secret of the authenticator, and the run.
-pub(crate) fn first_login(dir: &Path, args: &[&str]) -> (String, Run) {
+pub(crate) fn first_login<'a>(dir: &Path, args: impl Words<'a>) -> (String, Run) {
     let mut command = command(dir);
     command
         .args(["login", "--username", "ana", "--password-stdin", "--code-stdin"])
-        .args(args)
+        .args(args.words())
         .stdin(Stdio::piped());
     let mut child = command.spawn().expect("cms starts");
     let mut stdin = child.stdin.take().expect("stdin");
@@ -186,7 +268,7 @@ pub(crate) fn site() -> tempfile::TempDir {
         {"name": "data", "type": "json"},
         {"name": "done", "type": "boolean"}, {"name": "price", "type": "decimal"}]}]}"#;
     std::fs::write(plugin.join("plugin.json"), manifest).expect("a file");
-    cms(dir.path(), &["init"]).ok();
+    cms(dir.path(), "init").ok();
     dir
 }
 

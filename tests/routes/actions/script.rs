@@ -12,13 +12,12 @@ mod paths;
 use std::{
     path::{Path, PathBuf},
     process::Command,
-    time::Duration,
 };
 
 use cms_core::settings::Settings;
 use serde_json::{Value as Json, json};
 
-use crate::support::{Site, TestDatabase};
+use crate::support::{Site, TestDatabase, until};
 
 /// Whether PHP is there; the test says so when it is not.
 fn has_php() -> bool {
@@ -33,7 +32,13 @@ fn has_php() -> bool {
 /// `{id}.php`.
 async fn site(scripts: &[(&str, &str)], change: impl FnOnce(&mut Settings)) -> Site {
     let database = TestDatabase::new().await;
-    let folder = folder(&database);
+    let manifest = shop(&database, scripts);
+    Site::on(database).settings(change).plugin(manifest).open().await
+}
+
+/// Writes the scripts, and returns the plugin's manifest.
+fn shop(database: &TestDatabase, scripts: &[(&str, &str)]) -> Json {
+    let folder = folder(database);
     std::fs::create_dir_all(&folder).unwrap();
     for (id, text) in scripts {
         std::fs::write(folder.join(format!("{id}.php")), text).unwrap();
@@ -41,8 +46,7 @@ async fn site(scripts: &[(&str, &str)], change: impl FnOnce(&mut Settings)) -> S
     let button =
         |id: &str| json!({"button_id": id, "type": "script", "script": format!("{id}.php")});
     let buttons: Vec<_> = scripts.iter().map(|(id, _)| button(id)).collect();
-    let manifest = json!({"id": "shop", "action_button": buttons});
-    Site::on(database).settings(change).plugin(manifest).open().await
+    json!({"id": "shop", "action_button": buttons})
 }
 
 fn folder(database: &TestDatabase) -> PathBuf {
@@ -67,13 +71,12 @@ fn processes_in(folder: &Path) -> Vec<String> {
 
 /// Waits until nothing runs in the folder any more.
 async fn nothing_is_left(folder: &Path) {
-    for _ in 0..200 {
-        if processes_in(folder).is_empty() {
-            return;
-        }
-        tokio::time::sleep(Duration::from_millis(10)).await;
-    }
-    panic!("processes are left: {:?}", processes_in(folder));
+    until("no process is left", async || processes_in(folder).is_empty()).await;
+}
+
+/// Waits until so many processes run in the folder.
+async fn begun(folder: &Path, processes: usize) {
+    until("they run", async || processes_in(folder).len() >= processes).await;
 }
 
 #[tokio::test]
@@ -112,8 +115,8 @@ async fn what_is_sent_arrives_and_the_output_is_the_reply_byte_for_byte() {
     }
     let bare = site.admin(RUN).json(press("echo")).expect(200).await;
     assert_eq!(given(&bare.text())["id"], Json::Null);
-    let audits = "select count(*) from cms_audit where action = 'run' and row_id = 'shop/echo'";
-    assert_eq!(site.database.count(audits).await, 4);
+    let audits = "cms_audit where action = 'run' and row_id = 'shop/echo'";
+    assert_eq!(site.database.rows(audits).await, 4);
     nothing_is_left(&folder(&site.database)).await;
 }
 
@@ -149,11 +152,8 @@ async fn a_script_is_for_those_who_hold_its_button() {
     let body = json!({"name": "x", "rights": [
         {"endpoint": "/api/backend/actions/script", "methods": ["POST"]},
     ]});
-    site.ask("POST /api/backend/keys")
-        .bearer(&may.token)
-        .json(body)
-        .refused(403, "permission_denied")
-        .await;
+    let ask = site.ask("POST /api/backend/keys").bearer(&may.token).json(body);
+    ask.refused(403, "permission_denied").await;
 }
 
 #[tokio::test]
@@ -168,5 +168,5 @@ async fn a_body_that_does_not_fit_is_refused() {
     ] {
         site.admin(RUN).json(body).refused(422, "validation_failed").await;
     }
-    assert_eq!(site.database.count("select count(*) from cms_audit where action = 'run'").await, 0);
+    assert_eq!(site.database.rows("cms_audit where action = 'run'").await, 0);
 }

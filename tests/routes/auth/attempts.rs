@@ -1,83 +1,63 @@
 //! Wrong logins are counted: who is locked out, and how an administrator forgives.
 
-use serde_json::json;
+use serde_json::{Value as Json, json};
 
-use crate::support::{
-    Site,
-    people::{PASSWORD, code, wrong_code},
-};
+use cms_http::Peer;
+
+use crate::support::{Reply, Site, has, people::PASSWORD, with};
 
 #[tokio::test]
 async fn the_sixteenth_attempt_is_refused_even_when_it_is_right() {
     let site = Site::open().await;
     let ana = site.person("ana", json!([])).await;
     let mut wrong = 0;
-    let mut pending = site.begin("ana", PASSWORD).await.data()["pending_token"].clone();
+    let mut pending = site.pending("ana").await;
     while wrong < 14 {
         if wrong % 3 == 0 {
-            assert_eq!(
-                site.begin("ana", "wrong password").await.json()["error"],
-                "invalid_credentials"
-            );
+            let refused = site.begin("ana", "wrong password").await;
+            assert_eq!(refused.json()["error"], "invalid_credentials");
         } else {
             // A right password in between does not clear the counter.
             if wrong % 4 == 0 {
-                pending = site.begin("ana", PASSWORD).await.data()["pending_token"].clone();
+                pending = site.pending("ana").await;
             }
-            let code = json!({"code": wrong_code(&ana.secret, site.clock.now())});
-            assert_eq!(
-                site.verify(&pending, code).await.json()["error"],
-                "invalid_code",
-                "{wrong}"
-            );
+            let refused = site.verify(&pending, site.not_shown(&ana.secret)).await;
+            assert_eq!(refused.json()["error"], "invalid_code", "{wrong}");
         }
         wrong += 1;
     }
     // A completed login clears it.
     assert_eq!(site.log_in_again(&ana).await.status, 200);
-    pending = site.begin("ana", PASSWORD).await.data()["pending_token"].clone();
+    pending = site.pending("ana").await;
     for _ in 0..15 {
         assert_eq!(site.begin("nobody", PASSWORD).await.status, 401);
     }
     let locked = site.begin("ana", PASSWORD).await;
-    assert_eq!(
-        (locked.status.as_u16(), &locked.json()["error"], locked.header("retry-after")),
-        (429, &json!("login_locked"), "3600")
-    );
-    let right = json!({"code": code(&ana.secret, site.clock.now())});
-    assert_eq!(site.verify(&pending, right.clone()).await.json()["error"], "login_locked");
+    let is_locked = |reply: &Reply| reply.json()["error"] == "login_locked";
+    assert!(locked.status == 429 && is_locked(&locked), "{}", locked.text());
+    assert_eq!(locked.header("retry-after"), "3600");
+    assert!(is_locked(&site.verify(&pending, site.shown(&ana.secret)).await));
     site.ask("GET /api/backend/auth/me").bearer(&ana.token).expect(200).await;
 
-    let elsewhere = cms_http::Peer("203.0.113.9:1".parse().unwrap());
+    let elsewhere = Peer("203.0.113.9:1".parse().unwrap());
     let body = json!({"username": "ana", "password": PASSWORD});
     site.ask("POST /api/backend/auth/login").peer(elsewhere).json(body.clone()).expect(200).await;
-    let attempts = site.admin("GET /api/backend/loginattempts").expect(200).await.data();
-    assert_eq!(
-        (&attempts[0]["network"], &attempts[0]["attempts"], &attempts[0]["locked"]),
-        (&json!("127.0.0.1"), &json!(15), &json!(true))
-    );
+    let attempts = site.get("/api/backend/loginattempts").await;
+    has!(attempts[0], {"network": "127.0.0.1", "attempts": 15, "locked": true});
 
     site.clock.advance(3_600_000 - 30_001);
-    assert_eq!(
-        site.begin("ana", PASSWORD).await.json()["error"],
-        "login_locked",
-        "the window slides"
-    );
+    assert!(is_locked(&site.begin("ana", PASSWORD).await), "the window slides");
     site.clock.advance(60_000);
     assert_eq!(site.log_in_again(&ana).await.status, 200);
 
     for _ in 0..15 {
         site.begin("nobody", PASSWORD).await;
     }
-    site.admin("DELETE /api/backend/loginattempts?address=127.0.0.1").expect(204).await;
+    site.delete("/api/backend/loginattempts?address=127.0.0.1").await;
     assert_eq!(site.log_in_again(&ana).await.status, 200, "an administrator has forgiven");
-    let locks = site
-        .database
-        .count(
-            "select count(*) from cms_audit where table_name = 'loginattempts' and action = 'lock'",
-        )
-        .await;
-    assert_eq!(locks, 2);
+    let locks = "select count(*) from cms_audit where table_name = 'loginattempts' \
+                 and action = 'lock'";
+    assert_eq!(site.database.count(locks).await, 2);
 }
 
 #[tokio::test]
@@ -98,23 +78,24 @@ async fn guesses_at_the_same_moment_are_not_more_than_guesses_in_a_row() {
 async fn wrong_codes_for_one_user_are_bounded_wherever_they_come_from() {
     let site = Site::open().await;
     let ana = site.person("ana", json!([])).await;
-    let from = |n: usize| cms_http::Peer(format!("203.0.113.{n}:1").parse().unwrap());
-    let post = async |n: usize, path: &str, body: serde_json::Value| {
+    let from = |n: usize| Peer(format!("203.0.113.{n}:1").parse().unwrap());
+    let post = async |n: usize, path: &str, body: Json| {
         site.ask(&format!("POST /api/backend/auth/{path}")).peer(from(n)).json(body).send().await
     };
+    let begin = async |n: usize| {
+        let body = json!({"username": "ana", "password": PASSWORD});
+        post(n, "login", body).await.data()["pending_token"].take()
+    };
+    let verify = async |n: usize, pending: Json, proof: Json| {
+        let body = with(proof, json!({"pending_token": pending}));
+        post(n, "verify", body).await.json()["error"].take()
+    };
     for n in 0..50 {
-        let begun = post(n, "login", json!({"username": "ana", "password": PASSWORD})).await.data();
-        let wrong = wrong_code(&ana.secret, site.clock.now());
-        let reply =
-            post(n, "verify", json!({"pending_token": begun["pending_token"], "code": wrong}))
-                .await;
-        assert_eq!(reply.json()["error"], "invalid_code", "{n}");
+        let told = verify(n, begin(n).await, site.not_shown(&ana.secret)).await;
+        assert_eq!(told, "invalid_code", "{n}");
     }
-    let begun = post(51, "login", json!({"username": "ana", "password": PASSWORD})).await.data();
-    let right = json!({
-        "pending_token": begun["pending_token"], "code": code(&ana.secret, site.clock.now()),
-    });
-    assert_eq!(post(51, "verify", right).await.json()["error"], "login_locked");
+    let told = verify(51, begin(51).await, site.shown(&ana.secret)).await;
+    assert_eq!(told, "login_locked");
     site.clock.advance(3_600_000);
     assert_eq!(site.log_in_again(&ana).await.status, 200);
 }
@@ -125,15 +106,12 @@ async fn wrong_passwords_for_one_name_slow_each_network_and_lock_nobody_out() {
     let ana = site.person("ana", json!([])).await;
     for name in ["ana", "nobody"] {
         let attempt = async |from: usize, password: &str| {
-            let peer =
-                cms_http::Peer(format!("203.0.{}.{}:1", from / 200, from % 200).parse().unwrap());
+            let peer = format!("203.0.{}.{}:1", from / 200, from % 200).parse().unwrap();
             let body = json!({"username": name, "password": password});
-            let ask = site.ask("POST /api/backend/auth/login").peer(peer).json(body);
+            let ask = site.ask("POST /api/backend/auth/login").peer(Peer(peer)).json(body);
             let reply = ask.send().await;
-            let wait = reply
-                .headers
-                .get("retry-after")
-                .map_or(0, |seconds| seconds.to_str().unwrap().parse::<i64>().unwrap());
+            let seconds = |value: &http::HeaderValue| value.to_str().unwrap().parse().unwrap();
+            let wait: i64 = reply.headers.get("retry-after").map_or(0, seconds);
             (reply.status.as_u16(), wait)
         };
         for from in 0..20 {

@@ -2,10 +2,7 @@
 
 use serde_json::json;
 
-use crate::support::{
-    Site,
-    people::{PASSWORD, code},
-};
+use crate::support::{Site, people::PASSWORD};
 
 /// What a refusal says, without what differs by request.
 fn told(reply: &crate::support::Reply) -> (u16, serde_json::Value, Vec<String>) {
@@ -22,10 +19,7 @@ async fn nobody_learns_who_has_an_account() {
     site.group("editors", json!([])).await;
     site.user("ana", "editors").await;
     let off = site.user("off", "editors").await;
-    site.admin(&format!("PATCH /api/backend/users?id={off}"))
-        .json(json!({"active": false}))
-        .expect(200)
-        .await;
+    site.patch(&format!("/api/backend/users?id={off}"), json!({"active": false})).await;
     let wrong = told(&site.begin("ana", "wrong password").await);
     assert_eq!(wrong.0, 401);
     assert_eq!(wrong.1["error"], "invalid_credentials");
@@ -60,11 +54,8 @@ async fn another_salt_fails_every_login() {
 async fn a_name_that_nobody_can_have_is_unknown() {
     let site = Site::open().await;
     for name in [":", "7", "", "a\u{7}b"] {
-        assert_eq!(
-            site.begin(name, PASSWORD).await.json()["error"],
-            "invalid_credentials",
-            "{name:?}"
-        );
+        let refused = site.begin(name, PASSWORD).await;
+        assert_eq!(refused.json()["error"], "invalid_credentials", "{name:?}");
     }
     site.admin("GET /api/backend/users?username=%07").refused(404, "not_found").await;
 }
@@ -74,17 +65,15 @@ async fn a_login_that_was_judged_by_an_old_password_does_not_begin() {
     let site = Site::open().await;
     site.group("editors", json!([])).await;
     let id = site.user("ana", "editors").await;
-    let change = site
-        .admin(&format!("PATCH /api/backend/users?id={id}"))
-        .json(json!({"password": "quite another one"}));
+    let change = site.admin(&format!("PATCH /api/backend/users?id={id}"));
+    let change = change.json(json!({"password": "quite another one"}));
     // Whichever comes first: the old password never leads to a login that can be completed
     // afterwards.
     let (begun, changed) = tokio::join!(site.begin("ana", PASSWORD), change.expect(200));
     drop(changed);
     if begun.status == 200 {
         let secret = begun.data()["setup"]["secret"].as_str().unwrap().to_owned();
-        let proof = json!({"code": code(&secret, site.clock.now())});
-        let reply = site.verify(&begun.data()["pending_token"], proof).await;
+        let reply = site.verify(&begun.data()["pending_token"], site.shown(&secret)).await;
         assert_eq!(reply.json()["error"], "pending_expired");
     }
     assert_eq!(site.begin("ana", "quite another one").await.status, 200);

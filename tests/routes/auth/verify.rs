@@ -1,11 +1,21 @@
 //! `/api/backend/auth/verify`: codes, recovery codes, and what is used up.
 
-use serde_json::json;
+use serde_json::{Value as Json, json};
 
 use crate::support::{
-    Site,
-    people::{PASSWORD, code, wrong_code},
+    Reply, Site,
+    people::{PASSWORD, code},
 };
+
+/// The status and, of a refusal, its code.
+fn told(reply: &Reply) -> (u16, String) {
+    let code = reply.json_or_null()["error"].as_str().unwrap_or_default().to_owned();
+    (reply.status.as_u16(), code)
+}
+
+fn refused(code: &str) -> (u16, String) {
+    (401, code.to_owned())
+}
 
 #[tokio::test]
 async fn a_step_is_used_once_and_codes_of_other_times_are_wrong() {
@@ -20,51 +30,42 @@ async fn a_step_is_used_once_and_codes_of_other_times_are_wrong() {
         (60_000, false),
         (-30_000, false),
     ] {
-        let pending = site.begin("ana", PASSWORD).await.data()["pending_token"].clone();
-        let reply = site
-            .verify(&pending, json!({"code": code(&ana.secret, site.clock.now() + moved)}))
-            .await;
+        let pending = site.pending("ana").await;
+        let proof = json!({"code": code(&ana.secret, site.clock.now() + moved)});
+        let reply = site.verify(&pending, proof).await;
         let expected = if fine { 200 } else { 401 };
         // -30 s is within the tolerance, but the first login has used that step.
         assert_eq!(reply.status, expected, "{moved}: {}", reply.text());
     }
     site.clock.advance(30_000);
-    let pending = site.begin("ana", PASSWORD).await.data()["pending_token"].clone();
-    let late = site.verify(&pending, json!({"code": code(&ana.secret, site.clock.now())})).await;
-    assert_eq!(late.json()["error"], "invalid_code", "the step was used ahead of its time");
+    let pending = site.pending("ana").await;
+    let late = site.verify(&pending, site.shown(&ana.secret)).await;
+    let used = "the step was used ahead of its time";
+    assert_eq!(told(&late), refused("invalid_code"), "{used}");
 }
 
 #[tokio::test]
 async fn two_requests_at_the_same_moment_cannot_both_use_a_code() {
     let site = Site::open().await;
     let ana = site.person("ana", json!([])).await;
-    for round in 0..5 {
-        let first = site.begin("ana", PASSWORD).await.data()["pending_token"].clone();
-        let second = site.begin("ana", PASSWORD).await.data()["pending_token"].clone();
-        let proof = json!({"code": code(&ana.secret, site.clock.now())});
-        let (a, b) =
-            tokio::join!(site.verify(&first, proof.clone()), site.verify(&second, proof.clone()));
-        let mut outcomes = [a.status.as_u16(), b.status.as_u16()];
-        outcomes.sort_unstable();
-        assert_eq!(outcomes, [200, 401]);
-        site.clock.advance(30_000);
-        // Nor a recovery code.
-        let first = site.begin("ana", PASSWORD).await.data()["pending_token"].clone();
-        let second = site.begin("ana", PASSWORD).await.data()["pending_token"].clone();
-        let proof = json!({"recovery_code": ana.recovery_codes[round]});
-        let (a, b) = tokio::join!(site.verify(&first, proof.clone()), site.verify(&second, proof));
-        let mut outcomes = [a.status.as_u16(), b.status.as_u16()];
-        outcomes.sort_unstable();
-        assert_eq!(outcomes, [200, 401]);
-        // Nor one login.
-        let pending = site.begin("ana", PASSWORD).await.data()["pending_token"].clone();
-        let proof = json!({"code": code(&ana.secret, site.clock.now())});
-        let (a, b) =
-            tokio::join!(site.verify(&pending, proof.clone()), site.verify(&pending, proof));
-        let mut outcomes = [a.status.as_u16(), b.status.as_u16()];
-        outcomes.sort_unstable();
-        assert_eq!(outcomes, [200, 401]);
-        site.clock.advance(30_000);
+    // A code, a recovery code, one login.
+    for recovery in &ana.recovery_codes[..5] {
+        for what in ["code", "recovery code", "login"] {
+            let first = site.pending("ana").await;
+            let second = if what == "login" { first.clone() } else { site.pending("ana").await };
+            let proof = match what {
+                "recovery code" => json!({"recovery_code": recovery}),
+                _ => site.shown(&ana.secret),
+            };
+            let (a, b) =
+                tokio::join!(site.verify(&first, proof.clone()), site.verify(&second, proof));
+            let mut outcomes = [a.status.as_u16(), b.status.as_u16()];
+            outcomes.sort_unstable();
+            assert_eq!(outcomes, [200, 401], "{what}");
+            if what != "recovery code" {
+                site.clock.advance(30_000);
+            }
+        }
     }
 }
 
@@ -72,33 +73,28 @@ async fn two_requests_at_the_same_moment_cannot_both_use_a_code() {
 async fn a_begun_login_ends_by_time_by_use_and_by_wrong_codes() {
     let site = Site::open().await;
     let ana = site.person("ana", json!([])).await;
-    let good = |site: &Site| json!({"code": code(&ana.secret, site.clock.now())});
+    let good = async |pending: &Json| told(&site.verify(pending, site.shown(&ana.secret)).await);
+    let expired = refused("pending_expired");
 
-    let pending = site.begin("ana", PASSWORD).await.data()["pending_token"].clone();
+    let pending = site.pending("ana").await;
     site.clock.advance(300_000);
-    assert_eq!(site.verify(&pending, good(&site)).await.json()["error"], "pending_expired");
-    let pending = site.begin("ana", PASSWORD).await.data()["pending_token"].clone();
+    assert_eq!(good(&pending).await, expired);
+    let pending = site.pending("ana").await;
     site.clock.advance(299_999);
-    assert_eq!(site.verify(&pending, good(&site)).await.status, 200);
+    assert_eq!(good(&pending).await.0, 200);
     site.clock.advance(30_000);
-    assert_eq!(site.verify(&pending, good(&site)).await.json()["error"], "pending_expired", "used");
+    assert_eq!(good(&pending).await, expired, "used");
 
-    let pending = site.begin("ana", PASSWORD).await.data()["pending_token"].clone();
+    let pending = site.pending("ana").await;
     for _ in 0..5 {
-        let wrong = json!({"code": wrong_code(&ana.secret, site.clock.now())});
-        assert_eq!(site.verify(&pending, wrong).await.json()["error"], "invalid_code");
+        let wrong = site.verify(&pending, site.not_shown(&ana.secret)).await;
+        assert_eq!(told(&wrong), refused("invalid_code"));
     }
-    assert_eq!(
-        site.verify(&pending, good(&site)).await.json()["error"],
-        "pending_expired",
-        "five wrong codes"
-    );
-    assert_eq!(
-        site.verify(&json!("cms_p1_none"), good(&site)).await.json()["error"],
-        "pending_expired"
-    );
-    assert_eq!(site.verify(&pending, json!({})).await.status, 422);
-    assert_eq!(site.verify(&pending, json!({"code": "1", "recovery_code": "2"})).await.status, 422);
+    assert_eq!(good(&pending).await, expired, "five wrong codes");
+    assert_eq!(good(&json!("cms_p1_none")).await, expired);
+    for proof in [json!({}), json!({"code": "1", "recovery_code": "2"})] {
+        assert_eq!(site.verify(&pending, proof).await.status, 422);
+    }
 }
 
 #[tokio::test]
@@ -107,23 +103,15 @@ async fn recovery_codes_work_once_each() {
     let ana = site.person("ana", json!([])).await;
     assert_eq!(ana.recovery_codes.len(), 8);
     for (n, recovery) in ana.recovery_codes.iter().enumerate() {
-        let pending = site.begin("ana", PASSWORD).await.data()["pending_token"].clone();
+        let pending = site.pending("ana").await;
         let typed = recovery.to_lowercase().replace('-', " ");
         let reply = site.verify(&pending, json!({"recovery_code": typed})).await;
         assert_eq!(reply.status, 200, "{}", reply.text());
-        let pending = site.begin("ana", PASSWORD).await.data()["pending_token"].clone();
-        assert_eq!(
-            site.verify(&pending, json!({"recovery_code": recovery})).await.json()["error"],
-            "invalid_code",
-            "used"
-        );
-        let left = site
-            .admin(&format!("GET /api/backend/users?id={}", ana.id))
-            .expect(200)
-            .await
-            .data()["recovery_codes"]
-            .clone();
-        assert_eq!(left, 7 - n as i64);
+        let pending = site.pending("ana").await;
+        let again = site.verify(&pending, json!({"recovery_code": recovery})).await;
+        assert_eq!(told(&again), refused("invalid_code"), "used");
+        let left = site.get(&format!("/api/backend/users?id={}", ana.id)).await;
+        assert_eq!(left["recovery_codes"], 7 - n as i64);
     }
 }
 
@@ -139,18 +127,11 @@ async fn a_recovery_code_does_not_get_around_the_set_up() {
     let (first, second) =
         (site.begin("ana", PASSWORD).await.data(), site.begin("ana", PASSWORD).await.data());
     assert_eq!(first["status"], "totp_setup_required");
-    let old =
-        site.verify(&first["pending_token"], json!({"recovery_code": ana.recovery_codes[0]})).await;
-    assert_eq!(old.json()["error"], "invalid_code");
-    let now = site.clock.now();
-    let proof = |begun: &serde_json::Value| {
-        json!({
-            "code": code(begun["setup"]["secret"].as_str().unwrap(), now),
-        })
-    };
+    let recovery = json!({"recovery_code": ana.recovery_codes[0]});
+    let old = site.verify(&first["pending_token"], recovery).await;
+    assert_eq!(told(&old), refused("invalid_code"));
+    let proof = |begun: &Json| site.shown(begun["setup"]["secret"].as_str().unwrap());
     assert_eq!(site.verify(&first["pending_token"], proof(&first)).await.status, 200);
-    assert_eq!(
-        site.verify(&second["pending_token"], proof(&second)).await.json()["error"],
-        "pending_expired"
-    );
+    let second = site.verify(&second["pending_token"], proof(&second)).await;
+    assert_eq!(told(&second), refused("pending_expired"));
 }

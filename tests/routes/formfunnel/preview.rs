@@ -1,15 +1,11 @@
-//! `preview`.
+//! `preview`, and `start_test`: a funnel tried by its author.
 
 use serde_json::{Value as Json, json};
 
 use crate::{
     funnels::{ACTION, drawn, made},
-    support::{Ask, Site},
+    support::{Site, Visit, each, has},
 };
-
-fn preview(site: &Site, body: Json) -> Ask {
-    site.admin(&format!("POST {ACTION}=preview")).json(body)
-}
 
 #[tokio::test]
 async fn a_step_is_shown_with_where_answers_lead_and_why() {
@@ -18,36 +14,21 @@ async fn a_step_is_shown_with_where_answers_lead_and_why() {
     let before = site.traces().await;
     let look = async |answers: Json| {
         let asked = json!({"funnel_id": "leads", "answers": answers});
-        preview(&site, asked).expect(200).await.data()
+        site.staff("preview", asked).expect(200).await.data()
     };
     let rich = look(json!({"mail": " A@Example.ORG ", "budget": "5000"})).await;
-    assert_eq!((&rich["node"]["id"], &rich["node_type"]), (&json!(1), &json!("step")));
-    assert_eq!(rich["node"]["config"]["fields"][0]["max_length"], 254);
-    assert_eq!((&rich["next"]["name"], &rich["next_type"]), (&json!("Call"), &json!("end")));
-    assert_eq!((&rich["can_complete"], &rich["errors"]), (&json!(true), &json!([])));
-    let trace = rich["trace"].as_array().unwrap();
-    let taken: Vec<_> = trace.iter().map(|one| (&one["branch_label"], &one["result"])).collect();
-    assert_eq!(taken, [(&json!("default"), &Json::Null), (&json!("true"), &json!(true))]);
-    let rule = &trace[1]["rules"][0];
-    assert_eq!(
-        (&rule["field"], &rule["answer"], &rule["result"]),
-        (&json!("budget"), &json!(5000), &json!(true))
-    );
+    has!(rich, {"/node/id": 1, "node_type": "step", "/node/config/fields/0/max_length": 254,
+                "/next/name": "Call", "next_type": "end", "can_complete": true, "errors": []});
+    assert_eq!(each(&rich["trace"], "branch_label"), ["default", "true"]);
+    has!(rich["trace"], {"/0/result": null, "/1/result": true, "/1/rules/0/field": "budget",
+                         "/1/rules/0/answer": 5000, "/1/rules/0/result": true});
     let poor = look(json!({"mail": "a@example.org"})).await;
-    assert_eq!(
-        (&poor["next"]["name"], &poor["trace"][1]["result"]),
-        (&json!("Sorry"), &json!(false))
-    );
+    has!(poor, {"/next/name": "Sorry", "/trace/1/result": false});
     let wrong = look(json!({"budget": "much"})).await;
-    let codes: Vec<_> =
-        wrong["errors"].as_array().unwrap().iter().map(|one| &one["field"]).collect();
-    assert_eq!(codes, [&json!("mail"), &json!("budget")]);
-    assert_eq!((&wrong["next"], &wrong["can_complete"]), (&Json::Null, &json!(false)));
-    let end = preview(&site, json!({"funnel_id": 1, "node_id": 4})).expect(200).await.data();
-    assert_eq!(
-        (&end["node_type"], &end["can_complete"], &end["next"]),
-        (&json!("end"), &json!(true), &Json::Null)
-    );
+    assert_eq!(each(&wrong["errors"], "field"), ["mail", "budget"]);
+    has!(wrong, {"next": null, "can_complete": false});
+    let end = site.staff("preview", json!({"funnel_id": 1, "node_id": 4})).expect(200).await.data();
+    has!(end, {"node_type": "end", "can_complete": true, "next": null});
     assert_eq!(site.traces().await, before, "nothing is stored");
 }
 
@@ -55,13 +36,13 @@ async fn a_step_is_shown_with_where_answers_lead_and_why() {
 async fn what_is_only_drawn_is_shown_too() {
     let site = Site::open().await;
     let asked = |node: i64| json!({"definition": drawn(), "node_id": node});
-    let shown = preview(&site, asked(-2)).expect(200).await.data();
-    assert_eq!((&shown["node"]["config"], &shown["next"]["name"]), (&json!({}), &json!("Sorry")));
+    let shown = site.staff("preview", asked(-2)).expect(200).await.data();
+    has!(shown, {"/node/config": {}, "/next/name": "Sorry"});
     let mut half = asked(-1);
     half["definition"]["edges"] = json!([]);
     half["answers"] = json!({"mail": "a@example.org"});
-    let shown = preview(&site, half.clone()).expect(200).await.data();
-    assert_eq!((&shown["next"], &shown["can_complete"]), (&Json::Null, &json!(true)));
+    let shown = site.staff("preview", half.clone()).expect(200).await.data();
+    has!(shown, {"next": null, "can_complete": true});
     half["definition"]["nodes"][0]["type"] = json!("loop");
     for (body, status, code) in [
         (half, 422, "validation_failed"),
@@ -71,7 +52,7 @@ async fn what_is_only_drawn_is_shown_too() {
         (json!({"funnel_id": 1, "colour": 1}), 422, "validation_failed"),
         (json!([]), 400, "bad_json"),
     ] {
-        preview(&site, body).refused(status, code).await;
+        site.staff("preview", body).refused(status, code).await;
     }
 }
 
@@ -83,21 +64,75 @@ async fn who_may_only_see_funnels_tries_stored_ones() {
     let ask = |action: &str, body: Json| {
         site.ask(&format!("POST {ACTION}={action}")).bearer(&viewer.token).json(body)
     };
-    for (action, body) in [
-        ("preview", json!({"funnel_id": 1})),
-        ("test", json!({"id": 1})),
-        ("routing_test", json!({"funnel_id": 1})),
-        ("publish", json!({"id": 1, "dry_run": true})),
+    for (action, body, may) in [
+        ("preview", json!({"funnel_id": 1}), true),
+        ("test", json!({"id": 1}), true),
+        ("routing_test", json!({"funnel_id": 1}), true),
+        ("publish", json!({"id": 1, "dry_run": true}), true),
+        ("preview", json!({"definition": drawn(), "node_id": -1}), false),
+        ("explain", json!({"condition": null}), false),
+        ("publish", json!({"id": 1, "dry_run": false}), false),
+        ("publish", json!({"id": 1}), false),
+        ("save", json!({"id": 1, "dry_run": true}), false),
     ] {
-        ask(action, body).expect(200).await;
+        match may {
+            true => ask(action, body).expect(200).await,
+            false => ask(action, body).refused(403, "permission_denied").await,
+        };
     }
-    for (action, body) in [
-        ("preview", json!({"definition": drawn(), "node_id": -1})),
-        ("explain", json!({"condition": null})),
-        ("publish", json!({"id": 1, "dry_run": false})),
-        ("publish", json!({"id": 1})),
-        ("save", json!({"id": 1, "dry_run": true})),
-    ] {
-        ask(action, body).refused(403, "permission_denied").await;
+}
+
+#[tokio::test]
+async fn an_author_tries_a_funnel_and_nobody_is_told() {
+    let site = Site::open().await;
+    let settings = json!({"page_url": "https://example.org/offer", "max_submissions": 1});
+    let mails = json!([{"recipients": "sales@example.org", "auto_reply_enabled": 1},
+                       {"recipients": "sales@example.org", "trigger_event": "abandoned"}]);
+    let funnel = json!({"save_abandoned": 1, "settings_json": settings, "email_routings": mails});
+    let id = site.leads(funnel).await.id;
+    let editor = site.person("editor", json!(["formfunnel_funnels_edit"])).await;
+    let viewer = json!(["formfunnel_funnels_view", "formfunnel_inbox_edit"]);
+    let viewer = site.person("viewer", viewer).await;
+    let start =
+        || site.ask(&format!("POST {ACTION}=start_test")).json(json!({"funnel_id": "leads"}));
+    start().bearer(&viewer.token).refused(403, "permission_denied").await;
+    start().refused(401, "login_required").await;
+    let before = site.database.rows("cms_events").await;
+    for completes in [true, false] {
+        let started = start().bearer(&editor.token).expect(201).await.data();
+        let url = started["url"].as_str().unwrap();
+        let token = url.strip_prefix("https://example.org/offer#cms-resume=").unwrap();
+        let back = site.visitor("resume", json!({"token": token})).expect(200).await.json();
+        assert_eq!(back["session_uuid"], started["session_uuid"]);
+        let session = started["session_uuid"].as_str().unwrap().to_owned();
+        let visit = Visit { site: &site, session };
+        visit.answers(json!({"name": "Ada", "mail": "ada@example.com"})).await;
+        if completes {
+            visit.answers(json!({"budget": 1})).await;
+            visit.complete(None).expect(200).await;
+        } else {
+            visit.abandon().await;
+            visit.answers(json!({"budget": 1})).await;
+            site.clock.advance(2 * 3_600_000);
+            site.process_abandoned().await;
+        }
+        assert!(visit.is("is_test").await);
     }
+    assert_eq!(site.database.rows("cms_events").await, before, "no event of the visits");
+    assert_eq!(site.database.rows("cms_mails").await, 0);
+    site.clock.advance(30 * 3_600_000);
+    site.process_abandoned().await;
+    let told = site.get(&format!("{ACTION}=analytics&funnel_id={id}")).await;
+    has!(told["totals"], {"started": 0, "engaged": 0, "completed": 0, "abandoned": 0,
+                          "in_progress": 0, "spam": 0});
+    for (test, listed) in [(true, 2), (false, 0)] {
+        let page = site.get(&format!("{ACTION}=submissions&filter[is_test]={test}")).await;
+        assert_eq!(page.as_array().unwrap().len(), listed, "{test}");
+    }
+    let made = "cms_audit where table_name = 'formfunnel_submissions' and action = 'create'";
+    assert_eq!(site.database.rows(made).await, 2, "the author's");
+    // Tests are no submissions: the funnel is not full.
+    let visit = site.visit("leads").await;
+    assert!(!visit.is("is_test").await);
+    assert_eq!(site.raised("formfunnel.started").await, 1);
 }

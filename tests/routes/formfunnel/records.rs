@@ -5,70 +5,56 @@ use serde_json::{Value as Json, json};
 
 use crate::{
     funnels::{ACTION, drawn, get, made, without_ids},
-    support::{Site, visits::leads},
+    support::{Site, each, faults, has, leads, pick, with},
 };
 
 #[tokio::test]
 async fn a_funnel_is_made_shown_and_listed() {
     let site = Site::open().await;
-    let create = |body: Json| site.admin(&format!("POST {ACTION}=create")).json(body);
+    let create = |body: Json| site.staff("create", body);
     let funnel = create(json!({"name": "Lead Funnel"})).expect(201).await.data();
-    for (member, expected) in [
-        ("id", json!(1)),
-        ("slug", json!("lead-funnel")),
-        ("status", json!("draft")),
-        ("rev", json!(1)),
-        ("save_abandoned", json!(0)),
-        ("abandon_after_min", json!(60)),
-        ("start_node_id", Json::Null),
-        ("version", Json::Null),
-        ("settings_json", json!({})),
-        ("created_at", json!("2026-11-21T09:30:00Z")),
-        ("nodes", json!([])),
-        ("edges", json!([])),
-        ("email_routings", json!([])),
-        ("id_map", json!({})),
-    ] {
-        assert_eq!(funnel[member], expected, "{member}");
-    }
+    has!(funnel, {"id": 1, "slug": "lead-funnel", "status": "draft", "rev": 1, "save_abandoned": 0,
+                  "abandon_after_min": 60, "start_node_id": null, "version": null,
+                  "settings_json": {}, "created_at": "2026-11-21T09:30:00Z", "nodes": [],
+                  "edges": [], "email_routings": [], "id_map": {}});
     // The slug of another is not taken.
     let second = create(json!({"name": "Lead Funnel"})).expect(201).await.data();
     assert_eq!(second["slug"], "lead-funnel-2");
     let taken = json!({"name": "A", "slug": "lead-funnel"});
     create(taken.clone()).refused(409, "conflict").await;
-    let mut french = taken;
-    french["language_short"] = json!("fr");
-    french["base_id"] = json!(1);
+    let french = with(taken, json!({"language_short": "fr", "base_id": 1}));
     let french = create(french).expect(201).await.data();
-    assert_eq!((&french["slug"], &french["base_id"]), (&json!("lead-funnel"), &json!(1)));
+    has!(french, {"slug": "lead-funnel", "base_id": 1});
     let other = json!({"name": "B", "language_short": "fr", "base_id": 1});
     create(other).refused(409, "conflict").await;
-    let nobodys = json!({"name": "B", "base_id": 99});
-    create(nobodys).refused(422, "validation_failed").await;
+    create(json!({"name": "B", "base_id": 99})).refused(422, "validation_failed").await;
 
     let list = async |query: &str| {
         let page = site.admin(&format!("GET {ACTION}=list{query}")).expect(200).await.json();
-        let rows = page["data"].as_array().unwrap().clone();
-        assert!(rows.iter().all(|row| row.get("nodes").is_none()));
-        let ids: Vec<_> = rows.iter().map(|row| row["id"].as_i64().unwrap()).collect();
-        (ids, page["meta"]["next"].as_str().map(str::to_owned))
+        let rows = page["data"].as_array().unwrap();
+        assert!(rows.iter().all(|row| row.get("nodes").is_none()), "{query}");
+        (each(&page["data"], "id"), page["meta"]["next"].as_str().map(str::to_owned))
     };
     // PostgreSQL counts a refused one too.
     let last = french["id"].as_i64().unwrap();
-    // Without a language those of the site's first, and those of none.
-    assert_eq!(list("").await.0, [1, 2]);
-    assert_eq!(list("&language=*").await.0, [1, 2, last]);
-    assert_eq!(list("&language=fr").await.0, [last]);
-    assert_eq!(list("&language=FR").await.0, [last]);
-    assert_eq!(list("&language=fr&filter[status]=draft&count=true").await.0, [last]);
-    assert_eq!(list("&status=published&filter[status]=draft&language=*").await.0, [0; 0]);
-    // Those of the first language and of none, unless another is asked for.
-    assert_eq!(list("&filter[language_short]=fr").await.0, [0; 0]);
-    assert_eq!(list("&status=draft&language=fr").await.0, [last]);
-    assert_eq!(list("&status=published").await.0, [0; 0]);
+    for (query, ids) in [
+        // Without a language those of the site's first, and those of none.
+        ("", vec![1, 2]),
+        ("&language=*", vec![1, 2, last]),
+        ("&language=fr", vec![last]),
+        ("&language=FR", vec![last]),
+        ("&language=fr&filter[status]=draft&count=true", vec![last]),
+        ("&status=published&filter[status]=draft&language=*", vec![]),
+        // Those of the first language and of none, unless another is asked for.
+        ("&filter[language_short]=fr", vec![]),
+        ("&status=draft&language=fr", vec![last]),
+        ("&status=published", vec![]),
+    ] {
+        assert_eq!(list(query).await.0, ids, "{query}");
+    }
     let (first, next) = list("&limit=2&language=*").await;
     let rest = list(&format!("&limit=2&language=*&cursor={}", next.unwrap())).await;
-    assert_eq!((first, rest), (vec![1, 2], (vec![last], None)));
+    assert_eq!((first, rest), (vec![json!(1), json!(2)], (vec![json!(last)], None)));
     for (query, status, code) in [
         ("list&status=gone", 400, "bad_query"),
         ("list&limit=0", 400, "bad_query"),
@@ -89,8 +75,7 @@ async fn a_funnel_is_made_shown_and_listed() {
 #[tokio::test]
 async fn an_id_in_the_query_needs_no_body() {
     let site = Site::open().await;
-    let funnel = json!({"name": "A"});
-    site.admin(&format!("POST {ACTION}=create")).json(funnel).expect(201).await;
+    site.staff("create", json!({"name": "A"})).expect(201).await;
     for (action, status) in [("duplicate", 201), ("publish", 422), ("delete", 200)] {
         site.admin(&format!("POST {ACTION}={action}&id=1")).expect(status).await;
     }
@@ -101,7 +86,7 @@ async fn an_id_in_the_query_needs_no_body() {
 async fn a_language_is_found_in_any_capitals_beside_fifty_filters() {
     let site = Site::open().await;
     let funnel = json!({"name": "A", "language_short": "zh-Hans"});
-    site.admin(&format!("POST {ACTION}=create")).json(funnel).expect(201).await;
+    site.staff("create", funnel).expect(201).await;
     let some = json!({"and": vec![json!({"id": {"gte": 1}}); 49]}).to_string();
     let some = utf8_percent_encode(&some, NON_ALPHANUMERIC);
     for (query, found) in [
@@ -120,7 +105,7 @@ async fn spellings_of_a_language_are_sorted_and_may_come_between_two_pages() {
     let site = Site::open().await;
     let make = async |name: &str, language: &str| {
         let funnel = json!({"name": name, "language_short": language});
-        site.admin(&format!("POST {ACTION}=create")).json(funnel).expect(201).await;
+        site.staff("create", funnel).expect(201).await;
     };
     make("A", "de-AT").await;
     make("B", "de-at").await;
@@ -149,11 +134,8 @@ async fn all_faults_of_a_new_funnel_are_told() {
         "edges": [{"from_node_id": 1, "to_node_id": 1}],
         "email_routings": [{"recipients": "nobody"}],
     });
-    let refused = site.admin(&format!("POST {ACTION}=create")).json(body);
-    let told = refused.refused(422, "validation_failed").await.json();
-    let told = told["errors"].as_array().unwrap().iter();
-    let told: Vec<_> = told.map(|one| format!("{} {}", one["field"], one["code"])).collect();
-    let told: Vec<_> = told.iter().map(|line| line.replace('"', "")).collect();
+    let refused = site.staff("create", body).refused(422, "validation_failed").await;
+    let told = faults(&refused.json());
     for expected in [
         "funnel.slug format",
         "funnel.colour unknown",
@@ -167,37 +149,30 @@ async fn all_faults_of_a_new_funnel_are_told() {
         assert!(told.iter().any(|line| line == expected), "{expected}: {told:?}");
     }
     assert_eq!(site.traces().await, before);
-    let none = "select count(*) from cms_formfunnels";
-    assert_eq!(site.database.count(none).await, 0);
+    assert_eq!(site.database.rows("cms_formfunnels").await, 0);
 }
 
 #[tokio::test]
 async fn a_copy_differs_in_ids_only() {
     let site = Site::open().await;
     let original = made(&site, &drawn()).await;
-    site.admin(&format!("POST {ACTION}=publish")).json(json!({"id": 1})).expect(200).await;
-    let duplicate = |body: Json| site.admin(&format!("POST {ACTION}=duplicate")).json(body);
+    site.staff("publish", json!({"id": 1})).expect(200).await;
+    let duplicate = |body: Json| site.staff("duplicate", body);
     let copy = duplicate(json!({"id": 1})).expect(201).await.data();
-    assert_eq!((&copy["status"], &copy["rev"]), (&json!("draft"), &json!(1)));
+    has!(copy, {"status": "draft", "rev": 1});
     assert_ne!(copy["slug"], original["slug"]);
     let shown = get(&site, "2").await;
     assert_eq!(without_ids(shown.clone()), without_ids(get(&site, "1").await));
-    for (list, table) in [("nodes", "nodes"), ("edges", "edges")] {
-        let ids = |funnel: &Json| -> Vec<Json> {
-            funnel[list].as_array().unwrap().iter().map(|one| one["id"].clone()).collect()
-        };
-        let own = get(&site, "1").await;
-        assert!(ids(&shown).iter().all(|id| !ids(&own).contains(id)), "{table}");
+    let own = get(&site, "1").await;
+    for list in ["nodes", "edges"] {
+        let own = each(&own[list], "id");
+        assert!(each(&shown[list], "id").iter().all(|id| !own.contains(id)), "{list}");
     }
     // As the version of another language, by its slug.
     let french = json!({"id": "leads", "language_short": "fr", "name": "Prospects"});
     let french = duplicate(french.clone()).expect(201).await.data();
-    for (member, expected) in [("name", "Prospects"), ("slug", "leads"), ("language_short", "fr")] {
-        assert_eq!(french[member], expected, "{member}");
-    }
-    assert_eq!(french["base_id"], 1);
-    let again = json!({"id": 1, "language_short": "fr"});
-    duplicate(again).refused(409, "conflict").await;
+    has!(french, {"name": "Prospects", "slug": "leads", "language_short": "fr", "base_id": 1});
+    duplicate(json!({"id": 1, "language_short": "fr"})).refused(409, "conflict").await;
     duplicate(json!({"id": 99})).refused(404, "not_found").await;
     duplicate(json!({})).refused(422, "validation_failed").await;
     let differs = site.admin(&format!("POST {ACTION}=duplicate&id=2")).json(json!({"id": 1}));
@@ -208,7 +183,7 @@ async fn a_copy_differs_in_ids_only() {
 async fn language_versions_stay_together() {
     let site = Site::open().await;
     made(&site, &drawn()).await;
-    let post = |action: &str, body: Json| site.admin(&format!("POST {ACTION}={action}")).json(body);
+    let post = |action: &str, body: Json| site.staff(action, body);
     let version = async |language: &str| {
         let body = json!({"id": 1, "language_short": language});
         post("duplicate", body).expect(201).await.data()["id"].clone()
@@ -234,10 +209,8 @@ async fn language_versions_stay_together() {
 async fn with_a_funnel_goes_all_that_belongs_to_it() {
     let site = Site::open().await;
     made(&site, &drawn()).await;
-    site.admin(&format!("POST {ACTION}=publish&id=leads")).json(json!({})).expect(200).await;
-    let mut other = drawn();
-    other["slug"] = json!("other");
-    made(&site, &other).await;
+    site.post(&format!("{ACTION}=publish&id=leads"), json!({})).await;
+    made(&site, &with(drawn(), json!({"slug": "other"}))).await;
     let tables = ["nodes", "edges", "email_routing", "versions", "version_nodes", "version_edges"];
     let counted = async |column: &str| {
         let mut counts = Vec::new();
@@ -251,38 +224,29 @@ async fn with_a_funnel_goes_all_that_belongs_to_it() {
                 }
                 column => format!(" where {column} = 1"),
             };
-            counts.push(site.database.count(&format!("select count(*) from {table}{of}")).await);
+            counts.push(site.database.rows(&format!("{table}{of}")).await);
         }
         counts
     };
     assert!(counted("funnel_id").await.iter().all(|count| *count > 0));
-    let delete = |id: Json| site.admin(&format!("POST {ACTION}=delete")).json(json!({"id": id}));
-    let stale = json!({"id": "leads", "rev": 7});
-    let stale = site.admin(&format!("POST {ACTION}=delete")).json(stale);
-    stale.refused(409, "rev_conflict").await;
+    let delete = |id: Json| site.staff("delete", json!({"id": id}));
+    site.staff("delete", json!({"id": "leads", "rev": 7})).refused(409, "rev_conflict").await;
     let gone = delete(json!("leads")).expect(200).await.data();
     assert_eq!(gone, json!({"id": 1, "deleted": true}));
     assert_eq!(counted("funnel_id").await, [0; 6]);
     assert!(counted("").await[..3].iter().all(|count| *count > 0), "the other is there");
     delete(json!(1)).refused(404, "not_found").await;
-    let audit = "GET /api/backend/audit?table=formfunnels";
-    let audit = site.admin(audit).expect(200).await.data();
-    let acts: Vec<_> =
-        audit.as_array().unwrap().iter().map(|row| row["action"].as_str().unwrap()).collect();
-    assert_eq!(acts, ["delete", "create", "publish", "create"]);
+    let audit = site.get("/api/backend/audit?table=formfunnels").await;
+    assert_eq!(each(&audit, "action"), ["delete", "create", "publish", "create"]);
 }
 
 #[tokio::test]
 async fn every_field_type_is_told_with_its_settings() {
     let site = Site::open().await;
-    let types = site.admin(&format!("GET {ACTION}=field_types")).expect(200).await.data();
+    let types = site.get(&format!("{ACTION}=field_types")).await;
+    has!(pick(&types, "type", "email"), {"group": "contact", "/default_config/max_length": 254});
     let types = types.as_array().unwrap();
     assert_eq!(types.len(), 33);
-    let email = types.iter().find(|one| one["type"] == "email").unwrap();
-    assert_eq!(
-        (&email["group"], &email["default_config"]["max_length"]),
-        (&json!("contact"), &json!(254))
-    );
     assert!(types.iter().all(|one| one["config_schema"].is_object() && one["about"].is_string()));
 }
 
@@ -299,15 +263,10 @@ async fn a_full_funnel_is_deleted_without_a_long_wait() {
          select i from n) numbers"
     );
     site.database.run(rows).await;
-    let mut other = leads();
-    other["slug"] = json!("other");
-    site.funnel(other).await;
+    site.leads(json!({"slug": "other"})).await;
     site.visit("other").await;
-    let count = async || {
-        let sql = "select count(*) from cms_formfunnel_submissions";
-        site.database.count(sql).await
-    };
-    let delete = |body: Json| site.admin(&format!("POST {ACTION}=delete")).json(body);
+    let count = async || site.database.rows("cms_formfunnel_submissions").await;
+    let delete = |body: Json| site.staff("delete", body);
     // A refused call loses nothing.
     delete(json!({"id": full, "rev": 9})).refused(409, "rev_conflict").await;
     site.cms.upkeep().await;
@@ -317,18 +276,15 @@ async fn a_full_funnel_is_deleted_without_a_long_wait() {
         site.admin(&format!("GET {ACTION}={line}")).refused(404, "not_found").await;
     }
     delete(json!({"id": full})).refused(404, "not_found").await;
-    let list = site.admin(&format!("GET {ACTION}=list&language=*")).expect(200).await.data();
+    let list = site.get(&format!("{ACTION}=list&language=*")).await;
     assert_eq!(list.as_array().unwrap().len(), 1);
     visit.step(None, json!({"name": "Ada"})).refused(404, "not_found").await;
-    let start = site.visitor("start", json!({"funnel_id": "leads"}));
-    start.refused(404, "funnel_not_available").await;
-    let marked = site.cms.funnels().process_abandoned().await.unwrap();
-    assert_eq!(marked, 0, "nobody is told of its visits");
+    site.visitor("start", json!({"funnel_id": "leads"})).refused(404, "funnel_not_available").await;
+    assert_eq!(site.process_abandoned().await, 0, "nobody is told of its visits");
     // Its slug is free.
     site.funnel(leads()).await;
     assert_eq!(count().await, 1302);
     site.cms.upkeep().await;
     assert_eq!(count().await, 1);
-    let left = "select count(*) from cms_formfunnels where status = 'deleted'";
-    assert_eq!(site.database.count(left).await, 0);
+    assert_eq!(site.database.rows("cms_formfunnels where status = 'deleted'").await, 0);
 }

@@ -1,20 +1,16 @@
-//! `save`.
+//! `save`; `email_routings` and `email_routing_save`, which save mail rules alone.
 
 use serde_json::{Value as Json, json};
 
 use crate::{
     funnels::{ACTION, drawn, get, made},
-    support::{Ask, Site},
+    support::{Site, each, has, with},
 };
-
-fn save(site: &Site, body: Json) -> Ask {
-    site.admin(&format!("POST {ACTION}=save")).json(body)
-}
 
 #[tokio::test]
 async fn new_nodes_get_ids_and_all_else_stays() {
     let site = Site::open().await;
-    site.admin(&format!("POST {ACTION}=create")).json(json!({"name": "A"})).expect(201).await;
+    site.staff("create", json!({"name": "A"})).expect(201).await;
     let body = json!({
         "id": 1, "rev": 1,
         "funnel": {"name": "B", "start_node_id": -1, "save_abandoned": true},
@@ -31,25 +27,17 @@ async fn new_nodes_get_ids_and_all_else_stays() {
         ],
         "email_routings": [{"recipients": ["a@example.org", "{{ mail }}"], "subject": "Hello"}],
     });
-    let saved = save(&site, body).expect(200).await.data();
-    assert_eq!(
-        saved,
-        json!({
-            "id": 1, "rev": 2, "id_map": {"-1": 1, "-2": 2, "-3": 3}, "warnings": [],
-        })
-    );
+    let saved = site.staff("save", body).expect(200).await.data();
+    let id_map = json!({"-1": 1, "-2": 2, "-3": 3});
+    assert_eq!(saved, json!({"id": 1, "rev": 2, "id_map": id_map, "warnings": []}));
     let first = get(&site, "1").await;
-    assert_eq!((&first["name"], &first["start_node_id"]), (&json!("B"), &json!(1)));
-    assert_eq!(first["save_abandoned"], 1);
-    assert_eq!(first["nodes"][0]["position_x"], 10.5);
+    has!(first, {"name": "B", "start_node_id": 1, "save_abandoned": 1,
+                 "/nodes/0/position_x": 10.5});
     // A condition is stored as it is read: its members together, its list as a list.
     let rule = json!({"field": "mail", "op": "in", "value": ["a@example.org", "b@example.org"]});
-    assert_eq!(
-        first["nodes"][1]["config_json"],
-        json!({"rules": {"operator": "OR", "rules": [rule]}})
-    );
-    assert_eq!(first["email_routings"][0]["recipients"], "a@example.org, {{ mail }}");
-    assert_eq!(first["email_routings"][0]["condition_json"], Json::Null);
+    has!(first, {"/nodes/1/config_json": {"rules": {"operator": "OR", "rules": [rule]}},
+                 "/email_routings/0/recipients": "a@example.org, {{ mail }}",
+                 "/email_routings/0/condition_json": null});
 
     // The second node goes; the edge that leads as before keeps its id.
     let mut nodes = first["nodes"].clone();
@@ -59,17 +47,14 @@ async fn new_nodes_get_ids_and_all_else_stays() {
         "id": 1, "rev": 2, "nodes": nodes,
         "edges": [{"from_node_id": 1, "to_node_id": -9}, {"from_node_id": 1, "to_node_id": 3}],
     });
-    let saved = save(&site, body).expect(200).await.data();
-    assert_eq!((&saved["rev"], &saved["id_map"]), (&json!(3), &json!({"-9": 4})));
+    let saved = site.staff("save", body).expect(200).await.data();
+    has!(saved, {"rev": 3, "id_map": {"-9": 4}});
     let second = get(&site, "1").await;
-    let ids: Vec<_> = second["nodes"].as_array().unwrap().iter().map(|one| &one["id"]).collect();
-    assert_eq!(ids, [&json!(1), &json!(3), &json!(4)]);
+    assert_eq!(each(&second["nodes"], "id"), [1, 3, 4]);
     assert_eq!(second["email_routings"], first["email_routings"], "what is left out stays");
     let edges = second["edges"].clone();
-    let body = json!({"id": "b", "funnel": {"slug": "b"}});
-    save(&site, body).refused(404, "not_found").await;
-    let body = json!({"funnel": {"slug": "b"}, "rev": 3});
-    site.admin(&format!("POST {ACTION}=save&id=1")).json(body).expect(200).await;
+    site.staff("save", json!({"id": "b", "funnel": {"slug": "b"}})).refused(404, "not_found").await;
+    site.post(&format!("{ACTION}=save&id=1"), json!({"funnel": {"slug": "b"}, "rev": 3})).await;
     assert_eq!(get(&site, "b").await["edges"], edges);
 }
 
@@ -77,8 +62,9 @@ async fn new_nodes_get_ids_and_all_else_stays() {
 async fn who_saw_an_older_state_changes_nothing() {
     let site = Site::open().await;
     made(&site, &drawn()).await;
-    let rename =
-        |name: &str, rev: Json| save(&site, json!({"id": 1, "rev": rev, "funnel": {"name": name}}));
+    let rename = |name: &str, rev: Json| {
+        site.staff("save", json!({"id": 1, "rev": rev, "funnel": {"name": name}}))
+    };
     assert_eq!(rename("A", json!(1)).expect(200).await.data()["rev"], 2);
     rename("B", json!(1)).refused(409, "rev_conflict").await;
     rename("B", json!(3)).refused(409, "rev_conflict").await;
@@ -86,10 +72,8 @@ async fn who_saw_an_older_state_changes_nothing() {
     // Without a rev the last save counts.
     assert_eq!(rename("C", Json::Null).expect(200).await.data()["rev"], 3);
     // Of two at once one loses.
-    let both =
-        futures_util::future::join(rename("D", json!(3)).send(), rename("E", json!(3)).send())
-            .await;
-    let mut statuses = [both.0.status.as_u16(), both.1.status.as_u16()];
+    let (d, e) = tokio::join!(rename("D", json!(3)).send(), rename("E", json!(3)).send());
+    let mut statuses = [d.status.as_u16(), e.status.as_u16()];
     statuses.sort_unstable();
     assert_eq!(statuses, [200, 409]);
     assert_eq!(get(&site, "1").await["rev"], 4);
@@ -99,9 +83,7 @@ async fn who_saw_an_older_state_changes_nothing() {
 async fn every_problem_is_told_and_nothing_is_written() {
     let site = Site::open().await;
     let funnel = made(&site, &drawn()).await;
-    let mut other = drawn();
-    other["slug"] = json!("other");
-    let other = made(&site, &other).await;
+    let other = made(&site, &with(drawn(), json!({"slug": "other"}))).await;
     let before = (get(&site, "1").await, site.traces().await);
     let step = |id: i64| json!({"client_id": id, "type": "step"});
     let mut nodes = funnel["nodes"].as_array().unwrap().clone();
@@ -117,30 +99,19 @@ async fn every_problem_is_told_and_nothing_is_written() {
         "id": 1, "rev": 1, "funnel": {"slug": "7", "status": "open"},
         "nodes": nodes, "edges": edges, "email_routings": [rule],
     });
-    let told = save(&site, body).refused(422, "validation_failed").await.json();
-    let told = told["errors"].as_array().unwrap();
-    let mut codes: Vec<_> = told.iter().map(|one| one["code"].as_str().unwrap()).collect();
-    codes.sort_unstable();
-    codes.dedup();
-    for expected in [
-        "bad_condition",
-        "bad_id",
-        "bad_status",
-        "condition_is_string",
-        "cycle",
-        "edge_missing_node",
-        "foreign_node",
-        "format",
-        "unknown_field_type",
-        "unknown_node_type",
-    ] {
-        assert!(codes.contains(&expected), "{expected}: {codes:?}");
+    let told = site.staff("save", body).refused(422, "validation_failed").await.json();
+    let codes = each(&told["errors"], "code");
+    let expected = "bad_condition bad_id bad_status condition_is_string cycle edge_missing_node \
+                    foreign_node format unknown_field_type unknown_node_type";
+    for expected in expected.split(' ') {
+        assert!(codes.iter().any(|code| code == expected), "{expected}: {codes:?}");
     }
-    assert!(told.iter().all(|one| !one["message"].as_str().unwrap().is_empty()));
+    let messages = each(&told["errors"], "message");
+    assert!(messages.iter().all(|one| !one.as_str().unwrap().is_empty()), "{messages:?}");
     assert_eq!((get(&site, "1").await, site.traces().await), before);
     // A slug that another has.
     let body = json!({"id": 1, "funnel": {"slug": "other", "name": "Other"}});
-    save(&site, body).refused(409, "conflict").await;
+    site.staff("save", body).refused(409, "conflict").await;
     assert_eq!((get(&site, "1").await, site.traces().await), before);
 }
 
@@ -151,17 +122,65 @@ async fn warnings_refuse_only_who_asks_for_that() {
     let mut nodes = get(&site, "1").await["nodes"].as_array().unwrap().clone();
     nodes.push(json!({"client_id": -1, "type": "end", "name": "Lost"}));
     let body = json!({"id": 1, "nodes": nodes, "strict": true});
-    let told = save(&site, body.clone()).refused(422, "validation_failed").await.json();
+    let told = site.staff("save", body.clone()).refused(422, "validation_failed").await.json();
     assert_eq!(told["errors"][0]["code"], "unreachable_node");
     let mut tried = body;
     (tried["strict"], tried["dry_run"]) = (json!(false), json!(true));
-    let saved = save(&site, tried.clone()).expect(200).await.data();
-    assert_eq!((&saved["rev"], &saved["id_map"]), (&json!(1), &json!({})));
+    let saved = site.staff("save", tried.clone()).expect(200).await.data();
+    has!(saved, {"rev": 1, "id_map": {}});
     assert_eq!(get(&site, "1").await["rev"], 1, "only tried");
     tried["dry_run"] = json!(false);
-    let saved = save(&site, tried).expect(200).await.data();
+    let saved = site.staff("save", tried).expect(200).await.data();
     let warning = &saved["warnings"][0];
-    let placed = &saved["id_map"]["-1"];
-    assert_eq!((&warning["code"], &warning["node"]), (&json!("unreachable_node"), placed));
-    assert!(warning["message"].as_str().unwrap().contains("Lost"));
+    has!(warning, {"code": "unreachable_node", "node": saved["id_map"]["-1"]});
+    assert!(warning["message"].as_str().unwrap().contains("Lost"), "{warning}");
+}
+
+#[tokio::test]
+async fn all_rules_are_replaced_at_once() {
+    let site = Site::open().await;
+    let funnel = made(&site, &drawn()).await;
+    let list = async || site.get(&format!("{ACTION}=email_routings&funnel_id=leads")).await;
+    assert_eq!(list().await, funnel["email_routings"]);
+    let kept = list().await[0]["id"].clone();
+    let rules = json!([
+        {"recipients": "b@example.org", "subject": "New", "sort_order": 5, "is_active": 0,
+         "condition_json": {"rules": [{"field": "budget", "op": "is_empty"}]},
+         "trigger_event": "abandoned"},
+        {"id": kept, "recipients": "a@example.org", "sort_order": 1},
+    ]);
+    let saved = site
+        .staff("email_routing_save", json!({"funnel_id": 1, "rev": 1, "email_routings": rules}));
+    let saved = saved.expect(200).await.data();
+    has!(saved, {"rev": 2, "warnings": []});
+    assert_eq!(saved["email_routings"], list().await);
+    let found = list().await;
+    has!(found[0], {"id": kept, "recipients": "a@example.org"});
+    has!(found[1], {"subject": "New", "trigger_event": "abandoned", "is_active": 0,
+                    "auto_reply_enabled": 0, "body_html": ""});
+    let before = (get(&site, "1").await, site.traces().await);
+    for (body, status, code) in [
+        (json!({"funnel_id": 1, "rev": 1, "email_routings": []}), 409, "rev_conflict"),
+        (json!({"funnel_id": 99, "email_routings": []}), 404, "not_found"),
+        (json!({"email_routings": []}), 422, "validation_failed"),
+        (json!({"funnel_id": 1}), 422, "validation_failed"),
+        (json!({"funnel_id": 1, "email_routings": [7]}), 422, "validation_failed"),
+        (json!({"funnel_id": 1, "email_routings": [{"id": 999}]}), 422, "validation_failed"),
+        (
+            json!({"funnel_id": 1, "email_routings": [{"recipients": "a@b.example\r\nBcc: x"}]}),
+            422,
+            "validation_failed",
+        ),
+        (
+            json!({"funnel_id": 1, "email_routings": [{"subject": "a\nb"}]}),
+            422,
+            "validation_failed",
+        ),
+    ] {
+        site.staff("email_routing_save", body).refused(status, code).await;
+    }
+    assert_eq!((get(&site, "1").await, site.traces().await), before);
+    let none = json!({"email_routings": []});
+    site.post(&format!("{ACTION}=email_routing_save&funnel_id=1"), none).await;
+    assert_eq!(list().await, json!([]));
 }

@@ -2,8 +2,8 @@
 
 use serde_json::{Value as Json, json};
 
-use super::{at, post, sent, site};
-use crate::support::{Site, visits::leads};
+use super::{at, sent, site, update};
+use crate::support::{Site, each, has, leads, pick, with};
 
 const DAY: i64 = 24 * 3_600_000;
 
@@ -23,173 +23,134 @@ async fn a_funnel_without_visits_has_days_and_no_rates() {
     let site = site().await;
     let told = numbers(&site, "").await;
     let range = json!({"from": "2026-10-23", "to": "2026-11-21", "days": 30, "tz": "UTC"});
-    assert_eq!(told["range"], range);
-    assert_eq!(told["previous"]["range"]["to"], "2026-10-22");
+    has!(told, {"range": range, "/previous/range/to": "2026-10-22"});
     assert_eq!(told["series"].as_array().unwrap().len(), 30);
-    assert_eq!(told["totals"]["started"], 0);
-    assert_eq!(told["totals"]["completion_rate"], Json::Null);
-    let steps: Vec<_> = told["steps"].as_array().unwrap().iter().map(|s| &s["node_name"]).collect();
-    assert_eq!(steps, ["who", "budget", "call", "sorry", "thanks"]);
-    assert_eq!(told["steps"][0]["dropoff_pct"], Json::Null);
-    assert_eq!(told["retained_from"], Json::Null);
+    has!(told["totals"], {"started": 0, "completion_rate": null});
+    assert_eq!(each(&told["steps"], "node_name"), ["who", "budget", "call", "sorry", "thanks"]);
+    has!(told, {"/steps/0/dropoff_pct": null, "retained_from": null});
+}
+
+/// Publishes a funnel that asks for a colour as well.
+async fn coloured(site: &Site) {
+    let mut funnel = with(leads(), json!({"save_abandoned": 1}));
+    funnel["nodes"][1]["config_json"]["fields"].as_array_mut().unwrap().push(json!(
+        {"id": "colour", "type": "single_choice", "label": "Colour", "options": [
+            {"id": "red", "label": "Red"}, {"id": "blue", "label": "Blue"}]}));
+    site.funnel(funnel).await;
 }
 
 /// The same before and after the background has counted visits, and after they were removed.
 #[tokio::test]
 async fn numbers_stay_whatever_becomes_of_the_rows() {
     let site = Site::open().await;
-    let mut funnel = leads();
-    funnel["save_abandoned"] = 1.into();
-    funnel["nodes"][1]["config_json"]["fields"].as_array_mut().unwrap().push(json!(
-        {"id": "colour", "type": "single_choice", "label": "Colour", "options": [
-            {"id": "red", "label": "Red"}, {"id": "blue", "label": "Blue"}]}));
-    site.funnel(funnel).await;
+    coloured(&site).await;
     sent(&site, "Old", 10).await;
     site.clock.advance(31 * DAY);
     let ids = [sent(&site, "Ada", 10).await, sent(&site, "Bob", 9000).await];
     let start = json!({"funnel_id": "leads", "utm_source": "fair"});
-    let session = site.visitor("start", start).expect(201).await.json()["session_uuid"].clone();
-    let step = |answers: Json| json!({"session_uuid": session, "answers": answers});
+    let eve = site.begun(site.visitor("start", start)).await;
     site.clock.advance(20_000);
-    site.visitor("step", step(json!({"name": "Eve"}))).expect(200).await;
-    site.visitor("step", step(json!({"budget": "much"}))).expect(422).await;
+    eve.answers(json!({"name": "Eve"})).await;
+    eve.step(None, json!({"budget": "much"})).expect(422).await;
     site.clock.advance(40_000);
-    site.visitor("step", step(json!({"budget": 10, "colour": "red"}))).expect(200).await;
-    site.visitor("complete", json!({"session_uuid": session})).expect(200).await;
+    eve.answers(json!({"budget": 10, "colour": "red"})).await;
+    eve.complete(None).expect(200).await;
     let gone = site.visit("leads").await;
     gone.answers(json!({"name": "Gus"})).await;
     gone.abandon().await;
     let waiting = site.visit("leads").await;
     let spam = site.visit("leads").await;
-    let trap = json!({"session_uuid": spam.session, "answers": {"name": "x"}, "trap": "x"});
-    site.visitor("step", trap).expect(200).await;
-    post(&site, "submission_update", json!({"id": ids[0], "inbox_status": "qualified"}))
-        .expect(200)
-        .await;
+    spam.call("step", json!({"answers": {"name": "x"}, "trap": "x"})).expect(200).await;
+    update(&site, ids[0], json!({"inbox_status": "qualified"})).await;
 
     let told = numbers(&site, "").await;
     let totals = &told["totals"];
-    for (name, expected) in [
-        ("started", 5),
-        ("engaged", 4),
-        ("completed", 3),
-        ("abandoned", 1),
-        ("in_progress", 1),
-        ("spam", 1),
-    ] {
-        assert_eq!(totals[name], expected, "{name}: {totals}");
-    }
-    assert_eq!((&totals["completion_rate"], &totals["abandon_rate"]), (&json!(0.6), &json!(0.2)));
+    has!(totals, {"started": 5, "engaged": 4, "completed": 3, "abandoned": 1, "in_progress": 1,
+                  "spam": 1});
+    has!(totals, {"completion_rate": 0.6, "abandon_rate": 0.2});
     assert_eq!(told["previous"]["totals"]["completed"], 1);
-    let step = |name: &str| {
-        let mut steps = told["steps"].as_array().unwrap().iter();
-        steps.find(|step| step["node_name"] == name).unwrap().clone()
-    };
+    let step = |name: &str| pick(&told["steps"], "node_name", name);
     for (name, entered, answered, exited, waiting) in
         [("who", 5, 4, 0, 1), ("budget", 4, 3, 1, 0), ("call", 1, 1, 0, 0), ("sorry", 2, 2, 0, 0)]
     {
-        let step = step(name);
-        let found = ["entered", "answered", "exited", "waiting"].map(|name| step[name].clone());
-        assert_eq!(found, [entered, answered, exited, waiting].map(Json::from), "{name}");
+        has!(step(name), {"entered": entered, "answered": answered, "exited": exited,
+                          "waiting": waiting});
     }
-    let budget = step("budget");
-    assert_eq!((&budget["validation_errors"], &budget["dropoff_pct"]), (&json!(1), &json!(25.0)));
-    assert_eq!(
-        (&budget["top_error_field"], &budget["reach_pct"]),
-        (&json!("budget"), &json!(80.0))
-    );
+    has!(step("budget"), {"validation_errors": 1, "dropoff_pct": 25.0,
+                          "top_error_field": "budget", "reach_pct": 80.0});
     assert_eq!(step("who")["avg_dwell_s"], 5.0);
-    let rich = told["branches"].as_array().unwrap().iter();
-    let rich = rich.clone().find(|one| one["branch_label"] == "false").unwrap();
-    assert_eq!((&rich["sessions"], &rich["share_pct"]), (&json!(2), &json!(66.6667)));
-    assert_eq!(told["ends"][0]["end_kind"], "redirect");
-    assert_eq!(
-        (&told["ends"][0]["sessions"], &told["ends"][1]["sessions"]),
-        (&json!(2), &json!(1))
-    );
-    assert_eq!(told["series"][29]["started"], 5);
-    assert_eq!(
-        told["sources"][1],
-        json!({"utm_source": "fair", "started": 1, "completed": 1, "completion_rate": 1.0})
-    );
-    let colour = told["fields"].as_array().unwrap().iter().find(|one| one["field"] == "colour");
-    assert_eq!(
-        *colour.unwrap(),
-        json!({"field": "colour", "type": "single_choice", "label": "Colour", "answered": 1,
-               "blank": 2, "top": [{"value": "red", "label": "Red", "count": 1}]})
-    );
-    assert_eq!((&told["inbox"]["new"], &told["inbox"]["qualified"]), (&json!(4), &json!(1)));
-    assert_eq!(told["versions"][0]["started"], 5);
+    has!(pick(&told["branches"], "branch_label", "false"), {"sessions": 2, "share_pct": 66.6667});
+    has!(told, {"/ends/0/end_kind": "redirect", "/ends/0/sessions": 2, "/ends/1/sessions": 1,
+                "/series/29/started": 5, "/sources/1": {"utm_source": "fair", "started": 1,
+                                                        "completed": 1, "completion_rate": 1.0}});
+    let colour = json!({"field": "colour", "type": "single_choice", "label": "Colour",
+                        "answered": 1, "blank": 2,
+                        "top": [{"value": "red", "label": "Red", "count": 1}]});
+    assert_eq!(*pick(&told["fields"], "field", "colour"), colour);
+    has!(told, {"/inbox/new": 4, "/inbox/qualified": 1, "/versions/0/started": 5});
 
-    let process = async || site.cms.funnels().process_abandoned().await.unwrap();
-    process().await;
+    site.process_abandoned().await;
     assert_eq!(numbers(&site, "").await, told, "completed ones are folded");
     let over = numbers(&site, "").await;
     for id in [ids[1], gone.column("id").await] {
-        post(&site, "submission_delete", json!({"id": id})).expect(200).await;
+        site.staff("submission_delete", json!({"id": id})).expect(200).await;
     }
     assert_eq!(still(numbers(&site, "").await), still(over));
-    let spam = format!("{}", spam.column("id").await);
-    let rest = [ids[0].to_string(), spam, waiting.column("id").await.to_string()];
-    let rest: Vec<i64> = rest.iter().map(|id| id.parse().unwrap()).collect();
-    post(&site, "submissions_bulk", json!({"op": "delete", "ids": rest})).expect(200).await;
+    let rest = [ids[0], spam.column("id").await, waiting.column("id").await];
+    site.staff("submissions_bulk", json!({"op": "delete", "ids": rest})).expect(200).await;
     let left = numbers(&site, "").await;
-    assert_eq!(
-        (&left["totals"]["abandoned"], &left["totals"]["in_progress"]),
-        (&json!(2), &json!(0))
-    );
-    assert_eq!((&left["totals"]["started"], &left["totals"]["spam"]), (&json!(5), &json!(1)));
-    assert_eq!((&left["inbox"], &left["fields"]), (&told["inbox"], &told["fields"]));
-    assert_eq!(left["branches"], told["branches"]);
+    has!(left, {"/totals/abandoned": 2, "/totals/in_progress": 0, "/totals/started": 5,
+                "/totals/spam": 1, "inbox": told["inbox"], "fields": told["fields"],
+                "branches": told["branches"]});
 }
 
 #[tokio::test]
 async fn visits_that_have_expired_are_over() {
     let site = site().await;
     site.visit("leads").await;
-    let of = async || {
-        let totals = numbers(&site, "").await["totals"].clone();
-        (totals["abandoned"].as_i64(), totals["in_progress"].as_i64())
+    let over = async |abandoned: i64| {
+        let told = numbers(&site, "").await;
+        has!(told["totals"], {"abandoned": abandoned, "in_progress": 1 - abandoned});
     };
-    assert_eq!(of().await, (Some(0), Some(1)));
+    over(0).await;
+    // Before anybody has counted it, and after.
     site.clock.advance(DAY);
-    assert_eq!(of().await, (Some(1), Some(0)), "before anybody has counted it");
-    site.cms.funnels().process_abandoned().await.unwrap();
-    assert_eq!(of().await, (Some(1), Some(0)));
+    over(1).await;
+    site.process_abandoned().await;
+    over(1).await;
 }
 
 #[tokio::test]
 async fn versions_and_days_are_asked_for() {
     let site = site().await;
     sent(&site, "Ada", 10).await;
-    post(&site, "publish", json!({"id": 1})).expect(200).await;
+    site.staff("publish", json!({"id": 1})).expect(200).await;
     let rename = json!({"id": 1, "funnel": {"settings_json": {"min_seconds": 0}}});
-    post(&site, "save", rename).expect(200).await;
-    post(&site, "publish", json!({"id": 1})).expect(200).await;
+    site.staff("save", rename).expect(200).await;
+    site.staff("publish", json!({"id": 1})).expect(200).await;
     site.clock.advance(DAY);
     sent(&site, "Bob", 10).await;
-    let started = async |more: &str| numbers(&site, more).await["totals"]["started"].clone();
-    assert_eq!(started("").await, 2);
-    assert_eq!(started("&version=1").await, 1);
-    assert_eq!(started("&version=2&tz=UTC").await, 1);
-    assert_eq!(started("&from=2026-11-22").await, 1);
-    assert_eq!(started("&from=2026-11-20&to=2026-11-21").await, 1);
-    let refused = async |more: &str, status, code: &str| {
-        let line = at("GET", &format!("analytics&funnel_id={more}"));
-        site.admin(&line).refused(status, code).await;
-    };
-    refused("nobody", 404, "not_found").await;
-    refused("leads&version=9", 404, "not_found").await;
-    for wrong in [
-        "from=tomorrow",
-        "to=2026-13-01",
-        "from=2026-11-30",
-        "from=2020-01-01",
-        "tz=Europe/Berlin",
-        "version=x",
-        "day=2026-11-21",
+    for (more, started) in [
+        ("", 2),
+        ("&version=1", 1),
+        ("&version=2&tz=UTC", 1),
+        ("&from=2026-11-22", 1),
+        ("&from=2026-11-20&to=2026-11-21", 1),
     ] {
-        refused(&format!("leads&{wrong}"), 400, "bad_query").await;
+        assert_eq!(numbers(&site, more).await["totals"]["started"], started, "{more}");
+    }
+    for (wrong, status, code) in [
+        ("nobody", 404, "not_found"),
+        ("leads&version=9", 404, "not_found"),
+        ("leads&from=tomorrow", 400, "bad_query"),
+        ("leads&to=2026-13-01", 400, "bad_query"),
+        ("leads&from=2026-11-30", 400, "bad_query"),
+        ("leads&from=2020-01-01", 400, "bad_query"),
+        ("leads&tz=Europe/Berlin", 400, "bad_query"),
+        ("leads&version=x", 400, "bad_query"),
+        ("leads&day=2026-11-21", 400, "bad_query"),
+    ] {
+        site.admin(&at("GET", &format!("analytics&funnel_id={wrong}"))).refused(status, code).await;
     }
 }
 
@@ -197,54 +158,34 @@ async fn versions_and_days_are_asked_for() {
 #[tokio::test]
 async fn days_are_those_of_the_funnel() {
     let site = Site::open().await;
-    let mut there = leads();
-    there["settings_json"] = json!({"timezone": "Pacific/Auckland"});
-    site.funnel(there).await;
+    site.leads(json!({"settings_json": {"timezone": "Pacific/Auckland"}})).await;
     sent(&site, "Ada", 10).await;
     site.clock.advance(2 * 3_600_000);
     sent(&site, "Bob", 10).await;
     let told = numbers(&site, "").await;
-    assert_eq!(
-        (&told["range"]["to"], &told["range"]["tz"]),
-        (&json!("2026-11-22"), &json!("Pacific/Auckland"))
-    );
-    let days: Vec<_> = (28..30).map(|at| told["series"][at]["started"].clone()).collect();
-    assert_eq!(days, [1, 1]);
+    has!(told["range"], {"to": "2026-11-22", "tz": "Pacific/Auckland"});
+    has!(told["series"], {"/28/started": 1, "/29/started": 1});
     let moved = json!({"id": 1, "funnel": {"settings_json": {"timezone": "UTC"}}});
-    post(&site, "save", moved).expect(200).await;
-    post(&site, "publish", json!({"id": 1})).expect(200).await;
+    site.staff("save", moved).expect(200).await;
+    site.staff("publish", json!({"id": 1})).expect(200).await;
     sent(&site, "Cy", 10).await;
-    site.cms.funnels().process_abandoned().await.unwrap();
+    site.process_abandoned().await;
     let told = numbers(&site, "&to=2026-11-22").await;
-    assert_eq!(told["totals"]["started"], 3);
-    assert_eq!(
-        (&told["series"][28]["started"], &told["series"][29]["started"]),
-        (&json!(2), &json!(1))
-    );
+    has!(told, {"/totals/started": 3, "/series/28/started": 2, "/series/29/started": 1});
 }
 
 /// Visits that no counter has yet, because mails wait for a provider, are read page by page.
 #[tokio::test]
 async fn answers_of_many_open_visits_are_each_counted_once() {
     let site = Site::open().await;
-    let mut funnel = leads();
-    funnel["nodes"][1]["config_json"]["fields"].as_array_mut().unwrap().push(json!(
-        {"id": "colour", "type": "single_choice", "label": "Colour", "options": [
-            {"id": "red", "label": "Red"}, {"id": "blue", "label": "Blue"}]}));
-    site.funnel(funnel).await;
+    coloured(&site).await;
     sent(&site, "Ada", 10).await;
-    let copies = "with recursive n(i) as (select 1 union all select i + 1 from n where i < 650) \
-                  insert into cms_formfunnel_submissions (funnel_id, version_id, version, \
-                  session_uuid, status, day, folded, started_at, last_activity_at, expires_at, \
-                  completed_at, path_json, answers_json) \
-                  select funnel_id, version_id, version, session_uuid || n.i, status, \
-                  case when n.i % 3 = 0 then '2026-11-20' else day end, folded, \
-                  started_at, 0, 0, completed_at, path_json, answers_json \
-                  from cms_formfunnel_submissions s, n where s.id = 1";
-    site.database.run(copies.to_owned()).await;
+    let columns = "status, day, folded, completed_at, path_json, answers_json";
+    site.copy_visits(650, "s.id = 1", columns).await;
+    let earlier = "update cms_formfunnel_submissions set day = '2026-11-20' where id % 3 = 0";
+    site.database.run(earlier).await;
     let fields = numbers(&site, "").await["fields"].clone();
-    let colour = fields.as_array().unwrap().iter().find(|one| one["field"] == "colour").unwrap();
-    assert_eq!((&colour["answered"], &colour["blank"]), (&json!(0), &json!(651)));
+    has!(pick(&fields, "field", "colour"), {"answered": 0, "blank": 651});
 }
 
 /// Numbers of a few open visits are read by an index, whatever else there is.
@@ -252,25 +193,15 @@ async fn answers_of_many_open_visits_are_each_counted_once() {
 async fn numbers_are_read_by_indexes() {
     let site = site().await;
     sent(&site, "Ada", 10).await;
-    site.cms.funnels().process_abandoned().await.unwrap();
+    site.process_abandoned().await;
     sent(&site, "Bob", 10).await;
-    let copies = "with recursive n(i) as (select 1 union all select i + 1 from n where i < 20000) \
-                  insert into cms_formfunnel_submissions (funnel_id, version_id, version, \
-                  session_uuid, status, day, folded, started_at, last_activity_at, expires_at) \
-                  select funnel_id, version_id, version, session_uuid || n.i, status, day, folded, \
-                  started_at, 0, 0 from cms_formfunnel_submissions s, n where s.id = 1";
-    site.database.run(copies.to_owned()).await;
-    let events = "insert into cms_formfunnel_events (submission_id, seq, kind, node_id, edge_id, \
-                  on_path, at, dwell_ms) select s.id, e.seq, e.kind, e.node_id, e.edge_id, \
-                  e.on_path, e.at, e.dwell_ms from cms_formfunnel_submissions s, \
-                  cms_formfunnel_events e where e.submission_id = 1 and s.id > 2";
-    site.database.run(events.to_owned()).await;
-    site.database.run("analyze".to_owned()).await;
+    site.copy_visits(20_000, "s.id = 1", "status, day, folded").await;
+    site.copy_events().await;
     for sql in site.cms.funnels().reads_of_analytics() {
         let bound = ["1", "'2026-11-01'", "'2026-11-30'", "cast(null as bigint)", "0"];
-        let bound = bound.iter().enumerate().rev();
-        let sql = bound
-            .fold(sql.to_owned(), |sql, (at, value)| sql.replace(&format!("${}", at + 1), value));
+        let bound = (1..6).zip(bound).rev();
+        let sql =
+            bound.fold(sql.to_owned(), |sql, (n, value)| sql.replace(&format!("${n}"), value));
         let plan = site.database.plan(&sql).await;
         for table in ["cms_formfunnel_submissions", "s", "cms_formfunnel_events", "e"] {
             assert!(!plan.iter().any(|one| one == table), "{sql} scans {table}: {plan:?}");

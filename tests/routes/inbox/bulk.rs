@@ -1,44 +1,41 @@
-//! Many submissions in one change: all or none.
+//! Many submissions in one change, all or none; taken back: exactly what it changed, and nothing
+//! that others changed since.
 
 use serde_json::{Value as Json, json};
 
-use super::{get, ids, list::copies, post, sent, site};
-use crate::support::Site;
+use super::{all_sent, at, bulk, get, ids, list::copies, revisions_are_told, sent, site, update};
+use crate::support::{Site, has};
 
-async fn bulk(site: &Site, body: Json) -> Json {
-    post(site, "submissions_bulk", body).expect(200).await.data()
+async fn undo(site: &Site) -> Json {
+    site.staff("undo", json!({})).expect(200).await.data()
 }
 
 async fn in_state(site: &Site, status: &str) -> i64 {
-    let sql =
-        format!("select count(*) from cms_formfunnel_submissions where inbox_status = '{status}'");
-    site.database.count(&sql).await
+    site.database.rows(&format!("cms_formfunnel_submissions where inbox_status = '{status}'")).await
 }
 
 #[tokio::test]
 async fn ids_or_a_filter_say_which() {
     let site = site().await;
     let ana = site.person("ana", json!(["formfunnel_inbox_view"])).await;
-    let (ada, bob, cy) =
-        (sent(&site, "Ada", 10).await, sent(&site, "Bob", 10).await, sent(&site, "Cy", 10).await);
-    let ids = json!([ada, bob, bob]);
-    let done = bulk(&site, json!({"op": "set_status", "ids": ids, "value": "qualified"})).await;
+    let [ada, bob, cy] = all_sent(&site, ["Ada", "Bob", "Cy"]).await;
+    let some = json!([ada, bob, bob]);
+    let done = bulk(&site, json!({"op": "set_status", "ids": some, "value": "qualified"})).await;
     assert_eq!(done, json!({"matched": 2, "changed": 2}));
     let filter = json!({"inbox_status": ["new", "qualified"]});
     let all = json!({"op": "set_status", "filter": filter, "expected": 3, "value": "qualified"});
     assert_eq!(bulk(&site, all).await, json!({"matched": 3, "changed": 1}));
-    let assign =
-        json!({"op": "assign", "filter": {"search": "cy"}, "expected": 1, "value": ana.id});
+    let cys = json!({"search": "cy"});
+    let assign = json!({"op": "assign", "filter": cys, "expected": 1, "value": ana.id});
     assert_eq!(bulk(&site, assign).await["changed"], 1);
     assert_eq!(get(&site, cy).await["assigned_name"], "ana");
     let nobody = json!({"op": "assign", "ids": [cy], "value": null});
     assert_eq!(bulk(&site, nobody).await["changed"], 1);
     assert_eq!(get(&site, cy).await["assigned_to"], json!(null));
-    let shown = get(&site, ada).await;
-    assert_eq!((&shown["inbox_status"], &shown["inbox_rev"]), (&json!("qualified"), &json!(1)));
+    has!(get(&site, ada).await, {"inbox_status": "qualified", "inbox_rev": 1});
     let delete = json!({"op": "delete", "ids": [ada, cy], "expected": 2});
     assert_eq!(bulk(&site, delete).await, json!({"matched": 2, "changed": 2}));
-    assert_eq!(super::ids(&site, "").await, [bob]);
+    assert_eq!(ids(&site, "").await, [bob]);
     assert_eq!(site.raised("formfunnel.submission_updated").await, 5);
     assert_eq!(site.raised("formfunnel.submission_deleted").await, 2);
 }
@@ -75,41 +72,37 @@ async fn what_cannot_be_read_meets_nothing() {
         json!({"op": "delete", "filter": {}, "expected": 1, "where": {"inbox_status": "new"}}),
         json!({"op": "delete", "ids": (0..10_001).collect::<Vec<_>>()}),
     ] {
-        post(&site, "submissions_bulk", body).refused(422, "validation_failed").await;
+        site.staff("submissions_bulk", body).refused(422, "validation_failed").await;
     }
-    assert_eq!(
-        (in_state(&site, "new").await, get(&site, id).await["inbox_rev"].clone()),
-        (1, json!(0))
-    );
+    has!(get(&site, id).await, {"inbox_status": "new", "inbox_rev": 0});
 }
 
 #[tokio::test]
 async fn another_number_than_expected_changes_nothing() {
     let site = site().await;
-    let id = sent(&site, "Ada", 10).await;
-    sent(&site, "Bob", 10).await;
+    let [id, _] = all_sent(&site, ["Ada", "Bob"]).await;
+    let ada = json!({"search": "ada"});
     for body in [
         json!({"op": "set_status", "filter": {}, "expected": 1, "value": "rejected"}),
-        json!({"op": "set_status", "filter": {"search": "ada"}, "expected": 2,
-            "value": "rejected"}),
+        json!({"op": "set_status", "filter": ada, "expected": 2, "value": "rejected"}),
         json!({"op": "set_status", "ids": [id], "expected": 2, "value": "rejected"}),
         json!({"op": "delete", "filter": {}, "expected": 0}),
     ] {
-        post(&site, "submissions_bulk", body).refused(409, "count_moved").await;
+        site.staff("submissions_bulk", body).refused(409, "count_moved").await;
     }
     let gone = json!({"op": "set_status", "ids": [id, 99], "value": "rejected"});
-    post(&site, "submissions_bulk", gone).refused(404, "not_found").await;
+    site.staff("submissions_bulk", gone).refused(404, "not_found").await;
     assert_eq!(in_state(&site, "new").await, 2);
     assert_eq!(site.raised("formfunnel.submission_updated").await, 0);
-    let journal = "select (select count(*) from cms_formfunnel_bulks) \
-                   + (select count(*) from cms_formfunnel_bulk_rows)";
-    assert_eq!(site.database.count(journal).await, 0);
+    for journal in ["cms_formfunnel_bulks", "cms_formfunnel_bulk_rows"] {
+        assert_eq!(site.database.rows(journal).await, 0, "{journal}");
+    }
 }
 
 #[tokio::test]
 async fn thousands_are_told_one_by_one() {
     let site = site().await;
-    let ada = sent(&site, "Ada", 10).await;
+    sent(&site, "Ada", 10).await;
     site.database.run(copies(2500)).await;
     let filter = json!({"is_spam": false});
     let all = json!({"op": "set_status", "filter": filter, "expected": 2501, "value": "rejected"});
@@ -123,7 +116,6 @@ async fn thousands_are_told_one_by_one() {
     assert_eq!(bulk(&site, all).await, json!({"matched": 2501, "changed": 2501}));
     assert_eq!(ids(&site, "").await, [0_i64; 0]);
     assert_eq!(site.raised("formfunnel.submission_deleted").await, 2501);
-    assert_ne!(ada, 0);
 }
 
 /// A bulk change meets each submission as it was chosen, or none; nobody's own change is lost.
@@ -135,13 +127,12 @@ async fn others_change_submissions_at_the_same_time() {
     for round in 0..4 {
         let target = ["qualified", "contacted"][round % 2];
         let all = json!({"op": "set_status", "filter": {}, "expected": 1501, "value": target});
-        let bulk = post(&site, "submissions_bulk", all).send();
+        let bulk = site.staff("submissions_bulk", all).send();
         let single = async {
             let mut told = 0;
             for id in [1500, 3, 700, 900, 1] {
                 let body = json!({"id": id, "inbox_status": "converted"});
-                told +=
-                    u32::from(post(&site, "submission_update", body).send().await.status == 200);
+                told += u32::from(site.staff("submission_update", body).send().await.status == 200);
             }
             told
         };
@@ -155,10 +146,94 @@ async fn others_change_submissions_at_the_same_time() {
             _ => assert_eq!(others, 5, "{round}"),
         }
         let back = json!({"op": "set_status", "filter": {}, "expected": 1501, "value": "new"});
-        self::bulk(&site, back).await;
+        super::bulk(&site, back).await;
     }
-    // Every step of a revision was told.
-    let revisions = "select cast(sum(inbox_rev) as bigint) from cms_formfunnel_submissions";
-    let events = site.raised("formfunnel.submission_updated").await;
-    assert_eq!(site.database.count(revisions).await, events);
+    revisions_are_told(&site).await;
+}
+
+#[tokio::test]
+async fn all_is_as_it_was_before() {
+    let site = site().await;
+    let all = all_sent(&site, ["Ada", "Bob", "Cy"]).await;
+    let [ada, bob, cy] = all;
+    site.clock.advance(1000);
+    update(&site, bob, json!({"inbox_status": "contacted"})).await;
+    update(&site, cy, json!({"inbox_status": "rejected"})).await;
+    let mut before = Vec::new();
+    for id in all {
+        before.push(get(&site, id).await);
+    }
+    site.clock.advance(1000);
+    bulk(&site, json!({"op": "set_status", "ids": all, "value": "rejected"})).await;
+    let rejected = get(&site, ada).await;
+    assert_eq!(rejected["inbox_status"], "rejected");
+    assert_ne!(rejected["first_touched_at"], json!(null));
+    let done = undo(&site).await;
+    assert_eq!(done, json!({"op": "set_status", "restored": 2, "changed_since": 0, "gone": 0}));
+    for (id, mut before) in all.into_iter().zip(before) {
+        let mut now = get(&site, id).await;
+        let steps = now["inbox_rev"].as_i64().unwrap() - before["inbox_rev"].as_i64().unwrap();
+        assert_eq!(steps, if id == cy { 0 } else { 2 });
+        // What was done and taken back is told, all the same.
+        for member in ["inbox_rev", "history"] {
+            (now[member], before[member]) = (Json::Null, Json::Null);
+        }
+        assert_eq!(now, before);
+    }
+    site.staff("undo", json!({})).refused(404, "not_found").await;
+    assert_eq!(site.raised("formfunnel.submission_updated").await, 6);
+}
+
+#[tokio::test]
+async fn what_others_have_changed_since_stays() {
+    let site = site().await;
+    let all = all_sent(&site, ["Ada", "Bob", "Cy", "Dan", "Eve", "Fay"]).await;
+    bulk(&site, json!({"op": "set_status", "ids": all, "value": "qualified"})).await;
+    update(&site, all[0], json!({"inbox_status": "converted"})).await;
+    // There and back again: the value is the same, but it is no longer the bulk change's.
+    update(&site, all[1], json!({"inbox_status": "converted"})).await;
+    update(&site, all[1], json!({"inbox_status": "qualified"})).await;
+    // Notes are no status.
+    update(&site, all[2], json!({"inbox_notes": "called"})).await;
+    site.staff("submission_delete", json!({"id": all[3]})).expect(200).await;
+    // A bulk change of somebody else.
+    let key = site.key(&["POST /api/backend/formfunnel?action=submissions_bulk"]).await;
+    let other = json!({"op": "set_status", "ids": [all[4]], "value": "contacted"});
+    site.ask(&at("POST", "submissions_bulk")).key(&key).json(other).expect(200).await;
+    let expected = json!({"op": "set_status", "restored": 2, "changed_since": 3, "gone": 1});
+    assert_eq!(undo(&site).await, expected);
+    for (at, status) in
+        [(0, "converted"), (1, "qualified"), (2, "new"), (4, "contacted"), (5, "new")]
+    {
+        assert_eq!(get(&site, all[at]).await["inbox_status"], status, "{at}");
+    }
+    let noted = get(&site, all[2]).await;
+    assert_eq!(noted["inbox_notes"], "called");
+    assert_ne!(noted["first_touched_at"], json!(null), "somebody wrote the notes");
+    assert_eq!(get(&site, all[5]).await["first_touched_at"], json!(null));
+}
+
+#[tokio::test]
+async fn the_last_change_of_the_caller_is_meant() {
+    let site = site().await;
+    let ana = site.person("ana", json!(["formfunnel_inbox_view", "formfunnel_inbox_edit"])).await;
+    let [ada, bob] = all_sent(&site, ["Ada", "Bob"]).await;
+    let hers =
+        |action: &str, body: Json| site.ask(&at("POST", action)).bearer(&ana.token).json(body);
+    hers("undo", json!({})).refused(404, "not_found").await;
+    let assign = json!({"op": "assign", "ids": [ada, bob], "value": ana.id});
+    hers("submissions_bulk", assign).expect(200).await;
+    bulk(&site, json!({"op": "set_status", "ids": [ada, bob], "value": "qualified"})).await;
+    bulk(&site, json!({"op": "set_status", "ids": [ada], "value": "contacted"})).await;
+    // What changes nothing, and what deletes, is nothing to take back.
+    bulk(&site, json!({"op": "set_status", "ids": [ada], "value": "contacted"})).await;
+    bulk(&site, json!({"op": "delete", "ids": [bob]})).await;
+    let done = hers("undo", json!({})).expect(200).await.data();
+    assert_eq!(done, json!({"op": "assign", "restored": 1, "changed_since": 0, "gone": 1}));
+    has!(get(&site, ada).await, {"assigned_to": null, "inbox_status": "contacted"});
+    assert_eq!(undo(&site).await["restored"], 1);
+    assert_eq!(get(&site, ada).await["inbox_status"], "qualified");
+    // Only the last one.
+    site.staff("undo", json!({})).refused(404, "not_found").await;
+    assert_eq!(site.database.rows("cms_formfunnel_bulk_rows").await, 0);
 }

@@ -4,8 +4,8 @@ use std::path::Path;
 
 use serde_json::{Value as Json, json};
 
-use super::{page, post, sent, site};
-use crate::support::{Answer, Receiver, Site, visits::leads, webhooks::open};
+use super::{page, sent, site, update};
+use crate::support::{Answer, Receiver, Site, has, leads, webhooks::open, with};
 
 const ADDRESS: &str = "Zora.Quill@Example.org";
 /// What else the person has sent.
@@ -42,28 +42,21 @@ async fn held(site: &Site, text: &str) -> bool {
 }
 
 fn funnel() -> Json {
-    let mut funnel = leads();
-    funnel["settings_json"] = json!({});
+    let mail = json!({
+        "recipients": "sales@example.com", "subject": "Lead {{ name }}", "body_html": "{{*:table}}",
+        "auto_reply_enabled": true, "auto_reply_subject": "Thanks {{ name }}",
+        "auto_reply_body_html": "You wrote {{ budget }}",
+    });
+    let members = json!({"slug": "quest", "settings_json": {}, "email_routings": [mail]});
+    let mut funnel = with(leads(), members);
     funnel["nodes"][1]["config_json"]["fields"][0]["type"] = json!("short_text");
     funnel["nodes"][2]["config_json"]["rules"]["rules"][0] =
         json!({"field": "budget", "op": "contains", "value": "e"});
-    funnel["email_routings"] = json!([{"recipients": "sales@example.com",
-        "subject": "Lead {{ name }}", "body_html": "{{*:table}}",
-        "auto_reply_enabled": true, "auto_reply_subject": "Thanks {{ name }}",
-        "auto_reply_body_html": "You wrote {{ budget }}"}]);
-    funnel["slug"] = json!("quest");
     funnel
 }
 
 /// A whole visit with a file. Returns the submission.
-async fn visited(
-    site: &Site,
-    name: &str,
-    mail: &str,
-    budget: &str,
-    phone: &str,
-    paper: &str,
-) -> i64 {
+async fn visited(site: &Site, [name, mail, budget, phone, paper]: [&str; 5]) -> i64 {
     let visit = site.visit("quest").await;
     visit.answers(json!({"name": name, "mail": mail})).await;
     visit.answers(json!({"budget": budget})).await;
@@ -79,83 +72,61 @@ async fn an_address_goes_without_a_trace_and_neighbours_stay() {
     let site = site().await;
     site.funnel(funnel()).await;
     let hook = json!({"name": "crm", "url": "https://crm.example/in", "events": ["*"]});
-    site.admin("POST /api/backend/webhooks").json(hook).expect(201).await;
+    site.create("/api/backend/webhooks", hook).await;
     let neighbour = sent(&site, "Adam", 10).await;
-    let other =
-        visited(&site, "Zora Quillan", "zora.quillan@example.org", "eleven", "030 5551234", "p")
-            .await;
-    let zora = visited(
-        &site,
-        "Zora Quillfeather",
-        "ZORA.quill@EXAMPLE.org",
-        "one xylophone-7431",
-        "030 9998887",
-        "papyrus-5512",
-    )
-    .await;
+    let quillan = ["Zora Quillan", "zora.quillan@example.org", "eleven", "030 5551234", "p"];
+    let other = visited(&site, quillan).await;
+    let (mail, budget) = ("ZORA.quill@EXAMPLE.org", "one xylophone-7431");
+    let zora = ["Zora Quillfeather", mail, budget, "030 9998887", "papyrus-5512"];
+    let zora = visited(&site, zora).await;
     // Once more, under way, the address in another answer and in the page that it came from.
     let visit = site.visit("quest").await;
     visit.answers(json!({"name": "it's me zora.quill@example.org", "mail": null})).await;
     let under_way = super::id(&visit).await;
-    let source = format!(
-        "update cms_formfunnel_submissions set source_url = \
-         'https://x.example/?m=zora.quill%40example.org', \
-         utm_source = 'zora.quill@example.org' \
-         where id = {under_way}"
-    );
-    site.database.run(source).await;
-    let note = json!({"id": neighbour, "inbox_notes": "knows zora.quill@example.org, nice"});
-    post(&site, "submission_update", note).expect(200).await;
+    let source = "source_url = 'https://x.example/?m=zora.quill%40example.org', \
+                  utm_source = 'zora.quill@example.org'";
+    visit.set(source).await;
+    update(&site, neighbour, json!({"inbox_notes": "knows zora.quill@example.org, nice"})).await;
     let view = json!({"name": "Her", "query": {"filter": {"search": "zora.quill@example.org"}}});
-    post(&site, "views", view).expect(200).await;
+    site.staff("views", view).expect(200).await;
     site.clock.advance(300_000);
     site.cms.funnels().tend_inbox().await.unwrap();
-    std::fs::write(site.database.folder().join("data/old.db.bak"), "..zora.quill@example.org..")
-        .unwrap();
-    std::fs::write(site.database.folder().join("data/dump.gz"), "?").unwrap();
+    let data = site.database.folder().join("data");
+    std::fs::write(data.join("old.db.bak"), "..zora.quill@example.org..").unwrap();
+    std::fs::write(data.join("dump.gz"), "?").unwrap();
     for secret in SECRETS {
         // PostgreSQL shows the bytes of a file as digits.
         let is_shown = !site.database.is_postgres() || secret != SECRETS[4];
         assert!(!is_shown || held(&site, secret).await, "{secret}");
     }
-    let rows = async |id: i64| {
-        let row = format!(
-            "select answers_json || summary from cms_formfunnel_submissions where id = {id}"
-        );
+    let column = async |column: &str, id: i64| {
+        let row = format!("select {column} from cms_formfunnel_submissions where id = {id}");
         site.database.text(&row).await
     };
+    let rows = async |id: i64| column("answers_json || summary", id).await;
     let (adam, quillan) = (rows(neighbour).await, rows(other).await);
 
     let asked = json!({"email": ADDRESS, "dry_run": true});
-    let looked = post(&site, "erase", asked).expect(200).await.data();
-    assert_eq!(
-        looked["removed"]["submissions"]["ids"],
-        json!([zora.to_string(), under_way.to_string()])
-    );
+    let looked = site.staff("erase", asked).expect(200).await.data();
+    let ids = [zora.to_string(), under_way.to_string()];
+    assert_eq!(looked["removed"]["submissions"]["ids"], json!(ids));
     assert!(held(&site, SECRETS[0]).await, "looking removes nothing");
 
-    let done = post(&site, "erase", json!({"email": ADDRESS})).expect(200).await;
+    let done = site.staff("erase", json!({"email": ADDRESS})).expect(200).await;
     let receipt = done.data();
     assert!(!done.text().to_lowercase().contains(SECRETS[0]), "{}", done.text());
     let count = |kind: &str| receipt["removed"][kind]["count"].as_u64().unwrap_or_default();
     assert_eq!(receipt["removed"]["submissions"]["ids"], looked["removed"]["submissions"]["ids"]);
     assert_eq!((count("notes"), count("views")), (1, 1), "{receipt}");
     assert!(count("events") >= 2 && count("mails") >= 1, "{receipt}");
-    assert_eq!(receipt["copies"], json!(["old.db.bak"]));
-    assert_eq!(receipt["unread"], json!(["dump.gz"]));
     let database = if site.database.is_postgres() { "server" } else { "clean" };
-    assert_eq!(receipt["database"], database, "{receipt}");
-    std::fs::remove_file(site.database.folder().join("data/old.db.bak")).unwrap();
+    has!(receipt, {"copies": ["old.db.bak"], "unread": ["dump.gz"], "database": database});
+    std::fs::remove_file(data.join("old.db.bak")).unwrap();
     for secret in SECRETS {
-        assert!(
-            !held(&site, secret).await,
-            "{secret}: {:?}",
-            files_with(site.database.folder(), secret)
-        );
+        let files = files_with(site.database.folder(), secret);
+        assert!(!held(&site, secret).await, "{secret}: {files:?}");
     }
-    let notes = "select inbox_notes from cms_formfunnel_submissions where id = ".to_owned();
-    let notes = site.database.text(&(notes + &neighbour.to_string())).await;
-    assert_eq!(notes, "knows [erased], nice");
+    assert_eq!(column("inbox_notes", neighbour).await, "knows [erased], nice");
     assert_eq!((rows(neighbour).await, rows(other).await), (adam, quillan));
     for text in ["zora.quillan@example.org", "eleven"] {
         let found = page(&site, &format!("&search={text}")).await.data();
@@ -169,11 +140,10 @@ async fn an_address_goes_without_a_trace_and_neighbours_stay() {
     // The visits stay in the numbers of their day.
     let started = "select cast(coalesce(sum(started), 0) as bigint) from cms_formfunnel_daily";
     assert_eq!(site.database.count(started).await, 2);
-    let again = post(&site, "erase", json!({"email": ADDRESS})).expect(200).await.data();
-    assert_eq!(again["removed"], json!({}));
-    assert_eq!(again["digest"], receipt["digest"]);
+    let again = site.staff("erase", json!({"email": ADDRESS})).expect(200).await.data();
+    has!(again, {"removed": {}, "digest": receipt["digest"]});
     for wrong in [json!({"email": "zora"}), json!({"email": ""}), json!({})] {
-        post(&site, "erase", wrong).refused(422, "validation_failed").await;
+        site.staff("erase", wrong).refused(422, "validation_failed").await;
     }
 }
 
@@ -183,7 +153,7 @@ async fn forms_are_erased_too_and_an_interruption_is_made_good() {
     let site = site().await;
     let form = json!({"name": "contact", "fields": [
         {"id": "mail", "type": "email"}, {"id": "text", "type": "long_text"}]});
-    site.admin("POST /api/backend/item?table=forms").json(form).expect(201).await;
+    site.create("/api/backend/item?table=forms", form).await;
     for (mail, text) in [("zora.quill@example.org", "xylophone-7431"), ("b@example.org", "hello")] {
         let answers = json!({"form": "contact", "answers": {"mail": mail, "text": text}});
         site.ask("POST /api/form/submit").json(answers).expect(201).await;
@@ -197,13 +167,13 @@ async fn forms_are_erased_too_and_an_interruption_is_made_good() {
     eraser.remove(&mut change, found).await.unwrap();
     change.commit().await.unwrap();
     drop(eraser);
-    let receipt = post(&site, "erase", json!({"email": ADDRESS})).expect(200).await.data();
+    let receipt = site.staff("erase", json!({"email": ADDRESS})).expect(200).await.data();
     assert_eq!(receipt["removed"]["form_submissions"]["count"], 1, "{receipt}");
     assert_eq!(receipt["removed"]["submissions"]["ids"], json!([zora.to_string()]), "{receipt}");
     for secret in [SECRETS[0], SECRETS[2]] {
         assert!(!held(&site, secret).await, "{secret}");
     }
-    assert_eq!(site.database.count("select count(*) from cms_form_submissions").await, 1);
+    assert_eq!(site.database.rows("cms_form_submissions").await, 1);
 }
 
 /// The receiver repeats what it is sent, and its answer comes after the erasure.
@@ -219,12 +189,11 @@ async fn an_attempt_under_way_writes_nothing_back() {
     sent(&site, "Zora.Quill", 10).await;
     let mut worker = site.worker();
     assert!(worker.claim().await.unwrap() > 0);
-    let receipt = post(&site, "erase", json!({"email": ADDRESS})).expect(200).await.data();
+    let receipt = site.staff("erase", json!({"email": ADDRESS})).expect(200).await.data();
     assert!(receipt["removed"]["events"]["count"].as_u64().unwrap() > 0, "{receipt}");
     let settled = worker.step().await.unwrap();
     assert!(settled.lost > 0, "{settled:?}");
-    let answers = "select count(*) from cms_webhook_deliveries where response like '%uill@%'";
-    assert_eq!(site.database.count(answers).await, 0);
-    let logged = "select count(*) from cms_webhook_deliveries where outcome = 'lease_lost'";
-    assert!(site.database.count(logged).await > 0, "that it was sent is known");
+    assert_eq!(site.database.rows("cms_webhook_deliveries where response like '%uill@%'").await, 0);
+    let logged = "cms_webhook_deliveries where outcome = 'lease_lost'";
+    assert!(site.database.rows(logged).await > 0, "that it was sent is known");
 }

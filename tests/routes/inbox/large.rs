@@ -8,22 +8,21 @@ use std::{
 
 use serde_json::{Value as Json, json};
 
-use super::{ids, list::copies, page, post, sent, site};
-use crate::support::Site;
+use super::{counts, ids, list::copies, page, revisions_are_told, sent, site, update};
+use crate::support::{Site, has};
 
 fn many() -> usize {
     std::env::var("CMS_TEST_BULK").ok().and_then(|text| text.parse().ok()).unwrap_or(2_000)
 }
 
 async fn in_state(site: &Site, status: &str) -> i64 {
-    let counts = page(site, "").await.json()["meta"]["counts"].clone();
-    counts[status].as_i64().unwrap()
+    counts(site, "").await[status].as_i64().unwrap()
 }
 
 /// Changes a submission. Who waits too long for the bulk change is refused, and tries again.
 async fn taken(site: &Site, body: &Json) {
     for _ in 0..30 {
-        let reply = post(site, "submission_update", body.clone()).send().await;
+        let reply = site.staff("submission_update", body.clone()).send().await;
         if reply.status == 200 {
             return;
         }
@@ -46,23 +45,17 @@ async fn many_are_changed_and_taken_back_while_others_write() {
             let body = json!({"op": "set_status", "filter": {"inbox_status": "new"},
                               "expected": expected, "value": "rejected"});
             let (began, read) = (Instant::now(), reads.load(Ordering::SeqCst));
-            let reply = post(&site, "submissions_bulk", body).send().await;
+            let reply = site.staff("submissions_bulk", body).send().await;
             took = took.max(began.elapsed());
             if reply.status == 200 {
                 let meanwhile = reads.load(Ordering::SeqCst) - read;
                 assert!(meanwhile > 0, "readers wait for nobody");
                 println!("{many} changed in {took:.1?}, {meanwhile} pages read meanwhile");
-                let done = reply.data();
-                assert_eq!(
-                    (&done["matched"], &done["changed"]),
-                    (&json!(expected), &json!(expected))
-                );
+                has!(reply.data(), {"matched": expected, "changed": expected});
                 break expected;
             }
-            assert_eq!(
-                (reply.status.as_u16(), &reply.json()["error"]),
-                (409, &json!("count_moved"))
-            );
+            assert_eq!(reply.status, 409, "{}", reply.text());
+            assert_eq!(reply.json()["error"], "count_moved");
             let now = ids(&site, "&filter[inbox_status]=rejected&limit=1").await;
             assert_eq!(before, now, "another number changes nothing");
             moved += 1;
@@ -75,8 +68,7 @@ async fn many_are_changed_and_taken_back_while_others_write() {
         let mut round = 0;
         while !over.load(Ordering::SeqCst) && round < 200 {
             let id = 1 + (round * 37) % many;
-            let body = json!({"id": id, "inbox_notes": format!("round {round}")});
-            taken(&site, &body).await;
+            taken(&site, &json!({"id": id, "inbox_notes": format!("round {round}")})).await;
             if round % 5 == 0 {
                 taken(&site, &json!({"id": id, "inbox_status": "converted"})).await;
             }
@@ -96,28 +88,22 @@ async fn many_are_changed_and_taken_back_while_others_write() {
         }
     };
     let (done, ..) = tokio::join!(bulk, write, read);
-    // Every step of a revision was told and audited.
-    let revisions = "select cast(sum(inbox_rev) as bigint) from cms_formfunnel_submissions";
-    let told = site.raised("formfunnel.submission_updated").await;
-    assert_eq!(site.database.count(revisions).await, told);
-    let audited =
-        "select count(*) from cms_audit where action = 'update' and columns like '%inbox%'";
-    assert_eq!(site.database.count(audited).await, told);
+    // And audited.
+    let told = revisions_are_told(&site).await;
+    let audited = "cms_audit where action = 'update' and columns like '%inbox%'";
+    assert_eq!(site.database.rows(audited).await, told);
     let (left, fresh) = (in_state(&site, "rejected").await, in_state(&site, "new").await);
     // What others change after it stays theirs.
     let mine = ids(&site, "&filter[inbox_status]=rejected&sort=started_at&limit=7").await;
     for id in &mine {
-        let body = json!({"id": id, "inbox_status": "qualified"});
-        post(&site, "submission_update", body).expect(200).await;
+        update(&site, *id, json!({"inbox_status": "qualified"})).await;
     }
-    let undone = post(&site, "undo", json!({})).expect(200).await.data();
+    let undone = site.staff("undo", json!({})).expect(200).await.data();
     let since = done - (left - 7);
-    assert_eq!(
-        undone,
-        json!({"op": "set_status", "restored": left - 7, "changed_since": since,
-                              "gone": 0})
-    );
-    assert_eq!(in_state(&site, "new").await, fresh + left - 7);
-    assert_eq!(in_state(&site, "qualified").await, 7);
-    assert_eq!(in_state(&site, "rejected").await, 0);
+    let expected =
+        json!({"op": "set_status", "restored": left - 7, "changed_since": since, "gone": 0});
+    assert_eq!(undone, expected);
+    for (state, many) in [("new", fresh + left - 7), ("qualified", 7), ("rejected", 0)] {
+        assert_eq!(in_state(&site, state).await, many, "{state}");
+    }
 }

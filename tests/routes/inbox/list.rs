@@ -1,9 +1,9 @@
-//! Submissions listed: filtered, sorted, searched, counted.
+//! Submissions listed: filtered, sorted, searched, counted; lists saved as views.
 
 use serde_json::json;
 
-use super::{at, ids, page, post, sent, site};
-use crate::support::visits::leads;
+use super::{at, counts, ids, page, sent, site, update};
+use crate::support::{each, has, with};
 
 #[tokio::test]
 async fn a_list_shows_what_the_view_holds_and_no_secret() {
@@ -11,27 +11,13 @@ async fn a_list_shows_what_the_view_holds_and_no_secret() {
     let id = sent(&site, "Ada", 9000).await;
     let reply = page(&site, "").await;
     let row = &reply.data()[0];
-    for (column, value) in [
-        ("submission_id", json!(id)),
-        ("funnel_name", json!("Leads")),
-        ("status", json!("completed")),
-        ("inbox_status", json!("new")),
-        ("is_spam", json!(false)),
-        ("assigned_to", json!(null)),
-        ("contact_email", json!("ada@example.org")),
-        ("contact_phone", json!("+4930123456")),
-        ("steps_answered", json!(3)),
-        ("progress_pct", json!(100)),
-        ("end_kind", json!("thank_you")),
-        ("last_node_name", json!("thanks")),
-        ("started_at", json!("2026-11-21T09:30:00Z")),
-        ("completed_at", json!("2026-11-21T09:30:00Z")),
-        ("duration_s", json!(0)),
-        ("abandoned_at", json!(null)),
-        ("inbox_rev", json!(0)),
-    ] {
-        assert_eq!(row[column], value, "{column}");
-    }
+    has!(row, {"submission_id": id, "funnel_name": "Leads", "status": "completed",
+               "inbox_status": "new", "is_spam": false, "assigned_to": null,
+               "contact_email": "ada@example.org", "contact_phone": "+4930123456",
+               "steps_answered": 3, "progress_pct": 100, "end_kind": "thank_you",
+               "last_node_name": "thanks", "started_at": "2026-11-21T09:30:00Z",
+               "completed_at": "2026-11-21T09:30:00Z", "duration_s": 0, "abandoned_at": null,
+               "inbox_rev": 0});
     let secret = site.database.text("select session_uuid from cms_formfunnel_submissions").await;
     let detail = site.admin(&at("GET", &format!("submission_get&id={id}"))).expect(200).await;
     for shown in [reply.text(), detail.text()] {
@@ -48,9 +34,7 @@ async fn conditions_choose_and_columns_sort() {
     let bob = sent(&site, "Bob", 10).await;
     site.clock.advance(60_000);
     let cy = super::id(&site.visit("leads").await).await;
-    post(&site, "submission_update", json!({"id": bob, "inbox_status": "rejected"}))
-        .expect(200)
-        .await;
+    update(&site, bob, json!({"inbox_status": "rejected"})).await;
     for (query, expected) in [
         ("", vec![cy, bob, ada]),
         ("&sort=started_at", vec![ada, bob, cy]),
@@ -75,37 +59,25 @@ async fn conditions_choose_and_columns_sort() {
     ] {
         assert_eq!(ids(&site, query).await, expected, "{query}");
     }
-    let reference =
-        site.database.text("select reference from cms_formfunnel_submissions where id = 1");
-    assert_eq!(ids(&site, &format!("&search={}", reference.await)).await, [ada]);
+    let reference = "select reference from cms_formfunnel_submissions where id = 1";
+    let reference = site.database.text(reference).await;
+    assert_eq!(ids(&site, &format!("&search={reference}")).await, [ada]);
 }
 
 #[tokio::test]
 async fn whatever_cannot_be_read_is_refused() {
     let site = site().await;
-    for query in [
-        "&filter[inbox_state]=new",
-        "&filter[inbox_status]=nwe",
-        "&filter[inbox_status][is]=new",
-        "&filter[inbox_status][contains]=n",
-        "&filter[session_uuid][starts_with]=a",
-        "&filter[client_hash]=a",
-        "&filter[answers_json][contains]=a",
-        "&filter[is_spam]=maybe",
-        "&filter[assigned_to]=ana",
-        "&filter[score][gt]=much",
-        "&filter[started_at][gte]=yesterday",
-        "&sort=session_uuid",
-        "&inbox_status=new",
-        "&limit=501",
-        "&cursor=cabc",
-        "&offset=1",
-        "&count=maybe",
-        "&expand=assigned_to",
-        "&fields=submission_id",
-    ] {
-        let ask = site.admin(&at("GET", &format!("submissions{query}")));
-        ask.refused(400, "bad_query").await;
+    #[rustfmt::skip]
+    let wrong = [
+        "&filter[inbox_state]=new", "&filter[inbox_status]=nwe", "&filter[inbox_status][is]=new",
+        "&filter[inbox_status][contains]=n", "&filter[session_uuid][starts_with]=a",
+        "&filter[client_hash]=a", "&filter[answers_json][contains]=a", "&filter[is_spam]=maybe",
+        "&filter[assigned_to]=ana", "&filter[score][gt]=much", "&filter[started_at][gte]=yesterday",
+        "&sort=session_uuid", "&inbox_status=new", "&limit=501", "&cursor=cabc", "&offset=1",
+        "&count=maybe", "&expand=assigned_to", "&fields=submission_id",
+    ];
+    for query in wrong {
+        site.admin(&at("GET", &format!("submissions{query}"))).refused(400, "bad_query").await;
     }
 }
 
@@ -145,16 +117,18 @@ async fn counts_are_of_all_states_under_the_other_conditions() {
     let site = site().await;
     for (number, status) in ["new", "qualified", "qualified", "rejected"].into_iter().enumerate() {
         let id = sent(&site, if number < 3 { "Ada" } else { "Bob" }, 10).await;
-        let update = json!({"id": id, "inbox_status": status});
-        post(&site, "submission_update", update).expect(200).await;
+        update(&site, id, json!({"inbox_status": status})).await;
     }
-    let counts = async |query: &str| page(&site, query).await.json()["meta"]["counts"].clone();
     let all = json!({"new": 1, "qualified": 2, "contacted": 0, "converted": 0, "rejected": 1});
-    assert_eq!(counts("").await, all);
-    assert_eq!(counts("&filter[inbox_status]=new").await, all);
-    let adas = json!({"new": 1, "qualified": 2, "contacted": 0, "converted": 0, "rejected": 0});
-    assert_eq!(counts("&search=ada").await, adas);
-    assert_eq!(counts("&filter[inbox_status]=rejected&filter[contact_name]=Ada").await, adas);
+    let adas = with(all.clone(), json!({"rejected": 0}));
+    for (query, expected) in [
+        ("", &all),
+        ("&filter[inbox_status]=new", &all),
+        ("&search=ada", &adas),
+        ("&filter[inbox_status]=rejected&filter[contact_name]=Ada", &adas),
+    ] {
+        assert_eq!(counts(&site, query).await, *expected, "{query}");
+    }
 }
 
 #[tokio::test]
@@ -188,10 +162,8 @@ async fn a_count_ends_at_ten_thousand() {
     let site = site().await;
     sent(&site, "Ada", 10).await;
     site.database.run(copies(10_000)).await;
-    let counts = page(&site, "").await.json()["meta"]["counts"]["new"].clone();
-    assert_eq!(counts, 10_001, "exact without conditions");
-    let counts = page(&site, "&filter[is_spam]=false").await.json()["meta"]["counts"].clone();
-    assert_eq!((&counts["new"], &counts["qualified"]), (&json!("10k+"), &json!(0)));
+    assert_eq!(counts(&site, "").await["new"], 10_001, "exact without conditions");
+    has!(counts(&site, "&filter[is_spam]=false").await, {"new": "10k+", "qualified": 0});
 }
 
 /// A statement that copies the first submission.
@@ -212,29 +184,25 @@ async fn nothing_of_a_deleted_funnel_is_shown() {
     let ada = sent(&site, "Ada", 10).await;
     // More than a change removes: the funnel is gone, its submissions go in the background.
     site.database.run(copies(600)).await;
-    let mut other = leads();
-    other["slug"] = json!("other");
-    site.funnel(other).await;
+    site.leads(json!({"slug": "other"})).await;
     let kept = super::id(&site.visit("other").await).await;
-    post(&site, "delete", json!({"id": 1})).expect(200).await;
-    let left = "select count(*) from cms_formfunnel_submissions where funnel_id = 1";
-    assert_eq!(site.database.count(left).await, 601, "not yet removed");
+    site.staff("delete", json!({"id": 1})).expect(200).await;
+    let left = "cms_formfunnel_submissions where funnel_id = 1";
+    assert_eq!(site.database.rows(left).await, 601, "not yet removed");
     assert_eq!(ids(&site, "").await, [kept]);
-    let counts = page(&site, "").await.json()["meta"]["counts"]["new"].clone();
-    assert_eq!(counts, 1);
-    let one = at("GET", &format!("submission_get&id={ada}"));
-    site.admin(&one).refused(404, "not_found").await;
+    assert_eq!(counts(&site, "").await["new"], 1);
+    site.admin(&at("GET", &format!("submission_get&id={ada}"))).refused(404, "not_found").await;
     for (action, body) in [
         ("submission_update", json!({"id": ada, "inbox_notes": "a"})),
         ("submission_delete", json!({"id": ada})),
         ("submissions_bulk", json!({"op": "set_status", "ids": [ada], "value": "rejected"})),
     ] {
-        post(&site, action, body).refused(404, "not_found").await;
+        site.staff(action, body).refused(404, "not_found").await;
     }
     let all = json!({"op": "delete", "filter": {}, "expected": 1});
-    let done = post(&site, "submissions_bulk", all).expect(200).await.data();
+    let done = site.staff("submissions_bulk", all).expect(200).await.data();
     assert_eq!(done, json!({"matched": 1, "changed": 1}));
-    assert_eq!(site.database.count(left).await, 601, "only what is shown is met");
+    assert_eq!(site.database.rows(left).await, 601, "only what is shown is met");
 }
 
 #[tokio::test]
@@ -243,7 +211,7 @@ async fn pages_are_read_by_indexes() {
     let site = site().await;
     sent(&site, "Ada", 10).await;
     site.database.run(copies(5000)).await;
-    site.database.run("analyze".to_owned()).await;
+    site.database.run("analyze").await;
     for query in [
         &[][..],
         &[("filter[funnel_id]", "1")],
@@ -258,4 +226,68 @@ async fn pages_are_read_by_indexes() {
         let sorted = list.contains("USE TEMP B-TREE") || list.contains("Sort");
         assert!(!sorted, "{query:?}: {plan}");
     }
+}
+
+#[tokio::test]
+async fn a_view_is_saved_replaced_and_deleted() {
+    let site = site().await;
+    let query = json!({"filter": {"inbox_status": "new", "search": "ada"}, "sort": "-score"});
+    let saved = site.staff("views", json!({"name": "Mine", "query": query})).expect(200).await;
+    let id = saved.data()["id"].clone();
+    site.staff("views", json!({"name": "All"})).expect(200).await;
+    let list = async || site.admin(&at("GET", "views")).expect(200).await.data();
+    let listed = list().await;
+    assert_eq!(each(&listed, "name"), ["All", "Mine"]);
+    has!(listed, {"/0/query": {"filter": {}}, "/1/query": query});
+    let other = json!({"filter": {"is_spam": false}});
+    let again = site.staff("views", json!({"name": "Mine", "query": other})).expect(200).await;
+    has!(again.data(), {"id": id, "query": other});
+    let delete = at("DELETE", &format!("views&id={id}"));
+    site.admin(&delete).expect(204).await;
+    site.admin(&delete).refused(404, "not_found").await;
+    assert_eq!(each(&list().await, "name"), ["All"]);
+}
+
+#[tokio::test]
+async fn everybody_has_views_of_their_own() {
+    let site = site().await;
+    let rights = json!(["formfunnel_inbox_view", "formfunnel_inbox_edit"]);
+    let (ana, bob) = (site.person("ana", rights.clone()).await, site.person("bob", rights).await);
+    let view = json!({"name": "Mine"});
+    let line = at("POST", "views");
+    let saved = site.ask(&line).bearer(&ana.token).json(view.clone()).expect(200).await.data();
+    site.ask(&line).bearer(&bob.token).json(view).expect(200).await;
+    let delete = at("DELETE", &format!("views&id={}", saved["id"]));
+    site.ask(&delete).bearer(&bob.token).refused(404, "not_found").await;
+    for person in [&ana, &bob] {
+        let list = site.ask(&at("GET", "views")).bearer(&person.token).expect(200).await;
+        assert_eq!(list.data().as_array().unwrap().len(), 1);
+    }
+    assert_eq!(site.admin(&at("GET", "views")).expect(200).await.data(), json!([]));
+    site.delete(&format!("/api/backend/users?id={}", ana.id)).await;
+    assert_eq!(site.database.rows("cms_formfunnel_views").await, 1, "they go with their user");
+}
+
+#[tokio::test]
+async fn what_could_not_be_listed_is_not_saved() {
+    let site = site().await;
+    for view in [
+        json!({"name": ""}),
+        json!({"name": " a"}),
+        json!({"name": "a\u{1b}b"}),
+        json!({"name": "x".repeat(101)}),
+        json!({"name": "a", "query": {"filter": {"inbox_state": "new"}}}),
+        json!({"name": "a", "query": {"filter": {"inbox_status": "nwe"}}}),
+        json!({"name": "a", "query": {"filter": {"is_spam": "maybe"}}}),
+        json!({"name": "a", "query": {"sort": "session_uuid"}}),
+        json!({"name": "a", "query": {"limit": 5}}),
+        json!({"name": "a", "filter": {}}),
+    ] {
+        site.staff("views", view).refused(422, "validation_failed").await;
+    }
+    for number in 0..100 {
+        site.staff("views", json!({"name": number.to_string()})).expect(200).await;
+    }
+    site.staff("views", json!({"name": "100"})).refused(422, "validation_failed").await;
+    site.staff("views", json!({"name": "99"})).expect(200).await;
 }

@@ -9,33 +9,16 @@ mod large;
 mod list;
 mod rights;
 mod search;
-mod spreadsheet;
-mod undo;
 mod update;
-mod views;
 
 use serde_json::{Value as Json, json};
 
-use crate::support::{
-    Ask, Reply, Site,
-    visits::{Visit, leads},
-};
+pub use crate::support::with_leads as site;
+use crate::support::{Reply, Site, Visit, with};
 
 /// The address of an action.
 pub fn at(method: &str, action: &str) -> String {
     format!("{method} /api/backend/formfunnel?action={action}")
-}
-
-/// A call of an action.
-pub fn post(site: &Site, action: &str, body: Json) -> Ask {
-    site.admin(&at("POST", action)).json(body)
-}
-
-/// A site with a published funnel.
-pub async fn site() -> Site {
-    let site = Site::open().await;
-    site.funnel(leads()).await;
-    site
 }
 
 /// A visit that has come to its end. Returns the id of the submission.
@@ -51,6 +34,34 @@ pub async fn sent(site: &Site, name: &str, budget: i64) -> i64 {
     id(&visit).await
 }
 
+/// As [`sent`], by each of these.
+pub async fn all_sent<const N: usize>(site: &Site, names: [&str; N]) -> [i64; N] {
+    let mut ids = [0; N];
+    for (id, name) in ids.iter_mut().zip(names) {
+        *id = sent(site, name, 10).await;
+    }
+    ids
+}
+
+/// Changes members of a submission.
+pub async fn update(site: &Site, id: i64, members: Json) -> Json {
+    let body = with(members, json!({"id": id}));
+    site.staff("submission_update", body).expect(200).await.data()
+}
+
+/// Changes many submissions.
+pub async fn bulk(site: &Site, body: Json) -> Json {
+    site.staff("submissions_bulk", body).expect(200).await.data()
+}
+
+/// Every step of a revision was told.
+pub async fn revisions_are_told(site: &Site) -> i64 {
+    let revisions = "select cast(sum(inbox_rev) as bigint) from cms_formfunnel_submissions";
+    let told = site.raised("formfunnel.submission_updated").await;
+    assert_eq!(site.database.count(revisions).await, told);
+    told
+}
+
 /// The id of a visit's submission.
 pub async fn id(visit: &Visit<'_>) -> i64 {
     visit.column("id").await
@@ -59,6 +70,11 @@ pub async fn id(visit: &Visit<'_>) -> i64 {
 /// A page of submissions.
 pub async fn page(site: &Site, query: &str) -> Reply {
     site.admin(&at("GET", &format!("submissions{query}"))).expect(200).await
+}
+
+/// How many there are in each state.
+pub async fn counts(site: &Site, query: &str) -> Json {
+    page(site, query).await.json()["meta"]["counts"].take()
 }
 
 /// The ids of a page.

@@ -1,112 +1,86 @@
 //! Several records in one request, and ids given by the caller.
 
-use serde_json::json;
+use serde_json::{Value as Json, json};
 
-use super::{create, ids, site};
-use crate::support::Site;
+use super::{ids, site};
+use crate::support::{Site, each};
+
+const AUTHORS: &str = "POST /api/backend/item?table=authors";
 
 #[tokio::test]
 async fn a_batch_is_written_whole_or_not_at_all() {
     let site = site().await;
     let rows = json!([{"name": "A"}, {"name": "B", "email": "b@example.org"}, {"name": "C"}]);
-    let created = site.admin("POST /api/backend/item?table=authors").json(rows).expect(201).await;
-    assert_eq!(ids(&created), [1, 2, 3]);
+    assert_eq!(ids(&site.insert("authors", rows).await), [1, 2, 3]);
     let before = site.traces().await;
     let rows = json!([{"name": "D"}, {"name": "E", "email": "b@example.org"}]);
-    let refused = site
-        .admin("POST /api/backend/item?table=authors")
-        .json(rows)
-        .refused(409, "conflict")
-        .await;
-    assert!(refused.json()["detail"].as_str().unwrap().starts_with("Entry 1: "));
+    let refused = site.admin(AUTHORS).json(rows).refused(409, "conflict").await.json();
+    assert!(refused["detail"].as_str().unwrap().starts_with("Entry 1 (counted from 0): Another"));
+    assert_eq!(refused["errors"][0]["field"], "[1].email");
     let rows = json!([{"name": "D"}, {"email": 5}]);
-    let refused = site
-        .admin("POST /api/backend/item?table=authors")
-        .json(rows)
-        .refused(422, "validation_failed")
-        .await;
+    let refused = site.admin(AUTHORS).json(rows).refused(422, "validation_failed").await;
     assert_eq!(refused.json()["errors"][0]["field"], "[1].name");
     assert_eq!(site.traces().await, before);
-    assert_eq!(site.database.count("select count(*) from authors").await, 3);
+    assert_eq!(site.database.rows("authors").await, 3);
 }
 
 #[tokio::test]
 async fn rows_with_ids_of_their_own_leave_the_counter_ahead() {
     let site = site().await;
-    create(&site, "authors", json!({"id": 41, "name": "a"})).await;
-    assert_eq!(create(&site, "authors", json!({"name": "b"})).await["id"], 42);
-    create(&site, "authors", json!({"id": 7, "name": "c"})).await;
-    assert_eq!(create(&site, "authors", json!({"name": "d"})).await["id"], 43);
-    site.admin("POST /api/backend/item?table=authors")
-        .json(json!({"id": 41, "name": "e"}))
-        .refused(409, "conflict")
-        .await;
-    site.admin("DELETE /api/backend/item?table=authors&id=43").expect(204).await;
-    assert_eq!(
-        create(&site, "authors", json!({"name": "f"})).await["id"],
-        44,
-        "an id is never given twice"
-    );
+    let made = async |author: Json| site.insert("authors", author).await["id"].clone();
+    assert_eq!(made(json!({"id": 41, "name": "a"})).await, 41);
+    assert_eq!(made(json!({"name": "b"})).await, 42);
+    assert_eq!(made(json!({"id": 7, "name": "c"})).await, 7);
+    assert_eq!(made(json!({"name": "d"})).await, 43);
+    site.admin(AUTHORS).json(json!({"id": 41, "name": "e"})).refused(409, "conflict").await;
+    site.remove("authors&id=43").await;
+    assert_eq!(made(json!({"name": "f"})).await, 44, "an id is never given twice");
 }
 
 #[tokio::test]
 async fn batches_and_ids_have_limits() {
     let site = site().await;
     let before = site.traces().await;
-    let rows = json!(vec![json!({"name": "x"}); 1001]);
-    site.admin("POST /api/backend/item?table=authors")
-        .json(rows)
-        .refused(422, "validation_failed")
-        .await;
-    for id in [9_007_199_254_740_992_i64, i64::MAX] {
-        site.admin("POST /api/backend/item?table=authors")
-            .json(json!({"id": id, "name": "x"}))
-            .refused(422, "validation_failed")
-            .await;
+    for wrong in [
+        json!(vec![json!({"name": "x"}); 1001]),
+        json!({"id": 9_007_199_254_740_992_i64, "name": "x"}),
+        json!({"id": i64::MAX, "name": "x"}),
+    ] {
+        site.admin(AUTHORS).json(wrong).refused(422, "validation_failed").await;
     }
     assert_eq!(site.traces().await, before);
-    create(&site, "authors", json!({"name": "x"})).await;
+    site.insert("authors", json!({"name": "x"})).await;
 }
 
 async fn events(site: &Site) -> i64 {
-    site.database.count("select count(*) from cms_events where name like 'item.%'").await
+    site.database.rows("cms_events where name like 'item.%'").await
 }
 
 #[tokio::test]
 async fn administrators_write_records_without_events() {
     let site = site().await;
-    let silent = "POST /api/backend/item?table=authors&no_events=true";
     let hook = json!({"name": "w", "url": "https://hook.example.org", "events": ["*"]});
-    site.admin("POST /api/backend/webhooks").json(hook).expect(201).await;
-    let jobs = "select count(*) from cms_webhook_queue";
-    let (events_before, jobs_before) = (events(&site).await, site.database.count(jobs).await);
-    let rows = json!([{"name": "A"}, {"name": "B"}]);
-    let made = site.admin(silent).json(rows).expect(201).await;
-    site.admin(silent).json(json!({"name": "C"})).expect(201).await;
+    site.create("/api/backend/webhooks", hook).await;
+    let jobs = async || site.database.rows("cms_webhook_queue").await;
+    let before = (events(&site).await, jobs().await);
+    let made = site.insert("authors&no_events=true", json!([{"name": "A"}, {"name": "B"}])).await;
+    site.insert("authors&no_events=true", json!({"name": "C"})).await;
     // Also what is raised beside the record: this page is published by its import.
     let page = json!({"language_short": "en", "url_rewrite": "/", "title": "A", "published": true});
-    let pages = "POST /api/backend/item?table=pages&no_events=true";
-    site.admin(pages).json(page).expect(201).await;
+    site.insert("pages&no_events=true", page).await;
     assert_eq!(ids(&made), [1, 2]);
-    assert_eq!(events(&site).await, events_before);
-    let published = "select count(*) from cms_events where name = 'page.published'";
-    assert_eq!(site.database.count(published).await, 0);
-    assert_eq!(site.database.count(jobs).await, jobs_before);
+    assert_eq!((events(&site).await, jobs().await), before);
+    assert_eq!(site.database.rows("cms_events where name = 'page.published'").await, 0);
 
     // The audit log has each row, and that it was written so.
-    let audit = site.admin("GET /api/backend/audit?table=authors").expect(200).await.data();
-    let acts = audit.as_array().unwrap().iter().map(|row| row["action"].as_str().unwrap());
-    let acts: Vec<_> = acts.filter(|action| *action != "install").collect();
-    assert_eq!(acts, ["create", "no_events", "create", "create", "no_events"]);
+    let audit = site.get("/api/backend/audit?table=authors").await;
+    let acts = ["create", "no_events", "create", "create", "no_events", "install"];
+    assert_eq!(each(&audit, "action"), acts);
 
     // A cache made before is not served after.
-    let listed = site.admin("GET /api/backend/item?table=authors").expect(200).await;
-    assert_eq!(ids(&listed), [1, 2, 3]);
-    site.admin("POST /api/backend/item?table=authors&no_events=false")
-        .json(json!({"name": "D"}))
-        .expect(201)
-        .await;
-    assert_eq!(events(&site).await, events_before + 1);
+    assert_eq!(ids(&site.items("authors").await), [1, 2, 3]);
+    site.insert("authors&no_events=false", json!({"name": "D"})).await;
+    assert_eq!(events(&site).await, before.0 + 1);
 }
 
 #[tokio::test]
@@ -120,15 +94,12 @@ async fn nobody_else_writes_records_without_events() {
     site.ask(silent).key(&key).json(row.clone()).refused(403, "permission_denied").await;
     let setting = json!({"name": "a", "value": "b", "public": true});
     let settings = "POST /api/backend/item?table=settings";
-    site.ask(&format!("{settings}&no_events=true"))
-        .bearer(&person.token)
-        .json(setting.clone())
-        .refused(403, "permission_denied")
-        .await;
+    let unheard = site.ask(&format!("{settings}&no_events=true")).bearer(&person.token);
+    unheard.json(setting.clone()).refused(403, "permission_denied").await;
     assert_eq!(site.traces().await, before);
     site.admin(&format!("{silent}x")).json(row.clone()).refused(400, "bad_query").await;
     site.ask(settings).bearer(&person.token).json(setting).expect(201).await;
-    site.ask("POST /api/backend/item?table=authors").key(&key).json(row).expect(201).await;
+    site.ask(AUTHORS).key(&key).json(row).expect(201).await;
     let chief = site.person("cy", json!("0")).await;
     site.ask(silent).bearer(&chief.token).json(json!({"name": "B"})).expect(201).await;
 }

@@ -2,7 +2,7 @@
 
 use serde_json::{Value as Json, json};
 
-use super::blog;
+use super::{blog, ids};
 use crate::support::Site;
 
 const LIMIT: usize = 10_000;
@@ -14,25 +14,17 @@ async fn site() -> Site {
 
 /// Every page of a list: the ids, and the bytes of its records.
 async fn pages(site: &Site, table: &str, query: &str) -> Vec<(Vec<i64>, usize)> {
-    let (mut pages, mut cursor) = (Vec::new(), String::new());
-    loop {
-        let line = format!("GET /api/backend/item?table={table}{query}{cursor}");
-        let page = site.admin(&line).expect(200).await;
-        let rows = page.data().as_array().unwrap().clone();
-        let bytes = rows.iter().map(|row| row.to_string().len()).sum();
-        pages.push((rows.iter().map(|row| row["id"].as_i64().unwrap()).collect(), bytes));
-        match page.json()["meta"]["next"].as_str() {
-            Some(next) => cursor = format!("&cursor={next}"),
-            None => return pages,
-        }
-    }
+    let pages = site.pages(&format!("/api/backend/item?table={table}{query}")).await;
+    let bytes =
+        |page: &Json| page.as_array().unwrap().iter().map(|row| row.to_string().len()).sum();
+    pages.iter().map(|page| (ids(page), bytes(page))).collect()
 }
 
 /// Authors whose records have about so many bytes each.
 async fn create(site: &Site, sizes: impl IntoIterator<Item = usize>) {
     let author = |bytes: usize| json!({"name": "ä".repeat(bytes / 2)});
     let rows: Vec<Json> = sizes.into_iter().map(author).collect();
-    site.admin("POST /api/backend/item?table=authors").json(json!(rows)).expect(201).await;
+    site.insert("authors", json!(rows)).await;
 }
 
 #[tokio::test]
@@ -76,7 +68,7 @@ async fn a_page_below_the_limit_is_whole_however_its_bytes_are_spread() {
 #[tokio::test]
 async fn a_table_without_a_key_goes_on_where_its_page_ended() {
     let database = crate::support::TestDatabase::new().await;
-    database.run("create table legacy (id bigint, name text)".to_owned()).await;
+    database.run("create table legacy (id bigint, name text)").await;
     for id in 1..=5 {
         let name = "x".repeat(if id == 3 { 12_000 } else { 4_000 });
         database.run(format!("insert into legacy values ({id}, '{name}')")).await;

@@ -2,51 +2,26 @@
 
 use serde_json::{Value as Json, json};
 
-use crate::support::Site;
+use crate::support::{Site, each};
 
 fn plugin() -> Json {
-    let types = [
-        "text",
-        "textarea",
-        "richtext_editor",
-        "code_editor",
-        "select",
-        "image",
-        "color",
-        "checkbox",
-        "boolean",
-        "number",
-        "integer",
-        "decimal",
-        "date",
-        "time",
-        "datetime",
-        "json",
-        "password",
-    ];
+    let types = "text textarea richtext_editor code_editor select image color checkbox boolean \
+                 number integer decimal date time datetime json password";
     let columns: Vec<_> =
-        types.iter().map(|t| json!({"name": format!("c_{t}"), "type": t})).collect();
+        types.split(' ').map(|t| json!({"name": format!("c_{t}"), "type": t})).collect();
     json!({"id": "types", "tables": [{"name": "types", "columns": columns}]})
 }
 
+const POST: &str = "POST /api/backend/item?table=types";
+
 /// The record as text, without its id.
 async fn round_trip(site: &Site, column: &str, value: Json) -> String {
-    let created = site
-        .admin("POST /api/backend/item?table=types")
-        .json(json!({column: value}))
-        .expect(201)
-        .await;
-    let id = created.data()["id"].clone();
-    let read = site
-        .admin(&format!("GET /api/backend/item?table=types&id={id}&fields={column}"))
-        .expect(200)
-        .await
-        .text();
-    let text = read
-        .strip_prefix(&format!("{{\"data\":{{\"{column}\":"))
-        .and_then(|t| t.strip_suffix("}}"))
-        .expect("one member");
-    assert_eq!(created.data()[column], serde_json::from_str::<Json>(text).unwrap());
+    let created = site.insert("types", json!({column: value})).await;
+    let one = format!("GET /api/backend/item?table=types&id={}&fields={column}", created["id"]);
+    let read = site.admin(&one).expect(200).await.text();
+    let text = read.strip_prefix(&format!("{{\"data\":{{\"{column}\":"));
+    let text = text.and_then(|t| t.strip_suffix("}}")).expect("one member");
+    assert_eq!(created[column], serde_json::from_str::<Json>(text).unwrap());
     text.to_owned()
 }
 
@@ -123,9 +98,7 @@ async fn text_has_the_form_of_its_field_type() {
         ("c_image", "/media/logo.png", "https://example.org/logo.png"),
     ] {
         for (value, status) in [(good, 201), ("", 201), (bad, 422)] {
-            let sent =
-                site.admin("POST /api/backend/item?table=types").json(json!({column: value}));
-            let reply = sent.expect(status).await;
+            let reply = site.admin(POST).json(json!({column: value})).expect(status).await;
             if status == 422 {
                 let fault = &reply.json()["errors"][0];
                 assert_eq!((&fault["field"], &fault["code"]), (&json!(column), &json!("format")));
@@ -147,12 +120,7 @@ async fn numbers_that_would_become_others_are_refused() {
         ("c_number", "123456789.123456789012e3"),
     ] {
         let body = format!("{{\"c_text\":\"12345678901234567890123\",\"{column}\":{value}}}");
-        let refused = site
-            .admin("POST /api/backend/item?table=types")
-            .header("content-type", "application/json")
-            .body(body)
-            .refused(422, "validation_failed")
-            .await;
+        let refused = site.admin(POST).body(body).refused(422, "validation_failed").await;
         assert_eq!(refused.json()["errors"][0]["code"], "range", "{value}");
     }
     for value in [
@@ -163,30 +131,21 @@ async fn numbers_that_would_become_others_are_refused() {
         "[1e300,0.00000000000000000000000012345678901234567]",
     ] {
         let body = format!("{{\"c_json\":{value}}}");
-        site.admin("POST /api/backend/item?table=types").body(body).expect(201).await;
+        site.admin(POST).body(body).expect(201).await;
     }
 }
 
 #[tokio::test]
 async fn passwords_go_in_and_never_come_out() {
     let site = Site::builder().await.plugin(plugin()).open().await;
-    let body = json!({"c_text": "a", "c_password": "correct horse"});
-    let created = site.admin("POST /api/backend/item?table=types").json(body).expect(201).await;
-    assert!(created.data().get("c_password").is_none());
-    assert!(!created.text().contains("horse"));
+    let created = site.insert("types", json!({"c_text": "a", "c_password": "correct horse"})).await;
+    assert!(created.get("c_password").is_none() && !created.to_string().contains("horse"));
     for parameter in ["fields=c_password", "sort=c_password", "filter[c_password][null]=true"] {
-        site.admin(&format!("GET /api/backend/item?table=types&{parameter}"))
-            .refused(400, "bad_query")
-            .await;
+        let line = format!("GET /api/backend/item?table=types&{parameter}");
+        site.admin(&line).refused(400, "bad_query").await;
     }
-    assert_eq!(
-        site.database.count("select count(*) from types where c_password like 'v1.%'").await,
-        1
-    );
-    assert_eq!(
-        site.database.count("select count(*) from cms_events where body like '%horse%'").await,
-        0
-    );
+    assert_eq!(site.database.rows("types where c_password like 'v1.%'").await, 1);
+    assert_eq!(site.database.rows("cms_events where body like '%horse%'").await, 0);
 }
 
 #[tokio::test]
@@ -199,26 +158,16 @@ async fn defaults_fill_what_is_left_out() {
         {"name": "e", "type": "datetime", "default": "2026-01-01T00:00:00Z"},
         {"name": "f", "type": "text", "required": true},
     ]);
-    let site = Site::builder()
-        .await
-        .plugin(json!({"id": "d", "tables": [{"name": "d", "columns": columns}]}))
-        .open()
-        .await;
-    let created =
-        site.admin("POST /api/backend/item?table=d").json(json!({"f": "x"})).expect(201).await;
+    let declared = json!({"id": "d", "tables": [{"name": "d", "columns": columns}]});
+    let site = Site::builder().await.plugin(declared).open().await;
+    let d = |body: Json| site.admin("POST /api/backend/item?table=d").json(body);
     assert_eq!(
-        created.text(),
+        d(json!({"f": "x"})).expect(201).await.text(),
         concat!(
             r#"{"data":{"id":1,"a":"it's","b":false,"c":1.5,"d":["x"],"#,
             r#""e":"2026-01-01T00:00:00Z","f":"x"}}"#
         )
     );
-    let refused = site
-        .admin("POST /api/backend/item?table=d")
-        .json(json!({"a": null}))
-        .refused(422, "validation_failed")
-        .await;
-    let fields: Vec<_> =
-        refused.json()["errors"].as_array().unwrap().iter().map(|e| e["field"].clone()).collect();
-    assert_eq!(fields, ["a", "f"]);
+    let refused = d(json!({"a": null})).refused(422, "validation_failed").await.json();
+    assert_eq!(each(&refused["errors"], "field"), ["a", "f"]);
 }

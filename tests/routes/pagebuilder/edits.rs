@@ -1,37 +1,29 @@
 use serde_json::json;
 
 use super::{BUILDER, site, titles};
+use crate::support::{has, with};
 
 #[tokio::test]
 async fn a_draft_grows_node_by_node() {
     let site = site().await;
     let empty = site.draft(1).await;
-    assert_eq!(
-        empty.data(),
-        json!({"page_id": 1, "rev": 0, "published": false, "revision": null, "changed": true,
-               "publish_at": null, "take_off_at": null, "rows": []})
-    );
+    let expected = json!({"page_id": 1, "rev": 0, "published": false, "revision": null,
+                          "changed": true, "publish_at": null, "take_off_at": null, "rows": []});
+    assert_eq!(empty.data(), expected);
     assert_eq!(empty.header("etag"), "\"1-0\"");
     let (row, col) = site.row(1).await;
-    let reply = site
-        .admin(&format!("POST {BUILDER}"))
-        .json(json!({"kind": "widget", "parent": {"col_id": col}, "widget": "title",
-                     "data": {"title": "Second", "level": "h2", "subtitle": ""}}))
-        .expect(201)
-        .await;
+    let node = json!({"kind": "widget", "parent": {"col_id": col}, "widget": "title",
+                      "data": {"title": "Second", "level": "h2", "subtitle": ""}});
+    let reply = site.admin(&format!("POST {BUILDER}")).json(node.clone()).expect(201).await;
     let second = reply.data()["id"].clone();
-    assert_eq!(
-        reply.data(),
-        json!({"kind": "widget", "id": second, "parent": {"col_id": col}, "position": 0,
-               "widget": "title", "data": {"title": "Second", "level": "h2"}, "page_id": 1,
-               "rev": 3})
-    );
+    let stored = json!({"id": second, "position": 0, "data": {"title": "Second", "level": "h2"},
+                        "page_id": 1, "rev": 3});
+    assert_eq!(reply.data(), with(node, stored));
     assert_eq!(reply.header("etag"), "\"1-3\"");
     let first = json!({"kind": "widget", "parent": {"col_id": col}, "widget": "title",
                        "data": {"title": "First"}, "position": 0});
     site.add(first).await;
-    let list = json!({"kind": "widget", "parent": {"col_id": col}, "widget": "uspIconList"});
-    let list = site.add(list).await["id"].as_i64().unwrap();
+    let list = site.widget(col, "uspIconList", json!({})).await;
     for text in ["a", "b"] {
         let item = json!({"kind": "item", "parent": {"widget_id": list}, "data": {"title": text},
                           "position": 0});
@@ -40,28 +32,22 @@ async fn a_draft_grows_node_by_node() {
     let draft = site.draft(1).await.data();
     assert_eq!(titles(&draft)[..2], ["First", "Second"]);
     let items = draft["rows"][0]["cols"][0]["widgets"][2]["items"].clone();
-    assert_eq!(
-        (&items[0]["data"]["title"], &items[1]["data"]["title"]),
-        (&json!("b"), &json!("a"))
-    );
-    assert_eq!(items[0]["language_short"], "en");
-    assert_eq!(items[0]["base_id"], items[0]["id"]);
+    has!(items, {"/0/data/title": "b", "/1/data/title": "a", "/0/language_short": "en",
+                 "/0/base_id": items[0]["id"]});
     // Values change one by one; null empties one.
-    let line = format!("PATCH {BUILDER}?widget_id={second}");
     let change = json!({"data": {"title": "2nd", "level": null}});
-    let changed = site.admin(&line).json(change).expect(200).await.data();
+    let changed = site.patch(&format!("{BUILDER}?widget_id={second}"), change).await;
     assert_eq!(changed["data"], json!({"title": "2nd"}));
-    let item = items[0]["id"].as_i64().unwrap();
-    let line = format!("PATCH {BUILDER}?item_id={item}");
-    let changed = site.admin(&line).json(json!({"data": {"title": "c"}})).expect(200).await.data();
-    assert_eq!((&changed["kind"], &changed["data"]), (&json!("item"), &json!({"title": "c"})));
+    let line = format!("{BUILDER}?item_id={}", items[0]["id"]);
+    let changed = site.patch(&line, json!({"data": {"title": "c"}})).await;
+    has!(changed, {"kind": "item", "data": {"title": "c"}});
     // Visitors see nothing of all this, and nobody is told.
     site.ask("GET /api/pages?id=1").refused(404, "not_found").await;
-    assert_eq!(site.database.count("select count(*) from cms_events").await, 2, "the pages");
+    assert_eq!(site.database.rows("cms_events").await, 2, "the pages");
     // A row goes with all that stands in it.
-    site.admin(&format!("DELETE {BUILDER}?kind=row&id={row}")).expect(204).await;
+    site.delete(&format!("{BUILDER}?kind=row&id={row}")).await;
     assert_eq!(site.draft(1).await.data()["rows"], json!([]));
-    assert_eq!(site.database.count("select count(*) from cms_page_widget_item").await, 0);
+    assert_eq!(site.database.rows("cms_page_widget_item").await, 0);
 }
 
 #[tokio::test]
@@ -83,8 +69,7 @@ async fn nodes_move_within_their_page() {
         (ids[0], json!({"parent": {"col_id": right}, "position": 0}), "dbac"),
         (ids[2], json!({"parent": {"col_id": left}, "position": 1}), "dcba"),
     ] {
-        let mut body = json!({"kind": "widget", "id": id});
-        body.as_object_mut().unwrap().extend(to.as_object().unwrap().clone());
+        let body = with(json!({"kind": "widget", "id": id}), to);
         let moved = site.act("move", body.clone()).await;
         assert_eq!(order().await, expected, "{body}: {moved}");
     }
@@ -107,91 +92,44 @@ async fn what_does_not_fit_is_refused_and_nothing_is_written() {
     let (_, elsewhere) = site.row(2).await;
     let traces = (site.traces().await, site.draft(1).await.data());
     let post = format!("POST {BUILDER}");
+    let step = format!("POST {BUILDER}?action=move");
+    let patch = format!("PATCH {BUILDER}?widget_id={widget}");
     let title =
         |parent, data| json!({"kind": "widget", "parent": parent, "widget": "title", "data": data});
-    let here = json!({"col_id": col});
-    for (line, body, status, code, told) in [
-        (post.as_str(), title(json!({"col_id": 999}), json!({})), 404, "not_found", "col"),
-        (&post, title(json!({"row_id": row}), json!({})), 422, "validation_failed", "parent"),
-        (&post, title(json!({}), json!({})), 422, "validation_failed", "parent"),
-        (&post, title(here.clone(), json!({"titel": "x"})), 422, "validation_failed", "title"),
-        (&post, title(here.clone(), json!({"title": 7})), 422, "validation_failed", "title"),
-        (&post, title(here.clone(), json!({"level": "h9"})), 422, "validation_failed", "level"),
+    let row_in = |page: i64| json!({"kind": "row", "parent": {"page_id": page}});
+    let (here, moved) = (json!({"col_id": col}), json!({"kind": "widget", "id": widget}));
+    for (line, body, status, told) in [
+        (&*post, title(json!({"col_id": 999}), json!({})), 404, "col"),
+        (&post, title(json!({"row_id": row}), json!({})), 422, "parent"),
+        (&post, title(json!({}), json!({})), 422, "parent"),
+        (&post, title(here.clone(), json!({"titel": "x"})), 422, "title"),
+        (&post, title(here.clone(), json!({"title": 7})), 422, "title"),
+        (&post, title(here.clone(), json!({"level": "h9"})), 422, "level"),
         (
             &post,
             json!({"kind": "widget", "parent": here, "widget": "nothing"}),
             422,
-            "validation_failed",
             "unknown_widget",
         ),
-        (&post, json!({"kind": "widget", "parent": here}), 422, "validation_failed", "widget"),
-        (
-            &post,
-            json!({"kind": "row", "parent": {"page_id": 1}, "data": {"a": 1}}),
-            422,
-            "validation_failed",
-            "data",
-        ),
-        (
-            &post,
-            json!({"kind": "row", "parent": {"page_id": 1}, "position": 2}),
-            422,
-            "validation_failed",
-            "position",
-        ),
-        (&post, json!({"kind": "row", "parent": {"page_id": 99}}), 404, "not_found", "page"),
-        (
-            &post,
-            json!({"kind": "item", "parent": {"widget_id": widget}}),
-            422,
-            "validation_failed",
-            "no_repeater",
-        ),
-        (
-            &post,
-            json!({"kind": "page", "parent": {"page_id": 1}}),
-            422,
-            "validation_failed",
-            "one of row, col, widget, item",
-        ),
-        (
-            &format!("{post}?action=move"),
-            json!({"kind": "widget", "id": widget, "parent": {"col_id": elsewhere}}),
-            422,
-            "validation_failed",
-            "page",
-        ),
-        (
-            &format!("{post}?action=move"),
-            json!({"kind": "row", "id": row, "parent": {"page_id": 2}}),
-            422,
-            "validation_failed",
-            "page",
-        ),
-        (
-            &format!("{post}?action=move"),
-            json!({"kind": "widget", "id": widget, "position": 1}),
-            422,
-            "validation_failed",
-            "position",
-        ),
-        (
-            &format!("PATCH {BUILDER}?widget_id={widget}"),
-            json!({"data": {"title": "b", "sort_order": 1, "id": 2}}),
-            422,
-            "validation_failed",
-            "sort_order",
-        ),
-        (&format!("PATCH {BUILDER}?widget_id=99"), json!({"data": {}}), 404, "not_found", "99"),
-        (&format!("PATCH {BUILDER}"), json!({"data": {}}), 400, "bad_query", "widget_id"),
-        (
-            &format!("PATCH {BUILDER}?widget_id={widget}"),
-            json!({"data": {"title": "a\u{0}b"}}),
-            422,
-            "validation_failed",
-            "title",
-        ),
+        (&post, json!({"kind": "widget", "parent": here}), 422, "widget"),
+        (&post, with(row_in(1), json!({"data": {"a": 1}})), 422, "data"),
+        (&post, with(row_in(1), json!({"position": 2})), 422, "position"),
+        (&post, row_in(99), 404, "page"),
+        (&post, json!({"kind": "item", "parent": {"widget_id": widget}}), 422, "no_repeater"),
+        (&post, with(row_in(1), json!({"kind": "page"})), 422, "one of row, col, widget, item"),
+        (&step, with(moved.clone(), json!({"parent": {"col_id": elsewhere}})), 422, "page"),
+        (&step, json!({"kind": "row", "id": row, "parent": {"page_id": 2}}), 422, "page"),
+        (&step, with(moved, json!({"position": 1})), 422, "position"),
+        (&patch, json!({"data": {"title": "b", "sort_order": 1, "id": 2}}), 422, "sort_order"),
+        (&patch, json!({"data": {"title": "a\u{0}b"}}), 422, "title"),
+        (&format!("PATCH {BUILDER}?widget_id=99"), json!({"data": {}}), 404, "99"),
+        (&format!("PATCH {BUILDER}"), json!({"data": {}}), 400, "widget_id"),
     ] {
+        let code = match status {
+            400 => "bad_query",
+            404 => "not_found",
+            _ => "validation_failed",
+        };
         let refusal = site.admin(line).json(body.clone()).refused(status, code).await;
         assert!(refusal.text().contains(told), "{line} {body}: {}", refusal.text());
     }
@@ -213,11 +151,11 @@ async fn a_page_has_bounds() {
     assert_eq!(refused.json()["errors"][0]["code"], "range");
     // Twelve long texts are more than a mebibyte.
     let text = "x".repeat(95_000);
+    for _ in 0..11 {
+        site.widget(col, "html", json!({"text": text})).await;
+    }
     let long = json!({"kind": "widget", "parent": {"col_id": col}, "widget": "html",
                       "data": {"text": text}});
-    for _ in 0..11 {
-        site.add(long.clone()).await;
-    }
     let refused = site.admin(&post).json(long).refused(422, "validation_failed").await;
     assert_eq!(refused.json()["errors"][0]["field"], "data");
 }
@@ -225,8 +163,7 @@ async fn a_page_has_bounds() {
 #[tokio::test]
 async fn who_comes_second_learns_what_changed() {
     let site = site().await;
-    let (_, col) = site.row(1).await;
-    let widget = site.title(col, "a").await;
+    let (_, widget) = site.headline(1, "a").await;
     let seen = site.draft(1).await.header("etag").to_owned();
     let line = format!("PATCH {BUILDER}?widget_id={widget}");
     let first = json!({"data": {"title": "first"}});
@@ -247,8 +184,7 @@ async fn who_comes_second_learns_what_changed() {
         };
         let stale = ask.refused(412, "stale").await.json();
         assert_eq!(stale["errors"].as_array().unwrap().len(), 1);
-        assert_eq!(stale["errors"][0]["field"], json!(format!("widget {widget}")));
-        assert_eq!(stale["errors"][0]["code"], "changed");
+        has!(stale["errors"][0], {"field": format!("widget {widget}"), "code": "changed"});
         let told = stale["errors"][0]["message"].as_str().unwrap();
         assert!(told.contains("changed (title) by test at 2026-11-21T09:30:00Z"), "{told}");
     }
@@ -267,21 +203,20 @@ async fn who_comes_second_learns_what_changed() {
 #[tokio::test]
 async fn who_may_only_edit_does_not_see_the_draft() {
     let site = site().await;
-    let (_, col) = site.row(1).await;
-    let widget = site.title(col, "secret plan").await;
+    let (_, widget) = site.headline(1, "secret plan").await;
     let key = site.key(&[&format!("PATCH {BUILDER}"), &format!("POST {BUILDER}")]).await;
     let line = format!("PATCH {BUILDER}?widget_id={widget}");
     let mine = site.ask(&line).key(&key).json(json!({"data": {"align": "center"}}));
-    let mine = mine.expect(200).await;
-    assert!(!mine.text().contains("secret"), "{}", mine.text());
+    let mine = mine.expect(200).await.text();
+    assert!(!mine.contains("secret"), "{mine}");
     let first = site.ask(&line).key(&key).json(json!({"data": {}})).header("if-match", "\"1-1\"");
     let stale = first.refused(412, "stale").await.json();
     assert_eq!(stale["errors"], json!(null));
-    let link = site.ask(&format!("POST {BUILDER}?action=link")).key(&key);
-    link.json(json!({"page_id": 1})).refused(401, "api_key_forbidden").await;
+    let link =
+        |key| site.ask(&format!("POST {BUILDER}?action=link")).key(key).json(json!({"page_id": 1}));
+    link(&key).refused(401, "api_key_forbidden").await;
     let reader = site.key(&[&format!("GET {BUILDER}"), &format!("POST {BUILDER}")]).await;
-    let link = site.ask(&format!("POST {BUILDER}?action=link")).key(&reader);
-    link.json(json!({"page_id": 1})).expect(200).await;
+    link(&reader).expect(200).await;
 }
 
 /// A page that is nearly full can be made smaller.
@@ -290,14 +225,11 @@ async fn a_full_page_can_shrink() {
     let site = site().await;
     let (_, col) = site.row(1).await;
     let long = "x".repeat(100_000);
-    let mut last = json!(null);
+    let mut last = 0;
     for _ in 0..10 {
-        let node = json!({"kind": "widget", "parent": {"col_id": col}, "widget": "html",
-                          "data": {"text": long}});
-        last = site.add(node).await["id"].clone();
+        last = site.widget(col, "html", json!({"text": long})).await;
     }
-    let line = format!("PATCH {BUILDER}?widget_id={last}");
-    let shorter = json!({"data": {"text": "y".repeat(99_000)}});
-    site.admin(&line).json(shorter).expect(200).await;
-    site.admin(&line).json(json!({"data": {"text": null}})).expect(200).await;
+    let line = format!("{BUILDER}?widget_id={last}");
+    site.patch(&line, json!({"data": {"text": "y".repeat(99_000)}})).await;
+    site.patch(&line, json!({"data": {"text": null}})).await;
 }

@@ -6,8 +6,7 @@ use crate::support::Site;
 #[tokio::test]
 async fn a_link_shows_a_draft_until_it_ends() {
     let site = site().await;
-    let (_, col) = site.row(1).await;
-    let widget = site.title(col, "one").await;
+    let (_, widget) = site.headline(1, "one").await;
     let link = site.act("link", json!({"page_id": 1, "ttl_s": 600})).await;
     assert_eq!(link["expires_at"], "2026-11-21T09:40:00Z");
     let path = link["path"].as_str().unwrap().to_owned();
@@ -36,26 +35,21 @@ async fn links_have_a_longest_time() {
     let site = site().await;
     let line = format!("POST {BUILDER}?action=link&page_id=1");
     for ttl_s in [0, -1, 30 * 86_400 + 1] {
-        let body = json!({"ttl_s": ttl_s});
-        site.admin(&line).json(body).refused(422, "validation_failed").await;
+        site.admin(&line).json(json!({"ttl_s": ttl_s})).refused(422, "validation_failed").await;
     }
-    let day = site.admin(&line).expect(200).await.data();
-    assert_eq!(day["expires_at"], "2026-11-22T09:30:00Z");
+    assert_eq!(site.admin(&line).expect(200).await.data()["expires_at"], "2026-11-22T09:30:00Z");
     for (note, code) in [("x".repeat(201), "range"), ("a\nb".to_owned(), "format")] {
         let refused = site.admin(&line).json(json!({"note": note}));
         let refused = refused.refused(422, "validation_failed").await.json();
         assert_eq!(refused["errors"][0]["code"], code);
     }
-    let line = format!("POST {BUILDER}?action=link&page_id=99");
-    site.admin(&line).refused(404, "not_found").await;
-    let line = format!("GET {BUILDER}?action=link&page_id=99");
-    site.admin(&line).refused(404, "not_found").await;
+    site.admin(&format!("POST {BUILDER}?action=link&page_id=99")).refused(404, "not_found").await;
+    site.admin(&format!("GET {BUILDER}?action=link&page_id=99")).refused(404, "not_found").await;
 }
 
 /// The rows of a page's links.
 async fn listed(site: &Site) -> Vec<Json> {
-    let line = format!("GET {BUILDER}?action=link&page_id=1");
-    site.admin(&line).expect(200).await.data().as_array().unwrap().clone()
+    site.get(&format!("{BUILDER}?action=link&page_id=1")).await.as_array().unwrap().clone()
 }
 
 #[tokio::test]
@@ -90,45 +84,38 @@ async fn links_are_listed_and_revoked_one_by_one() {
     assert_eq!(gone, never.json()["detail"]);
     open(&second).expect(200).await;
     site.admin(&line).refused(404, "not_found").await;
-    let audited = "select count(*) from cms_audit where table_name = 'page_links' and action = ";
-    assert_eq!(site.database.count(&format!("{audited}'create'")).await, 2);
-    assert_eq!(site.database.count(&format!("{audited}'delete'")).await, 1);
+    for (action, times) in [("create", 2), ("delete", 1)] {
+        let of = format!("cms_audit where table_name = 'page_links' and action = '{action}'");
+        assert_eq!(site.database.rows(&of).await, times, "{action}");
+    }
 }
 
 #[tokio::test]
-async fn what_opens_a_link_is_not_stored() {
+async fn what_opens_a_link_is_not_stored_and_told_once() {
     let site = site().await;
-    let link = site.act("link", json!({"page_id": 1})).await;
+    let make = || {
+        let ask = site.admin(&format!("POST {BUILDER}?action=link"));
+        ask.header("idempotency-key", "k").json(json!({"page_id": 1}))
+    };
+    let link = make().expect(200).await.data();
+    make().refused(409, "idempotency_spent").await;
+    assert_eq!(listed(&site).await.len(), 1);
+    assert_eq!(site.database.rows("cms_idempotency where body is not null").await, 0);
     let token = link["path"].as_str().unwrap().split_once("token=").unwrap().1.to_owned();
     assert_eq!(token.len(), 43, "32 bytes");
     for (table, column) in [("cms_page_links", "digest"), ("cms_audit", "row_id")] {
-        let held = format!("select count(*) from {table} where {column} like '%{token}%'");
-        assert_eq!(site.database.count(&held).await, 0, "{table}");
+        let held = format!("{table} where {column} like '%{token}%'");
+        assert_eq!(site.database.rows(&held).await, 0, "{table}");
     }
     let printed = format!("{:?}", cms_http::wire::pages::DraftLink { token: Some(token.into()) });
     assert_eq!(printed, "DraftLink { token: Some(***) }");
 }
 
 #[tokio::test]
-async fn a_repeated_request_for_a_link_is_not_told_it_again() {
-    let site = site().await;
-    let make = || {
-        let ask = site.admin(&format!("POST {BUILDER}?action=link"));
-        ask.header("idempotency-key", "k").json(json!({"page_id": 1}))
-    };
-    make().expect(200).await;
-    make().refused(409, "idempotency_spent").await;
-    assert_eq!(listed(&site).await.len(), 1);
-    let kept = "select count(*) from cms_idempotency where body is not null";
-    assert_eq!(site.database.count(kept).await, 0);
-}
-
-#[tokio::test]
 async fn links_go_with_their_page_and_after_their_end() {
     let site = site().await;
-    let link = json!({"page_id": 1, "ttl_s": 600});
-    let rows = async || site.database.count("select count(*) from cms_page_links").await;
-    site.act("link", link.clone()).await;
+    let rows = async || site.database.rows("cms_page_links").await;
+    site.act("link", json!({"page_id": 1, "ttl_s": 600})).await;
     site.act("link", json!({"page_id": 1})).await;
     site.clock.advance(600_000);
     assert_eq!(listed(&site).await.len(), 1, "one has ended");
@@ -136,8 +123,7 @@ async fn links_go_with_their_page_and_after_their_end() {
     site.cms.upkeep().await;
     assert_eq!(rows().await, 1);
     let other = site.act("link", json!({"page_id": 2})).await;
-    site.admin("DELETE /api/backend/item?table=pages&id=2").expect(204).await;
+    site.delete("/api/backend/item?table=pages&id=2").await;
     assert_eq!(rows().await, 1);
-    let line = format!("GET {}", other["path"].as_str().unwrap());
-    site.ask(&line).refused(404, "not_found").await;
+    site.ask(&format!("GET {}", other["path"].as_str().unwrap())).refused(404, "not_found").await;
 }

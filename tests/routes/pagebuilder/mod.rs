@@ -29,7 +29,7 @@ pub(crate) async fn with_pages(site: Site) -> Site {
                "title": format!("Home {language}"), "view": "home"})
     };
     let pages = json!([page(1, "en", "/"), page(2, "de", "/de")]);
-    site.admin("POST /api/backend/item?table=pages").json(pages).expect(201).await;
+    site.create("/api/backend/item?table=pages", pages).await;
     site
 }
 
@@ -48,6 +48,12 @@ impl Site {
         self.admin(&line).json(body).expect(200).await.data()
     }
 
+    /// A page action that is refused.
+    pub(crate) async fn act_refused(&self, action: &str, body: Json, status: u16, code: &str) {
+        let line = format!("POST {BUILDER}?action={action}");
+        self.admin(&line).json(body).refused(status, code).await;
+    }
+
     /// A row with a column in a page; the ids of both.
     pub(crate) async fn row(&self, page: i64) -> (i64, i64) {
         let row = self.add(json!({"kind": "row", "parent": {"page_id": page}})).await;
@@ -56,11 +62,35 @@ impl Site {
         (row, col["id"].as_i64().unwrap())
     }
 
+    /// A widget in a column; its id.
+    pub(crate) async fn widget(&self, col: i64, widget: &str, data: Json) -> i64 {
+        let node = json!({"kind": "widget", "parent": {"col_id": col}, "widget": widget,
+                          "data": data});
+        self.add(node).await["id"].as_i64().unwrap()
+    }
+
+    /// An item of a widget; its id.
+    pub(crate) async fn item(&self, widget: i64, data: Json) -> i64 {
+        let node = json!({"kind": "item", "parent": {"widget_id": widget}, "data": data});
+        self.add(node).await["id"].as_i64().unwrap()
+    }
+
     /// A widget `title` in a column; its id.
     pub(crate) async fn title(&self, col: i64, title: &str) -> i64 {
-        let node = json!({"kind": "widget", "parent": {"col_id": col}, "widget": "title",
-                          "data": {"title": title}});
-        self.add(node).await["id"].as_i64().unwrap()
+        self.widget(col, "title", json!({"title": title})).await
+    }
+
+    /// A row with a widget `title` in a page; the ids of its column and the widget.
+    pub(crate) async fn headline(&self, page: i64, title: &str) -> (i64, i64) {
+        let (_, col) = self.row(page).await;
+        (col, self.title(col, title).await)
+    }
+
+    /// What a link to the draft of a page shows.
+    pub(crate) async fn drawn(&self, page: i64) -> Json {
+        let link = self.act("link", json!({"page_id": page})).await;
+        let line = format!("GET {}", link["path"].as_str().unwrap());
+        self.ask(&line).expect(200).await.data()
     }
 
     pub(crate) async fn retitle(&self, widget: i64, title: &str) -> Reply {

@@ -2,61 +2,56 @@ use cms_core::rfc3339;
 use serde_json::json;
 
 use super::{BUILDER, site};
-use crate::support::site::NOW;
+use crate::support::{Site, has, site::NOW};
 
 const MINUTE: i64 = 60_000;
+
+/// What is due; how many pages that were.
+async fn run(site: &Site) -> u64 {
+    site.cms.pages().run_schedule().await.unwrap()
+}
 
 #[tokio::test]
 async fn pages_are_published_and_taken_off_at_their_time() {
     let site = site().await;
-    let (_, col) = site.row(1).await;
-    let widget = site.title(col, "draft").await;
+    let (_, widget) = site.headline(1, "draft").await;
     let (publish, off) = (rfc3339(NOW + 10 * MINUTE), rfc3339(NOW + 20 * MINUTE));
     let planned = json!({"page_id": 1, "publish_at": publish, "take_off_at": off});
     let stored = site.act("schedule", planned).await;
-    assert_eq!((&stored["publish_at"], &stored["take_off_at"]), (&json!(publish), &json!(off)));
+    has!(stored, {"publish_at": publish, "take_off_at": off});
     assert_eq!(site.draft(1).await.data()["publish_at"], json!(publish));
     // What is published is the draft at that moment.
     site.retitle(widget, "final").await;
-    let run = async || {
-        site.admin("POST /api/backend/tasks/run?name=schedule").expect(200).await;
-        site.cms.pages().run_schedule().await.unwrap()
-    };
-    assert_eq!(run().await, 0);
-    assert_eq!(site.seen(1).await, None);
+    site.admin("POST /api/backend/tasks/run?name=schedule").expect(200).await;
+    assert_eq!((run(&site).await, site.seen(1).await), (0, None));
     site.clock.advance(10 * MINUTE);
-    assert_eq!(site.cms.pages().run_schedule().await.unwrap(), 1);
-    assert_eq!(site.seen(1).await.unwrap(), ["final"]);
+    assert_eq!((run(&site).await, site.seen(1).await), (1, Some(vec!["final".to_owned()])));
     assert_eq!(site.draft(1).await.data()["publish_at"], json!(null));
-    assert_eq!(site.cms.pages().run_schedule().await.unwrap(), 0, "once");
+    assert_eq!(run(&site).await, 0, "once");
     site.clock.advance(10 * MINUTE);
-    assert_eq!(site.cms.pages().run_schedule().await.unwrap(), 1);
-    assert_eq!(site.seen(1).await, None);
-    let actor = "select count(*) from cms_page_revisions where actor_kind = 'system'";
-    assert_eq!(site.database.count(actor).await, 1);
+    assert_eq!((run(&site).await, site.seen(1).await), (1, None));
+    assert_eq!(site.database.rows("cms_page_revisions where actor_kind = 'system'").await, 1);
 }
 
 /// All planned times are listed at once, a page at a time, for whoever may see pages.
 #[tokio::test]
 async fn planned_times_are_listed() {
     let site = site().await;
-    let list = format!("GET {BUILDER}?action=schedule");
-    assert_eq!(site.admin(&list).expect(200).await.data(), json!([]));
+    let list = format!("{BUILDER}?action=schedule");
+    assert_eq!(site.get(&list).await, json!([]));
     let at = rfc3339(NOW + 10 * MINUTE);
     site.act("schedule", json!({"page_id": 2, "take_off_at": at})).await;
     site.act("schedule", json!({"page_id": 1, "publish_at": at})).await;
     let first = json!({"page_id": 1, "publish_at": at, "take_off_at": null});
     let second = json!({"page_id": 2, "publish_at": null, "take_off_at": at});
-    let both = site.admin(&list).expect(200).await;
-    assert_eq!(both.data(), json!([first, second]));
-    let page = site.admin(&format!("{list}&limit=1")).expect(200).await;
-    assert_eq!(page.data(), json!([first]));
-    let next = page.json()["meta"]["next"].as_str().expect("a cursor").to_owned();
-    let page = site.admin(&format!("{list}&limit=1&cursor={next}")).expect(200).await;
-    assert_eq!(page.data(), json!([second]));
+    assert_eq!(site.get(&list).await, json!([first, second]));
+    let page = site.admin(&format!("GET {list}&limit=1")).expect(200).await.json();
+    assert_eq!(page["data"], json!([first]));
+    let next = page["meta"]["next"].as_str().expect("a cursor");
+    assert_eq!(site.get(&format!("{list}&limit=1&cursor={next}")).await, json!([second]));
     site.clock.advance(10 * MINUTE);
-    site.cms.pages().run_schedule().await.unwrap();
-    assert_eq!(site.admin(&list).expect(200).await.data(), json!([]), "they are over");
+    run(&site).await;
+    assert_eq!(site.get(&list).await, json!([]), "they are over");
 }
 
 /// Nothing ran for a while: what comes later counts.
@@ -69,9 +64,8 @@ async fn of_two_times_in_the_past_the_later_counts() {
         let planned = json!({"page_id": 1, "publish_at": at(publish), "take_off_at": at(off)});
         site.act("schedule", planned).await;
         site.clock.advance(60 * MINUTE);
-        assert_eq!(site.cms.pages().run_schedule().await.unwrap(), 1);
-        assert_eq!(site.seen(1).await.is_some(), seen);
-        assert_eq!(site.cms.pages().run_schedule().await.unwrap(), 0);
+        assert_eq!((run(&site).await, site.seen(1).await.is_some()), (1, seen), "{publish} {off}");
+        assert_eq!(run(&site).await, 0);
     }
 }
 
@@ -79,8 +73,7 @@ async fn of_two_times_in_the_past_the_later_counts() {
 #[tokio::test]
 async fn what_is_done_by_hand_is_no_longer_planned() {
     let site = site().await;
-    let (_, col) = site.row(1).await;
-    let widget = site.title(col, "one").await;
+    let (_, widget) = site.headline(1, "one").await;
     let at = |minutes: i64| json!(rfc3339(NOW + minutes * MINUTE));
     let plan = async |publish: i64, off: i64| {
         let planned = json!({"page_id": 1, "publish_at": at(publish), "take_off_at": at(off)});
@@ -94,10 +87,6 @@ async fn what_is_done_by_hand_is_no_longer_planned() {
         let action = if publishes { "publish" } else { "take_off" };
         site.act(action, json!({"page_id": 1})).await;
     };
-    let by_column = async |publishes: bool| {
-        let line = "PATCH /api/backend/item?table=pages&id=1";
-        site.admin(line).json(json!({"published": publishes})).expect(200).await;
-    };
     let none = json!(null);
     for is_column in [false, true] {
         for (publish, off, publishes, left) in [
@@ -107,19 +96,20 @@ async fn what_is_done_by_hand_is_no_longer_planned() {
             (10, 20, false, (at(10), at(20))),
         ] {
             plan(publish, off).await;
-            match is_column {
-                false => by_builder(publishes).await,
-                true => by_column(publishes).await,
+            if is_column {
+                let item = json!({"published": publishes});
+                site.patch("/api/backend/item?table=pages&id=1", item).await;
+            } else {
+                by_builder(publishes).await;
             }
             assert_eq!(times().await, left, "{publish} {off} {publishes} {is_column}");
         }
     }
     // What stays planned happens.
-    let run = async || site.cms.pages().run_schedule().await.unwrap();
     site.clock.advance(10 * MINUTE);
-    assert_eq!((run().await, site.seen(1).await.is_some()), (1, true));
+    assert_eq!((run(&site).await, site.seen(1).await.is_some()), (1, true));
     site.clock.advance(10 * MINUTE);
-    assert_eq!((run().await, site.seen(1).await), (1, None));
+    assert_eq!((run(&site).await, site.seen(1).await), (1, None));
     // Also of what visitors see already.
     by_builder(true).await;
     plan(30, 40).await;
@@ -136,16 +126,14 @@ async fn what_is_done_by_hand_is_no_longer_planned() {
     by_builder(true).await;
     assert_eq!(times().await, (none.clone(), none));
     site.retitle(widget, "not yet").await;
-    assert_eq!(run().await, 0);
-    assert_eq!(site.seen(1).await.unwrap(), ["one"]);
+    assert_eq!((run(&site).await, site.seen(1).await), (0, Some(vec!["one".to_owned()])));
 }
 
 /// Who has read the draft before is told what made it another.
 #[tokio::test]
 async fn a_time_that_changes_nothing_is_an_edit_that_is_noted() {
     let site = site().await;
-    let (_, col) = site.row(1).await;
-    let widget = site.title(col, "one").await;
+    let (_, widget) = site.headline(1, "one").await;
     site.act("publish", json!({"page_id": 1})).await;
     let at = rfc3339(NOW + MINUTE);
     site.act("schedule", json!({"page_id": 1, "publish_at": at})).await;
@@ -154,8 +142,7 @@ async fn a_time_that_changes_nothing_is_an_edit_that_is_noted() {
     let rev = async |page| site.draft(page).await.data()["rev"].as_i64().unwrap();
     let before = (rev(1).await, rev(2).await);
     site.clock.advance(MINUTE);
-    assert_eq!(site.cms.pages().run_schedule().await.unwrap(), 2);
-    assert_eq!(site.cms.pages().run_schedule().await.unwrap(), 0);
+    assert_eq!((run(&site).await, run(&site).await), (2, 0));
     assert_eq!((rev(1).await, rev(2).await), (before.0 + 1, before.1 + 1));
     let edit = site.admin(&format!("PATCH {BUILDER}?widget_id={widget}")).header("if-match", &tag);
     let late = edit.json(json!({"data": {"title": "two"}})).refused(412, "stale").await.json();
@@ -168,8 +155,8 @@ async fn a_time_that_changes_nothing_is_an_edit_that_is_noted() {
         );
         assert_eq!(site.database.count(&noted).await, 1, "{page}");
     }
-    let events = "select count(*) from cms_events where name = 'page.published'";
-    assert_eq!(site.database.count(events).await, 1, "visitors see what they saw");
+    let events = "cms_events where name = 'page.published'";
+    assert_eq!(site.database.rows(events).await, 1, "visitors see what they saw");
 }
 
 #[tokio::test]
@@ -202,6 +189,5 @@ async fn all_pages_that_are_due_have_their_turn_in_one_run() {
          select 'en', '/due-' || n.i, 'Due', {NOW} from n"
     );
     site.database.run(pages).await;
-    assert_eq!(site.cms.pages().run_schedule().await.unwrap(), 130);
-    assert_eq!(site.cms.pages().run_schedule().await.unwrap(), 0);
+    assert_eq!((run(&site).await, run(&site).await), (130, 0));
 }

@@ -1,47 +1,52 @@
-//! `/api/backend/webhooks/deliveries` and `redeliver`.
+//! `/api/backend/webhooks/deliveries`, `redeliver` and `queue`.
 
 use cms_core::webhooks::JobFilter;
 use serde_json::{Value as Json, json};
 
-use crate::support::{Receiver, Site, webhooks::site};
+use super::{assert_by_index, attempts, fill, jobs};
+use crate::support::{
+    Ask, Site, has,
+    webhooks::{CREATED, WEBHOOKS, subscribed},
+};
+
+/// Has deliveries sent again.
+fn again(site: &Site, body: Json) -> Ask {
+    site.admin("POST /api/backend/webhooks/redeliver").json(body)
+}
+
+async fn queued(site: &Site, body: Json) -> Json {
+    again(site, body).expect(200).await.data()["queued"].take()
+}
 
 /// A payload may hold records of any table: it is for those who could subscribe to all of them.
 #[tokio::test]
 async fn who_may_only_look_sees_no_payload() {
-    let (site, receiver) = (site().await, Receiver::start(200).await);
-    site.webhook(&receiver.url, &["item.settings.created"]).await;
+    let (site, _receiver, _) = subscribed(200).await;
     site.write("a").await;
-    site.worker().step().await.unwrap();
-    let looking = site
-        .key(&["GET /api/backend/webhooks/deliveries", "GET /api/backend/webhooks/messages"])
-        .await;
-    let event =
-        site.admin("GET /api/backend/webhooks/messages").expect(200).await.data()[0]["id"].clone();
-    let event = event.as_str().unwrap();
-    for line in [
-        "GET /api/backend/webhooks/deliveries?id=1".to_owned(),
-        format!("GET /api/backend/webhooks/messages?id={event}"),
-    ] {
+    site.step().await;
+    let lists = ["deliveries", "messages"].map(|list| format!("GET {WEBHOOKS}/{list}"));
+    let looking = site.key(&lists.each_ref().map(String::as_str)).await;
+    let event = site.get(&format!("{WEBHOOKS}/messages")).await[0]["id"].clone();
+    for (list, id) in lists.iter().zip(["1", event.as_str().unwrap()]) {
+        let line = format!("{list}?id={id}");
         assert!(site.admin(&line).expect(200).await.data()["payload"].is_object(), "{line}");
         let seen = site.ask(&line).key(&looking).expect(200).await.data();
-        assert_eq!((&seen["payload"], &seen["response"]), (&Json::Null, &Json::Null), "{line}");
+        has!(seen, {"payload": null, "response": null}, "{line}");
     }
 }
 
 #[tokio::test]
 async fn the_attempts_of_one_job_are_listed() {
-    let (site, receiver) = (site().await, Receiver::start(500).await);
-    site.webhook(&receiver.url, &["item.settings.created"]).await;
+    let (site, _receiver, _) = subscribed(500).await;
     for name in ["a", "b"] {
         site.write(name).await;
     }
     for _ in 0..3 {
-        site.worker().step().await.unwrap();
+        site.step().await;
         site.clock.advance(3_600_000);
     }
     let log = async |query: &str| {
-        let line = format!("GET /api/backend/webhooks/deliveries{query}");
-        let log = site.admin(&line).expect(200).await.data();
+        let log = site.get(&format!("{WEBHOOKS}/deliveries{query}")).await;
         let row =
             |row: &Json| (row["queue_id"].as_i64().unwrap(), row["attempt"].as_i64().unwrap());
         log.as_array().unwrap().iter().map(row).collect::<Vec<_>>()
@@ -57,50 +62,46 @@ async fn the_attempts_of_one_job_are_listed() {
 
 #[tokio::test]
 async fn deliveries_are_sent_again_with_the_same_event() {
-    let (site, receiver) = (site().await, Receiver::start(200).await);
-    let made = site.webhook(&receiver.url, &["item.settings.created"]).await;
+    let (site, receiver, made) = subscribed(200).await;
     for name in ["a", "b", "c"] {
         site.write(name).await;
     }
-    site.worker().step().await.unwrap();
-    let again = |body: Json| site.admin("POST /api/backend/webhooks/redeliver").json(body);
-    let log = site.admin("GET /api/backend/webhooks/deliveries").expect(200).await.data();
-    assert_eq!(again(json!({"ids": [log[0]["id"]]})).expect(200).await.data()["queued"], 1);
+    site.step().await;
+    let log = site.get(&format!("{WEBHOOKS}/deliveries")).await;
+    assert_eq!(queued(&site, json!({"ids": [log[0]["id"]]})).await, 1);
     let filter = json!({"subscription": made["id"], "status": "delivered"});
-    again(json!({"filter": filter, "expected": 7})).refused(409, "count_moved").await;
-    assert_eq!(
-        again(json!({"filter": filter, "expected": 3})).expect(200).await.data()["queued"],
-        3
-    );
-    again(json!({"ids": [4711]})).refused(404, "not_found").await;
-    again(json!({})).refused(422, "validation_failed").await;
-    site.worker().step().await.unwrap();
-    site.worker().step().await.unwrap();
+    assert_eq!(queued(&site, json!({"filter": filter, "expected": 3})).await, 3);
+    for (body, status, code) in [
+        (json!({"filter": filter, "expected": 7}), 409, "count_moved"),
+        (json!({"ids": [4711]}), 404, "not_found"),
+        (json!({}), 422, "validation_failed"),
+    ] {
+        again(&site, body).refused(status, code).await;
+    }
+    site.step().await;
+    site.step().await;
     let deliveries = receiver.deliveries();
     assert_eq!(deliveries.len(), 7);
     let ids: std::collections::BTreeSet<_> =
-        deliveries.iter().map(|delivery| delivery.headers["webhook-id"].clone()).collect();
+        deliveries.iter().map(|delivery| &delivery.headers["webhook-id"]).collect();
     assert_eq!(ids.len(), 3);
 }
 
 /// Whoever runs a receiver knows a delivery by its `webhook-id`.
 #[tokio::test]
 async fn all_attempts_of_an_event_are_found_by_the_id_that_receivers_see() {
-    let (site, receiver) = (site().await, Receiver::start(500).await);
-    for _ in 0..2 {
-        site.webhook(&receiver.url, &["item.settings.created"]).await;
-    }
+    let (site, receiver, _) = subscribed(500).await;
+    site.webhook(&receiver.url, &[CREATED]).await;
     site.write("a").await;
-    site.worker().step().await.unwrap();
+    site.step().await;
     let event = receiver.deliveries()[0].headers["webhook-id"].clone();
     site.write("b").await;
     for _ in 0..3 {
         site.clock.advance(3_600_000);
-        site.worker().step().await.unwrap();
+        site.step().await;
     }
     let found = async |line: &str| {
-        let reply = site.admin(&format!("GET /api/backend/webhooks/{line}")).expect(200).await;
-        reply.data().as_array().unwrap().clone()
+        site.get(&format!("{WEBHOOKS}/{line}")).await.as_array().unwrap().clone()
     };
     let all = found("deliveries").await;
     let its: Vec<Json> =
@@ -121,59 +122,39 @@ async fn all_attempts_of_an_event_are_found_by_the_id_that_receivers_see() {
     assert!(jobs.iter().all(|job| job["event_id"] == event.as_str()), "{jobs:?}");
     for list in ["deliveries", "queue"] {
         assert_eq!(found(&format!("{list}?event_id=none")).await, [] as [Json; 0]);
-        let cursor = site
-            .admin(&format!("GET /api/backend/webhooks/{list}?event_id={event}&limit=1"))
-            .expect(200)
-            .await
-            .json()["meta"]["next"]
-            .clone();
-        let cursor = cursor.as_str().unwrap();
-        for line in [format!("{list}?cursor={cursor}"), format!("{list}?event_id=%07")] {
-            site.admin(&format!("GET /api/backend/webhooks/{line}"))
-                .refused(400, "bad_query")
-                .await;
+        let first = format!("GET {WEBHOOKS}/{list}?event_id={event}&limit=1");
+        let first = site.admin(&first).expect(200).await.json();
+        let cursor = first["meta"]["next"].as_str().unwrap();
+        for query in [format!("cursor={cursor}"), "event_id=%07".to_owned()] {
+            let line = format!("GET {WEBHOOKS}/{list}?{query}");
+            site.admin(&line).refused(400, "bad_query").await;
         }
     }
     // One for each job, however often it was tried.
-    let again = |body: Json| site.admin("POST /api/backend/webhooks/redeliver").json(body);
     let filter = json!({"event_id": event, "until": "2999-01-01T00:00:00Z"});
-    again(json!({"filter": filter, "expected": 4})).refused(409, "count_moved").await;
-    let queued = again(json!({"filter": filter, "expected": 2})).expect(200).await.data();
-    assert_eq!(queued["queued"], 2);
-    for filter in [json!({"event_id": event, "until": at}), json!({"event_id": "none"})] {
-        assert_eq!(
-            again(json!({"filter": filter, "expected": 0})).expect(200).await.data()["queued"],
-            0,
-            "the last attempt of a job decides: {filter}"
-        );
+    again(&site, json!({"filter": filter, "expected": 4})).refused(409, "count_moved").await;
+    for (filter, expected) in [
+        (filter, 2),
+        // The last attempt of a job decides.
+        (json!({"event_id": event, "until": at}), 0),
+        (json!({"event_id": "none"}), 0),
+    ] {
+        let body = json!({"filter": filter, "expected": expected});
+        assert_eq!(queued(&site, body).await, expected, "{filter}");
     }
-    let filter = json!({"until": "yesterday"});
-    let refused = again(json!({"filter": filter, "expected": 0})).refused(422, "validation_failed");
-    assert_eq!(refused.await.json()["errors"][0]["field"], "filter.until");
+    let wrong = again(&site, json!({"filter": {"until": "yesterday"}, "expected": 0}));
+    let refused = wrong.refused(422, "validation_failed").await.json();
+    assert_eq!(refused["errors"][0]["field"], "filter.until");
 }
 
 /// The log may hold a month of a busy site.
 #[tokio::test]
 async fn the_attempts_of_an_event_are_read_by_index() {
     let site = Site::open().await;
-    let numbers = "from (with recursive n (i) as (select 1 union all select i + 1 from n \
-                   where i < 20000) select i from n) numbers";
-    for rows in [
-        "insert into cms_events (id, name, body, created_at, subject) select 'e' || i, 'a', '{}', \
-         i, 'funnel submission ' || (i / 4) ",
-        "insert into cms_webhook_queue (event_id, subscription_id, status, next_retry_at, \
-         created_at) select 'e' || i, i % 3, 'delivered', i, i ",
-        "insert into cms_webhook_deliveries (queue_id, event_id, event_name, subscription_id, \
-         attempt, outcome, duration_ms, created_at) select i / 2, 'e' || (i / 2), 'a', i % 3, 1, \
-         'delivered', 1, i ",
-    ] {
-        site.database.run(format!("{rows}{numbers}")).await;
-    }
-    if site.database.is_postgres() {
-        for table in ["events", "webhook_queue", "webhook_deliveries"] {
-            site.database.run(format!("analyze cms_{table}")).await;
-        }
-    }
+    let events = "insert into cms_events (id, name, body, created_at, subject) select 'e' || i, \
+                  'a', '{}', i, 'funnel submission ' || (i / 4)";
+    let attempts = attempts("i / 2", "(i / 2)", "i % 3");
+    fill(&site, &[events, &jobs("i % 3", "'delivered'"), &attempts]).await;
     let of = |fill: &dyn Fn(&mut JobFilter)| {
         let mut filter = JobFilter::default();
         fill(&mut filter);
@@ -187,19 +168,29 @@ async fn the_attempts_of_an_event_are_read_by_index() {
         (of(&|one| one.job = Some(77)), false),
     ] {
         let [listed, chosen, queued] = site.cms.webhooks().plans(&filter).await.unwrap();
+        let worse = ["Seq Scan", "SCAN d", "SCAN q", "SCAN e"];
         let by = if jobs { "_by_event" } else { "_by_job" };
         let deliveries = format!("cms_webhook_deliveries{by}");
-        let mut plans = vec![(listed, deliveries.clone())];
+        let about = format!("{filter:?}");
+        assert_by_index(&about, &listed, &[&deliveries], &worse);
         if jobs {
-            plans.push((chosen, deliveries));
-            plans.push((queued, "cms_webhook_queue_by_event".to_owned()));
-        }
-        for (plan, index) in plans {
-            let plan = plan.join("\n");
-            assert!(plan.contains(&index), "{filter:?}: {plan}");
-            for worse in ["Seq Scan", "SCAN d", "SCAN q", "SCAN e"] {
-                assert!(!plan.contains(worse), "{filter:?}, {worse}: {plan}");
-            }
+            assert_by_index(&about, &chosen, &[&deliveries], &worse);
+            assert_by_index(&about, &queued, &["cms_webhook_queue_by_event"], &worse);
         }
     }
+}
+
+#[tokio::test]
+async fn jobs_are_retried_and_cancelled_by_hand() {
+    let (site, _receiver, _) = subscribed(500).await;
+    site.write("a").await;
+    site.step().await;
+    let job = site.get(&format!("{WEBHOOKS}/queue")).await[0]["id"].clone();
+    let act =
+        |action: &str| site.admin(&format!("POST /api/backend/webhooks/queue/{action}?id={job}"));
+    let due = act("retry").expect(200).await.data();
+    has!(due, {"id": job, "status": "retry", "next_retry_at": "2026-11-21T09:30:00Z"});
+    assert_eq!(act("cancel").expect(200).await.data()["status"], "cancelled");
+    act("retry").refused(409, "conflict").await;
+    site.admin("POST /api/backend/webhooks/queue/cancel?id=99").refused(404, "not_found").await;
 }

@@ -1,9 +1,9 @@
 //! `/api/backend/webhooks/emit`: events are raised by hand.
 
-use serde_json::{Value as Json, json};
+use serde_json::json;
 
 use super::{EMIT, shop, webhook};
-use crate::support::{Receiver, Site};
+use crate::support::{Receiver, Site, faults, has, webhooks::WEBHOOKS};
 
 #[tokio::test]
 async fn an_event_is_raised_by_hand() {
@@ -16,10 +16,7 @@ async fn an_event_is_raised_by_hand() {
     assert_eq!(made.data()["queued"], 2);
     // The same request again raises nothing.
     assert_eq!(ask().await.body, made.body);
-    assert_eq!(
-        site.database.count("select count(*) from cms_events where name = 'shop.order_paid'").await,
-        1
-    );
+    assert_eq!(site.database.rows("cms_events where name = 'shop.order_paid'").await, 1);
     let id = made.data()["id"].as_str().unwrap().to_owned();
     let audited = format!(
         "select count(*) from cms_audit where action = 'emit' and table_name = 'events' \
@@ -27,20 +24,15 @@ async fn an_event_is_raised_by_hand() {
     );
     assert_eq!(site.database.count(&audited).await, 1);
 
-    site.cms.webhooks().worker().step().await.unwrap();
+    site.step().await;
     let delivery = receiver.deliveries().remove(0);
-    assert_eq!((receiver.count(), delivery.headers["webhook-id"].as_str()), (1, id.as_str()));
-    assert_eq!(
-        (&delivery.json()["event"], &delivery.json()["data"]),
-        (&json!("shop.order_paid"), &json!({"order": {"id": 7}}))
-    );
-    let message =
-        site.admin(&format!("GET /api/backend/webhooks/messages?id={id}")).expect(200).await.data();
-    assert_eq!(
-        (&message["payload"], &message["removed"]),
-        (&delivery.json(), &json!(["order.token"]))
-    );
-    assert_eq!((&message["event"], &message["jobs"]), (&json!("shop.order_paid"), &json!(2)));
+    assert_eq!((receiver.count(), &delivery.headers["webhook-id"]), (1, &id));
+    has!(delivery.json(), {"event": "shop.order_paid", "data": {"order": {"id": 7}}});
+    let message = site.get(&format!("{WEBHOOKS}/messages?id={id}")).await;
+    has!(message, {
+        "payload": delivery.json(), "removed": ["order.token"], "event": "shop.order_paid",
+        "jobs": 2,
+    });
 }
 
 /// What receivers get is what its schema promises.
@@ -50,10 +42,8 @@ async fn data_that_does_not_fit_its_schema_is_refused_with_all_that_is_wrong() {
     let order =
         json!({"id": "", "total": "much", "currency": "EURO", "items": [{"quantity": "2"}]});
     let traces = site.traces().await;
-    let reply = site.admin(EMIT).json(json!({"event": "order.created", "data": {"order": order}}));
-    let reply = reply.expect(422).await.json();
-    let fault = |one: &Json| format!("{} {}", one["field"], one["code"]).replace('"', "");
-    let mut faults: Vec<_> = reply["errors"].as_array().unwrap().iter().map(fault).collect();
+    let body = json!({"event": "order.created", "data": {"order": order}});
+    let mut faults = faults(&site.invalid(EMIT, body).await);
     faults.sort_unstable();
     assert_eq!(
         faults,
@@ -72,15 +62,11 @@ async fn data_that_does_not_fit_its_schema_is_refused_with_all_that_is_wrong() {
 #[tokio::test]
 async fn what_the_service_observes_cannot_be_claimed() {
     let site = shop().await;
-    let entries = site.admin("GET /api/backend/webhooks/events?limit=500").expect(200).await.data();
+    let entries = site.get("/api/backend/webhooks/events?limit=500").await;
     let mut raised = Vec::new();
     for entry in entries.as_array().unwrap() {
         let name = entry["event_name"].as_str().unwrap();
-        let described = site
-            .admin(&format!("GET /api/backend/webhooks/events?name={name}"))
-            .expect(200)
-            .await
-            .data();
+        let described = site.get(&format!("{WEBHOOKS}/events?name={name}")).await;
         let traces = site.traces().await;
         let data = &described["example"];
         let data = if data.is_null() { &json!({}) } else { data };
@@ -89,11 +75,8 @@ async fn what_the_service_observes_cannot_be_claimed() {
         if reply.status == 201 {
             raised.push(name);
         } else {
-            assert_eq!(
-                (reply.status.as_u16(), &reply.json()["errors"][0]["code"]),
-                (422, &json!("reserved")),
-                "{name}"
-            );
+            assert_eq!(reply.status, 422, "{name}");
+            has!(reply.json(), {"/errors/0/code": "reserved"}, "{name}");
             assert_eq!(site.traces().await, traces);
         }
     }

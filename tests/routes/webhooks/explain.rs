@@ -3,39 +3,29 @@
 use serde_json::{Value as Json, json};
 
 use super::{shop, webhook};
-use crate::support::Receiver;
+use crate::support::{Receiver, each};
 
 const EXPLAIN: &str = "POST /api/backend/webhooks/explain";
+
+const CREATED: &str = "item.settings.created";
 
 #[tokio::test]
 async fn what_is_explained_is_what_is_sent() {
     let (site, receiver) = (shop().await, Receiver::start(200).await);
     let sent = webhook(&site, &receiver.url, &["form.submitted", "item.*"], true).await;
-    webhook(&site, &receiver.url, &["item.settings.created"], false).await;
+    webhook(&site, &receiver.url, &[CREATED], false).await;
     webhook(&site, &receiver.url, &["item.settings.updated", "auth.login"], true).await;
     let traces = site.traces().await;
-    let data = json!({
-        "table": "settings", "id": "a", "language": null,
-        "record": {"name": "a", "value": {"api_key": 1, "ok": 2}, "public": true},
-    });
-    let reply = site
-        .admin(EXPLAIN)
-        .json(json!({"event": "item.settings.created", "data": data}))
-        .expect(200)
-        .await;
+    let written = json!({"name": "a", "value": {"api_key": 1, "ok": 2}, "public": true});
+    let data = json!({"table": "settings", "id": "a", "language": null, "record": written});
+    let ask = site.admin(EXPLAIN).json(json!({"event": CREATED, "data": data}));
+    let reply = ask.expect(200).await;
     assert_eq!(site.traces().await, traces);
     let secret = sent["secret"].as_str().unwrap();
     assert!(!reply.text().contains(secret) && !reply.text().contains("sesame"), "{}", reply.text());
     let explained = reply.data();
     assert_eq!(explained["removed"], json!(["record.value.api_key"]));
-    let column = |name: &str| {
-        explained["subscriptions"]
-            .as_array()
-            .unwrap()
-            .iter()
-            .map(|one| one[name].clone())
-            .collect::<Vec<_>>()
-    };
+    let column = |name: &str| each(&explained["subscriptions"], name);
     assert_eq!(column("outcome"), ["sent", "held", "not_matched"]);
     assert_eq!(
         column("reason"),
@@ -46,9 +36,8 @@ async fn what_is_explained_is_what_is_sent() {
         ]
     );
 
-    let written = json!({"name": "a", "value": {"api_key": 1, "ok": 2}, "public": true});
-    site.admin("POST /api/backend/item?table=settings").json(written).expect(201).await;
-    site.cms.webhooks().worker().step().await.unwrap();
+    site.insert("settings", written).await;
+    site.step().await;
     let delivery = receiver.deliveries().remove(0);
     let body = String::from_utf8(delivery.body.clone()).unwrap();
     let expected = explained["body"].as_str().unwrap();
@@ -72,39 +61,45 @@ async fn explanations_are_paged_and_wrong_questions_refused() {
         webhook(&site, "https://hooks.example.org/x", &["*"], true).await;
     }
     let ask = json!({"event": "order.created"});
-    let first =
-        site.admin(&format!("{EXPLAIN}?limit=2")).json(ask.clone()).expect(200).await.json();
-    let next = first["meta"]["next"].as_str().unwrap();
-    let second = site
-        .admin(&format!("{EXPLAIN}?limit=2&cursor={next}"))
-        .json(ask.clone())
-        .expect(200)
-        .await
-        .json();
+    let page = async |query: &str| {
+        let line = format!("{EXPLAIN}?limit=2{query}");
+        site.admin(&line).json(ask.clone()).expect(200).await.json()
+    };
+    let first = page("").await;
+    let second = page(&format!("&cursor={}", first["meta"]["next"].as_str().unwrap())).await;
     let counts =
         [&first, &second].map(|page| page["data"]["subscriptions"].as_array().unwrap().len());
     assert_eq!((counts, &second["meta"]["next"]), ([2, 1], &Json::Null));
-    for (path, body, status, code) in [
-        (EXPLAIN, json!({"event": "order.creatd"}), 422, "unknown_event"),
-        (EXPLAIN, json!({"event": "item.*"}), 422, "unknown_event"),
-        (EXPLAIN, json!({"event": "item.cms_users.created"}), 422, "unknown_event"),
-        (EXPLAIN, json!({"event": "a\u{7}b"}), 422, "unknown_event"),
-        (EXPLAIN, json!({}), 422, "validation_failed"),
-        (EXPLAIN, json!({"event": 7}), 422, "validation_failed"),
-        (EXPLAIN, json!({"event": "order.created", "data": [1]}), 422, "validation_failed"),
-        (EXPLAIN, json!({"event": "order.created", "date": {}}), 422, "validation_failed"),
-        (EXPLAIN, json!([]), 400, "bad_json"),
-        ("POST /api/backend/webhooks/explain?cursor=x", ask.clone(), 400, "bad_query"),
-        ("POST /api/backend/webhooks/explain?limit=0", ask.clone(), 400, "bad_query"),
-        ("POST /api/backend/webhooks/explain?id=1", ask.clone(), 400, "bad_query"),
-        ("GET /api/backend/webhooks/explain", ask, 405, "method_not_allowed"),
-        (
-            EXPLAIN,
-            json!({"event": "order.created", "data": {"order": 7}}),
-            422,
-            "validation_failed",
-        ),
+    assert_eq!(page("&count=true").await["meta"]["total"], 3);
+    // Who may read one webhook does not learn how many there are.
+    let rights = ["POST /api/backend/webhooks/explain", "GET /api/backend/webhooks?id=1"];
+    let key = site.key(&rights).await;
+    let one = site.ask(&format!("{EXPLAIN}?count=true")).key(&key).json(ask.clone());
+    let one = one.expect(200).await.json();
+    assert_eq!(each(&one["data"]["subscriptions"], "id").len(), 1, "{one}");
+    assert!(one["meta"].get("total").is_none(), "{one}");
+    for body in [
+        json!({"event": "order.creatd"}),
+        json!({"event": "item.*"}),
+        json!({"event": "item.cms_users.created"}),
+        json!({"event": "a\u{7}b"}),
     ] {
-        site.admin(path).json(body).refused(status, code).await;
+        site.admin(EXPLAIN).json(body).refused(422, "unknown_event").await;
     }
+    for body in [
+        json!({}),
+        json!({"event": 7}),
+        json!({"event": "order.created", "data": [1]}),
+        json!({"event": "order.created", "date": {}}),
+        json!({"event": "order.created", "data": {"order": 7}}),
+    ] {
+        site.invalid(EXPLAIN, body).await;
+    }
+    site.admin(EXPLAIN).json(json!([])).refused(400, "bad_json").await;
+    for query in ["cursor=x", "limit=0", "id=1"] {
+        let line = format!("{EXPLAIN}?{query}");
+        site.admin(&line).json(ask.clone()).refused(400, "bad_query").await;
+    }
+    let get = site.admin("GET /api/backend/webhooks/explain").json(ask);
+    get.refused(405, "method_not_allowed").await;
 }

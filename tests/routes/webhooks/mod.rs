@@ -1,33 +1,68 @@
-//! `/api/backend/webhooks/…`, a file for each endpoint below it.
+//! `/api/backend/webhooks` and what is below it.
 
-/// What was held is dropped or sent.
-mod activate;
-/// The log of attempts, and sending again from it.
+/// The log of attempts, sending again from it, the queue.
 mod deliveries;
 /// Events raised by hand.
 mod emit;
-/// What an event carries.
-mod events;
 /// What would be sent of an event.
 mod explain;
 /// What a webhook's record tells of its deliveries.
 mod health;
-/// Recorded events, either way.
+/// Events: what each carries, those that were recorded.
 mod messages;
-/// One attempt at once.
-mod ping;
-/// Jobs retried and cancelled by hand.
-mod queue;
-/// A new secret, with and without a grace.
-mod rotate_secret;
-/// Subscriptions made, changed and refused.
+/// Subscriptions made, changed and refused, their secrets, one attempt at once.
 mod subscriptions;
 
 use serde_json::{Value as Json, json};
 
-use crate::support::{Site, webhooks::open};
+use crate::support::{
+    Site,
+    webhooks::{WEBHOOKS, open},
+};
 
 const EMIT: &str = "POST /api/backend/webhooks/emit";
+
+/// Inserts 20,000 rows by each of these statements, numbered by `i`, and has the server look at
+/// them.
+async fn fill(site: &Site, inserts: &[&str]) {
+    for insert in inserts {
+        let numbers = "from (with recursive n (i) as (select 1 union all select i + 1 from n \
+                       where i < 20000) select i from n) numbers";
+        site.database.run(format!("{insert} {numbers}")).await;
+        if site.database.is_postgres() {
+            let table = insert.split(' ').nth(2).unwrap();
+            site.database.run(format!("analyze {table}")).await;
+        }
+    }
+}
+
+/// A job for each number, of the subscription and in the status that are told.
+fn jobs(subscription: &str, status: &str) -> String {
+    format!(
+        "insert into cms_webhook_queue (event_id, subscription_id, status, next_retry_at, \
+         created_at) select 'e' || i, {subscription}, {status}, i, i"
+    )
+}
+
+/// An attempt for each number, of the job, the event and the subscription that are told.
+fn attempts(job: &str, event: &str, subscription: &str) -> String {
+    format!(
+        "insert into cms_webhook_deliveries (queue_id, event_id, event_name, subscription_id, \
+         attempt, outcome, duration_ms, created_at) select {job}, 'e' || {event}, 'a', \
+         {subscription}, 1, 'delivered', 1, i"
+    )
+}
+
+/// The plan reads by each of these indexes, and no table from its beginning.
+fn assert_by_index(about: &str, plan: &[String], indexes: &[&str], worse: &[&str]) {
+    let plan = plan.join("\n");
+    for index in indexes {
+        assert!(plan.contains(index), "{about}, {index}: {plan}");
+    }
+    for worse in worse {
+        assert!(!plan.contains(worse), "{about}, {worse}: {plan}");
+    }
+}
 
 /// A site with a plugin that declares an event.
 async fn shop() -> Site {
@@ -44,5 +79,5 @@ async fn webhook(site: &Site, url: &str, events: &[&str], active: bool) -> Json 
         "name": "test", "url": url, "events": events, "active": active,
         "custom_headers": {"authorization": "Bearer sesame"},
     });
-    site.admin("POST /api/backend/webhooks").json(body).expect(201).await.data()
+    site.create(WEBHOOKS, body).await
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use serde_json::{Value as Json, json};
 
 use super::{ROUNDS, Shot, complete, open, race, saving, step};
-use crate::support::{Site, visits::Visit};
+use crate::support::{Site, Visit};
 
 /// A funnel with three visits: at its first step, at its last, and at its end.
 struct Busy {
@@ -49,13 +49,11 @@ fn calls(busy: &Busy) -> [(&'static str, Shot, &'static [u16]); 10] {
 /// Nothing is left of a funnel but what is told of it.
 async fn is_gone(site: &Site, funnel: i64) {
     for table in ["nodes", "edges", "email_routing", "versions", "submissions"] {
-        let count =
-            format!("select count(*) from cms_formfunnel_{table} where funnel_id = {funnel}");
-        assert_eq!(site.database.count(&count).await, 0, "{table}");
+        let rows = format!("cms_formfunnel_{table} where funnel_id = {funnel}");
+        assert_eq!(site.database.rows(&rows).await, 0, "{table}");
     }
     for table in ["events", "uploads"] {
-        let count = format!("select count(*) from cms_formfunnel_{table}");
-        assert_eq!(site.database.count(&count).await, 0, "{table}");
+        assert_eq!(site.database.rows(&format!("cms_formfunnel_{table}")).await, 0, "{table}");
     }
 }
 
@@ -96,7 +94,7 @@ async fn everything_happens_at_once() {
         let delete = Shot::author("delete", json!({"id": busy.funnel}));
         assert_eq!(race(&site, [delete]).await, [200]);
         is_gone(&site, busy.funnel).await;
-        site.database.run("delete from cms_formfunnels".to_owned()).await;
+        site.database.run("delete from cms_formfunnels").await;
     }
 }
 
@@ -106,15 +104,7 @@ async fn a_full_funnel_is_deleted_while_it_is_used() {
     let site = open().await;
     for number in 0..7 {
         let busy = busy(&site).await;
-        let copies = format!(
-            "with recursive n(i) as (select 1 union all select i + 1 from n where i < 600) \
-             insert into cms_formfunnel_submissions (funnel_id, version_id, version, session_uuid, \
-             started_at, last_activity_at, expires_at) select funnel_id, version_id, version, \
-             session_uuid || n.i, started_at, 0, 0 from cms_formfunnel_submissions s, n \
-             where s.session_uuid = '{}'",
-            busy.first
-        );
-        site.database.run(copies).await;
+        site.copy_visits(600, &format!("s.session_uuid = '{}'", busy.first), "is_test").await;
         let (name, call, right) = calls(&busy)[number].clone();
         let delete = Shot::author("delete", json!({"id": busy.funnel}));
         let [deleted, other, sweeps] = race(&site, [delete, call, Shot::Round]).await;
@@ -186,7 +176,6 @@ async fn a_form_is_deleted_while_it_is_answered() {
         for sent in sent {
             assert!(matches!(sent, 201 | 404), "{round}: {sent}");
         }
-        let left = "select count(*) from cms_form_submissions";
-        assert_eq!(site.database.count(left).await, 0);
+        assert_eq!(site.database.rows("cms_form_submissions").await, 0);
     }
 }

@@ -39,9 +39,9 @@ fn site(schema: &str) -> Option<Site> {
     let dir = tempfile::tempdir().expect("a folder");
     let mut world = World::default();
     world.set("CMS_DATABASE_URL", &url);
-    let init = world.command(dir.path(), &["init", "--admin", "ana", "--password-stdin"]);
+    let init = world.command(dir.path(), "init --admin ana --password-stdin");
     finish(init, Some(PASSWORD)).ok();
-    let always = unwell(&world.run(dir.path(), &["doctor"]));
+    let always = unwell(&world.run(dir.path(), "doctor"));
     assert!(always.iter().all(|(check, _)| check == "search"), "{always:?}");
     Some(Site { dir, world, url, always })
 }
@@ -63,8 +63,8 @@ impl Site {
 
     /// All three doors tell of `check`; returns the remedy.
     fn is_told(&self, check: &str, found: &str) -> String {
-        let doctor = self.world.run(self.at(), &["doctor"]).fails(1);
-        for run in [&doctor, &self.world.run(self.at(), &["status"]).fails(1)] {
+        let doctor = self.world.run(self.at(), "doctor").fails(1);
+        for run in [&doctor, &self.world.run(self.at(), "status").fails(1)] {
             let told = unwell(run);
             let others: Vec<_> = told.difference(&self.always).collect();
             assert_eq!(others, [&(check.to_owned(), "error".to_owned())], "{run:?}");
@@ -138,6 +138,9 @@ fn a_database_that_does_not_exist_is_made() {
     let (place, _) = site.url.rsplit_once('/').expect("a database");
     let server = place.to_owned();
     site.world.set("CMS_DATABASE_URL", format!("{server}/{name}"));
+    let refused = site.world.run(site.at(), &["migrate", "up"]).fails(7);
+    assert!(refused.err.contains(&format!("`createdb {name}`")), "{refused:?}");
+    assert!(!refused.err.contains("at line"), "{refused:?}");
     let remedy = site.is_told("database", &format!("database {name}"));
     assert_eq!(commands(&remedy), [format!("createdb {name}").as_str(), "cms migrate up"]);
     // As createdb does it.
@@ -146,7 +149,7 @@ fn a_database_that_does_not_exist_is_made() {
     let init = "cms init --admin ana --password-stdin";
     site.world.types(site.at(), init, Some(PASSWORD)).ok();
     // Its extensions are its own.
-    site.always = unwell(&site.world.run(site.at(), &["doctor"]));
+    site.always = unwell(&site.world.run(site.at(), "doctor"));
     site.always.retain(|(check, _)| check == "search");
     site.is_well();
     run(&std::env::var("CMS_TEST_DB").expect("a server"), &format!("drop database {name}"));
@@ -175,7 +178,7 @@ fn a_user_who_may_not_make_tables_is_told_what_to_grant() {
         assert!(refused.err.contains("grant create on schema public to USER"), "{refused:?}");
     }
     run(&own, &format!("grant create on schema public to {name}"));
-    world.run(dir.path(), &["init"]).ok();
+    world.run(dir.path(), "init").ok();
     run(&server, &format!("drop database {name} with (force)"));
     run(&server, &format!("drop role {name}"));
 }

@@ -4,7 +4,7 @@ use std::io::{Cursor, Write};
 
 use zip::{ZipWriter, write::SimpleFileOptions};
 
-use super::lab::{Lab, Server, described, zipped};
+use super::lab::{Lab, Server, zipped};
 
 /// The archive with one name replaced by another of the same length, as no writer would write it.
 fn renamed(files: &[(&str, &[u8])], from: &str, to: &str) -> Vec<u8> {
@@ -81,8 +81,8 @@ fn an_archive_with_anything_suspicious_is_refused_whole() {
     ];
     let lab = Lab::new();
     for (name, archive, why) in table {
-        let server = Server::offering(described("3.1.0", "cms-3.1.0.zip", &archive, 1), archive);
-        let run = lab.run(&server.url, &["update", "apply", "--without-backup"]);
+        let server = Server::release("3.1.0", archive);
+        let run = lab.run(&server.url, "update apply --without-backup");
         assert_eq!(run.code, 1, "{name}: {run:?}");
         assert!(run.err.contains(why) && run.err.contains("3.0.0 stays"), "{name}: {run:?}");
         assert_eq!(lab.beside(), Vec::<String>::new(), "{name}");
@@ -96,18 +96,18 @@ fn an_archive_with_anything_suspicious_is_refused_whole() {
 fn a_file_that_changes_after_the_check_is_not_used() {
     let lab = Lab::new();
     let archive = zipped(&[("cms", b"#!/bin/sh\necho 'cms 3.1.0'\n")]);
-    let server = Server::offering(described("3.1.0", "cms-3.1.0.zip", &archive, 1), archive);
-    lab.run(&server.url, &["update", "download"]).ok();
+    let server = Server::release("3.1.0", archive);
+    lab.run(&server.url, "update download").ok();
     let kept = lab.site.path().join("data/updates/cms-3.1.0.zip");
     let evil = zipped(&[("cms", b"#!/bin/sh\necho evil\n")]);
     std::fs::write(&kept, &evil).expect("written");
-    lab.run(&server.url, &["update", "download"]).ok();
+    lab.run(&server.url, "update download").ok();
     assert_ne!(std::fs::read(&kept).expect("an archive"), evil, "it was downloaded again");
     // A link in its place is replaced, and nothing is written through it.
     let target = lab.folder.path().join("target");
     std::fs::write(&target, "mine").expect("written");
     std::fs::remove_file(&kept).expect("removed");
     std::os::unix::fs::symlink(&target, kept.with_extension("zip.part")).expect("a link");
-    lab.run(&server.url, &["update", "download"]).ok();
+    lab.run(&server.url, "update download").ok();
     assert_eq!(std::fs::read_to_string(&target).expect("a file"), "mine");
 }

@@ -3,7 +3,7 @@
 
 use std::{path::Path, process::Command};
 
-use super::lab::{Lab, Server, described, patched, zipped};
+use super::lab::{Lab, Server, patched, zipped};
 use crate::support::{Served, finish};
 
 /// The steps at which a debug build can be killed, and the version that stands afterwards.
@@ -28,7 +28,7 @@ const STEPS: [(&str, &str); 12] = [
 fn an_update_that_is_killed_leaves_the_old_or_the_new_version() {
     let lab = Lab::new();
     let archive = zipped(&[("cms", &patched(&lab.program()))]);
-    let server = Server::offering(described("3.0.1", "cms-3.0.1.zip", &archive, 1), archive);
+    let server = Server::release("3.0.1", archive);
     for (step, stands) in STEPS {
         let args: &[&str] = match step {
             "returning" | "returned" => &["update", "rollback"],
@@ -44,7 +44,7 @@ fn an_update_that_is_killed_leaves_the_old_or_the_new_version() {
             "{step}: a trial lives on"
         );
         // The next start finishes or undoes it, and serves.
-        let mut serve = lab.command("", &["serve", "--listen", "127.0.0.1:0"]);
+        let mut serve = lab.command("", "serve --listen 127.0.0.1:0");
         serve.env_remove("CMS_UPDATE_BASE_URL");
         let served = Served::started(serve).unwrap_or_else(|said| panic!("{step}: {said:?}"));
         drop(served);
@@ -101,7 +101,7 @@ fn a_full_disk_leaves_the_old_version() {
     .collect();
     let program = [Lab::newer("3.1.0", "").as_bytes(), b"#", &padding].concat();
     let archive = zipped(&[("cms", &program)]);
-    let server = Server::offering(described("3.1.0", "cms-3.1.0.zip", &archive, 1), archive);
+    let server = Server::release("3.1.0", archive);
     let size = std::fs::metadata(lab.program()).expect("a program").len();
     // First the folder of archives is full, then that of the program.
     for (updates, beside) in [(1 << 20, size + (64 << 20)), (64 << 20, size + (2 << 20))] {
@@ -114,7 +114,7 @@ fn a_full_disk_leaves_the_old_version() {
             bin = bin.path().display(),
             cms = lab.program().display(),
         );
-        let cms = lab.command(&server.url, &[]);
+        let cms = lab.command(&server.url, "");
         let mut outer = Command::new("unshare");
         outer.args(way).args(["sh", "-c", &script]);
         for (name, value) in cms.get_envs() {

@@ -16,7 +16,7 @@ use ring::signature::{Ed25519KeyPair, KeyPair};
 use serde_json::{Value as Json, json};
 use zip::{CompressionMethod, ZipWriter, write::SimpleFileOptions};
 
-use crate::support::{Run, command, finish, site};
+use crate::support::{Run, Words, command, finish, site};
 
 /// The key that signs releases, from a seed.
 pub(crate) fn pair(seed: u8) -> Ed25519KeyPair {
@@ -87,6 +87,12 @@ impl Server {
             }
         });
         Self { url, heads }
+    }
+
+    /// Offers an archive as this version, signed by the key of seed 1.
+    pub(crate) fn release(version: &str, archive: Vec<u8>) -> Self {
+        let file = format!("cms-{version}.zip");
+        Self::offering(described(version, &file, &archive, 1), archive)
     }
 
     /// Offers one release.
@@ -191,7 +197,7 @@ impl Lab {
     }
 
     /// The program, with the settings of this site, asking `url`.
-    pub(crate) fn command(&self, url: &str, args: &[&str]) -> Command {
+    pub(crate) fn command<'a>(&self, url: &str, args: impl Words<'a>) -> Command {
         let ordinary = command(self.site.path());
         let mut own = Command::new(self.program());
         for (name, value) in ordinary.get_envs() {
@@ -202,13 +208,13 @@ impl Lab {
         }
         // A secret in the environment: the program starts itself again without it.
         own.env("CMS_UPDATE_PASSWORD", "correct horse");
-        own.env("CMS_UPDATE_BASE_URL", url).args(args);
+        own.env("CMS_UPDATE_BASE_URL", url).args(args.words());
         own.stdin(std::process::Stdio::null());
         own.stdout(std::process::Stdio::piped()).stderr(std::process::Stdio::piped());
         own
     }
 
-    pub(crate) fn run(&self, url: &str, args: &[&str]) -> Run {
+    pub(crate) fn run<'a>(&self, url: &str, args: impl Words<'a>) -> Run {
         finish(self.command(url, args), None)
     }
 
@@ -221,7 +227,7 @@ impl Lab {
     /// Offers a program as the version 3.1.0 and applies it without a backup.
     pub(crate) fn apply(&self, program: &str) -> Run {
         let archive = zipped(&[("cms", program.as_bytes())]);
-        let server = Server::offering(described("3.1.0", "cms-3.1.0.zip", &archive, 1), archive);
+        let server = Server::release("3.1.0", archive);
         self.run(&server.url, &["update", "apply", "--without-backup"])
     }
 

@@ -23,7 +23,7 @@ fn whole(body: impl Into<Vec<u8>>) -> Answer {
 /// Runs `cms update download` against a server with this description and this archive.
 fn download(lab: &Lab, description: Json, archive: Vec<u8>) -> Run {
     let server = Server::offering(description, archive);
-    lab.run(&server.url, &["update", "download"])
+    lab.run(&server.url, "update download")
 }
 
 #[test]
@@ -55,7 +55,7 @@ fn what_is_not_signed_as_it_is_sent_is_not_taken() {
     let kept = lab.site.path().join("data/updates").join(FILE);
     assert!(!kept.exists() && !kept.with_extension("zip.part").exists());
     // The second of two keys counts too, and the first stays good.
-    let mut command = lab.command("", &["update", "download"]);
+    let mut command = lab.command("", "update download");
     let server = Server::offering(described("3.1.0", FILE, &good, 2), good.clone());
     command.env("CMS_UPDATE_BASE_URL", &server.url);
     command.env("CMS_UPDATE__PUBLIC_KEY", format!("{},{}", public(1), public(2)));
@@ -77,14 +77,11 @@ fn a_server_that_goes_back_is_refused() {
         lab.run(&server.url, args)
     };
     // Before anything newer was seen: older than the program.
-    let run = offer("2.9.0", &["update", "apply"]).fails(6);
-    assert!(run.err.contains("2.9.0, which is older than 3.0.0"), "{run:?}");
-    let run = offer("2.9.0", &["update", "check"]).fails(0);
-    assert!(run.err.contains("There is nothing newer"), "{run:?}");
+    offer("2.9.0", &["update", "apply"]).fails(6).tells("2.9.0, which is older than 3.0.0");
+    offer("2.9.0", &["update", "check"]).fails(0).tells("There is nothing newer");
     offer("3.2.0", &["update", "check"]).fails(0);
     for verb in ["check", "download", "apply"] {
-        let run = offer("3.1.0", &["update", verb]).fails(6);
-        assert!(run.err.contains("it offered 3.2.0 before"), "{run:?}");
+        offer("3.1.0", &["update", verb]).fails(6).tells("it offered 3.2.0 before");
     }
     assert_eq!(lab.version(), "3.0.0");
 }
@@ -118,7 +115,7 @@ fn replies_that_break_off_never_end_or_come_late_are_given_up() {
                 _ => part(&good),
             });
             let began = Instant::now();
-            let run = lab.run(&server.url, &["update", "download", "--timeout", "1s"]);
+            let run = lab.run(&server.url, "update download --timeout 1s");
             assert!(run.code == code && run.err.contains(why), "{name} {at}: {run:?}");
             assert!(began.elapsed() < Duration::from_secs(20), "{name} {at}");
         }
@@ -126,8 +123,7 @@ fn replies_that_break_off_never_end_or_come_late_are_given_up() {
     let left = std::fs::read_dir(lab.site.path().join("data/updates")).expect("a folder");
     let left: Vec<_> = left.map(|entry| entry.expect("an entry").file_name()).collect();
     assert_eq!(left, ["seen.json"]);
-    let run = lab.run("http://127.0.0.1:1", &["update", "check"]).fails(7);
-    assert!(run.err.contains("refused"), "{run:?}");
+    lab.run("http://127.0.0.1:1", "update check").fails(7).tells("refused");
 }
 
 #[test]
@@ -146,7 +142,7 @@ fn the_password_goes_to_its_own_host_alone() {
             Answer::Whole(307, format!("Location: {to}/{name}\r\n"), Vec::new())
         }
     });
-    lab.run(&server.url, &["update", "download"]).ok();
+    lab.run(&server.url, "update download").ok();
     let heads = |server: &Server| server.heads.lock().expect("heads").clone();
     let has = |head: &String| head.to_lowercase().contains("authorization: basic");
     assert_eq!(heads(&server).len(), 3);
@@ -157,7 +153,7 @@ fn the_password_goes_to_its_own_host_alone() {
         let server = Server::new(move |_| {
             Answer::Whole(302, format!("Location: {location}\r\n"), Vec::new())
         });
-        let run = lab.run(&server.url, &["update", "check"]).fails(1);
+        let run = lab.run(&server.url, "update check").fails(1);
         assert!(run.err.contains("redirect"), "{location}: {run:?}");
         assert!(!run.err.contains("correct horse"), "{run:?}");
     }
@@ -179,11 +175,10 @@ fn a_folder_is_an_update_server() {
     let serve = lab.command("", &["update", "serve", &folder, "--port", "0"]);
     let served = Served::started(serve).expect("it serves");
     assert!(served.before_ready.iter().any(|line| line.contains("3.1.0 is signed")));
-    lab.run(&served.url, &["update", "download"]).ok();
-    let mut wrong = lab.command(&served.url, &["update", "check"]);
+    lab.run(&served.url, "update download").ok();
+    let mut wrong = lab.command(&served.url, "update check");
     wrong.env("CMS_UPDATE_PASSWORD", "wrong");
-    let run = finish(wrong, None).fails(4);
-    assert!(run.err.contains("does not take update_user and update_password"), "{run:?}");
+    finish(wrong, None).fails(4).tells("does not take update_user and update_password");
     let runtime = tokio::runtime::Runtime::new().expect("a runtime");
     let status = |path: &str| {
         let http = cms_http::client::transport().expect("TLS").build().expect("a client");

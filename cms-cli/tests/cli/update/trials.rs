@@ -5,7 +5,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use super::lab::{Lab, Server, described, zipped};
+use super::lab::{Lab, Server, zipped};
 use crate::{doctor::statement, support::Run};
 
 fn stays(name: &str, program: &str, why: &str) {
@@ -62,10 +62,11 @@ fn a_version_that_changes_the_database_needs_a_backup_and_a_yes() {
     let pending = r#"[ "$1 $2" = "migrate status" ] &&
         { echo '{"data":[{"version":1,"name":"a","applied":false}]}'; exit 0; }"#;
     let archive = zipped(&[("cms", Lab::newer("3.1.0", pending).as_bytes())]);
-    let server = Server::offering(described("3.1.0", "cms-3.1.0.zip", &archive, 1), archive);
-    let run = lab.run(&server.url, &["update", "apply", "--without-backup"]).fails(6);
-    assert!(run.err.contains("changes the database (1 step)"), "{run:?}");
-    let run = lab.run(&server.url, &["update", "apply"]).fails(2);
+    let server = Server::release("3.1.0", archive);
+    lab.run(&server.url, "update apply --without-backup")
+        .fails(6)
+        .tells("changes the database (1 step)");
+    let run = lab.run(&server.url, "update apply").fails(2);
     assert!(run.err.contains("3.0.0 cannot use it after that"), "{run:?}");
     assert!(run.err.contains("--yes"), "{run:?}");
     assert_eq!((lab.version(), lab.beside()), ("3.0.0".to_owned(), Vec::new()));
@@ -93,23 +94,22 @@ fn apply(lab: &Lab, program: &str) -> Run {
     let key = "age1qyqszqgpqyqszqgpqyqszqgpqyqszqgpqyqszqgpqyqszqgpqyqs3290gq";
     lab.set("cms.toml", &format!("backup.recipients = [\"{key}\"]\n"));
     let archive = zipped(&[("cms", program.as_bytes())]);
-    let server = Server::offering(described("3.1.0", "cms-3.1.0.zip", &archive, 1), archive);
-    lab.run(&server.url, &["update", "apply", "--yes"])
+    let server = Server::release("3.1.0", archive);
+    lab.run(&server.url, "update apply --yes")
 }
 
 #[test]
 fn a_changed_database_comes_back_when_the_version_does_not_start() {
     let lab = Lab::new();
-    lab.run("", &["keys", "create", "--name", "before", "--right", "*"]).ok();
+    lab.run("", "keys create --name before --right *").ok();
     let newer = "insert into cms_migrations (version, name, checksum, applied_at) \
                  values (999999, 'newer', 'x', 1)";
     let fails = "if [ \"$1\" = serve ]; then echo 'cannot listen' >&2; exit 1; fi";
     let run = apply(&lab, &migrating(&lab, newer, fails)).fails(1);
     assert!(run.err.contains("3.0.0 stays, with the backup"), "{run:?}");
     assert_eq!(lab.version(), "3.0.0");
-    let keys = lab.run("", &["keys", "list", "--json"]).ok();
-    assert!(keys.contains("before"), "{keys}");
-    lab.run("", &["db", "check"]).ok();
+    lab.run("", "keys list --json").shows("before");
+    lab.run("", "db check").ok();
 }
 
 #[test]
@@ -121,11 +121,10 @@ fn a_changed_database_stays_when_the_version_starts() {
     let run = apply(&lab, &migrating(&lab, more, same)).fails(0);
     assert!(run.err.contains("3.1.0 is in place"), "{run:?}");
     assert_eq!(lab.version(), "3.1.0");
-    let settings = lab.run("", &["items", "list", "settings", "--json"]).ok();
-    assert!(settings.contains("newer"), "{settings}");
+    lab.run("", "items list settings --json").shows("newer");
     // The backup is from before.
     let backup = lab.site.path().join("data/updates/before-3.1.0.cms-backup");
     lab.run("", &["db", "restore", &backup.display().to_string(), "--yes"]).ok();
-    let settings = lab.run("", &["items", "list", "settings", "--json"]).ok();
+    let settings = lab.run("", "items list settings --json").ok();
     assert!(!settings.contains("newer"), "{settings}");
 }

@@ -8,14 +8,13 @@ use std::{
     },
     path::Path,
     process::{Command, Stdio},
-    time::Duration,
 };
 
 use cms_core::scripts::Confinement;
 use cms_http::client::{Answer, Ask, Client, ClientError};
-use serde_json::{Value as Json, json};
+use serde_json::json;
 
-use super::{folder, has_php, nothing_is_left, press, processes_in};
+use super::{begun, folder, has_php, nothing_is_left, press, shop};
 use crate::support::{
     TestDatabase,
     process::{self, Served},
@@ -42,21 +41,10 @@ impl Scene {
     async fn new(scripts: &[(&str, &str)], variables: &[(&str, &str)]) -> Self {
         let database = TestDatabase::new().await;
         process::run(&database, &["init"]);
-        let place = folder(&database);
-        std::fs::create_dir_all(&place).unwrap();
-        let button =
-            |id: &str| json!({"button_id": id, "type": "script", "script": format!("{id}.php")});
-        let buttons: Vec<_> = scripts.iter().map(|(id, _)| button(id)).collect();
-        for (id, text) in scripts {
-            std::fs::write(place.join(format!("{id}.php")), text).unwrap();
-        }
-        let manifest = json!({"id": "shop", "action_button": buttons});
-        std::fs::write(place.join("../plugin.json"), manifest.to_string()).unwrap();
-        let created =
-            process::run(&database, &["--json", "keys", "create", "--name", "k", "--right", "*"]);
-        let created: Json = serde_json::from_str(&created).unwrap();
+        database.write_plugin(&shop(&database, scripts));
+        let key = process::key(&database);
         let served = Served::start_with(&database, "off", variables);
-        let client = served.client(created["data"]["key"].as_str().unwrap());
+        let client = served.client(&key);
         Self { database, served, client }
     }
 
@@ -66,12 +54,6 @@ impl Scene {
 
     fn root(&self) -> &Path {
         self.database.folder()
-    }
-
-    async fn begun(&self, processes: usize) {
-        while processes_in(&folder(&self.database)).len() < processes {
-            tokio::time::sleep(Duration::from_millis(5)).await;
-        }
     }
 }
 
@@ -185,7 +167,7 @@ async fn what_scripts_have_started_ends_with_a_killed_server() {
     let asked = tokio::spawn(async move {
         client.send(Ask::post("/api/backend/actions/script").json(&press("slow"))).await
     });
-    scene.begun(4).await;
+    begun(&folder(&scene.database), 4).await;
     scene.served.kill();
     nothing_is_left(&folder(&scene.database)).await;
     asked.await.unwrap().unwrap_err();

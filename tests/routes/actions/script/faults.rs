@@ -4,10 +4,13 @@ use std::time::{Duration, Instant};
 
 use serde_json::json;
 
-use super::{RUN, folder, has_php, nothing_is_left, press, printed, processes_in, site};
+use super::{
+    RUN, begun, folder, has_php, nothing_is_left, press, printed, processes_in, shop, site,
+};
 use crate::support::{
-    Site, TestDatabase,
+    TestDatabase,
     process::{self, Served},
+    with,
 };
 
 const LOOP: &str = "<?php while (true) {}";
@@ -89,19 +92,13 @@ fn shell(settings: &mut cms_core::settings::Settings) {
     settings.scripts.interpreter = "sh".to_owned();
 }
 
-async fn begun(site: &Site) {
-    while processes_in(&folder(&site.database)).is_empty() {
-        tokio::time::sleep(Duration::from_millis(5)).await;
-    }
-}
-
 #[tokio::test]
 async fn a_caller_who_goes_away_ends_the_script() {
     let site = site(&[("slow", "sleep 600 & sleep 600")], shell).await;
-    let asked = site.admin(RUN).json(press("slow")).send();
+    let (asked, scripts) = (site.admin(RUN).json(press("slow")).send(), folder(&site.database));
     tokio::select! {
         reply = asked => panic!("{reply:?}"),
-        () = begun(&site) => {}
+        () = begun(&scripts, 1) => {}
     }
     nothing_is_left(&folder(&site.database)).await;
 }
@@ -111,7 +108,7 @@ async fn the_end_of_the_service_ends_scripts() {
     let site = site(&[("slow", "sleep 600 & sleep 600")], shell).await;
     let asked = site.admin(RUN).json(press("slow")).refused(503, "unavailable");
     let closed = async {
-        begun(&site).await;
+        begun(&folder(&site.database), 1).await;
         let began = Instant::now();
         site.cms.close().await;
         assert!(began.elapsed() < Duration::from_secs(2), "{:?}", began.elapsed());
@@ -129,9 +126,7 @@ async fn so_many_at_once_and_no_more() {
     .await;
     let slow = || site.admin(RUN).json(press("slow")).send();
     let refused = async {
-        while processes_in(&folder(&site.database)).len() < 2 {
-            tokio::time::sleep(Duration::from_millis(5)).await;
-        }
+        begun(&folder(&site.database), 2).await;
         let reply = site.admin(RUN).json(press("quick")).refused(503, "unavailable").await;
         assert_eq!(reply.header("retry-after"), "5");
         assert_eq!(processes_in(&folder(&site.database)).len(), 2);
@@ -152,13 +147,6 @@ async fn a_large_reply_is_passed_on() {
     assert_eq!(reply.body.len(), large.len());
 }
 
-/// Peak memory of a process in KiB.
-fn peak(pid: u32) -> u64 {
-    let status = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap();
-    let line = status.lines().find(|line| line.starts_with("VmHWM:")).unwrap();
-    line.split_whitespace().nth(1).unwrap().parse().unwrap()
-}
-
 /// 1 GiB of output and 256 MiB of complaints, again and again, at a real process.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn memory_stays_flat() {
@@ -166,20 +154,10 @@ async fn memory_stays_flat() {
         return;
     }
     let database = TestDatabase::new().await;
-    process::run(&database, &["init"]);
-    let scripts = folder(&database);
-    std::fs::create_dir_all(&scripts).unwrap();
-    std::fs::write(scripts.join("flood.php"), FLOOD).unwrap();
-    std::fs::write(scripts.join("loud.php"), LOUD).unwrap();
-    let button =
-        |id: &str| json!({"button_id": id, "type": "script", "script": format!("{id}.php")});
-    let manifest = json!({"id": "shop", "action_button": [button("flood"), button("loud")]});
-    std::fs::write(scripts.join("../plugin.json"), manifest.to_string()).unwrap();
-    let created =
-        process::run(&database, &["--json", "keys", "create", "--name", "k", "--right", "*"]);
-    let created: serde_json::Value = serde_json::from_str(&created).unwrap();
+    let key = process::init(&database);
+    database.write_plugin(&shop(&database, &[("flood", FLOOD), ("loud", LOUD)]));
     let served = Served::start(&database, "off");
-    let client = served.client(created["data"]["key"].as_str().unwrap());
+    let client = served.client(&key);
     let run = async |id: &str| {
         let ask = cms_http::client::Ask::post("/api/backend/actions/script").json(&press(id));
         client.send(ask).await
@@ -192,13 +170,13 @@ async fn memory_stays_flat() {
         rounds += 1;
         run("flood").await.expect_err("too much");
         run("loud").await.expect("its output is small");
-        let now = peak(served.child.id());
+        let now = process::kib(served.child.id(), "VmHWM").unwrap();
         calm = if now < highest + 1_024 { calm + 1 } else { 0 };
         highest = if calm == 0 { now } else { highest };
     }
     println!("peak memory: {highest} KiB, the same in the last {calm} of {rounds} rounds");
     assert!(highest < 220_000, "{highest} KiB");
-    nothing_is_left(&scripts).await;
+    nothing_is_left(&folder(&database)).await;
     assert_eq!(served.terminate().0, Some(0));
 }
 
@@ -207,25 +185,17 @@ async fn memory_stays_flat() {
 async fn a_second_signal_leaves_no_script_behind() {
     let database = TestDatabase::new().await;
     process::run(&database, &["init"]);
-    let scripts = folder(&database);
-    std::fs::create_dir_all(&scripts).unwrap();
-    std::fs::write(scripts.join("slow.php"), "sleep 600 & sleep 600").unwrap();
     let task = json!({"name": "slow", "interval_s": 3600, "script": "slow.php"});
-    let manifest = json!({"id": "shop", "tasks": [task]});
-    std::fs::write(scripts.join("../plugin.json"), manifest.to_string()).unwrap();
+    let shop = shop(&database, &[("slow", "sleep 600 & sleep 600")]);
+    database.write_plugin(&with(shop, json!({"tasks": [task]})));
     let mut served = Served::start_with(&database, "off", &[("CMS_SCRIPTS__INTERPRETER", "sh")]);
-    while processes_in(&scripts).is_empty() {
-        tokio::time::sleep(Duration::from_millis(20)).await;
-    }
+    begun(&folder(&database), 1).await;
     let began = Instant::now();
     for _ in 0..2 {
-        let pid = served.child.id().to_string();
-        assert!(
-            std::process::Command::new("kill").args(["-TERM", &pid]).status().unwrap().success()
-        );
+        process::signal(served.child.id(), "-TERM");
         tokio::time::sleep(Duration::from_millis(200)).await;
     }
     served.child.wait().unwrap();
     assert!(began.elapsed() < Duration::from_secs(4), "{:?}", began.elapsed());
-    nothing_is_left(&scripts).await;
+    nothing_is_left(&folder(&database)).await;
 }
