@@ -9,6 +9,7 @@
 //! load      reads plugins/<id>/plugin.json
 //! script_path  the rule of a script's path, and its file; widget_path: those of widgets
 //! handlers  what a plugin written in Rust runs by itself; endpoint, content_call: what it answers
+//! handler_faults  what is wrong with them
 //! site_ref  the site, as handlers hold it
 //! widgets   what a plugin written in Rust shows in widgets
 //! writers   what buttons write; buttons: as a user sees them; select: their fixed options
@@ -25,6 +26,7 @@ mod check;
 mod content_call;
 mod endpoint;
 mod guard;
+mod handler_faults;
 mod handlers;
 mod index;
 pub(crate) mod installed;
