@@ -329,7 +329,7 @@ async fn the_command_line_saves_a_site_that_is_served() {
     let stream = database.folder().join("stream.cms");
     fs::write(&stream, output.stdout).unwrap();
     process::run(&database, &["db", "check", "--deep"]);
-    refused(6, &["db", "restore", file], &["not empty", "--yes"]);
+    refused(2, &["db", "restore", file], &["not empty", "--yes"]);
     refused(6, &["db", "restore", file, "--yes"], &["end `cms serve`"]);
     assert_eq!(served.terminate().0, Some(0));
     process::run(&database, &["db", "restore", stream.to_str().unwrap(), "--yes"]);

@@ -107,6 +107,8 @@ async fn parameters_and_paths() {
         ("GET /api/backend/item", 400, "bad_query"),
         ("GET /api/backend/item?table=", 404, "unknown_table"),
         ("GET /api/backend/item?table=nope", 404, "unknown_table"),
+        ("GET /api/backend/pagebuilder?action=nope", 400, "bad_query"),
+        ("GET /api/backend/formfunnel?action=nope", 404, "not_found"),
         ("GET /api/backend/item?table=api_keys", 404, "unknown_table"),
         ("GET /api/backend/item?table=PAGES", 404, "unknown_table"),
         ("GET /api/backend/item?table=pages&table=pages", 400, "bad_query"),

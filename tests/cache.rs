@@ -7,7 +7,7 @@ use cms_core::{
 use cms_http::{Api, FrontendLogin};
 use serde_json::json;
 
-use crate::support::{Ask, Reply, Site, TestDatabase};
+use crate::support::{Ask, Reply, Site, TestDatabase, log::Log};
 
 pub(crate) const HOME: &str = "GET /api/pages?view=home";
 
@@ -70,6 +70,21 @@ async fn missed_once_then_hit_until_it_is_old() {
     assert_eq!(site.statements(hit).await, 0, "a hit asks nobody");
     site.clock.advance(300_000 - 7_900);
     assert_eq!(asked(site.ask(HOME)).await, "MISS");
+}
+
+/// Visitors learn no cause. The log has it under the id of the request, and on no line without one.
+#[tokio::test]
+async fn the_log_has_the_cause_of_a_fault_under_its_request() {
+    let site = site().await;
+    site.database.run("alter table cms_menu_items rename to cms_menu_gone").await;
+    let log = Log::begin();
+    let reply = site.ask("GET /api/menu").send().await;
+    let log = log.end();
+    assert!(reply.status.is_server_error() && !reply.text().contains("cms_menu"), "{reply:?}");
+    let faults: Vec<_> = log.lines().filter(|line| line.contains(" ERROR ")).collect();
+    let id = reply.header("x-request-id");
+    let is_told = |line: &&str| line.contains(id) && line.contains("(cause: ");
+    assert!(!faults.is_empty() && faults.iter().all(is_told), "{id}: {log}");
 }
 
 /// A repeated request is answered without reading it again: nobody may notice.

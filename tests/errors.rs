@@ -6,10 +6,11 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use cms_core::Code;
+use cms_core::{Code, settings::Settings};
+use cms_http::Peer;
 use serde_json::Value as Json;
 
-use crate::support::{TestDatabase, process};
+use crate::support::{Site, TestDatabase, log::Log, process};
 
 const TEXT: &str = include_str!("../docs/errors.md");
 
@@ -82,7 +83,9 @@ fn the_documentation_lists_every_code_of_a_field() {
         let calls = ["invalid_field(", " add("].map(|call| text.split(call).skip(1));
         let arguments = calls.into_iter().flatten().filter_map(second_argument);
         let codes = members.chain(arguments);
-        let codes = codes.filter(|code| code.bytes().all(|b| b.is_ascii_lowercase()));
+        // Those of several words belong to one room, whose page explains them.
+        let codes = codes
+            .filter(|code| *code == "read_only" || code.bytes().all(|b| b.is_ascii_lowercase()));
         used.extend(codes.map(str::to_owned));
     }
     let documented: BTreeSet<_> = rows("Fields").into_iter().map(|(code, _)| code).collect();
@@ -99,4 +102,36 @@ async fn the_documentation_lists_every_code_of_the_command_line() {
         .map(|one| (one["error"].as_str().unwrap().to_owned(), one["code"].to_string()))
         .collect();
     assert_eq!(rows("The command line"), told);
+}
+
+/// Reply, problem document and log name a request as a trusted proxy does; others name nothing.
+#[tokio::test]
+async fn a_trusted_proxy_names_the_request() {
+    let behind = |settings: &mut Settings| {
+        settings.trusted_proxies = vec!["10.0.0.0/8".parse().unwrap()];
+    };
+    let site = Site::with(behind).await;
+    site.database.run("alter table cms_menu_items rename to cms_menu_gone").await;
+    let (id, trace) = ("lb-1.a:7", "0af7651916cd43dd8448eb211c80319c");
+    let parent = format!("00-{trace}-b7ad6b7169203331-01");
+    let ask = |peer: &str| {
+        let ask = site.ask("GET /api/menu").peer(Peer(peer.parse().unwrap()));
+        ask.header("traceparent", parent.as_str())
+    };
+    let log = Log::begin();
+    let named = ask("10.0.0.1:1").header("x-request-id", id).send().await;
+    let traced = ask("10.0.0.1:1").send().await;
+    let stranger = ask("192.0.2.1:1").header("x-request-id", id).send().await;
+    let log = log.end();
+    for (reply, expected) in [(&named, id), (&traced, trace)] {
+        assert_eq!(reply.header("x-request-id"), expected);
+        assert_eq!(reply.json()["request_id"], expected);
+        let is_its = |line: &&str| line.contains(" ERROR ") && line.contains(expected);
+        let line = log.lines().find(is_its).expect("a line");
+        assert!(line.contains(trace) && line.contains("(cause: "), "{line}");
+    }
+    let own = stranger.header("x-request-id");
+    assert!(own.len() == 24 && own != id, "{own}");
+    let lines: Vec<_> = log.lines().filter(|line| line.contains(own)).collect();
+    assert!(!lines.is_empty() && lines.iter().all(|line| !line.contains(trace)), "{log}");
 }

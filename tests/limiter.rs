@@ -2,8 +2,9 @@
 
 use cms_core::settings::{LimiterStore, Settings};
 use cms_http::Peer;
+use serde_json::json;
 
-use crate::support::{Ask, Reply, Site};
+use crate::support::{Ask, Reply, Site, people::Person};
 
 const SETTINGS: &str = "GET /api/settings";
 
@@ -131,6 +132,41 @@ async fn keys_leave_the_address_alone_and_guesses_empty_it() {
     let forbidden = site.key(&["GET /api/pages"]).await;
     let forbidden = from(&site, home, SETTINGS, Some(&forbidden)).await;
     assert_eq!(quota(&forbidden), expected(401, 60, 59, None));
+}
+
+/// A login opens no second bucket of a route: only a key takes the place of the address.
+#[tokio::test]
+async fn users_share_the_buckets_of_routes_with_their_address() {
+    let site = site().await;
+    let (ana, bob) = (site.person("ana", json!([])).await, site.person("bob", json!([])).await);
+    let (home, elsewhere) = ("192.0.2.1", "192.0.2.2");
+    for (line, capacity) in [
+        ("POST /api/checkout/pay", 10),
+        ("GET /api/elearning/certificate", 5),
+        ("POST /api/formfunnel/start", 30),
+        ("POST /api/formfunnel/upload", 10),
+    ] {
+        let passes = async |person: &Person, address: &str| {
+            let ask = sent(&site, line, "10.0.0.1:1000", address).bearer(&person.token);
+            ask.send().await.status != 429
+        };
+        for n in 0..capacity {
+            let person = if n % 2 == 0 { &ana } else { &bob };
+            assert!(passes(person, home).await, "{line} {n}");
+        }
+        let left = [passes(&ana, home).await, passes(&bob, home).await];
+        assert_eq!(left, [false, false], "{line}");
+        assert_eq!(from(&site, home, line, None).await.status, 429, "{line}");
+        assert!(passes(&ana, elsewhere).await, "{line}");
+    }
+    // No address is known: each has the bucket alone.
+    let passes = async |person: &Person| {
+        site.ask("POST /api/checkout/pay").bearer(&person.token).send().await.status != 429
+    };
+    for n in 0..10 {
+        assert!(passes(&ana).await, "{n}");
+    }
+    assert_eq!([passes(&ana).await, passes(&bob).await], [false, true]);
 }
 
 #[tokio::test]

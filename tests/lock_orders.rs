@@ -5,7 +5,10 @@
 use cms_core::{Actor, Change, Code, Result, items::IfMatch};
 use serde_json::{Value as Json, json};
 
-use crate::support::Site;
+use crate::support::{
+    Site,
+    webhooks::{WEBHOOKS, subscribed},
+};
 
 /// A site on PostgreSQL, whose deadlocks are told as 503.
 async fn site() -> Option<Site> {
@@ -178,4 +181,29 @@ async fn an_item_goes_or_gets_one_below_it() {
     let refused = outcomes.iter().filter_map(|done| done.as_ref().err());
     let codes: Vec<_> = refused.map(cms_core::Error::code).collect();
     assert_eq!(codes, [Code::Conflict], "{outcomes:?}");
+}
+
+/// The webhook first, then its jobs: who changes a webhook may need its jobs next.
+#[tokio::test]
+async fn a_delivery_is_sent_again_while_its_webhook_and_then_its_job_is_changed() {
+    let (site, _receiver, made) = subscribed(500).await;
+    if !site.database.is_postgres() {
+        return;
+    }
+    site.write("a").await;
+    site.step().await;
+    let job = site.get(&format!("{WEBHOOKS}/queue")).await[0]["id"].as_i64().unwrap();
+    let (webhooks, id) = (site.cms.webhooks(), made["id"].as_i64().unwrap());
+    let patch = serde_json::from_value(json!({"name": "renamed"})).unwrap();
+    let mut barrier = site.cms.change(Actor::Operator).await.unwrap();
+    webhooks.update(&mut barrier, id, patch).await.unwrap();
+    let body = json!({"filter": {}, "expected": 1});
+    let again = site.admin("POST /api/backend/webhooks/redeliver").json(body).send();
+    let open = async {
+        waiting(&site, 1).await;
+        webhooks.retry_now(&mut barrier, job).await.unwrap();
+        barrier.commit().await.unwrap();
+    };
+    let (again, ()) = tokio::join!(again, open);
+    assert_eq!(again.status, 200, "{}", again.text());
 }

@@ -88,6 +88,7 @@ async fn endpoints_of_plugins_are_served() {
         "endpoints": [
             {"modelPath": "posts", "endpoint": "blog-posts", "public": true},
             {"modelPath": "posts", "endpoint": "backend/blog/posts"},
+            {"modelPath": "posts", "endpoint": "blog-posts/all", "public": true},
         ],
     });
     let cached = |settings: &mut cms_core::settings::Settings| {
@@ -103,6 +104,13 @@ async fn endpoints_of_plugins_are_served() {
     }
     let hit = site.ask("GET /api/blog-posts").expect(200).await;
     assert_eq!(hit.headers["x-cache"], "HIT");
+    // Ids are numbers, so a name below is another endpoint.
+    for (path, expected) in
+        [("all", json!([{"id": 1, "title": "One"}])), ("1", json!({"id": 1, "title": "One"}))]
+    {
+        let reply = site.ask(&format!("GET /api/blog-posts/{path}")).expect(200).await;
+        assert_eq!(reply.data(), expected, "{path}");
+    }
     site.update("posts&id=1", json!({"title": "Two"})).await;
     let fresh = site.ask("GET /api/blog_posts?id=1").expect(200).await;
     assert_eq!(fresh.data()["title"], "Two");

@@ -44,6 +44,16 @@ async fn a_blog_in_json_only() {
     assert_eq!(ids, ["edit", "comments", "write"], "{shown}");
     let author = &shown[0]["editable_rows"][4];
     assert_eq!(author["options"], json!([{"value": 1, "title": "Ada"}]), "{author}");
+    // The row is one of the buttons' own table, not of the plugin's first one.
+    add(&site, "blog", json!({"title": "Two", "slug": "two", "language_short": "en"})).await;
+    ask("GET /api/backend/plugins/buttons?plugin=blog&row=2").expect(200).await;
+    ask("GET /api/backend/plugins/buttons?plugin=blog&row=3").refused(404, "not_found").await;
+    for (row, comments) in [(1, 1), (2, 0)] {
+        let line =
+            format!("GET /api/backend/plugins/content?plugin=blog&button=comments&row={row}");
+        let list = ask(&line).expect(200).await.data();
+        assert_eq!(list["rows"].as_array().map(Vec::len), Some(comments), "{line} {list}");
+    }
 
     ask("PATCH /api/backend/item?table=blog&id=1").json(json!({"author_id": 1})).expect(200).await;
     let german = json!({"base_id": 1, "language_short": "de", "title": "Eins", "slug": "eins"});

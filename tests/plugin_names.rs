@@ -234,7 +234,7 @@ async fn names_are_kept_and_given_up() {
     write(&site.database, &plugin("a", &KINDS));
     assert_eq!(apply(&site, "a").await["state"], "refused");
     let free = release(&site, "a_b").await;
-    let kinds = ["event", "endpoint", "widget", "permission", "permission"];
+    let kinds = ["event", "endpoint", "endpoint", "widget", "permission", "permission"];
     assert_eq!(each(&free, "kind"), kinds, "{free}");
     let none = site.admin(&format!("POST {PLUGINS}/release")).json(json!({"plugin": "none"}));
     none.refused(404, "not_found").await;
@@ -256,15 +256,94 @@ async fn names_of_a_compiled_plugin_are_given_up_too() {
     let site = on(site.database, &[]).await;
     write(&site.database, &plugin("a", &KINDS));
     assert_eq!(apply(&site, "a").await["state"], "refused");
-    assert_eq!(count(&site).await, 5);
+    assert_eq!(count(&site).await, 6);
     assert_eq!(apply(&site, "a").await["state"], "applied");
     // Without it in the program nothing else would free the rest.
     site.cms.close().await;
     let site = Site::on(site.database).open().await;
-    assert_eq!(count(&site).await, 6);
+    assert_eq!(count(&site).await, 7);
     let again = site.admin(&format!("POST {PLUGINS}/release")).json(json!({"plugin": "a_b"}));
     again.expect(404).await;
     site.cms.close().await;
+}
+
+/// The address of a record is part of an endpoint that reads a table.
+#[tokio::test]
+async fn nobody_takes_the_address_of_a_record() {
+    let site = site_with(&plugin("a", &[])).await;
+    let mut other = plugin("b", &[]);
+    other["endpoints"][0]["endpoint"] = json!("a/list/1");
+    let refused = refusals(&site, &other).await;
+    assert!(refused[0].contains("/api/a/list/1 belongs to a already"), "{refused:?}");
+    for free in ["a/list/mine", "a/other/1"] {
+        other["endpoints"][0]["endpoint"] = json!(free);
+        let refused = refusals(&site, &other).await;
+        assert!(refused.is_empty(), "{free}: {refused:?}");
+    }
+    // Nor does who reads a table take an address that was there before.
+    let mut third = plugin("c", &[]);
+    third["endpoints"][0]["endpoint"] = json!("a/other");
+    let refused = refusals(&site, &third).await;
+    assert!(refused[0].contains("/api/a/other/1 belongs to b already"), "{refused:?}");
+}
+
+/// In databases of before nobody owns them: two plugins that were in service stay.
+#[tokio::test]
+async fn addresses_of_records_without_an_owner_take_nobody_out() {
+    let mut other = plugin("b", &[]);
+    other["endpoints"][0]["endpoint"] = json!("a/list/1");
+    for in_folder in [false, true] {
+        let database = TestDatabase::new().await;
+        let site = Site::on(database).plugin(plugin("a", &[])).open().await;
+        site.cms.close().await;
+        let database = site.database;
+        // As both were entered before.
+        database.run("delete from cms_plugin_names where name like '/api/%{number}'").await;
+        let entered = "insert into cms_plugin_names values ('endpoint', '/api/a/list/1', 'b', 1)";
+        database.run(entered).await;
+        let site = match in_folder {
+            true => {
+                write(&database, &other);
+                Site::on(database).plugin(plugin("a", &[]))
+            }
+            false => Site::on(database).plugin(other.clone()).plugin(plugin("a", &[])),
+        };
+        let site = site.open().await;
+        let states = site.cms.plugins().states();
+        assert!(states.iter().all(|state| state.problems.is_empty()), "{states:?}");
+        let records = "cms_plugin_names where name = '/api/a/list/{number}' and plugin_id = 'a'";
+        assert_eq!(site.database.rows(records).await, 1);
+    }
+}
+
+/// Two that come together: the first by name gets what both declare.
+#[tokio::test]
+async fn of_two_newcomers_the_second_by_name_is_refused() {
+    let site = Site::open().await;
+    for id in ["a", "a_b"] {
+        write(&site.database, &plugin(id, &["event"]));
+    }
+    let diff = site.get(&format!("{PLUGINS}/diff")).await;
+    assert_eq!(each(&diff, "state"), ["pending", "refused"], "{diff}");
+    let done = site.post(APPLY, json!({})).await;
+    assert_eq!(each(&done, "state"), ["applied", "refused"], "{done}");
+}
+
+/// Unless it names a table of the other one: then it comes after it.
+#[tokio::test]
+async fn of_two_newcomers_who_names_a_table_of_the_other_is_refused() {
+    let site = Site::open().await;
+    let mut first = plugin("a", &["event"]);
+    let columns = format!("salary integer, other integer references={}", table("a_b"));
+    first["tables"][0]["columns"] = plugins::columns(&columns);
+    write(&site.database, &first);
+    write(&site.database, &plugin("a_b", &["event"]));
+    let found = cms_core::plugins::load_folder(&site.database.folder().join("plugins"), &[]);
+    let names = cms_core::plugins::Names::default();
+    let told: Vec<_> = found.iter().map(|one| names.problems_of(one, &found).len()).collect();
+    assert_eq!(told, [1, 0], "as `plugins check` says");
+    let done = site.post(APPLY, json!({})).await;
+    assert_eq!(each(&done, "state"), ["refused", "applied"], "{done}");
 }
 
 /// Problems that `cms plugins apply` answers with.

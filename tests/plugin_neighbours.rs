@@ -114,6 +114,46 @@ async fn a_reference_to_a_table_of_a_later_plugin_is_made() {
     post("a", json!({"b": 1})).expect(201).await;
 }
 
+/// What is compared follows the order of applying.
+#[tokio::test]
+async fn a_new_plugin_may_refer_to_another_new_one() {
+    let site = site(TestDatabase::new().await, &[]).await;
+    let mut first = plugin("a", None);
+    first["tables"][0]["columns"] = columns("a text, b integer references=b");
+    site.database.write_plugin(&first);
+    site.database.write_plugin(&plugin("b", None));
+    for (action, state) in [("diff", "pending"), ("apply", "applied"), ("apply", "current")] {
+        let path = format!("/api/backend/plugins/{action}");
+        let found = match action {
+            "diff" => site.get(&path).await,
+            _ => site.post(&path, json!({})).await,
+        };
+        assert_eq!(each(&found, "plugin"), ["a", "b"]);
+        assert_eq!(each(&found, "state"), [state; 2], "{action}: {found}");
+        assert_eq!(each(&found, "refused"), vec![json!([]); 2], "{action}: {found}");
+    }
+}
+
+/// Tables of new plugins that refer to each other are refused with the circle.
+#[tokio::test]
+async fn a_circle_of_new_plugins_is_told() {
+    let site = site(TestDatabase::new().await, &[("c", None)]).await;
+    for (id, target) in [("a", "b"), ("b", "a")] {
+        let mut one = plugin(id, None);
+        one["tables"][0]["columns"] = columns(&format!("a text, r integer references={target}"));
+        site.database.write_plugin(&one);
+    }
+    let diff = site.get("/api/backend/plugins/diff").await;
+    assert_eq!(each(&diff, "state"), ["refused", "refused", "current"], "{diff}");
+    site.cms.apply_plugins(None).await.unwrap();
+    for id in ["a", "b"] {
+        let told = site.state(id).problems[0].clone();
+        assert_eq!(told.pointer, "/tables/0/columns/1/references", "{told}");
+        assert!(told.line.is_some() && told.remedy.contains("a, b refer to each other"), "{told}");
+    }
+    is_well(&site, &["c"]);
+}
+
 /// A plugin of the program declares an index no longer: a start keeps it, applying drops it.
 #[tokio::test]
 async fn plugins_of_the_program_are_compared_and_applied_too() {

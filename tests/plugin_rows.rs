@@ -5,7 +5,7 @@ use serde_json::{Value as Json, json};
 use crate::{
     plugin_buttons::{blog, site},
     support::{
-        Site, TestDatabase,
+        Site, TestDatabase, each,
         plugins::{manifest, table},
     },
 };
@@ -39,6 +39,72 @@ async fn keys_reach_no_rows_through_buttons() {
     let shown = options(site.ask(&of_row).key(&reader).expect(200).await.data());
     assert_eq!(shown.as_array().map(Vec::len), Some(2));
     site.ask(content).key(&reader).expect(200).await;
+}
+
+/// A table that the caller may not read has no row for it, nor one with keys of another type.
+#[tokio::test]
+async fn buttons_need_a_row_in_one_of_their_tables() {
+    let database = TestDatabase::new().await;
+    let customers = "create table customers (code varchar(9) not null primary key);
+                     insert into customers values ('ALFKI')";
+    database.run(customers).await;
+    let plugin = json!({
+        "id": "shop",
+        "tables": [{"name": "customers", "adopt": true}, table("orders", "a text")],
+        "content_button": [
+            {"button_id": "customer", "type": "delete"},
+            {"button_id": "order", "type": "delete", "table": "orders"}],
+    });
+    let site = Site::on(database).plugin(plugin).open().await;
+    site.insert("orders", json!({"a": "x"})).await;
+    let of_row = "GET /api/backend/plugins/buttons?plugin=shop&row=";
+    for (tables, row, expected) in [
+        (&["customers", "orders"][..], "ALFKI", Ok("customer")),
+        (&["customers", "orders"], "1", Ok("order")),
+        (&["customers"], "ALFKI", Ok("customer")),
+        (&["orders"], "1", Ok("order")),
+        (&["customers", "orders"], "nobody", Err((404, "not_found"))),
+        (&["customers"], "1", Err((404, "not_found"))),
+        (&["orders"], "ALFKI", Err((400, "bad_query"))),
+        (&[], "1", Err((401, "api_key_forbidden"))),
+    ] {
+        let reads = tables.iter().map(|table| format!("GET /api/backend/item?table={table}"));
+        let rights: Vec<_> = reads.chain(["GET /api/backend/plugins/buttons".to_owned()]).collect();
+        let key = site.key(&rights.iter().map(String::as_str).collect::<Vec<_>>()).await;
+        let ask = site.ask(&format!("{of_row}{row}")).key(&key);
+        match expected {
+            Ok(button) => {
+                let shown = ask.expect(200).await.data();
+                assert_eq!(each(&shown, "button_id"), [button], "{tables:?} {row}");
+            }
+            Err((status, code)) => drop(ask.refused(status, code).await),
+        }
+    }
+}
+
+/// Of two references a module list takes the one to the table that the buttons beside it write.
+#[tokio::test]
+async fn a_module_list_belongs_to_the_table_that_is_written() {
+    let bookings = "guide integer references=guides, tour integer references=tours";
+    let plugin = json!({
+        "id": "tours",
+        "tables": [
+            table("guides", "name text"), table("tours", "name text"), table("bookings", bookings)],
+        "content_button": [
+            {"button_id": "bookings", "type": "show_module_list",
+             "values": {"table": "bookings", "template": "Bookings"}},
+            {"button_id": "edit", "type": "edit", "table": "tours",
+             "editable_rows": [{"column": "name", "type": "text"}]}],
+    });
+    let site = Site::builder().await.plugin(plugin).open().await;
+    for table in ["guides", "tours"] {
+        site.insert(table, json!([{"name": "one"}, {"name": "two"}])).await;
+    }
+    site.insert("bookings", json!([{"guide": 1, "tour": 2}, {"guide": 2, "tour": 1}])).await;
+    let line = "GET /api/backend/plugins/content?plugin=tours&button=bookings&row=1";
+    let list = site.admin(line).expect(200).await.data();
+    let found = list["rows"].as_array().unwrap().iter().map(|row| &row["item"]["id"]);
+    assert_eq!(found.collect::<Vec<_>>(), [2]);
 }
 
 #[tokio::test]
@@ -94,6 +160,21 @@ fn defaults_are_among_the_values_of_enum() {
     }
 }
 
+/// PostgreSQL takes 32 columns, the key that follows those of an index included.
+#[test]
+fn an_index_holds_as_many_columns_as_both_engines_take() {
+    for (member, columns, good) in
+        [("indexes", 31, true), ("indexes", 32, false), ("unique", 32, true), ("unique", 33, false)]
+    {
+        let names: Vec<_> = (0..columns).map(|n| format!("c{n}")).collect();
+        let words: Vec<_> = names.iter().map(|name| format!("{name} integer")).collect();
+        let mut wide = table("wide", &words.join(", "));
+        wide[member] = json!([names]);
+        let problems = manifest(&json!({"id": "shop", "tables": [wide]})).problems();
+        assert_eq!(problems.is_empty(), good, "{member} {columns}: {problems:?}");
+    }
+}
+
 /// What runs a script refuses a linked folder, so loading does.
 #[test]
 fn scripts_of_a_linked_plugin_are_refused_at_once() {
@@ -112,6 +193,8 @@ fn scripts_of_a_linked_plugin_are_refused_at_once() {
     let found = problems(cms_core::plugins::load_folder(&plugins, &[]));
     assert_eq!(found[0].pointer, "/content_button/0/script", "{found:?}");
     assert!(found[0].remedy.contains("leads out"), "{found:?}");
+    let alone = cms_core::plugins::check_folder(&plugins.join("shop"));
+    assert_eq!(alone.outcome.unwrap_err(), found);
     std::fs::remove_file(plugins.join("shop")).unwrap();
     std::fs::rename(&elsewhere, plugins.join("shop")).unwrap();
     assert!(problems(cms_core::plugins::load_folder(&plugins, &[])).is_empty());
@@ -135,7 +218,7 @@ async fn fixed_options_bind_every_writer() {
     let rights = json!(["notes_edit_edit", "notes_add_edit", "notes_edit_view"]);
     let editor = site.person("editor", rights).await;
     let add = "POST /api/backend/item?table=notes";
-    for size in [json!("s"), json!("l"), json!("2"), json!(null)] {
+    for size in [json!("s"), json!("l"), json!("2"), json!(2), json!(null)] {
         site.admin(add).json(json!({"size": size})).expect(201).await;
     }
     let change = "PATCH /api/backend/item?table=notes&id=1";

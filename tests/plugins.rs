@@ -37,6 +37,7 @@ async fn a_table_grows_and_never_shrinks() {
     let database = reopen(site, grown).await.database;
     for (words, expected) in [
         ("b integer required default=7", "column a would be dropped (1 row has a value)"),
+        ("b integer required default=7", "Declare that as it was"),
         ("a integer, b integer", "column a would change its type"),
         ("a text, b integer required default=7, c text required", "needs a default"),
     ] {
@@ -44,6 +45,50 @@ async fn a_table_grows_and_never_shrinks() {
         assert!(told.contains(expected), "{words}: {told}");
     }
     assert_eq!(database.rows("orders where b = 7").await, 1);
+}
+
+/// Texts of some types have a form, which SQL cannot check.
+#[tokio::test]
+async fn a_text_becomes_of_a_type_with_a_form_only_when_there_is_none() {
+    let declared = |kind: &str| shop(columns(&format!("a {kind}, b text")));
+    let site = Site::builder().await.plugin(declared("text")).open().await;
+    site.insert("orders", json!([{"b": "x"}, {"a": ""}])).await;
+    let site = reopen(site, declared("color")).await;
+    let site = reopen(site, declared("textarea")).await;
+    site.insert("orders", json!({"a": "javascript:alert(1)"})).await;
+    site.cms.close().await;
+    for kind in ["link", "path", "redirect", "image", "color", "code_editor"] {
+        let told = refused(&site.database, &[&declared(kind)]).await;
+        let expected = format!("cannot become of the type {kind}: 1 row has a value");
+        assert!(told.contains(&expected), "{kind}: {told}");
+    }
+    let again = Site::on(site.database).plugin(declared("richtext_editor")).open().await;
+    again.admin("GET /api/backend/item?table=orders&id=3").expect(200).await;
+}
+
+/// Each path may be where a visitor is led to, and each such address may be linked.
+#[tokio::test]
+async fn an_address_becomes_of_a_type_that_takes_more() {
+    let declared = |kind: &str| shop(columns(&format!("a {kind}")));
+    let site = Site::builder().await.plugin(declared("path")).open().await;
+    site.insert("orders", json!({"a": "/about"})).await;
+    let site = reopen(site, declared("redirect")).await;
+    let site = reopen(site, declared("link")).await;
+    site.cms.close().await;
+    for kind in ["redirect", "path"] {
+        let told = refused(&site.database, &[&declared(kind)]).await;
+        assert!(told.contains("cannot become of the type"), "{kind}: {told}");
+    }
+}
+
+#[tokio::test]
+async fn a_table_gets_no_language_versions_later() {
+    let site = Site::builder().await.plugin(shop(columns("a text"))).open().await;
+    site.cms.close().await;
+    let mut versions = shop(columns("a text"));
+    versions["tables"][0]["multilanguage"] = json!(true);
+    let told = refused(&site.database, &[&versions]).await;
+    assert!(told.contains("was made without language versions"), "{told}");
 }
 
 #[tokio::test]

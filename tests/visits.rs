@@ -336,12 +336,24 @@ async fn conditions_are_explained() {
                 "/problems/0/path": "rules[0].value"});
     let strict = explain(with(asked, json!({"validate": true})));
     let refused = strict.refused(422, "validation_failed").await.json();
-    assert_eq!(refused["errors"][0]["code"], "value_blank");
+    has!(refused, {"/errors/0/code": "value_blank", "/errors/0/field": "rules[0].value"});
+    let whole = explain(json!({"condition": "a", "validate": true}));
+    let refused = whole.refused(422, "validation_failed").await.json();
+    has!(refused, {"detail": "Please correct: condition.", "/errors/0/field": "condition"});
     assert_eq!(explain(json!({})).expect(200).await.data()["result"], true);
     let ask = || site.ask(&format!("POST {line}")).json(json!({}));
     ask().refused(401, "login_required").await;
     let other = site.person("Eve", json!(["keys_keys_view"])).await;
     ask().bearer(&other.token).refused(403, "permission_denied").await;
+}
+
+/// A condition alone has no funnel: the time is that of the site. It is half past nine in UTC.
+#[tokio::test]
+async fn conditions_are_explained_where_the_site_is() {
+    let site = Site::with(|all| all.timezone = "Europe/Berlin".to_owned()).await;
+    let rule = json!({"field": "_hour", "op": "equals", "value": 10});
+    let said = site.staff("explain", json!({"condition": {"rules": [rule]}})).expect(200).await;
+    has!(said.data(), {"result": true, "/trace/0/answer": 10});
 }
 
 #[tokio::test]
@@ -360,6 +372,42 @@ async fn a_funnel_is_tried_by_its_author() {
     assert_eq!(each(&stuck["path"], "name"), ["who", "budget"]);
     has!(stuck, {"completes": false, "/path/1/errors/0/code": "required"});
     assert_eq!(site.database.rows("cms_formfunnel_submissions").await, 0);
+}
+
+/// What conditions find around the answers can be said with them, also in `preview`.
+#[tokio::test]
+async fn both_sides_of_a_split_are_tried() {
+    let site = Site::open().await;
+    for (slug, field, op, value, yes, no) in [
+        ("half", "_bucket", "less_than", json!(50), json!(10), json!(70)),
+        ("campaign", "_utm.source", "equals", json!("mail"), json!("mail"), json!("web")),
+        ("hour", "_hour", "less_than", json!(5), json!(4), json!(9)),
+        ("tongue", "_lang", "equals", json!("it"), json!("it"), json!("de")),
+    ] {
+        let rules = json!({"rules": [{"field": field, "op": op, "value": value}]});
+        let mut split = with(leads(), json!({"slug": slug}));
+        split["nodes"][2]["config_json"]["rules"] = rules.clone();
+        split["email_routings"] = json!([{"recipients": "a@example.org", "condition_json": rules,
+                                          "subject": format!("{{{{ {field} }}}}")}]);
+        let funnel = site.funnel(split).await;
+        for (around, branch, is_chosen) in [(&yes, "true", true), (&no, "false", false)] {
+            let answers = json!({"name": "Ada", "budget": 1, field: around});
+            let asked = json!({"id": funnel.id, "answers": answers});
+            let tried = site.staff("test", asked).expect(200).await.data();
+            has!(tried, {"ignored": [], "/path/2/branch": branch,
+                         "/path/2/trace/0/answer": around});
+            let asked = json!({"funnel_id": funnel.id, "answers": answers});
+            let routed = site.staff("routing_test", asked.clone()).expect(200).await.data();
+            assert_eq!(!routed["chosen"].is_null(), is_chosen, "{field} {around}: {routed}");
+            if is_chosen {
+                let subject = around.as_str().map_or_else(|| around.to_string(), str::to_owned);
+                assert_eq!(routed["mails"][0]["subject"], subject);
+            }
+            let asked = with(asked, json!({"node_id": funnel.node("budget")}));
+            let shown = site.staff("preview", asked).expect(200).await.data();
+            assert_eq!(shown["trace"][1]["branch_label"], branch, "{field} {around}");
+        }
+    }
 }
 
 #[tokio::test]

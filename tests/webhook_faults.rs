@@ -189,18 +189,22 @@ async fn one_event_for_ten_thousand_subscriptions() {
 /// sent.
 #[tokio::test]
 async fn a_subscription_is_deleted_while_it_is_sent_to() {
-    let (site, receiver) = (site().await, Receiver::start(200).await);
-    let first = subscribe(&site, &receiver.url).await;
-    let second = subscribe(&site, &receiver.url).await;
-    raise(&site, 2).await;
-    let mut worker = site.worker();
-    assert_eq!(worker.claim().await.unwrap(), 4);
-    site.delete(&format!("{WEBHOOKS}?id={first}")).await;
-    pause(&site, second).await;
-    worker.step().await.unwrap();
-    let finished = json!({"delivered": 2});
-    assert_eq!(site.statuses().await, finished, "what was under way is finished");
-    assert_eq!(site.database.count(SENDING).await, 0);
+    for (status, outcome, left) in [(200, "delivered", "delivered"), (500, "status", "held")] {
+        let (site, receiver) = (site().await, Receiver::start(status).await);
+        let first = subscribe(&site, &receiver.url).await;
+        let second = subscribe(&site, &receiver.url).await;
+        raise(&site, 2).await;
+        let mut worker = site.worker();
+        assert_eq!(worker.claim().await.unwrap(), 4);
+        site.delete(&format!("{WEBHOOKS}?id={first}")).await;
+        pause(&site, second).await;
+        worker.step().await.unwrap();
+        let finished = json!({left: 2});
+        assert_eq!(site.statuses().await, finished, "what was under way is finished");
+        let ended = format!("cms_webhook_deliveries where outcome = '{outcome}'");
+        assert_eq!(site.database.rows(&ended).await, 4, "and logged as it ended: {outcome}");
+        assert_eq!(site.database.count(SENDING).await, 0);
+    }
 }
 
 /// 5: a worker that stood still for longer than its lease changes nothing any more.

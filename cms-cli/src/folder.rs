@@ -43,7 +43,8 @@ pub(crate) fn existing(dir: &Path, overrides: &[(&str, String)], out: &Output) -
         return Ok(loaded);
     }
     let shown = dir.display();
-    Err(Failure::new(Exit::NotFound, format!("there is no site in {shown}: it has no cms.toml"))
+    let what = format!("there is no site in {shown}: it has no cms.toml");
+    Err(Failure::new(Exit::Unreachable, what)
         .hint(format!("cms init --dir {shown}, or name another site: --dir FOLDER or --url URL")))
 }
 
@@ -221,13 +222,30 @@ async fn complete_secrets(local: &Path, loaded: &Loaded, report: &mut Report) ->
 }
 
 /// Fails when the database needs a secret that is missing: passwords of users need the salt, sealed
-/// values the key. Then it existed and is lost.
+/// values the key. Then it existed and is lost. Leaves the database as it is.
 async fn refuse_if_used(loaded: &Loaded, missing: &[&str]) -> Done {
-    if matches!(loaded.settings.database()?, Database::Sqlite { path, .. } if !path.exists()) {
+    let settings = &loaded.settings;
+    if matches!(settings.database()?, Database::Sqlite { path, .. } if !path.exists()) {
         return Ok(());
     }
-    bring_up_to_date(loaded.settings.clone()).await?;
-    let cms = as_is(loaded.settings.clone()).await?;
+    let steps = Cms::builder(settings.clone()).migrations(false).await?;
+    if steps.iter().all(|step| !step.applied) {
+        return Ok(());
+    }
+    let cms = as_is(settings.clone()).await.map_err(|failure| match failure.exit {
+        Exit::Refused => {
+            let what = format!(
+                "missing: {}; whether values in the database depend on what was lost shows only \
+                 when its schema is up to date",
+                missing.join(" and ")
+            );
+            Failure::new(Exit::Refused, what).hint(
+                "put cms.local.toml back from a backup; if there was none, cms migrate up, then \
+                 cms init",
+            )
+        }
+        _ => failure,
+    })?;
     let users = cms.accounts().users(&Query::new().limit(1)).await;
     let sealed = cms.sealed_values().await;
     cms.close().await;

@@ -83,6 +83,12 @@ pub(crate) fn seconds(text: &str) -> Result<i64, String> {
     number.checked_mul(factor).ok_or_else(|| "the time is too long".to_owned())
 }
 
+/// Reads a day such as `2027-01-31`.
+pub(crate) fn day(text: &str) -> Result<String, String> {
+    let is_day = text.len() == 10 && parse_rfc3339(&format!("{text}T00:00:00Z")).is_some();
+    is_day.then(|| text.to_owned()).ok_or_else(|| "write a day such as 2027-01-31".to_owned())
+}
+
 /// Reads a date-time such as `2026-11-21T09:30:00Z`, or a span back from now such as `2h`.
 pub(crate) fn moment(text: &str) -> Result<Moment, String> {
     moment_at(text, Clock::system().now()).map(Moment).ok_or_else(|| {
@@ -124,6 +130,14 @@ mod tests {
         }
         for text in ["", "m", "1w", "-1s", "1.5h", "99999999999999999d"] {
             assert!(seconds(text).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn days_have_one_spelling() {
+        assert_eq!(day("2028-02-29").as_deref(), Ok("2028-02-29"));
+        for text in ["2030-13-01", "2027-02-29", "2027-1-31", "20270131", "tomorrow", ""] {
+            assert!(day(text).is_err(), "{text}");
         }
     }
 

@@ -86,6 +86,22 @@ pub(crate) async fn with(
     with_target(flags, out, &Target::of(flags)?, run).await
 }
 
+/// [`with`] for calls that a stranger may make too: without a key and a session there is none.
+pub(crate) async fn with_anybody(
+    flags: &Flags,
+    out: &Output,
+    run: impl AsyncFnOnce(&Site) -> Done,
+) -> Done {
+    let target = Target::of(flags)?;
+    let Target::Address { url, .. } = &target else {
+        return with_target(flags, out, &target, run).await;
+    };
+    out.detail(&format!("site: {target}"));
+    let credential = known(flags, url)?.unwrap_or(Credential::None);
+    let client = client(url, &credential, wait(flags, Some(out)))?;
+    run(&Site { client, cms: None, acting: None }).await
+}
+
 /// [`with`] for a target that is known already.
 pub(crate) async fn with_target(
     flags: &Flags,
@@ -129,20 +145,21 @@ impl Drop for Waiting {
 
 /// The credential for an address: a key, else the session there.
 fn credential(flags: &Flags, target: &Target, url: &str) -> Done<Credential> {
-    if let Some(key) = api_key(flags)? {
-        return Ok(Credential::Key(key));
-    }
-    match Sessions::at(url)? {
-        Some(session) => Ok(Credential::Session(session.token)),
-        None => Err(Failure::new(
-            Exit::NoRight,
-            format!("you are not logged in at {url}, and no API key is given"),
-        )
-        .hint(format!(
+    known(flags, url)?.ok_or_else(|| {
+        let what = format!("you are not logged in at {url}, and no API key is given");
+        Failure::new(Exit::NoRight, what).hint(format!(
             "cms login {}, or --key-file FILE, or CMS_API_KEY in the environment",
             target.option()
-        ))),
+        ))
+    })
+}
+
+/// As [`credential`]; None: there is neither.
+fn known(flags: &Flags, url: &str) -> Done<Option<Credential>> {
+    if let Some(key) = api_key(flags)? {
+        return Ok(Some(Credential::Key(key)));
     }
+    Ok(Sessions::at(url)?.map(|session| Credential::Session(session.token)))
 }
 
 /// The API key, from a file or the environment. Other users can see the command line, so no flag

@@ -80,22 +80,23 @@ fn limiter(bench: &mut Bench) {
     let mut now = 0;
     bench.run("limiter: one key", || {
         now += 1;
-        hot.take(black_box(Owner::Key(1)), &[bucket::KEY], now)
+        hot.take(&[(black_box(Owner::Key(1)), bucket::KEY)], now)
     });
     let both = Memory::default();
     bench.run("limiter: one address, two buckets", || {
         now += 1;
-        both.take(black_box(Owner::Network(1)), &[bucket::PUBLIC, bucket::FUNNEL_START], now)
+        let owner = black_box(Owner::Network(1));
+        both.take(&[(owner, bucket::PUBLIC), (owner, bucket::FUNNEL_START)], now)
     });
     // Time stands still: nothing gets full, so nothing is dropped.
     let many = Memory::default();
     for id in 0..1_000_000 {
-        many.take(Owner::Key(id), &[bucket::KEY], 0);
+        many.take(&[(Owner::Key(id), bucket::KEY)], 0);
     }
     let mut id = 0_i64;
     bench.run("limiter: a million keys in turn", || {
         id = (id + 387_911) % 1_000_000;
-        many.take(black_box(Owner::Key(id)), &[bucket::KEY], 0)
+        many.take(&[(black_box(Owner::Key(id)), bucket::KEY)], 0)
     });
 }
 

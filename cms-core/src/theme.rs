@@ -118,7 +118,8 @@ impl Theme {
     }
 
     /// Gives the key named `theme` a new value, or creates the key. A new key may call every public
-    /// endpoint: reads, forms and funnels. The old value stops after `grace_s` seconds.
+    /// endpoint but the pages of the API: reads, forms and funnels. The old value stops after
+    /// `grace_s` seconds.
     ///
     /// # Errors
     /// As [`Keys::create`] and [`Keys::rotate`].
@@ -135,8 +136,10 @@ impl Theme {
         if let Some(id) = keys.named(change, NAME).await? {
             return keys.rotate(change, held, id, grace_s).await;
         }
-        let public = self.0.endpoints.all();
-        let public = public.iter().filter(|one| one.access == Access::Public);
+        let all = self.0.endpoints.all();
+        // A theme shows no page of the API.
+        let is_doc = |path: &str| path == "/api/docs" || path.starts_with("/api/docs/");
+        let public = all.iter().filter(|one| one.access == Access::Public && !is_doc(&one.path));
         let rights = public.map(|one| Right {
             endpoint: one.path.clone(),
             query: Default::default(),

@@ -3,19 +3,15 @@
 use std::{
     convert::Infallible,
     panic::AssertUnwindSafe,
-    sync::{
-        Arc, Mutex, PoisonError,
-        atomic::{AtomicU64, Ordering},
-    },
+    sync::{Arc, Mutex, PoisonError, atomic::Ordering},
     task::{Context, Poll},
     time::{Duration, Instant},
 };
 
 use arc_swap::ArcSwap;
 use cms_core::{Cms, Code, Error, Result};
-use data_encoding::HEXLOWER;
 use futures_util::{FutureExt as _, future::BoxFuture};
-use http::{HeaderName, HeaderValue, Method, Request, Response, StatusCode, header};
+use http::{HeaderValue, Method, Request, Response, StatusCode, header};
 use tracing::Instrument as _;
 
 use crate::{
@@ -26,10 +22,10 @@ use crate::{
     kept::Kept,
     mount::{COOKIE, Mount},
     reply::{Reply, status_of},
+    request_id::{REQUEST_ID, RequestIds, RequestName},
     routes::{self, Declared},
 };
 
-const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 const PRIVATE: HeaderValue = HeaderValue::from_static("private, no-cache");
 
 /// The REST API of one site. Clones are cheap and share everything.
@@ -153,13 +149,19 @@ impl Api {
         B: http_body::Body,
         B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
     {
-        let (started, id) = (Instant::now(), self.0.ids.next());
-        let span = tracing::info_span!("request", id = id.to_str().unwrap_or_default());
+        let started = Instant::now();
         let (parts, body) = request.into_parts();
-        let Inner { cms, kept, .. } = &*self.0;
+        let Inner { cms, ids, kept, .. } = &*self.0;
+        let proxies = &cms.settings().trusted_proxies;
+        let is_proxy = |Peer(peer)| proxies.iter().any(|network| network.contains(peer.ip()));
+        let name = match peer.is_some_and(is_proxy) {
+            true => ids.of_proxy(&parts.headers),
+            false => ids.next(),
+        };
+        let span = tracing::info_span!("request", id = name.id(), trace = name.trace());
         let visit = span.in_scope(|| Visit::new(cms, kept, parts, peer, self.declared()));
         // In a box: every future that awaits this one would move it.
-        self.clone().answer(started, Box::new(visit), body, id).instrument(span)
+        self.clone().answer(started, Box::new(visit), body, name).instrument(span)
     }
 
     /// The reply that the API gives to this error, for routes of the application: its status, and a
@@ -186,12 +188,12 @@ impl Api {
     /// ```
     #[must_use]
     pub fn refuse(&self, error: &Error) -> Response<Body> {
-        let id = self.0.ids.next();
-        log_failure(error, id.to_str().unwrap_or_default(), false);
-        let mut reply = Reply::problem(error, id.to_str().unwrap_or_default());
+        let name = self.0.ids.next();
+        log_failure(error, &name, false);
+        let mut reply = Reply::problem(error, name.id());
         reply.headers.insert(header::CACHE_CONTROL, PRIVATE);
         reply.headers.insert(header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
-        reply.headers.insert(REQUEST_ID, id);
+        reply.headers.insert(REQUEST_ID, name.header());
         reply.into_response(false)
     }
 
@@ -233,7 +235,7 @@ impl Api {
         started: Instant,
         mut visit: Box<Visit>,
         body: B,
-        id: HeaderValue,
+        name: RequestName,
     ) -> Response<Body>
     where
         B: http_body::Body,
@@ -251,16 +253,15 @@ impl Api {
             .unwrap_or_else(|panic| Err(Error::of_panic("answering a request", &*panic)));
         let reply = outcome.unwrap_or_else(|error| {
             let drains = kept.stopping.load(Ordering::Relaxed) && visit.request.path == "/readyz";
-            let id = id.to_str().unwrap_or_default();
-            cause = log_failure(&error, id, drains).filter(|_| operator);
+            cause = log_failure(&error, &name, drains).filter(|_| operator);
             if let Some(client) = visit.known_client() {
                 kept.refusals.note(client, error.code(), cms.clock().now());
             }
-            Reply::problem(&error, id)
+            Reply::problem(&error, name.id())
         });
         let reply = self
             .admitted(visit.peer, !visit.is_read(), reply)
-            .unwrap_or_else(|error| Reply::problem(&error, id.to_str().unwrap_or_default()));
+            .unwrap_or_else(|error| Reply::problem(&error, name.id()));
         let Reply { status, mut headers, body, reads } = found.told(reply);
         let request = &visit.request;
         let is_private = request.path.starts_with("/api/backend/");
@@ -268,7 +269,7 @@ impl Api {
             headers.entry(header::CACHE_CONTROL).or_insert(PRIVATE);
         }
         headers.insert(header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
-        headers.insert(REQUEST_ID, id);
+        headers.insert(REQUEST_ID, name.header());
         let took = started.elapsed();
         kept.metrics.note(status, took);
         log(&found.caller, &request.method, visit.uri.path(), status, took);
@@ -283,19 +284,22 @@ impl Api {
 
 /// Logs a failure of the service under the id of its request. Returns its cause. `drains`: a load
 /// balancer asks whether the service is stopping, and is to hear so.
-fn log_failure(error: &Error, id: &str, drains: bool) -> Option<Cause> {
-    if !matches!(error.code(), Code::Internal | Code::Unavailable) {
+fn log_failure(error: &Error, name: &RequestName, drains: bool) -> Option<Cause> {
+    if !matches!(error.code(), Code::Internal | Code::Unavailable | Code::ScriptFailed) {
         return None;
     }
     let why = std::error::Error::source(error);
+    let (id, trace) = (name.id(), name.trace());
     match (error.code(), why) {
         // A bound that the caller met: a flood of these is to be no flood of lines.
         (Code::Unavailable, None) if error.retry_after_s().is_some() => {
             tracing::debug!(id, %error, "no room");
         }
         (Code::Unavailable, None) if drains => tracing::debug!(id, %error, "stopping"),
+        // What the script wrote is in the log already.
+        (Code::ScriptFailed, _) => tracing::warn!(id, trace, %error, "request failed"),
         // The span with the id is left out where requests are not logged.
-        _ => tracing::error!(id, error = ?error, "request failed"),
+        _ => tracing::error!(id, trace, error = ?error, "request failed"),
     }
     why.map(|why| Cause(why.to_string()))
 }
@@ -387,29 +391,6 @@ fn log(caller: &Caller, method: &Method, path: &str, status: StatusCode, took: D
             let name = user.name();
             tracing::info!(%method, path, status, duration_us, name, "user of the application")
         }
-    }
-}
-
-/// Twelve random digits of this process and twelve that count: unique without asking for randomness
-/// each time.
-struct RequestIds {
-    start: [u8; 12],
-    count: AtomicU64,
-}
-
-impl RequestIds {
-    fn new(start: [u8; 6]) -> Self {
-        let mut digits = [0; 12];
-        HEXLOWER.encode_mut(&start, &mut digits);
-        Self { start: digits, count: AtomicU64::new(0) }
-    }
-
-    fn next(&self) -> HeaderValue {
-        let number = self.count.fetch_add(1, Ordering::Relaxed).to_be_bytes();
-        let mut digits = [0; 24];
-        digits[..12].copy_from_slice(&self.start);
-        HEXLOWER.encode_mut(&number[2..], &mut digits[12..]);
-        HeaderValue::from_bytes(&digits).unwrap_or_else(|_| HeaderValue::from_static(""))
     }
 }
 

@@ -36,6 +36,7 @@ mod replies;
 mod reply;
 mod reply_budget;
 mod request;
+mod request_id;
 mod routes;
 mod server;
 mod streams;

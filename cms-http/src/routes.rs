@@ -19,7 +19,7 @@ use crate::{
     describe::{Described, Types},
     handlers,
     reply::Reply,
-    request::bad,
+    request::{Canonical, bad},
     success::{Answers, Success},
     wire::{self, Body as _, Content, Operation, ReplyKind, Shape},
 };
@@ -169,8 +169,8 @@ routes! {
     "/media/{folder}/{file}" Open media { GET Serve serve 200 as File };
     "/sitemap.xml" Open ["pages"] pages { GET Sitemap sitemap 200 as "application/xml" };
     "/api/openapi.json" Public openapi { GET Read read 200 };
-    "/api/docs" Open docs { GET Page page 200 as "text/html; charset=utf-8" };
-    "/api/docs/{file}" Open docs { GET File file 200 as Any };
+    "/api/docs" Public docs { GET Page page 200 as "text/html; charset=utf-8" };
+    "/api/docs/{file}" Public docs { GET File file 200 as Any };
     "/api/pages" + "/one" Public ["pages"] pages { GET Read read 200 };
     "/api/pages/draft" Public pages { GET Draft draft 200 };
     "/api/menu" Public ["menu_items"] pages { GET Menu menu 200 };
@@ -429,6 +429,11 @@ routes! {
 
 /// The parameters of a call as the type of its operation. Those in the path come beside the query.
 fn query<S: Shape>(call: &Call<'_>) -> Result<S::Query> {
+    if !call.selects
+        && let Some(why) = unknown_action(call.request)
+    {
+        return Err(bad(why));
+    }
     wire::query::read(&parameters(call)).map_err(bad)
 }
 
@@ -478,6 +483,15 @@ pub(crate) fn find(path: &str, action: Option<&str>) -> Option<&'static Route> {
     let routes = BY_PATH.at(path).ok()?.value;
     let selected = routes.iter().find(|route| route.action.is_some() && route.action == action);
     selected.or_else(|| routes.iter().find(|route| route.action.is_none())).copied()
+}
+
+/// Why a request selects nothing, where other actions stand at its path.
+pub(crate) fn unknown_action(request: &Canonical) -> Option<String> {
+    let action = request.parameter("action")?;
+    let routes = BY_PATH.at(&request.path).ok()?.value;
+    let actions: Vec<_> = routes.iter().filter_map(|route| route.action).collect();
+    let told = || format!("There is no action {action:?} here; there are {}.", actions.join(", "));
+    (!actions.is_empty()).then(told)
 }
 
 #[cfg(test)]

@@ -47,6 +47,13 @@ impl Fault {
         Self { detail: detail.into(), ..Self::default() }
     }
 
+    /// What is wrong with one field of a form.
+    pub(crate) fn at(field: &str, why: String) -> Self {
+        let (field, message) = (field.to_owned(), why.clone());
+        let problem = FieldProblem { field, code: "format".to_owned(), message, node: None };
+        Self { errors: vec![problem], ..Self::new(why) }
+    }
+
     /// Nobody answered: the site is away.
     pub(crate) fn is_offline(&self) -> bool {
         self.code == "unreachable"

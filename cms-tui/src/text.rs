@@ -102,6 +102,17 @@ pub(crate) fn wrapped(text: &str, to: usize) -> Vec<String> {
     lines
 }
 
+/// As [`wrapped`], as one paragraph in so many lines at most, and one at least when there is any;
+/// the last one ends with `…` when something is missing.
+pub(crate) fn wrapped_to(text: &str, to: usize, most: usize) -> Vec<String> {
+    let mut lines = wrapped(&safe(text), to);
+    if lines.len() > most.max(1) {
+        let rest = lines.split_off(most.saturating_sub(1)).concat();
+        lines.push(cut(&rest, to).into_owned());
+    }
+    lines
+}
+
 /// How far the rows after the first one of a line stand to the right.
 pub(crate) fn hang(line: &str, cells: usize) -> usize {
     let leading = line.len() - line.trim_start_matches(' ').len();
@@ -212,6 +223,10 @@ mod tests {
     fn long_text_is_wrapped_at_words() {
         assert_eq!(wrapped("one two three", 8), ["one two ", "three"]);
         assert_eq!(wrapped("abcdefgh\nx", 3), ["abc", "def", "gh", "x"]);
+        assert_eq!(wrapped_to("one two three", 8, 2), ["one two ", "three"]);
+        assert_eq!(wrapped_to("one two three", 5, 2), ["one ", "two …"]);
+        assert_eq!(wrapped_to("one two", 4, 0), ["one…"]);
+        assert_eq!(wrapped_to("abc\ndef", 7, 1), ["abc def"]);
     }
 
     #[test]

@@ -125,7 +125,7 @@ fn visitor(cms: &Cms, peer: MaybePeer, headers: &HeaderMap) -> Owner {
 /// Refuses whoever asks too often, which routes of a program do not do by themselves. `AUTH` lets
 /// ten pass at once, then one in six seconds; `BACKEND` 250, then four in a second.
 async fn spare(cms: &Cms, owner: Owner, bucket: Bucket) -> Result<()> {
-    let taken = cms.limiter().take(owner, bucket, "").await;
+    let taken = cms.limiter().take(owner, bucket, None).await;
     match taken.and_then(|quota| quota.retry_after_s) {
         Some(seconds) => {
             let slow = "You have asked often: wait a little.";

@@ -75,6 +75,11 @@ pub const ALL: &[Step] = &[
         sql: include_str!("../sql/0031_event_consumers.sql"),
     },
     Step { version: 32, name: "own_tables", sql: include_str!("../sql/0032_own_tables.sql") },
+    Step {
+        version: 33,
+        name: "wide_event_indexes",
+        sql: include_str!("../sql/0033_wide_event_indexes.sql"),
+    },
 ];
 
 /// A token and the statements that it stands for.

@@ -51,7 +51,7 @@ const CORE: Floors = &[
 
 const HTTP: Floors = &[
     &["crate"],
-    &["metrics", "budget", "mount"],
+    &["metrics", "budget", "mount", "request_id"],
     &["body"],
     &["wire"],
     &["request"],

@@ -1,6 +1,6 @@
 //! Who is tried, in which order, and what each answer leads to.
 
-use std::sync::atomic::Ordering;
+use std::{sync::atomic::Ordering, time::Duration};
 
 use cms_core::{Actor, Secret, mail::MailAddress};
 use serde_json::json;
@@ -191,6 +191,12 @@ async fn a_provider_that_hangs_or_answers_garbage_is_passed_over() {
         (json_reply(200, "<html>Welcome to the hotel</html>"), "without \"id\""),
         (json_reply(200, &format!("{{\"id\":\"{}\"", "x".repeat(1 << 20))), "without \"id\""),
         (Answer::Status(302), "answered 302"),
+        // What was not read may say that the account has no credits left.
+        (json_reply(400, &"x".repeat(1 << 20)), "answered 400 without a complete body"),
+        (
+            Answer::Drip(b"HTTP/1.1 400 No\r\n\r\n{", Duration::from_millis(100)),
+            "answered 400 without a complete body",
+        ),
     ] {
         let first = Receiver::scripted(move |_, _| answer.clone()).await;
         let smtp = Smtp::start(Say::Take).await;

@@ -144,11 +144,26 @@ async fn a_site_that_closes_waits_for_its_test_mails() {
     let mut closing = Box::pin(site.cms.close());
     let early = tokio::time::timeout(Duration::from_millis(300), &mut closing).await;
     assert!(early.is_err(), "it waits");
-    assert_eq!(site.mail_detail(id).await.mail.status, "sending", "for the mail");
+    let mail = site.mail_detail(id).await.mail;
+    assert_eq!((mail.status.as_str(), mail.tries), ("sending", 0), "for the mail");
     smtp.open();
     closing.await;
     let site = Site::on(site.database).open().await;
     assert_eq!(site.mail_story(id).await, "sent: smtp sent");
+}
+
+#[tokio::test]
+async fn a_test_mail_whose_process_died_fails() {
+    let (smtp, site) = served(Say::Take).await;
+    let mut change = site.cms.change(Actor::Operator).await.unwrap();
+    let to = MailAddress::parse("ana@example.com").unwrap();
+    let claimed = site.cms.mail().claim_test(&mut change, to, None).await.unwrap();
+    change.commit().await.unwrap();
+    site.clock.advance(LEASE_MS + 1);
+    site.send_mails().await;
+    let mail = site.mail_detail(claimed.id()).await.mail;
+    assert_eq!((mail.status.as_str(), mail.tries), ("failed", 1));
+    assert_eq!(smtp.connections(), 0);
 }
 
 /// The mail whose turn it is to try a provider that rested lets all others follow, in the same run.

@@ -63,6 +63,10 @@ async fn hostile_files_are_refused_with_a_code_and_leave_nothing() {
     let ask = site.admin("POST /api/backend/media").header("content-type", FORM);
     let refused = ask.body(other.into_bytes()).refused(422, "validation_failed").await.json();
     assert_eq!(refused["errors"][0]["field"], "it");
+    let ask = site.uploading(&[("alt", "A bicycle")], "a.png", &png(8, 5, 1));
+    let refused = ask.refused(422, "validation_failed").await.json()["errors"][0].clone();
+    has!(refused, {"field": "alt", "code": "unexpected"});
+    assert_eq!(refused["message"], "There is no field \"alt\"; there are folder");
     // As `curl -F 'file='` sends it.
     let unnamed = "--XX\r\nContent-Disposition: form-data; name=\"file\"\r\n\r\n\r\n--XX--\r\n";
     let ask = site.admin("POST /api/backend/media");

@@ -129,6 +129,15 @@ fn all_faults_are_told_at_once_each_with_its_column() {
     assert_eq!(told, expected, "{problems:#?}");
 }
 
+/// Only a whole number is told to stand without quotes.
+#[test]
+fn what_is_no_number_without_quotes_either_keeps_them() {
+    let root = tempfile::tempdir().unwrap();
+    let text = BASE.replace("\"interval_s\": 300", "\"interval_s\": \"10.5\"");
+    let problems = check_folder(&folder(root.path(), &text)).outcome.unwrap_err();
+    assert_eq!(problems[0].remedy, "a whole number is expected, not text");
+}
+
 /// However deep, however broken: an answer, never a panic, on half the stack of a thread of the
 /// service.
 #[test]

@@ -17,6 +17,7 @@ fn with(more: Json) -> Json {
         {"name": "hour", "type": "time"},
         {"name": "moment", "type": "datetime"},
         {"name": "price", "type": "decimal"},
+        {"name": "size", "type": "select"},
     ]);
     let mut manifest = json!({
         "id": "blog", "tables": [
@@ -59,6 +60,7 @@ pub(super) fn all() -> Vec<Json> {
         {"column": "price", "type": "number"},
         {"column": "status", "type": "select",
          "select_options": [{"value": 0, "title": "Off"}, {"value": 1, "title": "On"}]},
+        {"column": "size", "type": "select", "select_options": [{"value": 1, "title": "One"}]},
     ]);
     let widget = |menu: Json| {
         json!({"widget_title": "W", "widget_icon": "w.svg", "widget_template": "w",
@@ -80,9 +82,20 @@ pub(super) fn all() -> Vec<Json> {
         edit(json!({"table": "pages_of_posts", "multilanguage": "1"})),
         edit(json!({"table": "pages_of_posts", "multilanguage": true})),
         edit(json!({"editable_rows": every_type})),
+        with(json!({
+            "tables": [
+                {"name": "guides", "columns": [{"name": "name", "type": "text"}]},
+                {"name": "tours", "columns": [{"name": "status", "type": "integer"}]},
+            ],
+            "content_button": [{
+                "button_id": "d", "type": "delete", "table": "tours", "forStatus": 2,
+            }],
+        })),
         edit(json!({"editable_rows": every_type.to_string()})),
         header(json!({"button_id": "i", "type": "insert", "editable_rows": fields})),
         header(json!({"button_id": "m", "type": "modal", "component": "blog/admin/New2"})),
+        header(json!({"button_id": "a", "type": "show_module_list",
+                      "values": {"table": "pages", "template": "T"}})),
         row(json!({"button_id": "d-1", "type": "delete", "editable_rows": []})),
         row(json!({"button_id": "s", "type": "script", "script": "posts/export.php"})),
         row(json!({"button_id": "l", "type": "link", "url": "mailto:a@example.org"})),
@@ -96,6 +109,7 @@ pub(super) fn all() -> Vec<Json> {
                    "buttons": "[{\"button_id\": \"x\", \"type\": \"delete\"}]"})),
         with(json!({"content_button": "[{\"button_id\": \"x\", \"type\": \"delete\"}]"})),
         with(json!({"pagebuilder_widgets": [one]})),
+        with(json!({"pagebuilder_widgets": [widget(json!([]))]})),
         with(json!({"pagebuilder_widgets": [one.to_string()]})),
         with(json!({"pagebuilder_widgets": [widget(json!([
             {"row": "text", "type": "select", "value": "id", "title": "title",
@@ -107,8 +121,11 @@ pub(super) fn all() -> Vec<Json> {
         ]))]})),
         with(json!({"endpoints": [{"modelPath": "posts", "endpoint": "blog-posts"}]})),
         with(json!({"endpoints": [{"modelPath": "posts", "endpoint": "backend/blog/posts"}]})),
+        with(json!({"endpoints": [{"modelPath": "posts", "endpoint": "blog"},
+                                  {"modelPath": "pages_of_posts", "endpoint": "blog/pages"}]})),
         with(json!({"webhookEvents": ["{\"name\": \"blog.read\", \"type\": \"manual\"}"]})),
         with(json!({"webhook_events": [{"name": "read"}]})),
+        with(json!({"webhook_events": [{"name": "read", "type": "auto"}]})),
         with(json!({"tasks": [{"name": "tidy", "interval_s": 86400, "script": "tidy.php"}]})),
     ]
 }

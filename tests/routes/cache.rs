@@ -47,6 +47,46 @@ async fn settings_and_clears_are_in_force_at_once() {
     site.ask("GET /api/backend/cache").refused(401, "login_required").await;
 }
 
+/// What others exclude meanwhile stays as they left it.
+#[tokio::test]
+async fn prefixes_are_added_and_removed_exactly() {
+    let site = site().await;
+    for (body, left) in [
+        (json!({"exclude_add": ["/api/menu"]}), json!(["/api/menu"])),
+        (
+            json!({"exclude_add": ["/api/some-thing", "/api/menu"]}),
+            json!(["/api/menu", "/api/some_thing"]),
+        ),
+        (json!({"exclude_remove": ["/api/menu", "/api/pages"]}), json!(["/api/some_thing"])),
+        (json!({"exclude_remove": ["/api/some-thing"]}), json!([])),
+    ] {
+        assert_eq!(site.patch(CACHE, body.clone()).await["exclude"], left, "{body}");
+    }
+    for wrong in ["api", "/api/pages/one"] {
+        let patch = json!({"exclude_add": [wrong]});
+        let refused = site.invalid("PATCH /api/backend/cache", patch).await;
+        assert_eq!(refused["errors"][0]["field"], "exclude_add", "{wrong}");
+    }
+}
+
+/// The process that is asked to forget replies gives their memory back at once.
+#[tokio::test]
+async fn a_clear_drops_what_it_covers() {
+    let site = site().await;
+    for line in [HOME, "GET /api/menu", "GET /api/settings"] {
+        site.ask(line).expect(200).await;
+    }
+    let mut before = u64::MAX;
+    for (clear, entries) in [("?path=/api/forms", 3), ("?path=/api/pages", 2), ("", 0)] {
+        site.delete(&format!("{CACHE}{clear}")).await;
+        let shown = site.get(CACHE).await;
+        assert_eq!(shown["entries"], entries, "{clear}");
+        let bytes = shown["bytes"].as_u64().unwrap();
+        assert!(bytes < before && (bytes == 0) == (entries == 0), "{clear}: {shown}");
+        before = bytes;
+    }
+}
+
 #[tokio::test]
 async fn prefixes_have_the_spelling_of_paths() {
     let site = site().await;

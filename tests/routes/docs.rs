@@ -1,6 +1,8 @@
 //! `/api/docs`: who sees the page of the API.
 
+use cms_core::settings::{LimiterStore, Settings};
 use cms_http::Peer;
+use serde_json::json;
 
 use crate::support::Site;
 
@@ -25,6 +27,30 @@ async fn the_setting_says_who_sees_the_page() {
     {
         let site = Site::builder().await.settings(|s| s.docs.enabled = setting).open().await;
         assert_eq!(statuses(&site).await, expected, "{setting:?}");
+    }
+}
+
+/// As other public reads: counted, and judged by its origin and by the key that is sent.
+#[tokio::test]
+async fn the_page_and_its_files_are_public_reads() {
+    let change = |settings: &mut Settings| {
+        settings.docs.enabled = Some(true);
+        settings.limiter.store = LimiterStore::Memory;
+    };
+    let site = Site::with(change).await;
+    let (shop, evil) = ("https://shop.example.org", "https://evil.example");
+    site.create("/api/backend/origins", json!({"origin": shop})).await;
+    let other = site.key(&["GET /api/pages"]).await;
+    for (path, left) in [("/api/docs", "99"), ("/api/docs/start.js", "95")] {
+        let ask = |method: &str| site.ask(&format!("{method} {path}"));
+        let shown = ask("GET").expect(200).await;
+        let headers = ["x-ratelimit-remaining", "vary"].map(|name| shown.header(name));
+        assert_eq!(headers, [left, "Origin"], "{path}");
+        ask("GET").header("origin", evil).refused(403, "origin_not_allowed").await;
+        ask("GET").key("garbage").refused(401, "api_key_invalid").await;
+        ask("GET").key(&other).refused(401, "api_key_forbidden").await;
+        let before = ask("OPTIONS").header("access-control-request-method", "GET");
+        before.header("origin", shop).expect(204).await;
     }
 }
 

@@ -70,13 +70,16 @@ async fn a_key_is_managed_through_the_api() {
     };
     let forbidden = json!({"allowed": false, "reason": "api_key_forbidden"});
     for (method, path, expected) in [
-        ("get", "/api/pages", json!({"allowed": true, "reason": "allowed"})),
+        ("HEAD", "/api/pages", json!({"allowed": true, "reason": "allowed"})),
         ("GET", "/api/p%2561ges?view=a%2520b", json!({"allowed": true, "reason": "allowed"})),
         ("GET", "/api/menu", forbidden),
     ] {
         assert_eq!(check(method, path).expect(200).await.data(), expected, "{path}");
     }
     check("GET", "/api//pages").refused(400, "bad_query").await;
+    for other in ["get", "Head", "FETCH", ""] {
+        check(other, "/api/pages").refused(400, "bad_query").await;
+    }
 
     let patch = async |body: Json| site.patch(&one, body).await;
     patch(json!({"active": false})).await;
@@ -141,6 +144,7 @@ async fn nobody_grants_what_he_does_not_hold() {
         (new.clone(), json!({"name": "x", "rights": everything})),
         (new.clone(), json!({"name": "x", "rights": of_menu})),
         (format!("PATCH {KEYS}?id={id}"), json!({"rights": everything})),
+        (format!("PATCH {KEYS}?id={id}"), json!({"grant": everything})),
         (format!("PATCH {KEYS}?id={admin_id}"), json!({"name": "mine"})),
         (format!("POST {KEYS}/rotate?id={admin_id}"), json!({})),
         (format!("DELETE {KEYS}?id={admin_id}"), json!({})),
@@ -197,6 +201,30 @@ async fn rotation_with_and_without_grace() {
     for key in [&third, &fourth, &fifth] {
         site.ask(PAGES).key(key).refused(401, "api_key_invalid").await;
     }
+}
+
+/// What others grant and revoke meanwhile stays as they left it.
+#[tokio::test]
+async fn rights_are_granted_and_revoked_exactly() {
+    let site = Site::open().await;
+    let get = |path: &str| right(path, json!(["GET"]));
+    let made = site.create(KEYS, json!({"name": "shop", "rights": get("/api/pages")})).await;
+    let one = format!("{KEYS}?id={}", made["id"]);
+    for (body, left) in [
+        (json!({"grant": get("/api/menu")}), &["/api/pages", "/api/menu"][..]),
+        (json!({"revoke": get("/api/pages")}), &["/api/menu"]),
+        (json!({"revoke": get("/api/pages"), "grant": get("/api/menu")}), &["/api/menu"]),
+        (json!({"rights": [], "grant": get("/api/settings")}), &["/api/settings"]),
+    ] {
+        let key = site.patch(&one, body.clone()).await;
+        let rows = key["rights"].as_array().unwrap();
+        let endpoints: Vec<_> = rows.iter().map(|row| row["endpoint"].as_str().unwrap()).collect();
+        assert_eq!(endpoints, left, "{body}");
+    }
+    // A fault stands at the member that was sent.
+    let unknown = json!({"grant": get("/api/nothing")});
+    let refused = site.invalid(&format!("PATCH {one}"), unknown).await;
+    assert_eq!(refused["errors"][0]["field"], "grant[0].endpoint");
 }
 
 #[tokio::test]

@@ -91,7 +91,7 @@ async fn a_test_tells_what_each_provider_said() {
     let (smtp, site) = served(Say::Take).await;
     let test = |body| site.admin("POST /api/backend/mail/test").json(body);
     let sent = test(json!({"to": "ana@example.com"})).expect(200).await.data();
-    has!(sent, {"status": "sent", "provider": "smtp", "purpose": "test"});
+    has!(sent, {"status": "sent", "provider": "smtp", "purpose": "test", "tries": 0});
     assert_eq!(smtp.taken().len(), 1);
     assert!(smtp.taken()[0].message.contains("multipart/alternative"));
     let audits = "cms_audit where table_name = 'mail' and action = 'test'";
@@ -106,6 +106,7 @@ async fn a_test_tells_what_each_provider_said() {
     let once = || test(json!({"to": "ida@example.com"})).header("idempotency-key", "one");
     let (first, again) = (once().expect(200).await, once().expect(200).await);
     assert_eq!(first.data()["id"], again.data()["id"]);
+    has!(again.data(), {"status": "sending", "tries": 0});
     assert_eq!(smtp.taken().len(), 2, "a repetition sends nothing");
 }
 
@@ -121,7 +122,7 @@ async fn a_test_is_tried_once_and_may_choose_a_provider_that_rests() {
     for count in 1..=6 {
         let body = json!({"to": "ana@example.com", "provider": "transactional"});
         let tested = site.post("/api/backend/mail/test", body).await;
-        has!(tested, {"status": "failed", "reason": "transactional: answered 503"});
+        has!(tested, {"status": "failed", "reason": "transactional: answered 503", "tries": 0});
         assert_eq!(broken.count(), count, "also while it rests");
     }
     assert_eq!(smtp.connections(), 0);

@@ -24,6 +24,15 @@ async fn menus_are_trees() {
     assert_eq!(site.ask("GET /api/menu?name=footer").expect(200).await.data(), json!([]));
 }
 
+#[tokio::test]
+async fn an_item_without_a_language_takes_the_first_one() {
+    let site = Site::open().await;
+    let made = site.create(ITEMS, json!({"menu": "main", "title": "t", "url": "/x"})).await;
+    assert_eq!(made["language_short"], "en");
+    let menu = site.ask("GET /api/menu?name=main").expect(200).await.data();
+    has!(menu, {"/0/title": "t"});
+}
+
 /// The table would take the items below away: without events, and without anybody's right.
 #[tokio::test]
 async fn an_item_goes_after_those_below_it() {
@@ -59,6 +68,14 @@ async fn an_item_stands_in_the_menu_of_its_parent_and_not_below_itself() {
         (json!({"parent_id": 9}), "loop"),
     ] {
         wrong(&site, &post, with(item.clone(), change), "parent_id", code).await;
+    }
+    for (change, field, code) in [
+        (json!({"target": "_evil"}), "target", "enum"),
+        (json!({"language_short": ""}), "language_short", "format"),
+        (json!({"language_short": "<x>"}), "language_short", "format"),
+    ] {
+        let alone = with(item.clone(), json!({"parent_id": null}));
+        wrong(&site, &post, with(alone, change), field, code).await;
     }
     for (id, parent) in [(1, 1), (1, 3)] {
         wrong(&site, &patch(id), json!({"parent_id": parent}), "parent_id", "loop").await;

@@ -57,6 +57,46 @@ async fn buttons_are_resolved_for_a_row() {
 }
 
 #[tokio::test]
+async fn checklists_show_what_can_be_checked() {
+    let of = |id: &str, table: &str, column: &str| {
+        json!({"button_id": id, "type": "show_checklist",
+               "values": {"table": table, "column": column}})
+    };
+    let tags = json!({"name": "tags", "type": "json", "enum": ["x", 2]});
+    let free = json!({"name": "free", "type": "json"});
+    let plugin = json!({
+        "id": "notes",
+        "tables": [{"name": "notes", "columns": [tags, free]}],
+        "content_button": [
+            of("tags", "notes", "tags"), of("free", "notes", "free"),
+            of("rights", "user_groups", "rights")],
+    });
+    let site = Site::builder().await.plugin(plugin).open().await;
+    let line = "GET /api/backend/plugins/buttons?plugin=notes";
+    let shown = site.admin(line).expect(200).await.data();
+    let tags = json!([{"value": "x", "title": "x"}, {"value": 2, "title": "2"}]);
+    assert_eq!((&shown[0]["options"], &shown[1]["options"]), (&tags, &Json::Null));
+    let keys = site.admin("GET /api/backend/permissions?limit=500").expect(200).await.data();
+    let option = |key: &Json| json!({"value": key["key"], "title": key["key"]});
+    let keys: Json = keys.as_array().unwrap().iter().map(option).collect();
+    assert_eq!(shown[2]["options"], keys);
+    // Others see what they may pass on.
+    let viewer = site.person("viewer", json!(["notes_rights_view"])).await;
+    let shown = site.ask(line).bearer(&viewer.token).expect(200).await.data();
+    let held = json!([{"value": "notes_rights_view", "title": "notes_rights_view"}]);
+    assert_eq!(shown[0]["options"], held);
+    // A group is no row, so the plugin's first table has it.
+    let of_row = |id: u8| site.ask(&format!("{line}&row={id}")).bearer(&viewer.token);
+    of_row(99).refused(404, "not_found").await;
+    site.insert("notes", json!({"tags": ["x"]})).await;
+    assert_eq!(of_row(1).expect(200).await.data()[0]["button_id"], "rights");
+    // The editors of records ask the table.
+    let table = site.admin("GET /api/backend/tables?name=notes").expect(200).await.data();
+    let enums: Vec<_> = table["columns"].as_array().unwrap().iter().map(|c| &c["enum"]).collect();
+    assert_eq!(enums, [&Json::Null, &json!(["x", 2]), &Json::Null]);
+}
+
+#[tokio::test]
 async fn plugins_are_listed_with_their_problems() {
     let database = TestDatabase::new().await;
     let folder = database.folder().join("plugins/broken");

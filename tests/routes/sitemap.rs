@@ -31,6 +31,21 @@ async fn the_sitemap_lists_published_pages_with_https_links() {
     assert!(absolute.text().contains("<loc>https://a.example/about"), "{}", absolute.text());
 }
 
+#[tokio::test]
+async fn versions_at_one_address_are_listed_once() {
+    let site = Site::builder().await.open().await;
+    for (base, language) in [(None, "en"), (Some(1), "de"), (Some(1), "fr")] {
+        let page = json!({"title": language, "url_rewrite": "/pictures", "published": true,
+                          "base_id": base, "language_short": language});
+        site.insert("pages", page).await;
+    }
+    let map = site.ask("GET /sitemap.xml").expect(200).await;
+    assert_eq!(addresses(&map).len(), 1, "{}", map.text());
+    // The first is taken off: the next one stands for the address.
+    site.update("pages&id=1", json!({"published": false})).await;
+    assert_eq!(addresses(&site.ask("GET /sitemap.xml").expect(200).await).len(), 1);
+}
+
 /// The addresses in `<loc>`.
 fn addresses(reply: &Reply) -> Vec<String> {
     let text = reply.text();

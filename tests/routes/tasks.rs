@@ -121,6 +121,9 @@ async fn what_cannot_run_is_refused() {
     ] {
         site.admin(line).refused(status, code).await;
     }
+    let other = site.admin("POST /api/backend/tasks/run?name=count&plugin=other");
+    let refused = other.refused(404, "not_found").await.json();
+    assert_eq!(refused["detail"], "There is no task named \"count\" of the plugin \"other\".");
     assert_eq!(site.database.rows("cms_task_runs").await, 0);
     // Who asks has gone: the run goes on, and a second one is refused.
     let asked = site.admin("POST /api/backend/tasks/run?name=count").send();

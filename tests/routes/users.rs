@@ -23,7 +23,13 @@ async fn users_and_groups_are_made_changed_and_removed() {
     assert_eq!(site.get("/api/backend/users?username=ANA").await, expected);
     assert_eq!(site.get("/api/backend/users").await, json!([expected]));
     let twice = json!({"username": "ANA", "password": PASSWORD, "groups": [1]});
-    site.admin("POST /api/backend/users").json(twice).refused(409, "conflict").await;
+    for (line, body, field) in [
+        ("POST /api/backend/users", twice, "username"),
+        ("POST /api/backend/user_groups", json!({"name": "EDITORS"}), "name"),
+    ] {
+        let refused = site.admin(line).json(body).refused(409, "conflict").await;
+        assert_eq!(refused.json()["errors"][0]["field"], field, "{line}");
+    }
     site.admin("DELETE /api/backend/user_groups?id=1").refused(409, "conflict").await;
     let renamed = site.patch("/api/backend/users?id=1", json!({"username": "Anna"})).await;
     assert_eq!(renamed["username"], "Anna");

@@ -283,7 +283,7 @@ async fn upload_takes_files_for_a_field_of_the_visit() {
     assert_eq!(site.database.rows("cms_formfunnel_uploads").await, 1);
 }
 
-/// The language asked for, else that of the base, else the site's first.
+/// The language asked for, else a broader one, that of the base, the site's first.
 #[tokio::test]
 async fn start_speaks_the_languages_that_are_published() {
     let site = Site::open().await;
@@ -304,6 +304,11 @@ async fn start_speaks_the_languages_that_are_published() {
         (json!("leads"), Some("de"), german),
         (json!(english), Some("pt-br"), base.id),
         (json!(german), Some("DE"), german),
+        // Without its region, on every way that leads to the family.
+        (json!("leads"), Some("en-US"), english),
+        (json!(german), Some("en-latn-us"), english),
+        (json!("leads-en"), Some("EN-gb"), english),
+        (json!("leads"), Some("pt-PT"), base.id),
         // Nobody speaks it: the base does.
         (json!(german), Some("it"), base.id),
         (json!("leads-de"), Some("it"), base.id),

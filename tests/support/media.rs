@@ -36,6 +36,18 @@ pub fn picture(format: ImageFormat, width: u32, height: u32, seed: u8) -> Vec<u8
     file.into_inner()
 }
 
+/// A picture that packs badly, so that a smaller one has fewer bytes in every format.
+pub fn noise(format: ImageFormat, width: u32, height: u32) -> Vec<u8> {
+    let pixel = |x: u32, y: u32| {
+        let [red, green, blue, _] =
+            (x ^ y.rotate_left(16)).wrapping_mul(2_654_435_761).to_be_bytes();
+        image::Rgb([red, green, blue])
+    };
+    let mut file = Cursor::new(Vec::new());
+    RgbImage::from_fn(width, height, pixel).write_to(&mut file, format).unwrap();
+    file.into_inner()
+}
+
 /// As [`picture`], in PNG.
 pub fn png(width: u32, height: u32, seed: u8) -> Vec<u8> {
     picture(ImageFormat::Png, width, height, seed)

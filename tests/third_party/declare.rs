@@ -39,6 +39,15 @@ async fn a_declaration_narrows_and_renames() {
         get("details", &[("id", "[10248,11]")]).await.text(),
         r#"{"data":{"OrderID":10248,"ProductID":11,"Quantity":12}}"#
     );
+    // Queries may say `id` for the key, too.
+    let by_id = [("filter[id][in]", "ALFKI,ANATR"), ("sort", "-id"), ("fields", "id,City")];
+    let found = get("customers", &by_id).await.data();
+    let berlin = json!({"CustomerID": "ALFKI", "City": "Berlin"});
+    assert_eq!((found.as_array().map(Vec::len), &found[1]), (Some(2), &berlin), "{found}");
+    for composite in [("sort", "id"), ("filter[id]", "1")] {
+        let line = format!("GET {}", item("details", &[composite]));
+        site.admin(&line).refused(400, "bad_query").await;
+    }
     for hidden in [("fields", "Phone"), ("sort", "Phone"), ("filter[Phone][null]", "true")] {
         let line = format!("GET {}", item("customers", &[hidden]));
         site.admin(&line).refused(400, "bad_query").await;

@@ -105,11 +105,68 @@ async fn routing_is_tried_without_a_mail() {
     let poor = tried("completed", json!({"budget": 1})).await;
     has!(poor, {"/rules/0/matches": false, "chosen": poor["rules"][1]["id"],
                 "/rules/0/trace/0/answer": 1});
+    has!(poor["errors"], {"/0/field": "name", "/0/code": "required"});
     let away = tried("abandoned", json!({})).await;
     assert_eq!(away["mails"][0]["to"], "away@example.org");
+    assert_eq!(away["errors"], json!(null), "who leaves has not answered all");
     let wrong = json!({"funnel_id": funnel.id, "trigger": "paid"});
     site.staff("routing_test", wrong).refused(422, "validation_failed").await;
     assert_eq!(site.mails().await, 0);
+}
+
+/// What is tried for a German funnel is what its visitors bring about.
+#[tokio::test]
+async fn routing_counts_answers_as_visits_do() {
+    let site = Site::open().await;
+    let rich = json!({"rules": [{"field": "budget", "op": "greater_or_equal", "value": 5000}]});
+    let called = json!({"rules": [{"field": "phone", "op": "is_not_empty"}]});
+    let mails = json!([
+        {"recipients": "gross@example.org", "condition_json": rich, "body_html": "{{*}}"},
+        {"recipients": "phone@example.org", "condition_json": called},
+        {"recipients": "klein@example.org"},
+    ]);
+    let german = json!({"language_short": "de", "email_routings": mails});
+    let funnel = site.leads(german).await;
+    for (answers, to, refused) in [
+        (json!({"name": "Ada", "budget": "6000,5"}), "gross@example.org", vec![]),
+        (
+            json!({"name": "Ada", "budget": "6000,5", "phone": "7"}),
+            "gross@example.org",
+            vec!["phone"],
+        ),
+        (json!({"name": "Ada", "budget": 9000, "paper": ["a"]}), "gross@example.org", vec![]),
+        // The telephone is asked for on the other way only.
+        (
+            json!({"name": "Ada", "budget": "4999,5", "phone": "030 123456"}),
+            "klein@example.org",
+            vec![],
+        ),
+        (json!({"name": "Ada", "budget": "unsinn"}), "klein@example.org", vec!["budget"]),
+        (json!({"budget": 9000}), "gross@example.org", vec!["name"]),
+    ] {
+        let asked = json!({"funnel_id": funnel.id, "answers": answers});
+        let tried = site.staff("routing_test", asked).expect(200).await.data();
+        assert_eq!(each(&tried["mails"], "to"), [to], "{answers}");
+        let errors = tried["errors"].as_array().into_iter().flatten();
+        let fields: Vec<_> = errors.map(|fault| fault["field"].as_str().unwrap()).collect();
+        assert_eq!(fields, refused, "{answers}");
+        if !refused.is_empty() {
+            continue;
+        }
+        let to_them = format!("cms_mails where recipient = '{to}'");
+        let before = site.database.rows(&to_them).await;
+        let visit = site.visit("leads").await;
+        visit.answers(json!({"name": "Ada"})).await;
+        visit.answers(json!({"budget": answers["budget"]})).await;
+        visit.complete(None).expect(200).await;
+        assert_eq!(site.database.rows(&to_them).await, before + 1, "{answers}");
+    }
+    // Hidden fields have their default, as at a start.
+    let answers = json!({"name": "Ada", "budget": 9000});
+    let asked = json!({"funnel_id": funnel.id, "answers": answers});
+    let tried = site.staff("routing_test", asked).expect(200).await.data();
+    let text = tried["mails"][0]["text"].as_str().unwrap();
+    assert!(text.contains("campaign: none"), "{text}");
 }
 
 /// The tokens of the service's own that the docs list.

@@ -97,7 +97,7 @@ impl Model {
 
     pub fn retry(&mut self, id: i64) -> bool {
         let (waits, now) = (self.waits(id), self.now);
-        self.jobs.get_mut(&id).filter(|_| waits).map(|job| job.due = now).is_some()
+        self.jobs.get_mut(&id).filter(|_| waits).map(|job| job.due = job.due.min(now)).is_some()
     }
 
     /// A grace is refused while that of an older secret lasts.

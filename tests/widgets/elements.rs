@@ -62,6 +62,11 @@ async fn a_page_shows_another_as_it_is_published_in_its_language() {
     site.act("take_off", json!({"page_id": 3})).await;
     assert_eq!(of(1).await, Json::Null);
     assert_eq!(titles(&of(2).await), ["3 de"]);
+    // One whose base is gone: the versions keep its id.
+    site.remove("pages&id=3").await;
+    assert_eq!(titles(&of(2).await), ["3 de"]);
+    let version = site.ask("GET /api/pages?id=3&language=de").expect(200).await.data();
+    assert_eq!(version["id"], 4);
 }
 
 #[tokio::test]

@@ -226,6 +226,116 @@ async fn what_a_changed_plugin_has_registered_counts_until_it_is_applied() {
     site.draft(1).await;
 }
 
+/// What the database refuses of one plugin keeps no other from being served.
+#[tokio::test]
+async fn a_widget_that_cannot_be_registered_keeps_only_its_plugin_out() {
+    let site = with_plugins([("a_shop", json!([widget("teaser", "title")]))]).await;
+    let index =
+        "create unique index one_title on cms_page_widgets (title) where plugin is not null";
+    site.database.run(index).await;
+    let same = with(widget("basket", "title"), json!({"widget_title": "teaser"}));
+    write(&site.database, "b_tour", json!([same]));
+    write(&site.database, "c_walk", json!([widget("walk", "voucher")]));
+    let site = reopen(site).await;
+    let refused = site.state("b_tour");
+    assert!(refused.manifest.is_none() && refused.problems.len() == 1, "{refused:?}");
+    assert_eq!(of_plugins(&site), "teaser walk");
+    write(&site.database, "b_tour", json!([widget("basket", "title")]));
+    apply(&site, "b_tour").await;
+    assert_eq!(of_plugins(&site), "teaser basket walk");
+}
+
+/// What is refused is not recorded: no other process takes it into service, and the declaration
+/// before goes on.
+#[tokio::test]
+async fn a_refused_widget_leaves_the_declaration_before_in_service() {
+    let site = with_plugins([("a_shop", json!([widget("teaser", "title")]))]).await;
+    let index =
+        "create unique index one_title on cms_page_widgets (title) where plugin is not null";
+    site.database.run(index).await;
+    let other = cms_core::Cms::open(site.database.settings()).await.unwrap();
+    let same = |name: &str| with(widget(name, "title"), json!({"widget_title": "teaser"}));
+    write(&site.database, "b_tour", json!([same("basket")]));
+    apply(&site, "b_tour").await;
+    assert!(site.state("b_tour").manifest.is_none());
+    assert_eq!(site.database.rows("cms_plugins where id = 'b_tour'").await, 0);
+    other.refresh_plugins().await.unwrap();
+    let states = other.plugins().states();
+    let there = states.iter().find(|state| state.id == "b_tour").unwrap();
+    assert!(there.manifest.is_none(), "{there:?}");
+
+    let declare = |version: &str, widget: Json| {
+        write(&site.database, "c_walk", json!([widget]));
+        let table = json!({"name": "walks", "columns": [{"name": "a", "type": "text"}]});
+        site.database.write_plugin(&json!({"id": "c_walk", "version": version,
+            "tables": [table], "pagebuilder_widgets": [widget]}));
+    };
+    declare("1", widget("walk", "voucher"));
+    apply(&site, "c_walk").await;
+    site.insert("walks", json!({"a": "x"})).await;
+    declare("2", same("walk"));
+    for _ in 0..2 {
+        apply(&site, "c_walk").await;
+        let found = site.state("c_walk");
+        assert!(found.is_earlier() && found.problems.len() == 1, "{found:?}");
+        assert_eq!(found.manifest.unwrap().version, "1");
+        assert_eq!(
+            (&*of_plugins(&site), site.items("walks").await),
+            ("teaser walk", json!([{"id": 1, "a": "x"}]))
+        );
+    }
+    // So it goes on in other processes, and after a restart: until it is applied again.
+    let walk = |cms: &cms_core::Cms| {
+        let states = cms.plugins().states();
+        let found = states.iter().find(|state| state.id == "c_walk").unwrap();
+        (found.problems.len(), found.manifest.as_ref().unwrap().version.clone())
+    };
+    let refused = site.state("c_walk").problems;
+    other.refresh_plugins().await.unwrap();
+    assert_eq!(walk(&other), (1, "1".to_owned()));
+    let site = reopen(site).await;
+    assert_eq!(site.state("c_walk").problems, refused);
+    assert_eq!(walk(&site.cms), (1, "1".to_owned()));
+    assert_eq!(of_plugins(&site), "teaser walk");
+    site.database.run("drop index one_title").await;
+    apply(&site, "c_walk").await;
+    other.refresh_plugins().await.unwrap();
+    assert_eq!([&site.cms, &other].map(walk), [0, 0].map(|none| (none, "2".to_owned())));
+    other.close().await;
+    let site = reopen(site).await;
+    assert_eq!(walk(&site.cms), (0, "2".to_owned()));
+}
+
+/// Two processes that apply at once: who owns the name has the widget.
+#[tokio::test]
+async fn a_widget_belongs_to_the_owner_of_its_name() {
+    let site = Site::open().await;
+    let other = cms_core::Cms::open(site.database.settings()).await.unwrap();
+    for id in ["a_shop", "b_tour"] {
+        write(&site.database, id, json!([widget("teaser", "title")]));
+    }
+    let here = site.cms.apply_plugins(Some("a_shop"));
+    let (here, there) = tokio::join!(here, other.apply_plugins(Some("b_tour")));
+    let told = [here.unwrap(), there.unwrap()].concat();
+    assert_eq!(told.iter().filter(|one| one.problems.is_empty()).count(), 1, "{told:?}");
+    let owned = "cms_page_widgets w join cms_plugin_names n on n.name = w.name \
+                 and n.plugin_id = w.plugin where n.kind = 'widget'";
+    assert_eq!(site.database.rows(owned).await, 1);
+    assert_eq!(site.database.rows("cms_plugin_names where kind = 'widget'").await, 1);
+    other.close().await;
+}
+
+/// Each new plugin is compared with what those before it will have registered.
+#[tokio::test]
+async fn new_plugins_that_have_too_many_columns_together_are_told() {
+    let site = Site::open().await;
+    write(&site.database, "a_shop", json!([wide("teaser", 0..200), wide("basket", 200..400)]));
+    write(&site.database, "b_tour", json!([wide("tour", 400..600)]));
+    let found = site.get("/api/backend/plugins/diff").await;
+    assert_eq!((&found[0]["state"], &found[1]["state"]), (&json!("pending"), &json!("refused")));
+    assert!(found[1].to_string().contains("600 columns"), "{found}");
+}
+
 /// A plugin of the program whose widget has so many columns of its own.
 struct OfProgram(std::ops::Range<usize>);
 
@@ -271,6 +381,41 @@ async fn columns_of_the_program_come_before_those_of_the_folder() {
     let site = again(site).await;
     assert_eq!(of_plugins(&site), "tour banner");
     site.draft(1).await;
+}
+
+/// What is published while its plugin is away keeps the types of its fields.
+#[tokio::test]
+async fn values_keep_their_types_while_their_plugin_is_away() {
+    let menu = json!([{"row": "wa_new", "type": "number"}, {"row": "wp_on", "type": "checkbox"}]);
+    let teaser = json!([with(widget("teaser", "title"), json!({"widget_menu": menu}))]);
+    let site = with_pages(with_plugins([("shop", teaser)]).await).await;
+    let (_, col) = site.row(1).await;
+    let data = json!({"wa_new": 1.5, "wp_on": false});
+    site.widget(col, "teaser", data.clone()).await;
+    remove(&site, "shop").await;
+    site.act("publish", json!({"page_id": 1})).await;
+    let site = reopen(site).await;
+    let shown = site.ask("GET /api/pages?id=1").expect(200).await.data();
+    assert_eq!(shown["rows"][0]["cols"][0]["widgets"][0]["data"], data);
+}
+
+/// What a widget no longer has is named when it is not put back.
+#[tokio::test]
+async fn a_restored_value_without_a_column_is_named() {
+    let teaser = |rows: &[&str]| {
+        let menu: Vec<_> = rows.iter().map(|row| json!({"row": row, "type": "text"})).collect();
+        json!([with(widget("teaser", "title"), json!({"widget_menu": menu}))])
+    };
+    let site = with_pages(with_plugins([("shop", teaser(&["title", "promo"]))]).await).await;
+    let (_, col) = site.row(1).await;
+    let data = json!({"title": "Hello", "promo": "today"});
+    let widget = site.widget(col, "teaser", data).await;
+    site.act("publish", json!({"page_id": 1})).await;
+    write(&site.database, "shop", teaser(&["title"]));
+    site.post("/api/backend/plugins/apply", json!({})).await;
+    let replaced = site.act("restore", json!({"page_id": 1, "revision": 1})).await;
+    let left_out = json!([{"kind": "widget", "id": widget, "column": "promo"}]);
+    assert_eq!(replaced["left_out"], left_out);
 }
 
 /// What was frozen as text is not written into a column that holds passwords meanwhile.

@@ -22,6 +22,8 @@ const WAITS: u32 = 5;
   echo '{\"name\":\"Ada\"}' | cms api POST '/api/backend/item?table=authors' -
   cms api GET /api/openapi.json --context prod > openapi.json
 
+Nobody needs to be logged in for what everybody may read.
+
 The body of the reply goes to standard output as it comes. A refusal goes to standard error as a
 problem document, and the exit code says what it means: cms help exit-codes")]
 pub(crate) struct ApiArgs {
@@ -44,7 +46,7 @@ pub(crate) async fn run(flags: &Flags, out: &Output, args: ApiArgs) -> Done {
         Some(file) => ask.text(input::text(file)?),
         None => ask,
     };
-    site::with(flags, out, async |site| call(out, &site.client, &ask).await).await
+    site::with_anybody(flags, out, async |site| call(out, &site.client, &ask).await).await
 }
 
 async fn call(out: &Output, client: &Client, ask: &Ask) -> Done {

@@ -91,10 +91,10 @@ async fn at(out: &Output, client: &Client, command: CacheCommand) -> Done {
         CacheCommand::Off => patch.enabled = Some(false),
         CacheCommand::Ttl { seconds } => patch.ttl_s = Some(seconds),
         CacheCommand::Exclude(ExcludeCommand::Add { prefix }) => {
-            patch.exclude = Some(excluding(client, &prefix, true).await?);
+            patch.exclude_add = vec![prefix];
         }
         CacheCommand::Exclude(ExcludeCommand::Remove { prefix }) => {
-            patch.exclude = Some(excluding(client, &prefix, false).await?);
+            patch.exclude_remove = vec![prefix];
         }
         CacheCommand::Clear { path, .. } => {
             let which = Which { path };
@@ -118,18 +118,6 @@ fn print(out: &Output, body: &str, state: &impl Serialize) -> Done {
     let record = Record::of(state)?;
     let row = |(name, raw): (&str, &str)| vec![name.to_owned(), readable(raw).into_owned()];
     Ok(table::rows(out, &["setting", "value"], &record.iter().map(row).collect::<Vec<_>>())?)
-}
-
-/// The excluded beginnings of paths, with one more or one less.
-async fn excluding(client: &Client, prefix: &str, add: bool) -> Done<Vec<String>> {
-    let state = reply::data::<Read>(client, &NoQuery {}, &NoBody).await?;
-    let mut prefixes = state.settings.exclude;
-    if !add {
-        prefixes.retain(|known| known != prefix);
-    } else if !prefixes.iter().any(|known| known == prefix) {
-        prefixes.push(prefix.to_owned());
-    }
-    Ok(prefixes)
 }
 
 /// Applies the rules without requesting the path. A request would not help: replies to this caller

@@ -1,6 +1,7 @@
 //! `cms limits`: the limiter's buckets, through `/api/backend/limits`
 
 use clap::Subcommand;
+use cms_core::traffic::limiter::bucket::Owner;
 use cms_http::wire::{
     NoBody,
     limits::{Read, Reset, Which, Whose},
@@ -28,13 +29,20 @@ pub(crate) enum LimitsCommand {
   cms limits show ip:203.0.113.7 --url https://cms.example.org --key-file admin.key")]
     Show {
         /// key:ID, user:ID, ip:ADDRESS or app:DIGEST
+        #[arg(value_parser = owner)]
         owner: Option<String>,
     },
     /// Fill the buckets of an owner
     Reset {
         /// key:ID, user:ID, ip:ADDRESS or app:DIGEST
+        #[arg(value_parser = owner)]
         owner: String,
     },
+}
+
+/// An owner as it is typed.
+fn owner(text: &str) -> Result<String, &'static str> {
+    text.parse::<Owner>().map(|_| text.to_owned())
 }
 
 pub(crate) async fn run(flags: &Flags, out: &Output, command: LimitsCommand) -> Done {

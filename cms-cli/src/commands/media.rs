@@ -23,7 +23,7 @@ use tokio::io::AsyncReadExt as _;
 use crate::{
     flags::Flags,
     input,
-    output::{Done, Exit, Failure, Output, Progress, table},
+    output::{Done, Exit, Failure, Output, Progress, counted, table},
     prompt,
     reply::{self, Paging, Saved},
     site,
@@ -233,16 +233,24 @@ async fn upload(out: &Output, client: &Client, args: &UploadArgs) -> Done {
                 }
                 reply::shown(out, &answer)?;
             }
-            Err(failure) if done == 0 => return Err(failure),
             Err(mut failure) => {
-                failure.exit = Exit::Partly;
-                return Err(failure.fact("uploaded", done));
+                let left = args.files.len() - done - 1;
+                if left > 0 {
+                    let left = counted(left as u64, "file");
+                    failure.what = format!("{}\n  not tried after it: {left}", failure.what);
+                }
+                if done > 0 {
+                    failure.exit = Exit::Partly;
+                }
+                let failure = failure.fact("file", path.display().to_string());
+                return Err(failure.fact("uploaded", done).fact("not_tried", left));
             }
         }
     }
     Ok(())
 }
 
+/// The failure names the file.
 async fn send(out: &Output, client: &Client, path: &Path, folder: &str) -> Done<Answer> {
     let failed = |error: std::io::Error| Failure::file(path, &error);
     let file = tokio::fs::File::open(path).await.map_err(failed)?;
@@ -257,7 +265,11 @@ async fn send(out: &Output, client: &Client, path: &Path, folder: &str) -> Done<
     let fields: &[(&str, &str)] = if folder.is_empty() { &[] } else { &[("folder", folder)] };
     let sent = client.upload(&Ask::post(MEDIA), fields, outgoing).await;
     progress.lock().unwrap_or_else(PoisonError::into_inner).clear();
-    Ok(sent?)
+    sent.map_err(|error| {
+        let mut failure = Failure::from(error);
+        failure.what = format!("{}: {}", path.display(), failure.what);
+        failure
+    })
 }
 
 /// The file as long as it was when it was opened.

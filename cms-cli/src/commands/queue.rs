@@ -20,6 +20,9 @@ use crate::{
     site,
 };
 
+/// The states of a job.
+const JOB_STATES: [&str; 7] =
+    ["pending", "sending", "retry", "delivered", "failed", "held", "cancelled"];
 /// The most jobs that one request removes.
 const BATCH: u64 = 1000;
 
@@ -29,8 +32,8 @@ pub(crate) enum QueueCommand {
     Stats,
     /// List jobs
     List {
-        /// Only this status: pending, sending, retry, delivered, failed, held or cancelled
-        #[arg(long)]
+        /// Only this status
+        #[arg(long, value_parser = JOB_STATES)]
         status: Option<String>,
         /// Only jobs of this subscription, by its id or its name
         #[arg(long, value_name = "WEBHOOK")]
@@ -60,8 +63,8 @@ Jobs that have failed for good: cms webhooks deliveries redeliver --status faile
     },
     /// Remove settled jobs now, before their retention ends
     Purge {
-        /// Their status: delivered, failed or cancelled
-        #[arg(long)]
+        /// Their status
+        #[arg(long, value_parser = ["delivered", "failed", "cancelled"])]
         status: String,
     },
 }

@@ -6,7 +6,7 @@ use cms_http::{
     client::Client,
     wire::{
         NoBody,
-        keys::Grace,
+        keys::{self, Grace},
         parameters::NoQuery,
         theme::{Read, RotateKey},
     },
@@ -17,7 +17,7 @@ use crate::{
     environment,
     flags::Flags,
     input,
-    output::{Done, Failure, Output},
+    output::{Done, Exit, Failure, Output},
     prompt, reply, site,
 };
 
@@ -97,7 +97,7 @@ async fn env(
     let key = match rotate_key {
         false => None,
         true => {
-            if grace.is_none() {
+            if grace.is_none() && !flags.yes && may_exist(client).await? {
                 let question = "The old value of the key theme stops at once. Go on?";
                 prompt::confirm(flags, question)?;
             }
@@ -115,6 +115,19 @@ async fn env(
             let again = "cms theme env --rotate-key";
             reply::given(printed, "the new value of the key theme", again)
         }
+    }
+}
+
+/// Whether there is a key that a rotation changes. A caller that may read no keys cannot know.
+async fn may_exist(client: &Client) -> Done<bool> {
+    let query = |limit, cursor| {
+        let mut asked = reply::list_query(limit, cursor);
+        asked.list.filters.extend([("filter[name][eq]".to_owned(), "theme".to_owned())]);
+        asked
+    };
+    match reply::first::<keys::Read>(client, query, |key| key.name == "theme").await {
+        Err(failure) if failure.exit == Exit::NoRight => Ok(true),
+        found => Ok(found?.is_some()),
     }
 }
 

@@ -23,7 +23,7 @@ use serde_json::{Value as Json, json};
 use crate::{
     flags::Flags,
     input,
-    output::{Done, Output, counted, table},
+    output::{Done, Exit, Failure, Output, counted, table},
     prompt,
     reply::{self, Chosen, Paging, by_id},
     site,
@@ -207,7 +207,8 @@ async fn create(
 ) -> Done {
     let mut new = NewUser::new(username, password, group_names(groups));
     new.active = active;
-    reply::record_as::<Create>(out, client, &NoQuery {}, &new, cell).await
+    let made = reply::record_as::<Create>(out, client, &NoQuery {}, &new, cell).await;
+    made.map_err(of_groups)
 }
 
 async fn edit(
@@ -220,7 +221,7 @@ async fn edit(
     let mut patch = UserPatch::default();
     patch.username = username;
     patch.groups = (!groups.is_empty()).then(|| group_names(groups));
-    change(out, client, user, patch).await
+    change(out, client, user, patch).await.map_err(of_groups)
 }
 
 /// Switches users on or off.
@@ -259,6 +260,16 @@ async fn ids(client: &Client, users: &[String]) -> Done<Vec<i64>> {
 async fn change(out: &Output, client: &Client, user: &str, patch: UserPatch) -> Done {
     let id = find(client, user).await?.id;
     reply::record_as::<Update>(out, client, &by_id(id), &patch, cell).await
+}
+
+/// A group that does not exist is not found, as whatever else a command names.
+fn of_groups(mut failure: Failure) -> Failure {
+    let is_unknown = |error: &Json| error["field"] == "groups" && error["code"] == "unknown";
+    if failure.document()["errors"].as_array().is_some_and(|all| all.iter().any(is_unknown)) {
+        failure.exit = Exit::NotFound;
+        return failure.hint("cms groups list");
+    }
+    failure
 }
 
 /// Groups for the API: a number is an id, anything else a name.

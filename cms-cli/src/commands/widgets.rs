@@ -4,11 +4,11 @@ use std::{io::Write as _, path::PathBuf};
 
 use clap::{Args, Subcommand};
 use cms_core::pages::{
-    builder::{NewNode, NodeKind, Parent},
+    builder::{Edited, NewNode, NodeKind, Parent},
     widgets::PickedWidget,
 };
 use cms_http::{
-    client::Client,
+    client::{Answer, Client},
     wire::{
         NoBody,
         parameters::NoQuery,
@@ -22,7 +22,7 @@ use crate::{
     output::{Done, Exit, Failure, Output, WholeFile},
     reply::{
         self, Paging,
-        draft::{Seen, add, values},
+        draft::{Seen, add, remove, values},
     },
     site,
 };
@@ -129,25 +129,52 @@ pub(crate) struct PlaceArgs {
     data: Option<PathBuf>,
 }
 
-/// Places a widget. A row and a column that were made for it stay when the widget is refused.
+/// Places a widget.
 pub(crate) async fn place(out: &Output, client: &Client, args: &PlaceArgs) -> Done {
     let data = args.data.as_deref().map(values).transpose()?;
     let seen = Seen::find(client, &args.page).await?;
-    let mut tag = seen.answer.etag.clone();
-    let col = match args.col {
-        Some(col) => col,
-        None => {
-            let page = Parent::of(NodeKind::Row, seen.draft.page_id);
-            let (answer, row) = add(client, tag, &NewNode::new(NodeKind::Row, page)).await?;
-            let row = Parent::of(NodeKind::Col, row.id);
-            let (answer, col) = add(client, answer.etag, &NewNode::new(NodeKind::Col, row)).await?;
-            tag = answer.etag;
-            col.id
-        }
+    let widget = |col| {
+        let mut node = NewNode::new(NodeKind::Widget, Parent::of(NodeKind::Widget, col));
+        node.widget = Some(args.widget.clone());
+        (node.data, node.position) = (data, args.position);
+        node
     };
-    let mut node = NewNode::new(NodeKind::Widget, Parent::of(NodeKind::Widget, col));
-    node.widget = Some(args.widget.clone());
-    (node.data, node.position) = (data, args.position);
-    let (answer, placed) = add(client, tag, &node).await?;
+    let (answer, placed) = match args.col {
+        Some(col) => {
+            seen.holds(&args.page, NodeKind::Col, col)?;
+            add(client, seen.answer.etag, &widget(col)).await?
+        }
+        None => in_own_row(client, &args.page, seen, widget).await?,
+    };
     reply::show(out, &answer.body, &placed)
+}
+
+/// Adds a widget in a row and a column that are made for it. A failure takes the row away again.
+async fn in_own_row(
+    client: &Client,
+    page: &str,
+    seen: Seen,
+    widget: impl FnOnce(i64) -> NewNode,
+) -> Done<(Answer, Edited)> {
+    let parent = Parent::of(NodeKind::Row, seen.draft.page_id);
+    let row = NewNode::new(NodeKind::Row, parent);
+    let (answer, row) = add(client, seen.answer.etag, &row).await?;
+    let (mut tag, row) = (answer.etag, row.id);
+    let placed = async {
+        let col = NewNode::new(NodeKind::Col, Parent::of(NodeKind::Col, row));
+        let (answer, col) = add(client, tag.clone(), &col).await?;
+        tag = answer.etag;
+        add(client, tag.clone(), &widget(col.id)).await
+    };
+    let mut failure = match placed.await {
+        Ok(placed) => return Ok(placed),
+        Err(failure) => failure,
+    };
+    if let Err(why) = remove(client, tag, (NodeKind::Row, row)).await {
+        failure.what = format!("{}\n  row {row}, made for it, stays: {}", failure.what, why.what);
+        failure.exit = Exit::Partly;
+        let next = format!("cms pages tree {page}, then cms pages remove {page} row {row}");
+        failure = failure.fact("row", row).hint(next);
+    }
+    Err(failure)
 }

@@ -97,9 +97,8 @@ impl From<ClientError> for Failure {
                 let exit = Exit::of(status.as_u16(), &code);
                 let failure = Self { document: Some(document), ..Self::new(exit, what) };
                 match code.as_str() {
-                    "api_key_missing" => {
-                        failure.hint("--key-file FILE, or CMS_API_KEY in the environment")
-                    }
+                    "api_key_missing" => failure
+                        .hint("cms login, or --key-file FILE, or CMS_API_KEY in the environment"),
                     "login_required" => failure.hint("cms login, with the same --url or --context"),
                     "api_key_invalid" | "api_key_disabled" | "api_key_expired" => {
                         failure.hint("cms keys list, on the server")

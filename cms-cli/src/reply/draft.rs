@@ -2,12 +2,12 @@
 
 use std::path::Path;
 
-use cms_core::pages::builder::{Draft, Edited, NewNode};
+use cms_core::pages::builder::{Draft, Edited, NewNode, NodeKind};
 use cms_http::{
     client::{Answer, Ask, Client},
     wire::{
         NoBody, Operation,
-        pagebuilder::{Add, OfPage, Read},
+        pagebuilder::{Add, OfPage, Read, Removal, Remove},
         parameters::NoQuery,
     },
 };
@@ -44,6 +44,16 @@ impl Seen {
         Ok(Self { draft: read.data, answer })
     }
 
+    /// Refuses a node that does not stand in the draft: the service would judge the tag first, by
+    /// the page that the node does stand in.
+    pub(crate) fn holds(&self, page: &str, kind: NodeKind, id: i64) -> Done {
+        if self.draft.tree.holds(kind, id) {
+            return Ok(());
+        }
+        let what = format!("{} {id} does not stand in the draft of {page}", kind.as_str());
+        Err(Failure::new(Exit::NotFound, what).hint(format!("cms pages tree {page} shows its ids")))
+    }
+
     /// Sends a change of the draft, if it is still as it was seen.
     pub(crate) async fn send<O: Operation>(
         &self,
@@ -67,6 +77,17 @@ pub(crate) async fn add(
     let answer = client.send(Ask::of::<Add>(&NoQuery {}, node)?.if_match(tag)).await?;
     let added = answer.read::<Add>()?.data;
     Ok((answer, added))
+}
+
+/// Removes a node of a draft that is still as the tag says.
+pub(crate) async fn remove(
+    client: &Client,
+    tag: Option<String>,
+    (kind, id): (NodeKind, i64),
+) -> Done {
+    let ask = Ask::of::<Remove>(&Removal { kind, id }, &NoBody)?;
+    client.send(ask.if_match(tag)).await?;
+    Ok(())
 }
 
 /// Values of a node as a file has them.

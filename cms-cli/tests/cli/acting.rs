@@ -63,6 +63,8 @@ fn a_key_is_rotated_by_a_caller_that_may_read_none() {
     user_bo(dir.path(), "settings_settings_view", "keys_keys_edit");
     let env = run("theme env --as bo").ok();
     assert!(!env.contains("NUXT_API_KEY=cms_"), "{env}");
+    // bo cannot know that there is no such key yet.
+    run("theme env --rotate-key --as bo").fails(2).tells("--yes");
     let mut values: Vec<String> = Vec::new();
     // Made, then changed.
     for _ in 0..2 {

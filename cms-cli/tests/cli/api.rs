@@ -36,5 +36,16 @@ fn any_endpoint_is_called_here_and_over_the_network() {
             run(wrong, "").fails(2);
         }
     }
-    cms(dir.path(), &format!("api GET /api/pages --url {}", server.url)).fails(4);
+}
+
+/// What everybody may read needs no login.
+#[test]
+fn strangers_call_what_is_public() {
+    let dir = site();
+    let server = Served::start(dir.path(), &[]);
+    let run = |path: &str| cms(dir.path(), &format!("api GET {path} --url {}", server.url));
+    assert!(run("/api/pages").json()["data"].is_array());
+    run("/healthz").ok();
+    run("/api/backend/keys").fails(4).tells("cms login");
+    run("/api/nothing").fails(4).tells("cms login");
 }

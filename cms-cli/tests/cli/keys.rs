@@ -94,6 +94,16 @@ fn a_rotation_that_ends_the_old_value_is_asked_about_at_a_terminal() {
 }
 
 #[test]
+fn the_first_key_of_a_theme_is_made_without_a_question() {
+    let dir = site();
+    let rotate = |args: &str| cms(dir.path(), &format!("theme env --rotate-key {args}"));
+    cms(dir.path(), &format!("keys create --name themes --right '{BLOG}'")).ok();
+    rotate("").shows("NUXT_API_KEY=cms_k1_");
+    rotate("").fails(2).tells("stops at once");
+    rotate("--grace 1h").shows("NUXT_API_KEY=cms_k1_");
+}
+
+#[test]
 fn a_doubtful_key_is_made_with_a_warning() {
     let dir = site();
     let made = |name: &str, args: &str| {

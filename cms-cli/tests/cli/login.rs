@@ -211,7 +211,7 @@ fn the_site_that_is_meant() {
         "a chosen context takes no command away from a site's folder"
     );
     assert_eq!(whoami(elsewhere.path(), &[], None), "1");
-    let named = cms(at, &["whoami", "--dir", elsewhere.path().to_str().expect("a path")]).fails(5);
+    let named = cms(at, &["whoami", "--dir", elsewhere.path().to_str().expect("a path")]).fails(7);
     assert!(named.err.contains("there is no site"), "nor from a folder that is named: {named:?}");
 
     cms(at, "users list --context three").fails(5);

@@ -1,6 +1,6 @@
 //! `cms media`
 
-use crate::support::{Served, cms, cms_env, cms_with, site};
+use crate::support::{Served, cms, cms_env, cms_with, has, site};
 
 const PDF: &[u8] = b"%PDF-1.7 a bill%%EOF";
 
@@ -42,7 +42,19 @@ fn files_are_uploaded_shown_changed_and_deleted() {
     run("delete 1 --yes").fails(5);
     let text = dir.path().join("text.pdf");
     std::fs::write(&text, "no document").expect("written");
-    run(&format!("upload {bill} {}", text.display())).fails(8).tells("text/plain");
+    let text = text.to_str().expect("a path");
+    let refused = format!("error: {text}: ");
+    for (files, code, left) in [
+        (format!("{bill} {text}"), 8, ""),
+        (format!("{bill} {text} {bill} {bill}"), 8, "not tried after it: 2 files"),
+        (format!("{text} {bill}"), 1, "not tried after it: 1 file"),
+    ] {
+        let failed = run(&format!("upload {files}")).fails(code);
+        failed.tells(&refused).tells("text/plain").tells(left);
+    }
+    let told = run(&format!("upload {text} {bill} --json")).fails(1).err;
+    let told = serde_json::from_str(&told).expect("a document");
+    has(&told, [("/file", text.into()), ("/uploaded", 0.into()), ("/not_tried", 1.into())]);
     run("upload /no/such/file").fails(1);
 }
 

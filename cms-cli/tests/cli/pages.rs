@@ -1,8 +1,10 @@
 //! `cms pages`
 
+use serde_json::json;
+
 use crate::{
     leaves::PAGES,
-    support::{cms, cms_with, site},
+    support::{Served, cms, cms_with, site},
 };
 
 #[test]
@@ -62,4 +64,59 @@ fn options_keep_their_older_names() {
         run(&format!("cache ttl {ttl}")).ok();
     }
     run("cache ttl soon").fails(2);
+}
+
+#[test]
+fn a_refused_widget_leaves_no_row() {
+    let dir = site();
+    cms_with(dir.path(), "items create pages -", PAGES).ok();
+    let place = |args: &str, values: &str| {
+        cms_with(dir.path(), &format!("widgets place {args} --data -"), values)
+    };
+    let rows = || cms(dir.path(), "pages tree / --json").json()["data"]["rows"].clone();
+    for (widget, values) in [("title", r#"{"tittle": "Hi"}"#), ("nothing", "{}")] {
+        place(&format!("{widget} /"), values).fails(1);
+        assert_eq!(rows(), json!([]), "{widget}");
+    }
+    // Without the right to remove the row, the message names it.
+    let key = dir.path().join("key").display().to_string();
+    let rights = "--right 'GET /api/backend/item?table=pages' \
+                  --right 'GET,POST /api/backend/pagebuilder'";
+    cms(dir.path(), &format!("keys create --name k {rights} --out {key}")).ok();
+    let server = Served::start(dir.path(), &[]);
+    let refused = place(&format!("nothing / --url {} --key-file {key}", server.url), "{}");
+    refused.fails(8).tells("there is no widget").tells("cms pages remove / row ");
+    assert_eq!(rows()[0]["cols"][0]["widgets"], json!([]));
+}
+
+/// The draft is read first, so the message needs no word of a tag.
+#[test]
+fn a_node_that_stands_elsewhere_is_named_with_the_page() {
+    let dir = site();
+    let run = |args: &str| cms_with(dir.path(), args, r#"{"title": "Hi"}"#);
+    cms_with(dir.path(), "items create pages -", PAGES).ok();
+    run("widgets place title / --data -").ok();
+    for (command, node) in [
+        ("pages edit /de widget 1 -", "widget 1"),
+        ("pages edit / widget 7 -", "widget 7"),
+        ("pages move /de row 1 --position 0", "row 1"),
+        ("pages remove /de col 1 --yes", "col 1"),
+        ("pages add /de col --in 1", "row 1"),
+        ("pages add /de item --in 1", "widget 1"),
+        ("widgets place title /de --col 1 --data -", "col 1"),
+    ] {
+        run(command).fails(5).tells(&format!("{node} does not stand in the draft of /"));
+    }
+}
+
+#[test]
+fn a_copy_over_a_full_draft_names_its_flag() {
+    let dir = site();
+    let run = |args: &str| cms(dir.path(), args);
+    cms_with(dir.path(), "items create pages -", PAGES).ok();
+    run("pages add / row").ok();
+    run("pages copy / /de").ok();
+    run("pages copy / /de").fails(6).tells("--replace overwrites it");
+    run("pages copy / /de --replace").ok();
+    run("pages copy / /").fails(1).tells("another page is expected");
 }

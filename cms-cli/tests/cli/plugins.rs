@@ -152,3 +152,55 @@ fn names_of_plugins_in_service_are_found_by_check() {
     cms(dir, "plugins release shop --yes").shows("table").shows("shop_items");
     cms(dir, &format!("plugins check {folder}")).ok();
 }
+
+/// It knows the tables of that site too, wherever the folder lies.
+#[test]
+fn tables_in_service_are_known_to_check() {
+    let dir = site();
+    let dir = dir.path();
+    let folder = dir.join("elsewhere/aaa");
+    fs::create_dir_all(&folder).expect("a folder");
+    let check = |target: &str| {
+        let columns = json!([{"name": "note", "type": "integer", "references": target}]);
+        let text = json!({"id": "aaa", "tables": [{"name": "aaa_items", "columns": columns}]});
+        fs::write(folder.join("plugin.json"), text.to_string()).expect("written");
+        cms(dir, &format!("plugins check {}", folder.display()))
+    };
+    check("notes").ok();
+    let told = check("nowhere").fails(1);
+    assert!(told.out.contains("there is no content table \"nowhere\""), "{told:?}");
+}
+
+/// Of new plugins the first by name gets what several declare, but no key that two could mean.
+#[test]
+fn check_blames_the_plugin_that_would_be_refused() {
+    let dir = site();
+    let dir = dir.path();
+    let plugins = dir.join("elsewhere");
+    let check = |id: &str, member: &str, value: Json| {
+        let folder = plugins.join(id);
+        fs::create_dir_all(&folder).expect("a folder");
+        let text = json!({"id": id, member: value}).to_string();
+        fs::write(folder.join("plugin.json"), text).expect("written");
+        cms(dir, &format!("plugins check {}", plugins.display()))
+    };
+    check("pa", "webhook_events", json!([{"name": "x.y"}])).ok();
+    let told = check("pb", "webhook_events", json!([{"name": "x.y"}])).fails(1);
+    assert!(told.out.contains("pa already, so pb is refused"), "{told:?}");
+    assert_eq!(told.out.lines().count(), 1, "{told:?}");
+    check("pb", "webhook_events", json!([])).ok();
+    let button = |id: &str| json!([{"button_id": id, "type": "link", "url": "/x"}]);
+    check("a", "content_button", button("b_c")).ok();
+    let told = check("a_b", "content_button", button("c")).fails(1);
+    assert_eq!(told.out.matches("could mean a button of a or of a_b").count(), 2, "{told:?}");
+}
+
+/// A new plugin lies where the site looks for plugins.
+#[test]
+fn a_new_plugin_lies_in_the_folder_of_plugins() {
+    let dir = site();
+    let dir = dir.path();
+    let made = cms_env(dir, "plugins new shop", &[("CMS_DIRS__PLUGINS", "ext")]);
+    assert_eq!(made.code, 0, "{made:?}");
+    assert!(dir.join("ext/shop/plugin.json").is_file() && !dir.join("plugins/shop").exists());
+}

@@ -250,6 +250,11 @@ fn answers_are_chosen_and_signals_end_it_well() {
     );
     assert!(between.line().ends_with("\tsignature not checked\tfirst\t418"));
     assert_eq!(between.ended(), Some(0));
+    // One with a wrong signature is not.
+    let judging = Listening::start(dir.path(), &["--secret-file", &secret, "--forward", &address]);
+    assert_eq!(judging.deliver(OTHER, "msg_2"), "401");
+    assert_eq!(judging.deliver(SECRET, "msg_3"), "418");
+    assert!(target.line().contains("\tmsg_3\tsignature ok\t"), "the next that comes");
     assert_eq!((failing.signalled("-TERM"), target.signalled("-INT")), (Some(0), Some(0)));
     // A delivery is printed at once and answered later; a signal does not wait for that.
     let mut slow = Listening::start(dir.path(), &["--delay", "1h"]);

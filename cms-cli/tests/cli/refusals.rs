@@ -48,6 +48,12 @@ fn every_refusal_has_its_exit_code() {
         ("keys show 9", 5),
         ("keys create --name x --right 'GET /nowhere'", 1),
         ("keys create --name x --right nonsense", 2),
+        ("keys create --name x --expires 2030-13-01", 2),
+        ("keys expire 1 --on tomorrow", 2),
+        ("limits reset x", 2),
+        ("limits show key:x", 2),
+        ("queue list --status faild", 2),
+        ("queue purge --status held --yes", 2),
         ("items delete notes 1", 2),
         ("items delete notes 1 --no-input", 2),
         ("config get lisen", 5),
@@ -75,7 +81,9 @@ fn every_refusal_has_its_exit_code() {
     let update = r#"items update notes 1 - --if-match "old""#;
     cms_with(at, update, r#"{"text": "b"}"#).fails(6);
     let none = tempfile::tempdir().expect("a folder");
-    cms(none.path(), "keys list").fails(5).tells("cms init");
+    for command in ["keys list", "items list blog", "migrate status", "db check"] {
+        cms(none.path(), command).fails(7).tells("cms init");
+    }
     assert!(!none.path().join("data").exists(), "no database is made in a wrong folder");
 }
 

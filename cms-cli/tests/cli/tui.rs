@@ -37,10 +37,12 @@ fn parser(rows: u16, cols: u16) -> vt100::Parser {
 
 type Opened = (Box<dyn MasterPty + Send>, Box<dyn Child + Send + Sync>, String);
 
-/// `cms` on a terminal of its own, and the modes of the terminal before.
-fn opened(dir: &Path, args: &[&str]) -> Opened {
+const CMS: &str = env!("CARGO_BIN_EXE_cms");
+
+/// A program on a terminal of its own, and the modes of the terminal before.
+fn opened(dir: &Path, program: &str, args: &[&str]) -> Opened {
     let pair = native_pty_system().openpty(size(30, 100)).expect("a terminal");
-    let mut command = CommandBuilder::new(env!("CARGO_BIN_EXE_cms"));
+    let mut command = CommandBuilder::new(program);
     for (name, _) in std::env::vars() {
         if name.starts_with("CMS_") || name == "NO_COLOR" || name == "ACCESSIBLE" {
             command.env_remove(name);
@@ -59,7 +61,10 @@ fn opened(dir: &Path, args: &[&str]) -> Opened {
 
 impl Terminal {
     fn start(dir: &Path, args: &[&str]) -> Self {
-        let (master, child, before) = opened(dir, args);
+        Self::of(opened(dir, CMS, args))
+    }
+
+    fn of((master, child, before): Opened) -> Self {
         let screen = Arc::new(Mutex::new(parser(30, 100)));
         let (mut output, shown) = (master.try_clone_reader().expect("output"), screen.clone());
         std::thread::spawn(move || {
@@ -119,21 +124,13 @@ impl Terminal {
         let pid = self.child.process_id().expect("a process").to_string();
         assert!(Command::new("kill").args([name, &pid]).status().expect("kill").success());
     }
-
-    /// The state of the process, such as `T` for stopped.
-    fn state(&self) -> String {
-        let pid = self.child.process_id().expect("a process");
-        let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
-        let after = stat.rsplit_once(") ").map(|(_, rest)| rest.to_owned());
-        after.and_then(|rest| rest.split(' ').next().map(str::to_owned)).unwrap_or_default()
-    }
 }
 
 /// The window was closed, or the connection broke.
 #[test]
 fn a_terminal_that_is_gone_ends_it_quietly() {
     let dir = site();
-    let (master, mut child, _) = opened(dir.path(), &["tui"]);
+    let (master, mut child, _) = opened(dir.path(), CMS, &["tui"]);
     let (mut output, mut screen) = (master.try_clone_reader().expect("output"), parser(30, 100));
     let mut part = [0; 8192];
     while !screen.screen().contents().contains("What needs a hand") {
@@ -163,12 +160,9 @@ fn work_resize_suspend_and_leave() {
             .is_some_and(|line| line.contains("? help") || line.contains("Hint"))
             && terminal.text().lines().all(|line| line.chars().count() <= 80)
     });
-    // Ctrl-Z stops the process, and the shell has its terminal.
+    // Stopped, the only program of a terminal would never go on.
     terminal.press("\x1a");
-    terminal.until("it is not stopped", |terminal| terminal.state() == "T");
-    terminal.is_given_back();
-    terminal.signal("-CONT");
-    terminal.shows("notes");
+    terminal.shows("no shell that could let it go on");
     terminal.press("5");
     terminal.shows("API keys");
     terminal.press("q");
@@ -178,6 +172,25 @@ fn work_resize_suspend_and_leave() {
     let mut terminal = Terminal::start(dir.path(), &["tui"]);
     terminal.shows("API keys");
     terminal.signal("-TERM");
+    assert_eq!(terminal.child.wait().expect("ended").exit_code(), 0);
+    terminal.is_given_back();
+}
+
+#[test]
+fn a_shell_has_the_terminal_until_it_lets_the_session_go_on() {
+    let dir = site();
+    let line = format!("{CMS} tui; read go; fg");
+    let mut terminal = Terminal::of(opened(dir.path(), "sh", &["-m", "-c", &line]));
+    terminal.shows("What needs a hand");
+    terminal.press("6");
+    terminal.shows("notes");
+    terminal.press("\x1a");
+    terminal.is_given_back();
+    terminal.press("\r");
+    terminal.shows("notes");
+    terminal.press("5");
+    terminal.shows("API keys");
+    terminal.press("q");
     assert_eq!(terminal.child.wait().expect("ended").exit_code(), 0);
     terminal.is_given_back();
 }
@@ -332,4 +345,7 @@ fn keys_that_come_with_a_new_size_are_taken() {
 fn a_terminal_that_cannot_show_it_is_told_the_commands() {
     let dir = site();
     cms(dir.path(), "tui").fails(2).tells("needs a terminal").tells("cms webhooks list");
+    cms(dir.path(), "tui inbax").fails(2).tells("'inbax'").tells("inbox").tells("funnels");
+    let help = cms(dir.path(), "tui --help").ok();
+    assert!(["audit", "limits", "pages"].iter().all(|name| help.contains(name)), "{help}");
 }

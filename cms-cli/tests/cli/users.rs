@@ -2,7 +2,10 @@
 
 use std::{fs, os::unix::fs::PermissionsExt, path::Path};
 
-use crate::support::{PASSWORD, Served, cms, cms_with, first_login, has, site, site_of_ana};
+use crate::{
+    support::{PASSWORD, Served, cms, cms_with, first_login, has, site, site_of_ana},
+    untouched::sql,
+};
 
 #[test]
 fn the_first_administrator_is_made_once() {
@@ -49,7 +52,9 @@ fn a_user_from_making_to_deleting() {
     has(&made["data"], [("/active", false.into()), ("/groups/0/name", "editors".into())]);
     assert!(!made.to_string().contains("password"), "{made}");
     with(create, "a long password").fails(6);
-    with("users create eve --group nobodies --password-stdin", "a long password").fails(1);
+    with("users create eve --group nobodies --password-stdin", "a long password")
+        .fails(5)
+        .tells("cms groups list");
     run("users create eve --group editors").fails(2);
     with("users create eve --group editors --password-stdin", "").fails(2);
 
@@ -149,6 +154,24 @@ fn local(at: &Path) -> String {
 }
 
 #[test]
+fn a_refused_init_leaves_the_schema_as_it_is() {
+    let dir = site_of_ana();
+    let at = dir.path();
+    fs::remove_file(at.join("cms.local.toml")).expect("removed");
+    sql(at, "delete from cms_migrations where version = (select max(version) from cms_migrations)");
+    cms(at, "init").fails(6).tells("password_salt").tells("cms migrate up");
+    assert!(cms(at, "migrate status").ok().contains("pending"));
+    assert!(!at.join("cms.local.toml").exists());
+
+    // An empty database depends on nothing, and init reports the schema that it makes there.
+    let empty = tempfile::tempdir().expect("a folder");
+    fs::create_dir(empty.path().join("data")).expect("a folder");
+    fs::write(empty.path().join("data/cms.db"), "").expect("written");
+    let made = cms(empty.path(), "init");
+    assert!(made.code == 0 && made.err.contains("made  the schema of the database"), "{made:?}");
+}
+
+#[test]
 fn a_used_salt_is_not_replaced() {
     let dir = site();
     let at = dir.path();
@@ -168,7 +191,6 @@ fn a_used_salt_is_not_replaced() {
     fs::remove_file(at.join("cms.local.toml")).expect("removed");
     cms(at, "init").fails(6);
     assert!(!at.join("cms.local.toml").exists());
-    // A salt in the other file counts too: init adds no second one.
     let salt = good.lines().find(|line| line.starts_with("password_salt")).expect("a salt");
     let key = good.lines().find(|line| line.starts_with("encryption_key")).expect("a key");
     fs::write(at.join("cms.toml"), format!("{salt}\n{key}\n")).expect("written");

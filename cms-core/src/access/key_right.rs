@@ -135,9 +135,34 @@ pub fn holds(held: &[Right], asked: &[Right]) -> bool {
     })
 }
 
-/// Faults of rights that are about to be saved, one for each field.
+/// The rights `held` without the calls of `revoke` and with those of `grant`. A row for the same
+/// calls loses methods or gets them.
 #[must_use]
-pub(crate) fn problems(rights: &[Right], registry: &Endpoints) -> Vec<FieldError> {
+pub(crate) fn changed(mut held: Vec<Right>, grant: Vec<Right>, revoke: &[Right]) -> Vec<Right> {
+    let same = |a: &Right, b: &Right| a.endpoint == b.endpoint && a.query == b.query;
+    for gone in revoke {
+        for row in held.iter_mut().filter(|row| same(row, gone)) {
+            row.methods.retain(|method| !gone.methods.contains(method));
+        }
+        held.retain(|row| !same(row, gone) || (!row.methods.is_empty() && row.endpoint != "*"));
+    }
+    for new in grant {
+        let Some(row) = held.iter_mut().find(|row| same(row, &new)) else {
+            held.push(new);
+            continue;
+        };
+        for method in new.methods {
+            if !row.methods.contains(&method) {
+                row.methods.push(method);
+            }
+        }
+    }
+    held
+}
+
+/// Faults of rights that are about to be saved, one for each field. `member`: what holds them.
+#[must_use]
+pub(crate) fn problems(member: &str, rights: &[Right], registry: &Endpoints) -> Vec<FieldError> {
     let mut problems = Vec::new();
     let mut add =
         |field: String, code, message: String| problems.push(FieldError { field, code, message });
@@ -145,7 +170,7 @@ pub(crate) fn problems(rights: &[Right], registry: &Endpoints) -> Vec<FieldError
         if right.endpoint == "*" {
             if !right.methods.is_empty() || !right.query.is_empty() {
                 add(
-                    format!("rights[{i}]"),
+                    format!("{member}[{i}]"),
                     "format",
                     "the row * grants all methods of all endpoints: leave methods and query out"
                         .to_owned(),
@@ -155,7 +180,7 @@ pub(crate) fn problems(rights: &[Right], registry: &Endpoints) -> Vec<FieldError
         }
         let Some(known) = registry.methods_of(&right.endpoint) else {
             add(
-                format!("rights[{i}].endpoint"),
+                format!("{member}[{i}].endpoint"),
                 "unknown",
                 format!("there is no endpoint {}", right.endpoint),
             );
@@ -163,17 +188,17 @@ pub(crate) fn problems(rights: &[Right], registry: &Endpoints) -> Vec<FieldError
         };
         if right.methods.is_empty() {
             add(
-                format!("rights[{i}].methods"),
+                format!("{member}[{i}].methods"),
                 "required",
                 format!("name at least one of {}", known.join(", ")),
             );
         }
         if let Some(problem) = contradiction(&right.query) {
-            add(format!("rights[{i}].query"), "format", problem.to_owned());
+            add(format!("{member}[{i}].query"), "format", problem.to_owned());
         }
         for method in right.methods.iter().filter(|m| !known.contains(&m.as_str())) {
             add(
-                format!("rights[{i}].methods"),
+                format!("{member}[{i}].methods"),
                 "unknown",
                 format!("{} has no {method}, only {}", right.endpoint, known.join(", ")),
             );
@@ -300,6 +325,27 @@ mod tests {
     }
 
     #[test]
+    fn rows_are_merged_and_taken_apart() {
+        let rights = |texts: &[&str]| texts.iter().map(|text| right(text)).collect::<Vec<_>>();
+        let held = ["GET,POST /item?table=blog", "GET /pages"];
+        let table: [(&[&str], &[&str], &[&str]); 7] = [
+            (&["PATCH,GET /item?table=blog"], &[], &["GET,POST,PATCH /item?table=blog", held[1]]),
+            (&["GET /item"], &[], &[held[0], held[1], "GET /item"]),
+            (&[], &["POST /item?table=blog"], &["GET /item?table=blog", held[1]]),
+            (&[], &["GET /pages"], &[held[0]]),
+            (&["*"], &["GET /pages"], &[held[0], "*"]),
+            // Somebody has revoked it already.
+            (&[], &["GET /menu", "*"], &held),
+            (&["GET /pages"], &["GET /pages"], &held),
+        ];
+        for (grant, revoke, expected) in table {
+            let found = changed(rights(&held), rights(grant), &rights(revoke));
+            assert_eq!(found, rights(expected), "{grant:?} {revoke:?}");
+        }
+        assert_eq!(changed(rights(&["*"]), Vec::new(), &rights(&["*"])), []);
+    }
+
+    #[test]
     fn unknown_endpoints_and_methods_are_named() {
         let registry = Endpoints::default();
         let endpoint = |path: &str, methods: &[&'static str]| Endpoint {
@@ -318,7 +364,7 @@ mod tests {
             right("POST /api/pages"),
             Right { methods: vec![], ..right("GET /api/menu") },
         ];
-        let found = problems(&asked, &registry);
+        let found = problems("rights", &asked, &registry);
         let fields: Vec<_> = found.iter().map(|p| (p.field.as_str(), p.code)).collect();
         let expected = [
             ("rights[0].endpoint", "unknown"),
@@ -331,10 +377,10 @@ mod tests {
             Right { endpoint: "*".to_owned(), ..right("GET /api/pages?view=home") },
             Right { methods: vec![], ..right("GET *?view=home") },
         ] {
-            assert_eq!(problems(&[wide], &registry)[0].field, "rights[0]");
+            assert_eq!(problems("rights", &[wide], &registry)[0].field, "rights[0]");
         }
         let good = [Right::everything(), right("GET,POST /api/backend/item")];
-        assert!(problems(&good, &registry).is_empty());
+        assert!(problems("grant", &good, &registry).is_empty());
         assert!(Right::parse("/api/pages").is_err() && Right::parse("GET /api/pages?x").is_err());
     }
 

@@ -19,8 +19,8 @@ mod rules;
 
 pub use bounds::Bounds;
 pub use endpoints::{Access, Endpoint, Endpoints, spelled};
-pub(crate) use key_right::problems;
 pub use key_right::{KeyCall, Right, holds};
+pub(crate) use key_right::{changed, problems};
 pub use owner::{Owner, RecordAct, Writer};
 pub use permissions::{AREAS, CORE, HeldPermissions, Permissions, keys_of};
 pub(crate) use rules::allows_columns;

@@ -31,9 +31,10 @@ use password::Passwords;
 use zeroize::Zeroizing;
 
 use crate::{
-    AuditEntry, Change, Code, Error, Page, Random, Result,
+    AuditEntry, Change, Code, Error, FieldError, Page, Random, Result,
     access::HeldPermissions,
     base::Base,
+    change::is_unique_violation,
     db::{Lock, RecordCache, args},
     ground::crypto,
     items::Query,
@@ -166,7 +167,7 @@ const NAME_PATTERN: &str = concat!(
     "])?$",
 );
 
-fn name_problem(field: &str, name: &str) -> Option<crate::FieldError> {
+fn name_problem(field: &str, name: &str) -> Option<FieldError> {
     let fine = !name.is_empty()
         && name.chars().count() <= 100
         && name.trim() == name
@@ -175,8 +176,19 @@ fn name_problem(field: &str, name: &str) -> Option<crate::FieldError> {
         && name.parse::<i64>().is_err();
     let message =
         "1 to 100 characters, not only digits, no colon, no blank at either end".to_owned();
-    let format = || crate::FieldError { field: field.to_owned(), code: "format", message };
+    let format = || FieldError { field: field.to_owned(), code: "format", message };
     crate::plain::problem(field, name).or_else(|| (!fine).then(format))
+}
+
+/// The refusal of a name that another user or group has.
+fn taken(what: &str, field: &str, name: &str, error: Error) -> Error {
+    if !is_unique_violation(&error) {
+        return error;
+    }
+    let said = format!("is a {what} named {name:?} already; case does not count");
+    let message = format!("there {said}");
+    let field = FieldError { field: field.to_owned(), code: "refused", message };
+    Error::new(Code::Conflict, format!("There {said}.")).with_fields(vec![field]).caused_by(error)
 }
 
 /// Guards a change that could remove the last administrator. Take it before the change: guarded

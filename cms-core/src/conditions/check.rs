@@ -76,7 +76,9 @@ impl Problem {
 
 impl From<&Problem> for FieldError {
     fn from(problem: &Problem) -> Self {
-        let (field, message) = (problem.path.clone(), problem.message.clone());
+        // The whole has no path, and an error without a name says nothing.
+        let field = if problem.path.is_empty() { "condition" } else { problem.path.as_str() };
+        let (field, message) = (field.to_owned(), problem.message.clone());
         Self { field, code: problem.named(), message }
     }
 }

@@ -54,9 +54,14 @@ pub(crate) fn value(column: &Column, dialect: Dialect, sent: &Value) -> Result<V
         Kind::Double => double(sent, spelled),
         Kind::Decimal => decimal(sent, spelled, dialect.limits_decimals(column.own)),
         Kind::Boolean => boolean(sent, spelled).map(Value::from),
-        Kind::Text | Kind::Password => {
-            sent.as_str().map(Value::from).ok_or(("type", "text is expected"))
-        }
+        Kind::Text | Kind::Password => match sent {
+            Value::String(_) => Ok(sent.clone()),
+            // Options are declared as numbers and truth values too.
+            Value::Number(_) | Value::Bool(_) if column.field_type == "select" => {
+                Ok(sent.to_string().into())
+            }
+            _ => Err(("type", "text is expected")),
+        },
         Kind::Date => date(spelled)
             .map(Value::from)
             .ok_or(("type", "a day is expected, such as \"2026-11-21\"")),

@@ -7,6 +7,7 @@ use sqlx::AssertSqlSafe;
 use super::{
     ColumnDeclaration, Declared, TableDeclaration, Tables, check,
     create::{definition, referring, target},
+    form,
     index::{self, Index},
     plan::{Action, Build, Plan},
     table::Column,
@@ -34,7 +35,8 @@ pub(super) async fn extend(
     losses(plan, &at, table, &before).await?;
     if table.multilanguage && !before.multilanguage {
         plan.refuse(format!(
-            "{at} has rows without a language: make a new table for language versions."
+            "{at} was made without language versions, which no table gets later: declare a new \
+             table for them."
         ));
     }
     for column in &table.columns {
@@ -88,7 +90,8 @@ async fn losses(
     }
     if !lost.is_empty() {
         plan.refuse(format!(
-            "{at} was not changed, because data would be lost: {}.",
+            "{at} was not changed, because data would be lost: {}. Declare that as it was; new \
+             columns may stand beside it.",
             lost.join("; ")
         ));
     }
@@ -159,7 +162,11 @@ async fn alter(
         ));
         return Ok(());
     }
-    if old.allowed == new.allowed || old.kind() != new.kind() {
+    if old.kind() != new.kind() {
+        return Ok(());
+    }
+    unchecked(plan, at, table, old, new).await?;
+    if old.allowed == new.allowed {
         return Ok(());
     }
     let Some(kind) = new.kind() else { return Ok(()) };
@@ -173,6 +180,33 @@ async fn alter(
         others(plan, at, table, &like, allowed).await?;
     }
     plan.step(Action::ChangeEnum, &table.name, vec![new.name.clone()]);
+    Ok(())
+}
+
+/// Refuses a field type whose texts have a form, when rows have a text that may lack it: SQL cannot
+/// check it.
+async fn unchecked(
+    plan: &mut Plan<'_>,
+    at: &str,
+    table: &TableDeclaration,
+    old: &ColumnDeclaration,
+    new: &ColumnDeclaration,
+) -> Result<()> {
+    let wanted = new.field_type.as_deref().unwrap_or_default();
+    if !form::demands_more(wanted, old.field_type.as_deref().unwrap_or_default()) {
+        return Ok(());
+    }
+    let name = quote(&new.name);
+    let sql = format!("select count(*) from {} where {name} <> ''", quote(&table.name));
+    let rows = plan.count(AssertSqlSafe(sql)).await?;
+    if rows > 0 {
+        plan.refuse(format!(
+            "{at}.{} cannot become of the type {wanted}: {}, and nobody has checked that it is \
+             one. Declare another column and copy the values.",
+            new.name,
+            valued(rows)
+        ));
+    }
     Ok(())
 }
 

@@ -5,6 +5,15 @@ use serde_json::Value;
 use super::table::Column;
 use crate::{Address, FieldError};
 
+/// Whether texts of a field type have a form that texts of the one before may lack.
+pub(super) fn demands_more(field_type: &str, before: &str) -> bool {
+    match (Address::of_type(field_type), Address::of_type(before)) {
+        (Some(kind), Some(before)) => !kind.includes(before),
+        (Some(_), None) => true,
+        (None, _) => field_type != before && matches!(field_type, "code_editor" | "color"),
+    }
+}
+
 /// Checks a value in its canonical form. Empty text stands for nothing.
 pub(crate) fn fits(column: &Column, checked: &Value) -> Result<(), FieldError> {
     let Some(text) = checked.as_str() else { return Ok(()) };
@@ -23,6 +32,12 @@ pub(crate) fn fits(column: &Column, checked: &Value) -> Result<(), FieldError> {
     fault.map_or(Ok(()), |message| {
         Err(FieldError { field: column.name.clone(), code: "format", message })
     })
+}
+
+/// Whether a text may name a language: `en`, `pt-BR`, and `de_DE` as other systems write it.
+pub(crate) fn is_language(text: &str) -> bool {
+    (1..=35).contains(&text.len())
+        && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"_-".contains(&byte))
 }
 
 fn is_color(text: &str) -> bool {

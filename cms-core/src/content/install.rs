@@ -1,7 +1,7 @@
 //! Brings the tables that plugins declare to their declared form. Additions happen automatically; a
 //! change that would lose data is refused.
 
-use std::sync::Arc;
+use std::{collections::BTreeSet, sync::Arc};
 
 use sqlx::AssertSqlSafe;
 
@@ -161,7 +161,7 @@ pub(crate) async fn build(db: &Db, plugin: &str, build: &Build) -> Result<bool> 
 }
 
 /// Reports the engine's own message, because the operator wrote the declaration or knows who did.
-fn told(plugin: &str, error: Error) -> Error {
+pub(crate) fn told(plugin: &str, error: Error) -> Error {
     match error.database() {
         Some(sqlx::Error::Database(cause)) if error.code() == Code::Internal => load_error(
             format!("{plugin}: the database refuses the declaration: {}.", cause.message()),
@@ -211,7 +211,7 @@ async fn planned<'a>(
                 fill(&mut plan, tables, declared, table).await?;
             }
         }
-        Err(circle) => plan.refuse(in_a_circle(&circle)),
+        Err(circles) => circles.iter().for_each(|circle| plan.refuse(in_a_circle(circle))),
     }
     Ok(plan)
 }
@@ -277,22 +277,54 @@ pub(crate) fn in_a_circle(tables: &[&TableDeclaration]) -> String {
     )
 }
 
-/// Sorts referenced tables first, because a foreign key needs them. Otherwise returns the tables
-/// that wait for each other.
+/// Sorts referenced tables first, because a foreign key needs them. Otherwise returns the circles:
+/// tables that refer to each other, directly or through others.
 pub(crate) fn in_order_of_reference(
     tables: &[TableDeclaration],
-) -> std::result::Result<Vec<&TableDeclaration>, Vec<&TableDeclaration>> {
+) -> std::result::Result<Vec<&TableDeclaration>, Vec<Vec<&TableDeclaration>>> {
     let mut waiting: Vec<_> = tables.iter().filter(|table| !table.adopt).collect();
     let mut ordered = Vec::new();
-    while !waiting.is_empty() {
-        let blocked = |table: &TableDeclaration| {
-            let mut targets = table.columns.iter().filter_map(|c| c.references.as_deref());
-            targets.any(|target| target != table.name && waiting.iter().any(|w| w.name == target))
-        };
-        let Some(free) = waiting.iter().position(|table| !blocked(table)) else {
-            return Err(waiting);
-        };
+    let waits = |all: &[&TableDeclaration], table: &TableDeclaration| {
+        all.iter().any(|other| refers(table, &other.name))
+    };
+    while let Some(free) = waiting.iter().position(|table| !waits(&waiting, table)) {
         ordered.push(waiting.remove(free));
     }
-    Ok(ordered)
+    if waiting.is_empty() {
+        return Ok(ordered);
+    }
+    let reaches: Vec<_> = waiting.iter().map(|table| reached(&waiting, table)).collect();
+    let mut circles: Vec<Vec<&TableDeclaration>> = Vec::new();
+    for (table, far) in waiting.iter().zip(&reaches) {
+        let is_told = circles.iter().flatten().any(|one| one.name == table.name);
+        // What only waits for a circle is not in it.
+        if is_told || !far.contains(table.name.as_str()) {
+            continue;
+        }
+        let others = waiting.iter().zip(&reaches);
+        let back = others.filter(|(other, theirs)| {
+            far.contains(other.name.as_str()) && theirs.contains(table.name.as_str())
+        });
+        circles.push(back.map(|(other, _)| *other).collect());
+    }
+    Err(circles)
+}
+
+/// Whether a table refers to this other one.
+fn refers(table: &TableDeclaration, target: &str) -> bool {
+    let mut targets = table.columns.iter().filter_map(|column| column.references.as_deref());
+    target != table.name && targets.any(|name| name == target)
+}
+
+/// The tables that one refers to, directly or through others.
+fn reached<'t>(all: &[&'t TableDeclaration], from: &'t TableDeclaration) -> BTreeSet<&'t str> {
+    let (mut found, mut todo) = (BTreeSet::new(), vec![from]);
+    while let Some(table) = todo.pop() {
+        for &other in all.iter().filter(|other| refers(table, &other.name)) {
+            if found.insert(other.name.as_str()) {
+                todo.push(other);
+            }
+        }
+    }
+    found
 }

@@ -4,7 +4,7 @@ use std::sync::OnceLock;
 
 use super::{
     ColumnDeclaration, Declared, TableDeclaration, check, index,
-    table::{Column, Table},
+    table::{Column, Table, shown},
 };
 use crate::{
     Code, Error, Result,
@@ -44,10 +44,15 @@ pub(crate) async fn resolve(
         let mut column = column(db, own, found, wanted).map_err(|why| {
             load_error(format!("{plugin}: {}.{}: {why}.", declared.name, found.name))
         })?;
-        // Filled in for a record of several languages.
+        // Filled in.
         column.has_default |= own
-            && declared.multilanguage
-            && ["base_id", "language_short"].contains(&found.name.as_str());
+            && match found.name.as_str() {
+                "base_id" => declared.multilanguage,
+                "language_short" => {
+                    declared.multilanguage || super::core::takes_language(plugin, &declared.name)
+                }
+                _ => false,
+            };
         if plugin == super::core::ID {
             column.resource = super::core::resource_column(&declared.name, &found.name);
         }
@@ -106,6 +111,11 @@ fn column(
     let values = wanted.and_then(|c| c.allowed.as_deref());
     let like = Column::declared(&found.name, kind);
     let allowed = values.map(|values| check::allowed(&like, db.dialect(), values)).transpose()?;
+    let default = wanted.filter(|_| own).and_then(|c| c.default.as_ref());
+    let default = default.and_then(|value| match kind {
+        Kind::Json => Some(value.clone()),
+        _ => check::value(&like, db.dialect(), value).ok().map(|value| shown(kind, &value)),
+    });
     let cast = if own { db.dialect().declared_cast(kind) } else { found.cast.clone() };
     Ok(Column {
         name: found.name.clone(),
@@ -115,6 +125,7 @@ fn column(
             .unwrap_or_else(|| field_type(kind).to_owned()),
         required: found.not_null,
         has_default: found.has_default,
+        default,
         generated: found.generated,
         references: wanted.and_then(|c| c.references.clone()),
         resource: None,

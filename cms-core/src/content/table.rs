@@ -56,6 +56,8 @@ pub struct Column {
     pub required: bool,
     /// An insert may omit it.
     pub has_default: bool,
+    /// The declared value of rows that omit it, as records show it.
+    pub default: Option<Json>,
     /// Computed by the database and never written.
     pub generated: bool,
     /// The content table that it refers to.
@@ -83,6 +85,7 @@ impl Column {
             field_type: String::new(),
             required: false,
             has_default: false,
+            default: None,
             generated: false,
             references: None,
             resource: None,
@@ -105,6 +108,12 @@ impl Column {
         self.kind != Kind::Password
     }
 
+    /// The only values that may be written, as records show them; of a JSON column its entries.
+    #[must_use]
+    pub fn enum_values(&self) -> Option<Vec<Json>> {
+        Some(self.allowed.as_ref()?.iter().map(|value| shown(self.kind, value)).collect())
+    }
+
     /// Whether stored rows may hold null, even if new rows may not.
     #[must_use]
     pub fn may_hold_null(&self) -> bool {
@@ -112,7 +121,30 @@ impl Column {
     }
 }
 
+/// A value in its canonical form as records show it: decimals are kept as text, and shown as
+/// numbers.
+pub(super) fn shown(kind: Kind, value: &Json) -> Json {
+    match (kind, value.as_str()) {
+        (Kind::Decimal, Some(text)) => {
+            text.parse::<f64>().map_or_else(|_| value.clone(), Json::from)
+        }
+        _ => value.clone(),
+    }
+}
+
 impl Table {
+    /// The readable column that a query names; `id` names the one key column of a table that has no
+    /// column `id`.
+    pub(crate) fn queried(&self, name: &str) -> Result<&Column> {
+        let key = match self.key.as_slice() {
+            [key] if name == "id" && !self.columns.iter().any(|column| column.name == "id") => {
+                self.columns.get(*key)
+            }
+            _ => None,
+        };
+        self.readable(key.map_or(name, |key| key.name.as_str()))
+    }
+
     /// The readable column of this name.
     pub(crate) fn readable(&self, name: &str) -> Result<&Column> {
         self.columns.iter().find(|column| column.name == name && column.readable()).ok_or_else(
@@ -223,6 +255,24 @@ impl Tables {
     /// Adds the tables of one plugin. Their names were checked before.
     pub(crate) fn add(&mut self, tables: Vec<Table>) {
         self.by_name.extend(tables.into_iter().map(|table| (table.name.clone(), Arc::new(table))));
+    }
+
+    /// Adds tables that are to be made, as far as references need to know them: with their key.
+    pub(crate) fn foresee(&mut self, declared: Declared<'_>, dialect: Dialect) {
+        let expected = declared.tables.iter().map(|table| Table {
+            name: table.name.clone(),
+            source: table.name.clone(),
+            plugin: declared.plugin.to_owned(),
+            columns: vec![Column::declared("id", Kind::Integer)],
+            key: vec![0],
+            multilanguage: table.multilanguage,
+            adopted: false,
+            silent: declared.silent,
+            require_if_match: table.require_if_match,
+            dialect,
+            object: OnceLock::new(),
+        });
+        self.add(expected.collect());
     }
 
     /// The tables of all plugins but one.

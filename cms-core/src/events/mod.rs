@@ -61,14 +61,36 @@ pub(crate) const LATE_AFTER: Millis = 500;
 /// The body that deliveries of an event send, and the paths of the members that the payload filter
 /// removed.
 pub(crate) fn body(id: &str, event: &str, now: Millis, data: Json) -> (String, Vec<String>) {
-    let (data, removed) = filter::filter(data);
-    let created_at = clock::rfc3339(now);
-    let body = json!({"id": id, "event": event, "created_at": created_at, "data": data});
-    (body.to_string(), removed)
+    let (data, removed) = filter::filter(event, data);
+    (body_text(id, event, now, &data), removed)
+}
+
+/// The text of a body, its members in the order of the documentation.
+pub(crate) fn body_text(id: &str, event: &str, now: Millis, data: &Json) -> String {
+    let (id, event, created_at) = (json!(id), json!(event), json!(clock::rfc3339(now)));
+    format!(r#"{{"id":{id},"event":{event},"created_at":{created_at},"data":{data}}}"#)
 }
 
 /// Whether a text can be an event name. Event names contain names of adopted tables, so almost any
 /// text is allowed.
 pub(crate) fn is_name(name: &str) -> bool {
     (1..=300).contains(&name.len()) && !name.contains(char::is_control)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_body_reads_as_documented() {
+        let data = json!({"b": [1, {"token": 2}], "a": "\u{1F6B2} \"x\""});
+        let (text, removed) = body("7", "a \"b\"", 0, data);
+        assert_eq!(
+            text,
+            "{\"id\":\"7\",\"event\":\"a \\\"b\\\"\",\
+             \"created_at\":\"1970-01-01T00:00:00Z\",\
+             \"data\":{\"a\":\"\u{1F6B2} \\\"x\\\"\",\"b\":[1,{}]}}"
+        );
+        assert_eq!(removed, ["b[1].token"]);
+    }
 }

@@ -123,7 +123,7 @@ mod tests {
     #[test]
     fn examples_fit_their_schemas_and_lose_nothing() {
         for known in SYSTEM.iter().chain(&FUNNELS).chain(&INSIDE) {
-            let (data, removed) = filter(known.example());
+            let (data, removed) = filter(known.name, known.example());
             assert_eq!((&data, removed), (&known.example(), Vec::new()), "{}", known.name);
             assert_eq!(known.faults(&data), Vec::new(), "{}", known.name);
             assert_ne!(known.faults(&json!({})), Vec::new());

@@ -6,7 +6,7 @@ use super::{
     problem::Problem,
     settings::{FunnelSettings, truth},
 };
-use crate::ground::plain;
+use crate::{content, ground::plain};
 
 /// Characters of a name at most.
 const NAME: usize = 200;
@@ -166,8 +166,7 @@ fn is_slug(slug: &str) -> bool {
 
 /// Empty: the funnel is in no particular language.
 fn is_language(language: &str) -> bool {
-    let fits = |byte: u8| byte.is_ascii_alphanumeric() || b"_-".contains(&byte);
-    language.len() <= LANGUAGE && language.bytes().all(fits)
+    language.is_empty() || (language.len() <= LANGUAGE && content::is_language(language))
 }
 
 /// A slug for a name.

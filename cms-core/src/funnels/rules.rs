@@ -104,23 +104,36 @@ pub(crate) fn token(entry: &str) -> Option<&str> {
     (!name.is_empty() && !name.contains(['{', '}'])).then_some(name)
 }
 
-/// The names of all tokens in a text, without their fallbacks. A backslash before the braces makes
-/// them text.
-pub(crate) fn tokens(text: &str) -> impl Iterator<Item = &str> {
-    let mut rest = text;
+/// A token in a text, such as `{{ name | otherwise }}`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Token<'a> {
+    /// Where its braces begin, in bytes.
+    pub(super) start: usize,
+    /// Where they end.
+    pub(super) end: usize,
+    /// Blank in `{{}}`.
+    pub(super) name: &'a str,
+    /// What stands there when the value is blank.
+    pub(super) fallback: &'a str,
+}
+
+/// The tokens of a text, from left to right. Each begins at the last `{{` before a `}}`: what
+/// stands before that is text. A backslash before the braces makes two or three of them text.
+pub(super) fn tokens(text: &str) -> impl Iterator<Item = Token<'_>> {
+    let mut from = 0;
     std::iter::from_fn(move || {
         loop {
-            let start = rest.find("{{")?;
-            let is_text = rest[..start].ends_with('\\');
-            let inner = &rest[start + 2..];
-            // Once nothing closes, nothing later does.
-            let end = inner.find("}}")?;
-            let name = inner[..end].rsplit("{{").next().unwrap_or_default();
-            let name = name.split_once('|').map_or(name, |(name, _)| name).trim();
-            rest = if is_text { inner } else { &inner[end + 2..] };
-            if !is_text && !name.is_empty() && !name.contains('{') {
-                return Some(name);
-            }
+            let close = from + text[from..].find("}}")?;
+            let opened = text[from..close].rfind("{{").map(|at| from + at);
+            from = close + 2;
+            let is_text = |at: usize| {
+                let before = text[..at].trim_end_matches('{');
+                before.ends_with('\\') && at - before.len() < 2
+            };
+            let Some(start) = opened.filter(|at| !is_text(*at)) else { continue };
+            let inner = &text[start + 2..close];
+            let (name, fallback) = inner.split_once('|').unwrap_or((inner, ""));
+            return Some(Token { start, end: from, name: name.trim(), fallback: fallback.trim() });
         }
     })
 }
@@ -378,8 +391,19 @@ mod tests {
 
     #[test]
     fn tokens_are_found_and_fallbacks_are_left_out() {
-        let text = "a {{ mail }} {{name | you}} \\{{no}} {{}} {{ label:x }} {{*:table}} {{open";
-        assert_eq!(tokens(text).collect::<Vec<_>>(), ["mail", "name", "label:x", "*:table"]);
+        for (text, expected) in [
+            (
+                "a {{ mail }} {{name | you}} \\{{no}} {{ label:x }} {{*:table}} {{open",
+                &["mail", "name", "label:x", "*:table"][..],
+            ),
+            ("{{}} {{ | you }}", &["", ""]),
+            ("{{{who}}} }} {{ {{ who }} }} {{ open {{link}}", &["who", "who", "link"]),
+            ("\\{{{no}} {{no \\{{no}} {{a{b}}", &["a{b"]),
+            ("\\{{{{who}} }}", &["who"]),
+        ] {
+            let names: Vec<_> = tokens(text).map(|token| token.name).collect();
+            assert_eq!(names, expected, "{text}");
+        }
         for (entry, expected) in [
             ("{{ mail }}", Some("mail")),
             ("{{mail|a@example.org}}", Some("mail")),

@@ -45,6 +45,15 @@ impl Address {
         Self::TYPES.iter().find(|(name, _)| *name == field_type).map(|(_, kind)| *kind)
     }
 
+    /// Whether each address of another kind is one of this kind too.
+    pub(crate) fn includes(self, other: Self) -> bool {
+        match self {
+            Self::Link => true,
+            Self::Redirect => other != Self::Link,
+            Self::Path | Self::File => self == other,
+        }
+    }
+
     /// Whether a text is an address of this kind.
     #[must_use]
     pub fn accepts(self, text: &str) -> bool {
@@ -201,6 +210,18 @@ mod tests {
         let long = format!("/{}", "a".repeat(MAX_LENGTH));
         assert!(told(Address::Link, &long).contains("2048"));
         assert!(Address::Link.accepts(&long[..MAX_LENGTH]));
+    }
+
+    #[test]
+    fn some_kinds_include_others() {
+        let texts =
+            ["/about", "/media/a.png", "/media/%61.png", "/a?b#c", "https://a.example", "tel:+49"];
+        for (_, kind) in Address::TYPES {
+            for (_, other) in Address::TYPES {
+                let all = texts.iter().all(|text| kind.accepts(text) || !other.accepts(text));
+                assert_eq!(kind.includes(other), all, "{kind:?} {other:?}");
+            }
+        }
     }
 
     #[test]

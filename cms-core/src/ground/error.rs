@@ -1,6 +1,6 @@
 //! Errors: one stable code each. Codes know no HTTP status: `cms-http` maps them.
 
-use std::{any::Any, error, fmt};
+use std::{any::Any, error, fmt, sync::Arc};
 
 /// Shorthand for results of this crate.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
@@ -147,8 +147,10 @@ pub struct FieldError {
 /// let error = Error::new(Code::NotFound, "There is no blog with id 7.");
 /// assert_eq!(error.code().as_str(), "not_found");
 /// ```
+#[derive(Clone)]
 pub struct Error(Box<Inner>);
 
+#[derive(Clone)]
 struct Inner {
     code: Code,
     detail: String,
@@ -158,7 +160,8 @@ struct Inner {
     retry_after_s: Option<u64>,
     node: Option<i64>,
     matched: Option<u64>,
-    cause: Option<Box<dyn error::Error + Send + Sync>>,
+    /// Shared, because all who wait for one reply get its failure with the cause.
+    cause: Option<Arc<dyn error::Error + Send + Sync>>,
 }
 
 impl Error {
@@ -258,7 +261,8 @@ impl Error {
     /// Adds the cause, which only the log sees.
     #[must_use]
     pub fn caused_by(mut self, cause: impl Into<Box<dyn error::Error + Send + Sync>>) -> Self {
-        self.0.cause = Some(cause.into());
+        let cause: Box<dyn error::Error + Send + Sync> = cause.into();
+        self.0.cause = Some(Arc::from(cause));
         self
     }
 

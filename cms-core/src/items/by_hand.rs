@@ -5,7 +5,7 @@ use std::sync::{Arc, Weak};
 use futures_util::future::BoxFuture;
 use serde_json::{Map, Value as Json};
 
-use super::{IfMatch, Items, Written};
+use super::{IfMatch, Items, Written, write};
 use crate::{Change, Result, content::core, db::Lock};
 
 /// What a room does in the change of a caller who writes a record of one of its tables.
@@ -73,6 +73,18 @@ impl Items {
         }
     }
 
+    /// Refuses columns that do not exist.
+    pub(crate) fn expect_columns(&self, table: &str, body: &Map<String, Json>) -> Result<()> {
+        write::expect_columns(&*self.table(table)?, body)
+    }
+
+    /// Refuses columns that nobody writes by hand. Those that do not exist come first.
+    fn expect_by_hand(&self, table: &str, body: &Map<String, Json>) -> Result<()> {
+        let Err(refusal) = core::by_hand(table, Some(body.keys())) else { return Ok(()) };
+        self.expect_columns(table, body)?;
+        Err(refusal)
+    }
+
     async fn after(&self, change: &mut Change, table: &str, written: Written) -> Result<Written> {
         if let Some(room) = self.write_rules(table)
             && let Err(refusal) = room.written(change, table, &written).await
@@ -87,9 +99,10 @@ impl Items {
     /// Adds a record.
     ///
     /// # Errors
-    /// `validation_failed`, `database_error`, `conflict`, and those of hooks. Then nothing is
-    /// written. After a refusal of the database or of a hook, and after any refusal once hooks have
-    /// run, the change cannot be committed.
+    /// `validation_failed`, `database_error`, `conflict`, `method_not_allowed` for tables whose
+    /// records are not made as items, and those of hooks. Then nothing is written. After a refusal
+    /// of the database or of a hook, and after any refusal once hooks have run, the change cannot
+    /// be committed.
     pub async fn create(
         &self,
         change: &mut Change,
@@ -97,7 +110,7 @@ impl Items {
         body: &Map<String, Json>,
     ) -> Result<Written> {
         core::by_hand(table, None::<[&String; 0]>)?;
-        core::by_hand(table, Some(body.keys()))?;
+        self.expect_by_hand(table, body)?;
         let written = self.insert(change, table, body).await?;
         self.after(change, table, written).await
     }
@@ -115,7 +128,7 @@ impl Items {
         if_match: &IfMatch,
         body: &Map<String, Json>,
     ) -> Result<Written> {
-        core::by_hand(table, Some(body.keys()))?;
+        self.expect_by_hand(table, body)?;
         let written = self.set(change, table, id, language, if_match, body).await?;
         self.after(change, table, written).await
     }
@@ -123,7 +136,8 @@ impl Items {
     /// Deletes a record. Its event carries the record as it was.
     ///
     /// # Errors
-    /// `not_found`, `stale`, `precondition_required`, `conflict` when other rows refer to it.
+    /// `not_found`, `stale`, `precondition_required`, `conflict` when other rows refer to it,
+    /// `method_not_allowed` for tables whose records are not removed as items.
     pub async fn delete(
         &self,
         change: &mut Change,

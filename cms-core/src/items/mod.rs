@@ -73,7 +73,7 @@ use self::{
 use crate::{
     AuditEntry, Change, Code, Error, Result,
     base::Base,
-    content::{Registry, Table, Tables},
+    content::{Registry, Table, Tables, core},
     crypto,
     db::{Kind, Source},
 };
@@ -293,7 +293,8 @@ impl Items {
     ) -> Result<Written> {
         let table = self.writable(table)?;
         let mut body = std::borrow::Cow::Borrowed(body);
-        if table.multilanguage && !body.contains_key("language_short") {
+        let takes_one = table.multilanguage || core::takes_language(&table.plugin, &table.name);
+        if takes_one && !body.contains_key("language_short") {
             let first = self.0.base.settings().languages.first().map_or("en", String::as_str);
             body.to_mut().insert("language_short".to_owned(), first.into());
         }
@@ -395,6 +396,8 @@ impl Items {
             let json = before.clone();
             return Ok(Written { id, key, json, changed: Vec::new(), before: Some(before) });
         }
+        let old = parsed(&before)?;
+        Self::check_number(change, table, &values, &old).await?;
         self.take_lock(change, &table.name, &columns, false).await?;
         let Statement { sql, args } = write::update(table, &key, values.clone());
         let moved = change.optional(AssertSqlSafe(sql), args).await;
@@ -408,7 +411,7 @@ impl Items {
             json = None;
         }
         let json = self.written(change, table, &moved, json).await?;
-        let (old, new) = (parsed(&before)?, parsed(&json)?);
+        let new = parsed(&json)?;
         let changed = write::changed(&old, &new);
         if table.multilanguage && changed.iter().any(|name| name == "base_id") {
             self.check_base(change, table, &moved, &new).await.inspect_err(|_| change.fail())?;

@@ -14,7 +14,7 @@ use crate::{
 pub(super) fn of<'t>(table: &'t Table, query: &Query) -> Result<Vec<(&'t Column, bool)>> {
     let mut sort: Vec<(&Column, bool)> = Vec::new();
     for (name, descending) in &query.sort {
-        let column = table.readable(name)?;
+        let column = table.queried(name)?;
         if column.kind == Kind::Binary {
             return Err(Error::new(
                 Code::BadQuery,

@@ -113,6 +113,29 @@ impl Items {
         }
     }
 
+    /// Refuses another key of a row that is its own base: its versions name it. A row without
+    /// versions sends `base_id` null with it.
+    pub(super) async fn check_number(
+        change: &mut Change,
+        table: &Table,
+        values: &write::Values<'_>,
+        old: &Json,
+    ) -> Result<()> {
+        let Some(key) = table.key_columns().next().map(|key| &key.name) else { return Ok(()) };
+        let is_moved =
+            values.iter().any(|(column, value)| column.name == *key && *value != old[key]);
+        if !table.multilanguage || table.adopted || !is_moved || old["base_id"] != old[key] {
+            return Ok(());
+        }
+        let id = old[key].as_i64().unwrap_or_default();
+        let is_unbased = write::base(values).is_some_and(Json::is_null);
+        if is_unbased && versions(change, table, id, id).await? == 0 {
+            return Ok(());
+        }
+        let message = "it is the base_id of the record: without versions send base_id null with it";
+        Err(Error::invalid_field(key, "refused", message))
+    }
+
     async fn version_key(
         &self,
         change: &mut Change,

@@ -34,13 +34,15 @@ pub(super) fn object<'t>(
     if fields.is_empty() && expand.is_empty() {
         return Ok(table.object.get_or_init(|| whole(table, "t")).into());
     }
-    for name in fields.iter().chain(expand) {
+    let fields = fields.iter().map(|name| Ok(table.queried(name)?.name.as_str()));
+    let fields: Vec<&str> = fields.collect::<Result<_>>()?;
+    for name in expand {
         table.readable(name)?;
     }
     let shown = table
         .columns
         .iter()
-        .filter(|c| c.readable() && (fields.is_empty() || fields.contains(&c.name)));
+        .filter(|c| c.readable() && (fields.is_empty() || fields.contains(&c.name.as_str())));
     let members = shown.map(|column| {
         let value = if expand.contains(&column.name) {
             expanded(tables, table, column, "t")?
@@ -147,14 +149,18 @@ impl<'a> Conditions<'a> {
         }
     }
 
-    /// Matches rows that are versions of the same record as `key`.
+    /// Matches rows that are versions of the same record as `key`, also once its own row is gone.
     pub(super) fn version_of(&mut self, key: &Key) {
+        let Some((column, value)) = self.table.key_columns().zip(&key.0).next() else { return };
         let mut base = Conditions::after(self.table, std::mem::take(&mut self.args));
         base.key(key);
-        let id = self.table.key_columns().next().map(|c| quote(&c.name)).unwrap_or_default();
-        let source = self.table.quoted();
-        let record =
+        let (id, source) = (quote(&column.name), self.table.quoted());
+        let mut record =
             format!("(select coalesce(t.\"base_id\", t.{id}) from {source} t{})", base.sql());
+        // Adopted tables have rules of their own, and keys of any type.
+        if !self.table.adopted {
+            record = format!("coalesce({record}, {})", base.bind(column, value));
+        }
         // Not by `coalesce` here, which no index holds.
         let part =
             format!("(t.\"base_id\" = {record} or (t.\"base_id\" is null and t.{id} = {record}))");
@@ -256,7 +262,7 @@ impl<'a> Conditions<'a> {
 
     /// The SQL of one filter. Alternatives in it stand in parentheses.
     fn filter(&mut self, filter: &Filter) -> Result<String> {
-        let column = self.table.readable(&filter.column)?;
+        let column = self.table.queried(&filter.column)?;
         let e = self.compared(column);
         let bad = |detail: String| Error::new(Code::BadQuery, detail);
         let first = filter.values.first().map_or("", String::as_str);

@@ -9,7 +9,7 @@ use super::{
 };
 use crate::{
     Code, Error, FieldError, Result,
-    content::{Column, Table, check, core},
+    content::{Column, Table, check, core, is_language},
     db::{
         self, Value,
         dialect::{Kind, quote},
@@ -24,6 +24,17 @@ pub(super) type Values<'t> = Vec<(&'t Column, Json)>;
 /// 2^53 - 1: exact in every JSON reader, and far below the end of the database's counter.
 const MAX_ID: i64 = 9_007_199_254_740_991;
 
+/// Refuses columns that do not exist.
+pub(super) fn expect_columns(table: &Table, body: &Map<String, Json>) -> Result<()> {
+    let is_known = |name: &String| table.columns.iter().any(|column| column.name == *name);
+    let Some(unknown) = body.keys().find(|name| !is_known(name)) else { return Ok(()) };
+    let known: Vec<_> = table.columns.iter().map(|column| column.name.as_str()).collect();
+    Err(Error::new(
+        Code::DatabaseError,
+        format!("{} has no column {unknown:?}; it has {}.", table.name, known.join(", ")),
+    ))
+}
+
 /// Checks a body against the columns. `new` also requires the required columns.
 pub(super) fn values<'t>(
     table: &'t Table,
@@ -31,14 +42,7 @@ pub(super) fn values<'t>(
     body: &Map<String, Json>,
     new: bool,
 ) -> Result<Values<'t>> {
-    if let Some(unknown) = body.keys().find(|name| !table.columns.iter().any(|c| c.name == **name))
-    {
-        let known: Vec<_> = table.columns.iter().map(|c| c.name.as_str()).collect();
-        return Err(Error::new(
-            Code::DatabaseError,
-            format!("{} has no column {unknown:?}; it has {}.", table.name, known.join(", ")),
-        ));
-    }
+    expect_columns(table, body)?;
     let mut problems = Vec::new();
     let mut values = Vec::new();
     for column in &table.columns {
@@ -102,14 +106,21 @@ pub(super) fn values<'t>(
     Ok(values)
 }
 
-/// What is wrong with a value of the right type in one of the core's own tables.
+/// What is wrong with a value of the right type in one of the core's own tables, and with the
+/// language of a record.
 fn faults(table: &Table, column: &Column, sent: &Json, checked: &Json) -> Vec<FieldError> {
-    if table.plugin != core::ID {
-        return Vec::new();
-    }
     // Of JSON the canonical form is its text.
     let value = if column.kind == Kind::Json { sent } else { checked };
-    core::problems(&table.name, &column.name, value)
+    let mut faults = match table.plugin == core::ID {
+        true => core::problems(&table.name, &column.name, value),
+        false => Vec::new(),
+    };
+    let language = value.as_str().filter(|_| column.own && column.name == "language_short");
+    if faults.is_empty() && language.is_some_and(|language| !is_language(language)) {
+        let message = "a language such as en or pt-BR is expected".to_owned();
+        faults.push(FieldError { field: column.name.clone(), code: "format", message });
+    }
+    faults
 }
 
 /// Whether a column of the core's own tables holds a name or an address.

@@ -130,6 +130,12 @@ pub struct ApiKeyPatch {
     pub active: Option<bool>,
     /// Replaces all rows of rights.
     pub rights: Option<Vec<Right>>,
+    /// Rights to add to those that the key has then; a row for the same calls gets the methods.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub grant: Vec<Right>,
+    /// Rights to take away first; what the key does not have is ignored.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub revoke: Vec<Right>,
 }
 
 /// Tells `"expires_on": null` from a missing member.
@@ -232,7 +238,7 @@ impl Keys {
             requests: 0,
             denied: 0,
         };
-        check(&key, &self.0.endpoints)?;
+        check(&key, &[], &self.0.endpoints)?;
         check_held(held, &key.rights)?;
         key.id = sql::insert(change, &key, value.hash()).await?;
         record(change, "create", key.id, &["name", "expires_on", "active", "rights"]).await?;
@@ -264,12 +270,14 @@ impl Keys {
             key.active = active;
             columns.push("active");
         }
-        if let Some(rights) = patch.rights {
-            check_held(held, &rights)?;
-            key.rights = rights;
+        if patch.rights.is_some() || !patch.grant.is_empty() || !patch.revoke.is_empty() {
+            let rights = patch.rights.unwrap_or_else(|| std::mem::take(&mut key.rights));
+            key.rights = access::changed(rights, Vec::new(), &patch.revoke);
             columns.push("rights");
         }
-        check(&key, &self.0.endpoints)?;
+        check(&key, &patch.grant, &self.0.endpoints)?;
+        key.rights = access::changed(key.rights, patch.grant, &[]);
+        check_held(held, &key.rights)?;
         sql::update(change, &key).await?;
         record(change, "update", id, &columns).await?;
         Ok(key)
@@ -343,8 +351,10 @@ fn not_found(id: i64) -> Error {
     Error::new(Code::NotFound, format!("There is no API key with id {id}."))
 }
 
-fn check(key: &ApiKey, endpoints: &Endpoints) -> Result<()> {
-    let mut problems = access::problems(&key.rights, endpoints);
+/// `grant`: rights that it is about to get.
+fn check(key: &ApiKey, grant: &[Right], endpoints: &Endpoints) -> Result<()> {
+    let mut problems = access::problems("rights", &key.rights, endpoints);
+    problems.extend(access::problems("grant", grant, endpoints));
     if key.name.trim().is_empty() || key.name.chars().count() > 100 {
         problems.push(FieldError {
             field: "name".to_owned(),

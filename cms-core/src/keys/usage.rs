@@ -127,7 +127,8 @@ impl Keys {
     /// counts, it is written at most once a minute.
     pub fn note_denied(&self, id: i64, call: &KeyCall<'_>) {
         let right = right_for(call);
-        if access::problems(std::slice::from_ref(&right), &self.0.endpoints).is_empty() {
+        let rights = std::slice::from_ref(&right);
+        if access::problems("rights", rights, &self.0.endpoints).is_empty() {
             let at = clock::rfc3339(self.0.base.clock().now());
             self.0.usage.note_denied(id, DeniedCall { at, right });
         }

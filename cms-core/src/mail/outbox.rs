@@ -99,10 +99,12 @@ statements! {
            and next_attempt_at <= $1) or exists (select 1 from cms_mails \
            where status = 'sending' and (lease_until <= $1 or lease_until > $2))";
     /// A lease that ends later than any can was given before the clock was set back. A lost lease
-    /// counts as a try: a mail that ends its postman must not come back for ever.
+    /// counts as a try: a mail that ends its postman must not come back for ever. A test mail is
+    /// tried once.
     RECLAIM = "update cms_mails set lease_until = null, tries = tries + 1, \
-               status = case when tries < $4 then 'queued' else 'failed' end, \
-               settled_at = case when tries < $4 then null else cast($1 as bigint) end, \
+               status = case when tries < $4 and purpose <> 'test' then 'queued' \
+               else 'failed' end, settled_at = case when tries < $4 and purpose <> 'test' \
+               then null else cast($1 as bigint) end, \
                reason = coalesce(reason, cast($3 as text)) \
                where status = 'sending' and (lease_until <= $1 or lease_until > $2) \
                returning id, purpose, status = 'failed'";
@@ -115,7 +117,7 @@ statements! {
         outgoing_columns!()
     );
     CLAIM_ONE = concat!(
-        "update cms_mails set status = 'sending', lease_until = $2, tries = $3, provider = $4, \
+        "update cms_mails set status = 'sending', lease_until = $2, provider = $3, \
          lease_token = lease_token + 1 where id = $1 returning ",
         outgoing_columns!()
     );
@@ -202,15 +204,14 @@ pub(super) async fn claim(change: &mut Change, most: usize) -> Result<Vec<Outgoi
     Ok(claimed)
 }
 
-/// Claims a mail that this change has queued: for one provider, and for `tries` rounds less.
+/// Claims a mail that this change has queued, for one provider.
 pub(super) async fn claim_one(
     change: &mut Change,
     id: i64,
-    tries: i64,
     provider: Option<&str>,
 ) -> Result<Outgoing> {
     let until = change.now() + LEASE_MS;
-    change.one(CLAIM_ONE, args![id, until, tries, provider.map(str::to_owned)]).await
+    change.one(CLAIM_ONE, args![id, until, provider.map(str::to_owned)]).await
 }
 
 /// The state of a mail after a round.

@@ -12,7 +12,7 @@ use super::{
     outbox::{self, Outgoing},
     postman::LONGEST_END,
     round::{Round, Route, round, settle},
-    rules::{MOST_TRIES, Verdict},
+    rules::Verdict,
 };
 use crate::{Actor, AuditEntry, Change, Code, Error, Result};
 
@@ -72,7 +72,7 @@ impl Mails {
         let text = id.to_string();
         let entry = AuditEntry { action: "test", table: "mail", id: &text, columns: &[] };
         change.audit(entry).await?;
-        outbox::claim_one(change, id, MOST_TRIES, provider).await.map(ClaimedTest)
+        outbox::claim_one(change, id, provider).await.map(ClaimedTest)
     }
 
     /// Sends a claimed mail to its end, also when nobody waits for that.
@@ -84,7 +84,8 @@ impl Mails {
             let (site, _counted) = (&mails.0, counted);
             let route = Route { places: (0..site.chain.len()).collect(), ..Route::default() };
             let mut ended = round(site, claimed.0, route, &site.tests.ends).await;
-            if matches!(ended.verdict, Verdict::Later(_)) {
+            // It is tried once.
+            if ended.verdict != Verdict::Sent {
                 ended.verdict = Verdict::Failed;
             }
             if let Err(error) = mails.settled(ended).await {

@@ -198,8 +198,8 @@ impl Media {
     /// Changes texts, name, folder and focal point of a file.
     ///
     /// # Errors
-    /// `not_found`, `stale`, `validation_failed` for other columns and wrong values; as every
-    /// write.
+    /// `not_found`, `stale`, `validation_failed` for other columns and wrong values,
+    /// `database_error` for columns that do not exist; as every write.
     pub async fn update(
         &self,
         change: &mut Change,
@@ -209,6 +209,7 @@ impl Media {
     ) -> Result<Written> {
         const EDITED: [&str; 6] = ["alt", "title", "file_name", "folder", "focal_x", "focal_y"];
         if let Some(other) = body.keys().find(|name| !EDITED.contains(&name.as_str())) {
+            self.0.items.expect_columns(TABLE, body)?;
             let message = format!("only {} change", EDITED.join(", "));
             return Err(Error::invalid_field(other, "read_only", message));
         }

@@ -12,7 +12,11 @@ use data_encoding::HEXLOWER;
 use image::{
     ColorType, DynamicImage, ImageBuffer, ImageDecoder, ImageEncoder, ImageFormat, ImageReader,
     Limits, Luma, LumaA, Rgb, Rgba,
-    codecs::{jpeg::JpegEncoder, png::PngEncoder, webp::WebPEncoder},
+    codecs::{
+        jpeg::JpegEncoder,
+        png::{PngDecoder, PngEncoder},
+        webp::{WebPDecoder, WebPEncoder},
+    },
     imageops,
     metadata::Orientation,
 };
@@ -194,6 +198,26 @@ pub(super) fn format(name: &Name) -> Option<ImageFormat> {
     }
 }
 
+/// Whether a picture moves, as an animated WebP or PNG does. What cannot be read is refused where
+/// it is unpacked.
+fn is_moving(file: &File, format: ImageFormat) -> bool {
+    let reader = BufReader::new(file);
+    let moving = match format {
+        ImageFormat::WebP => WebPDecoder::new(reader).map(|decoder| decoder.has_animation()),
+        ImageFormat::Png => {
+            PngDecoder::with_limits(reader, limits(HEAD)).and_then(|decoder| decoder.is_apng())
+        }
+        _ => Ok(false),
+    };
+    moving.unwrap_or(false)
+}
+
+fn limits(bytes: u64) -> Limits {
+    let mut limits = Limits::default();
+    limits.max_alloc = Some(bytes);
+    limits
+}
+
 /// A picture whose head was read.
 struct Read<D> {
     decoder: D,
@@ -202,18 +226,20 @@ struct Read<D> {
     at_work: u64,
 }
 
-/// None: the picture cannot be unpacked, and never will. A disk that fails at this moment, or a
-/// file that is gone, says nothing of the picture.
+/// None: the picture moves, or it cannot be unpacked, and never will. A disk that fails at this
+/// moment, or a file that is gone, says nothing of the picture.
 fn read(source: &Path, name: &Name) -> io::Result<Option<Read<impl ImageDecoder + use<>>>> {
     let Some(format) = format(name) else { return Ok(None) };
     let (file, length, _) = opened(source)?.ok_or(io::ErrorKind::NotFound)?;
     let Content::File(mut file) = file else { return Ok(None) };
+    if is_moving(&file, format) {
+        return Ok(None);
+    }
+    file.rewind()?;
     let is_progressive = format == ImageFormat::Jpeg && is_progressive(&file);
     file.rewind()?;
     let mut reader = ImageReader::with_format(BufReader::new(file), format);
-    let mut limits = Limits::default();
-    limits.max_alloc = Some(if format == ImageFormat::Png { HEAD } else { 2 * UNPACKED });
-    reader.limits(limits);
+    reader.limits(limits(if format == ImageFormat::Png { HEAD } else { 2 * UNPACKED }));
     let read = reader.into_decoder().and_then(|mut decoder| {
         let orientation = decoder.orientation()?;
         let pixels = decoder.total_bytes();
@@ -280,7 +306,8 @@ fn in_folder(incoming: &Path) -> io::Result<NamedTempFile> {
     NamedTempFile::new_in(incoming)
 }
 
-/// Makes a variant of a file. None: the picture cannot be unpacked, or is no wider.
+/// Makes a variant of a file. None: the picture cannot be unpacked, is no wider, or has no more
+/// bytes.
 fn made(
     incoming: &Path,
     source: &Path,
@@ -304,16 +331,18 @@ fn made(
     let height = u64::from(down) * u64::from(width) / u64::from(across.max(1));
     let height = u32::try_from(height).unwrap_or(u32::MAX).max(1);
     let to = if is_turned(orientation) { (height, width) } else { (width, height) };
-    let Some(mut picture) = shrunk(&pixels, color, size, to) else { return Ok(None) };
+    let Some(mut picture) = shrunk(&mut pixels, color, size, to) else { return Ok(None) };
     drop(pixels);
     picture.apply_orientation(orientation);
     let mut file = in_folder(incoming)?;
-    Ok(written(&mut file, name, picture, profile)?.then_some(file))
+    let is_written = written(&mut file, name, picture, profile)?;
+    let is_smaller = file.as_file().metadata()?.len() < std::fs::metadata(source)?.len();
+    Ok((is_written && is_smaller).then_some(file))
 }
 
 /// Makes a smaller picture of pixels. None: they have colours that no file of ours has.
 fn shrunk(
-    pixels: &[u8],
+    pixels: &mut [u8],
     color: ColorType,
     (across, down): (u32, u32),
     (width, height): (u32, u32),
@@ -322,20 +351,45 @@ fn shrunk(
         ($pixel:ty) => {{
             let pixels = bytemuck::try_cast_slice(pixels).ok()?;
             let whole = ImageBuffer::<$pixel, &[_]>::from_raw(across, down, pixels)?;
-            imageops::thumbnail(&whole, width, height).into()
+            imageops::thumbnail(&whole, width, height)
+        }};
+        // Else the colours of what nobody sees would darken the edges.
+        ($pixel:ty, $part:ty) => {{
+            let most = u64::from(<$part>::MAX);
+            let parts: &mut [$part] = bytemuck::try_cast_slice_mut(pixels).ok()?;
+            weigh(parts, color, |part, alpha| (part * alpha + most / 2) / most);
+            let mut small = of!($pixel);
+            weigh(&mut small, color, |part, alpha| {
+                (part * most + alpha / 2).checked_div(alpha).unwrap_or(0).min(most)
+            });
+            small
         }};
     }
     Some(match color {
-        ColorType::L8 => of!(Luma<u8>),
-        ColorType::La8 => of!(LumaA<u8>),
-        ColorType::Rgb8 => of!(Rgb<u8>),
-        ColorType::Rgba8 => of!(Rgba<u8>),
-        ColorType::L16 => of!(Luma<u16>),
-        ColorType::La16 => of!(LumaA<u16>),
-        ColorType::Rgb16 => of!(Rgb<u16>),
-        ColorType::Rgba16 => of!(Rgba<u16>),
+        ColorType::L8 => of!(Luma<u8>).into(),
+        ColorType::La8 => of!(LumaA<u8>, u8).into(),
+        ColorType::Rgb8 => of!(Rgb<u8>).into(),
+        ColorType::Rgba8 => of!(Rgba<u8>, u8).into(),
+        ColorType::L16 => of!(Luma<u16>).into(),
+        ColorType::La16 => of!(LumaA<u16>, u16).into(),
+        ColorType::Rgb16 => of!(Rgb<u16>).into(),
+        ColorType::Rgba16 => of!(Rgba<u16>, u16).into(),
         _ => return None,
     })
+}
+
+/// Gives each part of a pixel's colour the weight of its alpha, which is the last part.
+fn weigh<T: Copy + Into<u64> + TryFrom<u64>>(
+    parts: &mut [T],
+    color: ColorType,
+    weighed: impl Fn(u64, u64) -> u64,
+) {
+    for pixel in parts.chunks_exact_mut(usize::from(color.channel_count())) {
+        let Some((alpha, parts)) = pixel.split_last_mut() else { continue };
+        for part in parts {
+            *part = T::try_from(weighed((*part).into(), (*alpha).into())).unwrap_or(*part);
+        }
+    }
 }
 
 /// Packs a picture as its file is packed. Returns false when it cannot be.
@@ -347,8 +401,12 @@ fn written(
 ) -> io::Result<bool> {
     let format = format(name);
     let has_alpha = picture.color().has_alpha() && format != Some(ImageFormat::Jpeg);
-    let picture: DynamicImage =
-        if has_alpha { picture.into_rgba8().into() } else { picture.into_rgb8().into() };
+    let picture: DynamicImage = match (picture.color().has_color(), has_alpha) {
+        (true, true) => picture.into_rgba8().into(),
+        (true, false) => picture.into_rgb8().into(),
+        (false, true) => picture.into_luma_alpha8().into(),
+        (false, false) => picture.into_luma8().into(),
+    };
     let mut packed = BufWriter::new(&mut *file);
     let outcome = match format {
         Some(ImageFormat::Jpeg) => {
@@ -410,13 +468,82 @@ mod tests {
         let source = folder.path().join("a.png");
         use ColorType::{L8, L16, La8, La16, Rgb8, Rgb16, Rgba8, Rgba16};
         for color in [L8, La8, Rgb8, Rgba8, L16, La16, Rgb16, Rgba16] {
-            DynamicImage::new(321, 200, color).save(&source).expect("a picture");
+            let mut noise = 7_u32;
+            let noise = (0..641 * 400 * usize::from(color.bytes_per_pixel())).map(|_| {
+                noise = noise.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+                noise.to_be_bytes()[0]
+            });
+            let noise: Vec<u8> = noise.collect();
+            image::save_buffer(&source, &noise, 641, 400, color).expect("a picture");
             let made = made(folder.path(), &source, &name, 320).expect("no fault");
             let made = made.unwrap_or_else(|| panic!("none of {color:?}"));
-            let size = image::image_dimensions(&source).expect("a size");
             let smaller = ImageReader::with_format(BufReader::new(made), ImageFormat::Png);
-            let smaller = smaller.into_dimensions().expect("a size");
-            assert_eq!((size, smaller), ((321, 200), (320, 199)), "{color:?}");
+            let smaller = smaller.decode().expect("a picture");
+            let has = |color: ColorType| (color.has_color(), color.has_alpha());
+            assert_eq!((smaller.width(), smaller.height()), (320, 199), "{color:?}");
+            assert_eq!(has(smaller.color()), has(color));
+        }
+    }
+
+    #[test]
+    fn what_is_transparent_does_not_darken_the_edges() {
+        // Each pixel of the smaller picture is of one white one and three that nobody sees.
+        let mut pixels = [[255, 255, 255, 255], [0; 4], [0; 4], [0; 4]].as_flattened().to_vec();
+        let small = shrunk(&mut pixels, ColorType::Rgba8, (2, 2), (1, 1)).expect("a picture");
+        let [red, green, blue, alpha] = small.into_rgba8().get_pixel(0, 0).0;
+        assert_eq!([red, green, blue], [255; 3]);
+        assert!((62..=66).contains(&alpha), "{alpha}");
+    }
+
+    #[test]
+    fn a_variant_has_fewer_bytes_than_its_picture() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let name = Name::read("ab", &format!("{}.jpg", "c".repeat(62))).expect("a name");
+        let source = folder.path().join("a.jpg");
+        // Of the worst quality: what is made of it has a better one.
+        let noise = |x: u32, y: u32| Luma([((x * x * 31 + y * y * 17 + x * y) % 251) as u8]);
+        let file = File::create(&source).expect("a file");
+        let worst = JpegEncoder::new_with_quality(file, 1);
+        DynamicImage::from(ImageBuffer::from_fn(330, 330, noise))
+            .write_with_encoder(worst)
+            .expect("a picture");
+        assert!(made(folder.path(), &source, &name, 320).expect("no fault").is_none());
+    }
+
+    #[test]
+    fn pictures_that_move_have_no_variants() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let still = |format| {
+            let mut bytes = io::Cursor::new(Vec::new());
+            DynamicImage::new_rgba8(400, 2).write_to(&mut bytes, format).expect("a picture");
+            bytes.into_inner()
+        };
+        let png = still(ImageFormat::Png);
+        // Behind the signature and the head: an animation of one frame, with its checksum.
+        let control = [0, 0, 0, 8, b'a', b'c', b'T', b'L', 0, 0, 0, 1, 0, 0, 0, 0];
+        let apng = [&png[..33], &control, &0xb42d_e9a0_u32.to_be_bytes(), &png[33..]].concat();
+        let webp = still(ImageFormat::WebP);
+        let chunk = |kind: &[u8], data: &[u8]| {
+            let length = u32::try_from(data.len()).expect("few").to_le_bytes();
+            [kind, &length, data].concat()
+        };
+        // The picture is 400 pixels across and 2 down; 2 says that it moves.
+        let extended = chunk(b"VP8X", &[2, 0, 0, 0, 143, 1, 0, 1, 0, 0]);
+        let frame = [&[0, 0, 0, 0, 0, 0, 143, 1, 0, 1, 0, 0, 100, 0, 0, 0][..], &webp[12..]];
+        let (control, frame) = (chunk(b"ANIM", &[0; 6]), chunk(b"ANMF", &frame.concat()));
+        let moving = chunk(b"RIFF", &[b"WEBP", &extended[..], &control, &frame].concat());
+        for (ending, format, bytes, moves) in [
+            ("png", ImageFormat::Png, png, false),
+            ("png", ImageFormat::Png, apng, true),
+            ("webp", ImageFormat::WebP, webp, false),
+            ("webp", ImageFormat::WebP, moving, true),
+        ] {
+            let name = Name::read("ab", &format!("{}.{ending}", "c".repeat(62))).expect("a name");
+            let source = folder.path().join("a");
+            std::fs::write(&source, bytes).expect("a file");
+            let file = File::open(&source).expect("a file");
+            assert_eq!(is_moving(&file, format), moves, "{format:?}");
+            assert_eq!(read(&source, &name).expect("no fault").is_none(), moves, "{format:?}");
         }
     }
 

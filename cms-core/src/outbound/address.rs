@@ -80,8 +80,14 @@ impl AddressRule {
     /// Checks a URL without looking its host up.
     ///
     /// # Errors
-    /// The fault as a sentence, without the URL.
-    pub(crate) fn check_url(&self, text: &str) -> Result<Url, String> {
+    /// The code of the fault, `format` or `address`, and the fault as a sentence without the URL.
+    pub(crate) fn check_url(&self, text: &str) -> Result<Url, (&'static str, String)> {
+        let url = self.parse(text).map_err(|why| ("format", why))?;
+        self.check_host(&url).map_err(|why| ("address", why))?;
+        Ok(url)
+    }
+
+    fn parse(&self, text: &str) -> Result<Url, String> {
         if text.len() > MAX_URL_BYTES {
             return Err(format!("{MAX_URL_BYTES} bytes at most"));
         }
@@ -105,22 +111,28 @@ impl AddressRule {
         if url.port() == Some(0) {
             return Err("port 0 does not exist".to_owned());
         }
-        let host = url.host_str().filter(|host| !host.is_empty()).ok_or("the URL has no host")?;
-        // The parser has already turned decimal, octal and hexadecimal numbers into addresses.
-        let bare = host.trim_start_matches('[').trim_end_matches(']').trim_end_matches('.');
-        if let Ok(address) = bare.parse() {
-            self.check(address).map_err(|why| {
-                format!("{address} is not delivered to: {why}; webhooks.allow_cidrs opens networks")
-            })?;
-        } else if bare.eq_ignore_ascii_case("localhost")
-            || bare.to_ascii_lowercase().ends_with(".localhost")
-        {
-            let loopback = IpAddr::V4(Ipv4Addr::LOCALHOST);
-            self.check(loopback).map_err(|why| {
-                format!("{bare} is not delivered to: {why}; webhooks.allow_cidrs opens networks")
-            })?;
+        if url.host_str().is_none_or(str::is_empty) {
+            return Err("the URL has no host".to_owned());
         }
         Ok(url)
+    }
+
+    /// Checks a host that is an address, or always this machine.
+    fn check_host(&self, url: &Url) -> Result<(), String> {
+        // The parser has already turned decimal, octal and hexadecimal numbers into addresses.
+        let host = url.host_str().unwrap_or_default();
+        let bare = host.trim_start_matches('[').trim_end_matches(']').trim_end_matches('.');
+        let lower = bare.to_ascii_lowercase();
+        let address = match bare.parse() {
+            Ok(address) => address,
+            Err(_) if lower == "localhost" || lower.ends_with(".localhost") => {
+                IpAddr::V4(Ipv4Addr::LOCALHOST)
+            }
+            Err(_) => return Ok(()),
+        };
+        self.check(address).map_err(|why| {
+            format!("{bare} is not delivered to: {why}; webhooks.allow_cidrs opens networks")
+        })
     }
 
     /// Checks an address before it is dialled.

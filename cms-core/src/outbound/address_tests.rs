@@ -89,7 +89,8 @@ fn forbidden_hosts_are_refused() {
         "%6c%6f%63%61%6c%68%6f%73%74",
         "１２７.0.0.1",
     ] {
-        assert!(rule(&[], false).check_url(&format!("https://{host}/hook")).is_err(), "{host}");
+        let refused = rule(&[], false).check_url(&format!("https://{host}/hook"));
+        assert_eq!(refused.expect_err(host).0, "address", "{host}");
     }
 }
 
@@ -151,12 +152,13 @@ fn malformed_urls_are_refused() {
         "https://1.2.3.4.5/",
         "javascript:alert(1)",
     ] {
-        assert!(rule(&[], false).check_url(url).is_err(), "{url}");
+        assert_eq!(rule(&[], false).check_url(url).expect_err(url).0, "format", "{url}");
     }
     let long = |bytes: usize| format!("https://example.org/{}", "x".repeat(bytes - 20));
     assert!(rule(&[], false).check_url(&long(MAX_URL_BYTES)).is_ok());
     assert!(rule(&[], false).check_url(&long(MAX_URL_BYTES + 1)).is_err());
-    let plain = rule(&[], false).check_url("http://example.org/").expect_err("https is expected");
+    let (_, plain) =
+        rule(&[], false).check_url("http://example.org/").expect_err("https is expected");
     assert!(plain.contains("webhooks.allow_http"), "{plain}");
     assert!(rule(&[], true).check_url("http://example.org/").is_ok());
 }

@@ -13,7 +13,7 @@ use super::{
     address::AddressRule,
     guard::{Guarded, Names, Refused, SystemNames},
     local,
-    tls::{public_roots, tls},
+    tls::{in_words, public_roots, tls},
 };
 use crate::{Descriptors, Error, Result, settings::WebhookSettings};
 
@@ -33,6 +33,8 @@ const OWN: [&str; 3] = ["internal", "secret", "event"];
 pub(crate) struct Attempt {
     fault: Option<Fault>,
     pub(crate) status: Option<u16>,
+    /// Whether the body was read to its end.
+    pub(crate) is_whole: bool,
     pub(crate) response: Option<String>,
     pub(crate) duration_ms: i64,
 }
@@ -55,14 +57,17 @@ impl Fault {
 impl Attempt {
     /// A failed attempt; `code` is stable, `message` is a sentence.
     pub(crate) fn failed(code: &'static str, message: String) -> Self {
-        let fault = Some(Fault::new(code, message));
-        Self { fault, status: None, response: None, duration_ms: 0 }
+        Self::unanswered(Fault::new(code, message))
     }
 
     /// A local fault that the receiver may have caused.
     pub(crate) fn suspected(code: &'static str, message: String) -> Self {
-        let fault = Some(Fault { code: local::CODE, message, suspect: Some(code) });
-        Self { fault, status: None, response: None, duration_ms: 0 }
+        Self::unanswered(Fault { code: local::CODE, message, suspect: Some(code) })
+    }
+
+    fn unanswered(fault: Fault) -> Self {
+        let fault = Some(fault);
+        Self { fault, status: None, is_whole: false, response: None, duration_ms: 0 }
     }
 
     /// Counts a local fault against the receiver, if it may be the cause.
@@ -165,23 +170,44 @@ impl HttpClient {
         headers: Vec<(String, String)>,
         body: Bytes,
     ) -> Attempt {
-        let began = Instant::now();
-        let mut attempt =
-            match tokio::time::timeout(self.timeout, self.exchange(url, headers, body)).await {
-                Ok(attempt) => attempt,
-                Err(_) => Attempt::failed(
-                    "timeout",
-                    format!("no complete reply within {} s", self.timeout.as_secs()),
-                ),
-            };
-        attempt.duration_ms = i64::try_from(began.elapsed().as_millis()).unwrap_or(i64::MAX);
-        attempt
+        let (began, mut reply) = (Instant::now(), Reply::default());
+        let exchange = self.exchange(url, headers, body, &mut reply);
+        let ended = tokio::time::timeout(self.timeout, exchange).await;
+        let fault = ended.unwrap_or_else(|_| Some(self.late(reply.status)));
+        let duration_ms = i64::try_from(began.elapsed().as_millis()).unwrap_or(i64::MAX);
+        // A status other than 2xx decides the outcome, whatever became of the body.
+        let fault = match reply.status {
+            None | Some(200..=299) => fault,
+            Some(code @ 300..=399) => {
+                Some(Fault::new("redirect", format!("answered {code}: redirects are not followed")))
+            }
+            Some(code) => Some(Fault::new("status", format!("answered {code}"))),
+        };
+        reply.body.truncate(self.kept);
+        let response = (!reply.body.is_empty()).then(|| kept(reply.body));
+        Attempt { fault, status: reply.status, is_whole: reply.is_whole, response, duration_ms }
     }
 
-    async fn exchange(&self, url: &str, headers: Vec<(String, String)>, body: Bytes) -> Attempt {
+    fn late(&self, status: Option<u16>) -> Fault {
+        let seconds = self.timeout.as_secs();
+        let message = match status {
+            Some(code) => format!("answered {code}, but the body was not complete in {seconds} s"),
+            None => format!("no complete reply within {seconds} s"),
+        };
+        Fault::new("timeout", message)
+    }
+
+    /// Sends a request and fills `reply` as it comes, so that a deadline takes nothing from it.
+    async fn exchange(
+        &self,
+        url: &str,
+        headers: Vec<(String, String)>,
+        body: Bytes,
+        reply: &mut Reply,
+    ) -> Option<Fault> {
         let url = match self.rule().check_url(url) {
             Ok(url) => url,
-            Err(why) => return Attempt::failed("refused_address", why),
+            Err((_, why)) => return Some(Fault::new("refused_address", why)),
         };
         let mut request = self.http.post(url).body(body);
         for (name, value) in headers {
@@ -189,33 +215,35 @@ impl HttpClient {
         }
         let mut response = match request.send().await {
             Ok(response) => response,
-            Err(error) => return classified(error),
+            Err(error) => return classified(error).fault,
         };
-        let status = response.status();
-        let mut read = Vec::new();
-        let fault = loop {
+        reply.status = Some(response.status().as_u16());
+        let read = &mut reply.body;
+        loop {
             match response.chunk().await {
                 Ok(Some(chunk)) if read.len() + chunk.len() > MAX_READ_BYTES => {
                     read.extend_from_slice(&chunk[..MAX_READ_BYTES - read.len()]);
                     // The status already decides the outcome; the rest of the body is not needed.
-                    break None;
+                    return None;
                 }
                 Ok(Some(chunk)) => read.extend_from_slice(&chunk),
-                Ok(None) => break None,
-                Err(error) => break classified(error).fault,
+                Ok(None) => {
+                    reply.is_whole = true;
+                    return None;
+                }
+                Err(error) => return classified(error).fault,
             }
-        };
-        let judged = match status.as_u16() {
-            200..=299 => fault,
-            code @ 300..=399 => {
-                Some(Fault::new("redirect", format!("answered {code}: redirects are not followed")))
-            }
-            code => Some(Fault::new("status", format!("answered {code}"))),
-        };
-        read.truncate(self.kept);
-        let response = (!read.is_empty()).then(|| kept(read));
-        Attempt { fault: judged, status: Some(status.as_u16()), response, duration_ms: 0 }
+        }
     }
+}
+
+/// What came of a reply.
+#[derive(Default)]
+struct Reply {
+    status: Option<u16>,
+    body: Vec<u8>,
+    /// Whether the body was read to its end.
+    is_whole: bool,
 }
 
 /// The body as text, or as base64 after `base64:`.
@@ -255,9 +283,10 @@ fn classified(error: reqwest::Error) -> Attempt {
         }
         cause = inner.source();
     }
+    let message = in_words(innermost);
     match suspect {
-        Some(code) => Attempt::suspected(code, innermost),
-        None => Attempt::failed(code, innermost),
+        Some(code) => Attempt::suspected(code, message),
+        None => Attempt::failed(code, message),
     }
 }
 

@@ -5,6 +5,7 @@ use std::{
     net::{Ipv4Addr, TcpListener, TcpStream},
 };
 
+use rcgen::{BasicConstraints, CertificateParams, IsCa, KeyPair};
 use rustls::{
     ServerConfig, ServerConnection,
     pki_types::{CertificateDer, PrivatePkcs8KeyDer},
@@ -44,11 +45,12 @@ fn listen(talk: impl Fn(TcpStream) + Send + 'static) -> u16 {
 }
 
 /// A receiver named `hooks.example`, and its certificate.
-fn secure() -> (u16, CertificateDer<'static>) {
-    let made =
-        rcgen::generate_simple_self_signed(["hooks.example".to_owned()]).expect("a certificate");
-    let (certificate, key) =
-        (made.cert.der().clone(), PrivatePkcs8KeyDer::from(made.signing_key.serialize_der()));
+fn secure(is_ca: IsCa) -> (u16, CertificateDer<'static>) {
+    let key = KeyPair::generate().expect("a key");
+    let mut params = CertificateParams::new(["hooks.example".to_owned()]).expect("a name");
+    params.is_ca = is_ca;
+    let certificate = params.self_signed(&key).expect("a certificate").der().clone();
+    let key = PrivatePkcs8KeyDer::from(key.serialize_der());
     let config =
         ServerConfig::builder_with_provider(Arc::new(rustls::crypto::ring::default_provider()))
             .with_safe_default_protocol_versions()
@@ -71,7 +73,7 @@ fn secure() -> (u16, CertificateDer<'static>) {
 
 #[tokio::test]
 async fn only_a_trusted_certificate_with_the_name_is_accepted() {
-    let (port, certificate) = secure();
+    let (port, certificate) = secure(IsCa::NoCa);
     let mut trusting = RootCertStore::empty();
     trusting.add(certificate).expect("a root");
     let trusting = sender(trusting);
@@ -86,6 +88,17 @@ async fn only_a_trusted_certificate_with_the_name_is_accepted() {
             sender.post(&format!("https://{host}:{port}/"), Vec::new(), Bytes::from("{}")).await;
         assert_eq!(attempt.code(), code, "{host}: {}", attempt.message());
     }
+}
+
+#[tokio::test]
+async fn the_certificate_of_an_authority_is_refused_in_words() {
+    let (port, certificate) = secure(IsCa::Ca(BasicConstraints::Unconstrained));
+    let mut trusting = RootCertStore::empty();
+    trusting.add(certificate).expect("a root");
+    let url = format!("https://hooks.example:{port}/");
+    let attempt = sender(trusting).post(&url, Vec::new(), Bytes::from("{}")).await;
+    assert_eq!(attempt.code(), "tls");
+    assert!(attempt.message().ends_with("make one with CA:FALSE"), "{}", attempt.message());
 }
 
 #[tokio::test]

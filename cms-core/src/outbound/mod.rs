@@ -12,4 +12,4 @@ pub use address::AddressRule;
 pub(crate) use client::{Attempt, HttpClient};
 pub(crate) use dial::{Undialled, dial};
 pub(crate) use guard::Refused;
-pub(crate) use tls::{public_roots, tls};
+pub(crate) use tls::{in_words, public_roots, tls};

@@ -9,6 +9,15 @@ pub(crate) fn public_roots() -> RootCertStore {
     RootCertStore { roots: webpki_roots::TLS_SERVER_ROOTS.into() }
 }
 
+/// A fault of TLS in words: rustls shows this one as the names of its types.
+pub(crate) fn in_words(fault: String) -> String {
+    if fault.contains("CaUsedAsEndEntity") {
+        let why = "the server's certificate is that of an authority: make one with CA:FALSE";
+        return why.to_owned();
+    }
+    fault
+}
+
 /// TLS 1.2 and 1.3 for a client, with certificates that these authorities signed.
 ///
 /// # Errors

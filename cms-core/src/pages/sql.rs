@@ -48,15 +48,23 @@ macro_rules! page {
     };
 }
 
-/// The version in language `$2` of the page `k`.
-macro_rules! version {
-    ($condition:literal) => {
-        page!(concat!(
+/// The version in language `$2` of the published pages `k` at the address `$1`.
+macro_rules! version_at_url {
+    () => {
+        page!(
             "p.published and p.id = (select q.id from cms_pages k join cms_pages q on \
-             (q.id = coalesce(k.base_id, k.id) or q.base_id = coalesce(k.base_id, k.id)) where ",
-            $condition, " and q.language_short = $2 order by case when k.language_short = $2 \
-            then 0 else 1 end, k.id limit 1)"
-        ))
+             (q.id = coalesce(k.base_id, k.id) or q.base_id = coalesce(k.base_id, k.id)) where \
+             k.url_rewrite = $1 and k.published and q.language_short = $2 order by \
+             case when k.language_short = $2 then 0 else 1 end, k.id limit 1)"
+        )
+    };
+}
+
+/// The base of the page `$1`, whose own row may be gone: its versions stay.
+macro_rules! base_of {
+    () => {
+        "coalesce((select coalesce(k.base_id, k.id) from cms_pages k where k.id = $1), \
+         cast($1 as bigint))"
     };
 }
 
@@ -77,7 +85,13 @@ statements! {
     PUBLIC_SETTINGS = "select name, cast(value as text) from cms_settings where public order by \
                        name limit 1000";
     BY_ID = page!("p.published and p.id = $1");
-    BY_ID_IN = version!("k.id = $1");
+    BY_ID_IN = page!(concat!(
+        "p.published and p.id = (select q.id from cms_pages q where (q.id = ",
+        base_of!(),
+        " or q.base_id = ",
+        base_of!(),
+        ") and q.language_short = $2 order by q.id limit 1)"
+    ));
     BY_VIEW = page!("p.published and p.view = $1 and p.language_short = $2");
     /// Of pages in several languages the one in `$2`, or else the first.
     BY_URL = page!(
@@ -85,7 +99,7 @@ statements! {
          q.url_rewrite = $1 order by case when q.language_short = $2 then 0 else 1 end, q.id \
          limit 1)"
     );
-    BY_URL_IN = version!("k.url_rewrite = $1 and k.published");
+    BY_URL_IN = version_at_url!();
     /// For those who may see drafts.
     ANY_BY_ID = page!("p.id = $1");
     PUBLISHED_TREES = "select p.id, r.tree from cms_pages p join cms_page_revisions r on \
@@ -109,8 +123,11 @@ statements! {
                   last_hit_at is null or last_hit_at < $3 then $3 else last_hit_at end \
                   where id = $1";
     /// The protocol allows addresses of less than 2,048 characters, the site's own included.
-    SITEMAP = "select id, url_rewrite from cms_pages where published and id > $1 \
-               and length(url_rewrite) < 2000 order by id limit $2";
+    /// Versions in several languages may share an address: it counts once.
+    SITEMAP = "select p.id, p.url_rewrite from cms_pages p where p.published and p.id > $1 \
+               and length(p.url_rewrite) < 2000 and not exists (select 1 from cms_pages o \
+               where o.url_rewrite = p.url_rewrite and o.published and o.id < p.id) \
+               order by p.id limit $2";
 }
 
 /// The active redirect of the address `$3`, in language `$2`. What may match it, other spellings
@@ -151,9 +168,10 @@ macro_rules! parts {
                  f.id, f.number, cast(sum(f.bytes) over (order by f.place, f.id) as bigint) as \
                  total from (select cast(e.value ->> 'id' as bigint) as named, cast(e.value ->> \
                  'at' as bigint) as place, p.id as id, r.number as number, octet_length(r.tree) as \
-                 bytes from ", $elements, " join cms_pages k on k.id = cast(e.value ->> 'id' as \
-                 bigint) join cms_pages p on (p.id = coalesce(k.base_id, k.id) or p.base_id = \
-                 coalesce(k.base_id, k.id)) join cms_page_revisions r on r.page_id = p.id and \
+                 bytes from (select n.value, coalesce(k.base_id, cast(n.value ->> 'id' as \
+                 bigint)) as base from ", $elements, " left join cms_pages k on k.id = \
+                 cast(n.value ->> 'id' as bigint)) e join cms_pages p on (p.id = e.base or \
+                 p.base_id = e.base) join cms_page_revisions r on r.page_id = p.id and \
                  r.number = p.revision where p.language_short = $2 and p.published and \
                  p.id <> $5) f order by f.place, f.id limit $4) s order by s.place, s.id"
             ),
@@ -161,6 +179,6 @@ macro_rules! parts {
     };
 }
 pub(crate) const PARTS: PerEngine<Statement> = PerEngine {
-    sqlite: parts!("PARTS_SQLITE", "json_each($1) e"),
-    postgres: parts!("PARTS_POSTGRES", "json_array_elements(cast($1 as json)) e(value)"),
+    sqlite: parts!("PARTS_SQLITE", "json_each($1) n"),
+    postgres: parts!("PARTS_POSTGRES", "json_array_elements(cast($1 as json)) n(value)"),
 };

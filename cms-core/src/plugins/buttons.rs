@@ -1,14 +1,20 @@
 //! Buttons as a user sees them: with permissions, status, languages and options applied.
 
-use std::collections::{BTreeMap, btree_map::Entry};
+use std::{
+    collections::{BTreeMap, BTreeSet, btree_map::Entry},
+    sync::Arc,
+};
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value as Json};
 
-use super::manifest::{
-    Button, ButtonType, ButtonValues, FieldType, ForStatus, List, Manifest, SelectOption,
-    SelectSource, Style,
+use super::{
+    Index,
+    manifest::{
+        Button, ButtonType, ButtonValues, FieldType, ForStatus, List, Manifest, SelectOption,
+        SelectSource, Style,
+    },
 };
 use crate::{
     Result,
@@ -31,6 +37,8 @@ pub struct ButtonViewer<'a> {
     pub may_read: Box<dyn Fn(&str) -> bool + Send + Sync + 'a>,
     /// The languages of the site.
     pub languages: &'a [String],
+    /// The permission keys that a checklist of groups offers.
+    pub index: Arc<Index>,
 }
 
 /// A button as a user sees it.
@@ -76,6 +84,10 @@ pub struct ShownButton {
     /// What it shows.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub values: Option<ButtonValues>,
+    /// The options of a checklist: the `enum` of its column, or of `user_groups.rights` the
+    /// permission keys that the caller may pass on.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub options: Option<Vec<SelectOption>>,
     /// The modal.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub component: Option<String>,
@@ -106,6 +118,9 @@ pub struct ShownField {
     pub ai_feature: Option<String>,
 }
 
+/// The status that a row has in each table. None: the table has no such row.
+pub type RowStatuses = BTreeMap<String, Option<Json>>;
+
 /// The options of each source.
 type Options = BTreeMap<(String, String, String), Vec<SelectOption>>;
 
@@ -120,12 +135,27 @@ impl ButtonViewer<'_> {
         self.rights.may_use(plugin, &format!("{plugin}_{button}_{act}"))
     }
 
-    /// The buttons of a plugin that the caller sees. With a `row`, those on rows are shown for it.
-    /// A source of options that cannot be read has none.
+    /// The tables whose rows the visible buttons on rows write, or whose status they ask for; the
+    /// plugin's first one when they name none.
+    #[must_use]
+    pub fn row_tables<'m>(&self, manifest: &'m Manifest) -> BTreeSet<&'m str> {
+        let first = manifest.first_table();
+        let buttons = manifest.content_button.iter();
+        let buttons = buttons.filter(|button| self.sees(&manifest.id, &button.button_id));
+        let asked = |button: &'m Button| button.for_status.as_ref().and(first);
+        let tables = buttons.filter_map(|one| one.row_table(first).or_else(|| asked(one)));
+        // A checklist may write groups of users, which are no content.
+        let tables: BTreeSet<_> = tables.filter(|table| *table != "user_groups").collect();
+        if tables.is_empty() { first.into_iter().collect() } else { tables }
+    }
+
+    /// The buttons of a plugin that the caller sees. With the statuses of a row in
+    /// [`ButtonViewer::row_tables`], those on rows are shown for it. A source of options that
+    /// cannot be read has none.
     pub async fn buttons(
         &self,
         manifest: &Manifest,
-        row: Option<&Map<String, Json>>,
+        row: Option<&RowStatuses>,
     ) -> Vec<ShownButton> {
         let options = self.options(manifest).await;
         let mut shown = Vec::new();
@@ -151,13 +181,12 @@ impl ButtonViewer<'_> {
         list: &List<Button>,
         placement: &str,
         listed: Option<&str>,
-        row: Option<&Map<String, Json>>,
+        row: Option<&RowStatuses>,
         options: &Options,
     ) -> Vec<ShownButton> {
         let visible = list.iter().filter(|button| {
-            let status = button.for_status.as_ref().zip(row);
             self.sees(&manifest.id, &button.button_id)
-                && status.is_none_or(|(rule, row)| rule.shows(row.get("status")))
+                && row.is_none_or(|statuses| is_on(statuses, button, listed))
         });
         visible
             .map(|button| {
@@ -180,6 +209,7 @@ impl ButtonViewer<'_> {
     ) -> ShownButton {
         let kind = button.button_type;
         let writes = matches!(kind, ButtonType::Edit | ButtonType::Insert | ButtonType::Delete);
+        let table = button.table_of(listed);
         let fields = button.editable_rows.iter().map(|field| ShownField {
             column: field.column.clone(),
             r#type: field.field_type,
@@ -187,7 +217,7 @@ impl ButtonViewer<'_> {
             options: match (&field.select_options, &field.select_value) {
                 (Some(fixed), _) => Some(fixed.to_vec()),
                 (None, Some(source)) => options.get(&key(source)).cloned(),
-                (None, None) => self.of_enum(manifest, button.table_of(listed), &field.column),
+                (None, None) => table.and_then(|table| self.of_enum(table, &field.column)),
             },
             ai_feature: field.ai_feature.clone(),
         });
@@ -202,32 +232,35 @@ impl ButtonViewer<'_> {
             support_text: button.support_text.clone(),
             submit_text: button.submit_text.clone(),
             for_status: button.for_status.clone(),
-            table: button.table_of(listed).filter(|_| writes).map(str::to_owned),
+            table: table.filter(|_| writes).map(str::to_owned),
             languages: if button.multilanguage.0 { self.languages.to_vec() } else { Vec::new() },
             editable_rows: fields.collect(),
             values: button.values.clone(),
+            options: self.of_checklist(button),
             component: button.component.clone(),
             url: button.url.clone(),
             buttons,
         }
     }
 
+    /// The entries that a checklist offers.
+    fn of_checklist(&self, button: &Button) -> Option<Vec<SelectOption>> {
+        let is_checklist = button.button_type == ButtonType::ShowChecklist;
+        let values = button.values.as_ref().filter(|_| is_checklist)?;
+        let (table, column) = (values.table.as_deref()?, values.column.as_deref()?);
+        if table != "user_groups" {
+            return self.of_enum(table, column);
+        }
+        let keys = self.index.grantable().into_iter();
+        let held = keys.filter(|(key, plugin)| self.rights.may_use(plugin, key));
+        Some(held.map(|(key, _)| option(key.into())).collect())
+    }
+
     /// The values of a column's `enum` as options.
-    fn of_enum(
-        &self,
-        manifest: &Manifest,
-        table: Option<&str>,
-        column: &str,
-    ) -> Option<Vec<SelectOption>> {
-        let table =
-            manifest.tables.iter().find(|declared| Some(declared.name.as_str()) == table)?;
-        let column = table.columns.iter().find(|declared| declared.name == column)?;
-        let values = column
-            .allowed
-            .as_ref()?
-            .iter()
-            .map(|value| SelectOption { value: value.clone(), title: title(value) });
-        Some(values.collect())
+    fn of_enum(&self, table: &str, column: &str) -> Option<Vec<SelectOption>> {
+        let table = self.items.table(table).ok()?;
+        let column = table.columns.iter().find(|one| one.name == column)?;
+        Some(column.enum_values()?.into_iter().map(option).collect())
     }
 
     async fn options(&self, manifest: &Manifest) -> Options {
@@ -253,6 +286,17 @@ impl ButtonViewer<'_> {
     }
 }
 
+/// Whether a button stands on a row, by the row of its own table.
+fn is_on(statuses: &RowStatuses, button: &Button, listed: Option<&str>) -> bool {
+    let written = button.row_table(listed);
+    let status = written.or(listed).and_then(|table| statuses.get(table));
+    if written.is_some() && status == Some(&None) {
+        return false;
+    }
+    let status = status.and_then(Option::as_ref);
+    button.for_status.as_ref().is_none_or(|rule| rule.shows(status))
+}
+
 /// The options that a table gives, by their titles.
 pub(crate) async fn options_of(items: &Items, source: &SelectSource) -> Result<Vec<SelectOption>> {
     let mut fields = vec![source.value.clone(), source.title.clone()];
@@ -271,6 +315,11 @@ pub(crate) async fn options_of(items: &Items, source: &SelectSource) -> Result<V
 
 fn key(source: &SelectSource) -> (String, String, String) {
     (source.table.clone(), source.value.clone(), source.title.clone())
+}
+
+/// A value with itself as its label.
+fn option(value: Json) -> SelectOption {
+    SelectOption { title: title(&value), value }
 }
 
 /// A value as a label.

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::{Manifest, names, writers};
-use crate::access::Writer;
+use crate::access::{AREAS, CORE, Writer, keys_of};
 
 /// Events and permission keys, each with the plugin that declares it; the buttons that write a
 /// table.
@@ -55,6 +55,17 @@ impl Index {
     pub fn permissions(&self) -> impl Iterator<Item = (&str, &str)> {
         let plugins = self.permissions.iter();
         plugins.flat_map(|(plugin, keys)| keys.iter().map(|key| (plugin.as_str(), key.as_str())))
+    }
+
+    /// The permission keys that groups can hold, sorted: those of the built-in areas and of all
+    /// buttons, each with its plugin.
+    #[must_use]
+    pub fn grantable(&self) -> Vec<(String, &str)> {
+        let areas = AREAS.iter().flat_map(|area| keys_of(area)).map(|key| (key, CORE));
+        let buttons = self.permissions().map(|(plugin, key)| (key.to_owned(), plugin));
+        let mut all: Vec<_> = areas.chain(buttons).collect();
+        all.sort_unstable();
+        all
     }
 }
 

@@ -23,10 +23,12 @@ pub(crate) mod sql {
                   where not cms_plugins.removed";
         REMOVE = "update cms_plugins set removed = $2 where id = $1";
         RECORDED = "select manifest, applied_at from cms_plugins where id = $1 and not removed";
+        IS_REMOVED = "select removed from cms_plugins where id = $1";
         REFUSALS = "select plugin_id, digest, reason from cms_plugin_refusals";
         REFUSE = "insert into cms_plugin_refusals (plugin_id, digest, reason, refused_at) \
                   values ($1, $2, $3, $4) on conflict (plugin_id) do update set digest = \
                   excluded.digest, reason = excluded.reason, refused_at = excluded.refused_at";
+        ACCEPT = "delete from cms_plugin_refusals where plugin_id = $1 and digest = $2";
     }
 }
 
@@ -61,11 +63,10 @@ impl Installed {
                     continue;
                 }
                 let at = place.map_or(String::new(), |c| format!("/{c}/type"));
-                let (name, column) = (&table.name, &old.name);
                 let remedy = format!(
-                    "{column} holds passwords, and another type would show their sealed text: \
-                     write \"password\"; or drop the column with `cms plugins apply --accept-loss \
-                     {name}.{column}` and add it again"
+                    "{} holds passwords, and another type would show their sealed text: write \
+                     \"password\", or declare another column beside it",
+                    old.name
                 );
                 problems.push(Problem::new(format!("/tables/{t}/columns{at}"), remedy));
             }
@@ -149,7 +150,20 @@ pub(crate) async fn recorded(change: &mut Change, id: &str) -> Result<Option<Ins
     Ok(row.map(|(text, applied_at)| Installed { text, removed: false, applied_at }))
 }
 
-/// Why the database refused the tables of plugins, when they were tried last.
+/// Whether a plugin of the folder was taken out of service.
+pub(crate) async fn is_removed(change: &mut Change, id: &str) -> Result<bool> {
+    let row: Option<(bool,)> = change.optional(sql::IS_REMOVED, args![id]).await?;
+    Ok(row.is_some_and(|(removed,)| removed))
+}
+
+/// What of a plugin the database may refuse.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Part {
+    Tables,
+    Widgets,
+}
+
+/// Why the database refused tables or widgets of plugins, when they were tried last.
 #[derive(Default)]
 pub(crate) struct Refusals(BTreeMap<String, (String, String)>);
 
@@ -159,20 +173,33 @@ impl Refusals {
         Ok(Self(rows.into_iter().map(|(id, digest, why)| (id, (digest, why))).collect()))
     }
 
-    /// Why the tables of this declaration cannot be made; None: nobody has tried.
-    pub(crate) fn of(&self, manifest: &Manifest) -> Result<Option<&str>> {
+    /// Why this part of a declaration cannot be made; None: nobody has tried.
+    pub(crate) fn of(&self, manifest: &Manifest, part: Part) -> Result<Option<&str>> {
         let Some((before, why)) = self.0.get(&manifest.id) else { return Ok(None) };
-        Ok((*before == digest(manifest)?).then_some(why.as_str()))
+        Ok((*before == digest(manifest, part)?).then_some(why.as_str()))
     }
 }
 
-/// Notes that the database refused the tables of a plugin.
-pub(crate) async fn refuse(change: &mut Change, manifest: &Manifest, why: &str) -> Result<()> {
-    let args = args![&manifest.id, digest(manifest)?, why, change.now()];
+/// Notes that the database refused a part of a plugin.
+pub(crate) async fn refuse(
+    change: &mut Change,
+    (manifest, part): (&Manifest, Part),
+    why: &str,
+) -> Result<()> {
+    let args = args![&manifest.id, digest(manifest, part)?, why, change.now()];
     change.run(sql::REFUSE, args).await.map(drop)
 }
 
-fn digest(manifest: &Manifest) -> Result<String> {
-    let tables = serde_json::to_string(&manifest.tables).map_err(Error::internal)?;
-    Ok(sha256_hex(tables.as_bytes()))
+/// Forgets that the database refused the widgets of a plugin.
+pub(crate) async fn accept(change: &mut Change, manifest: &Manifest) -> Result<()> {
+    let args = args![&manifest.id, digest(manifest, Part::Widgets)?];
+    change.run(sql::ACCEPT, args).await.map(drop)
+}
+
+fn digest(manifest: &Manifest, part: Part) -> Result<String> {
+    let text = match part {
+        Part::Tables => serde_json::to_string(&manifest.tables),
+        Part::Widgets => serde_json::to_string(&manifest.pagebuilder_widgets),
+    };
+    Ok(sha256_hex(text.map_err(Error::internal)?.as_bytes()))
 }

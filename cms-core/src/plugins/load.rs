@@ -25,6 +25,12 @@ pub struct LoadedPlugin {
 }
 
 impl LoadedPlugin {
+    /// The folder that was read.
+    #[must_use]
+    pub fn folder(&self) -> &Path {
+        &self.folder
+    }
+
     /// What only the tables in service show, such as columns of adopted tables. Of other plugins
     /// only the tables of `others` count; those of `absent` belong to plugins out of service.
     pub(crate) fn problems_with<'m>(
@@ -51,7 +57,8 @@ impl LoadedPlugin {
 const MAX_MANIFEST_BYTES: u64 = 1 << 20;
 
 /// All plugins in a folder, by name. A missing folder has none; one that cannot be read counts as a
-/// plugin with that problem. Tables of the plugins `given` by the program count as known.
+/// plugin with that problem. Tables of the plugins `given`, such as those of the program, count as
+/// known; of a plugin that the folder has too, those that it declares there.
 #[must_use]
 pub fn load_folder(folder: &Path, given: &[Manifest]) -> Vec<LoadedPlugin> {
     if let Err(error) = std::fs::read_dir(folder)
@@ -63,7 +70,8 @@ pub fn load_folder(folder: &Path, given: &[Manifest]) -> Vec<LoadedPlugin> {
     let folders = folders(folder);
     let readings: Vec<_> = folders.iter().map(|folder| read(folder)).collect();
     let found: Vec<_> = readings.iter().filter_map(|reading| reading.manifest.clone()).collect();
-    let known = CheckContext::of(given.iter().chain(&found));
+    let given = given.iter().filter(|one| found.iter().all(|other| other.id != one.id));
+    let known = CheckContext::of(given.chain(&found));
     let loaded = folders.iter().zip(readings);
     loaded.map(|(folder, reading)| judge_folder(folder, reading, known.clone())).collect()
 }
@@ -87,10 +95,18 @@ pub(crate) fn has_manifest(folder: &Path) -> bool {
     folder.is_dir() && !found.is_err_and(|error| error.kind() == ErrorKind::NotFound)
 }
 
+/// The full path of a plugin's folder. A link stays one: what takes it into service sees it so.
+#[must_use]
+pub fn full_path(folder: &Path) -> PathBuf {
+    let full = std::path::absolute(folder).ok().filter(|full| full.file_name().is_some());
+    let full = full.or_else(|| std::fs::canonicalize(folder).ok());
+    full.unwrap_or_else(|| folder.to_owned())
+}
+
 /// Reads and checks a plugin's folder. Tables of the plugins beside it count as known.
 #[must_use]
 pub fn check_folder(folder: &Path) -> LoadedPlugin {
-    let folder = std::fs::canonicalize(folder).unwrap_or_else(|_| folder.to_owned());
+    let folder = full_path(folder);
     let beside = folder.parent().map(folders).unwrap_or_default();
     let readings = beside.iter().filter(|path| **path != folder).map(|path| read(path));
     let others: Vec<_> = readings.filter_map(|reading| reading.manifest).collect();

@@ -58,7 +58,7 @@ pub use begin::Begin;
 #[cfg(test)]
 pub(crate) use built_in::BUILT_IN_WIDGETS;
 pub(crate) use buttons::options_of;
-pub use buttons::{ButtonViewer, ShownButton, ShownField};
+pub use buttons::{ButtonViewer, RowStatuses, ShownButton, ShownField};
 #[cfg(test)]
 pub(crate) use check::problems_of_widgets;
 pub use content_call::ContentCall;
@@ -68,7 +68,7 @@ pub use handlers::{EventCall, Handlers, ScriptCall, ScriptInput, ScriptReply, Ta
 pub(crate) use handlers::{EventHandler, ScriptHandler, TaskHandler};
 pub use index::Index;
 pub(crate) use load::has_manifest;
-pub use load::{LoadedPlugin, check_folder, check_text, load_folder};
+pub use load::{LoadedPlugin, check_folder, check_text, full_path, load_folder};
 use manifest::{Button, List};
 pub use manifest::{Manifest, schema};
 pub use names::Names;

@@ -3,11 +3,18 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::{LoadedPlugin, Manifest, Problem, installed, manifest::FieldType};
+use super::{
+    LoadedPlugin, Manifest, Problem, installed,
+    manifest::{FieldType, meet},
+    order::order,
+};
 use crate::{
     Change, Result,
     access::keys_of,
-    content::TableDeclaration,
+    content::{
+        TableDeclaration,
+        install::{in_a_circle, in_order_of_reference},
+    },
     db::{Db, Kind, args},
 };
 
@@ -58,10 +65,13 @@ struct Declared {
     name: String,
     /// JSON pointer to the member.
     at: String,
+    /// Of the addresses of records: the path of the endpoint.
+    below: Option<String>,
 }
 
 fn declared(manifest: &Manifest) -> Vec<Declared> {
-    let one = |kind, name: &str, at: String| Declared { kind, name: name.to_owned(), at };
+    let one =
+        |kind, name: &str, at: String| Declared { kind, name: name.to_owned(), at, below: None };
     let tables = manifest.tables.iter().enumerate();
     let tables =
         tables.map(|(i, table)| one(NameKind::Table, &table.name, format!("/tables/{i}/name")));
@@ -69,8 +79,13 @@ fn declared(manifest: &Manifest) -> Vec<Declared> {
         manifest.webhook_events.iter().enumerate().map(|(i, event)| {
             one(NameKind::Event, &event.name, format!("/webhook_events/{i}/name"))
         });
-    let endpoints = manifest.endpoints.iter().enumerate().map(|(i, endpoint)| {
-        one(NameKind::Endpoint, &endpoint.shape(), format!("/endpoints/{i}/endpoint"))
+    let endpoints = manifest.endpoints.iter().enumerate().flat_map(|(i, endpoint)| {
+        let (shape, at) = (endpoint.shape(), format!("/endpoints/{i}/endpoint"));
+        let records = manifest.record_shape(endpoint).map(|records| Declared {
+            below: Some(shape.clone()),
+            ..one(NameKind::Endpoint, &records, at.clone())
+        });
+        std::iter::once(one(NameKind::Endpoint, &shape, at)).chain(records)
     });
     let widgets = manifest.pagebuilder_widgets.iter().enumerate().map(|(i, widget)| {
         let at = format!("/pagebuilder_widgets/{i}/widget_template");
@@ -90,7 +105,7 @@ fn sources(manifest: &Manifest) -> impl Iterator<Item = Declared> {
     let tables = manifest.tables.iter().enumerate();
     tables.filter(|(_, table)| table.adopt).filter_map(|(i, table)| {
         let (name, at) = (table.source.as_ref()?.to_lowercase(), format!("/tables/{i}/source"));
-        Some(Declared { kind: NameKind::Table, name, at })
+        Some(Declared { kind: NameKind::Table, name, at, below: None })
     })
 }
 
@@ -109,7 +124,7 @@ fn exposure(name: &str) -> String {
 /// What of a plugin's may hold passwords, and whether it is declared to: columns of tables that it
 /// adopts, fields of its widgets. Tables of its own lose a column with all that it holds.
 fn sealable(manifest: &Manifest) -> Vec<(Declared, bool)> {
-    let one = |name: String, at| Declared { kind: NameKind::Sealed, name, at };
+    let one = |name: String, at| Declared { kind: NameKind::Sealed, name, at, below: None };
     let tables = manifest.tables.iter().enumerate().filter(|(_, table)| table.adopt);
     let columns = tables.flat_map(|(t, table)| {
         let source = source(table);
@@ -174,13 +189,35 @@ impl Names {
         }
     }
 
+    /// The plugin that owns a name.
     fn owner(&self, one: &Declared) -> Option<&str> {
         self.0.get(&(one.kind, one.name.clone())).map(String::as_str)
     }
 
+    /// Another plugin that owns a name, after that name: of paths also one that some request could
+    /// mean as well. Who owns the path itself keeps it, and the addresses of the records below it:
+    /// these had no owner in databases of before.
+    fn rival(&self, one: &Declared, id: &str) -> Option<(&str, &str)> {
+        let owner_of = |path: &String| self.0.get(&(NameKind::Endpoint, path.clone()));
+        if one.below.as_ref().and_then(owner_of).is_some_and(|owner| owner == id) {
+            return None;
+        }
+        let meets = |kind: NameKind, shape: &str| {
+            kind == NameKind::Endpoint && kind == one.kind && meet(shape, &one.name)
+        };
+        let owned = match self.0.get_key_value(&(one.kind, one.name.clone())) {
+            Some(exact) => Some(exact).filter(|(_, owner)| *owner != id),
+            None => {
+                self.0.iter().find(|((kind, shape), owner)| *owner != id && meets(*kind, shape))
+            }
+        };
+        owned.map(|((_, name), owner)| (name.as_str(), owner.as_str()))
+    }
+
     /// Whether a plugin declares names that nobody owns.
     pub(crate) fn lack(&self, manifest: &Manifest) -> bool {
-        declared(manifest).into_iter().chain(sealed(manifest)).any(|one| self.owner(&one).is_none())
+        let mut names = declared(manifest).into_iter().chain(sealed(manifest));
+        names.any(|one| !self.0.contains_key(&(one.kind, one.name)))
     }
 
     /// The names of a plugin that a declaration does not have: all of them without one.
@@ -206,8 +243,7 @@ impl Names {
     /// The plugins that own names which this one declares.
     pub(crate) fn rivals(&self, manifest: &Manifest) -> BTreeSet<&str> {
         let declared = declared(manifest);
-        let owners = declared.iter().filter_map(|one| self.owner(one));
-        owners.filter(|owner| *owner != manifest.id).collect()
+        declared.iter().filter_map(|one| self.rival(one, &manifest.id)).map(|(_, id)| id).collect()
     }
 
     /// Problems of a plugin that declares names of others, adopts their tables, or would show what
@@ -215,12 +251,10 @@ impl Names {
     pub(crate) fn clashes(&self, manifest: &Manifest) -> Vec<Problem> {
         let mut problems: Vec<Problem> = Vec::new();
         for one in declared(manifest) {
-            let Some(owner) = self.owner(&one).filter(|owner| *owner != manifest.id) else {
-                continue;
-            };
+            let Some(rival) = self.rival(&one, &manifest.id) else { continue };
             // A button has two keys.
             if problems.iter().all(|problem| problem.pointer != one.at) {
-                problems.push(Problem::new(one.at.clone(), one.clash(owner, &manifest.id)));
+                problems.push(Problem::new(one.at.clone(), one.clash(rival, &manifest.id)));
             }
         }
         for one in sources(manifest) {
@@ -252,22 +286,61 @@ impl Names {
     #[must_use]
     pub fn problems_of(&self, plugin: &LoadedPlugin, beside: &[LoadedPlugin]) -> Vec<Problem> {
         let Ok(manifest) = &plugin.outcome else { return Vec::new() };
-        let mut names = self.clone();
-        // What is this plugin's already is nobody else's.
-        let declared = declared(manifest);
-        let own = declared.iter().filter(|one| self.owner(one) == Some(&manifest.id));
-        let own: BTreeSet<_> = own.map(|one| (one.kind, one.name.clone())).collect();
         let others = beside.iter().filter(|other| other.id != plugin.id);
-        for other in others.filter_map(|other| other.outcome.as_ref().ok()) {
-            names.hold(other);
+        let mut all: Vec<_> = others.filter_map(|other| other.outcome.as_ref().ok()).collect();
+        all.push(manifest);
+        all.sort_by(|one, other| one.id.cmp(&other.id));
+        let mut mutual = self.mutual(&all, None);
+        let mut names = self.clone();
+        // Who comes into service first gets what nobody owns, but for keys.
+        for other in order(all).into_iter().take_while(|other| other.id != manifest.id) {
+            if !mutual.contains_key(&other.id) && names.clashes(other).is_empty() {
+                names.hold(other);
+            }
         }
-        names.0.retain(|name, _| !own.contains(name));
-        plugin.located(names.clashes(manifest))
+        names.0.retain(|name, _| name.0 != NameKind::Permission || self.0.contains_key(name));
+        let mut problems = names.clashes(manifest);
+        problems.extend(mutual.remove(&manifest.id).unwrap_or_default());
+        plugin.located(problems)
+    }
+
+    /// Problems that new plugins have only together, by plugin: of the permission keys of `only`,
+    /// or of all; of references.
+    pub(crate) fn mutual(
+        &self,
+        plugins: &[&Manifest],
+        only: Option<&str>,
+    ) -> BTreeMap<String, Vec<Problem>> {
+        let in_question = plugins.iter().copied().filter(|one| only.is_none_or(|id| id == one.id));
+        let mut problems = self.ambiguous(in_question);
+        for (id, problem) in self.circle(plugins) {
+            problems.entry(id).or_default().push(problem);
+        }
+        problems
+    }
+
+    /// Problems of tables that nobody owns yet and that refer to each other in a circle: none can
+    /// be made before the others.
+    fn circle(&self, plugins: &[&Manifest]) -> Vec<(String, Problem)> {
+        let is_new = |table: &&TableDeclaration| {
+            !self.0.contains_key(&(NameKind::Table, table.name.clone()))
+        };
+        let tables = plugins.iter().flat_map(|one| &one.tables).filter(is_new);
+        let tables: Vec<_> = tables.cloned().collect();
+        let mut problems = Vec::new();
+        for circle in in_order_of_reference(&tables).err().into_iter().flatten() {
+            for manifest in plugins {
+                if let Some(at) = manifest.reference_in(&circle) {
+                    problems.push((manifest.id.clone(), Problem::new(at, in_a_circle(&circle))));
+                }
+            }
+        }
+        problems
     }
 
     /// Problems of permission keys that nobody owns and that several of these plugins declare: a
     /// group that holds such a key could mean either.
-    pub(crate) fn ambiguous<'m>(
+    fn ambiguous<'m>(
         &self,
         plugins: impl Iterator<Item = &'m Manifest>,
     ) -> BTreeMap<String, Vec<Problem>> {
@@ -305,7 +378,8 @@ impl Declared {
         self.kind == kind && self.name == name
     }
 
-    fn clash(&self, owner: &str, id: &str) -> String {
+    /// What is wrong with it beside the name that its owner has.
+    fn clash(&self, (owned, owner): (&str, &str), id: &str) -> String {
         let Self { kind, name, .. } = self;
         match kind {
             NameKind::Table => format!(
@@ -317,9 +391,13 @@ impl Declared {
                  \"{id}.{}\".",
                 name.rsplit('.').next().unwrap_or_default()
             ),
-            NameKind::Endpoint => format!(
-                "{name} belongs to {owner} already, so {id} is refused: choose another endpoint."
-            ),
+            NameKind::Endpoint => {
+                let path = if name.contains('{') { owned } else { name.as_str() };
+                format!(
+                    "{path} belongs to {owner} already, so {id} is refused: choose another \
+                     endpoint."
+                )
+            }
             NameKind::Widget => format!(
                 "The widget {name} belongs to {owner} already, so {id} is refused: choose another \
                  widget_template, such as {id}_{name}."
@@ -396,6 +474,93 @@ mod tests {
         let ids: Vec<_> = both.keys().map(String::as_str).collect();
         assert_eq!(ids, ["shop", "shop_orders"]);
         assert_eq!(both["shop"][0].pointer, "/content_button/0/button_id");
+    }
+
+    /// Whoever came first: the ids of tables that the service made are numbers.
+    #[test]
+    fn paths_that_one_request_could_mean_belong_to_one_plugin() {
+        let tours = manifest(
+            r#"{"id": "tours", "tables": [
+                {"name": "tours", "columns": []},
+                {"name": "wp_posts", "adopt": true}], "endpoints": [
+                {"modelPath": "tours", "endpoint": "tour-list"},
+                {"modelPath": "wp_posts", "endpoint": "wp"},
+                {"modelPath": "pay", "endpoint": "pay/{id}"}]}"#,
+        );
+        for (endpoint, told) in [
+            ("tour-list", Some("/api/tour_list belongs")),
+            ("tour-list/1", Some("/api/tour_list/1 belongs")),
+            ("tour-list/{id}", Some("/api/tour_list/{")),
+            ("tour-list/authors", None),
+            ("wp/authors", Some("/api/wp/authors belongs")),
+            ("pay/7", Some("/api/pay/7 belongs")),
+            ("tour-list/1/x", None),
+            ("pay", None),
+            ("tours/1", None),
+        ] {
+            let other = format!(
+                r#"{{"id": "b", "endpoints": [{{"modelPath": "h", "endpoint": "{endpoint}"}}]}}"#
+            );
+            let other = manifest(&other);
+            for (first, second) in [(&tours, &other), (&other, &tours)] {
+                let mut names = Names::default();
+                names.hold(first);
+                assert!(names.clashes(first).is_empty() && !names.lack(first));
+                let problems = names.clashes(second);
+                assert_eq!(problems.is_empty(), told.is_none(), "{endpoint}: {problems:?}");
+                let is_told = |one: &Problem| told.is_some_and(|told| one.remedy.contains(told));
+                assert!(problems.iter().all(is_told), "{endpoint}: {problems:?}");
+                // What has been in service beside it stays.
+                names.hold(second);
+                assert!(names.clashes(first).is_empty(), "{endpoint}");
+            }
+        }
+        // Addresses of records had no owner once: who was in service stays.
+        for endpoint in ["tour-list/1", "tour-list/{id}", "wp/{id}"] {
+            let other = format!(
+                r#"{{"id": "b", "endpoints": [{{"modelPath": "h", "endpoint": "{endpoint}"}}]}}"#
+            );
+            let other = manifest(&other);
+            let mut names = Names::default();
+            names.hold(&tours);
+            names.0.retain(|(_, name), _| !name.ends_with('}'));
+            names.hold(&other);
+            let problems = [names.clashes(&tours), names.clashes(&other)].concat();
+            assert!(problems.is_empty(), "{endpoint}: {problems:?}");
+        }
+    }
+
+    #[test]
+    fn a_circle_of_new_tables_is_told_to_all_that_are_in_it() {
+        let plugin = |id: &str, targets: &[&str]| {
+            let column = |target: &&str| {
+                format!(
+                    r#"{{"name": "r_{target}", "type": "integer", "references": "{target}_t"}}"#
+                )
+            };
+            let columns: Vec<_> = targets.iter().map(column).collect();
+            let columns = columns.join(", ");
+            manifest(&format!(
+                r#"{{"id": "{id}", "tables": [{{"name": "{id}_t", "columns": [{columns}]}}]}}"#
+            ))
+        };
+        let (a, b, c) = (plugin("a", &["b"]), plugin("b", &["a"]), plugin("c", &["a"]));
+        let mut names = Names::default();
+        let found = names.mutual(&[&a, &b, &c], Some("a"));
+        assert_eq!(found.keys().collect::<Vec<_>>(), ["a", "b"], "c only waits for it");
+        assert_eq!(found["b"][0].pointer, "/tables/0/columns/0/references");
+        assert!(found["b"][0].remedy.contains("a_t, b_t refer to each other in a circle"));
+        // Two circles, and c between them.
+        let (d, e) = (plugin("d", &["c", "e"]), plugin("e", &["d"]));
+        let found = names.mutual(&[&a, &b, &c, &d, &e], None);
+        assert_eq!(found.keys().collect::<Vec<_>>(), ["a", "b", "d", "e"]);
+        assert_eq!((found["a"].len(), found["d"].len()), (1, 1), "{found:?}");
+        assert!(found["a"][0].remedy.contains("a_t, b_t refer"), "{found:?}");
+        assert!(found["d"][0].remedy.contains("d_t, e_t refer"), "{found:?}");
+        assert_eq!(found["d"][0].pointer, "/tables/0/columns/1/references");
+        // A table that is there already can be referred to.
+        names.hold(&a);
+        assert!(names.mutual(&[&a, &b, &c], None).is_empty());
     }
 
     #[test]

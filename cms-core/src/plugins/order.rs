@@ -36,19 +36,28 @@ pub(crate) fn in_order(
     found: Vec<LoadedPlugin>,
     expected: &BTreeMap<String, Manifest>,
 ) -> Vec<LoadedPlugin> {
-    let (mut waiting, mut ordered) = (found, Vec::new());
+    let declared = |one: LoadedPlugin| {
+        let manifest = expected.get(&one.id);
+        (one, manifest)
+    };
+    sorted(found.into_iter().map(declared).collect())
+}
+
+/// Puts declarations in that order.
+pub(super) fn order(manifests: Vec<&Manifest>) -> Vec<&Manifest> {
+    sorted(manifests.into_iter().map(|manifest| (manifest, Some(manifest))).collect())
+}
+
+fn sorted<T>(mut waiting: Vec<(T, Option<&Manifest>)>) -> Vec<T> {
+    let mut ordered = Vec::new();
     while !waiting.is_empty() {
-        let later: BTreeSet<(&str, &str)> = waiting
-            .iter()
-            .filter_map(|one| expected.get(&one.id))
-            .flat_map(|one| one.tables.iter().map(|table| (table.name.as_str(), one.id.as_str())))
-            .collect();
-        let is_free = |one: &LoadedPlugin| {
-            let named = expected.get(&one.id).map(Manifest::named_tables).unwrap_or_default();
-            !later.iter().any(|(table, owner)| named.contains(table) && *owner != one.id)
-        };
-        let free = waiting.iter().position(is_free).unwrap_or(0);
-        ordered.push(waiting.remove(free));
+        let later = waiting.iter().filter_map(|(_, manifest)| *manifest);
+        let later = later.flat_map(|one| one.tables.iter().map(|table| table.name.as_str()));
+        let later: BTreeSet<&str> = later.collect();
+        let free = waiting.iter().position(|(_, manifest)| {
+            manifest.is_none_or(|one| one.named_tables().is_disjoint(&later))
+        });
+        ordered.push(waiting.remove(free.unwrap_or(0)).0);
     }
     ordered
 }

@@ -52,6 +52,8 @@ use crate::{
 const QUEUE_TIMEOUT: Duration = Duration::from_secs(5);
 /// Seconds after which a refused caller may find a place.
 const RETRY_AFTER_S: u64 = 5;
+/// Bytes of an output that is no JSON, in the log.
+const LOGGED: usize = 4096;
 /// How long a stop waits for scripts that were killed.
 const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(2);
 
@@ -145,14 +147,22 @@ impl Scripts {
             return Err(Error::new(Code::Unavailable, why).retry_after(RETRY_AFTER_S));
         };
         let input = serde_json::to_vec(&input).map_err(Error::internal)?;
-        let output = self.execute(place?, (plugin, path, file), input).await?;
+        let ran = self.execute(place?, (plugin, path, file), input).await?;
         // Any text of JSON; nothing is read from it, so that no depth is too deep.
-        match String::from_utf8(output) {
-            Ok(text) if serde_json::from_str::<IgnoredAny>(&text).is_ok() => {
-                Ok(ScriptReply::Json(text))
-            }
-            _ => Err(failed(plugin, path, "answered no JSON", "")),
-        }
+        let (place, output) = match String::from_utf8(ran.output) {
+            Ok(text) => match serde_json::from_str::<IgnoredAny>(&text) {
+                Ok(_) => {
+                    complained(plugin, path, &ran.complaints);
+                    return Ok(ScriptReply::Json(text));
+                }
+                Err(error) => (error.to_string(), text.into_bytes()),
+            },
+            Err(error) => (error.to_string(), error.into_bytes()),
+        };
+        let output = String::from_utf8_lossy(&output[..output.len().min(LOGGED)]);
+        let (why, complaints) = ("answered no JSON", ran.complaints);
+        tracing::warn!(plugin, path, why, place, ?output, ?complaints, "a script failed");
+        Err(failure(plugin, path, why))
     }
 
     /// Runs the script of a task. Its output is not looked at.
@@ -162,7 +172,9 @@ impl Scripts {
         let data = json!({"task": name});
         let input = ScriptInput { data, ..ScriptInput::default() };
         let input = serde_json::to_vec(&input).map_err(Error::internal)?;
-        self.execute(place, (plugin, path, &file), input).await.map(drop)
+        let ran = self.execute(place, (plugin, path, &file), input).await?;
+        complained(plugin, path, &ran.complaints);
+        Ok(())
     }
 
     /// The program that runs scripts; None: it is not there.
@@ -206,13 +218,13 @@ impl Scripts {
         self.0.places.acquire().await.map_err(Error::internal)
     }
 
-    /// Runs a file. Returns its output.
+    /// Runs a file.
     async fn execute(
         &self,
         _place: SemaphorePermit<'_>,
         (plugin, path, file): (&str, &str, &Path),
         input: Vec<u8>,
-    ) -> Result<Vec<u8>> {
+    ) -> Result<Ran> {
         let settings = self.0.base.settings();
         let Some(program) = self.interpreter() else {
             let interpreter = &settings.scripts.interpreter;
@@ -245,15 +257,7 @@ impl Scripts {
                 return Err(Error::new(Code::Unavailable, "The service is ending."));
             }
         };
-        match ran {
-            Ok(Ran { output, complaints }) => {
-                if !complaints.is_empty() {
-                    tracing::info!(plugin, path, ?complaints, "a script has complained");
-                }
-                Ok(output)
-            }
-            Err(Fault { why, complaints }) => Err(failed(plugin, path, &why, &complaints)),
-        }
+        ran.map_err(|Fault { why, complaints }| failed(plugin, path, &why, &complaints))
     }
 
     fn plan(
@@ -326,9 +330,21 @@ pub fn launch(mut args: impl Iterator<Item = OsString>) -> ExitCode {
     }
 }
 
+/// Tells the log what a script that ended well wrote to its error output.
+fn complained(plugin: &str, path: &str, complaints: &str) {
+    if !complaints.is_empty() {
+        tracing::warn!(plugin, path, ?complaints, "a script has complained");
+    }
+}
+
 /// Tells the log what a script wrote, and the caller that it failed.
 fn failed(plugin: &str, path: &str, why: &str, complaints: &str) -> Error {
     tracing::warn!(plugin, path, why, ?complaints, "a script failed");
+    failure(plugin, path, why)
+}
+
+/// What the caller learns of a script that failed.
+fn failure(plugin: &str, path: &str, why: &str) -> Error {
     let detail = format!("The script {path} of the plugin {plugin} {why}; the log has the rest.");
     Error::new(Code::ScriptFailed, detail)
 }

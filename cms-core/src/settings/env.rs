@@ -46,6 +46,7 @@ pub(super) fn typed(text: &str, like: &Value) -> Option<Value> {
             _ => return None,
         }),
         Value::Integer(_) => Value::Integer(text.trim().parse().ok()?),
+        Value::Array(_) if is_toml_list(text) => text.trim().parse().ok()?,
         Value::Array(_) => text
             .split(',')
             .map(str::trim)
@@ -55,6 +56,12 @@ pub(super) fn typed(text: &str, like: &Value) -> Option<Value> {
             .into(),
         _ => text.into(),
     })
+}
+
+/// Whether a text is meant as a list of TOML. `[::1], example.org` is one of hosts.
+fn is_toml_list(text: &str) -> bool {
+    let first = text.trim_start().strip_prefix('[').map(str::trim_start);
+    first.is_some_and(|first| first.starts_with(['"', '\'', ']']))
 }
 
 /// The opposite of [`typed`]: `value` as a variable would hold it.
@@ -90,6 +97,11 @@ mod tests {
             ("", &number, None),
             ("a, b,,c", &list, Some(Value::from(vec!["a", "b", "c"]))),
             ("", &list, Some(Value::Array(vec![]))),
+            (r#" ["a", "b, c"] "#, &list, Some(Value::from(vec!["a", "b, c"]))),
+            ("[]", &list, Some(Value::Array(vec![]))),
+            (r#"["a""#, &list, None),
+            ("[ 'a' ]", &list, Some(Value::from(vec!["a"]))),
+            ("[::1],example.org", &list, Some(Value::from(vec!["[::1]", "example.org"]))),
             ("true", &text, Some(Value::from("true"))),
         ];
         for (given, like, value) in table {

@@ -92,7 +92,8 @@ pub struct Settings {
     pub listen: String,
     /// Host names that the service answers for; empty means any.
     pub allowed_hosts: Vec<String>,
-    /// Networks of the proxies whose [`Settings::proxy_header`] is trusted.
+    /// Networks of the proxies whose [`Settings::proxy_header`], `X-Request-Id` and `traceparent`
+    /// are trusted.
     pub trusted_proxies: Vec<Cidr>,
     /// The one header that carries the client's address.
     pub proxy_header: String,

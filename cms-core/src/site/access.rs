@@ -58,11 +58,24 @@ impl Cms {
             return Ok(());
         }
         let Some(allowed) = owner.refuses(rights, act, columns) else { return Ok(()) };
-        let allowed: Vec<_> = allowed.into_iter().collect();
-        let detail = format!(
-            "Your permissions cover these columns of {table}: {}. Nothing was changed.",
-            allowed.join(", ")
-        );
+        let detail = if !columns.is_empty() && columns.iter().all(|name| allowed.contains(*name)) {
+            let version = if !allowed.contains("base_id") || columns.contains(&"base_id") {
+                ""
+            } else {
+                ", and one that adds a language needs base_id too"
+            };
+            format!(
+                "No single form that you may use covers these columns of {table} together: {}. A \
+                 new record comes from one form{version}. Nothing was changed.",
+                columns.join(", ")
+            )
+        } else {
+            let allowed: Vec<_> = allowed.into_iter().collect();
+            format!(
+                "Your permissions cover these columns of {table}: {}. Nothing was changed.",
+                allowed.join(", ")
+            )
+        };
         Err(Error::new(Code::PermissionDenied, detail))
     }
 

@@ -52,7 +52,7 @@ pub(super) struct Loading {
     pub(super) states: Vec<PluginState>,
     /// Names with their owners, as the database has them.
     pub(super) names: Names,
-    /// Why the database refused tables.
+    /// Why the database refused tables or widgets.
     pub(super) refusals: Refusals,
     /// What is in service, and what probably will be, by id.
     pub(super) expected: BTreeMap<String, Manifest>,

@@ -21,7 +21,7 @@ mod widgets;
 use std::{panic::Location, sync::Arc, time::Duration};
 
 use futures_util::future::BoxFuture;
-use jiff::civil::Date;
+use jiff::{civil::Date, tz::TimeZone};
 use tokio::sync::watch;
 
 pub use background::{Background, Work};
@@ -340,6 +340,12 @@ impl Cms {
     #[must_use]
     pub fn clock(&self) -> &Clock {
         self.0.base.clock()
+    }
+
+    /// The time zone that the setting `timezone` names.
+    #[must_use]
+    pub fn zone(&self) -> &TimeZone {
+        self.0.base.zone()
     }
 
     /// The day of a moment in the site's time zone, as a number that grows with the days.

@@ -13,7 +13,7 @@ use crate::{
     db::Lock,
     plugins::{
         self, LoadedPlugin, Manifest, Names, PluginState, Problem,
-        installed::{self, Installed, Refusals},
+        installed::{self, Installed, Part, Refusals},
         manifest::ContentType,
         names,
     },
@@ -33,6 +33,16 @@ pub(super) fn check_id(loading: &[PluginState], id: &str) -> Result<()> {
         return Err(Error::new(Code::ValidationFailed, why));
     }
     Ok(())
+}
+
+/// The plugins of the folder that may come into service.
+pub(super) fn in_question<'f>(
+    folder: &'f [LoadedPlugin],
+    installed: &BTreeMap<String, Installed>,
+) -> Vec<&'f Manifest> {
+    let is_removed = |id: &str| installed.get(id).is_some_and(|before| before.removed);
+    let present = folder.iter().filter(|found| !is_removed(&found.id));
+    present.filter_map(|found| found.outcome.as_ref().ok()).collect()
 }
 
 fn refusal(manifest: &Manifest, problems: &[Problem]) -> Error {
@@ -121,11 +131,7 @@ impl Cms {
             }
         }
         let gone = self.miss_folders(&mut loading, &folder, &installed);
-        let in_question = folder.iter().filter(|found| only.is_none_or(|only| only == found.id));
-        let in_question =
-            in_question.filter(|one| installed.get(&one.id).is_none_or(|before| !before.removed));
-        let manifests = in_question.filter_map(|one| one.outcome.as_ref().ok());
-        let ambiguous = loading.names.ambiguous(manifests);
+        let mutual = loading.names.mutual(&in_question(&folder, &installed), only);
         let folder = plugins::in_order(folder, &loading.expected);
         let first = loading.states.len();
         for found in &folder {
@@ -134,7 +140,7 @@ impl Cms {
                 _ => Opening::Inspect,
             };
             let before = installed.get(&found.id);
-            let state = match ambiguous.get(&found.id) {
+            let state = match mutual.get(&found.id) {
                 Some(problems) if !before.is_some_and(|before| before.removed) => {
                     let problems = found.located(problems.clone());
                     self.fall_back(&mut loading, &found.id, before, problems).await?
@@ -145,6 +151,11 @@ impl Cms {
             loading.states.push(state);
         }
         self.take_out(&mut loading, (&folder, first), &installed).await?;
+        // First, because what is recorded comes into service, in other processes too. A new plugin
+        // that is taken out here keeps its rows and names until it is applied, or gives them up.
+        while self.register_widgets(&mut loading, (opening, only), &installed).await? {
+            self.take_out(&mut loading, (&folder, first), &installed).await?;
+        }
         // A command that looks before it applies reports by itself. A server that follows other
         // processes has tables in service already, and only its log.
         let is_first = self.0.registry.tables().iter().next().is_none();
@@ -168,7 +179,6 @@ impl Cms {
             }
             tracing::warn!(%error, "plugins in service are not recorded; the next start does it");
         }
-        self.register_widgets(&loading.states, opening, only).await?;
         let left = loading.note_absent_tables(opening);
         for hook in hooks.iter().filter(|hook| loading.tables.find(&hook.table).is_none()) {
             tracing::error!(?hook, "this hook never runs: no such table is in service");
@@ -230,12 +240,20 @@ impl Cms {
         if installed.is_some_and(|installed| installed.removed) {
             return Ok(removed(&found.id));
         }
-        let exposed = match (&found.outcome, installed) {
-            (Ok(manifest), Some(before)) => found.located(before.exposed(manifest)),
+        let known = match (&found.outcome, installed) {
+            (Ok(manifest), Some(before)) => {
+                let mut known = found.located(before.exposed(manifest));
+                // Only applying registers widgets: all else would come into service without them.
+                if opening != Opening::Apply {
+                    let why = loading.refusals.of(manifest, Part::Widgets)?;
+                    known.extend(why.map(|why| Problem::whole(why.to_owned())));
+                }
+                known
+            }
             _ => Vec::new(),
         };
         let problems = match &found.outcome {
-            Ok(_) if !exposed.is_empty() => exposed,
+            Ok(_) if !known.is_empty() => known,
             Ok(manifest) => match self.take_in(loading, manifest, Some(found), opening).await {
                 // Whoever takes it into service claims its names, and that needs a change.
                 Ok(problems) if problems.is_empty() && !opening.writes() && installed.is_none() => {
@@ -258,7 +276,7 @@ impl Cms {
                 Err(error) if error.is_outdated() && opening == Opening::AsIs => return Err(error),
                 Err(error) => {
                     if opening.writes() && error.is_by_database() {
-                        self.note_refusal(manifest, &error).await;
+                        self.note_refusal(manifest, Part::Tables, &error).await;
                     }
                     vec![error.into()]
                 }
@@ -269,14 +287,14 @@ impl Cms {
     }
 
     /// Notes that the database refused tables, so that commands which change nothing do not wait
-    /// for them.
-    async fn note_refusal(&self, manifest: &Manifest, error: &Error) {
+    /// for them; or widgets, so that other processes leave the plugin as it was.
+    pub(super) async fn note_refusal(&self, manifest: &Manifest, part: Part, error: &Error) {
         if error.code() != Code::ValidationFailed {
             return;
         }
         let noted = async {
             let mut change = self.0.base.change(Actor::System).await?;
-            installed::refuse(&mut change, manifest, error.detail()).await?;
+            installed::refuse(&mut change, (manifest, part), error.detail()).await?;
             change.commit().await
         };
         if let Err(error) = noted.await {
@@ -409,15 +427,26 @@ impl Cms {
             if problems.is_empty() {
                 continue;
             }
-            loading.withdraw(&found.id);
-            loading.states.remove(state);
-            let before = installed.get(&found.id);
-            let refused = self.fall_back(loading, &found.id, before, problems).await?;
-            loading.expect(&found.id, refused.manifest.as_deref().cloned());
-            loading.states.insert(state, refused);
+            self.take_back(loading, state, installed, problems).await?;
             // Others may use its tables.
             at = 0;
         }
+        Ok(())
+    }
+
+    /// Takes a plugin of the folder out again. Its declaration before stays, if there is one.
+    pub(super) async fn take_back(
+        &self,
+        loading: &mut Loading,
+        at: usize,
+        installed: &BTreeMap<String, Installed>,
+        problems: Vec<Problem>,
+    ) -> Result<()> {
+        let id = loading.states.remove(at).id;
+        loading.withdraw(&id);
+        let refused = self.fall_back(loading, &id, installed.get(&id), problems).await?;
+        loading.expect(&id, refused.manifest.as_deref().cloned());
+        loading.states.insert(at, refused);
         Ok(())
     }
 
@@ -452,14 +481,24 @@ impl Cms {
                 refused.push(removed(&manifest.id));
             }
         }
+        if opening == Opening::Apply {
+            let good = loading.states.iter().filter(|state| state.problems.is_empty());
+            for manifest in good.filter_map(|state| state.manifest.as_deref()) {
+                installed::accept(&mut change, manifest).await?;
+            }
+        }
         change.announce(installed::TABLE);
         change.commit().await?;
         self.accounts().settle_rights(&BTreeMap::new()).await?;
+        let serves_fewer = !refused.is_empty();
         for refused in refused {
             loading.withdraw(&refused.id);
             if let Some(state) = loading.states.iter_mut().find(|state| state.id == refused.id) {
                 *state = refused;
             }
+        }
+        if serves_fewer {
+            self.register_widgets(loading, (Opening::Inspect, None), &BTreeMap::new()).await?;
         }
         loading.names = Names::load(self.db()).await?;
         Ok(())
@@ -487,7 +526,8 @@ impl Cms {
         let standing = install::standing(self.db(), declared).await?;
         if opening.wants(standing) && !opening.writes() {
             // A plugin that can never be installed does not keep the site from opening.
-            if let Some(why) = loading.refusals.of(manifest)?.filter(|_| found.is_some()) {
+            let noted = loading.refusals.of(manifest, Part::Tables)?;
+            if let Some(why) = noted.filter(|_| found.is_some()) {
                 return Err(resolve::load_error(why.to_owned()));
             }
             let changes = install::changes(self.db(), &loading.tables, declared).await?;

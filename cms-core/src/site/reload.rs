@@ -8,7 +8,7 @@ use tracing::Instrument as _;
 use super::{
     Cms,
     loading::{Loading, Opening},
-    plugins::declared,
+    plugins::{declared, in_question},
 };
 use crate::{
     Actor, Change, Code, Error, Result,
@@ -77,16 +77,25 @@ impl Cms {
         let mut rows = self.rows_kept(&installed).await?;
         let is_out = |id: &str| states.iter().any(|one| one.id == id && one.manifest.is_none());
         rows.retain(|id, _| !is_out(id));
-        let beside = Loading::with(rows, Names::load(self.db()).await?);
+        // Plugins are compared in the order of applying: each with what is in service by then.
+        let mut beside = Loading::with(rows, Names::load(self.db()).await?);
+        beside.tables = self.tables().as_ref().clone();
         let mut differences = Vec::new();
+        let is_asked = |id: &str| only.is_none_or(|only| only == id);
         let folder = plugins::load_folder(&self.settings().dirs.plugins, &given);
-        let in_question = folder.iter().filter(|one| only.is_none_or(|only| only == one.id));
-        let in_question =
-            in_question.filter(|one| installed.get(&one.id).is_none_or(|before| !before.removed));
-        let manifests = in_question.filter_map(|one| one.outcome.as_ref().ok());
-        let ambiguous = beside.names.ambiguous(manifests);
-        for found in folder {
-            if only.is_some_and(|only| only != found.id) {
+        let mutual = beside.names.mutual(&in_question(&folder, &installed), only);
+        states.iter().filter_map(|one| one.manifest.as_deref()).for_each(|m| beside.names.hold(m));
+        let mut of_program = Vec::new();
+        for manifest in given.iter().filter(|given| is_asked(&given.id)) {
+            let mut difference = PluginDifference::of(&manifest.id);
+            self.compare(manifest, (&registered, &beside), &mut difference).await?;
+            self.foresee(&mut beside, manifest, &difference).await?;
+            of_program.push(difference);
+        }
+        let wanted = folder.iter().filter_map(|one| one.outcome.as_ref().ok());
+        let wanted = wanted.map(|one| (one.id.clone(), one.clone())).collect();
+        for found in plugins::in_order(folder, &wanted) {
+            if !is_asked(&found.id) {
                 continue;
             }
             let mut difference = PluginDifference::of(&found.id);
@@ -94,13 +103,13 @@ impl Cms {
             match &found.outcome {
                 Err(problems) => difference.problems.clone_from(problems),
                 Ok(manifest) => {
-                    self.compare(manifest, (&registered, &beside.names), &mut difference).await?;
+                    self.compare(manifest, (&registered, &beside), &mut difference).await?;
                     let exposed = installed.get(&found.id).map(|before| before.exposed(manifest));
                     let mut exposed = exposed.unwrap_or_default();
                     let known = &mut difference.problems;
                     exposed.retain(|one| known.iter().all(|other| other.pointer != one.pointer));
                     known.append(&mut exposed);
-                    let problems = ambiguous.get(&found.id).cloned().unwrap_or_default();
+                    let problems = mutual.get(&found.id).cloned().unwrap_or_default();
                     difference.problems.extend(problems);
                     difference.problems = found.located(difference.problems);
                     let checked = self.check_rows(&beside, manifest, (false, true)).await;
@@ -113,15 +122,15 @@ impl Cms {
                         let (action, table) = (Action::Record, String::new());
                         difference.changes.steps.push(Step { action, table, columns: Vec::new() });
                     }
+                    if !difference.removed || only.is_some() {
+                        self.foresee(&mut beside, manifest, &difference).await?;
+                    }
                 }
             }
             differences.push(difference);
         }
-        for manifest in given.iter().filter(|given| only.is_none_or(|only| only == given.id)) {
-            let mut difference = PluginDifference::of(&manifest.id);
-            self.compare(manifest, (&registered, &beside.names), &mut difference).await?;
-            differences.push(difference);
-        }
+        differences.sort_by(|one, other| one.plugin.cmp(&other.plugin));
+        differences.append(&mut of_program);
         if let (Some(id), true) = (only, differences.is_empty()) {
             let detail = format!("There is no plugin {id:?} in the folder or in the program.");
             return Err(Error::new(Code::NotFound, detail));
@@ -132,28 +141,22 @@ impl Cms {
     async fn compare(
         &self,
         manifest: &Manifest,
-        (registered, owned): (&Registered, &Names),
+        (registered, beside): (&Registered, &Loading),
         difference: &mut PluginDifference,
     ) -> Result<()> {
         let names = manifest.webhook_events.iter().map(|event| &event.name);
         let is_new = |name: &&String| !registered.contains(&(manifest.id.clone(), (*name).clone()));
         difference.events = names.filter(is_new).cloned().collect();
         difference.widgets = self.pages().widgets().differences(manifest);
-        let others = self.tables().without(&manifest.id);
-        let states = self.plugins().states();
-        let mut names = owned.clone();
-        for other in states.iter().filter(|state| state.id != manifest.id) {
-            other.manifest.iter().for_each(|other| names.hold(other));
-        }
+        let others = beside.tables.without(&manifest.id);
         let declared = declared(manifest, &manifest.tables);
-        difference.problems = names.clashes(manifest);
+        difference.problems = beside.names.clashes(manifest);
         if difference.problems.is_empty() {
             let reserved = others.check_names(declared).err();
             difference.problems.extend(reserved.map(Problem::from));
         }
         difference.changes = install::changes(self.db(), &others, declared).await?;
-        let before = states.iter().find(|state| state.id == manifest.id);
-        let before = before.and_then(|state| state.manifest.as_deref());
+        let before = self.plugins().manifest(&manifest.id);
         for table in before.iter().flat_map(|before| &before.tables) {
             if !manifest.tables.iter().any(|one| one.name == table.name) {
                 let (action, table) = (Action::LeaveTable, table.name.clone());
@@ -161,6 +164,29 @@ impl Cms {
             }
         }
         Ok(())
+    }
+
+    /// Notes what a plugin has once it is applied, unless it is refused.
+    async fn foresee(
+        &self,
+        beside: &mut Loading,
+        manifest: &Manifest,
+        difference: &PluginDifference,
+    ) -> Result<()> {
+        if !difference.problems.is_empty() || !difference.changes.refused.is_empty() {
+            return Ok(());
+        }
+        beside.names.hold(manifest);
+        beside.note_rows(manifest, true);
+        beside.tables.remove(&manifest.id);
+        let (adopted, made): (Vec<_>, Vec<_>) =
+            manifest.tables.iter().cloned().partition(|table| table.adopt);
+        beside.tables.foresee(declared(manifest, &made), self.db().dialect());
+        match self.resolve(&mut beside.tables, declared(manifest, &adopted)).await {
+            // Applying says what is wrong with an adopted table.
+            Err(error) if error.code() == Code::ValidationFailed => Ok(()),
+            resolved => resolved,
+        }
     }
 
     /// Reads the plugins again and takes them into service: their tables get their declared form.
@@ -192,6 +218,10 @@ impl Cms {
         for difference in &mut differences {
             if let Some(state) = states.iter().find(|state| state.id == difference.plugin) {
                 difference.problems.clone_from(&state.problems);
+                // What was in the way before may come with another plugin.
+                if state.problems.is_empty() && state.manifest.is_some() {
+                    difference.changes.refused.clear();
+                }
             }
         }
         Ok(differences)

@@ -46,6 +46,7 @@ fn all(dialect: Dialect) -> Vec<db::Statement> {
     all.extend(webhooks::statements().concat());
     all.extend(dialect.of(&change::many::MANY).all());
     all.extend(dialect.of(&webhooks::BATCH).all());
+    all.extend(dialect.of(&webhooks::REDELIVERING).all());
     all.extend([dialect.of(&pages::sql::PARTS), dialect.of(&pages::sql::REDIRECT)]);
     all.extend([dialect.of(&db::epochs::sql::RAISE), dialect.of(&db::ready::sql::READY)]);
     if dialect == Dialect::Postgres {

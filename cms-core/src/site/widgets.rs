@@ -15,8 +15,9 @@ use crate::{
     funnels::{Funnels, WhichFunnel},
     pages::widgets::Refresh,
     plugins::{
-        Manifest, PlacedWidget, PluginState, WIDGET_COLUMNS, WidgetContent, check_made, check_rows,
-        installed::Installed, rows_of,
+        Manifest, PlacedWidget, Problem, WIDGET_COLUMNS, WidgetContent, check_made, check_rows,
+        installed::{Installed, Part},
+        rows_of,
     },
 };
 
@@ -36,14 +37,16 @@ impl Cms {
 }
 
 impl Cms {
-    /// Registers widgets: those of plugins that are new, or that are applied.
+    /// Registers widgets: those of plugins that are new, or that are applied. A plugin of the
+    /// folder whose widgets the database refuses falls back to its declaration before. Returns
+    /// whether one did: others may use its tables.
     pub(super) async fn register_widgets(
         &self,
-        states: &[PluginState],
-        opening: Opening,
-        only: Option<&str>,
-    ) -> Result<()> {
-        let in_service = states.iter().filter_map(|state| state.manifest.clone());
+        loading: &mut Loading,
+        (opening, only): (Opening, Option<&str>),
+        installed: &BTreeMap<String, Installed>,
+    ) -> Result<bool> {
+        let in_service = loading.states.iter().filter_map(|state| state.manifest.clone());
         let in_service: Vec<_> = in_service.collect();
         let refresh = match opening {
             Opening::Start => Refresh::New,
@@ -51,14 +54,37 @@ impl Cms {
             Opening::AsIs | Opening::Inspect => Refresh::Nothing,
         };
         let widgets = self.pages().widgets();
-        match widgets.load(&in_service, refresh).await {
+        let refused = match widgets.load(&in_service, refresh).await {
             // As when another process makes an index for which SQLite keeps its writer.
             Err(error) if opening == Opening::Start && error.code() == Code::Unavailable => {
                 tracing::warn!(%error, "widgets are not registered; the next start does it");
-                widgets.load(&in_service, Refresh::Nothing).await
+                widgets.load(&in_service, Refresh::Nothing).await?
             }
-            loaded => loaded,
+            loaded => loaded?,
+        };
+        let mut fell_back = false;
+        for (id, error) in refused {
+            if self.0.given.iter().any(|plugin| plugin.manifest().id == id) {
+                return Err(error);
+            }
+            let Some(at) = loading.states.iter().position(|state| state.id == id) else { continue };
+            let state = &mut loading.states[at];
+            if state.problems.is_empty() {
+                let before = installed.get(&id).and(state.manifest.clone());
+                if let Some(manifest) = before {
+                    self.note_refusal(&manifest, Part::Widgets, &error).await;
+                }
+                self.take_back(loading, at, installed, vec![Problem::from(error)]).await?;
+                fell_back = true;
+                continue;
+            }
+            let problem = Problem::from(error);
+            if !state.problems.contains(&problem) {
+                // An earlier declaration is served with the widgets that it has.
+                state.problems.push(problem);
+            }
         }
+        Ok(fell_back)
     }
 
     /// The columns of registered widgets by plugin, but of plugins that were removed.

@@ -268,7 +268,9 @@ impl Tasks {
         match (found.pop(), found.is_empty()) {
             (Some(task), true) => Ok(task),
             (None, _) => {
-                Err(Error::new(Code::NotFound, format!("There is no task named {name:?}.")))
+                let of = plugin.as_ref().map(|plugin| format!(" of the plugin {plugin:?}"));
+                let of = of.unwrap_or_default();
+                Err(Error::new(Code::NotFound, format!("There is no task named {name:?}{of}.")))
             }
             (Some(last), false) => {
                 let plugins = found.iter().chain([&last]).map(|task| task.plugin.as_str());

@@ -2,7 +2,7 @@
 //! replies. Every process follows both. `cms-http` keeps the replies themselves, also those in
 //! Redis, which all processes of the site share.
 
-use std::sync::Arc;
+use std::{collections::BTreeSet, sync::Arc};
 
 use arc_swap::ArcSwap;
 use schemars::JsonSchema;
@@ -50,6 +50,13 @@ pub struct CachePatch {
     /// At most 100 path prefixes, each starting with `/`.
     #[schemars(length(max = MAX_EXCLUDED), inner(length(max = 200), regex(pattern = "^/[^?#%]*$")))]
     pub exclude: Option<Vec<String>>,
+    /// Prefixes to add to the present list.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(length(max = MAX_EXCLUDED), inner(length(max = 200), regex(pattern = "^/[^?#%]*$")))]
+    pub exclude_add: Vec<String>,
+    /// Prefixes to remove first; those that are not there are ignored.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub exclude_remove: Vec<String>,
 }
 
 /// Settings and clears, as one state of the site.
@@ -150,8 +157,7 @@ impl Followed {
 
 fn configured_settings(configured: &crate::settings::ReplyCacheSettings) -> CacheSettings {
     let ttl_s = i64::try_from(configured.ttl_s).unwrap_or(MAX_TTL_S);
-    let exclude = configured.exclude.iter().map(|prefix| canonical(prefix)).collect();
-    CacheSettings { enabled: configured.enabled, ttl_s, exclude }
+    CacheSettings { enabled: configured.enabled, ttl_s, exclude: all(&configured.exclude) }
 }
 
 /// The rules of a site's response cache: `cms.cache()`.
@@ -212,11 +218,18 @@ impl Cache {
             settings.ttl_s = ttl_s;
             columns.push("ttl_s");
         }
-        if let Some(exclude) = patch.exclude {
-            settings.exclude = exclude.iter().map(|prefix| canonical(prefix)).collect();
+        let (added, removed) = (all(&patch.exclude_add), all(&patch.exclude_remove));
+        if patch.exclude.is_some() || !added.is_empty() || !removed.is_empty() {
+            let exclude = patch.exclude.map_or(settings.exclude, |exclude| all(&exclude));
+            settings.exclude = exclude.into_iter().filter(|one| !removed.contains(one)).collect();
             columns.push("exclude");
         }
-        check(&settings)?;
+        check(&settings, &added)?;
+        for one in added {
+            if !settings.exclude.contains(&one) {
+                settings.exclude.push(one);
+            }
+        }
         sql::save(change, &settings).await?;
         record(change, "update", &columns).await?;
         Ok(settings)
@@ -237,7 +250,8 @@ impl Cache {
     }
 }
 
-fn check(settings: &CacheSettings) -> Result<()> {
+/// `added`: prefixes that are about to be excluded too.
+fn check(settings: &CacheSettings, added: &[String]) -> Result<()> {
     let mut problems = Vec::new();
     let mut add = |field: &str, message: String| {
         problems.push(FieldError { field: field.to_owned(), code: "range", message })
@@ -245,10 +259,15 @@ fn check(settings: &CacheSettings) -> Result<()> {
     if !(1..=MAX_TTL_S).contains(&settings.ttl_s) {
         add("ttl_s", format!("seconds from 1 to {MAX_TTL_S}"));
     }
-    if settings.exclude.len() > MAX_EXCLUDED
-        || !settings.exclude.iter().all(|prefix| is_prefix(prefix))
-    {
-        add("exclude", format!("at most {MAX_EXCLUDED} entries, each {PREFIX}"));
+    let room = MAX_EXCLUDED.checked_sub(settings.exclude.len());
+    let new: BTreeSet<_> = added.iter().filter(|one| !settings.exclude.contains(one)).collect();
+    for (field, list, is_too_long) in [
+        ("exclude", &settings.exclude[..], room.is_none()),
+        ("exclude_add", added, room.is_some_and(|room| new.len() > room)),
+    ] {
+        if is_too_long || !list.iter().all(|prefix| is_prefix(prefix)) {
+            add(field, format!("at most {MAX_EXCLUDED} entries, each {PREFIX}"));
+        }
     }
     if problems.is_empty() { Ok(()) } else { Err(Error::invalid(problems)) }
 }
@@ -257,6 +276,10 @@ const PREFIX: &str = "an unencoded path prefix such as /api/pages, of at most 20
 
 fn is_prefix(text: &str) -> bool {
     text.starts_with('/') && text.len() <= 200 && !text.contains(['?', '#', '%'])
+}
+
+fn all(prefixes: &[String]) -> Vec<String> {
+    prefixes.iter().map(|prefix| canonical(prefix)).collect()
 }
 
 /// The canonical form of a request path: public endpoints have underscores instead of dashes.

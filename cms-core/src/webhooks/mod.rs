@@ -38,6 +38,7 @@ pub use self::{
 pub(crate) use self::{
     consumers::{call_handlers, enter_handlers, step_handlers},
     deliver::batch::BATCH,
+    history::deliveries::redeliver::REDELIVERING,
     subscriptions::{
         CLAIMS,
         catalogue::{Registered, sql::LIST as EVENTS},

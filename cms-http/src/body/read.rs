@@ -61,8 +61,9 @@ where
     tokio::time::timeout(time, whole).await.map_err(late)?
 }
 
-/// Smaller bodies are not counted: connections are bounded, so a login or a step of a visitor is
-/// read whatever others send.
+/// Bodies that take no more, bytes and tree together, are not counted: connections are bounded, so
+/// a login or a step of a few answers is read whatever others send. Bytes alone decide nothing:
+/// trees of bodies of this size would take more than 1 GiB on 1,024 connections.
 const SMALL: u64 = 16 << 10;
 /// Seconds after which a refused request may find room.
 const RETRY_AFTER_S: u64 = 1;
@@ -74,7 +75,7 @@ pub(crate) struct Memory(Arc<Mutex<Taken>>);
 
 struct Taken {
     share: Share,
-    /// Those of a small body, which the share does not count.
+    /// Those of a small body and its tree, which the share does not count.
     bytes: u64,
     is_counted: bool,
 }

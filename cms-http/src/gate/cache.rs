@@ -9,7 +9,7 @@ use crate::{
     body::Body,
     call::API_KEY,
     caller::Caller,
-    replies::{Key, Lookup},
+    replies::{Key, Lookup, add_part},
     reply::Reply,
 };
 
@@ -78,18 +78,13 @@ fn key(host: &str, visit: &Visit) -> Option<Key> {
     let (path, query) = (&visit.request.path, &visit.request.query);
     let length = query.iter().map(|(name, value)| name.len() + value.len() + 8).sum::<usize>();
     let mut key = Vec::with_capacity(host.len() + path.len() + length + 8);
-    let mut add = |part: &str| {
-        // Lengths keep one part from looking like another.
-        key.extend_from_slice(&(part.len() as u32).to_be_bytes());
-        key.extend_from_slice(part.as_bytes());
-    };
-    add(host);
-    add(path);
+    add_part(&mut key, host);
+    add_part(&mut key, path);
     let mut query: Vec<&(String, String)> = query.iter().collect();
     query.sort();
     for (name, value) in query {
-        add(name);
-        add(value);
+        add_part(&mut key, name);
+        add_part(&mut key, value);
     }
     key[4..4 + host.len()].make_ascii_lowercase();
     (key.len() <= MAX_KEY).then_some(key)

@@ -22,19 +22,24 @@ pub(super) async fn take(cms: &Cms, visit: &Visit, credential: &Credential) -> O
         return None;
     }
     let chosen = visit.limit_key.as_deref().map(Owner::chosen);
+    let network = Owner::Network(address::network(visit.client.address));
     let (owner, identity) = match credential {
         Credential::Good(Caller::Key(key), _) => (Owner::Key(key.id), bucket::KEY),
         Credential::Good(Caller::User { user, .. }, _) => (Owner::User(user.id), bucket::BACKEND),
         Credential::Good(Caller::Application { user, .. }, _) => {
             (Owner::app_user(user.name()), bucket::BACKEND)
         }
-        _ => (Owner::Network(address::network(visit.client.address)), bucket::PUBLIC),
+        _ => (network, bucket::PUBLIC),
     };
-    let owner = match credential {
-        Credential::Good(..) => chosen.unwrap_or(owner),
-        Credential::Bad(_) => owner,
+    // The bucket of a route is the address's, however many users log in from there. Where no
+    // address is known, all users would share it.
+    let is_key = matches!(credential, Credential::Good(Caller::Key(_), _));
+    let of_route = if is_key || !visit.client.is_known { owner } else { network };
+    let (owner, of_route) = match (credential, chosen) {
+        (Credential::Good(..), Some(chosen)) => (chosen, chosen),
+        _ => (owner, of_route),
     };
-    cms.limiter().take(owner, identity, &visit.request.path).await
+    cms.limiter().take(owner, identity, Some((of_route, visit.request.path.as_str()))).await
 }
 
 /// Refuses when a bucket is empty.

@@ -177,7 +177,10 @@ where
         return call.again_shown(first).await;
     }
     if refused_as == Some(Code::MethodNotAllowed) {
-        found.allow = Some("GET, HEAD".to_owned());
+        // The handler knows the table: one that is only read, or whose records others make.
+        let table = visit.request.parameter("table").and_then(|name| cms.tables().find(name));
+        let is_changed = table.is_some_and(|table| table.writable());
+        found.allow = Some(if is_changed { "GET, HEAD, PATCH" } else { "GET, HEAD" }.to_owned());
     }
     Ok(cache::conditional(visit, reply?))
 }

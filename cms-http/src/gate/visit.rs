@@ -169,10 +169,12 @@ impl Visit {
 
     /// The route, and what answers this method; None: it takes other methods only.
     pub(super) fn operation(&self) -> Result<(&'static Route, Option<&'static Operation>)> {
-        let route = self
-            .route
-            .ok_or_else(|| Error::new(Code::NotFound, "There is nothing at this address."))?;
-        Ok((route, self.method()))
+        let nothing = || {
+            let why = routes::unknown_action(&self.request);
+            let why = why.unwrap_or_else(|| "There is nothing at this address.".to_owned());
+            Error::new(Code::NotFound, why)
+        };
+        Ok((self.route.ok_or_else(nothing)?, self.method()))
     }
 
     /// What answers the request's method at its path.

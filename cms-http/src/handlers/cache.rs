@@ -28,8 +28,11 @@ pub(crate) async fn update(
     _: NoQuery,
     patch: CachePatch,
 ) -> Result<Success<Data<CacheSettings>>> {
-    if let Some(why) = patch.exclude.iter().flatten().find_map(|one| never_matches(call, one)) {
-        return Err(Error::invalid_field("exclude", "unknown", why));
+    let replaced = patch.exclude.iter().flatten().map(|one| ("exclude", one));
+    let mut named = replaced.chain(patch.exclude_add.iter().map(|one| ("exclude_add", one)));
+    let fault = named.find_map(|(field, one)| Some((field, never_matches(call, one)?)));
+    if let Some((field, why)) = fault {
+        return Err(Error::invalid_field(field, "unknown", why));
     }
     let mut change = call.change().await?;
     let data = call.cms.cache().update(&mut change, patch).await?;
@@ -43,7 +46,12 @@ pub(crate) async fn clear(call: &Call<'_>, which: Which) -> Result<Success<Done>
     }
     let mut change = call.change().await?;
     call.cms.cache().clear(&mut change, path).await?;
-    call.commit(change, Done, false).await
+    let done = call.commit(change, Done, false).await?;
+    // The clear is in force. Without the rules only its memory comes back later.
+    if let Ok(rules) = call.cms.cache().rules().await {
+        call.replies.drop_cleared(&rules);
+    }
+    Ok(done)
 }
 
 /// Why a prefix never matches: it goes on behind the path under which replies are kept.

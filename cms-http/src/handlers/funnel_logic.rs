@@ -30,7 +30,7 @@ pub(crate) async fn explain(
     body: Explained,
 ) -> Result<Data<Explanation>> {
     call.judge_again().await?;
-    let around = Surroundings::at(call.cms.clock().now());
+    let around = Surroundings::at(call.cms.clock().now()).zone(call.cms.zone().clone());
     let Ok(turn) = tokio::time::timeout(WAIT, TURNS.acquire()).await else {
         let why = "Too many conditions are explained at the same time: try again.";
         return Err(Error::new(Code::Unavailable, why).retry_after(1));

@@ -44,7 +44,7 @@ pub(crate) async fn get(call: &Call<'_>, asked: OneFunnel) -> Result<Data<Funnel
     Ok(Data { data })
 }
 
-pub(crate) async fn field_types(_: &Call<'_>, _: NoQuery) -> Result<Data<Vec<ShownFieldType>>> {
+pub(crate) async fn field_types(_: &Call<'_>, _: NoQuery) -> Result<Page<ShownFieldType>> {
     let shown = |found: &FieldType| ShownFieldType {
         name: found.name.to_owned(),
         group: found.group,
@@ -52,15 +52,12 @@ pub(crate) async fn field_types(_: &Call<'_>, _: NoQuery) -> Result<Data<Vec<Sho
         default_config: found.default_config(),
         config_schema: found.config_schema(),
     };
-    Ok(Data { data: FieldType::ALL.iter().map(shown).collect() })
+    Ok(Page::whole(FieldType::ALL.iter().map(shown).collect()))
 }
 
-pub(crate) async fn email_routings(
-    call: &Call<'_>,
-    asked: OfFunnel,
-) -> Result<Data<Vec<EmailRouting>>> {
-    let data = call.cms.funnels().routings(&WhichFunnel::from(asked.funnel_id)).await?;
-    Ok(Data { data })
+pub(crate) async fn email_routings(call: &Call<'_>, asked: OfFunnel) -> Result<Page<EmailRouting>> {
+    let of = WhichFunnel::from(asked.funnel_id);
+    call.cms.funnels().routings(&of).await.map(Page::whole)
 }
 
 pub(crate) async fn create(

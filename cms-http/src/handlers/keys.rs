@@ -103,8 +103,11 @@ pub(crate) async fn check(call: &Call<'_>, asked: PossibleCall) -> Result<Data<A
     let uri: Uri = asked.path.parse().map_err(|_| {
         bad("path is a path such as /api/backend/item?table=blog, percent-encoded.")
     })?;
-    let method = Method::from_bytes(asked.method.to_ascii_uppercase().as_bytes());
-    let method = method.map_err(|_| bad("method is a method such as GET."))?;
+    // Case counts (RFC 9110, 9.1): a key may not call `get`.
+    let methods = [Method::GET, Method::HEAD, Method::POST, Method::PATCH, Method::DELETE];
+    let method = methods.into_iter().find(|method| *method == asked.method.as_str());
+    let method = method
+        .ok_or_else(|| bad("method is GET, HEAD, POST, PATCH or DELETE, in capital letters."))?;
     let mut seen = Canonical::new(method, &uri, HeaderMap::new())?;
     let (keys, demand) = (call.cms.keys(), (call.demand_of)(&mut seen)?);
     let key = keys.get(asked.id).await?;

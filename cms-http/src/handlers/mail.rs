@@ -12,7 +12,7 @@ use crate::{
     request::bad,
     success::Success,
     wire::{
-        Data, OneOrPage,
+        Data, OneOrPage, Page,
         mail::{MailIds, Requeued, TestMail, WhichMails},
         parameters::NoQuery,
     },
@@ -23,8 +23,8 @@ const TEST_TIMEOUT: Duration = Duration::from_secs(20);
 /// Mails that one request sends again at most.
 const MOST_IDS: usize = 500;
 
-pub(crate) async fn providers(call: &Call<'_>, _: NoQuery) -> Result<Data<Vec<ProviderState>>> {
-    call.cms.mail().providers().await.map(|data| Data { data })
+pub(crate) async fn providers(call: &Call<'_>, _: NoQuery) -> Result<Page<ProviderState>> {
+    call.cms.mail().providers().await.map(Page::whole)
 }
 
 pub(crate) async fn log(

@@ -205,7 +205,7 @@ async fn admit(call: &Call<'_>) -> Result<()> {
         return Ok(());
     }
     let owner = Owner::Network(address::network(call.client.address));
-    let quota = call.cms.limiter().take(owner, bucket::PUBLIC, &call.request.path).await;
+    let quota = call.cms.limiter().take(owner, bucket::PUBLIC, None).await;
     match quota.and_then(|quota| quota.retry_after_s) {
         None => Ok(()),
         Some(seconds) => {

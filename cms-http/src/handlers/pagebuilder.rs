@@ -199,11 +199,10 @@ pub(crate) async fn revision(call: &Call<'_>, asked: WhichRevision) -> Result<Da
     Ok(Data { data })
 }
 
-pub(crate) async fn diff(call: &Call<'_>, asked: Compared) -> Result<Data<Vec<Difference>>> {
+pub(crate) async fn diff(call: &Call<'_>, asked: Compared) -> Result<Page<Difference>> {
     let from = asked.from.as_deref().map(PageState::parse).transpose()?;
     let to = asked.to.as_deref().map_or(Ok(PageState::Draft), PageState::parse)?;
-    let data = call.cms.pages().diff(asked.page_id, from, to).await?;
-    Ok(Data { data })
+    call.cms.pages().diff(asked.page_id, from, to).await.map(Page::whole)
 }
 
 /// What an edit made: its values only to who may read the draft.

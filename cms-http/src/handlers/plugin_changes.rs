@@ -6,15 +6,16 @@ use crate::{
     call::Call,
     success::Success,
     wire::{
-        Data, Done,
+        Data, Done, Page,
         parameters::NoQuery,
         plugin_changes::{Applied, ChangeState, FreeName, PluginChanges, Released, Removed, Which},
     },
 };
 
-pub(crate) async fn diff(call: &Call<'_>, which: Which) -> Result<Data<Vec<PluginChanges>>> {
+pub(crate) async fn diff(call: &Call<'_>, which: Which) -> Result<Page<PluginChanges>> {
     let found = call.cms.plugin_differences(which.plugin.as_deref()).await?;
-    Ok(Data { data: found.into_iter().map(|one| shown(one, ChangeState::Pending, true)).collect() })
+    let changes = found.into_iter().map(|one| shown(one, ChangeState::Pending, true));
+    Ok(Page::whole(changes.collect()))
 }
 
 pub(crate) async fn apply(

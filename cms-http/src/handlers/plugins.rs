@@ -1,15 +1,17 @@
 //! `/api/backend/plugins`
 
-use std::sync::Arc;
+use std::{collections::BTreeSet, sync::Arc};
 
 use cms_core::{
     Code, Error, Result,
     access::HeldPermissions,
     items::{Filter, Op, Query},
-    plugins::{ButtonViewer, Manifest, PluginState, ShownButton, manifest::ButtonType},
+    plugins::{
+        ButtonViewer, Manifest, PluginState, RowStatuses, ShownButton, manifest::ButtonType,
+    },
 };
 use serde::Deserialize;
-use serde_json::{Map, Value as Json, value::RawValue};
+use serde_json::{Value as Json, value::RawValue};
 
 use super::by_name;
 use crate::{
@@ -17,7 +19,7 @@ use crate::{
     caller::Caller,
     request::bad,
     wire::{
-        Data, OneOrPage, Record,
+        Data, OneOrPage, Page, Record,
         parameters::Listing,
         plugins::{PluginInfo, ShownContent, ShownRow, WhichButtons, WhichContent, WhichPlugins},
     },
@@ -77,18 +79,15 @@ fn shows_faults(call: &Call<'_>) -> bool {
     call.caller().user_rights().is_none_or(|rights| *rights == HeldPermissions::Admin)
 }
 
-pub(crate) async fn buttons(
-    call: &Call<'_>,
-    asked: WhichButtons,
-) -> Result<Data<Vec<ShownButton>>> {
+pub(crate) async fn buttons(call: &Call<'_>, asked: WhichButtons) -> Result<Page<ShownButton>> {
     let manifest = in_service(call, &asked.plugin)?;
+    let rights = call.caller().permissions();
+    let viewer = shown(call, &rights);
     let row = match &asked.row {
-        Some(id) => Some(status_of(call, manifest.first_table(), id).await?),
+        Some(id) => Some(statuses(call, viewer.row_tables(&manifest), id).await?),
         None => None,
     };
-    let rights = call.caller().permissions();
-    let data = shown(call, &rights).buttons(&manifest, row.as_ref()).await;
-    Ok(Data { data })
+    Ok(Page::whole(viewer.buttons(&manifest, row.as_ref()).await))
 }
 
 fn shown<'a>(call: &'a Call<'_>, rights: &'a HeldPermissions) -> ButtonViewer<'a> {
@@ -98,6 +97,7 @@ fn shown<'a>(call: &'a Call<'_>, rights: &'a HeldPermissions) -> ButtonViewer<'a
         sees_all: call.caller().user_rights().is_none(),
         may_read: Box::new(move |table| opens(call, table)),
         languages: &call.cms.settings().languages,
+        index: call.cms.plugins().index(),
     }
 }
 
@@ -151,12 +151,39 @@ impl<'r> Facts<'r> {
     }
 }
 
-async fn status_of(call: &Call<'_>, table: Option<&str>, id: &str) -> Result<Map<String, Json>> {
-    let table = table.ok_or_else(|| bad("The plugin has no table, so it has no rows."))?;
+/// Why a table has no such row for the caller, the best answer first: others learn nothing of a row
+/// that they may not read, and an id may be of another type than the key.
+const LACKS: [Code; 4] =
+    [Code::NotFound, Code::BadQuery, Code::UnknownTable, Code::ApiKeyForbidden];
+
+/// The status of a row in each of these tables. One of them at least has such a row.
+async fn statuses(call: &Call<'_>, tables: BTreeSet<&str>, id: &str) -> Result<RowStatuses> {
+    if tables.is_empty() {
+        return Err(bad("The plugin has no table, so it has no rows."));
+    }
+    let rank = |error: &Error| LACKS.iter().position(|code| *code == error.code());
+    let (mut statuses, mut lacks) = (RowStatuses::new(), Vec::new());
+    for table in tables {
+        let status = match status_of(call, table, id).await {
+            Ok(status) => Some(status),
+            Err(error) if rank(&error).is_some() => {
+                lacks.push(error);
+                None
+            }
+            Err(error) => return Err(error),
+        };
+        statuses.insert(table.to_owned(), status);
+    }
+    match lacks.into_iter().min_by_key(rank) {
+        Some(error) if statuses.values().all(Option::is_none) => Err(error),
+        _ => Ok(statuses),
+    }
+}
+
+async fn status_of(call: &Call<'_>, table: &str, id: &str) -> Result<Json> {
     admit_to(call, table)?;
     let json = call.cms.items().get(table, id, &Query::default()).await?;
-    let status = Facts::of(&json)?.status();
-    Ok(status.into_iter().map(|status| ("status".to_owned(), status)).collect())
+    Ok(Facts::of(&json)?.status().unwrap_or_default())
 }
 
 pub(crate) async fn content(call: &Call<'_>, asked: WhichContent) -> Result<Data<ShownContent>> {
@@ -186,7 +213,12 @@ pub(crate) async fn content(call: &Call<'_>, asked: WhichContent) -> Result<Data
         ButtonType::ShowModuleList => {
             let table = values.table.unwrap_or_default();
             admit_to(call, &table)?;
-            let row = asked.row.as_deref().zip(listed);
+            // The row is one of a table that a button beside it writes, or of the first table.
+            let beside = manifest.content_button.iter();
+            let stands = beside.clone().any(|one| one.button_id == asked.button);
+            let written = beside.filter(|_| stands).filter_map(|one| one.row_table(listed));
+            let of: Vec<&str> = written.chain(listed).collect();
+            let row = asked.row.as_deref().map(|id| (id, of.as_slice()));
             let query = query(call, &asked, &table, row)?;
             let list = call.cms.items().list(&table, &query).await?;
             let records: Vec<Record> =
@@ -214,20 +246,22 @@ pub(crate) async fn content(call: &Call<'_>, asked: WhichContent) -> Result<Data
     Ok(Data { data: content })
 }
 
-/// The rows of a module list: those that refer to the row, or all where nothing refers to it.
+/// The rows of a module list: those that refer to the row of the first of these tables that they
+/// refer to, or all where they refer to none.
 fn query(
     call: &Call<'_>,
     asked: &WhichContent,
     table: &str,
-    row: Option<(&str, &str)>,
+    row: Option<(&str, &[&str])>,
 ) -> Result<Query> {
     let found = call.cms.items().table(table)?;
     let mut query =
         Query { limit: asked.limit.0, cursor: asked.cursor.clone(), ..Query::default() };
-    let refers = row.and_then(|(id, listed)| {
-        let mut columns = found.columns.iter();
-        let column = columns.find(|column| column.references.as_deref() == Some(listed))?;
-        Some((column.name.clone(), id.to_owned()))
+    let refers = row.and_then(|(id, tables)| {
+        let to = |table: &&str| {
+            found.columns.iter().find(|column| column.references.as_deref() == Some(*table))
+        };
+        Some((tables.iter().find_map(to)?.name.clone(), id.to_owned()))
     });
     query.filters.extend(refers.map(|(column, id)| Filter {
         column,

@@ -47,6 +47,7 @@ async fn info(call: &Call<'_>, table: &Table) -> Result<TableInfo> {
         has_default: column.has_default,
         key: table.key.contains(&index),
         references: column.references.clone(),
+        r#enum: column.enum_values(),
     });
     Ok(TableInfo {
         name: table.name.clone(),

@@ -277,9 +277,15 @@ fn id(table: &Table) -> Json {
 /// The columns of a new record, or those that change of one.
 fn written(table: &Table, new: bool) -> Json {
     let columns = || table.columns.iter().filter(|column| table.writes(column));
-    let properties: Map<String, Json> = columns()
-        .map(|column| (column.name.clone(), held(table, column, !column.required)))
-        .collect();
+    let property = |column: &Column| {
+        let mut schema = held(table, column, !column.required);
+        if let Some(default) = column.default.as_ref().filter(|_| new) {
+            schema["default"] = default.clone();
+            types::wrap_default(&mut schema);
+        }
+        (column.name.clone(), schema)
+    };
+    let properties: Map<String, Json> = columns().map(property).collect();
     let needed = columns().filter(|column| new && column.required && !column.has_default);
     let needed: Vec<&str> = needed.map(|column| column.name.as_str()).collect();
     let what = if new { "A new record of" } else { "Columns to change of a record of" };
@@ -298,21 +304,14 @@ fn held(table: &Table, column: &Column, nullable: bool) -> Json {
         return json!({"type": "array", "items": field});
     }
     let mut schema = column.schema(table.adopted, nullable);
-    let Some(allowed) = &column.allowed else { return schema };
+    let Some(allowed) = column.enum_values() else { return schema };
     let null = || nullable.then_some(Json::Null);
     if column.kind == Kind::Json {
         let one: Vec<Json> = allowed.iter().cloned().chain(null()).collect();
         let several = json!({"type": "array", "items": {"enum": allowed}});
         return json!({"anyOf": [several, {"enum": one}]});
     }
-    // Decimals are kept as text, and shown as numbers.
-    let shown = |value: &Json| match (column.kind, value.as_str()) {
-        (Kind::Decimal, Some(text)) => {
-            text.parse::<f64>().map_or_else(|_| value.clone(), Json::from)
-        }
-        _ => value.clone(),
-    };
-    schema["enum"] = allowed.iter().map(shown).chain(null()).collect();
+    schema["enum"] = allowed.into_iter().chain(null()).collect();
     schema
 }
 

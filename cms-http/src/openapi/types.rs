@@ -82,7 +82,7 @@ fn keep_optional(schema: &mut Json) {
     }
 }
 
-fn wrap_default(property: &mut Json) {
+pub(super) fn wrap_default(property: &mut Json) {
     let Some(members) = property.as_object_mut() else { return };
     match members.get("default") {
         None => {}

@@ -3,9 +3,7 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
-use cms_core::{
-    Cms, Code, Error, FieldError, Millis, Result, plugins::TODAY, traffic::cache::CacheRules,
-};
+use cms_core::{Cms, Error, Millis, Result, plugins::TODAY, traffic::cache::CacheRules};
 use http::{HeaderMap, HeaderValue, StatusCode, header};
 
 use crate::reply::{self, Reply};
@@ -23,7 +21,8 @@ pub(super) enum Answer {
     Reply(HeaderMap, Bytes),
     /// A reply for the one who asked: no 200, or too special to be shared.
     Once(StatusCode, HeaderMap, Bytes),
-    Refusal(Code, String, Vec<FieldError>),
+    /// With its cause: each of them logs it under the id of its own request.
+    Refusal(Error),
 }
 
 impl Entry {
@@ -44,6 +43,11 @@ impl Entry {
             && !lookup.rules.is_cleared(lookup.path, *last_clear)
     }
 
+    /// Whether a clear covers it.
+    pub(super) fn is_cleared(&self, key: &[u8], rules: &CacheRules) -> bool {
+        path_of(key).is_some_and(|path| rules.is_cleared(path, self.basis.last_clear))
+    }
+
     /// Whether the outcome of a fill is for somebody who waited for it.
     pub(super) fn is_for(&self, lookup: &Lookup<'_>) -> bool {
         self.is_good(lookup) || (self.basis.covers(&lookup.basis) && lookup.finds(&self.beside))
@@ -58,9 +62,7 @@ impl Entry {
         let (status, headers, body) = match &self.answer {
             Answer::Reply(headers, body) => (StatusCode::OK, headers, body),
             Answer::Once(status, headers, body) => (*status, headers, body),
-            Answer::Refusal(code, detail, fields) => {
-                return Err(Error::new(*code, detail.clone()).with_fields(fields.clone()));
-            }
+            Answer::Refusal(error) => return Err(error.clone()),
         };
         let mut reply = Reply {
             status,
@@ -80,7 +82,7 @@ impl Entry {
     pub(super) fn weight(&self) -> usize {
         let content = match &self.answer {
             Answer::Reply(_, body) | Answer::Once(_, _, body) => body.len(),
-            Answer::Refusal(_, detail, _) => detail.len(),
+            Answer::Refusal(error) => error.detail().len(),
         };
         content + 512
     }
@@ -95,16 +97,11 @@ impl Answer {
                 }
                 Some(body) => Self::Once(status, headers, body),
                 None => {
-                    tracing::error!("a route whose replies are kept streams one");
-                    Self::Refusal(Code::Internal, String::new(), Vec::new())
+                    let why = "a route whose replies are kept streams one";
+                    Self::Refusal(Error::internal(why))
                 }
             },
-            Err(error) => {
-                if matches!(error.code(), Code::Internal | Code::Unavailable) {
-                    tracing::error!(error = ?error, "a reply could not be made");
-                }
-                Self::Refusal(error.code(), error.detail().to_owned(), error.fields().to_vec())
-            }
+            Err(error) => Self::Refusal(error),
         }
     }
 }
@@ -118,8 +115,27 @@ fn is_public(headers: &HeaderMap) -> bool {
         && !headers.get_all(header::CACHE_CONTROL).iter().any(no_store)
 }
 
-/// What a reply depends on, in one text.
+/// What a reply depends on, in one text: host, path, sorted query.
 pub(crate) type Key = Vec<u8>;
+
+/// Adds a part to a key. Its length before it keeps one part from looking like another.
+pub(crate) fn add_part(key: &mut Key, part: &str) {
+    key.extend_from_slice(&(part.len() as u32).to_be_bytes());
+    key.extend_from_slice(part.as_bytes());
+}
+
+/// The path in a key.
+fn path_of(key: &[u8]) -> Option<&str> {
+    let (_host, rest) = split_part(key)?;
+    let (path, _query) = split_part(rest)?;
+    std::str::from_utf8(path).ok()
+}
+
+/// The first part, and what follows it.
+fn split_part(key: &[u8]) -> Option<(&[u8], &[u8])> {
+    let (length, rest) = key.split_first_chunk()?;
+    rest.split_at_checked(u32::from_be_bytes(*length) as usize)
+}
 
 /// What is known when a reply is looked for: one that is made then is as old as this.
 #[derive(Clone, Debug, PartialEq)]

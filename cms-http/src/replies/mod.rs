@@ -3,6 +3,7 @@
 //!
 //! An entry is judged where it is used: by the epochs of its tables, the requests to forget and its
 //! age. So nobody has to be told to throw one away, and Redis may hold old ones until they expire.
+//! A clear gives memory back at once only in the process that makes it.
 
 mod entry;
 mod shared;
@@ -14,7 +15,7 @@ use std::sync::{
     atomic::{AtomicU64, Ordering},
 };
 
-use cms_core::{Cms, Error, Result, settings::Settings};
+use cms_core::{Cms, Error, Result, settings::Settings, traffic::cache::CacheRules};
 use foldhash::quality::RandomState;
 use futures_util::future::BoxFuture;
 use http::{HeaderName, HeaderValue, header};
@@ -23,7 +24,7 @@ use quick_cache::{
     sync::{Cache, DefaultLifecycle},
 };
 
-pub(crate) use entry::{Key, Lookup};
+pub(crate) use entry::{Key, Lookup, add_part};
 
 use self::entry::{Answer, Entry};
 use crate::reply::{self, Reply};
@@ -149,6 +150,11 @@ impl Replies {
         }
         reply.headers.insert(X_CACHE, HeaderValue::from_static(if hit { "HIT" } else { "MISS" }));
         Ok(reply)
+    }
+
+    /// Drops what clears cover.
+    pub(crate) fn drop_cleared(&self, rules: &CacheRules) {
+        self.kept.retain(|key, entry| !entry.is_cleared(key, rules));
     }
 
     /// Number of replies in this process, their bytes, hits and misses.

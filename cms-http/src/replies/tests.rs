@@ -102,6 +102,21 @@ async fn a_refusal_from_before_a_write_neither() {
     assert!(first.is_err() && second.is_ok());
 }
 
+/// Each logs the cause under the id of its own request, and tells its client when to come again.
+#[tokio::test]
+async fn all_who_share_a_refusal_get_its_cause_and_its_wait() {
+    let site = Site::open().await;
+    let busy = |_: u32| {
+        let busy = cms_core::Error::new(cms_core::Code::Unavailable, "Try again.");
+        Err(busy.caused_by("no room").retry_after(3))
+    };
+    let (first, second) = overlapping(&site, async {}, busy).await;
+    for refused in [first, second].map(|outcome| outcome.expect_err("a refusal")) {
+        let cause = std::error::Error::source(&refused).map(ToString::to_string);
+        assert_eq!((cause.as_deref(), refused.retry_after_s()), (Some("no room"), Some(3)));
+    }
+}
+
 #[tokio::test]
 async fn without_a_write_they_share() {
     let site = Site::open().await;

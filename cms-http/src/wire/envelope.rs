@@ -1,5 +1,6 @@
 //! What replies are wrapped in.
 
+use cms_core::MAX_LIMIT;
 use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize, de::DeserializeOwned, de::Error as _};
 use serde_json::{Value as Json, value::RawValue};
@@ -123,6 +124,15 @@ impl<T> From<cms_core::Page<T>> for Page<T> {
     fn from(page: cms_core::Page<T>) -> Self {
         let meta = Meta { limit: page.limit, next: page.next, total: page.total };
         Self { data: page.data, meta }
+    }
+}
+
+impl<T> Page<T> {
+    /// A short list, which has no other page.
+    #[must_use]
+    pub fn whole(data: Vec<T>) -> Self {
+        let limit = u32::try_from(data.len()).unwrap_or(u32::MAX).max(MAX_LIMIT);
+        Self { data, meta: Meta { limit, next: None, total: None } }
     }
 }
 

@@ -61,7 +61,7 @@ pub struct Explanation {
 pub struct Trial {
     /// The funnel, by its id or slug.
     pub id: WhichFunnel,
-    /// Answers by the ids of fields, of all steps.
+    /// Answers by the ids of fields, of all steps; `_bucket`, `_utm.source` and such beside them.
     #[serde(default)]
     pub answers: Map<String, Json>,
 }
@@ -77,7 +77,7 @@ pub struct RoutingTrial {
     #[serde(default = "completed")]
     #[schemars(extend("enum" = ["completed", "abandoned"]))]
     pub trigger: String,
-    /// Answers by the ids of fields.
+    /// Answers by the ids of fields, of all steps; `_bucket`, `_utm.source` and such beside them.
     #[serde(default)]
     pub answers: Map<String, Json>,
 }

@@ -20,9 +20,9 @@ operations! {
     /// A funnel with its nodes, edges and mail rules.
     Get: OneFunnel, NoBody => Data<FunnelDetail>;
     /// The field types that a step may ask with, each with all its settings.
-    FieldTypes: NoQuery, NoBody => Data<Vec<ShownFieldType>>;
+    FieldTypes: NoQuery, NoBody => Page<ShownFieldType>;
     /// The mail rules of a funnel, in the order in which they are tried.
-    EmailRoutings: OfFunnel, NoBody => Data<Vec<EmailRouting>>;
+    EmailRoutings: OfFunnel, NoBody => Page<EmailRouting>;
     /// Makes a draft of a funnel.
     Create: NoQuery, NewFunnel => Data<Created>;
     /// Saves a funnel, all or nothing. Visitors see nothing of it before it is published.

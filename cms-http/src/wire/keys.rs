@@ -81,8 +81,8 @@ pub struct PossibleCall {
     /// The key.
     #[schemars(example = 1)]
     pub id: i64,
-    /// `GET`, `POST`, `PATCH` or `DELETE`.
-    #[schemars(example = &"GET", regex(pattern = "^[-!#$%&'*+.^_`|~0-9A-Za-z]+$"))]
+    /// `GET`, `HEAD`, `POST`, `PATCH` or `DELETE`, in capital letters.
+    #[schemars(example = &"GET", regex(pattern = "^(GET|HEAD|POST|PATCH|DELETE)$"))]
     pub method: String,
     /// Path and query, such as `/api/backend/item?table=blog`.
     #[schemars(example = &"/api/backend/item?table=blog", regex(pattern = "^/"))]

@@ -5,13 +5,13 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{
-    Body, Data, NoBody, OneOrPage, operations,
+    Body, Data, NoBody, OneOrPage, Page, operations,
     parameters::{Limit, Moment, NoQuery},
 };
 
 operations! {
     /// The providers in the order in which they are tried, and how they do.
-    Providers: NoQuery, NoBody => Data<Vec<ProviderState>>;
+    Providers: NoQuery, NoBody => Page<ProviderState>;
     /// One mail with its bodies and attempts, or a page of mails, newest first.
     Log: WhichMails, NoBody => OneOrPage<Logged, LoggedDetail>;
     /// Sends a test mail now. The reply is the mail as it is after 20 seconds at the latest.

@@ -49,7 +49,7 @@ operations! {
     /// A revision with its tree.
     OneRevision: WhichRevision, NoBody => Data<RevisionTree>;
     /// What leads from one state of a page to another.
-    Diff: Compared, NoBody => Data<Vec<Difference>>;
+    Diff: Compared, NoBody => Page<Difference>;
 }
 
 impl Body for NewNode {}

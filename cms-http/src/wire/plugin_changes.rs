@@ -4,11 +4,11 @@ use cms_core::{content::Changes, pages::widgets::WidgetChange, plugins::Problem}
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{Body, Data, Done, NoBody, operations, parameters::NoQuery};
+use super::{Body, Data, Done, NoBody, Page, operations, parameters::NoQuery};
 
 operations! {
     /// What applying the plugins of the folder would change.
-    Diff: Which, NoBody => Data<Vec<PluginChanges>>;
+    Diff: Which, NoBody => Page<PluginChanges>;
     /// Reads the plugins of the folder again and gives their tables the declared form.
     Apply: NoQuery, Applied => Data<Vec<PluginChanges>>;
     /// Takes a plugin out of service until it is applied by name; tables and rows stay, its other

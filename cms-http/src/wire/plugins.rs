@@ -5,13 +5,13 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value as Json;
 
-use super::{Data, NoBody, OneOrPage, Record, operations, parameters::Limit};
+use super::{Data, NoBody, OneOrPage, Page, Record, operations, parameters::Limit};
 
 operations! {
     /// One plugin with its manifest, or a page of those whose buttons the caller holds.
     Read: WhichPlugins, NoBody => OneOrPage<PluginInfo>;
     /// The buttons of a plugin that the caller may see.
-    Buttons: WhichButtons, NoBody => Data<Vec<ShownButton>>;
+    Buttons: WhichButtons, NoBody => Page<ShownButton>;
     /// What a button shows: the rows of a module list, or custom content.
     Content: WhichContent, NoBody => Data<ShownContent>;
 }
@@ -64,7 +64,7 @@ pub struct WhichButtons {
     /// The plugin.
     #[schemars(example = &"bikeshop")]
     pub plugin: String,
-    /// The id of a row of its first table: only buttons that its status shows.
+    /// The id of a row: only buttons whose table has such a row, and that its status shows.
     #[schemars(example = &"1")]
     pub row: Option<String>,
 }

@@ -5,7 +5,7 @@ use std::fmt;
 use serde::{
     Deserializer, Serialize,
     de::{
-        DeserializeOwned, Error as _, IntoDeserializer, Visitor,
+        DeserializeOwned, IntoDeserializer, Visitor,
         value::{MapDeserializer, StrDeserializer},
     },
 };
@@ -16,8 +16,13 @@ use serde_json::Value as Json;
 /// # Errors
 /// A sentence that names the parameter.
 pub fn read<T: DeserializeOwned>(pairs: &[(&str, &str)]) -> Result<T, String> {
+    read_named(pairs).map_err(|wrong| wrong.detail)
+}
+
+/// As [`read`], with the name of what is wrong.
+pub(super) fn read_named<T: DeserializeOwned>(pairs: &[(&str, &str)]) -> Result<T, Wrong> {
     let values = pairs.iter().map(|(name, value)| (*name, Value { name, value }));
-    T::deserialize(MapDeserializer::new(values)).map_err(|Wrong(detail)| detail)
+    T::deserialize(MapDeserializer::new(values))
 }
 
 /// The parameters of a query; what is null is left out.
@@ -38,11 +43,23 @@ pub fn write(query: &impl Serialize) -> Vec<(String, String)> {
 
 /// What is wrong with a query, for a person.
 #[derive(Debug)]
-struct Wrong(String);
+pub(super) struct Wrong {
+    /// The parameter, where it is known.
+    pub(super) name: Option<String>,
+    /// As in `errors`.
+    pub(super) code: &'static str,
+    pub(super) detail: String,
+}
+
+impl Wrong {
+    fn of(name: &str, code: &'static str, detail: String) -> Self {
+        Self { name: Some(name.to_owned()), code, detail }
+    }
+}
 
 impl fmt::Display for Wrong {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
+        f.write_str(&self.detail)
     }
 }
 
@@ -50,19 +67,20 @@ impl std::error::Error for Wrong {}
 
 impl serde::de::Error for Wrong {
     fn custom<T: fmt::Display>(detail: T) -> Self {
-        Self(detail.to_string())
+        Self { name: None, code: "format", detail: detail.to_string() }
     }
 
     fn unknown_field(field: &str, expected: &'static [&'static str]) -> Self {
-        Self(if expected.is_empty() {
+        let detail = if expected.is_empty() {
             format!("There is no parameter {field:?} here.")
         } else {
             format!("There is no parameter {field:?}; there are {}.", expected.join(", "))
-        })
+        };
+        Self::of(field, "unexpected", detail)
     }
 
     fn missing_field(field: &'static str) -> Self {
-        Self(format!("The parameter {field} is missing."))
+        Self::of(field, "required", format!("The parameter {field} is missing."))
     }
 }
 
@@ -83,10 +101,9 @@ impl<'a, 'de> IntoDeserializer<'de, Wrong> for Value<'a> {
 macro_rules! numbers {
     ($($method:ident $visit:ident $number:ty),+) => {
         $(fn $method<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Wrong> {
-            let number: $number = self
-                .value
-                .parse()
-                .map_err(|_| Wrong(format!("{} is a whole number.", self.name)))?;
+            let number: $number = self.value.parse().map_err(|_| {
+                Wrong::of(self.name, "type", format!("{} is a whole number.", self.name))
+            })?;
             visitor.$visit(number)
         })+
     };
@@ -107,7 +124,7 @@ impl<'de> Deserializer<'de> for Value<'_> {
         match self.value {
             "true" => visitor.visit_bool(true),
             "false" => visitor.visit_bool(false),
-            _ => Err(Wrong(format!("{} is true or false.", self.name))),
+            _ => Err(Wrong::of(self.name, "type", format!("{} is true or false.", self.name))),
         }
     }
 
@@ -130,7 +147,8 @@ impl<'de> Deserializer<'de> for Value<'_> {
         visitor: V,
     ) -> Result<V::Value, Wrong> {
         if !variants.contains(&self.value) {
-            return Err(Wrong::custom(format!("{} is one of {}.", self.name, variants.join(", "))));
+            let detail = format!("{} is one of {}.", self.name, variants.join(", "));
+            return Err(Wrong::of(self.name, "enum", detail));
         }
         let value: StrDeserializer<'_, Wrong> = self.value.into_deserializer();
         value.deserialize_enum(name, variants, visitor)

@@ -2,6 +2,7 @@
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use serde_json::Value as Json;
 
 use super::{NoBody, OneOrPage, operations, parameters::Limit};
 
@@ -63,4 +64,6 @@ pub struct ColumnInfo {
     pub key: bool,
     /// The content table it refers to.
     pub references: Option<String>,
+    /// The only values that may be written; of a `json` column its entries.
+    pub r#enum: Option<Vec<Json>>,
 }

@@ -95,6 +95,11 @@ pub struct Activated {
 
 /// Text without control characters.
 const PLAIN: &str = r"^[^\x00-\x1F\x7F-\x9F]*$";
+/// The states of a job.
+const JOB_STATES: &str = "^(pending|sending|retry|delivered|failed|held|cancelled)$";
+/// The outcomes of an attempt, and `failed` for all but `delivered`.
+const OUTCOMES: &str = "^(delivered|failed|timeout|dns|refused_address|connect|tls|status|redirect\
+                        |protocol|secret|event|internal|lease_lost)$";
 
 /// Which jobs of the queue.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
@@ -103,7 +108,7 @@ pub struct WhichJobs {
     /// The one to show.
     pub id: Option<i64>,
     /// Only those of this status.
-    #[schemars(regex(pattern = PLAIN))]
+    #[schemars(regex(pattern = JOB_STATES))]
     pub status: Option<String>,
     /// Only those of this subscription.
     pub subscription: Option<i64>,
@@ -156,7 +161,7 @@ pub struct WhichDeliveries {
     #[schemars(regex(pattern = PLAIN))]
     pub event: Option<String>,
     /// Only those of this status.
-    #[schemars(regex(pattern = PLAIN))]
+    #[schemars(regex(pattern = OUTCOMES))]
     pub status: Option<String>,
     /// Not before.
     pub since: Option<Moment>,
@@ -183,10 +188,11 @@ pub struct WhichDeliveries {
     }},
 ]))]
 pub struct Redelivery {
-    /// Jobs.
+    /// Deliveries.
     #[serde(default)]
     pub ids: Option<Vec<i64>>,
-    /// All attempts that match.
+    /// The last delivery of each event at each subscription, where that one matches, as long as
+    /// the webhook and the event are there.
     #[serde(default)]
     pub filter: Option<RedeliveryFilter>,
     /// How many the caller expects to match.
@@ -214,7 +220,7 @@ pub struct RedeliveryFilter {
     pub event: Option<String>,
     /// Only those of this status.
     #[serde(default)]
-    #[schemars(regex(pattern = PLAIN))]
+    #[schemars(regex(pattern = OUTCOMES))]
     pub status: Option<String>,
     /// Not before: RFC 3339.
     #[serde(default)]

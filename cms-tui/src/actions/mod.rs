@@ -100,6 +100,12 @@ impl Action {
         }
     }
 
+    /// Whether it is refused for a right that somebody can grant.
+    pub(crate) fn lacks_right(&self, scene: &Scene<'_>) -> bool {
+        let is_readonly = scene.readonly && self.changes;
+        !is_readonly && self.right != Right::Local && scene.missing(self.right).is_some()
+    }
+
     /// Why it cannot be done now.
     pub(crate) fn disabled(&self, scene: &Scene<'_>) -> Option<String> {
         if scene.readonly && self.changes {

@@ -269,6 +269,6 @@ async fn n_makes_a_new_one() {
     // Commands act as operator: not with --as.
     ana.press("Esc").await;
     ana.model.acts_as = Some("kim".to_owned());
-    ana.press("n").await.types("x").await.press("Ctrl-s").await.sees("leave out --as");
+    ana.press("n").await.types("x").await.press("Ctrl-s").await.sees("out --as");
     assert_eq!(ana.ran.len(), 1);
 }

@@ -281,6 +281,7 @@ async fn golden_logins() {
         ana.resize(width, height).is_golden(&format!("login_qr_{width}x{height}"));
     }
     ana.types("123456").await.press("Enter").await.is_golden("recovery_codes");
+    ana.resize(60, 16).sees("AAAA-BBBB-CCC7").sees("Type SAVED when you have stored it.");
 }
 
 /// Two people wrote the same column.

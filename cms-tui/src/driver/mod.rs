@@ -137,7 +137,7 @@ impl Operator {
                 }
                 Effect::Run(number, words) => {
                     self.ran.push(words.join(" "));
-                    Msg::Ran(number, "done".to_owned())
+                    Msg::Ran(number, Ok("done".to_owned()))
                 }
                 Effect::Forget(_)
                 | Effect::End(_)

@@ -177,7 +177,7 @@ async fn all_that_match_are_meant_and_counted() {
     ana.press("u").await.sees("8 submissions as before");
     // Deleting asks for the number.
     ana.press("x").await.sees("Delete all 8 submissions that match for good");
-    ana.types("7").await.press("Enter").await.sees("Type 8 and Enter");
+    ana.types("7").await.press("Enter").await.sees("Type 8 and Enter").sees("not the number");
     ana.press("Backspace").await.types("8").await.press("Enter").await;
     ana.sees("✓ 8 submissions are deleted");
     assert_eq!(all(&site, "status").await, ["abandoned", "abandoned"]);
@@ -302,6 +302,8 @@ async fn a_submission_shows_what_is_its_own() {
     let asked = format!("Send {own} failed deliveries of submission 10 again?");
     ana.press("R").await.sees(&asked);
     ana.press("n").await;
+    ana.press("R").await.sees(&asked);
+    ana.press("y").await.sees("queued again, with the same event and body");
     ana.press("Esc Esc m").await.sees("Mails · id:").sees("Another: First").sees("1 of 1 ");
     ana.sees_no("Second");
     // What one submission was looked at for is no filter to come back to.

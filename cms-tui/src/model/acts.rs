@@ -30,6 +30,8 @@ fn leaves(action: &Action) -> bool {
         LEAVE | "app.previous" | "app.next" | "app.last" | "app.logout" | "app.context"
     ) || action.noun() == "go"
 }
+/// How often a missing right is asked for again.
+const WHO_MS: i64 = 3_000;
 /// Bytes that terminals take for their clipboard: 74,994 in base64.
 const MOST_COPIED: usize = 56_244;
 
@@ -37,8 +39,9 @@ impl Model {
     pub(super) fn run(&mut self, action: &'static Action) -> Vec<Effect> {
         let scene = self.scene();
         if let Some(why) = action.disabled(&scene) {
-            self.tell(Role::Warn, format!("{}: {why}", action.label().trim_end_matches('…')));
-            return Vec::new();
+            let why = format!("{}: {why}", action.label().trim_end_matches('…'));
+            let lacks_right = action.lacks_right(&scene);
+            return self.refuse(why, lacks_right);
         }
         let line = action.command_line(&scene);
         let why = match action.name {
@@ -60,6 +63,17 @@ impl Model {
             self.line = line;
         }
         self.act_now(action)
+    }
+
+    /// Says why something is not done. The right may have been granted meanwhile: which ones the
+    /// user holds is asked again, but not for each key.
+    fn refuse(&mut self, why: String, lacks_right: bool) -> Vec<Effect> {
+        if !lacks_right {
+            self.tell(Role::Warn, why);
+            return Vec::new();
+        }
+        self.tell(Role::Warn, format!("{why}; Ctrl-r asks again"));
+        if self.now - self.asked_who_at < WHO_MS { Vec::new() } else { self.ask_who() }
     }
 
     /// By its name.
@@ -244,12 +258,15 @@ impl Model {
             return Some(self.go(LEAVE));
         }
         if let Some(noun) = places::noun(first) {
-            if let Some(why) = find(&format!("go.{noun}"))?.disabled(&self.scene()) {
-                self.tell(Role::Warn, why);
-                return Some(Vec::new());
+            let (go, scene) = (find(&format!("go.{noun}"))?, self.scene());
+            if let Some(why) = go.disabled(&scene) {
+                let lacks_right = go.lacks_right(&scene);
+                return Some(self.refuse(why, lacks_right));
             }
+            self.remember_filters();
             self.stack.truncate(1);
             if noun == "home" {
+                self.visit(Place::of(noun));
                 return Some(self.reload());
             }
             return Some(self.open(Place { filter: rest.to_owned(), ..Place::of(noun) }));

@@ -44,7 +44,12 @@ impl Model {
             }
             To::Next(next) => Pending::Next(next, from),
         };
-        self.send(pending, calling.ask, calling.read)
+        let is_awaited = !from.is_late && pending.opens();
+        let effects = self.send(pending, calling.ask, calling.read);
+        if is_awaited {
+            self.wait_for(self.tickets, screen);
+        }
+        effects
     }
 
     pub(super) fn send(
@@ -111,6 +116,7 @@ impl Model {
     }
 
     pub(crate) fn ask_who(&mut self) -> Vec<Effect> {
+        self.asked_who_at = self.now;
         match get::<WhoAmI>(&NoQuery {}) {
             Ok(call) => self.send(Pending::Who, call.ask, call.read),
             Err(_) => Vec::new(),
@@ -144,7 +150,13 @@ impl Model {
         self.is_dirty |= self.changing.remove(&ticket).is_some();
         let Some(pending) = self.pending.remove(&ticket) else { return Vec::new() };
         self.note_link(&outcome);
-        self.settle(pending, outcome)
+        let is_awaited = self.ahead.as_ref().is_some_and(|ahead| ahead.ticket == ticket);
+        let (over, given) = (self.over.len(), self.tickets);
+        let mut effects = self.settle(pending, outcome);
+        if is_awaited {
+            effects.extend(self.catch_up(over, given));
+        }
+        effects
     }
 
     fn settle(&mut self, pending: Pending, outcome: Result<Reply, Fault>) -> Vec<Effect> {
@@ -247,6 +259,12 @@ impl Pending {
             Self::Next(_, origin) | Self::Bulk(_, origin) => *origin,
             _ => Origin::default(),
         }
+    }
+
+    /// It reads what a form, a menu or a text is made of.
+    pub(super) fn opens(&self) -> bool {
+        let is_read = |from: &Origin| from.act == 0 && !from.is_writing && !from.is_looking;
+        matches!(self, Self::Next(_, from) if is_read(from))
     }
 
     /// It changes something.

@@ -1,9 +1,10 @@
 //! Command lines that run beside, and files that are written. Esc ends those of the screen, Ctrl-c
 //! any.
 
-use super::{Effect, Model, over::Over};
+use super::{Effect, Model, Origin, over::Over};
 use crate::{
-    step::Saving,
+    calls::Fault,
+    step::{Form, Saving},
     text::{number, safe},
     theme::Role,
 };
@@ -13,28 +14,68 @@ pub(super) struct Line {
     text: String,
     /// The screen that asked for it.
     screen: u64,
+    /// The form that asked for it. It comes back when that fails.
+    form: Option<Box<Form>>,
 }
 
 impl Model {
-    pub(super) fn run_line(&mut self, screen: u64, words: Vec<String>) -> Vec<Effect> {
+    pub(super) fn run_line(&mut self, from: Origin, words: Vec<String>) -> Vec<Effect> {
         let text = format!("cms {}", words.join(" "));
         if self.acts_as.is_some() {
             let why = "commands act as operator, who may more: leave out --as";
-            self.tell(Role::Warn, format!("{}: {why}", safe(&text)));
+            let why = format!("{}: {why}", safe(&text));
+            match self.form_of(from) {
+                Some(form) => form.fail(&Fault::new(why)),
+                None => self.tell(Role::Warn, why),
+            }
             return Vec::new();
         }
         self.tell(Role::Quiet, format!("{} … Esc ends it", safe(&text)));
-        self.tickets += 1;
-        self.lines.insert(self.tickets, Line { text, screen });
-        vec![Effect::Run(self.tickets, words)]
+        let number = self.begin_line(from, text);
+        vec![Effect::Run(number, words)]
     }
 
-    pub(super) fn save(&mut self, screen: u64, saving: Saving) -> Vec<Effect> {
+    pub(super) fn save(&mut self, from: Origin, saving: Saving) -> Vec<Effect> {
         let text = saving.path.display().to_string();
         self.tell(Role::Quiet, format!("Writing {} … Esc stops", safe(&text)));
+        let number = self.begin_line(from, text);
+        vec![Effect::Save(number, saving)]
+    }
+
+    /// Puts the form that asked for it aside: the screen is free meanwhile.
+    fn begin_line(&mut self, from: Origin, text: String) -> u64 {
+        let is_its = |over: &Over| matches!(over, Over::Form(form) if form.sent == from.act);
+        let at = self.over.iter().position(is_its).filter(|_| from.act != 0);
+        let form = at.and_then(|at| match self.over.remove(at) {
+            Over::Form(form) => Some(form),
+            _ => None,
+        });
         self.tickets += 1;
-        self.lines.insert(self.tickets, Line { text, screen });
-        vec![Effect::Save(self.tickets, saving)]
+        self.lines.insert(self.tickets, Line { text, screen: from.screen, form });
+        self.tickets
+    }
+
+    /// Whether nothing lies over the screen that asked for it.
+    fn is_free(&self, line: &Line) -> bool {
+        self.over.is_empty() && self.stack.last().is_some_and(|shown| shown.id == line.screen)
+    }
+
+    /// Shows the form again, with what went wrong; elsewhere it is told.
+    fn line_failed(&mut self, line: Line, why: &str) {
+        let is_free = self.is_free(&line);
+        match line.form.filter(|_| is_free) {
+            Some(mut form) => {
+                form.fail(&Fault::new(why));
+                // The file stands first.
+                form.at = 0;
+                self.told = None;
+                self.over.push(Over::Form(form));
+            }
+            None => {
+                let say = format!("✗ {}: {}", safe(&line.text), safe(why));
+                self.tell(Role::Bad, say);
+            }
+        }
     }
 
     /// So many bytes of a file are written.
@@ -48,22 +89,27 @@ impl Model {
 
     /// A file is written, of so many bytes, or not.
     pub(super) fn saved(&mut self, ticket: u64, outcome: Result<u64, String>) {
-        let Some(Line { text, .. }) = self.lines.remove(&ticket) else { return };
-        let text = safe(&text);
+        let Some(line) = self.lines.remove(&ticket) else { return };
         match outcome {
             Ok(bytes) => {
-                let bytes = number(i64::try_from(bytes).unwrap_or(i64::MAX));
+                let (text, bytes) = (safe(&line.text), i64::try_from(bytes).unwrap_or(i64::MAX));
+                let bytes = number(bytes);
                 self.tell(Role::Good, format!("✓ {text} is written, {bytes} bytes"));
             }
-            Err(why) => self.tell(Role::Bad, format!("✗ {text}: {}", safe(&why))),
+            Err(why) => self.line_failed(line, &why),
         }
     }
 
     /// Shows what it printed where it was asked for; elsewhere its first line is told.
-    pub(super) fn ran(&mut self, number: u64, output: &str) -> Vec<Effect> {
-        let Some(Line { text, screen }) = self.lines.remove(&number) else { return Vec::new() };
-        let is_here = self.stack.last().is_some_and(|shown| shown.id == screen);
-        let is_shown = is_here && self.over.is_empty();
+    pub(super) fn ran(&mut self, number: u64, outcome: &Result<String, String>) -> Vec<Effect> {
+        let Some(line) = self.lines.remove(&number) else { return Vec::new() };
+        let is_shown = self.is_free(&line);
+        let (Ok(output) | Err(output)) = outcome;
+        if outcome.is_err() && line.form.is_some() && is_shown {
+            self.line_failed(line, output.trim());
+            return self.reload();
+        }
+        let text = line.text;
         let first = output.lines().find(|line| !is_shown && !line.trim().is_empty());
         let first = first.map(|line| format!(": {}", safe(line))).unwrap_or_default();
         self.tell(Role::Plain, format!("{} has ended{first}", safe(&text)));

@@ -2,6 +2,7 @@
 //!
 //! ```text
 //! typed    keys: overlays first, then what is typed on the screen, then actions; the mouse
+//! ahead    what is typed before what a key asked for is there
 //! acts     runs an action
 //! steps    takes the steps that screens return
 //! answers  calls under way and their replies; stale ones are dropped
@@ -14,6 +15,7 @@
 //! ```
 
 mod acts;
+mod ahead;
 mod answers;
 mod bulk;
 mod lines;
@@ -24,7 +26,10 @@ mod steps;
 mod typed;
 mod undo;
 
-use std::{cell::RefCell, collections::BTreeMap};
+use std::{
+    cell::{Cell, RefCell},
+    collections::BTreeMap,
+};
 
 use ratatui::layout::Rect;
 use serde::{Deserialize, Serialize};
@@ -38,6 +43,7 @@ use crate::{
     theme::{Role, Theme},
     widgets::shape::Shape,
 };
+use ahead::Ahead;
 use answers::Pending;
 use bulk::Running;
 use cms_http::client::Ask;
@@ -65,8 +71,8 @@ pub(crate) enum Msg {
     Happened(String),
     /// Something was committed at a site that tells so, by whomever.
     Committed,
-    /// A command line has ended: its number, what it printed.
-    Ran(u64, String),
+    /// A command line has ended: its number, what it printed, and whether it failed.
+    Ran(u64, Result<String, String>),
     /// So many bytes of a file are written.
     Saving(u64, u64),
     /// A file is written, of so many bytes, or why not.
@@ -195,6 +201,8 @@ pub(crate) struct Model {
     pub(crate) rights: Option<Vec<String>>,
     /// Who the user is was asked, and answered as far as it can be.
     is_met: bool,
+    /// When that was asked last.
+    asked_who_at: i64,
     pub(crate) stack: Vec<Shown>,
     visited: Vec<Place>,
     visited_at: usize,
@@ -215,6 +223,8 @@ pub(crate) struct Model {
     /// Begins the keys of what is created once only.
     seed: String,
     pending: BTreeMap<u64, Pending>,
+    /// What a key asked for, and what was typed since.
+    ahead: Option<Ahead>,
     /// When the changes under way were sent, by ticket.
     changing: BTreeMap<u64, i64>,
     /// Tickets whose replies nobody waits for.
@@ -233,6 +243,8 @@ pub(crate) struct Model {
     pub(crate) is_dirty: bool,
     /// Where the tabs were drawn, and their screens.
     pub(crate) tabs_at: RefCell<Vec<(Rect, &'static str)>>,
+    /// The terminal was too small to draw anything.
+    pub(crate) is_too_small: Cell<bool>,
 }
 
 impl Model {
@@ -251,6 +263,7 @@ impl Model {
             who: String::new(),
             rights: None,
             is_met: false,
+            asked_who_at: 0,
             stack: Vec::new(),
             visited: Vec::new(),
             visited_at: 0,
@@ -266,6 +279,7 @@ impl Model {
             tickets: start.tickets,
             seed: start.seed,
             pending: BTreeMap::new(),
+            ahead: None,
             changing: BTreeMap::new(),
             forgotten: Vec::new(),
             running: None,
@@ -277,6 +291,7 @@ impl Model {
             remembered: start.remembered,
             is_dirty: true,
             tabs_at: RefCell::default(),
+            is_too_small: Cell::default(),
         };
         let mut effects = model.ask_who();
         let noun = start.noun.unwrap_or_else(|| model.remembered.noun.clone());
@@ -329,6 +344,8 @@ fn take(model: &mut Model, msg: Msg) -> Vec<Effect> {
         _ => model.is_dirty = true,
     }
     match msg {
+        Msg::Key(key) if model.is_too_small.get() => model.key_unseen(key),
+        Msg::Paste(_) | Msg::Mouse(_) if model.is_too_small.get() => Vec::new(),
         Msg::Key(key) => model.key(key),
         Msg::Paste(text) => model.paste(&text),
         Msg::Mouse(mouse) => model.mouse(mouse),
@@ -340,7 +357,7 @@ fn take(model: &mut Model, msg: Msg) -> Vec<Effect> {
             }
             Vec::new()
         }
-        Msg::Ran(number, output) => model.ran(number, &output),
+        Msg::Ran(number, outcome) => model.ran(number, &outcome),
         Msg::Saving(number, bytes) => {
             model.saving(number, bytes);
             Vec::new()

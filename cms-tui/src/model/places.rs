@@ -7,7 +7,7 @@ use serde_json::Value as Json;
 use super::{Effect, Model, Origin, Shown};
 use crate::{
     actions::ACTIONS,
-    screens,
+    screens::{self, Screen},
     step::{Place, Step, get},
     theme::Role,
     widgets::shape::Shape,
@@ -43,6 +43,7 @@ impl Model {
         self.remember_filters();
         self.stack.truncate(1);
         if noun == "home" {
+            self.visit(Place::of(noun));
             return self.reload();
         }
         let filter = self.remembered.filters.get(noun).cloned().unwrap_or_default();
@@ -51,13 +52,33 @@ impl Model {
 
     /// A screen on top of this one.
     pub(super) fn open(&mut self, place: Place) -> Vec<Effect> {
+        self.remember_filters();
+        self.visit(place.clone());
+        self.show(place)
+    }
+
+    /// The last of the screens visited.
+    pub(super) fn visit(&mut self, place: Place) {
+        if self.visited.get(self.visited_at) == Some(&place) {
+            return;
+        }
         self.visited.truncate(self.visited_at + 1);
-        self.visited.push(place.clone());
+        self.visited.push(place);
         if self.visited.len() > VISITED {
             self.visited.remove(0);
         }
         self.visited_at = self.visited.len() - 1;
-        self.show(place)
+    }
+
+    /// A screen was closed: back and forward go on from the one below it.
+    fn come_back(&mut self) {
+        let noun = self.screen().map_or("home", Screen::noun);
+        let before = self.visited_at.checked_sub(1);
+        match before.filter(|at| self.visited.get(*at).is_some_and(|place| place.noun == noun)) {
+            Some(at) => self.visited_at = at,
+            None if noun == "home" => self.visit(Place::of(noun)),
+            None => {}
+        }
     }
 
     fn show(&mut self, mut place: Place) -> Vec<Effect> {
@@ -96,8 +117,7 @@ impl Model {
         self.remember_filters();
         self.stack.truncate(1);
         if place.noun == "home" {
-            self.visited.push(place);
-            self.visited_at = self.visited.len() - 1;
+            self.visit(place);
             return self.reload();
         }
         self.open(place)
@@ -141,9 +161,11 @@ impl Model {
         self.told = None;
         if self.stack.len() > 1 {
             self.remember_filters();
-            self.stack.pop();
-            if !self.stack.iter().any(|shown| shown.screen.noun() == "login") {
+            // The login is none of the screens visited.
+            if self.stack.pop().is_some_and(|shown| shown.screen.noun() == "login") {
                 self.over.append(&mut self.kept);
+            } else {
+                self.come_back();
             }
             return self.reload();
         }
@@ -151,15 +173,15 @@ impl Model {
     }
 
     pub(super) fn remember_filters(&mut self) {
-        if let Some(shown) = self.stack.last() {
+        // Back and forward come to the filter as it was left. A login may lie over the screen.
+        if let Some(visited) = self.visited.get_mut(self.visited_at)
+            && let Some(shown) = self.stack.iter().rfind(|one| one.screen.noun() == visited.noun)
+            && let Some(filter) = shown.screen.filter()
+        {
+            filter.clone_into(&mut visited.filter);
+        }
+        for (depth, shown) in self.stack.iter().enumerate() {
             let noun = shown.screen.noun();
-            // Back and forward come to the filter as it was left.
-            if let (Some(visited), Some(filter)) =
-                (self.visited.get_mut(self.visited_at), shown.screen.filter())
-                && visited.noun == noun
-            {
-                filter.clone_into(&mut visited.filter);
-            }
             if let Some(shape) = shown.screen.shape() {
                 let list = list_of(noun, shown.screen.subject());
                 self.remembered.shapes.insert(list, shape);
@@ -167,7 +189,7 @@ impl Model {
             }
             // A screen about one thing has no filter of its own to come back to, and neither has
             // one that another screen opened with a filter.
-            let has_own = shown.screen.subject().is_null() && self.stack.len() <= 2;
+            let has_own = shown.screen.subject().is_null() && depth <= 1;
             let is_given = |filter: &&str| {
                 let given = shown.given.as_deref();
                 given.is_some_and(|given| filter.is_empty() || given == *filter)
@@ -234,6 +256,7 @@ impl Model {
         self.stack.clear();
         self.forget(|_| true);
         self.running = None;
+        self.ahead = None;
         self.guard = None;
         self.is_met = false;
     }

@@ -108,15 +108,9 @@ impl Model {
                 return self.step_of(from, step);
             }
             Step::Beside(by) => return self.go_beside(from, by),
-            Step::Save(saving) => {
-                self.close_sent_form(from);
-                return self.save(from.screen, saving);
-            }
+            Step::Save(saving) => return self.save(from, saving),
             Step::Undone(number, did) => return self.undone(from, number, did),
-            Step::Run(words) => {
-                self.close_sent_form(from);
-                return self.run_line(from.screen, words);
-            }
+            Step::Run(words) => return self.run_line(from, words),
             Step::LoggedIn { token, user, expires_at } => {
                 self.close_sent_form(from);
                 return self.logged_in(token, user, expires_at);
@@ -195,6 +189,7 @@ impl Model {
     pub(super) fn tick(&mut self, now: i64) -> Vec<Effect> {
         let was = (self.freshness(), self.slow_change());
         self.now = now;
+        self.end_wait();
         self.is_dirty |= (self.freshness(), self.slow_change()) != was;
         let waiting = self.is_waiting();
         let due =

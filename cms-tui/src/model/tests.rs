@@ -1,6 +1,7 @@
 //! Keys in, states and calls out; no terminal, no network.
 
 mod acting;
+mod ahead;
 mod late;
 mod questions;
 mod remembered;
@@ -341,6 +342,117 @@ fn a_session_is_ended() {
     assert_eq!((noun(&model), model.who.as_str()), ("login", ""));
 }
 
+/// What stands on a terminal of this size.
+fn drawn(model: &Model, width: u16, height: u16) -> String {
+    let backend = ratatui::backend::TestBackend::new(width, height);
+    let mut terminal = ratatui::Terminal::new(backend).expect("a terminal");
+    terminal.draw(|frame| crate::view::draw(frame, model)).expect("drawn");
+    terminal.backend().to_string()
+}
+
+#[test]
+fn what_is_wrong_is_read_to_its_end() {
+    let long = format!("{}how it is mended", "what is wrong, ".repeat(9));
+    let mut told = model();
+    told.tell(crate::theme::Role::Bad, long.clone());
+    let mut form = model();
+    let fields = vec![crate::widgets::field::Field::text("url", "URL", "")];
+    let mut made = Form::new("a", fields, |_| Step::None);
+    made.fail(&Fault::at("url", long.clone()));
+    form.over.push(Over::Form(Box::new(made)));
+    let mut list = model();
+    for effect in pressed(&mut list, "5") {
+        if let Effect::Call { ticket, .. } = effect {
+            update(&mut list, Msg::Answered(ticket, Err(Fault::new(long.clone()))));
+        }
+    }
+    list.told = None;
+    for (model, size) in [(told, (60, 16)), (form, (60, 16)), (list, (60, 16))] {
+        let screen = drawn(&model, size.0, size.1);
+        let words: Vec<_> = screen.split_whitespace().collect();
+        assert!(words.contains(&"mended"), "{screen}");
+    }
+    // So are the words that a list understands.
+    let mut inbox = model();
+    press(&mut inbox, "9 /");
+    let screen = drawn(&inbox, 60, 20);
+    assert!(screen.contains("!word: not"), "{screen}");
+}
+
+#[test]
+fn a_column_has_room_or_is_left_out() {
+    for (keys, last) in
+        [("3", "MS"), (": c a c h e Enter", "HITS"), (": p l u g i n s Enter", "STATE")]
+    {
+        let mut model = model();
+        press(&mut model, keys);
+        let screen = drawn(&model, 60, 16);
+        let heads = screen.lines().nth(3).unwrap_or_default();
+        let heads = heads.trim_matches(['"', '│', ' ']);
+        assert_eq!(heads.rsplit(' ').next(), Some(last), "{screen}");
+    }
+}
+
+#[test]
+fn a_right_that_is_missing_is_asked_for_again() {
+    let mut model = model();
+    model.rights = Some(Vec::new());
+    assert_eq!(lines(&pressed(&mut model, "9")), [""; 0], "it was asked a moment ago");
+    assert!(told(&model).ends_with("Ctrl-r asks again"), "{}", told(&model));
+    tick(&mut model, 1_010_000, reply);
+    let effects = pressed(&mut model, "9");
+    assert_eq!(lines(&effects), ["GET /api/backend/auth/me"]);
+    answer(&mut model, effects);
+    press(&mut model, "9");
+    assert_eq!(noun(&model), "inbox");
+}
+
+#[test]
+fn home_says_no_more_than_it_may_see() {
+    let mut model = model();
+    for (rights, say) in [
+        (json!("0"), "Nothing needs a hand."),
+        (json!([]), "Nothing that you may see needs a hand."),
+    ] {
+        let mut waiting = pressed(&mut model, "Ctrl-r");
+        while !waiting.is_empty() {
+            let (ticket, ask) = match waiting.remove(0) {
+                Effect::Call { ticket, ask, .. } => (ticket, ask),
+                Effect::Wake { token, .. } => {
+                    waiting.extend(update(&mut model, Msg::Woke(token)));
+                    continue;
+                }
+                _ => continue,
+            };
+            let is_me = ask.line().contains("auth/me");
+            let me = json!({"username": "ana", "rights": rights});
+            let data = if is_me { me } else { json!([]) };
+            waiting.extend(update(&mut model, Msg::Answered(ticket, rows(data))));
+        }
+        let screen = drawn(&model, 100, 30);
+        assert!(screen.contains(say), "{screen}");
+    }
+}
+
+#[test]
+fn what_does_not_exist_is_said() {
+    for keys in [": n o s u c h Space t h i n g", "? n o s u c h Space t h i n g"] {
+        let mut model = model();
+        press(&mut model, keys);
+        press(&mut model, "Enter");
+        assert_eq!(told(&model), "There is no command nosuch thing: ? lists all.");
+    }
+}
+
+#[test]
+fn a_fault_stands_at_its_field() {
+    let mut model = model();
+    press(&mut model, "5 n x Tab G E T Ctrl-s");
+    let Some(Over::Form(form)) = model.over.last() else { panic!("the form is gone") };
+    assert_eq!((form.fields[form.at].name.as_str(), form.error.as_deref()), ("rights", None));
+    assert!(form.fields[form.at].error.as_deref().is_some_and(|why| why.contains("no right")));
+}
+
 #[test]
 fn a_stray_message_does_not_take_back_a_drawing() {
     let mut model = model();
@@ -353,7 +465,8 @@ fn a_stray_message_does_not_take_back_a_drawing() {
 fn keys() -> impl Strategy<Value = Vec<Key>> {
     let known = "j k g G Enter Esc Tab Space / ? : Ctrl-p Ctrl-s Ctrl-r Ctrl-d Ctrl-u [ ] - u y Y \
                  v * o O z n e x t p d w r R S A E P D c C F W N s L a h l Up Down Left Right \
-                 Backspace Delete Home End 1 2 3 4 5 6 7 8 9 i m q 日 Ctrl-w Ctrl-y Shift-Tab";
+                 Backspace Delete Home End 1 2 3 4 5 6 7 8 9 i m q 日 Ctrl-w Ctrl-y Shift-Tab \
+                 Alt-y Alt-1";
     let all: Vec<Key> = known.split_whitespace().map(|key| key.parse().expect("a key")).collect();
     prop::collection::vec(prop::sample::select(all), 1..50)
 }

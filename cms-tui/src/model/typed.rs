@@ -4,16 +4,24 @@
 use crossterm::event::KeyCode;
 use ratatui::layout::Position;
 
-use super::{Effect, Model, Origin, acts::LEAVE, over::Over};
+use super::{Effect, Model, Msg, Origin, acts::LEAVE, over::Over};
 use crate::{
     keys::Key,
     screens::Clicked,
+    text::safe,
     theme::Role,
-    widgets::{ask::Answer, form::Typed, viewer::Looked},
+    widgets::{ask::Answer, form::Typed, input::TOO_LONG, viewer::Looked},
 };
+
+const ESC: Key = Key { code: KeyCode::Esc, ctrl: false, alt: false };
 
 impl Model {
     pub(super) fn key(&mut self, key: Key) -> Vec<Effect> {
+        if self.is_two(key) {
+            let mut effects = self.key(ESC);
+            effects.extend(self.key(Key { alt: false, ..key }));
+            return effects;
+        }
         if key.ctrl && key.code == KeyCode::Char('c') {
             // Twice: whoever wants to leave may. Any other question it answers with no.
             return match self.over.last() {
@@ -31,6 +39,9 @@ impl Model {
         if !self.over.is_empty() {
             return self.key_over(key);
         }
+        if self.keeps(&Msg::Key(key)) {
+            return Vec::new();
+        }
         self.told = None;
         let typed = self.top().and_then(|shown| shown.screen.key(key));
         if let Some(step) = typed {
@@ -47,25 +58,63 @@ impl Model {
         }
     }
 
+    /// Whether it is Esc and another key: tmux and slow lines deliver both at once, as a key with
+    /// Alt. One that the user gave a meaning is that key.
+    fn is_two(&self, key: Key) -> bool {
+        let can_be = matches!(key.code, KeyCode::Char(_) | KeyCode::Enter | KeyCode::Tab);
+        if !key.alt || !can_be {
+            return false;
+        }
+        let scene = self.scene();
+        self.map.action(key, &scene).is_none() && self.map.own(key, &scene).is_none()
+    }
+
+    /// A key while the terminal is too small to show what it would do: it only leaves.
+    pub(super) fn key_unseen(&mut self, key: Key) -> Vec<Effect> {
+        if key.ctrl && key.code == KeyCode::Char('c') {
+            return self.key(Key { alt: false, ..key });
+        }
+        if key.typed() == Some('q') && self.leaving().is_none() {
+            return self.go(LEAVE);
+        }
+        Vec::new()
+    }
+
+    /// What is asked before the user leaves.
+    pub(crate) fn leaving(&self) -> Option<&str> {
+        match self.over.last() {
+            Some(Over::Confirm(confirm, _)) if confirm.is_to_quit => Some(&confirm.text),
+            _ => None,
+        }
+    }
+
     pub(super) fn paste(&mut self, text: &str) -> Vec<Effect> {
         if self.is_guarded() {
             return self.guard();
         }
-        match self.over.last_mut() {
+        if self.keeps(&Msg::Paste(text.to_owned())) {
+            return Vec::new();
+        }
+        let fits = match self.over.last_mut() {
+            // It says so at the field.
             Some(Over::Form(form)) => {
                 let at = form.at;
                 if let Some(field) = form.fields.get_mut(at) {
                     field.paste(text);
                 }
+                true
             }
             Some(Over::Palette(palette)) => palette.input.insert(text),
             Some(Over::Confirm(confirm, _)) => confirm.typed.insert(text),
             Some(Over::View(viewer)) => viewer.paste(text),
-            Some(_) => {}
+            Some(Over::Menu(..)) => true,
             None => {
                 let step = self.top().map(|shown| shown.screen.paste(text));
                 return step.map(|step| self.step(step)).unwrap_or_default();
             }
+        };
+        if !fits {
+            self.tell(Role::Warn, TOO_LONG);
         }
         Vec::new()
     }
@@ -90,6 +139,12 @@ impl Model {
             },
             Some(Over::Confirm(confirm, _)) => match confirm.key(key) {
                 Answer::Open => Vec::new(),
+                Answer::Wrong => {
+                    let what = confirm.wanted();
+                    let say = format!("This is not the {what}: type it as shown, or press Esc.");
+                    self.tell(Role::Warn, say);
+                    Vec::new()
+                }
                 Answer::No => {
                     self.tell(Role::Plain, "Nothing was done.");
                     self.close()
@@ -149,7 +204,8 @@ impl Model {
         let Some(Over::Palette(palette)) = self.over.last_mut() else { return Vec::new() };
         let fitting = palette.fitting(&sight.scene());
         let chosen = fitting.get(palette.at).copied();
-        let line = palette.is_command.then(|| palette.input.text().trim().to_owned());
+        let typed = palette.input.text().trim().to_owned();
+        let line = palette.is_command.then(|| typed.clone());
         match key.code {
             KeyCode::Esc => drop(self.over.pop()),
             KeyCode::Down => palette.at = (palette.at + 1).min(fitting.len().saturating_sub(1)),
@@ -161,7 +217,11 @@ impl Model {
                 }
                 return match chosen {
                     Some(action) => self.run(action),
-                    None => Vec::new(),
+                    None => {
+                        let say = format!("There is no command {}: ? lists all.", safe(&typed));
+                        self.tell(Role::Warn, say);
+                        Vec::new()
+                    }
                 };
             }
             KeyCode::Char('y') if key.ctrl => {

@@ -48,8 +48,8 @@ impl Lines {
     ) {
         let ended = self.begin(number);
         self.tasks.spawn(async move {
-            let output = run(&program, &secrets, &line, ended).await;
-            let _ = sender.send(Incoming::Msg(Msg::Ran(number, output)));
+            let outcome = run(&program, &secrets, &line, ended).await;
+            let _ = sender.send(Incoming::Msg(Msg::Ran(number, outcome)));
         });
     }
 
@@ -117,15 +117,15 @@ impl Drop for Group {
     }
 }
 
-/// Runs it for this site, until `ended` is dropped at most. Returns what it printed. It ends with
-/// this session.
+/// Runs it for this site, until `ended` is dropped at most. Returns what it printed, as an error
+/// when it failed. It ends with this session.
 async fn run(
     program: &[String],
     secrets: &[(String, Secret)],
     line: &[String],
     ended: Receiver<()>,
-) -> String {
-    let Some((name, first)) = program.split_first() else { return String::new() };
+) -> Result<String, String> {
+    let Some((name, first)) = program.split_first() else { return Ok(String::new()) };
     let mut command = Command::new(name);
     command.args(first).args(line).env("NO_COLOR", "1").process_group(0);
     command.envs(secrets.iter().map(|(name, value)| (name, value.expose())));
@@ -135,10 +135,10 @@ async fn run(
         Ok(child) => output(child, ended).await,
         Err(error) => Err(error),
     };
-    ran.unwrap_or_else(|error| error.to_string())
+    ran.unwrap_or_else(|error| Err(error.to_string()))
 }
 
-async fn output(mut child: Child, ended: Receiver<()>) -> io::Result<String> {
+async fn output(mut child: Child, ended: Receiver<()>) -> io::Result<Result<String, String>> {
     let (mut group, mut printed) = (Group::of(&child), Vec::new());
     let status = tokio::select! {
         status = read(&mut child, &mut printed) => status?,
@@ -149,9 +149,10 @@ async fn output(mut child: Child, ended: Receiver<()>) -> io::Result<String> {
         Some(status) => {
             // What it left behind on purpose stays.
             group.0 = None;
-            if !status.success() {
-                text.push_str(&format!("\n{status}"));
+            if status.success() {
+                return Ok(Ok(text));
             }
+            text.push_str(&format!("\n{status}"));
         }
         None => {
             group.send(Signal::TERM);
@@ -161,7 +162,7 @@ async fn output(mut child: Child, ended: Receiver<()>) -> io::Result<String> {
             text.push_str(&format!("\nIt was ended{why}"));
         }
     }
-    Ok(text)
+    Ok(Err(text))
 }
 
 /// Reads what it prints to its end. None: it prints too much.
@@ -199,7 +200,7 @@ mod tests {
     #[tokio::test]
     async fn a_command_that_prints_without_end_is_ended() {
         let (_end, ended) = oneshot::channel();
-        let text = run(&words("yes"), &[], &words("y"), ended).await;
+        let text = run(&words("yes"), &[], &words("y"), ended).await.expect_err("ended");
         assert!(text.len() < MOST + 10_000 && text.ends_with("more than 1 MiB."));
     }
 
@@ -207,10 +208,14 @@ mod tests {
     async fn what_it_says_and_how_it_failed_are_shown() {
         let (_end, ended) = oneshot::channel();
         let script = ["-c", "echo one; echo two >&2; exit 3"].map(str::to_owned);
-        let text = run(&words("sh"), &[], &script, ended).await;
+        let text = run(&words("sh"), &[], &script, ended).await.expect_err("it failed");
         assert!(text.contains("one") && text.contains("two") && text.contains("3"), "{text}");
         let (_end, ended) = oneshot::channel();
-        assert!(run(&words("/no/such/program"), &[], &[], ended).await.contains("No such file"));
+        let why = run(&words("/no/such/program"), &[], &[], ended).await.expect_err("none");
+        assert!(why.contains("No such file"), "{why}");
+        let (_end, ended) = oneshot::channel();
+        let text = run(&words("echo"), &[], &words("well"), ended).await;
+        assert_eq!(text.as_deref(), Ok("well\n"));
     }
 
     /// Waits until a path is there, or gone.
@@ -236,7 +241,7 @@ mod tests {
             child = std::fs::read_to_string(&began).expect("a number");
         }
         drop(end);
-        let text = running.await.expect("it ends well");
+        let text = running.await.expect("it ends well").expect_err("it was ended");
         assert!(text.ends_with("It was ended."), "{text}");
         // A process that has ended and was not waited for yet is a zombie.
         let stat = format!("/proc/{}/stat", child.trim());

@@ -262,7 +262,10 @@ fn take(
             model.is_dirty = true;
         }
         Incoming::Suspend => {
-            screen.suspend()?;
+            if !screen.suspend()? {
+                let why = "This terminal has no shell that could let it go on: q leaves.";
+                model.tell(Role::Warn, why);
+            }
             model.is_dirty = true;
         }
         Incoming::Continued => {

@@ -16,7 +16,7 @@ use data_encoding::BASE64;
 use ratatui::{
     Frame, Terminal, TerminalOptions, Viewport, backend::CrosstermBackend, layout::Rect,
 };
-use rustix::process::{Signal, getpid, kill_process};
+use rustix::process::{Signal, getpgrp, getsid, kill_current_process_group};
 use tokio::{
     signal::unix::{SignalKind, signal},
     sync::mpsc::UnboundedSender,
@@ -90,11 +90,17 @@ impl Screen {
         Ok(())
     }
 
-    /// Stops the process; its shell has the terminal until it goes on.
-    pub(super) fn suspend(&mut self) -> io::Result<()> {
+    /// Stops the process group; its shell has the terminal until it goes on. False: nothing was
+    /// stopped, because nobody would let it go on. A shell with job control gives every command
+    /// line a group of its own, which is not that of its session.
+    pub(super) fn suspend(&mut self) -> io::Result<bool> {
+        if getpgrp() == getsid(None)? {
+            return Ok(false);
+        }
         leave();
-        kill_process(getpid(), Signal::STOP)?;
-        self.resume()
+        kill_current_process_group(Signal::STOP)?;
+        self.resume()?;
+        Ok(true)
     }
 
     /// Takes the terminal again, which others have used meanwhile.

@@ -7,14 +7,14 @@ use ratatui::{
     buffer::Buffer,
     layout::{Constraint, Layout, Rect},
     text::{Line, Span},
-    widgets::Paragraph,
+    widgets::{Paragraph, Wrap},
 };
 
 use crate::{
     actions::{ACTIONS, Action, Right, Scene, find},
     model::{Model, over::Over},
     screens::Look,
-    text::{cut, safe, width},
+    text::{cut, safe, width, wrapped_to},
     theme::Role,
     widgets::draw,
 };
@@ -25,26 +25,32 @@ pub(crate) const SMALLEST: (u16, u16) = (60, 16);
 /// The whole screen.
 pub(crate) fn draw(frame: &mut Frame<'_>, model: &Model) {
     let area = frame.area();
-    if area.width < SMALLEST.0 || area.height < SMALLEST.1 {
-        let text = format!(
+    let is_too_small = area.width < SMALLEST.0 || area.height < SMALLEST.1;
+    model.is_too_small.set(is_too_small);
+    if is_too_small {
+        let mut text = format!(
             "cms tui needs {} × {} cells; this is {} × {}.",
             SMALLEST.0, SMALLEST.1, area.width, area.height
         );
-        frame.render_widget(Paragraph::new(text), area);
+        if let Some(question) = model.leaving() {
+            text.push_str(&format!(" {question} Ctrl-c: yes."));
+        }
+        frame.render_widget(Paragraph::new(text).wrap(Wrap { trim: true }), area);
         return;
     }
+    let said = told_lines(model, area);
     let [head, tabs, body, keys, told] = Layout::vertical([
         Constraint::Length(1),
         Constraint::Length(1),
         Constraint::Fill(1),
         Constraint::Length(1),
-        Constraint::Length(1),
+        Constraint::Length(said.len() as u16),
     ])
     .areas(area);
     let (scene, look) = (model.scene(), Look { theme: model.theme, now: model.now });
     match model.screen() {
         Some(screen) if screen.is_whole() => {
-            screen.draw(frame, Rect { height: area.height - 1, ..area }, look);
+            screen.draw(frame, Rect { height: area.height - told.height, ..area }, look);
         }
         screen => {
             frame.render_widget(head_line(model, head.width), head);
@@ -55,7 +61,7 @@ pub(crate) fn draw(frame: &mut Frame<'_>, model: &Model) {
             frame.render_widget(keys_line(model, &scene, keys.width), keys);
         }
     }
-    frame.render_widget(told_line(model, told.width), told);
+    frame.render_widget(Paragraph::new(said), told);
     if let Some(over) = model.over.last() {
         match over {
             Over::Palette(palette) => palette::draw(frame, palette, model, &scene),
@@ -186,25 +192,29 @@ pub(crate) const HINTS: [&str; 5] = [
     "Hint 5 of 5: y copies the command line that does the same.",
 ];
 
-/// The last result, and the command line that does the same.
-fn told_line(model: &Model, cells: u16) -> Line<'static> {
+/// The last result, and the command line that does the same. A long one takes up to a third of the
+/// lines: its end says how to mend what is wrong.
+fn told_lines(model: &Model, area: Rect) -> Vec<Line<'static>> {
     let theme = model.theme;
-    let cells_of = usize::from(cells).saturating_sub(2);
+    let cells = usize::from(area.width).saturating_sub(2);
     let slow = model.slow_change();
     if let Some((role, text)) = slow.as_ref().or(model.told.as_ref()) {
-        let left = cut(&safe(text), cells_of).into_owned();
-        let room = cells_of.saturating_sub(width(&left) + 3);
+        let mut lines = wrapped_to(text, cells, usize::from(area.height / 3));
+        let end = lines.pop().unwrap_or_default();
+        let room = cells.saturating_sub(width(&end) + 3);
         let right = match &model.line {
             Some(line) if width(line) <= room && *role == Role::Good => format!("{} ", safe(line)),
             _ => String::new(),
         };
-        let left = vec![Span::styled(format!(" {left}"), theme.style(*role))];
-        return spread(left, vec![Span::styled(right, theme.style(Role::Quiet))], cells);
+        let left = |line: String| Span::styled(format!(" {line}"), theme.style(*role));
+        let right = Span::styled(right, theme.style(Role::Quiet));
+        let end = spread(vec![left(end)], vec![right], area.width);
+        return lines.into_iter().map(left).map(Line::from).chain([end]).collect();
     }
-    match HINTS.get(model.remembered.hints) {
-        Some(hint) => Line::styled(format!(" {}", cut(hint, cells_of)), theme.style(Role::Quiet)),
+    vec![match HINTS.get(model.remembered.hints) {
+        Some(hint) => Line::styled(format!(" {}", cut(hint, cells)), theme.style(Role::Quiet)),
         None => Line::default(),
-    }
+    }]
 }
 
 /// The last guard: no cell holds what a terminal would obey, or a pile of marks.

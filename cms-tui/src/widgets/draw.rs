@@ -129,22 +129,33 @@ pub(crate) fn viewer(frame: &mut Frame<'_>, viewer: &Viewer, theme: Theme) {
     let area = frame.area();
     let longest = viewer.lines.iter().take(500).map(|(_, line)| width(line)).max().unwrap_or(0);
     let wide = (longest.max(width(&viewer.title)) + 4).clamp(60, usize::from(area.width)) as u16;
-    let footer = 1 + u16::from(viewer.until.is_some());
+    let footer = if viewer.until.is_some() { 3 } else { 1 };
     let rows = viewer.pager.lay(&viewer.lines, usize::from(wide.saturating_sub(2)));
     let high = u16::try_from(rows).unwrap_or(u16::MAX).saturating_add(2 + footer);
     let inner = popup(frame, &viewer.title, (wide, high.min(area.height)), theme);
     let height = usize::from(inner.height.saturating_sub(footer));
     let cells = usize::from(inner.width);
     let mut lines = viewer.pager.draw(&viewer.lines, (cells, height), theme);
+    let below = viewer.pager.below();
+    let more = |key: char| match below {
+        0 => String::new(),
+        below => format!(" · {below} more: {key}"),
+    };
     match viewer.until {
-        Some(_) if viewer.is_leaving => lines.push(Line::styled(
-            " It is not shown again. Esc again closes it all the same.",
-            theme.style(Role::Warn),
-        )),
-        Some(_) => lines.push(Line::from(format!(" > {}", viewer.typed))),
+        Some(word) => {
+            let say = |text: String| Line::styled(text, theme.style(Role::Quiet));
+            lines.push(say(format!(" It is shown once. Ctrl-y copies it.{}", more('↓'))));
+            lines.push(say(format!(" Type {word} when you have stored it.")));
+            lines.push(match viewer.is_leaving {
+                true => Line::styled(
+                    " It is not shown again. Esc again closes it all the same.",
+                    theme.style(Role::Warn),
+                ),
+                false => Line::from(format!(" > {}", viewer.typed)),
+            });
+        }
         None => {
-            let more = viewer.pager.below();
-            let more = if more > 0 { format!(" · {more} more: j") } else { String::new() };
+            let more = more('j');
             let wrap = if viewer.pager.cuts() { "wrap" } else { "cut" };
             let keys = format!(" Esc close · y copy · / search · w {wrap} lines{more}");
             let keys = Line::styled(cut(&keys, cells).into_owned(), theme.style(Role::Quiet));
@@ -182,8 +193,7 @@ pub(crate) fn form<S>(frame: &mut Frame<'_>, form: &Form<S>, theme: Theme) {
     let (mut lines, mut focus) = (Vec::new(), 0);
     lines.extend(wrapped(&form.note, cells).into_iter().map(|line| quiet(&line, theme)));
     if let Some(error) = &form.error {
-        let bad = |line: String| Line::styled(format!(" ✗ {line}"), theme.style(Role::Bad));
-        lines.extend(wrapped(error, cells).into_iter().map(bad));
+        lines.extend(wrong(error, " ", cells, theme));
     }
     let label = form.fields.iter().map(|field| width(&field.label)).max().unwrap_or(0).min(24);
     for (n, field) in form.fields.iter().enumerate() {
@@ -300,9 +310,18 @@ fn field_lines(
         lines.extend(hint.map(|text| quiet(&format!("{}{text}", &indent[1..]), theme)));
     }
     if let Some(error) = &field.error {
-        let error = format!("{indent}✗ {}", safe(error));
-        lines.push(Line::styled(cut(&error, cells).into_owned(), theme.style(Role::Bad)));
+        lines.extend(wrong(error, &indent, cells, theme));
     }
+}
+
+/// What is wrong, whole: behind a sign, and below it.
+pub(crate) fn wrong(text: &str, indent: &str, cells: usize, theme: Theme) -> Vec<Line<'static>> {
+    let lines = wrapped(text, cells.saturating_sub(indent.len() + 2)).into_iter().enumerate();
+    let line = |(n, line): (usize, String)| {
+        let sign = if n == 0 { '✗' } else { ' ' };
+        Line::styled(format!("{indent}{sign} {line}"), theme.style(Role::Bad))
+    };
+    lines.map(line).collect()
 }
 
 /// The lines of a longer text around its cursor.

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use crossterm::event::KeyCode;
 use serde_json::{Number, Value as Json};
 
-use super::input::Input;
+use super::input::{Input, TOO_LONG};
 use crate::keys::Key;
 
 /// What a field holds, and how it is edited.
@@ -265,16 +265,17 @@ impl Field {
     }
 
     pub(crate) fn paste(&mut self, text: &str) {
-        match &mut self.kind {
+        let fits = match &mut self.kind {
             Kind::Text(input) | Kind::Secret(input) | Kind::Number(input) | Kind::Json(input) => {
-                input.insert(text);
+                input.insert(text)
             }
             Kind::Many(many) | Kind::Pick(many) => {
-                many.filter.insert(text);
                 many.at = 0;
+                many.filter.insert(text)
             }
-            _ => {}
-        }
+            _ => return,
+        };
+        self.error = (!fits).then(|| TOO_LONG.to_owned());
     }
 
     /// The value to send; an empty text is null.
@@ -340,6 +341,21 @@ mod tests {
         field.key("x".parse().expect("a key"));
         assert!(field.value().is_err(), "nothing fits");
         assert!(!field.is_changed());
+    }
+
+    #[test]
+    fn what_is_too_long_to_paste_is_said() {
+        let mut field = Field::text("a", "a", "x");
+        field.paste(&"x".repeat(super::super::input::LONGEST));
+        assert_eq!(field.error.as_deref(), Some(TOO_LONG));
+        assert_eq!(field.value(), Ok(json!("x")));
+        field.paste("y");
+        assert_eq!((field.error.as_deref(), field.value()), (None, Ok(json!("xy"))));
+        // A field that takes none keeps what is said of it.
+        let mut field = Field::flag("a", "a", true);
+        field.error = Some("refused".to_owned());
+        field.paste("y");
+        assert_eq!(field.error.as_deref(), Some("refused"));
     }
 
     #[test]

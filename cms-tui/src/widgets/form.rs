@@ -152,16 +152,17 @@ impl<S> Form<S> {
     /// Shows a failure: at its fields, the rest at the top.
     pub(crate) fn fail(&mut self, fault: &Fault) {
         self.is_sent = false;
-        self.error = Some(fault.detail.clone());
-        let mut first = None;
+        let (mut first, mut is_said) = (None, false);
         for problem in &fault.errors {
             let name = problem.field.split(['.', '[']).next().unwrap_or_default();
             let field = self.fields.iter_mut().enumerate().find(|(_, field)| field.name == name);
             if let Some((at, field)) = field {
                 field.error = Some(problem.message.clone());
+                is_said |= problem.message == fault.detail;
                 first = Some(first.map_or(at, |first: usize| first.min(at)));
             }
         }
+        self.error = (!is_said).then(|| fault.detail.clone());
         self.at = first.unwrap_or(self.at);
     }
 }

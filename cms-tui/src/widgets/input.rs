@@ -5,7 +5,9 @@ use crossterm::event::KeyCode;
 use crate::keys::Key;
 
 /// More is not taken: it would be pasted by mistake.
-const LONGEST: usize = 256 << 10;
+pub(crate) const LONGEST: usize = 256 << 10;
+/// What is said of it.
+pub(crate) const TOO_LONG: &str = "too long to paste: at most 256 KB fit";
 
 /// Text with a cursor.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -30,14 +32,16 @@ impl Input {
         self.text.split_at(self.at)
     }
 
-    pub(crate) fn insert(&mut self, text: &str) {
+    /// Whether it fits.
+    pub(crate) fn insert(&mut self, text: &str) -> bool {
         if self.text.len() + text.len() > LONGEST {
-            return;
+            return false;
         }
         let clean: String = text.replace("\r\n", "\n").replace('\r', "\n");
         let clean = if self.is_multiline { clean } else { clean.replace('\n', " ") };
         self.text.insert_str(self.at, &clean);
         self.at += clean.len();
+        true
     }
 
     /// Whether the key was for the text.
@@ -47,7 +51,9 @@ impl Input {
             return true;
         }
         match (key.ctrl, key.code) {
-            (false, KeyCode::Enter) if self.is_multiline => self.insert("\n"),
+            (false, KeyCode::Enter) if self.is_multiline => {
+                self.insert("\n");
+            }
             (false, KeyCode::Backspace) => self.remove(self.before()),
             (false, KeyCode::Delete) => {
                 self.at = self.after();
@@ -58,8 +64,13 @@ impl Input {
                 let blank = kept.char_indices().rfind(|(_, c)| c.is_whitespace());
                 self.remove(blank.map_or(0, |(at, c)| at + c.len_utf8()));
             }
-            (true, KeyCode::Char('u')) => self.remove(0),
-            (true, KeyCode::Char('k')) => self.text.truncate(self.at),
+            (true, KeyCode::Char('u')) => self.remove(self.line_start()),
+            (true, KeyCode::Char('k')) => {
+                // At the end of a line, its break.
+                let end = self.line_end();
+                let end = if end == self.at { self.after() } else { end };
+                self.text.replace_range(self.at..end, "");
+            }
             (false, KeyCode::Left) => self.at = self.before(),
             (false, KeyCode::Right) => self.at = self.after(),
             (false, KeyCode::Home) | (true, KeyCode::Char('a')) => self.at = self.line_start(),
@@ -132,6 +143,21 @@ mod tests {
         for blank in ["\u{a0}", "\u{3000}", " "] {
             let mut input = Input::of(&format!("a{blank}b"));
             assert_eq!(typed(&mut input, &["Ctrl-w"]), format!("a{blank}"));
+        }
+    }
+
+    #[test]
+    fn ctrl_u_and_ctrl_k_keep_the_other_lines() {
+        for (keys, left) in [
+            (&["Ctrl-u"][..], "abc\nf\nghi"),
+            (&["Ctrl-u", "Ctrl-u"], "abc\nf\nghi"),
+            (&["Ctrl-k"], "abc\nde\nghi"),
+            (&["Ctrl-k", "Ctrl-k"], "abc\ndeghi"),
+            (&["Down", "Ctrl-k", "Ctrl-k"], "abc\ndef\ngh"),
+        ] {
+            let mut input = Input::of("abc\ndef\nghi");
+            typed(&mut input, &["Up", "Left"]);
+            assert_eq!(typed(&mut input, keys), left, "{keys:?}");
         }
     }
 

@@ -147,11 +147,14 @@ impl Pager {
         true
     }
 
-    pub(crate) fn paste(&mut self, text: &str, lines: &[(Role, String)]) {
-        if self.is_typing {
-            self.sought.insert(text);
-            self.seek(lines);
+    /// Whether it fits.
+    pub(crate) fn paste(&mut self, text: &str, lines: &[(Role, String)]) -> bool {
+        if !self.is_typing {
+            return true;
         }
+        let fits = self.sought.insert(text);
+        self.seek(lines);
+        fits
     }
 
     /// Ends the search. False: there is none.

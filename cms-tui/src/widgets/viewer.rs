@@ -57,8 +57,6 @@ impl Viewer {
         lines.push((Role::Plain, String::new()));
         lines.extend(secret.lines().map(|line| (Role::Title, format!("  {line}"))));
         lines.push((Role::Plain, String::new()));
-        lines.push((Role::Quiet, "It is shown once. Ctrl-y copies it.".to_owned()));
-        lines.push((Role::Quiet, "Type SAVED when you have stored it.".to_owned()));
         let mut viewer = Self::new(title, lines);
         (viewer.until, viewer.copy) = (Some("SAVED"), Some(secret));
         viewer
@@ -76,6 +74,8 @@ impl Viewer {
             match (key.typed(), key.code) {
                 (Some(c), _) => self.typed.push(c.to_ascii_uppercase()),
                 (_, KeyCode::Backspace) => drop(self.typed.pop()),
+                (_, KeyCode::Down) => self.pager.walk("down"),
+                (_, KeyCode::Up) => self.pager.walk("up"),
                 (_, KeyCode::Esc) => {
                     self.is_leaving = true;
                     return Looked::Open;
@@ -113,8 +113,9 @@ impl Viewer {
         Looked::Open
     }
 
-    pub(crate) fn paste(&mut self, text: &str) {
-        self.pager.paste(text, &self.lines);
+    /// Whether it fits.
+    pub(crate) fn paste(&mut self, text: &str) -> bool {
+        self.pager.paste(text, &self.lines)
     }
 }
 

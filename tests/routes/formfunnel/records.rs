@@ -288,3 +288,38 @@ async fn a_full_funnel_is_deleted_without_a_long_wait() {
     assert_eq!(count().await, 1);
     assert_eq!(site.database.rows("cms_formfunnels where status = 'deleted'").await, 0);
 }
+
+/// Nobody is written to about a funnel that is gone; the mails of others stay.
+#[tokio::test]
+async fn mails_go_with_their_funnel() {
+    let site = Site::open().await;
+    let routed = |slug: &str| {
+        let rule = json!({"recipients": "sales@example.org", "subject": "Lead"});
+        json!({"slug": slug, "email_routings": [rule]})
+    };
+    let visited = async |slug: &str| {
+        let visit = site.visit(slug).await;
+        visit.answers(json!({"name": "Ada"})).await;
+        visit.answers(json!({"budget": 1})).await;
+        visit.complete(None).expect(200).await;
+    };
+    let mails = async || site.database.rows("cms_mails").await;
+    site.leads(routed("other")).await;
+    visited("other").await;
+    // What is left at once of a funnel with few visits, and of a full one.
+    for (copies, left) in [(1, 1), (600, 2)] {
+        let id = site.leads(routed("leads")).await.id;
+        visited("leads").await;
+        visited("leads").await;
+        assert_eq!(mails().await, 3);
+        let sent = "update cms_mails set status = 'sent', settled_at = created_at \
+                    where id = (select max(id) from cms_mails)";
+        site.database.run(sent).await;
+        site.copy_visits(copies, &format!("s.funnel_id = {id}"), "is_test").await;
+        site.staff("delete", json!({"id": id})).expect(200).await;
+        assert_eq!(mails().await, left, "{copies} copies");
+        assert_eq!(site.database.rows("cms_mails where status = 'queued'").await, 1);
+        site.cms.upkeep().await;
+        assert_eq!(mails().await, 1, "{copies} copies");
+    }
+}

@@ -105,10 +105,40 @@ async fn versions_of_a_record_share_its_base() {
     }
     let patched = site.update("blog&id=1&language=de", json!({"title": "Rad"})).await;
     assert_eq!((&patched["id"], &patched["title"]), (&json!(2), &json!("Rad")));
+    for renumbered in [
+        json!({"id": 9}),
+        json!({"id": 9, "base_id": null}),
+        json!({"id": 9, "base_id": 1}),
+        json!({"id": 9, "base_id": 7}),
+    ] {
+        let refused = site.admin("PATCH /api/backend/item?table=blog&id=1").json(renumbered);
+        let refused = refused.refused(422, "validation_failed").await.json()["errors"][0].clone();
+        assert_eq!((&refused["field"], &refused["code"]), (&json!("id"), &json!("refused")));
+    }
     site.remove("blog&id=1&language=de").await;
     site.items("blog&id=1").await;
+    let alone = site.update("blog&id=1", json!({"id": 9, "base_id": null})).await;
+    assert_eq!((&alone["id"], &alone["base_id"]), (&json!(9), &json!(9)));
     let german = "cms_events where body like '%\"language\":\"de\"%'";
     assert_eq!(site.database.rows(german).await, 3);
+}
+
+#[tokio::test]
+async fn versions_keep_the_name_of_a_base_that_is_gone() {
+    let site = site().await;
+    for (title, language) in [("Bicycle", "en"), ("Fahrrad", "de")] {
+        let version = json!({"title": title, "base_id": (language == "de").then_some(1),
+                             "language_short": language});
+        site.insert("blog", version).await;
+    }
+    site.remove("blog&id=1").await;
+    for id in [1, 2] {
+        assert_eq!(site.items(&format!("blog&id={id}&language=de")).await["id"], 2, "{id}");
+    }
+    site.admin("GET /api/backend/item?table=blog&id=1").refused(404, "not_found").await;
+    let again = json!({"title": "Bike", "base_id": 1, "language_short": "en"});
+    let again = site.insert("blog", again).await["id"].clone();
+    assert_eq!(site.items("blog&id=2&language=en").await["id"], again);
 }
 
 /// Rows 1 and 2 are versions of one record, 3 is another record.

@@ -41,6 +41,11 @@ async fn a_draft_grows_node_by_node() {
     let line = format!("{BUILDER}?item_id={}", items[0]["id"]);
     let changed = site.patch(&line, json!({"data": {"title": "c"}})).await;
     has!(changed, {"kind": "item", "data": {"title": "c"}});
+    // What names no value changes nothing: the tags of others hold.
+    let tag = site.draft(1).await.header("etag").to_owned();
+    let unchanged = site.patch(&line, json!({"data": {}})).await;
+    assert_eq!(format!("\"1-{}\"", unchanged["rev"]), tag);
+    assert_eq!(site.draft(1).await.header("etag"), tag);
     // Visitors see nothing of all this, and nobody is told.
     site.ask("GET /api/pages?id=1").refused(404, "not_found").await;
     assert_eq!(site.database.rows("cms_events").await, 2, "the pages");

@@ -33,6 +33,16 @@ async fn pages_are_published_and_taken_off_at_their_time() {
     assert_eq!(site.database.rows("cms_page_revisions where actor_kind = 'system'").await, 1);
 }
 
+#[tokio::test]
+async fn each_wrong_time_is_named() {
+    let site = site().await;
+    let wrong = json!({"page_id": 1, "publish_at": "tomorrow", "take_off_at": rfc3339(NOW)});
+    let line = format!("POST {BUILDER}?action=schedule");
+    let refused = site.admin(&line).json(wrong).refused(422, "validation_failed").await.json();
+    has!(refused["errors"], {"/0/field": "publish_at", "/0/code": "format",
+                             "/1/field": "take_off_at", "/1/code": "range"});
+}
+
 /// All planned times are listed at once, a page at a time, for whoever may see pages.
 #[tokio::test]
 async fn planned_times_are_listed() {

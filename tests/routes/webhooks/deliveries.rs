@@ -5,8 +5,8 @@ use serde_json::{Value as Json, json};
 
 use super::{assert_by_index, attempts, fill, jobs};
 use crate::support::{
-    Ask, Site, has,
-    webhooks::{CREATED, WEBHOOKS, subscribed},
+    Answer, Ask, Receiver, Site, has,
+    webhooks::{CREATED, WEBHOOKS, site, subscribed},
 };
 
 /// Has deliveries sent again.
@@ -81,10 +81,117 @@ async fn deliveries_are_sent_again_with_the_same_event() {
     site.step().await;
     site.step().await;
     let deliveries = receiver.deliveries();
-    assert_eq!(deliveries.len(), 7);
+    assert_eq!(deliveries.len(), 6, "the one that was queued is not queued twice");
     let ids: std::collections::BTreeSet<_> =
         deliveries.iter().map(|delivery| &delivery.headers["webhook-id"]).collect();
     assert_eq!(ids.len(), 3);
+}
+
+/// An event arrives twice only where it was delivered before.
+#[tokio::test]
+async fn what_waits_is_due_and_not_queued_twice() {
+    let receiver = Receiver::scripted(|n, _| Answer::Status([500, 200][n % 2])).await;
+    let site = site().await;
+    let id = site.webhook(&receiver.url, &[CREATED]).await["id"].clone();
+    let failed = |expected: u64| json!({"filter": {"status": "failed"}, "expected": expected});
+    for (number, status) in [(1, "retry"), (2, "held")] {
+        site.write(status).await;
+        site.step().await;
+        let log = site.get(&format!("{WEBHOOKS}/deliveries")).await;
+        if status == "held" {
+            site.patch(&format!("{WEBHOOKS}?id={id}"), json!({"active": false})).await;
+        }
+        let body = json!({"ids": [log[0]["id"]]});
+        for body in [&body, &body, &failed(1)] {
+            assert_eq!(queued(&site, body.clone()).await, 1, "{status} {body}");
+        }
+        assert_eq!(site.statuses().await[status], 1);
+        if status == "held" {
+            site.post(&format!("{WEBHOOKS}/activate?id={id}"), json!({})).await;
+        }
+        site.clock.advance(1000);
+        site.step().await;
+        assert_eq!(receiver.count(), 2 * number, "{status}");
+        assert_eq!(site.statuses().await, json!({"delivered": number}));
+    }
+    assert_eq!(queued(&site, failed(0)).await, 0, "all have arrived since");
+    let log = site.get(&format!("{WEBHOOKS}/deliveries")).await;
+    let ids: Vec<_> = log.as_array().unwrap().iter().map(|row| &row["id"]).collect();
+    assert_eq!(ids.len(), 4);
+    assert_eq!(queued(&site, json!({"ids": ids})).await, 2, "one job for each event");
+    assert_eq!(site.statuses().await, json!({"delivered": 2, "pending": 2}));
+}
+
+/// It counts all the same: nobody knows yet whether it arrives.
+#[tokio::test]
+async fn what_is_being_sent_is_left_to_its_attempt() {
+    let (site, receiver, _) = subscribed(200).await;
+    site.write("a").await;
+    site.step().await;
+    let log = site.get(&format!("{WEBHOOKS}/deliveries")).await;
+    let body = json!({"ids": [log[0]["id"]]});
+    assert_eq!(queued(&site, body.clone()).await, 1);
+    let mut worker = site.worker();
+    assert_eq!(worker.claim().await.unwrap(), 1);
+    assert_eq!(queued(&site, body).await, 1);
+    assert_eq!(site.statuses().await, json!({"delivered": 1, "sending": 1}));
+    worker.step().await.unwrap();
+    assert_eq!(site.statuses().await, json!({"delivered": 2}));
+    assert_eq!(receiver.count(), 2);
+}
+
+/// The service refuses every other status, and its document names the same.
+#[tokio::test]
+async fn states_and_outcomes_are_the_same_wherever_they_are_listed() {
+    let site = site().await;
+    let document = site.admin("GET /api/openapi.json").expect(200).await.json();
+    for (list, record) in [("queue", "Job"), ("deliveries", "Delivery")] {
+        let line = format!("GET {WEBHOOKS}/{list}?status=none");
+        let refused = site.admin(&line).refused(400, "bad_query").await.json();
+        let known = refused["detail"].as_str().unwrap().split_once("only ").unwrap().1;
+        let known: Vec<_> = known.trim_end_matches('.').split(", ").collect();
+        let pattern = json!(format!("^({})$", known.join("|"))).to_string();
+        assert!(document.to_string().contains(&pattern), "{list}: {pattern}");
+        let told = &document["components"]["schemas"][record]["properties"]["status"];
+        let told = told["description"].as_str().unwrap().split('`').skip(1).step_by(2);
+        // Of deliveries `failed` means several.
+        let known = known.into_iter().filter(|one| list == "queue" || *one != "failed");
+        assert_eq!(told.collect::<Vec<_>>(), known.collect::<Vec<_>>(), "{list}");
+    }
+}
+
+/// The log outlives subscriptions and events.
+#[tokio::test]
+async fn what_is_gone_is_not_sent_again() {
+    let receiver = Receiver::scripted(|n, _| Answer::Status(if n < 2 { 500 } else { 200 })).await;
+    let site = site().await;
+    let mut logged = Vec::new();
+    for name in ["first", "second"] {
+        let new = json!({"name": name, "url": receiver.url, "events": [CREATED], "max_retries": 0});
+        logged.push(site.create(WEBHOOKS, new).await["id"].clone());
+    }
+    site.write("a").await;
+    site.step().await;
+    assert_eq!(site.statuses().await, json!({"failed": 2}));
+    let first = logged[0].clone();
+    for id in &mut logged {
+        let line = format!("{WEBHOOKS}/deliveries?subscription={id}");
+        *id = site.get(&line).await[0]["id"].clone();
+    }
+    site.delete(&format!("{WEBHOOKS}?id={first}")).await;
+    let failed = |expected: u64| json!({"filter": {"status": "failed"}, "expected": expected});
+    again(&site, failed(2)).refused(409, "count_moved").await;
+    assert_eq!(queued(&site, failed(1)).await, 1);
+    site.clock.advance(1000);
+    site.step().await;
+    assert_eq!(receiver.count(), 3);
+    again(&site, failed(1)).refused(409, "count_moved").await;
+    site.database.run("delete from cms_events").await;
+    for (id, why) in logged.iter().zip(["is deleted", "is no longer kept"]) {
+        let refused = again(&site, json!({"ids": [id]})).refused(404, "not_found").await.json();
+        assert!(refused["detail"].as_str().unwrap().contains(why), "{refused}");
+    }
+    assert_eq!(queued(&site, json!({"filter": {}, "expected": 0})).await, 0);
 }
 
 /// Whoever runs a receiver knows a delivery by its `webhook-id`.
@@ -167,7 +274,7 @@ async fn the_attempts_of_an_event_are_read_by_index() {
         (of(&|one| one.submission = Some(77)), true),
         (of(&|one| one.job = Some(77)), false),
     ] {
-        let [listed, chosen, queued] = site.cms.webhooks().plans(&filter).await.unwrap();
+        let [listed, chosen, queued, _] = site.cms.webhooks().plans(&filter).await.unwrap();
         let worse = ["Seq Scan", "SCAN d", "SCAN q", "SCAN e"];
         let by = if jobs { "_by_event" } else { "_by_job" };
         let deliveries = format!("cms_webhook_deliveries{by}");
@@ -180,9 +287,30 @@ async fn the_attempts_of_an_event_are_read_by_index() {
     }
 }
 
+/// However many webhooks got one event.
+#[tokio::test]
+async fn what_is_sent_again_is_searched_by_event_and_webhook() {
+    let site = Site::open().await;
+    let jobs = "insert into cms_webhook_queue (event_id, subscription_id, status, next_retry_at, \
+                created_at) select 'e0', i, 'failed', i, i";
+    fill(&site, &[jobs, &attempts("i", "(i * 0)", "i")]).await;
+    let both = match site.database.is_postgres() {
+        true => "(event_id = d.event_id) AND (subscription_id = d.subscription_id)",
+        false => "_by_event (event_id=? AND subscription_id=?)",
+    };
+    for event_id in [None, Some("e0".to_owned())] {
+        let mut filter = JobFilter::default();
+        filter.event_id = event_id;
+        let [_, chosen, _, sources] = site.cms.webhooks().plans(&filter).await.unwrap();
+        let about = format!("{filter:?}");
+        assert_by_index(&about, &chosen, &["cms_webhook_deliveries_by_event", both], &[]);
+        assert_by_index(&about, &sources, &["cms_webhook_queue_by_event", both], &[]);
+    }
+}
+
 #[tokio::test]
 async fn jobs_are_retried_and_cancelled_by_hand() {
-    let (site, _receiver, _) = subscribed(500).await;
+    let (site, _receiver, made) = subscribed(500).await;
     site.write("a").await;
     site.step().await;
     let job = site.get(&format!("{WEBHOOKS}/queue")).await[0]["id"].clone();
@@ -190,7 +318,23 @@ async fn jobs_are_retried_and_cancelled_by_hand() {
         |action: &str| site.admin(&format!("POST /api/backend/webhooks/queue/{action}?id={job}"));
     let due = act("retry").expect(200).await.data();
     has!(due, {"id": job, "status": "retry", "next_retry_at": "2026-11-21T09:30:00Z"});
+    site.clock.advance(60_000);
+    let log = site.get(&format!("{WEBHOOKS}/deliveries")).await;
+    assert_eq!(queued(&site, json!({"ids": [log[0]["id"]]})).await, 1);
+    let late = act("retry").expect(200).await.data();
+    assert_eq!(late["next_retry_at"], due["next_retry_at"], "what is due keeps its place");
     assert_eq!(act("cancel").expect(200).await.data()["status"], "cancelled");
-    act("retry").refused(409, "conflict").await;
+    site.patch(&format!("{WEBHOOKS}?id={}", made["id"]), json!({"active": false})).await;
+    site.write("b").await;
+    let held = site.get(&format!("{WEBHOOKS}/queue?status=held")).await[0]["id"].clone();
+    let held = site.admin(&format!("POST {WEBHOOKS}/queue/retry?id={held}"));
+    for (ask, remedy) in [
+        (act("retry"), "redeliver one of its deliveries, where it was tried before"),
+        (act("cancel"), "only jobs that wait"),
+        (held, "activate its subscription"),
+    ] {
+        let refused = ask.refused(409, "conflict").await.json();
+        assert!(refused["detail"].as_str().unwrap().contains(remedy), "{refused}");
+    }
     site.admin("POST /api/backend/webhooks/queue/cancel?id=99").refused(404, "not_found").await;
 }

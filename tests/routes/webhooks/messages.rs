@@ -91,6 +91,28 @@ async fn control_characters_reach_no_engine() {
     }
 }
 
+/// An empty list would say that all is well.
+#[tokio::test]
+async fn a_status_that_no_row_has_is_refused() {
+    let site = shop().await;
+    for (line, known) in [
+        ("queue?status=bogus", "pending, sending, retry"),
+        ("queue?status=timeout", "held, cancelled"),
+        ("deliveries?status=bogus", "delivered, failed, timeout"),
+        ("deliveries?status=pending", "lease_lost"),
+    ] {
+        let refused = site.admin(&format!("GET {WEBHOOKS}/{line}")).refused(400, "bad_query").await;
+        let refused = refused.json().to_string();
+        assert!(refused.contains(known), "{line}: {refused}");
+    }
+    for line in ["queue?status=held", "deliveries?status=failed", "deliveries?status=lease_lost"] {
+        assert_eq!(site.get(&format!("{WEBHOOKS}/{line}")).await, json!([]), "{line}");
+    }
+    let filter = json!({"filter": {"status": "bogus"}, "expected": 0});
+    let redeliver = site.admin(&format!("POST {WEBHOOKS}/redeliver")).json(filter);
+    redeliver.refused(422, "validation_failed").await;
+}
+
 /// Who asks for the last seconds again and again would have read past its beginning.
 #[tokio::test]
 async fn an_event_of_a_slow_change_counts_from_its_end() {

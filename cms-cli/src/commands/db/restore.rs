@@ -17,7 +17,7 @@ use crate::{
     environment,
     flags::Flags,
     folder,
-    output::{Done, Failure, Output, counted},
+    output::{Done, Exit, Failure, Output, counted},
     prompt,
 };
 
@@ -140,7 +140,11 @@ async fn expect_fit(
             (error, format!("write a cms.toml with other folders, as dirs.media, into {dir} first"))
         }
         Obstacle::Database(error) | Obstacle::Folder(error) => {
-            (error, "the same with --yes, which keeps what it replaces".to_owned())
+            let hint = "the same with --yes, which keeps what it replaces";
+            let mut failure = Failure::from(error).hint(hint);
+            // As for every question that cannot be asked.
+            failure.exit = Exit::Usage;
+            return Err(failure);
         }
     };
     Err(Failure::from(error).hint(hint))

@@ -123,6 +123,9 @@ pub(super) async fn routing(
     for why in &tried.skipped {
         out.note(why);
     }
+    for fault in &tried.errors {
+        out.note(&format!("{}: {} ({})", fault.field, fault.message, fault.code));
+    }
     if tried.chosen.is_none() {
         out.line("No rule matches: nobody is written to.")?;
     }

@@ -8,7 +8,7 @@ use clap::Subcommand;
 use cms_core::{
     Clock,
     keys::{ApiKey, ApiKeyPatch, NewApiKey},
-    parse_rfc3339, rfc3339,
+    rfc3339,
 };
 use cms_http::{
     client::Client,
@@ -55,7 +55,7 @@ pub(crate) enum KeysCommand {
         #[arg(long = "right", value_name = "RIGHT")]
         rights: Vec<String>,
         /// The key stops working at the start of this day
-        #[arg(long, value_name = "YYYY-MM-DD")]
+        #[arg(long, value_name = "YYYY-MM-DD", value_parser = input::day)]
         expires: Option<String>,
         /// Create it switched off
         #[arg(long)]
@@ -92,7 +92,12 @@ pub(crate) enum KeysCommand {
         /// Id or name of the key
         key: String,
         /// The key stops working at the start of this day
-        #[arg(long, value_name = "YYYY-MM-DD", required_unless_present = "never")]
+        #[arg(
+            long,
+            value_name = "YYYY-MM-DD",
+            value_parser = input::day,
+            required_unless_present = "never"
+        )]
         on: Option<String>,
         /// The key does not expire
         #[arg(long, conflicts_with = "on")]
@@ -313,7 +318,7 @@ async fn doubts(client: &Client, new: &NewApiKey) -> Done<Vec<String>> {
     }
     // The day in UTC: the site's own may differ by some hours.
     let today = rfc3339(Clock::system().now());
-    let is_over = |day: &&str| *day < &today[..10] && is_day(day);
+    let is_over = |day: &&str| *day < &today[..10];
     if let Some(day) = new.expires_on.as_deref().filter(is_over) {
         doubts.push(format!("the key has expired already: it stopped at the start of {day}"));
     }
@@ -322,10 +327,6 @@ async fn doubts(client: &Client, new: &NewApiKey) -> Done<Vec<String>> {
         doubts.push(format!("the key {id} is named {name:?} too: use ids to tell them apart"));
     }
     Ok(doubts)
-}
-
-fn is_day(text: &str) -> bool {
-    parse_rfc3339(&format!("{text}T00:00:00Z")).is_some()
 }
 
 /// A key of the same name. A caller that may not list keys gets no warning.

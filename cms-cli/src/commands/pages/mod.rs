@@ -24,7 +24,7 @@ use self::nodes::{AddArgs, EditArgs, MoveArgs, RemoveArgs};
 use crate::{
     flags::Flags,
     input,
-    output::{Done, Output},
+    output::{Done, Exit, Failure, Output},
     prompt,
     reply::{
         self, Paging,
@@ -208,6 +208,11 @@ async fn at(flags: &Flags, out: &Output, client: &Client, command: PagesCommand)
         PagesCommand::Copy { from, to, replace } => {
             let from_page_id = id_of(client, &from).await?;
             let seen = Seen::find(client, &to).await?;
+            let is_empty = seen.draft.tree.rows.is_empty();
+            if !replace && !is_empty && seen.draft.page_id != from_page_id {
+                let what = format!("the draft of {to} is not empty");
+                return Err(Failure::new(Exit::Refused, what).hint("--replace overwrites it"));
+            }
             let body = Copied { from_page_id, page_id: seen.draft.page_id, replace };
             let (answer, done) = seen.send::<CopyTree>(client, &NoQuery {}, &body).await?;
             reply::show(out, &answer.body, &done.data)

@@ -5,10 +5,9 @@ use std::path::PathBuf;
 use clap::{Args, ValueEnum};
 use cms_core::pages::builder::{Move, NewNode, NodeKind, Parent};
 use cms_http::{
-    client::{Ask, Client},
+    client::Client,
     wire::{
-        NoBody,
-        pagebuilder::{MoveNode, Removal, Remove, Set, Values, WhichNode},
+        pagebuilder::{MoveNode, Set, Values, WhichNode},
         parameters::NoQuery,
     },
 };
@@ -20,7 +19,7 @@ use crate::{
     prompt,
     reply::{
         self,
-        draft::{Seen, add, values},
+        draft::{Seen, add, remove, values},
     },
 };
 
@@ -114,14 +113,17 @@ pub(crate) struct RemoveArgs {
 pub(super) async fn added(out: &Output, client: &Client, args: &AddArgs) -> Done {
     let data = args.data.as_deref().map(values).transpose()?;
     let seen = Seen::find(client, &args.page).await?;
-    let kind = match args.kind.as_str() {
-        "row" => NodeKind::Row,
-        "col" => NodeKind::Col,
-        _ => NodeKind::Item,
+    let (kind, above) = match args.kind.as_str() {
+        "row" => (NodeKind::Row, None),
+        "col" => (NodeKind::Col, Some(NodeKind::Row)),
+        _ => (NodeKind::Item, Some(NodeKind::Widget)),
     };
-    let within = match (kind, args.within) {
-        (NodeKind::Row, _) => seen.draft.page_id,
-        (_, Some(id)) => id,
+    let within = match (above, args.within) {
+        (None, _) => seen.draft.page_id,
+        (Some(above), Some(id)) => {
+            seen.holds(&args.page, above, id)?;
+            id
+        }
         _ => {
             return Err(Failure::usage(
                 "--in names what it shall stand in: cms pages tree shows it",
@@ -137,10 +139,11 @@ pub(super) async fn added(out: &Output, client: &Client, args: &AddArgs) -> Done
 pub(super) async fn edited(out: &Output, client: &Client, args: &EditArgs) -> Done {
     let data = values(&args.values)?;
     let seen = Seen::find(client, &args.page).await?;
-    let which = match args.kind.as_str() {
-        "widget" => WhichNode { widget_id: Some(args.id), item_id: None },
-        _ => WhichNode { widget_id: None, item_id: Some(args.id) },
+    let (kind, which) = match args.kind.as_str() {
+        "widget" => (NodeKind::Widget, WhichNode { widget_id: Some(args.id), item_id: None }),
+        _ => (NodeKind::Item, WhichNode { widget_id: None, item_id: Some(args.id) }),
     };
+    seen.holds(&args.page, kind, args.id)?;
     let (answer, edited) = seen.send::<Set>(client, &which, &Values { data }).await?;
     reply::show(out, &answer.body, &edited.data)
 }
@@ -148,6 +151,7 @@ pub(super) async fn edited(out: &Output, client: &Client, args: &EditArgs) -> Do
 pub(super) async fn moved(out: &Output, client: &Client, args: &MoveArgs) -> Done {
     let seen = Seen::find(client, &args.page).await?;
     let kind = NodeKind::from(args.kind);
+    seen.holds(&args.page, kind, args.id)?;
     let parent = args.within.map(|id| Parent::of(kind, id));
     let asked = Move { kind, id: args.id, parent, position: args.position };
     let (answer, moved) = seen.send::<MoveNode>(client, &NoQuery {}, &asked).await?;
@@ -164,7 +168,7 @@ pub(super) async fn removed(
     let what = format!("{} {}", kind.as_str(), args.id);
     prompt::confirm(flags, &format!("Remove {what} from the draft, with all that stands in it?"))?;
     let seen = Seen::find(client, &args.page).await?;
-    let ask = Ask::of::<Remove>(&Removal { kind, id: args.id }, &NoBody)?;
-    client.send(ask.if_match(seen.answer.etag)).await?;
+    seen.holds(&args.page, kind, args.id)?;
+    remove(client, seen.answer.etag, (kind, args.id)).await?;
     out.done(&json!({"removed": what}), &format!("Removed: {what}"))
 }

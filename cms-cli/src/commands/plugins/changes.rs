@@ -95,7 +95,7 @@ async fn act(out: &Output, client: &Client, command: ChangesCommand) -> Done {
     match command {
         ChangesCommand::Diff { plugin } => {
             let answer = client.send(Ask::of::<Diff>(&Which { plugin }, &NoBody)?).await?;
-            let Data { data } = answer.read::<Diff>()?;
+            let data = answer.read::<Diff>()?.data;
             print(out, &answer.body, &data)
         }
         ChangesCommand::Apply { plugin, accept_loss } => {

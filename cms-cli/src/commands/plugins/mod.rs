@@ -10,7 +10,7 @@ use std::{
 use clap::Subcommand;
 use cms_core::{
     Cms,
-    plugins::{LoadedPlugin, Names, check_folder, load_folder, schema},
+    plugins::{LoadedPlugin, Manifest, Names, check_folder, full_path, load_folder, schema},
 };
 use cms_http::wire::plugins::{Read, WhichPlugins};
 use serde_json::json;
@@ -119,11 +119,31 @@ pub(crate) async fn run(flags: &Flags, out: &Output, command: PluginsCommand) ->
     }
 }
 
-/// The names of plugins of the site that the flags name; none without a site.
-async fn names(flags: &Flags, out: &Output) -> Names {
-    let Ok(Target::Folder(dir)) = Target::of(flags) else { return Names::default() };
-    let Ok(loaded) = folder::existing(&dir, &[], out) else { return Names::default() };
-    Cms::builder(loaded.settings).plugin_names().await.unwrap_or_default()
+/// The names of plugins of the site that the flags name, and what is in service there; nothing
+/// without a site.
+async fn surroundings(flags: &Flags, out: &Output) -> (Names, Vec<Manifest>) {
+    let Ok(Target::Folder(dir)) = Target::of(flags) else { return Default::default() };
+    let Ok(loaded) = folder::existing(&dir, &[], out) else { return Default::default() };
+    let names = Cms::builder(loaded.settings.clone()).plugin_names().await.unwrap_or_default();
+    let Ok(builder) = folder::builder(loaded.settings) else { return (names, Vec::new()) };
+    let Ok(cms) = builder.inspect().await else { return (names, Vec::new()) };
+    let states = cms.plugins().states();
+    let in_service = states.iter().filter_map(|state| state.manifest.as_deref().cloned()).collect();
+    cms.close().await;
+    (names, in_service)
+}
+
+/// The plugin of a folder, and those beside it.
+fn with_neighbours(
+    folder: &Path,
+    in_service: &[Manifest],
+) -> (Vec<LoadedPlugin>, Vec<LoadedPlugin>) {
+    let full = full_path(folder);
+    let all = full.parent().map(|around| load_folder(around, in_service)).unwrap_or_default();
+    let (same, beside): (Vec<_>, Vec<_>) =
+        all.into_iter().partition(|one| one.folder() == full.as_path());
+    // A folder whose neighbours cannot be listed is judged alone.
+    (if same.is_empty() { vec![check_folder(folder)] } else { same }, beside)
 }
 
 async fn check(flags: &Flags, out: &Output, folder: &Path) -> Done {
@@ -132,19 +152,17 @@ async fn check(flags: &Flags, out: &Output, folder: &Path) -> Done {
         return Err(Failure::new(Exit::NotFound, what).hint("cms plugins check plugins/NAME"));
     }
     let single = fs::symlink_metadata(folder.join("plugin.json")).is_ok();
-    let mut found = if single { vec![check_folder(folder)] } else { load_folder(folder, &[]) };
+    let (names, in_service) = surroundings(flags, out).await;
+    let (mut found, beside) = match single {
+        true => with_neighbours(folder, &in_service),
+        false => (load_folder(folder, &in_service), Vec::new()),
+    };
     if found.is_empty() {
         let what = format!("{} has no plugin.json, nor has a folder in it", folder.display());
         return Err(Failure::new(Exit::NotFound, what).hint("cms plugins new NAME makes one"));
     }
-    let around = fs::canonicalize(folder).unwrap_or_else(|_| folder.to_owned());
-    let around = around.parent().filter(|_| single);
-    let beside = around.map(|around| load_folder(around, &[]));
-    let names = names(flags, out).await;
-    let shared: Vec<_> = found
-        .iter()
-        .map(|plugin| names.problems_of(plugin, beside.as_deref().unwrap_or(&found)))
-        .collect();
+    let neighbours = if single { &beside } else { &found };
+    let shared: Vec<_> = found.iter().map(|plugin| names.problems_of(plugin, neighbours)).collect();
     for (plugin, problems) in found.iter_mut().zip(shared) {
         if !problems.is_empty() {
             plugin.outcome = Err(problems);
@@ -190,10 +208,10 @@ fn written_schema() -> String {
 }
 
 fn new(flags: &Flags, out: &Output, id: &str) -> Done {
-    let plugins = flags.dir().join("plugins");
+    let plugins = folder::settings(flags.dir(), &[], out)?.settings.dirs.plugins;
     let (folder, shared) = (plugins.join(id), plugins.join("plugin.schema.json"));
     let manifest = BEGINNING.replace("NAME", id);
-    let named: cms_core::plugins::Manifest =
+    let named: Manifest =
         serde_json::from_str(&manifest).map_err(|_| Failure::usage(format!("{id:?} is no id")))?;
     if let Some(problem) = named.problems().first() {
         return Err(Failure::usage(format!("{id:?} cannot be an id: {}", problem.remedy)));

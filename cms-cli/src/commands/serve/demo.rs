@@ -25,7 +25,7 @@ use cms_http::{
         keys::{self, Create},
         origins,
         parameters::{ListQuery, NoQuery},
-        user_groups, users, webhooks,
+        webhooks,
     },
 };
 use serde_json::json;
@@ -68,8 +68,8 @@ const RIGHTS: [&str; 4] = [
     "GET,POST,PATCH,DELETE /api/backend/item",
 ];
 
-/// Refuses a site that has anything of its own. Gives other sites the plugins whose tables will be
-/// filled: a blog in JSON, a shop in Rust.
+/// Refuses a site that has anything of its own but people: `cms init` makes the first of them.
+/// Gives other sites the plugins whose tables will be filled: a blog in JSON, a shop in Rust.
 pub(crate) async fn prepare(loaded: &Loaded, cms: &Cms, client: &Client) -> Done {
     let dir = loaded.dir.display();
     let refused = |why: String| {
@@ -110,10 +110,6 @@ async fn first_of_its_own(cms: &Cms, client: &Client) -> Done<Option<String>> {
             return Ok(Some(format!("rows in {}", table.name)));
         }
     }
-    let user = |limit, cursor| {
-        let list = ListQuery::page(limit, cursor);
-        users::WhichUsers { list, ..users::WhichUsers::default() }
-    };
     let list = reply::list_query;
     let every = || Some("*".to_owned());
     let funnels = |limit, cursor| {
@@ -123,8 +119,6 @@ async fn first_of_its_own(cms: &Cms, client: &Client) -> Done<Option<String>> {
     let found = [
         ("a funnel", reply::first::<funnels::List>(client, funnels, |_| true).await?.is_some()),
         ("an API key", reply::first::<keys::Read>(client, list, |_| true).await?.is_some()),
-        ("a user", reply::first::<users::Read>(client, user, |_| true).await?.is_some()),
-        ("a group", reply::first::<user_groups::Read>(client, list, |_| true).await?.is_some()),
         ("an origin", reply::first::<origins::Read>(client, list, |_| true).await?.is_some()),
         ("a webhook", reply::first::<webhooks::Read>(client, list, |_| true).await?.is_some()),
     ];

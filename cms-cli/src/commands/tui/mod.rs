@@ -10,7 +10,7 @@ use std::{
     sync::Arc,
 };
 
-use clap::Args;
+use clap::{Args, builder::PossibleValuesParser};
 use cms_core::{Clock, Secret};
 use cms_http::client::{Credential, Wait};
 use cms_tui::{ForgetLogin, KeepLogin, OpenContext, Session, Site as Shown};
@@ -35,7 +35,8 @@ use crate::{
 ? lists every key. keys.toml in the folder of cms context changes them.
 For screen readers and plain terminals every action is a command: cms --help.")]
 pub(crate) struct TuiArgs {
-    /// Screen to begin with, such as webhooks, queue, keys or content; the last one without it
+    /// Screen to begin with; the last one without it
+    #[arg(value_parser = PossibleValuesParser::new(screens()))]
     screen: Option<String>,
     /// Words that filter the list of the screen, as after / there
     #[arg(long = "where", value_name = "WORDS", requires = "screen")]
@@ -46,6 +47,11 @@ pub(crate) struct TuiArgs {
     /// Leave the mouse to the terminal
     #[arg(long)]
     no_mouse: bool,
+}
+
+/// The names of the screens.
+fn screens() -> impl Iterator<Item = &'static str> {
+    cms_tui::actions().into_iter().filter_map(|(name, _)| name.strip_prefix("go."))
 }
 
 /// Why the terminal cannot show it.

@@ -42,7 +42,11 @@ With --event-id, all attempts of what a receiver knows by that webhook-id.")]
     #[command(after_help = "Examples:
   cms webhooks deliveries redeliver 4711 4712
   cms webhooks deliveries redeliver --webhook 3 --status failed --expected 12
-  cms webhooks deliveries redeliver --submission 17 --expected 3")]
+  cms webhooks deliveries redeliver --submission 17 --expected 3
+
+A filter takes only the last attempt of each event at each webhook, where that one matches and both
+are still there. An event that waits for its webhook gets no second job: its job is due now, or
+stays held while the webhook is off.")]
     Redeliver {
         /// Ids of the deliveries
         ids: Vec<i64>,

@@ -56,7 +56,8 @@ pub(crate) struct ListenArgs {
     /// Wait before each answer, such as 12s or 2m
     #[arg(long, value_name = "TIME", default_value = "0s", value_parser = input::seconds)]
     delay: i64,
-    /// Forward deliveries to this address, and answer with its status
+    /// Forward deliveries to this address unless the signature is wrong, and answer with its
+    /// status
     #[arg(long, value_name = "ADDRESS", value_parser = address, conflicts_with = "fail")]
     forward: Option<Uri>,
     /// End after this many deliveries
@@ -169,12 +170,12 @@ impl Receiver {
             }
         };
         let signature = self.judge(&parts.headers, &body);
-        let status = match (&self.forward, self.fail) {
-            (Some(forward), _) => {
+        let status = match (self.fail, &self.forward) {
+            (Some(status), _) => status,
+            _ if matches!(signature, Verdict::Wrong(_)) => StatusCode::UNAUTHORIZED,
+            (None, Some(forward)) => {
                 forward.send(&self.out, parts.headers.clone(), body.clone()).await
             }
-            (None, Some(status)) => status,
-            (None, None) if matches!(signature, Verdict::Wrong(_)) => StatusCode::UNAUTHORIZED,
             (None, None) => StatusCode::NO_CONTENT,
         };
         let repeated = self.repeated(&parts.headers);

@@ -9,12 +9,12 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value as Json;
 
 use super::{
-    Accounts, AdminGuard, HeldPermissions, NAME_PATTERN, check_held, name_key, name_problem, record,
+    Accounts, AdminGuard, HeldPermissions, NAME_PATTERN, check_held, name_key, name_problem,
+    record, taken,
 };
 use crate::{
     Actor, Change, Code, Error, Page, Result,
     access::{CORE, Permissions},
-    change::is_unique_violation,
     items::{Checklist, Query},
 };
 
@@ -104,8 +104,9 @@ impl Accounts {
         let rights = owned(change, &new.rights, &HeldPermissions::default()).await?;
         check_held(held, &rights)?;
         let key = name_key(&new.name);
-        let id =
-            sql::insert(change, &new.name, &key, &rights).await.map_err(|e| taken(&new.name, e))?;
+        let id = sql::insert(change, &new.name, &key, &rights)
+            .await
+            .map_err(|e| taken("group", "name", &new.name, e))?;
         record(change, "create", "user_groups", id, &["name", "rights"]).await?;
         let created_at = crate::rfc3339(change.now());
         Ok(Group { id, name: new.name.clone(), rights, members: 0, created_at })
@@ -138,7 +139,7 @@ impl Accounts {
         check(&group.name, &group.rights)?;
         sql::update(change, &group, &name_key(&group.name))
             .await
-            .map_err(|e| taken(&group.name, e))?;
+            .map_err(|e| taken("group", "name", &group.name, e))?;
         guard.check(change).await?;
         record(change, "update", "user_groups", id, &columns).await?;
         Ok(group)
@@ -301,15 +302,4 @@ fn check(name: &str, rights: &HeldPermissions) -> Result<()> {
     let mut problems = rights.problems();
     problems.extend(name_problem("name", name));
     if problems.is_empty() { Ok(()) } else { Err(Error::invalid(problems)) }
-}
-
-fn taken(name: &str, error: Error) -> Error {
-    if is_unique_violation(&error) {
-        return Error::new(
-            Code::Conflict,
-            format!("There is a group named {name:?} already; case does not count."),
-        )
-        .caused_by(error);
-    }
-    error
 }

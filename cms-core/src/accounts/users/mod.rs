@@ -8,11 +8,10 @@ use serde::{Deserialize, Serialize};
 use super::{
     Accounts, AdminGuard, HeldPermissions, MAX_PASSWORD_BYTES, MIN_PASSWORD_CHARS, NAME_PATTERN,
     check_held, groups::sql as groups, login::sql as logins, name_key, name_problem, password,
-    record, sessions::sql as sessions,
+    record, sessions::sql as sessions, taken,
 };
 use crate::{
-    Change, Code, Error, FieldError, Page, Result, change::is_unique_violation, db::args,
-    ground::Secret, items::Query,
+    Change, Code, Error, FieldError, Page, Result, db::args, ground::Secret, items::Query,
 };
 
 /// A user as the API shows it. Times are RFC 3339 in UTC.
@@ -231,7 +230,7 @@ impl Accounts {
         let id =
             sql::insert(change, (name.0, &name.1), &password.hash, &password.salt_id, new.active)
                 .await
-                .map_err(|e| taken(&new.username, e))?;
+                .map_err(|e| taken("user", "username", &new.username, e))?;
         sql::set_groups(change, id, &groups).await?;
         record(change, "create", "users", id, &["username", "password", "groups", "active"])
             .await?;
@@ -267,7 +266,7 @@ impl Accounts {
         }
         sql::rename(change, id, (&username, &name_key(&username)), active)
             .await
-            .map_err(|e| taken(&username, e))?;
+            .map_err(|e| taken("user", "username", &username, e))?;
         if let Some(password) = password {
             sql::set_password(change, id, &password.hash, &password.salt_id).await?;
             columns.push("password");
@@ -378,15 +377,4 @@ fn not_found(id: i64) -> Error {
 fn check_name(name: &str) -> Result<()> {
     let problems: Vec<FieldError> = name_problem("username", name).into_iter().collect();
     if problems.is_empty() { Ok(()) } else { Err(Error::invalid(problems)) }
-}
-
-fn taken(name: &str, error: Error) -> Error {
-    if is_unique_violation(&error) {
-        return Error::new(
-            Code::Conflict,
-            format!("There is a user named {name:?} already; case does not count."),
-        )
-        .caused_by(error);
-    }
-    error
 }

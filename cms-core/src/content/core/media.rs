@@ -2,7 +2,7 @@
 
 use serde_json::Value as Json;
 
-use crate::{Error, FieldError, Result};
+use crate::{Code, Error, FieldError, Result};
 
 /// What items change: the texts.
 const TEXTS: [&str; 2] = ["alt", "title"];
@@ -15,17 +15,17 @@ const DEEP: usize = 8;
 
 /// Files are uploaded and removed; as items only their texts change.
 pub(super) fn by_hand<'n>(columns: Option<impl IntoIterator<Item = &'n String>>) -> Result<()> {
-    let refused = |field: &str| {
-        let message = "files are uploaded, filed and removed at /api/backend/media; as an item \
-                       only alt and title change";
-        Err(Error::invalid_field(field, "read_only", message))
+    let why = "files are uploaded, filed and removed at /api/backend/media; as an item only alt \
+               and title change";
+    let Some(columns) = columns else {
+        return Err(Error::new(
+            Code::MethodNotAllowed,
+            format!("Items make and remove no files: {why}."),
+        ));
     };
-    match columns {
-        None => refused("table"),
-        Some(columns) => match columns.into_iter().find(|name| !TEXTS.contains(&name.as_str())) {
-            Some(other) => refused(other),
-            None => Ok(()),
-        },
+    match columns.into_iter().find(|name| !TEXTS.contains(&name.as_str())) {
+        Some(other) => Err(Error::invalid_field(other, "read_only", why)),
+        None => Ok(()),
     }
 }
 

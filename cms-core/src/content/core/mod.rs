@@ -37,6 +37,12 @@ pub(crate) const ID: &str = "core";
 pub(crate) const NAMES: [&str; 8] =
     ["name", "menu", "view", "url", "url_rewrite", "target", "file_name", "folder"];
 
+/// Whether records of a table take the site's first language when they name none, without being
+/// versions of each other.
+pub(crate) fn takes_language(plugin: &str, table: &str) -> bool {
+    (plugin, table) == (ID, "menu_items")
+}
+
 /// Refuses what cannot be done to a core table by hand. `columns`: those that a change names; none:
 /// the record itself is made or removed.
 pub(crate) fn by_hand<'n>(
@@ -56,8 +62,16 @@ pub(crate) fn problems(table: &str, column: &str, value: &Json) -> Vec<FieldErro
         "forms" => forms::problems(column, value),
         "media" => media::problems(column, value),
         "redirects" => redirects::problems(column, value),
+        "menu_items" if column == "target" => target_problem(value).into_iter().collect(),
         _ => Vec::new(),
     }
+}
+
+/// Where a link of a menu opens.
+fn target_problem(value: &Json) -> Option<FieldError> {
+    let message = "one of \"_self\", \"_blank\" is expected".to_owned();
+    let is_known = value.as_str().is_none_or(|target| ["_self", "_blank"].contains(&target));
+    (!is_known).then(|| FieldError { field: "target".to_owned(), code: "enum", message })
 }
 
 /// A column of a [`Resource`].

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 
 use super::Findings;
 use crate::funnels::{
-    graph::{Branch, Graph},
+    graph::{Branch, EndKind, Graph},
     problem::Problem,
 };
 
@@ -87,7 +87,7 @@ pub(super) fn publish(graph: &Graph, found: &mut Findings) {
     }
 }
 
-/// Nodes that no visit comes to, ways that end nowhere, edges that nobody takes.
+/// Nodes that no visit comes to, ways and ends that lead nowhere, edges that nobody takes.
 pub(super) fn ways(graph: &Graph, found: &mut Findings) {
     let warnings = &mut found.warnings;
     let starts: Vec<_> = graph.start_id().into_iter().collect();
@@ -101,6 +101,13 @@ pub(super) fn ways(graph: &Graph, found: &mut Findings) {
             let message =
                 format!("no edge leaves {}: the visit ends there without an end", node.title());
             warnings.push(Problem::new("dead_end_step", node.path(), message).of(node.id));
+        }
+        let end = node.end().filter(|end| end.kind == EndKind::Redirect);
+        if end.is_some_and(|end| end.redirect_url.is_none()) {
+            let message =
+                format!("{} is a redirect to nowhere: name the page in redirect_url", node.title());
+            let path = format!("{}.config_json.redirect_url", node.path());
+            warnings.push(Problem::new("redirect_without_url", path, message).of(node.id));
         }
     }
     if let Some(start) = graph.start() {

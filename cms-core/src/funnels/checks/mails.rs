@@ -8,7 +8,7 @@ use crate::{
     funnels::{
         graph::Graph,
         problem::Problem,
-        rules::{Own, Rule, Trigger, entries, is_known, token, tokens},
+        rules::{Own, Rule, Token, Trigger, entries, is_known, token, tokens},
     },
 };
 
@@ -42,8 +42,8 @@ pub(super) fn check(graph: &Graph, rules: &[Rule], has_page: bool, found: &mut F
         }
         recipients(graph, at, rule, found);
         for (member, text) in rule.texts() {
-            for name in tokens(text) {
-                if let Some(message) = blank(graph, rule.trigger, name, has_page) {
+            for token in tokens(text) {
+                if let Some(message) = blank(graph, rule.trigger, token, has_page) {
                     let path = format!("email_routings[{at}].{member}");
                     found.warnings.push(Problem::new("unknown_token", path, message));
                 }
@@ -65,9 +65,10 @@ fn echoes(graph: &Graph, at: usize, rule: &Rule, found: &mut Findings) {
     for (member, text) in replies {
         // Without a body a mail shows all answers.
         let is_bare = member.ends_with("html") && text.trim().is_empty();
-        let names: Vec<_> = match is_bare || tokens(text).any(|name| name.starts_with('*')) {
+        let names = || tokens(text).map(|token| token.name);
+        let names: Vec<_> = match is_bare || names().any(|name| name.starts_with('*')) {
             true => written.iter().copied().collect(),
-            false => tokens(text).filter(|name| is_free(name)).collect(),
+            false => names().filter(|name| is_free(name)).collect(),
         };
         if !names.is_empty() {
             let message = format!(
@@ -81,22 +82,28 @@ fn echoes(graph: &Graph, at: usize, rule: &Rule, found: &mut Findings) {
     }
 }
 
-/// Why nothing ever stands in the place of a token.
-fn blank(graph: &Graph, trigger: Trigger, name: &str, has_page: bool) -> Option<String> {
+/// Why no value ever stands in the place of a token.
+fn blank(graph: &Graph, trigger: Trigger, token: Token<'_>, has_page: bool) -> Option<String> {
+    let name = token.name;
     if name == Own::ResumeUrl.name() {
         let why = match trigger {
             Trigger::Completed => "a completed visit cannot be resumed",
             Trigger::Abandoned if has_page => return None,
             Trigger::Abandoned => "name the page that shows the funnel in settings_json.page_url",
         };
-        return Some(format!("nothing stands in the place of {name:?}: {why}"));
+        return Some(format!("no value stands in the place of {name:?}: {why}"));
     }
     if name == Own::SubmissionReference.name() && trigger == Trigger::Abandoned {
-        return Some(format!("nothing stands in the place of {name:?}: no visit was completed"));
+        return Some(format!("no value stands in the place of {name:?}: no visit was completed"));
+    }
+    let ends = if token.fallback.is_empty() { "is left blank" } else { "shows only its fallback" };
+    if name.is_empty() {
+        let mend = "a backslash before the braces makes text";
+        return Some(format!("a token without a name {ends}; {mend}"));
     }
     let field = name.strip_prefix("label:").unwrap_or(name).trim();
     let is_blank = !is_known(name) && asked_for(graph, field).is_none();
-    is_blank.then(|| format!("no step asks for {name:?}: it is left blank"))
+    is_blank.then(|| format!("no step asks for {name:?}: it {ends}"))
 }
 
 /// Whether a rule matches whatever the answers are.

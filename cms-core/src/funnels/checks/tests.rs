@@ -317,7 +317,7 @@ fn each_blocker_is_found() {
 
 #[test]
 fn each_warning_is_found() {
-    let cases: [(Change, &[&str]); 20] = [
+    let cases: [(Change, &[&str]); 23] = [
         (
             |nodes, _, _, _| nodes[1] = choice(json!({"field": "_utm.sorce", "op": "is_empty"})),
             &["unknown_field"],
@@ -341,6 +341,11 @@ fn each_warning_is_found() {
             &["dead_end_step", "unreachable_node", "end_not_reachable"],
         ),
         (|_, edges, _, _| edges.push(branch(2, 4, "true")), &["shadowed_edge"]),
+        (
+            |nodes, _, _, _| nodes[3]["config_json"] = json!({"end_kind": "redirect"}),
+            &["redirect_without_url"],
+        ),
+        (|nodes, _, _, _| nodes[3]["config_json"] = json!({"kind": "redirect", "url": "/x"}), &[]),
         (
             |nodes, _, _, _| nodes[1] = choice(json!({"field": "Mail", "op": "is_empty"})),
             &["unknown_field"],
@@ -369,6 +374,10 @@ fn each_warning_is_found() {
             &["auto_reply_without_email_field"],
         ),
         (|_, _, rules, _| rules.push(json!({"subject": "{{ who }}"})), &["unknown_token"]),
+        (
+            |_, _, rules, _| rules.push(json!({"subject": "{{}} {{{why}}} {{ {{ a{b }} \\{{}}"})),
+            &["unknown_token", "unknown_token"],
+        ),
         (
             |_, _, rules, _| rules.push(json!({"auto_reply_enabled": 1})),
             &["auto_reply_echoes_text"],
@@ -416,5 +425,20 @@ fn each_warning_is_found() {
         expected.sort_unstable();
         assert_eq!(told, expected, "case {at}: {:?}", found.warnings);
         assert_eq!(codes(&found.errors), Vec::<&str>::new(), "case {at}");
+    }
+}
+
+#[test]
+fn what_stands_in_the_place_of_a_token_is_said() {
+    let (nodes, edges) = good();
+    for (subject, ends) in [
+        ("{{ who }}", "it is left blank"),
+        ("{{ who | you }}", "it shows only its fallback"),
+        ("{{ }}", "is left blank; a backslash before the braces makes text"),
+        ("{{ | you }}", "shows only its fallback; a backslash before the braces makes text"),
+    ] {
+        let found = judge(Some(1), &nodes, &edges, &[json!({"subject": subject})]);
+        let told: Vec<_> = found.warnings.iter().map(|one| one.message.as_str()).collect();
+        assert!(matches!(told[..], [one] if one.ends_with(ends)), "{subject}: {told:?}");
     }
 }

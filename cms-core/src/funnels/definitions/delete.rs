@@ -11,10 +11,10 @@ use crate::{
 const BATCH: u64 = 500;
 
 impl Funnels {
-    /// Deletes a funnel with its nodes, edges, mail rules, versions and submissions. The first of
-    /// its language versions becomes the base of the others. Of a funnel with very many submissions
-    /// nothing can be found any more, and these are removed in the background. `rev`: what its
-    /// author has seen.
+    /// Deletes a funnel with its nodes, edges, mail rules, versions and submissions, and the mails
+    /// that these caused. The first of its language versions becomes the base of the others. Of a
+    /// funnel with very many submissions nothing can be found any more and no mail is sent, and
+    /// these are removed in the background. `rev`: what its author has seen.
     ///
     /// # Errors
     /// `not_found`; `rev_conflict`.
@@ -28,10 +28,15 @@ impl Funnels {
         if let Some(heir) = drawn::first_version(change, id).await? {
             drawn::hand_on(change, id, heir).await?;
         }
+        // Before its submissions: whoever changes one holds the funnel first.
+        bury(change, id).await?;
         if has_more_than(change, id, BATCH).await? {
-            bury(change, id).await?;
-        } else if !drawn::delete(change, id).await? {
-            return Err(Error::internal("a held funnel is gone"));
+            drop_waiting(change, id).await?;
+        } else {
+            empty(change, id, BATCH).await?;
+            if !drawn::delete(change, id).await? {
+                return Err(Error::internal("a held funnel is gone"));
+            }
         }
         audit(change, "delete", id, &[]).await?;
         Ok(id)
@@ -67,6 +72,14 @@ impl Funnels {
     }
 }
 
+/// The first $2 submissions of a funnel.
+macro_rules! first {
+    () => {
+        "(select id from cms_formfunnel_submissions where funnel_id = $1 \
+         order by started_at, id limit $2)"
+    };
+}
+
 statements! {
     /// Whether a funnel has more submissions than that.
     HAS_MORE = "select exists (select 1 from cms_formfunnel_submissions where funnel_id = $1 \
@@ -76,8 +89,17 @@ statements! {
             base_id = null, published_version_id = null, live_slug = null, \
             live_language = null, live_base_id = null where id = $1";
     BURIED = "select id from cms_formfunnels where status = 'deleted' order by id limit 1";
-    EMPTY = "delete from cms_formfunnel_submissions where id in (select id from \
-             cms_formfunnel_submissions where funnel_id = $1 order by started_at, id limit $2)";
+    /// Mails of a funnel's visits that wait. They are few, so each looks for its submission. The
+    /// index of the log finds them.
+    DROP_WAITING = "delete from cms_mails where lower(status) in ('queued', 'sending') \
+                    and exists (select 1 from cms_formfunnel_submissions s where s.funnel_id = $1 \
+                    and s.id = case when cms_mails.cause like 'funnel submission %' \
+                    then cast(substr(cms_mails.cause, 19) as bigint) end)";
+    EMPTY_MAILS = concat!(
+        "delete from cms_mails where cause in (select 'funnel submission ' || f.id from ",
+        first!(), " f)"
+    );
+    EMPTY = concat!("delete from cms_formfunnel_submissions where id in ", first!());
 }
 
 /// Whether a funnel has more submissions than that.
@@ -92,13 +114,19 @@ async fn bury(change: &mut Change, id: i64) -> Result<()> {
     change.hit(BURY, args![id]).await
 }
 
+/// Removes the mails of a funnel's submissions that would still be sent.
+async fn drop_waiting(change: &mut Change, id: i64) -> Result<()> {
+    change.run(DROP_WAITING, args![id]).await.map(drop)
+}
+
 /// A deleted funnel whose rows are still there.
 async fn buried(db: &Db) -> Result<Option<i64>> {
     Ok(db.optional::<(i64,)>(BURIED, args![]).await?.map(|(id,)| id))
 }
 
-/// Removes some submissions of a funnel. Returns how many.
+/// Removes some submissions of a funnel with the mails that they caused. Returns how many.
 async fn empty(change: &mut Change, id: i64, most: u64) -> Result<u64> {
     let most = i64::try_from(most).unwrap_or(i64::MAX);
+    change.run(EMPTY_MAILS, args![id, most]).await?;
     change.run(EMPTY, args![id, most]).await
 }

@@ -89,8 +89,9 @@ impl VersionCache {
 }
 
 impl Funnels {
-    /// The version that a new visit begins with: of the language asked for, else of the funnel that
-    /// the others are versions of, else in the site's first language, else of the funnel named.
+    /// The version that a new visit begins with: of the language asked for (else of `en` for
+    /// `en-US`), else of the funnel that the others are versions of, else in the site's first
+    /// language, else of the funnel named.
     ///
     /// # Errors
     /// `funnel_not_available` when no such funnel is published.
@@ -108,9 +109,9 @@ impl Funnels {
             },
         };
         let same = |one: &str, live: &Live| one.eq_ignore_ascii_case(&live.language);
-        let spoken = |live: &&Live| language.is_some_and(|one| same(one, live));
+        let spoken = |one| found.iter().find(|live| same(one, live));
         let base = |live: &&Live| live.base.is_none_or(|base| base == live.funnel);
-        let first = found.iter().find(spoken).or_else(|| found.iter().find(base));
+        let first = broader(language).find_map(spoken).or_else(|| found.iter().find(base));
         let first = first.or(found.first()).ok_or_else(|| {
             Error::new(Code::FunnelNotAvailable, format!("No funnel {which} is published."))
         })?;
@@ -121,12 +122,14 @@ impl Funnels {
         self.version(other.as_ref().unwrap_or(first).version).await
     }
 
-    /// The funnel of a family in a language; else the one that the others are versions of, else the
-    /// one in the site's first language.
+    /// The funnel of a family in a language, or in a broader one; else the one that the others are
+    /// versions of, else the one in the site's first language.
     async fn other(&self, live: &Live, language: &str) -> Result<Option<Live>> {
         let (db, family) = (self.0.base.db(), live.base.unwrap_or(live.funnel));
-        if let Some(spoken) = live_in(db, family, language).await? {
-            return Ok(Some(spoken));
+        for language in broader(Some(language)) {
+            if let Some(spoken) = live_in(db, family, language).await? {
+                return Ok(Some(spoken));
+            }
         }
         if let Some(base) = live_by_id(db, family).await?.into_iter().next() {
             return Ok(Some(base));
@@ -178,6 +181,11 @@ impl Funnels {
         self.0.versions.keep(&version, GROWTH * row.definition.len());
         Ok(version)
     }
+}
+
+/// A language and those that it is a part of: `en-US`, `en`.
+fn broader(language: Option<&str>) -> impl Iterator<Item = &str> {
+    std::iter::successors(language, |one| Some(one.rsplit_once('-')?.0))
 }
 
 /// A version as stored.

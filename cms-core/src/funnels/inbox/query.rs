@@ -287,6 +287,7 @@ mod tests {
             ("filter[inbox_status][in]", "new,,"),
             ("filter[status]", "new"),
             ("filter[end_kind]", "fine"),
+            ("filter[mail_status]", "sent"),
             ("filter[started_at][gte]", "yesterday"),
             ("filter[started_at][gte]", "1763717400000"),
             ("inbox_status", "new"),

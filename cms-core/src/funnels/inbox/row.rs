@@ -83,7 +83,8 @@ pub struct FunnelSubmission {
     pub utm_content: Option<String>,
     /// The mail rule that matched.
     pub mail_rule_id: Option<i64>,
-    /// `queued`, `no_recipient` or `unmatched`.
+    /// Whether mails were due when the visit ended: `queued`, `no_recipient` or `unmatched`; what
+    /// became of them, each mail tells.
     pub mail_status: Option<String>,
     /// When the visit began.
     pub started_at: String,
@@ -250,7 +251,7 @@ pub(crate) const COLUMNS: [OwnColumn; 41] = [
     OwnColumn::text("utm_term").nullable(),
     OwnColumn::text("utm_content").nullable(),
     OwnColumn::integer("mail_rule_id").nullable(),
-    OwnColumn::text("mail_status").nullable(),
+    OwnColumn::choice("mail_status", &["queued", "no_recipient", "unmatched"]).nullable(),
     OwnColumn::time("started_at"),
     OwnColumn::time("last_activity_at"),
     OwnColumn::time("completed_at").nullable(),

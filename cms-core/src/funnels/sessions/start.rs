@@ -16,7 +16,7 @@ use crate::{
     Change, Code, Error, Millis, Result,
     events::FUNNEL_STARTED,
     fields::{Context, is_blank},
-    funnels::{Funnels, WhichFunnel, counters, definitions::versions::Version},
+    funnels::{Funnels, WhichFunnel, counters, definitions::versions::Version, graph::Graph},
     mail::shortened,
     rfc3339,
 };
@@ -160,6 +160,8 @@ impl Visit {
     ) -> Result<(Session, Trail)> {
         let version = &self.version;
         let first = version.graph.start().ok_or_else(|| Error::internal("no start"))?;
+        let (page, context) = (call.source_url.as_deref(), self.context(now));
+        let answers = arriving(&version.graph, &call.hidden, page, &context);
         let text =
             |text: Option<String>, most| text.map(|text| shortened(&text, most).into_owned());
         let part = |value| text(value, PART);
@@ -172,7 +174,7 @@ impl Visit {
             status: Status::InProgress,
             language: version.header.language_short.clone(),
             path: vec![first.id],
-            answers: arriving(version, &call, &self.context(now)),
+            answers,
             current: Some(first.id),
             end: None,
             end_kind: None,
@@ -207,15 +209,21 @@ impl Visit {
     }
 }
 
-/// The hidden fields that come with the visitor. A bad one is left out: no visitor can mend it.
-fn arriving(version: &Version, call: &StartVisit, context: &Context) -> Map<String, Json> {
-    let page = call.source_url.as_deref().and_then(|url| url::Url::parse(url).ok());
+/// The hidden fields that come with the visitor: those that `sent` names, else what the address of
+/// the page says. A bad one is left out: no visitor can mend it.
+pub(super) fn arriving(
+    graph: &Graph,
+    sent: &Map<String, Json>,
+    page: Option<&str>,
+    context: &Context,
+) -> Map<String, Json> {
+    let page = page.and_then(|url| url::Url::parse(url).ok());
     let parameter = |name: &str| {
         let mut pairs = page.as_ref()?.query_pairs();
         pairs.find(|(key, _)| key == name).map(|(_, value)| Json::from(value.into_owned()))
     };
     let context = context.clone().arriving();
-    let steps = version.graph.nodes().iter().filter_map(|node| Some((node, node.step()?)));
+    let steps = graph.nodes().iter().filter_map(|node| Some((node, node.step()?)));
     let hidden = steps.flat_map(|(node, step)| {
         let fields = step.fields.iter().filter(|field| field.type_name() == "hidden");
         fields.map(move |field| (node, field))
@@ -226,7 +234,7 @@ fn arriving(version: &Version, call: &StartVisit, context: &Context) -> Map<Stri
     let mut answers = Map::new();
     for (node, field) in &hidden {
         let named = declared(&node.config, field.id());
-        let own = call.hidden.get(field.id()).cloned();
+        let own = sent.get(field.id()).cloned();
         let given = own.or_else(|| named.and_then(|name| parameter(&name)));
         let is_new = |given: &Json| !is_blank(given) && !answers.contains_key(field.id());
         let Some(given) = given.filter(is_new) else { continue };

@@ -1,4 +1,5 @@
 //! A funnel tried by its author: which way answers take, and who is written to. Nothing is written.
+//! What names such as `_bucket` stand for can be said beside the answers.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -6,15 +7,17 @@ use serde_json::{Map, Value as Json};
 
 use super::{
     mails::{Values, compose, consider, date, resume_link, submission_link},
-    moves,
     simulator::Simulator,
+    start::arriving,
+    visit::is_file,
 };
 use crate::{
     Error, FieldError, Result,
-    conditions::Traced,
+    conditions::{AROUND, Traced},
+    fields::{Field, is_blank},
     funnels::{
         Funnels, WhichFunnel,
-        graph::Node,
+        graph::{Node, Step, is_asked},
         rules::{Own, Rule, Trigger},
     },
 };
@@ -81,6 +84,10 @@ pub struct TriedRouting {
     pub mails: Vec<TriedMail>,
     /// Why some recipients get none.
     pub skipped: Vec<String>,
+    /// Answers on the way that are missing or refused. No visitor completes the visit with these;
+    /// the rules are tried without them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub errors: Vec<TriedFault>,
 }
 
 /// A mail rule that was tried.
@@ -150,55 +157,109 @@ impl Funnels {
     }
 }
 
+/// A way that was walked.
+struct Walked {
+    path: Vec<TriedNode>,
+    /// The ids of the nodes that were presented, as those of a visit.
+    presented: Vec<i64>,
+    /// The good answers, as a visit stores them.
+    answers: Map<String, Json>,
+    completes: bool,
+}
+
+/// What a walk does at answers that are missing or refused.
+#[derive(Clone, Copy, PartialEq)]
+enum AtFaults {
+    Stop,
+    GoOn,
+}
+
 impl Simulator {
     fn walk_through(&self, answers: &Map<String, Json>) -> Tried {
-        let (context, walk) = (self.context(), self.walk());
-        let (mut path, mut taken, mut steps) = (Vec::new(), answers.clone(), Vec::new());
-        let (mut at, mut completes) = (self.graph.start(), false);
-        let mut used: Vec<String> = Vec::new();
+        let Walked { path, presented, completes, .. } = self.walked(answers, AtFaults::Stop);
+        let nodes = presented.iter().filter_map(|id| self.graph.node(*id));
+        let fields = nodes.flat_map(|node| node.fields());
+        let given = fields.filter(|field| field.type_name() != "calculated");
+        let used: Vec<String> = given.flat_map(Field::names).collect();
+        let is_ignored = |name: &&String| !used.contains(name) && !is_around(name);
+        let ignored = answers.keys().filter(is_ignored).cloned().collect();
+        Tried { path, completes, ignored }
+    }
+
+    fn walked(&self, answers: &Map<String, Json>, at_faults: AtFaults) -> Walked {
+        let arrived = arriving(&self.graph, answers, None, &self.context());
+        let (path, presented) = (Vec::new(), Vec::new());
+        let mut walked = Walked { path, presented, answers: arrived, completes: false };
+        let (walk, mut at) = (self.walk(), self.graph.start());
         // A drawing may have cycles.
         for _ in self.graph.nodes() {
             let Some(node) = at else { break };
+            walked.presented.push(node.id);
             if node.end().is_some() {
-                completes = true;
-                path.push(TriedNode::of(node));
+                walked.completes = true;
+                walked.path.push(TriedNode::of(node));
                 break;
             }
-            if let Some(step) = node.step() {
-                steps.push(node.id);
-                let given = step.fields.iter().filter(|field| field.type_name() != "calculated");
-                used.extend(given.flat_map(|field| field.names()));
-                match moves::take(step, answers, &context, &[], false) {
-                    Ok(answered) => taken.extend(answered.answers),
-                    Err(faults) => {
-                        let errors = faults.into_iter().map(TriedFault::from).collect();
-                        path.push(TriedNode { errors, ..TriedNode::of(node) });
-                        break;
-                    }
-                }
+            let judged = node.step().map(|step| self.judge(step, answers));
+            let (good, mut errors) = judged.unwrap_or_default();
+            if !errors.is_empty() && at_faults == AtFaults::Stop {
+                walked.path.push(TriedNode { errors, ..TriedNode::of(node) });
+                break;
             }
-            let way = walk.traced(node.id, &walk.effective(&steps, &taken));
-            path.extend(way.decisions.into_iter().map(|decision| TriedNode {
+            walked.answers.extend(good);
+            let way = walk.traced(node.id, &self.counting(&walked, answers));
+            walked.path.extend(way.decisions.into_iter().map(|decision| TriedNode {
+                errors: std::mem::take(&mut errors),
                 branch: decision.edge.map(|edge| edge.branch.as_str().to_owned()),
                 trace: decision.rules,
                 ..TriedNode::of(decision.node)
             }));
             at = way.to;
-            completes = at.is_none();
+            walked.completes = at.is_none();
         }
-        let ignored = answers.keys().filter(|name| !used.contains(name)).cloned().collect();
-        Tried { path, completes, ignored }
+        walked
+    }
+
+    /// The good answers to a step, and what is wrong with the others.
+    fn judge(
+        &self,
+        step: &Step,
+        given: &Map<String, Json>,
+    ) -> (Map<String, Json>, Vec<TriedFault>) {
+        let (mut good, mut faults, context) = (Map::new(), Vec::new(), self.context());
+        for field in step.fields.iter().filter(|field| is_asked(field)) {
+            let named = given.get(field.id()).filter(|named| !is_blank(named));
+            // Nobody has sent a file: whatever stands for one counts.
+            if let Some(file) = named.filter(|_| is_file(field.type_name())) {
+                good.insert(field.id().to_owned(), file.clone());
+                continue;
+            }
+            match field.take(given, &context) {
+                Ok(taken) => good.extend(taken),
+                Err(fault) => faults.push(TriedFault::from(fault)),
+            }
+        }
+        (good, faults)
+    }
+
+    /// The answers that count, and what `given` says of their surroundings.
+    fn counting(&self, walked: &Walked, given: &Map<String, Json>) -> Map<String, Json> {
+        let mut counting = self.walk().effective(&walked.presented, &walked.answers);
+        let around = given.iter().filter(|(name, _)| is_around(name));
+        counting.extend(around.map(|(name, value)| (name.clone(), value.clone())));
+        counting
     }
 
     fn route(&self, trigger: Trigger, answers: &Map<String, Json>) -> TriedRouting {
         let walk = self.walk();
-        let steps: Vec<_> = self.graph.nodes().iter().map(|node| node.id).collect();
-        let counting = walk.effective(&steps, answers);
+        let walked = self.walked(answers, AtFaults::GoOn);
+        let counting = self.counting(&walked, answers);
         let rules: Vec<Rule> = self.rules.iter().cloned().map(Rule::from).collect();
         let considered = consider(&rules, trigger, &counting, walk.around);
         let chosen = considered.iter().find(|one| one.matches).map(|one| one.rule);
-        let told = walk.answers(&steps, answers);
-        let values = Values::new(&told, &counting, walk.around, self.known(trigger, answers));
+        let told = walk.answers(&walked.presented, &walked.answers);
+        let known = self.known(trigger, walked.path.last());
+        let values = Values::new(&told, &counting, walk.around, known);
         let composed = chosen.map(|rule| compose(rule, &values)).unwrap_or_default();
         let mails = composed.mails.into_iter().map(|(kind, mail)| TriedMail {
             kind: kind.to_owned(),
@@ -208,6 +269,11 @@ impl Simulator {
             text: mail.text,
             html: mail.html,
         });
+        let faults = walked.path.into_iter().flat_map(|node| node.errors);
+        // Whoever leaves has not answered all.
+        let is_told = |fault: &TriedFault| {
+            trigger == Trigger::Completed || answers.contains_key(&fault.field)
+        };
         TriedRouting {
             chosen: chosen.map(|rule| rule.id),
             mails: mails.collect(),
@@ -216,14 +282,15 @@ impl Simulator {
                 .into_iter()
                 .map(|one| TriedRule { id: one.rule.id, matches: one.matches, trace: one.trace })
                 .collect(),
+            errors: faults.filter(is_told).collect(),
         }
     }
 
     /// What tokens of the service's own stand for, in the place of a visit that there is not.
-    fn known(&self, trigger: Trigger, answers: &Map<String, Json>) -> Vec<(&'static str, String)> {
+    /// `last`: the last node on the way.
+    fn known(&self, trigger: Trigger, last: Option<&TriedNode>) -> Vec<(&'static str, String)> {
         let is_completed = trigger == Trigger::Completed;
-        let last = is_completed.then(|| self.walk_through(answers).path.pop()).flatten();
-        let end = last.filter(|node| node.kind == "end");
+        let end = last.filter(|node| is_completed && node.kind == "end");
         let page = self.header.settings.page_url.as_deref().filter(|_| !is_completed);
         Own::filled(|own| match own {
             Own::FunnelName => self.header.name.clone(),
@@ -232,11 +299,16 @@ impl Simulator {
             Own::SubmissionReference if is_completed => "0000-0000".to_owned(),
             Own::SubmissionReference => String::new(),
             Own::SubmissionUrl => submission_link(self.base.settings(), None, 0),
-            Own::EndName => end.as_ref().map(|node| node.name.clone()).unwrap_or_default(),
+            Own::EndName => end.map(|node| node.name.clone()).unwrap_or_default(),
             Own::Date => date(self.now, &self.zone),
             Own::ResumeUrl => page.map(|page| resume_link(page, "…")).unwrap_or_default(),
         })
     }
+}
+
+/// Whether conditions find under this name what is around the answers.
+fn is_around(name: &str) -> bool {
+    AROUND.contains(&name)
 }
 
 impl TriedNode {

@@ -14,7 +14,7 @@ use crate::funnels::WhichFunnel;
 pub struct StartVisit {
     /// The funnel, by its id or slug.
     pub funnel_id: WhichFunnel,
-    /// The visitor's language: the funnel's version in it, if there is one.
+    /// The visitor's language: the funnel's version in it, else that in `en` for `en-US`.
     #[serde(default, alias = "language_short")]
     pub language: Option<String>,
     /// The address of the page.

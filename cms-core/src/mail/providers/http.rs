@@ -81,8 +81,14 @@ impl Http {
             let is_suspect = reply.blame_receiver();
             return End { is_suspect, ..End::because(Outcome::Local, reason) };
         }
-        let Some(status) = reply.status else {
-            return End::because(Outcome::Fault, self.without_token(&reply.message()));
+        let status = match reply.status {
+            Some(status) if reply.is_whole || reply.is_success() => status,
+            // What was not read may say that the account is at fault, not the mail.
+            Some(status @ 400..=499) => {
+                let why = format!("answered {status} without a complete body");
+                return End::because(Outcome::Fault, why);
+            }
+            _ => return End::because(Outcome::Fault, self.without_token(&reply.message())),
         };
         if reply.is_success() {
             return match &said[self.kind.id] {

@@ -104,9 +104,16 @@ impl Pages {
         tree.admit(None, 0, size(&checked).saturating_sub(size(&replaced)))?;
         values.retain(|column, _| !checked.contains_key(column));
         values.extend(shown(menu, &checked));
-        set_row(change, sql::table(kind), id, &checked).await?;
-        let written: Vec<&str> = checked.keys().map(String::as_str).collect();
-        note(change, &held, "changed", Some((kind, id)), &written, Vec::new()).await?;
+        let rev = if checked.is_empty() {
+            // Nothing is edited, so the tags of others still hold.
+            sql::release(change, held.id).await?;
+            held.rev - 1
+        } else {
+            set_row(change, sql::table(kind), id, &checked).await?;
+            let written: Vec<&str> = checked.keys().map(String::as_str).collect();
+            note(change, &held, "changed", Some((kind, id)), &written, Vec::new()).await?;
+            held.rev
+        };
         Ok(Edited {
             kind,
             id,
@@ -115,7 +122,7 @@ impl Pages {
             widget: (kind == NodeKind::Widget).then(|| widget.widget.clone()),
             data: Some(values),
             page_id: held.id,
-            rev: held.rev,
+            rev,
         })
     }
 

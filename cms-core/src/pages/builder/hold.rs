@@ -84,7 +84,8 @@ impl Pages {
 
     fn widget(&self, placed: PlacedRow, items: &mut Vec<PlacedRow>) -> Result<PlacedWidget> {
         let name = placed.name.unwrap_or_default();
-        let found = self.widgets().find(&name);
+        // What a page holds keeps its types while a plugin is away.
+        let found = self.widgets().registered(&name);
         let menu = found.as_ref().map(|widget| &widget.menu);
         let item_menu = found.as_ref().map(|widget| &widget.item_menu);
         let shown = |data: Option<String>, menu| -> Result<Map<String, Json>> {

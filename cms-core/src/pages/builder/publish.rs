@@ -239,13 +239,19 @@ impl Pages {
         Ok(left_out)
     }
 
-    /// Takes values out of columns that have become those of passwords: nothing seals them, and
-    /// what was frozen as text is no secret.
+    /// Takes values out of columns that no widget has any longer, and of those that have become
+    /// passwords: nothing seals them, and what was frozen as text is no secret.
     fn leave_out(&self, tree: &mut Tree) -> Vec<LeftOut> {
         let mut left_out = Vec::new();
+        let columns = self.widgets().columns();
         let mut clean = |kind, id, data: &mut Map<String, Json>, secret: &BTreeSet<String>| {
-            let taken = secret.iter().filter(|column| data.remove(*column).is_some());
-            left_out.extend(taken.map(|column| LeftOut { kind, id, column: column.clone() }));
+            data.retain(|column, _| {
+                let stays = columns.contains(column) && !secret.contains(column);
+                if !stays {
+                    left_out.push(LeftOut { kind, id, column: column.clone() });
+                }
+                stays
+            });
         };
         for widget in tree.widgets_mut() {
             let [own, of_items] = self.widgets().passwords(&widget.widget);

@@ -9,7 +9,7 @@ use super::{
     types::Plan,
 };
 use crate::{
-    Actor, Change, Error, Millis, Page, Paging, Result,
+    Actor, Change, Error, FieldError, Millis, Page, Paging, Result,
     db::{args, watched},
     ground::ListName,
     items::IfMatch,
@@ -61,8 +61,15 @@ impl Pages {
         let held = self.hold(change, None, page, if_match).await?;
         let now = change.now();
         let (publish_at, take_off_at) = (&schedule.publish_at, &schedule.take_off_at);
-        let publish_at = ahead(now, "publish_at", publish_at.as_deref(), held.publish_at)?;
-        let take_off_at = ahead(now, "take_off_at", take_off_at.as_deref(), held.take_off_at)?;
+        let publish_at = ahead(now, "publish_at", publish_at.as_deref(), held.publish_at);
+        let take_off_at = ahead(now, "take_off_at", take_off_at.as_deref(), held.take_off_at);
+        let (publish_at, take_off_at) = match (publish_at, take_off_at) {
+            (Ok(publish_at), Ok(take_off_at)) => (publish_at, take_off_at),
+            (publish_at, take_off_at) => {
+                let faults = publish_at.err().into_iter().chain(take_off_at.err());
+                return Err(Error::invalid(faults.collect()));
+            }
+        };
         if publish_at.is_some() && publish_at == take_off_at {
             let message = "another time than publish_at is expected";
             return Err(Error::invalid_field("take_off_at", "range", message));
@@ -168,9 +175,11 @@ fn ahead(
     field: &str,
     text: Option<&str>,
     planned: Option<Millis>,
-) -> Result<Option<Millis>> {
+) -> Result<Option<Millis>, FieldError> {
     let Some(text) = text else { return Ok(None) };
-    let wrong = |code, message| Err(Error::invalid_field(field, code, message));
+    let wrong = |code, message: &str| {
+        Err(FieldError { field: field.to_owned(), code, message: message.to_owned() })
+    };
     match parse_rfc3339(text) {
         None => wrong("format", "a time such as 2026-12-24T06:00:00Z is expected"),
         Some(at) if at <= now && planned != Some(at) => {

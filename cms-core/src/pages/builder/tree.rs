@@ -180,6 +180,12 @@ impl Tree {
             .find(|(_, item)| item.id == id)
     }
 
+    /// Whether a node stands in the page.
+    #[must_use]
+    pub fn holds(&self, kind: NodeKind, id: i64) -> bool {
+        self.spot(kind, id).is_some()
+    }
+
     /// Where a node stands.
     pub(super) fn spot(&self, kind: NodeKind, id: i64) -> Option<Spot> {
         let nodes = self.nodes(0);
@@ -280,6 +286,7 @@ mod tests {
         assert_eq!(at(NodeKind::Row, 1), Some((0, 1)));
         assert_eq!(at(NodeKind::Item, 5), Some((3, 1)));
         assert_eq!(at(NodeKind::Col, 5), None, "an id counts in its kind");
+        assert!(tree.holds(NodeKind::Item, 5) && !tree.holds(NodeKind::Col, 5));
         assert_eq!(tree.siblings(NodeKind::Item, 3), 2);
         assert_eq!(tree.count(NodeKind::Row), 2);
         assert_eq!(tree.item(4).map(|(widget, _)| widget.id), Some(3));

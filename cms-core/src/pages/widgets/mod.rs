@@ -162,6 +162,13 @@ impl Widgets {
         self.0.known.load().by_name.get(name).cloned()
     }
 
+    /// The registered widget of this name, also while its plugin is out of service.
+    pub(super) fn registered(&self, name: &str) -> Option<Arc<Widget>> {
+        let known = self.0.known.load();
+        let other = || known.registered.iter().find(|widget| widget.name == name);
+        known.by_name.get(name).cloned().or_else(|| other().cloned().map(Arc::new))
+    }
+
     /// The columns that the tables of placed widgets and of their items have beside their own:
     /// [`WIDGET_COLUMNS`], then those that plugins brought.
     #[must_use]

@@ -12,9 +12,9 @@ use serde::{Deserialize, Serialize};
 use super::{Registry, Widget, Widgets, builtin};
 use crate::{
     Actor, AuditEntry, Change, Code, Error, Result,
-    content::columns,
+    content::{columns, install, resolve},
     db::{Lock, PerEngine},
-    plugins::{Manifest, installed},
+    plugins::{Manifest, Names, Problem, installed, names},
 };
 
 /// The tables whose columns hold what the menus ask for.
@@ -73,11 +73,15 @@ impl WidgetAction {
 
 impl Widgets {
     /// Reads what is registered, after it was brought up to date where `refresh` says so.
-    /// `plugins` are those in service.
+    /// `plugins` are those in service. Returns those whose widgets the database refuses, and why.
     ///
     /// # Errors
     /// `unavailable` when the database cannot be read or written.
-    pub(crate) async fn load(&self, plugins: &[Arc<Manifest>], refresh: Refresh<'_>) -> Result<()> {
+    pub(crate) async fn load(
+        &self,
+        plugins: &[Arc<Manifest>],
+        refresh: Refresh<'_>,
+    ) -> Result<Vec<(String, Error)>> {
         let db = self.0.base.db();
         let mut registered = sql::registered(db).await?;
         let declared: Vec<_> = plugins.iter().map(|plugin| declared(plugin)).collect();
@@ -86,27 +90,31 @@ impl Widgets {
             Refresh::New => !registered.iter().any(|widget| is_of(widget, Some(&plugin.id))),
             Refresh::Again(only) => only.is_none_or(|only| only == plugin.id),
         };
-        let mut todo = Vec::new();
+        let mut todo: Vec<(Option<&Manifest>, &[Widget])> = Vec::new();
         if !matches!(refresh, Refresh::Nothing) {
             todo.push((None, builtin::all()));
         }
         let due = plugins.iter().zip(&declared).filter(|(plugin, _)| is_due(plugin));
-        todo.extend(due.map(|(plugin, widgets)| (Some(plugin.id.as_str()), widgets.as_slice())));
-        todo.retain(|(plugin, widgets)| !differences(&registered, *plugin, widgets).is_empty());
-        for (_, widgets) in &todo {
-            exposed(&registered, widgets).map_or(Ok(()), Err)?;
-        }
-        if !todo.is_empty() {
-            let mut change = self.0.base.change(Actor::System).await?;
-            change.lock(Lock::SCHEMA).await?;
-            for (plugin, widgets) in todo {
-                register(&mut change, &registered, plugin, widgets).await?;
+        todo.extend(due.map(|(plugin, widgets)| (Some(&**plugin), widgets.as_slice())));
+        todo.retain(|(plugin, widgets)| {
+            !differences(&registered, plugin.map(|one| one.id.as_str()), widgets).is_empty()
+        });
+        let (is_any, mut refused) = (!todo.is_empty(), Vec::new());
+        for (plugin, widgets) in todo {
+            match (self.register(&registered, plugin, widgets).await, plugin) {
+                (Ok(()), _) => {}
+                (Err(error), Some(plugin)) if error.code() != Code::Unavailable => {
+                    refused.push((plugin.id.clone(), install::told(&plugin.id, error)));
+                }
+                (Err(error), _) => return Err(error),
             }
-            change.announce(installed::TABLE);
-            change.commit().await?;
+        }
+        if is_any {
             registered = sql::registered(db).await?;
         }
-        for (plugin, widgets) in plugins.iter().zip(&declared) {
+        let is_refused = |id: &str| refused.iter().any(|(other, _)| other == id);
+        let served = plugins.iter().zip(&declared).filter(|(plugin, _)| !is_refused(&plugin.id));
+        for (plugin, widgets) in served {
             let changes = differences(&registered, Some(&plugin.id), widgets);
             if !changes.is_empty() {
                 let names: Vec<_> = changes.iter().map(|one| one.widget.as_str()).collect();
@@ -127,7 +135,36 @@ impl Widgets {
         registered.sort_by_cached_key(place);
         let serves = |id: &str| plugins.iter().any(|plugin| plugin.id == id);
         self.0.known.store(Arc::new(Registry::new(registered, serves)));
-        Ok(())
+        Ok(refused)
+    }
+
+    /// Registers the widgets of a plugin, or of the service, in a change of their own: what the
+    /// database refuses keeps no other plugin from being served. Claims the names of the plugin, so
+    /// that no other process writes over its widgets before it is recorded.
+    async fn register(
+        &self,
+        registered: &[Widget],
+        plugin: Option<&Manifest>,
+        widgets: &[Widget],
+    ) -> Result<()> {
+        exposed(registered, widgets).map_or(Ok(()), Err)?;
+        let mut change = self.0.base.change(Actor::System).await?;
+        change.lock(Lock::SCHEMA).await?;
+        if let Some(plugin) = plugin {
+            let clashes = Names::within(&mut change).await?.clashes(plugin);
+            if !clashes.is_empty() {
+                let told: Vec<_> = clashes.iter().map(Problem::to_string).collect();
+                return Err(resolve::load_error(told.join(" ")));
+            }
+            // One that was removed meanwhile has given its names up.
+            if !installed::is_removed(&mut change, &plugin.id).await? {
+                names::claim(&mut change, plugin).await?;
+            }
+        }
+        let plugin = plugin.map(|plugin| plugin.id.as_str());
+        register(&mut change, registered, plugin, widgets).await?;
+        change.announce(installed::TABLE);
+        change.commit().await
     }
 
     /// The columns that registered widgets of plugins use, by plugin, in service or not.

@@ -19,6 +19,8 @@ struct Stand<'a> {
     header: bool,
     /// The table whose rows are listed.
     table: Option<&'a str>,
+    /// In the list that a button opens: all its rows are of `table`.
+    nested: bool,
 }
 
 impl Check<'_> {
@@ -31,7 +33,7 @@ impl Check<'_> {
         let manifest = self.manifest;
         let table = manifest.first_table();
         for (name, header, list) in manifest.button_lists() {
-            self.list(list, &format!("/{name}"), Stand { header, table });
+            self.list(list, &format!("/{name}"), Stand { header, table, nested: false });
         }
     }
 
@@ -40,7 +42,8 @@ impl Check<'_> {
             let at = format!("{at}/{i}");
             self.button(button, &at, stand);
             let table = button.values.as_ref().and_then(|values| values.table.as_deref());
-            self.list(&button.buttons, &format!("{at}/buttons"), Stand { header: false, table });
+            let stand = Stand { header: false, table, nested: true };
+            self.list(&button.buttons, &format!("{at}/buttons"), stand);
         }
     }
 
@@ -59,6 +62,15 @@ impl Check<'_> {
         if matches!(kind, ButtonType::Insert | ButtonType::Modal) && !stand.header {
             let remedy = format!(
                 "{} stands in a header: move it to action_button or header_buttons",
+                kind.name()
+            );
+            self.fault(format!("{at}/type"), remedy);
+        }
+        let acts_on_row =
+            matches!(kind, ButtonType::Edit | ButtonType::Delete | ButtonType::ShowChecklist);
+        if acts_on_row && stand.header {
+            let remedy = format!(
+                "{} acts on a row, and a header has none: move it to content_button",
                 kind.name()
             );
             self.fault(format!("{at}/type"), remedy);
@@ -97,7 +109,8 @@ impl Check<'_> {
                 self.fault(&at, "a header has no row with a status: leave it out");
             }
             Some(_) => {
-                if let Some(table) = stand.table {
+                let written = button.row_table(stand.table).filter(|_| !stand.nested);
+                if let Some(table) = written.or(stand.table) {
                     self.column_exists(&at, table, "status");
                 }
             }

@@ -1,7 +1,7 @@
 //! Endpoints: paths, tables behind them.
 
 use super::{Check, names};
-use crate::plugins::manifest::{EndpointDeclaration, Method};
+use crate::plugins::manifest::{EndpointDeclaration, Method, meet};
 
 /// Paths under `/api/` that the service itself answers, or will; with all that lies below. A test
 /// compares them with what is served.
@@ -42,16 +42,19 @@ const CORE: [&str; 31] = [
 impl Check<'_> {
     pub(super) fn endpoints(&mut self) {
         let endpoints = &self.manifest.endpoints;
-        let is_table = |one: &EndpointDeclaration| {
-            self.manifest.tables.iter().any(|table| table.name == one.model_path)
-        };
-        // What reads a table shows one record at the path and its id.
-        let records = endpoints.iter().filter(|one| is_table(one));
-        let records: Vec<_> = records.map(|one| format!("{}/{{}}", one.path())).collect();
+        let manifest = self.manifest;
+        let records = endpoints.iter().filter_map(|one| Some((one, manifest.record_shape(one)?)));
+        let records: Vec<_> = records.collect();
         let paths: Vec<_> = endpoints.iter().map(EndpointDeclaration::shape).collect();
-        for (i, path) in paths.iter().enumerate().filter(|(_, path)| records.contains(path)) {
-            let remedy = format!("{path:?} names one record of a table that is read there");
-            self.fault(format!("/endpoints/{i}/endpoint"), remedy);
+        for (i, path) in paths.iter().enumerate() {
+            if let Some((table, _)) = records.iter().find(|(_, record)| meet(record, path)) {
+                let table = table.path();
+                let remedy = format!(
+                    "{path:?} names one record of the table that is read at {table:?}: choose \
+                     another path"
+                );
+                self.fault(format!("/endpoints/{i}/endpoint"), remedy);
+            }
         }
         let places = paths.iter().enumerate();
         self.doubles(
@@ -66,7 +69,7 @@ impl Check<'_> {
     fn endpoint(&mut self, endpoint: &EndpointDeclaration, at: &str) {
         let path = endpoint.path();
         let path = path.trim_start_matches("/api/");
-        let is_table = self.manifest.tables.iter().any(|table| table.name == endpoint.model_path);
+        let is_table = self.manifest.reads_table(endpoint);
         if !names::is_endpoint(&endpoint.endpoint) {
             let remedy = "letters, digits, _ and - are expected, slashes between parts, no slash \
                           first, such as \"blog/posts\"; later parts may be parameters, each \

@@ -3,8 +3,9 @@
 
 use serde_json::Value;
 
-use super::{Check, known::KnownColumn};
+use super::{Check, known::KnownColumn, tables::unfit};
 use crate::{
+    content::Column,
     db::Kind,
     plugins::manifest::{Button, ButtonType, EditableField, FieldType, SelectOption},
 };
@@ -28,9 +29,15 @@ impl Check<'_> {
             }
             self.field_options(field, column, &at);
         }
-        if button.button_type == ButtonType::Insert && !button.editable_rows.is_empty() {
+        // With language tabs an edit makes the record of a language that is missing.
+        let is_insert = button.button_type == ButtonType::Insert;
+        if (is_insert || button.multilanguage.0) && !button.editable_rows.is_empty() {
+            let sent =
+                |name: &str| !is_insert && ["id", "base_id", "language_short"].contains(&name);
             for column in columns.iter().flatten().filter(|column| column.needed) {
-                if !button.editable_rows.iter().any(|field| field.column == column.name) {
+                let has_field =
+                    button.editable_rows.iter().any(|field| field.column == column.name);
+                if !has_field && !sent(&column.name) {
                     let remedy = format!(
                         "{table} needs a value for {:?}: add a field, or declare a default",
                         column.name
@@ -121,7 +128,24 @@ impl Check<'_> {
             self.source(&at, &source.table, &source.value, &source.title);
         }
         if let Some(options) = &field.select_options {
-            self.fixed(options, allowed, &format!("{at}/select_options"));
+            let at = format!("{at}/select_options");
+            self.fixed(options, allowed, &at);
+            if let Some(column) = column {
+                self.storable(options, column, &at);
+            }
+        }
+    }
+
+    /// Notes options that a write of the column refuses.
+    fn storable(&mut self, options: &[SelectOption], column: &KnownColumn, at: &str) {
+        let Some(kind) = column.kind else { return };
+        let field_type = column.field_type.clone();
+        let like = Column { field_type, ..Column::declared(&column.name, kind) };
+        for (i, option) in options.iter().enumerate() {
+            if let Some(why) = unfit(&like, &option.value) {
+                let remedy = format!("{} refuses {}: {why}", column.name, option.value);
+                self.fault(format!("{at}/{i}/value"), remedy);
+            }
         }
     }
 

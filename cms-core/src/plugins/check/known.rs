@@ -27,6 +27,8 @@ pub(super) type Columns = Option<Vec<KnownColumn>>;
 pub(super) struct KnownColumn {
     pub(super) name: String,
     pub(super) kind: Option<Kind>,
+    /// Its field type; empty when nobody can tell.
+    pub(super) field_type: String,
     /// An insert must give it.
     pub(super) needed: bool,
     /// The only values it may hold.
@@ -53,6 +55,7 @@ impl CheckContext {
             let columns = table.columns.iter().map(|column| KnownColumn {
                 name: column.name.clone(),
                 kind: Some(column.kind),
+                field_type: column.field_type.clone(),
                 needed: column.required && !column.has_default && !column.generated,
                 allowed: column.allowed.clone(),
             });
@@ -87,6 +90,7 @@ fn declared(table: &TableDeclaration) -> Vec<KnownColumn> {
     let made = |name: &str, kind| KnownColumn {
         name: name.to_owned(),
         kind: Some(kind),
+        field_type: String::new(),
         needed: false,
         allowed: None,
     };
@@ -97,6 +101,7 @@ fn declared(table: &TableDeclaration) -> Vec<KnownColumn> {
     columns.extend(table.columns.iter().map(|column| KnownColumn {
         name: column.name.clone(),
         kind: column.kind(),
+        field_type: column.field_type.clone().unwrap_or_default(),
         needed: column.required && column.default.is_none(),
         allowed: column.allowed.clone(),
     }));

@@ -131,6 +131,11 @@ impl Check<'_> {
             "is declared twice",
         );
         for (i, event) in events.iter().enumerate() {
+            let is_short = |kind: &String| names::is_word(kind) && kind.len() <= 40;
+            if !event.event_type.iter().all(is_short) {
+                let remedy = "a short word is expected, such as \"manual\"";
+                self.fault(format!("/webhook_events/{i}/type"), remedy);
+            }
             let (name, at) = (event.name.as_str(), format!("/webhook_events/{i}/name"));
             let is_name = (1..=200).contains(&name.len())
                 && name.bytes().all(|b| b.is_ascii_alphanumeric() || b"._-".contains(&b));

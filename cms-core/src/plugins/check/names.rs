@@ -8,6 +8,9 @@ use crate::plain::is_hidden;
 
 pub(super) const IDENTIFIER: &str = "lower-case letters, digits and _, a letter first,";
 
+/// Columns that every table of PostgreSQL has.
+pub(super) const SYSTEM: [&str; 6] = ["tableoid", "xmin", "cmin", "xmax", "cmax", "ctid"];
+
 pub(super) fn is_identifier(name: &str) -> bool {
     let starts = name.bytes().next().is_some_and(|b| b.is_ascii_lowercase());
     starts

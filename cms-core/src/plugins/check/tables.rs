@@ -4,7 +4,6 @@ use serde_json::Value;
 
 use super::{Check, names};
 use crate::{
-    Address,
     content::{
         Column, ColumnDeclaration, TableDeclaration, check,
         core::RESERVED,
@@ -15,8 +14,14 @@ use crate::{
     ground::nearest,
 };
 
+/// Columns of an index at most: as many as PostgreSQL takes.
+const MOST_INDEXED: usize = 32;
+
 /// Columns of a table at most: PostgreSQL takes 1,600, those of the service included.
 const MOST_COLUMNS: usize = 1_590;
+
+/// How the names of an engine's own tables begin. They show passwords and rows of other tables.
+const CATALOGUE: [&str; 3] = ["pg_", "sqlite_", "pragma_"];
 
 impl Check<'_> {
     pub(super) fn tables(&mut self) {
@@ -34,15 +39,9 @@ impl Check<'_> {
     /// A foreign key needs a table that is there: of tables that need each other none can be first.
     fn circle(&mut self) {
         let tables = &self.manifest.tables;
-        let Err(circle) = in_order_of_reference(tables) else { return };
-        let waits = |name: &str| circle.iter().any(|table| table.name == name);
-        for (i, table) in tables.iter().enumerate().filter(|(_, table)| waits(&table.name)) {
-            let refers = table.columns.iter().position(|column| {
-                column.references.as_deref().is_some_and(|name| name != table.name && waits(name))
-            });
-            if let Some(j) = refers {
-                let at = format!("/tables/{i}/columns/{j}/references");
-                return self.fault(at, in_a_circle(&circle));
+        for circle in in_order_of_reference(tables).err().into_iter().flatten() {
+            if let Some(at) = self.manifest.reference_in(&circle) {
+                self.fault(at, in_a_circle(&circle));
             }
         }
     }
@@ -102,9 +101,16 @@ impl Check<'_> {
     fn adopted(&mut self, table: &TableDeclaration, at: &str) {
         // SQLite ignores the case of table names.
         let source = table.source.as_deref().unwrap_or(&table.name).to_ascii_lowercase();
-        if table.name.is_empty() || source.starts_with("cms_") {
+        let owner = if table.name.is_empty() || source.starts_with("cms_") {
+            Some("service")
+        } else {
+            let is_catalogue =
+                source == "dbstat" || CATALOGUE.iter().any(|begins| source.starts_with(begins));
+            is_catalogue.then_some("database")
+        };
+        if let Some(owner) = owner {
             let member = if table.source.is_some() { "source" } else { "name" };
-            let remedy = "a table of the service itself cannot be adopted";
+            let remedy = format!("a table of the {owner} itself cannot be adopted");
             self.fault(format!("{at}/{member}"), remedy);
         }
         let altering = [
@@ -148,6 +154,13 @@ impl Check<'_> {
                 _ => column.clone(),
             };
             let columns: Vec<String> = list.iter().map(bare).collect();
+            // The key follows the columns of an index that does not name it.
+            let has_key = member == "unique" || columns.iter().any(|column| column == "id");
+            let most = if has_key { MOST_INDEXED } else { MOST_INDEXED - 1 };
+            if columns.len() > most {
+                let remedy = format!("an index holds {most} columns at most: leave some out");
+                self.fault(&at, remedy);
+            }
             let places = columns.iter().enumerate();
             self.doubles(
                 places.map(|(j, column)| (format!("{at}/{j}"), column.as_str())),
@@ -202,9 +215,6 @@ impl Check<'_> {
     }
 }
 
-/// Columns that every table of PostgreSQL has.
-const SYSTEM: [&str; 6] = ["tableoid", "xmin", "cmin", "xmax", "cmax", "ctid"];
-
 impl Check<'_> {
     pub(super) fn column(
         &mut self,
@@ -219,7 +229,7 @@ impl Check<'_> {
             let remedy = format!("{} is made by the service: leave it out", column.name);
             self.fault(format!("{at}/name"), remedy);
         }
-        if !table.adopt && SYSTEM.contains(&column.name.as_str()) {
+        if !table.adopt && names::SYSTEM.contains(&column.name.as_str()) {
             let remedy =
                 format!("{} is a column of PostgreSQL itself: choose another", column.name);
             self.fault(format!("{at}/name"), remedy);
@@ -294,8 +304,8 @@ impl Check<'_> {
         } else if !fits(column.kind(), default) {
             let wanted = column.field_type.as_deref().unwrap_or_default();
             self.fault(&at, format!("{default} is no value of the type {wanted}"));
-        } else if let Some(remedy) = address_problem(column, default) {
-            self.fault(&at, remedy);
+        } else if let Some(why) = refused(column, default) {
+            self.fault(&at, format!("{default} is refused: {why}"));
         }
         if is_outside(column, default) {
             self.fault(&at, format!("{default} is not among the values of enum"));
@@ -321,8 +331,8 @@ impl Check<'_> {
             if value.is_null() || !fits(column.kind(), value) {
                 let wanted = column.field_type.as_deref().unwrap_or_default();
                 self.fault(&at, format!("{value} is no value of the type {wanted}"));
-            } else if let Some(remedy) = address_problem(column, value) {
-                self.fault(&at, remedy);
+            } else if let Some(why) = refused(column, value) {
+                self.fault(&at, format!("{value} is refused: {why}"));
             }
         }
     }
@@ -342,13 +352,25 @@ fn is_outside(column: &ColumnDeclaration, given: &Value) -> bool {
     })
 }
 
-/// How to mend a declared value that is no address, of a column that holds addresses.
-fn address_problem(column: &ColumnDeclaration, value: &Value) -> Option<String> {
-    let text = value.as_str().filter(|text| !text.is_empty())?;
-    Address::of_type(column.field_type.as_deref()?)?.problem(text)
+/// Why a write of the declared column refuses a value, its enum aside.
+fn refused(column: &ColumnDeclaration, value: &Value) -> Option<String> {
+    let (field_type, required) = (column.field_type.clone()?, column.required);
+    let like = Column { field_type, required, ..Column::declared(&column.name, column.kind()?) };
+    unfit(&like, value)
 }
 
-/// Whether a value has the JSON type of a kind. The engine judges the rest.
+/// Why a write of a column refuses a value. Null says nothing.
+pub(super) fn unfit(column: &Column, value: &Value) -> Option<String> {
+    if value.is_null() {
+        return None;
+    }
+    // Both engines take the same values of declared columns.
+    let checked = check::value(column, Dialect::Sqlite, value);
+    let permitted = checked.and_then(|checked| check::permitted(column, value, &checked));
+    permitted.err().map(|fault| fault.message)
+}
+
+/// Whether a value has the JSON type of a kind.
 fn fits(kind: Option<Kind>, value: &Value) -> bool {
     match kind {
         _ if value.is_null() => true,

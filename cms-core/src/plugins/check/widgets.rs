@@ -73,9 +73,6 @@ impl Check<'_> {
         } else {
             self.icon_file(widget, &format!("{at}/widget_icon"));
         }
-        if widget.widget_menu.is_empty() {
-            self.fault(format!("{at}/widget_menu"), "declare at least one field");
-        }
         self.menu(&widget.widget_menu, &format!("{at}/widget_menu"));
         self.menu(&widget.widget_item_menu, &format!("{at}/widget_item_menu"));
     }
@@ -125,6 +122,9 @@ impl Check<'_> {
                 "{} says which widget it is or where it stands: choose another column",
                 entry.row
             );
+            self.fault(format!("{at}/row"), remedy);
+        } else if names::SYSTEM.contains(&entry.row.as_str()) {
+            let remedy = format!("{} is a column of PostgreSQL itself: choose another", entry.row);
             self.fault(format!("{at}/row"), remedy);
         }
         let members =

@@ -74,6 +74,17 @@ impl Button {
     pub fn table_of<'a>(&'a self, listed: Option<&'a str>) -> Option<&'a str> {
         self.table.as_deref().or(listed)
     }
+
+    /// The table whose row the button writes, in a list of the rows of `listed`; None: it writes no
+    /// row.
+    #[must_use]
+    pub fn row_table<'a>(&'a self, listed: Option<&'a str>) -> Option<&'a str> {
+        match self.button_type {
+            ButtonType::Edit | ButtonType::Delete => self.table_of(listed),
+            ButtonType::ShowChecklist => self.values.as_ref()?.table.as_deref(),
+            _ => None,
+        }
+    }
 }
 
 /// What a button shows: `table` and `template` of a module list, `table` and `column` of a

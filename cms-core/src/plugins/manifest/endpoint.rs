@@ -26,6 +26,18 @@ pub struct EndpointDeclaration {
     pub public: bool,
 }
 
+/// What stands in a shape for the id of a record in a table that the service made.
+pub(super) const NUMBER: &str = "{number}";
+
+/// Whether one request could be to both of these shapes.
+pub(crate) fn meet(one: &str, other: &str) -> bool {
+    let is_number = |part: &str| part.bytes().all(|byte| byte.is_ascii_digit());
+    let covers = |shape: &str, part: &str| shape == "{}" || (shape == NUMBER && is_number(part));
+    let mut parts = one.split('/').zip(other.split('/'));
+    one.split('/').count() == other.split('/').count()
+        && parts.all(|(a, b)| a == b || covers(a, b) || covers(b, a))
+}
+
 /// The name of a parameter that stands for a part of a path.
 fn named(part: &str) -> Option<&str> {
     part.strip_prefix('{')?.strip_suffix('}')

@@ -22,6 +22,7 @@ use crate::content::TableDeclaration;
 pub use button::{
     Button, ButtonType, ButtonValues, ForStatus, MEMBERS, Member, Need, Style, Switch,
 };
+pub(crate) use endpoint::meet;
 pub use endpoint::{EndpointDeclaration, Method};
 pub use field::{EditableField, FieldType, SelectOption, SelectSource};
 pub use list::List;
@@ -144,6 +145,30 @@ impl Manifest {
         self.tables.first().map(|table| table.name.as_str())
     }
 
+    /// Whether an endpoint reads a table of the plugin.
+    pub(crate) fn reads_table(&self, endpoint: &EndpointDeclaration) -> bool {
+        self.record_shape(endpoint).is_some()
+    }
+
+    /// The shape of the addresses of single records, where an endpoint reads a table of the plugin.
+    pub(crate) fn record_shape(&self, endpoint: &EndpointDeclaration) -> Option<String> {
+        let table = self.tables.iter().find(|table| table.name == endpoint.model_path)?;
+        let id = if table.adopt { "{}" } else { endpoint::NUMBER };
+        Some(format!("{}/{id}", endpoint.shape()))
+    }
+
+    /// The first of the plugin's references that lead from one table of a circle to another one.
+    pub(crate) fn reference_in(&self, circle: &[&TableDeclaration]) -> Option<String> {
+        let is_in = |name: &str| circle.iter().any(|table| table.name == name);
+        let mut own = self.tables.iter().enumerate().filter(|(_, table)| is_in(&table.name));
+        own.find_map(|(i, table)| {
+            let leads = |name: &str| name != table.name && is_in(name);
+            let mut targets = table.columns.iter().map(|column| column.references.as_deref());
+            let j = targets.position(|target| target.is_some_and(leads))?;
+            Some(format!("/tables/{i}/columns/{j}/references"))
+        })
+    }
+
     /// The button of this id, nested or not.
     #[must_use]
     pub fn button(&self, id: &str) -> Option<&Button> {
@@ -166,22 +191,13 @@ pub struct EventDeclaration {
     /// Name, such as `shop.order_paid`.
     #[schemars(regex(pattern = "^(?!item\\.|auth\\.|formfunnel\\.)[A-Za-z0-9._-]{1,200}$"))]
     pub name: String,
-    /// `manual`; has no further meaning.
-    #[serde(default, rename = "type")]
-    pub event_type: EventType,
+    /// `manual` by convention; has no further meaning.
+    #[serde(default, rename = "type", skip_serializing_if = "Option::is_none")]
+    #[schemars(regex(pattern = "^[A-Za-z0-9_-]{1,40}$"))]
+    pub event_type: Option<String>,
     /// When the event is raised.
     #[serde(default)]
     pub description: String,
-}
-
-/// Who raises an event.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
-#[serde(rename_all = "lowercase")]
-#[non_exhaustive]
-pub enum EventType {
-    /// The plugin's code.
-    #[default]
-    Manual,
 }
 
 /// A task: a script or a handler that runs once in each interval.

@@ -79,6 +79,13 @@ pub(super) fn expected(schema: &'static Json) -> String {
     words.join(" or ")
 }
 
+/// Whether a text begins with a letter, so that none is a number in quotes.
+pub(super) fn begins_with_letter(schema: &'static Json) -> bool {
+    let pattern = |part: &'static Json| part["pattern"].as_str();
+    let mut patterns = alternatives(schema).into_iter().filter_map(pattern);
+    patterns.any(|pattern| pattern.starts_with("^[a-z]"))
+}
+
 /// The members of an object, and which of them must be there.
 pub(super) type Members = (&'static Map<String, Json>, Vec<&'static str>);
 

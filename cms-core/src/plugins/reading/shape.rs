@@ -86,11 +86,11 @@ impl Shape {
             return self.embedded(&text.value, schema, at, place, depth);
         }
         let Some(part) = parts.iter().copied().find(|part| rules::allows(part, kind)) else {
-            self.fault(at, place, mistyped(node, &rules::expected(schema)));
+            self.fault(at, place, mistyped(node, schema));
             return None;
         };
         if let Some(known) = rules::constants(part) {
-            let given = plain(node);
+            let given = self.plain(node, at, here);
             if !known.contains(&&given) {
                 self.fault(at, place, not_among(&given, &known));
                 return None;
@@ -100,10 +100,12 @@ impl Shape {
         match node {
             Value::Object(object) => match rules::members(part) {
                 Some(members) => Some(self.object(object, members, at, here, depth)),
-                None => Some(plain(node)),
+                None => Some(self.plain(node, at, here)),
             },
             Value::Array(array) => {
-                let Some(items) = part.get("items") else { return Some(plain(node)) };
+                let Some(items) = part.get("items") else {
+                    return Some(self.plain(node, at, here));
+                };
                 let elements = array.elements.iter().enumerate().map(|(i, element)| {
                     let at = format!("{at}/{i}");
                     self.value(element, items, &at, here, depth + 1)
@@ -111,13 +113,13 @@ impl Shape {
                 });
                 Some(Json::Array(elements.collect()))
             }
-            _ => self.single(node, part, at, place),
+            _ => self.single(node, part, at, here),
         }
     }
 
     /// Text, a number, a boolean or null.
-    fn single(&mut self, node: &Value<'_>, part: &Json, at: &str, place: Place) -> Option<Json> {
-        let given = plain(node);
+    fn single(&mut self, node: &Value<'_>, part: &Json, at: &str, here: Where<'_>) -> Option<Json> {
+        let (given, place) = (self.plain(node, at, here), here.of(node));
         let shortest = part["minLength"].as_u64().unwrap_or(0);
         if given.as_str().is_some_and(|text| (text.chars().count() as u64) < shortest) {
             self.fault(at, place, "text that is not empty is expected");
@@ -145,6 +147,12 @@ impl Shape {
         place: Place,
         depth: usize,
     ) -> Option<Json> {
+        if text.trim().is_empty() {
+            let remedy =
+                format!("this text is empty: {} is expected in it", rules::expected(schema));
+            self.fault(at, place, remedy);
+            return None;
+        }
         let document = Document::parse(text, MAX_DEPTH + 1 - depth);
         for (offset, remedy) in &document.faults {
             let inside = Lines::new(text).place(*offset);
@@ -175,7 +183,7 @@ impl Shape {
             let other = SPELLINGS.iter().find(|(_, other)| *other == inner);
             let key = other.map_or(name, |(key, _)| &key[1..]);
             if mended.contains_key(key) || self.faulty.contains(&inner) {
-                self.fault(&inner, place, format!("{name:?} is given twice: remove one"));
+                self.fault(&inner, place, twice(name));
             }
             self.places.spelled.extend(other);
             match self.value(&member.value, schema, &inner, here, depth + 1) {
@@ -201,6 +209,38 @@ impl Shape {
         }
         Json::Object(mended)
     }
+
+    /// A value that no schema describes. Its faults have the pointer `at`, and places of their own.
+    /// [`Document::parse`] bounds the recursion.
+    fn plain(&mut self, node: &Value<'_>, at: &str, here: Where<'_>) -> Json {
+        match node {
+            Value::StringLit(text) => text.value.as_ref().into(),
+            Value::NumberLit(number) => serde_json::from_str(number.value).unwrap_or_else(|_| {
+                self.fault(at, here.of(node), "this number is larger than any that can be kept");
+                Json::Null
+            }),
+            Value::BooleanLit(boolean) => boolean.value.into(),
+            Value::NullKeyword(_) => Json::Null,
+            Value::Array(array) => {
+                array.elements.iter().map(|element| self.plain(element, at, here)).collect()
+            }
+            Value::Object(object) => {
+                let mut members = Map::new();
+                for member in &object.properties {
+                    let name = member.name.as_str();
+                    let value = self.plain(&member.value, at, here);
+                    if members.insert(name.to_owned(), value).is_some() {
+                        self.fault(at, here.of(member), twice(name));
+                    }
+                }
+                Json::Object(members)
+            }
+        }
+    }
+}
+
+fn twice(name: &str) -> String {
+    format!("{name:?} is given twice: remove one")
 }
 
 fn unknown(name: &str, members: &Map<String, Json>) -> String {
@@ -225,16 +265,39 @@ fn not_among(given: &Json, known: &[&Json]) -> String {
     }
 }
 
-fn mistyped(node: &Value<'_>, expected: &str) -> String {
+fn mistyped(node: &Value<'_>, schema: &'static Json) -> String {
+    let expected = rules::expected(schema);
+    let allows = |kind: &str| {
+        let parts = rules::alternatives(schema);
+        parts.into_iter().any(|part| rules::allows(part, kind))
+    };
+    let bare = |text: &str| match text {
+        "true" | "false" => allows("boolean").then(|| text.to_owned()),
+        _ => whole(text).filter(|_| allows("integer")),
+    };
+    if let Value::StringLit(text) = node
+        && let Some(bare) = bare(&text.value)
+    {
+        return format!("{expected} is expected, not text: write {bare} without quotes");
+    }
     match node {
-        Value::NumberLit(number) if expected == "text" => {
-            format!("text is expected, not a number: write \"{}\"", number.value)
-        }
-        Value::StringLit(text) if text.value.parse::<f64>().is_ok() && expected != "text" => {
-            format!("{expected} is expected, not text: write {} without quotes", text.value)
+        Value::NumberLit(number) if expected == "text" => match rules::begins_with_letter(schema) {
+            true => "text is expected, not a number: begin with a letter".to_owned(),
+            false => format!("text is expected, not a number: write \"{}\"", number.value),
+        },
+        Value::NumberLit(number) if allows("integer") => {
+            let whole = whole(number.value).map(|whole| format!(": write {whole}"));
+            let whole = whole.unwrap_or_default();
+            format!("{expected} is expected, not {}{whole}", number.value)
         }
         _ => format!("{expected} is expected, not {}", rules::word(kind(node))),
     }
+}
+
+/// A whole number as it is written.
+fn whole(text: &str) -> Option<String> {
+    let number = text.parse::<f64>().ok().filter(|number| number.fract() == 0.0)?;
+    Some(format!("{number:.0}"))
 }
 
 /// The type of a value, as JSON Schema names it.
@@ -252,20 +315,5 @@ fn kind(node: &Value<'_>) -> &'static str {
         Value::Object(_) => "object",
         Value::Array(_) => "array",
         Value::NullKeyword(_) => "null",
-    }
-}
-
-/// The value without places. [`Document::parse`] bounds the recursion.
-fn plain(node: &Value<'_>) -> Json {
-    match node {
-        Value::StringLit(text) => text.value.as_ref().into(),
-        Value::NumberLit(number) => serde_json::from_str(number.value).unwrap_or(Json::Null),
-        Value::BooleanLit(boolean) => boolean.value.into(),
-        Value::NullKeyword(_) => Json::Null,
-        Value::Array(array) => array.elements.iter().map(plain).collect(),
-        Value::Object(object) => {
-            let members = object.properties.iter();
-            members.map(|member| (member.name.as_str().to_owned(), plain(&member.value))).collect()
-        }
     }
 }

@@ -4,7 +4,7 @@
 //! the memory, and [`MAX_ENTRIES`] bounds it in any case.
 
 use std::{
-    collections::HashMap,
+    collections::{BTreeSet, HashMap},
     sync::{Mutex, MutexGuard, PoisonError},
 };
 
@@ -108,45 +108,64 @@ impl Default for Memory {
 }
 
 impl Memory {
-    fn shard(&self, owner: Packed) -> MutexGuard<'_, Sweeping> {
-        let index = std::hash::BuildHasher::hash_one(&self.hasher, owner) as usize % SHARDS;
-        self.shards[index].lock().unwrap_or_else(PoisonError::into_inner)
+    /// The number of the shard that holds all buckets of an owner.
+    fn shard_of(&self, owner: Packed) -> usize {
+        std::hash::BuildHasher::hash_one(&self.hasher, owner) as usize % SHARDS
     }
 
-    /// Takes one token from each bucket of the owner, or none from any.
-    pub fn take(&self, owner: Owner, buckets: &[Bucket], now: Millis) -> Quota {
-        let owner = Packed::from(owner);
-        // All buckets of a request have the same owner, so one lock covers them.
-        let mut shard = self.shard(owner);
-        if let [only] = buckets {
+    fn lock(&self, shard: usize) -> MutexGuard<'_, Sweeping> {
+        self.shards[shard].lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Takes one token from each bucket, or none from any.
+    pub fn take(&self, buckets: &[(Owner, Bucket)], now: Millis) -> Quota {
+        if let [(owner, only)] = buckets {
+            let owner = Packed::from(*owner);
+            let mut shard = self.lock(self.shard_of(owner));
             let fill =
                 shard.buckets.entry(BucketKey::new(owner, only)).or_insert_with(|| only.full(now));
-            let quota = bucket::take(buckets, std::slice::from_mut(fill), now);
+            let (buckets, fills) = (std::slice::from_ref(only), std::slice::from_mut(fill));
+            let quota = bucket::take(buckets, fills, now);
             shard.sweep(now);
             return quota;
         }
-        let mut fills: Vec<Fill> = buckets
+        let keys: Vec<(usize, BucketKey)> = buckets
             .iter()
-            .map(|bucket| {
-                shard
-                    .buckets
-                    .get(&BucketKey::new(owner, bucket))
-                    .copied()
-                    .unwrap_or_else(|| bucket.full(now))
+            .map(|(owner, bucket)| {
+                let owner = Packed::from(*owner);
+                (self.shard_of(owner), BucketKey::new(owner, bucket))
             })
             .collect();
-        let quota = bucket::take(buckets, &mut fills, now);
-        for (fill, bucket) in fills.into_iter().zip(buckets) {
-            shard.buckets.insert(BucketKey::new(owner, bucket), fill);
+        let kinds: Vec<Bucket> = buckets.iter().map(|(_, bucket)| *bucket).collect();
+        // In one order, so that no two requests wait for each other.
+        let shards: BTreeSet<usize> = keys.iter().map(|(shard, _)| *shard).collect();
+        let mut shards: Vec<_> =
+            shards.into_iter().map(|shard| (shard, self.lock(shard))).collect();
+        let mut fills: Vec<Fill> = keys
+            .iter()
+            .zip(&kinds)
+            .map(|((shard, key), bucket)| {
+                let held = shards.iter().find(|(held, _)| held == shard);
+                let fill = held.and_then(|(_, held)| held.buckets.get(key)).copied();
+                fill.unwrap_or_else(|| bucket.full(now))
+            })
+            .collect();
+        let quota = bucket::take(&kinds, &mut fills, now);
+        for ((shard, key), fill) in keys.into_iter().zip(fills) {
+            if let Some((_, held)) = shards.iter_mut().find(|(held, _)| *held == shard) {
+                held.buckets.insert(key, fill);
+            }
         }
-        shard.sweep(now);
+        for (_, held) in &mut shards {
+            held.sweep(now);
+        }
         quota
     }
 
     /// Forgets all buckets of an owner, which makes them full again.
     pub fn reset(&self, owner: Owner) {
         let owner = Packed::from(owner);
-        self.shard(owner).buckets.retain(|slot, _| slot.owner() != owner);
+        self.lock(self.shard_of(owner)).buckets.retain(|slot, _| slot.owner() != owner);
     }
 
     /// All buckets that are not full: owner, kind, tokens.
@@ -221,22 +240,58 @@ impl Sweeping {
 
 #[cfg(test)]
 mod tests {
+    use std::{
+        sync::{Arc, mpsc},
+        time::Duration,
+    };
+
     use super::{bucket::*, *};
 
     #[test]
     fn owners_do_not_share_and_kinds_add_up() {
         let memory = Memory::default();
+        let one = |owner, bucket| memory.take(&[(owner, bucket)], 0).remaining;
+        let both = |owner, bucket, network| {
+            let route = (Owner::Network(network), FUNNEL_START);
+            memory.take(&[(owner, bucket), route], 0).retry_after_s
+        };
         for _ in 0..30 {
-            assert!(
-                memory.take(Owner::Network(1), &[PUBLIC, FUNNEL_START], 0).retry_after_s.is_none()
-            );
+            assert_eq!(both(Owner::Network(1), PUBLIC, 1), None);
         }
-        assert!(memory.take(Owner::Network(1), &[PUBLIC, FUNNEL_START], 0).retry_after_s.is_some());
-        assert_eq!(memory.take(Owner::Network(1), &[PUBLIC], 0).remaining, 69);
-        assert_eq!(memory.take(Owner::Network(2), &[PUBLIC], 0).remaining, 99);
-        assert_eq!(memory.take(Owner::Key(1), &[KEY], 0).remaining, 59);
+        assert_eq!(both(Owner::Network(1), PUBLIC, 1), Some(2));
+        assert_eq!(one(Owner::Network(1), PUBLIC), 69);
+        assert_eq!(one(Owner::Network(2), PUBLIC), 99);
+        assert_eq!(one(Owner::Key(1), KEY), 59);
+        // The route's bucket of the address is empty for all users behind it, and takes from none.
+        for user in 0..100 {
+            assert_eq!(both(Owner::User(user), BACKEND, 1), Some(2));
+            assert_eq!(one(Owner::User(user), BACKEND), 249);
+        }
+        assert_eq!(both(Owner::User(1), BACKEND, 2), None);
+        assert_eq!(one(Owner::User(1), BACKEND), 247);
         memory.reset(Owner::Network(1));
-        assert_eq!(memory.take(Owner::Network(1), &[PUBLIC], 0).remaining, 99);
+        assert_eq!(one(Owner::Network(1), PUBLIC), 99);
+        assert_eq!(both(Owner::User(1), BACKEND, 1), None);
+    }
+
+    #[test]
+    fn requests_of_two_owners_do_not_wait_for_each_other() {
+        let memory = Arc::new(Memory::default());
+        let (sender, counts) = mpsc::channel();
+        for thread in 0..4_u64 {
+            let (memory, sender) = (Arc::clone(&memory), sender.clone());
+            std::thread::spawn(move || {
+                let passes = |n: &u64| {
+                    let user = Owner::User(i64::try_from(n * 7 % 97).unwrap_or_default());
+                    let network = Owner::Network(u128::from((n + thread) * 13 % 101));
+                    memory.take(&[(user, BACKEND), (network, CHECKOUT)], 0).retry_after_s.is_none()
+                };
+                sender.send((0..20_000).filter(passes).count())
+            });
+        }
+        // Threads that wait for each other never end.
+        let count = |_| counts.recv_timeout(Duration::from_secs(30)).expect("the thread ends");
+        assert_eq!((0..4).map(count).sum::<usize>(), 1_010, "ten of each of 101 networks");
     }
 
     #[test]
@@ -257,7 +312,7 @@ mod tests {
     fn full_buckets_are_dropped() {
         let memory = Memory::default();
         for network in 0..1_000_000 {
-            memory.take(Owner::Network(network), &[PUBLIC], 0);
+            memory.take(&[(Owner::Network(network), PUBLIC)], 0);
         }
         assert_eq!(memory.len(), 1_000_000);
         memory.drop_full(599);
@@ -268,7 +323,7 @@ mod tests {
     fn a_flood_does_not_grow_without_bound() {
         let memory = Memory::default();
         for network in 0..(MAX_ENTRIES as u128 + 500_000) {
-            memory.take(Owner::Network(network), &[PUBLIC], 0);
+            memory.take(&[(Owner::Network(network), PUBLIC)], 0);
         }
         assert!(memory.len() <= MAX_ENTRIES + SHARDS);
     }

@@ -56,16 +56,23 @@ impl Limiter {
     }
 
     /// Takes one token from every bucket that applies to a request: the caller's (`identity`) and
-    /// the route's. None: the limiter is off.
-    pub async fn take(&self, owner: Owner, identity: Bucket, path: &str) -> Option<Quota> {
-        let both = [identity, bucket::of_route(path).unwrap_or(identity)];
+    /// that of the route, by its path, which may have another owner. None: the limiter is off.
+    pub async fn take(
+        &self,
+        owner: Owner,
+        identity: Bucket,
+        route: Option<(Owner, &str)>,
+    ) -> Option<Quota> {
+        let caller = (owner, identity);
+        let of_route = |(owner, path)| bucket::of_route(path).map(|bucket| (owner, bucket));
+        let both = [caller, route.and_then(of_route).unwrap_or(caller)];
         match &self.store {
             Store::Off => None,
-            Store::Memory(memory) => Some(memory.take(owner, applying(&both), self.clock.now())),
+            Store::Memory(memory) => Some(memory.take(applying(&both), self.clock.now())),
             #[cfg(feature = "redis")]
             Store::Redis(redis) => {
                 // Boxed, so that requests without Redis do not carry its memory.
-                Some(Box::pin(redis.take(owner, applying(&both), self.clock.now())).await)
+                Some(Box::pin(redis.take(applying(&both), self.clock.now())).await)
             }
         }
     }
@@ -143,8 +150,8 @@ impl Limiter {
 }
 
 /// The caller's bucket and the route's; only one when both are the same.
-fn applying(both: &[Bucket; 2]) -> &[Bucket] {
-    if both[0].name == both[1].name { &both[..1] } else { both }
+fn applying(both: &[(Owner, Bucket); 2]) -> &[(Owner, Bucket)] {
+    if both[0] == both[1] { &both[..1] } else { both }
 }
 
 fn parse(owner: &str) -> Result<Owner> {

@@ -13,6 +13,9 @@ use crate::{
     traffic::redis::{Redis, unreachable},
 };
 
+/// Part of every name. The braces make a cluster keep all buckets on one node: a request takes from
+/// those of two owners.
+const PLACE: &str = "{limit}";
 /// Most buckets in a listing.
 const LISTED: usize = 1000;
 
@@ -53,21 +56,22 @@ impl Shared {
         Self { redis, script: Script::new(TAKE), own: Memory::default() }
     }
 
-    pub(super) async fn take(&self, owner: Owner, buckets: &[Bucket], now: Millis) -> Quota {
+    pub(super) async fn take(&self, buckets: &[(Owner, Bucket)], now: Millis) -> Quota {
         let mut call = self.script.prepare_invoke();
-        for bucket in buckets {
-            call.key(self.key(owner, bucket.name));
+        for (owner, bucket) in buckets {
+            call.key(self.key(*owner, bucket.name));
             call.arg(bucket.capacity).arg(bucket.per_second);
         }
         let mut connection = self.redis.connection();
         let Some(reply) = self.redis.ask(call.invoke_async::<Vec<String>>(&mut connection)).await
         else {
-            return self.own.take(owner, buckets, now);
+            return self.own.take(buckets, now);
         };
         let mut numbers = reply.iter().map(|number| number.parse::<f64>().unwrap_or(0.0));
         let allowed = numbers.next() == Some(1.0);
         let fills: Vec<Fill> = numbers.map(|tokens| Fill { tokens, at: now }).collect();
-        bucket::quota(buckets, &fills, allowed)
+        let kinds: Vec<Bucket> = buckets.iter().map(|(_, bucket)| *bucket).collect();
+        bucket::quota(&kinds, &fills, allowed)
     }
 
     pub(super) fn is_away(&self) -> bool {
@@ -107,7 +111,7 @@ impl Shared {
             let mut scan = redis::cmd("SCAN");
             scan.arg(cursor)
                 .arg("MATCH")
-                .arg(format!("{}:limit:*", self.redis.prefix()))
+                .arg(format!("{}:{PLACE}:*", self.redis.prefix()))
                 .arg("COUNT")
                 .arg(LISTED);
             let (next, keys): (u64, Vec<String>) =
@@ -142,14 +146,13 @@ impl Shared {
         Ok(keys.iter().zip(answers).filter_map(fill).collect())
     }
 
-    /// The braces make a cluster keep all buckets of an owner on one node.
     fn key(&self, owner: Owner, bucket: &str) -> String {
-        format!("{}:limit:{{{owner}}}:{bucket}", self.redis.prefix())
+        format!("{}:{PLACE}:{owner}:{bucket}", self.redis.prefix())
     }
 
     fn parse(&self, key: &str) -> Option<(Owner, Bucket)> {
-        let (owner, bucket) =
-            key.strip_prefix(self.redis.prefix())?.strip_prefix(":limit:{")?.split_once("}:")?;
+        let name = key.strip_prefix(self.redis.prefix())?.strip_prefix(':')?;
+        let (owner, bucket) = name.strip_prefix(PLACE)?.strip_prefix(':')?.rsplit_once(':')?;
         Some((owner.parse().ok()?, *bucket::ALL.iter().find(|known| known.name == bucket)?))
     }
 }

@@ -141,6 +141,7 @@ statements! {
            response, duration_ms, created_at) values ($1, $2, $3, $4, $5, $6, $7, $8, \
            case when exists (select 1 from cms_events e where e.id = $2) \
            then cast($9 as text) end, $10, $11)";
+    DELETED = "select not exists (select 1 from cms_webhook_subscriptions where id = $1)";
     DEPTH = "select status, count(*) from cms_webhook_queue group by status";
     /// Each of these reads one partial index, never the table.
     WAITING = "select w.pending, w.retry, (select count(*) from cms_webhook_queue where status = \
@@ -277,6 +278,12 @@ pub(super) async fn count_failure(
 pub(super) async fn rest(change: &mut Change, lane: i64, until: i64) -> Result<Option<bool>> {
     let found: Option<(bool,)> = change.optional(REST, args![lane, until]).await?;
     Ok(found.map(|(active,)| active))
+}
+
+/// Whether a subscription was deleted, with its jobs.
+pub(super) async fn is_deleted(change: &mut Change, lane: i64) -> Result<bool> {
+    let (deleted,): (bool,) = change.one(DELETED, args![lane]).await?;
+    Ok(deleted)
 }
 
 /// An attempt in the log.

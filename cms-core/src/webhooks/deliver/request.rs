@@ -14,7 +14,7 @@ use super::{
 use crate::{
     Code, Error, Result,
     base::Base,
-    ground::clock,
+    events::body_text,
     webhooks::{
         Webhooks,
         rules::sign::{hex_signature, standard_signature},
@@ -120,11 +120,7 @@ impl Webhooks {
         let target = claim::open(&self.0.base, lane)?;
         let event_id = self.0.base.random().uuid_v7(self.0.base.clock())?;
         let data = serde_json::json!({"subscription": {"id": id}});
-        let created_at = clock::rfc3339(self.0.base.clock().now());
-        let body = serde_json::json!({
-            "id": event_id, "event": PING, "created_at": created_at, "data": data,
-        });
-        let body = body.to_string().into();
+        let body = body_text(&event_id, PING, self.0.base.clock().now(), &data).into();
         let event = Event { id: event_id, name: PING.to_owned(), body, unread: false };
         let job = Claimed { id: 0, retry_count: 0, lease_token: 0, event: event.into() };
         let request = build(&self.0.base, &target, &job);

@@ -30,8 +30,7 @@ pub(super) async fn settle(change: &mut Change, ended: &mut [Ended]) -> Result<O
     for Ended { subscription, job, attempt, .. } in
         successes.into_iter().filter(|ended| !ours.contains(&ended.job.lease()))
     {
-        settled.lost += 1;
-        log(change, *subscription, job, attempt, false).await?;
+        log_lost(change, *subscription, job, attempt, &mut settled).await?;
     }
     Ok(settled)
 }
@@ -119,8 +118,7 @@ async fn settle_lane(change: &mut Change, lane: &[Ended], settled: &mut Outcomes
         }
         // The lease was lost, or the subscription was deleted with its jobs.
         let Some(Failure { error, active, max_retries }) = failure else {
-            settled.lost += 1;
-            log(change, *subscription, job, attempt, false).await?;
+            log_lost(change, *subscription, job, attempt, settled).await?;
             continue;
         };
         let (end, what) = match retry::wait_ms(job.retry_count, max_retries) {
@@ -186,6 +184,21 @@ async fn disable(change: &mut Change, subscription: i64, reason: &str) -> Result
 
 fn count(ours: bool, what: &mut u64, lost: &mut u64) {
     *(if ours { what } else { lost }) += 1;
+}
+
+/// Counts and logs an attempt whose job is no longer this worker's. A job that was deleted with its
+/// subscription is nobody else's either, so the outcome stands.
+async fn log_lost(
+    change: &mut Change,
+    subscription: i64,
+    job: &Claimed,
+    attempt: &Attempt,
+    settled: &mut Outcomes,
+) -> Result<()> {
+    let stands = queue::is_deleted(change, subscription).await?;
+    let what = if attempt.is_success() { &mut settled.done } else { &mut settled.failed };
+    count(stands, what, &mut settled.lost);
+    log(change, subscription, job, attempt, stands).await
 }
 
 async fn log(

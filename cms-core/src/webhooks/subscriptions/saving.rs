@@ -65,9 +65,9 @@ impl Webhooks {
         }
         if columns.contains(&"url")
             && plain::problem("url", &row.url).is_none()
-            && let Err(message) = self.0.http.rule().check_url(&row.url)
+            && let Err((code, message)) = self.0.http.rule().check_url(&row.url)
         {
-            add("url", "format", message);
+            add("url", code, message);
         }
         problems.extend(plain::problem("name", &row.name));
         problems.extend(plain::problem("url", &row.url).filter(|_| columns.contains(&"url")));

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use cms_core::{Code, Error, Result};
+use cms_core::{Code, Error, FieldError, Result};
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 
@@ -26,8 +26,13 @@ impl<T: Serialize + DeserializeOwned + JsonSchema + Send> Body for Form<T> {
 /// Fields of a form as their type.
 pub(super) fn fields<T: DeserializeOwned>(pairs: &[(String, String)]) -> Result<T> {
     let pairs = pairs.iter().map(|(name, value)| (name.as_str(), value.as_str()));
-    query::read(&pairs.collect::<Vec<_>>())
-        .map_err(|why| Error::new(Code::ValidationFailed, format!("The form does not fit: {why}")))
+    query::read_named(&pairs.collect::<Vec<_>>()).map_err(|wrong| {
+        let why = wrong.detail.replacen("parameter", "field", 1);
+        let error = Error::new(Code::ValidationFailed, format!("The form does not fit: {why}"));
+        let Some(field) = wrong.name else { return error };
+        let message = why.trim_end_matches('.').to_owned();
+        error.with_fields(vec![FieldError { field, code: wrong.code, message }])
+    })
 }
 
 impl<T: JsonSchema> JsonSchema for Form<T> {

@@ -255,20 +255,53 @@ fn a_command_line_is_ended_and_shown_where_it_was_asked_for() {
         let number = running(&mut model);
         let effects = pressed(&mut model, key);
         assert!(matches!(effects[..], [Effect::End(one)] if one == number), "{key}");
-        update(&mut model, Msg::Ran(number, "all is well".to_owned()));
+        update(&mut model, Msg::Ran(number, Ok("all is well".to_owned())));
         assert!(model.over.is_empty() && noun(&model) == "keys");
     }
     let number = running(&mut model);
-    update(&mut model, Msg::Ran(number, "all is well".to_owned()));
+    update(&mut model, Msg::Ran(number, Ok("all is well".to_owned())));
     assert!(matches!(model.over.last(), Some(Over::View(_))));
     assert_eq!(told(&model), "cms doctor has ended", "and not that Esc ends it");
     press(&mut model, "Esc");
     let number = running(&mut model);
     press(&mut model, "2");
-    update(&mut model, Msg::Ran(number, "\nall is well\n".to_owned()));
+    update(&mut model, Msg::Ran(number, Ok("\nall is well\n".to_owned())));
     assert!(model.over.is_empty(), "it opens over another screen");
     let told = model.told.clone();
     assert_eq!(told, Some((Role::Plain, "cms doctor has ended: all is well".to_owned())));
+}
+
+#[test]
+fn what_was_typed_is_there_again_when_a_file_or_a_command_line_fails() {
+    const WHY: &str = "no such folder";
+    type Ended = fn(u64) -> Msg;
+    let failed: [(&str, &str, Ended); 2] = [
+        ("9 E", "Export the inbox", |number| Msg::Saved(number, Err(WHY.to_owned()))),
+        (": m e d i a Enter n / x", "Upload a file", |number| {
+            Msg::Ran(number, Err(format!("{WHY}\n")))
+        }),
+    ];
+    for (keys, title, ended) in failed {
+        let mut model = model();
+        press(&mut model, keys);
+        let number = match pressed(&mut model, "Ctrl-s")[..] {
+            [Effect::Save(number, _) | Effect::Run(number, _)] => number,
+            _ => panic!("nothing is begun: {keys}"),
+        };
+        assert!(model.over.is_empty(), "the screen is free meanwhile");
+        update(&mut model, ended(number));
+        let Some(Over::Form(form)) = model.over.last() else { panic!("the form is gone: {keys}") };
+        assert_eq!((form.title.as_str(), form.at, form.is_sent), (title, 0, false));
+        assert_eq!(form.error.as_deref(), Some(WHY), "{keys}");
+        // Elsewhere nothing opens.
+        let number = match pressed(&mut model, "Ctrl-s")[..] {
+            [Effect::Save(number, _) | Effect::Run(number, _)] => number,
+            _ => panic!("it is not tried again: {keys}"),
+        };
+        press(&mut model, "2");
+        update(&mut model, ended(number));
+        assert!(model.over.is_empty() && told(&model).contains(WHY), "{}", told(&model));
+    }
 }
 
 #[test]

@@ -88,6 +88,8 @@ fn a_reply_opens_nothing_where_nobody_waits_for_it() {
     let mut model = model();
     press(&mut model, "5 Enter 7");
     let (ticket, _) = call(pressed(&mut model, "e"));
+    // Keys wait for it for a second.
+    update(&mut model, Msg::Tick(1_001_000));
     press(&mut model, "2");
     update(&mut model, Msg::Answered(ticket, reply("GET /api/backend/user_groups")));
     assert!(model.over.is_empty(), "a form opened on another screen");

@@ -8,7 +8,8 @@ use crate::step::Place;
 #[test]
 fn columns_and_order_are_kept_for_the_next_session() {
     let mut first = model();
-    press(&mut first, "2 = Ctrl-u s t a t e Space 1 2 Enter n a m e Ctrl-s");
+    let lines = "Ctrl-u Backspace ".repeat(12);
+    press(&mut first, &format!("2 = {lines}s t a t e Space 1 2 Enter n a m e Ctrl-s"));
     let start = || Start {
         map: KeyMap::new(&KeysFile::default()).expect("the usual keys"),
         is_local: true,
@@ -65,4 +66,38 @@ fn a_filter_that_a_screen_chose_is_not_remembered() {
     assert_eq!(model.remember().filters, own);
     press(&mut model, "/ e v e n t : a Enter");
     assert_eq!(model.remember().filters["deliveries"], "event:a", "this one is the user's");
+}
+
+#[test]
+fn a_filter_is_there_again_however_its_list_was_left() {
+    for (keys, list, filter) in [
+        ("9 / p 1 Enter Enter [", "inbox", "p1"),
+        ("9 / p 1 Enter Enter 1 9", "inbox", "p1"),
+        ("9 / p 1 Enter : f u n n e l s Enter 9", "inbox", "p1"),
+        ("9 / p 1 Enter : f u n n e l s Enter [", "inbox", "p1"),
+        // Esc goes one step back through the screens visited too.
+        ("5 2 9 Enter Esc [", "webhooks", ""),
+        ("9 Enter Esc / p 1 Enter 2 [", "inbox", "p1"),
+        ("9 / p 1 Enter Enter Esc ]", "submission", ""),
+        ("5 9 1 [", "inbox", ""),
+        ("5 9 Esc [", "inbox", ""),
+        ("5 9 Esc -", "inbox", ""),
+    ] {
+        let mut model = super::model();
+        press(&mut model, keys);
+        let shown = model.screen().and_then(|screen| screen.filter()).unwrap_or_default();
+        assert_eq!((noun(&model), shown), (list, filter), "{keys}");
+    }
+    let mut model = super::model();
+    press(&mut model, "9 / p 1 Enter Enter");
+    assert_eq!(noun(&model), "submission");
+    assert_eq!(model.remember().filters["inbox"], "p1");
+    // The login lies over the list.
+    let mut model = super::model();
+    model.is_local = false;
+    press(&mut model, "9 / p 1 Enter");
+    let over = Fault { code: "login_required".into(), ..Fault::default() };
+    tick(&mut model, 1_060_000, |_| Err(over.clone()));
+    assert_eq!(noun(&model), "login");
+    assert_eq!(model.remember().filters["inbox"], "p1");
 }

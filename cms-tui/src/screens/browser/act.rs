@@ -141,6 +141,12 @@ impl Browser {
         }
     }
 
+    /// As [`Self::moved`], when no more is typed into the filter. The next key may be an act, and
+    /// must not mean what an earlier filter shows.
+    pub(super) fn decided(&mut self, moved: Moved) -> Step {
+        self.apply().unwrap_or_else(|| self.moved(moved))
+    }
+
     /// Whether a row has all the words of the filter, and none of those behind a `!`.
     pub(super) fn fits(&self, row: &Row) -> bool {
         let wanted = self.list.filter.text();
@@ -158,11 +164,16 @@ impl Browser {
     }
 
     pub(super) fn after_pause(&mut self) -> Step {
+        self.apply().unwrap_or_else(|| self.ask_detail())
+    }
+
+    /// Asks for what fits the filter as it is now; None: it is the one in force.
+    fn apply(&mut self) -> Option<Step> {
         let is_asked = self.spec.tokens.is_some() || self.is_large;
-        if is_asked && self.applied != self.list.filter.text() {
-            self.applied = self.list.filter.text().to_owned();
-            return self.read_anew();
+        if !is_asked || self.applied == self.list.filter.text() {
+            return None;
         }
-        self.ask_detail()
+        self.list.filter.text().clone_into(&mut self.applied);
+        Some(self.read_anew())
     }
 }

@@ -46,7 +46,7 @@ impl Browser {
         let usual = self.usual();
         let names: Vec<_> = usual.iter().map(|column| column.title.as_str()).collect();
         if let Err(why) = self.shape.read(text, &names) {
-            return Step::Fault(Fault::new(why));
+            return Step::Fault(Fault::at("columns", why));
         }
         self.columns = arranged(usual, &self.shape);
         Step::None

@@ -9,8 +9,8 @@ use ratatui::{
 use super::{Browser, preview};
 use crate::{
     screens::{Look, Screen, cells::Column},
-    text::{cut, fitted, number, safe, width},
-    theme::Role,
+    text::{fitted, number, safe, width, wrapped, wrapped_to},
+    theme::{Role, Theme},
     widgets::draw::{filtering, lines, pane},
 };
 
@@ -57,16 +57,15 @@ fn list(browser: &Browser, frame: &mut Frame<'_>, area: Rect, look: Look) {
     let block = pane(&heading(browser), !browser.is_preview_focused, theme);
     let inner = block.inner(area);
     frame.render_widget(block, area);
-    let has_filter = list.is_filtering || list.filter_fault.is_some();
     let cells = usize::from(inner.width);
-    let seen: Vec<&Column> = browser.columns.iter().filter(|one| one.from <= cells).collect();
-    let widths = widths(&seen, cells.saturating_sub(2));
+    let (seen, widths) = seen(&browser.columns, cells);
     let head = seen.iter().zip(&widths);
     let head: Vec<_> = head.map(|(column, width)| fitted(&safe(&column.title), *width)).collect();
     let parts = browser.parts_line(inner, theme);
     let (mut shown, mut clicks): (Vec<_>, Vec<_>) = parts.into_iter().unzip();
     let above = shown.len();
-    let height = usize::from(inner.height).saturating_sub(2 + above + usize::from(has_filter));
+    let foot = foot(browser, cells, usize::from(inner.height / 3), theme);
+    let height = usize::from(inner.height).saturating_sub(1 + above + foot.len());
     shown.push(Line::styled(format!("  {}", head.join(" ")), theme.style(Role::Title)));
     let top = list.top_for(height);
     let first = inner.y + above as u16;
@@ -97,17 +96,35 @@ fn list(browser: &Browser, frame: &mut Frame<'_>, area: Rect, look: Look) {
         });
     }
     if list.window.len() == 0 {
-        shown.push(Line::styled(format!("  {}", why_empty(browser)), theme.style(Role::Quiet)));
+        let why = wrapped(&why_empty(browser), cells.saturating_sub(3)).into_iter();
+        let line = |line: String| Line::styled(format!("  {line}"), theme.style(Role::Quiet));
+        shown.extend(why.map(line));
     }
     shown.resize(height + 1 + above, Line::default());
-    if list.is_filtering {
-        shown.push(filtering(&list.filter, cells, theme));
-    } else if let Some(fault) = &list.filter_fault {
-        let text = format!(" ✗ {}: {}", safe(list.filter.text()), safe(fault));
-        shown.push(Line::styled(cut(&text, cells).into_owned(), theme.style(Role::Bad)));
-    }
-    shown.push(Line::styled(cut(&count(browser), cells).into_owned(), theme.style(Role::Quiet)));
+    shown.extend(foot);
     lines(frame, inner, shown);
+}
+
+/// The lines below the rows: the filter while it is typed, or what is wrong with it; which words
+/// the list understands, or where the cursor is. Each takes so many lines at most.
+fn foot(browser: &Browser, cells: usize, most: usize, theme: Theme) -> Vec<Line<'static>> {
+    let list = &browser.list;
+    let said = |text: &str, role: Role| -> Vec<Line<'static>> {
+        let lines = wrapped_to(text, cells.saturating_sub(1), most).into_iter();
+        lines.map(|line| Line::styled(format!(" {line}"), theme.style(role))).collect()
+    };
+    let mut foot = Vec::new();
+    if list.is_filtering {
+        foot.push(filtering(&list.filter, cells, theme));
+    } else if let Some(fault) = &list.filter_fault {
+        let text = format!("✗ {}: {}", safe(list.filter.text()), safe(fault));
+        foot.extend(said(&text, Role::Bad));
+    }
+    match count(browser) {
+        none if none.is_empty() => foot.push(Line::default()),
+        count => foot.extend(said(&count, Role::Quiet)),
+    }
+    foot
 }
 
 /// Where the heads of the columns are, for the mouse.
@@ -141,13 +158,13 @@ fn count(browser: &Browser) -> String {
     if list.is_filtering
         && let Some(tokens) = browser.spec.tokens
     {
-        return format!(" {}", tokens(&browser.subject));
+        return tokens(&browser.subject);
     }
     if window.len() == 0 {
         return String::new();
     }
     if list.is_lost() {
-        return " The row you were on is gone: j or k selects another.".to_owned();
+        return "The row you were on is gone: j or k selects another.".to_owned();
     }
     let at = window.before() + list.at() + 1;
     let known = window.before() + window.len();
@@ -158,7 +175,27 @@ fn count(browser: &Browser) -> String {
     };
     let range = if list.is_in_range() { " · v marks to here" } else { "" };
     let old = if browser.fault.is_some() { " · not up to date" } else { "" };
-    format!(" {at} of {of}{range}{old}")
+    format!("{at} of {of}{range}{old}")
+}
+
+/// The columns that a list of so many cells has room for, and their widths. The last one is
+/// narrower when its head has room all the same, else left out.
+fn seen(columns: &[Column], cells: usize) -> (Vec<&Column>, Vec<usize>) {
+    let mut seen: Vec<&Column> = columns.iter().filter(|one| one.from <= cells).collect();
+    let room = cells.saturating_sub(2);
+    loop {
+        let mut widths = widths(&seen, room);
+        let used: usize = widths.iter().map(|cells| cells + 1).sum();
+        let over = used.saturating_sub(room + 1);
+        let (Some(column), Some(last)) = (seen.last(), widths.last_mut()) else {
+            return (seen, widths);
+        };
+        if seen.len() == 1 || *last >= over + width(&column.title) {
+            *last = last.saturating_sub(over);
+            return (seen, widths);
+        }
+        seen.pop();
+    }
 }
 
 /// Widths of the columns: those without one share what is left.

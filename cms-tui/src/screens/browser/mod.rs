@@ -43,6 +43,7 @@ use crate::{
     keys::Key,
     step::{Place, Step},
     widgets::{
+        input::TOO_LONG,
         list::{List, Moved},
         shape::Shape,
         window::Row,
@@ -207,14 +208,16 @@ impl Screen for Browser {
             return None;
         }
         let moved = self.list.filter_key(key);
-        Some(self.moved(moved))
+        Some(if self.list.is_filtering { self.moved(moved) } else { self.decided(moved) })
     }
 
     fn paste(&mut self, text: &str) -> Step {
         if !self.list.is_filtering {
             return Step::None;
         }
-        self.list.filter.insert(text);
+        if !self.list.filter.insert(text) {
+            return Step::Fault(Fault::new(TOO_LONG));
+        }
         self.moved(Moved::Filtered)
     }
 
@@ -233,7 +236,7 @@ impl Screen for Browser {
             return Some(Step::None);
         }
         let moved = self.list.back()?;
-        Some(self.moved(moved))
+        Some(self.decided(moved))
     }
 
     fn tick(&mut self, now: i64) {

@@ -175,6 +175,22 @@ fn a_list_that_the_service_does_not_filter_is_a_window_when_it_is_long() {
 }
 
 #[test]
+fn a_filter_is_in_force_when_its_line_is_closed() {
+    let mut service = Service::of(10);
+    let mut browser = service.open(&FILTERED);
+    // Nobody pauses, and nothing is answered.
+    for (keys, filter) in [("p 2 Enter", "p2"), ("0 Esc", ""), ("p 2 Enter", "p2")] {
+        browser.list.is_filtering = true;
+        for key in keys.split(' ') {
+            drop(browser.key(key.parse().expect("a key")));
+        }
+        assert_eq!((browser.applied(), here(&browser)), (filter, None), "{keys}");
+    }
+    drop(browser.back());
+    assert_eq!(browser.applied(), "");
+}
+
+#[test]
 fn a_frame_builds_the_rows_that_are_seen() {
     static BUILT: AtomicUsize = AtomicUsize::new(0);
     static SPEC: Spec = Spec {

@@ -72,7 +72,9 @@ fn redeliver_all(filter: RedeliveryFilter, said: String, expected: u64) -> Step 
     let call = send::<Redeliver>(&NoQuery {}, &body);
     let call = call.map(|call| {
         call.ending(move |outcome| match outcome {
-            Ok(_) if expected == 0 => Step::Tell("No delivery has failed.".to_owned()),
+            Ok(_) if expected == 0 => {
+                Step::Tell("Nothing that failed can be sent again.".to_owned())
+            }
             Ok(reply) => delivery::queued(reply),
             Err(Fault { matched: Some(matched), .. }) => ask(filter, said, matched),
             Err(fault) => Step::Fault(fault),

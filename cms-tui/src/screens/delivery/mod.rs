@@ -26,6 +26,7 @@ use crate::{
     theme::Role,
     widgets::{
         draw::{filtering, lines, pane, search},
+        input::TOO_LONG,
         list::{Hit, List, Moved},
         pager::Pager,
         viewer::{Viewer, differences},
@@ -71,10 +72,10 @@ pub(crate) fn named(ids: Vec<i64>) -> Redelivery {
     Redelivery { ids: Some(ids), filter: None, expected: None }
 }
 
-/// Says how many are sent again.
+/// Says how many are queued again.
 pub(crate) fn queued(reply: Reply) -> Step {
     let jobs = usize::try_from(reply.data["queued"].as_i64().unwrap_or(0)).unwrap_or(0);
-    Step::did(format!("{} sent again, with the same event and body", count(jobs, "delivery")))
+    Step::did(format!("{} queued again, with the same event and body", count(jobs, "delivery")))
 }
 
 impl Delivery {
@@ -297,12 +298,13 @@ impl Screen for Delivery {
     }
 
     fn paste(&mut self, text: &str) -> Step {
-        if self.attempts.is_filtering {
-            self.attempts.filter.insert(text);
+        if self.attempts.is_filtering && self.attempts.filter.insert(text) {
             return self.moved(&Moved::Filtered);
         }
         let all = self.text();
-        self.pager.paste(text, &all);
+        if self.attempts.is_filtering || !self.pager.paste(text, &all) {
+            return Step::Fault(Fault::new(TOO_LONG));
+        }
         Step::None
     }
 

@@ -16,10 +16,10 @@ use crate::{
     actions::{ACTIONS, Action, Scene},
     calls::{Fault, Reply},
     step::{Place, Step},
-    text::{cut, fitted, width, wrapped},
+    text::{fitted, width, wrapped},
     theme::Role,
     widgets::{
-        draw::{lines, pane},
+        draw::{lines, pane, wrong},
         list::{Hit, List},
         window::Row,
     },
@@ -37,6 +37,8 @@ pub(crate) struct Home {
     /// By slot: what each look found.
     found: BTreeMap<u8, Vec<Row>>,
     faults: BTreeMap<u8, String>,
+    /// Some looks are not the user's to have.
+    is_part: bool,
     now: i64,
 }
 
@@ -46,7 +48,12 @@ impl Home {
         let looked = self.found.keys().chain(self.faults.keys()).collect::<BTreeSet<_>>().len();
         let all = self.looks.as_ref().map_or(needs::LOOKS.len(), BTreeSet::len);
         if rows.is_empty() && looked == all {
-            let say = "Nothing needs a hand.";
+            let is_whole = !self.is_part && !self.faults.values().any(String::is_empty);
+            let say = if is_whole {
+                "Nothing needs a hand."
+            } else {
+                "Nothing that you may see needs a hand."
+            };
             rows.push(Row { id: "well".to_owned(), json: json!({"say": say, "role": "good"}) });
         }
         rows.sort_by_key(|row| row.json["rank"].as_i64().unwrap_or(9));
@@ -74,6 +81,8 @@ impl Screen for Home {
     fn meet(&mut self, _: &str, rights: Option<&[String]>) {
         let may = (0u8..).zip(&needs::LOOKS).filter(|(_, look)| look.may_be_asked(rights));
         let looks: BTreeSet<u8> = may.map(|(slot, _)| slot).collect();
+        let meant = needs::LOOKS.iter().filter(|look| look.is_meant(rights)).count();
+        self.is_part = looks.len() < meant;
         self.found.retain(|slot, _| looks.contains(slot));
         self.faults.retain(|slot, _| looks.contains(slot));
         if self.looks.as_ref().is_some_and(|before| *before != looks) {
@@ -219,10 +228,8 @@ impl Home {
             let whole = wrapped(say, cells.saturating_sub(4)).into_iter().take(2);
             shown.extend(whole.map(|line| Line::from(format!("    {line}"))));
         }
-        for why in told.into_iter().take(2) {
-            let text = format!("  ✗ {}", crate::text::safe(why));
-            shown.push(Line::styled(cut(&text, cells).into_owned(), theme.style(Role::Bad)));
-        }
+        let told = told.into_iter().flat_map(|why| wrong(why, "  ", cells, theme));
+        shown.extend(told.take(2));
         lines(frame, inner, shown);
     }
 }

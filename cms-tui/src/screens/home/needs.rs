@@ -34,14 +34,18 @@ pub(super) struct Need {
 }
 
 impl Need {
-    /// `rights` are None for an administrator.
-    pub(super) fn may_be_asked(&self, rights: Option<&[String]>) -> bool {
-        let is_meant = match self.whom {
+    /// Whether it is for such a user at all. `rights` are None for an administrator.
+    pub(super) fn is_meant(&self, rights: Option<&[String]>) -> bool {
+        match self.whom {
             Whom::Everybody => true,
             Whom::Admins => rights.is_none(),
             Whom::Others => rights.is_some(),
-        };
-        is_meant && find(&format!("go.{}", self.noun)).is_some_and(|go| go.right.is_held(rights))
+        }
+    }
+
+    pub(super) fn may_be_asked(&self, rights: Option<&[String]>) -> bool {
+        self.is_meant(rights)
+            && find(&format!("go.{}", self.noun)).is_some_and(|go| go.right.is_held(rights))
     }
 }
 

@@ -9,7 +9,7 @@ use serde_json::{Map, Value as Json, json};
 use super::{KEY, denied};
 use crate::{
     actions::Scene,
-    calls::Reply,
+    calls::{Fault, Reply},
     screens::acts::{self, by_id, id, name},
     step::{Confirm, Form, Menu, Place, Step, get, send, send_json},
     theme::Role,
@@ -83,7 +83,7 @@ fn new() -> Step {
             .collect();
         let rights = match rights {
             Ok(rights) => rights,
-            Err(why) => return Step::Fault(crate::calls::Fault::new(why)),
+            Err(why) => return Step::Fault(Fault::at("rights", why)),
         };
         let named = values.text("name");
         if !rights.is_empty() {

@@ -245,7 +245,7 @@ impl Screen for Matrix {
                     }
                     self.arrange();
                 }
-                Err(why) => return Step::Fault(Fault::new(why)),
+                Err(why) => return Step::Fault(Fault::at("right", why)),
             }
         }
         Step::None

@@ -58,7 +58,7 @@ pub(super) fn without(these: &Granted, others: &Granted) -> Granted {
     rest.filter(|(_, methods)| !methods.is_empty()).collect()
 }
 
-/// The change from `seen` to `wanted`, made to rights that others may have changed meanwhile.
+/// The change from `seen` to `wanted`, made to rights that others have changed meanwhile.
 pub(super) fn merged(seen: &Granted, wanted: &Granted, now: &Granted) -> Granted {
     let mut merged = without(now, &without(seen, wanted));
     for (call, methods) in without(wanted, seen) {
@@ -67,14 +67,18 @@ pub(super) fn merged(seen: &Granted, wanted: &Granted, now: &Granted) -> Granted
     merged
 }
 
-/// Grants and revokes over the rights that the key has then. Undo does the opposite.
+/// Grants and revokes exactly what is different: the service adds it to the rights that the key has
+/// then. Undo does the opposite.
 pub(super) fn changed(key: Json, seen: Granted, wanted: Granted) -> Checked {
     let shown = Map::from_iter([("rights".to_owned(), key["rights"].clone())]);
     let (again, known) = (KEY.again(&key), key.clone());
     let call = Arc::new(move |now: &Reply| {
-        let rights = merged(&seen, &wanted, &granted(&now.data));
-        let rights: Vec<_> = rights.iter().map(|(call, methods)| as_right(call, methods)).collect();
-        let call = send_json::<Update>(&by_id(&known), json!({"rights": rights}))?;
+        let rows = |rights: Granted| -> Vec<Json> {
+            rights.iter().map(|(call, methods)| as_right(call, methods)).collect()
+        };
+        let (grant, revoke) = (rows(without(&wanted, &seen)), rows(without(&seen, &wanted)));
+        let body = json!({"grant": grant, "revoke": revoke});
+        let call = send_json::<Update>(&by_id(&known), body)?;
         let (mut key, seen, wanted) = (known.clone(), seen.clone(), wanted.clone());
         let undo = move |reply: &Reply| {
             key["rights"] = reply.data["rights"].clone();

@@ -47,7 +47,7 @@ fn submit(row: &Json, values: &Values) -> Step {
         if wanted.contains_key(name) {
             match as_texts(&values.text(name)) {
                 Ok(texts) => wanted.insert(name.to_owned(), texts),
-                Err(why) => return Step::Fault(Fault::new(why)),
+                Err(why) => return Step::Fault(Fault::at(name, why)),
             };
         }
     }

@@ -155,6 +155,11 @@ fn tried(trial: &Json, was: Option<i64>) -> Vec<(Role, String)> {
         let why = wrapped(why.as_str().unwrap_or_default(), 76).into_iter();
         lines.extend(why.map(|line| (Role::Warn, line)));
     }
+    for fault in trial["errors"].as_array().into_iter().flatten() {
+        let [field, why] = ["field", "message"].map(|name| plain_text(&fault[name]));
+        let told = wrapped(&format!("{field} is refused now: {why}"), 76).into_iter();
+        lines.extend(told.map(|line| (Role::Warn, line)));
+    }
     lines
 }
 
@@ -211,6 +216,14 @@ mod tests {
             _ => panic!("no question which"),
         }
         assert!(matches!(mails(&of(json!([])), 0), Step::Tell(_)));
+    }
+
+    #[test]
+    fn answers_that_are_refused_are_told() {
+        let fault = json!({"field": "size", "code": "max", "message": "at most 3 is expected"});
+        let lines = tried(&json!({"rules": [], "chosen": null, "errors": [fault]}), None);
+        let last = "size is refused now: at most 3 is expected";
+        assert_eq!(lines.last().map(|(_, line)| line.as_str()), Some(last));
     }
 
     #[test]

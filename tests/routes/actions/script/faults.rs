@@ -9,6 +9,7 @@ use super::{
 };
 use crate::support::{
     TestDatabase,
+    log::Log,
     process::{self, Served},
     with,
 };
@@ -90,6 +91,19 @@ async fn an_interpreter_that_is_not_there_is_named() {
 /// Shell scripts stand for PHP where only time matters.
 fn shell(settings: &mut cms_core::settings::Settings) {
     settings.scripts.interpreter = "sh".to_owned();
+}
+
+#[tokio::test]
+async fn the_log_has_what_a_script_wrote() {
+    let prose = "echo all is well; echo oops >&2";
+    let site = site(&[("prose", prose), ("chatty", "echo careful >&2; echo {}")], shell).await;
+    let log = Log::begin();
+    site.admin(RUN).json(press("prose")).refused(502, "script_failed").await;
+    site.admin(RUN).json(press("chatty")).expect(200).await;
+    let log = log.end();
+    for part in ["all is well", "line 1 column 1", "oops", "careful", "request failed"] {
+        assert!(log.contains(part), "{part}: {log}");
+    }
 }
 
 #[tokio::test]

@@ -7,6 +7,7 @@ use serde_json::{Map, Value as Json};
 use crate::{
     conditions::{Surroundings, find},
     fields::{Answer, plain},
+    funnels::rules::tokens,
     mail::{escape_html, shortened},
 };
 
@@ -48,24 +49,16 @@ fn render(
     values: &Values<'_>,
 ) -> String {
     let (mut out, mut at, mut left) = (String::with_capacity(template.len()), 0, TOKENS);
-    while let Some(start) = template[at..].find("{{").map(|found| at + found) {
-        if template[at..start].ends_with('\\') {
-            out.push_str(&template[at..start - 1]);
-            out.push_str("{{");
-            at = start + 2;
-            continue;
-        }
-        let Some(end) = template[start..].find("}}").map(|found| start + found) else { break };
-        out.push_str(&template[at..start]);
-        let inner = &template[start + 2..end];
-        let (name, fallback) = inner.split_once('|').unwrap_or((inner, ""));
-        let value = match values.get(name.trim()) {
-            Value::Text(text) if text.trim().is_empty() => Value::Text(fallback.trim().to_owned()),
+    let unescaped = |text: &str| text.replace("\\{{", "{{");
+    for token in tokens(template) {
+        out.push_str(&unescaped(&template[at..token.start]));
+        let value = match values.get(token.name) {
+            Value::Text(text) if text.trim().is_empty() => Value::Text(token.fallback.to_owned()),
             value => value,
         };
         if out.len() <= MOST && left > 0 {
             left -= 1;
-            let mut text = shown(value, &template[..start], name);
+            let mut text = shown(value, &template[..token.start], token.name);
             if text.len() > MOST {
                 text = "…".to_owned();
             }
@@ -73,9 +66,9 @@ fn render(
         } else {
             out.push('…');
         }
-        at = end + 2;
+        at = token.end;
     }
-    out.push_str(&template[at..]);
+    out.push_str(&unescaped(&template[at..]));
     out
 }
 
@@ -313,6 +306,8 @@ mod tests {
             ("{{_funnel.name}} {{_lang}} {{_secret}}", "Leads & more de "),
             ("\\{{name}} {{name", "{{name}} {{name"),
             ("{{}}{{ | x }}", "x"),
+            ("{{{blank | x}}} {{ {{ blank | x }} }} \\{{{x}}", "{x} {{ x }} {{{x}}"),
+            ("\\{{{{name}} }}", "{{O'Brien <b> }}"),
             ("{{lines}}", "a\nb"),
         ] {
             assert_eq!(rendered(template, false), expected, "{template}");
@@ -335,6 +330,7 @@ mod tests {
                 "<a href=\"https://x.org/{{url}}\">",
                 "<a href=\"https://x.org/https%3A%2F%2Fexample.org%2F%3Fa%3D1%26b%3D%22x%22\">",
             ),
+            ("{{ open <a href=\"{{ bad }}\">x", "{{ open <a href=\"#\">x"),
             ("<a href={{url}}>", "<a href=>"),
             ("<p {{name}}=\"x\">", "<p =\"x\">"),
             ("<p onclick=\"{{name}}\" style=\"{{name}}\">", "<p onclick=\"\" style=\"\">"),

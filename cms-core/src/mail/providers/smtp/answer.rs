@@ -5,13 +5,15 @@ use std::error::Error as _;
 use lettre::transport::smtp::Error;
 
 use super::super::End;
-use crate::mail::rules::Outcome;
+use crate::{mail::rules::Outcome, outbound::in_words};
 
 /// The step of the dialogue that was answered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Step {
-    /// Greeting, EHLO, STARTTLS.
+    /// Greeting, EHLO.
     Hello,
+    /// STARTTLS, and EHLO after it.
+    Tls,
     Login,
     From,
     To,
@@ -22,6 +24,7 @@ impl Step {
     fn name(self) -> &'static str {
         match self {
             Self::Hello => "at its greeting",
+            Self::Tls => "at TLS",
             Self::Login => "at the login",
             Self::From => "at the sender",
             Self::To => "at the recipient",
@@ -35,7 +38,7 @@ pub(super) fn answered(step: Step, error: &Error) -> End {
     let text = error.source().map_or_else(|| error.to_string(), ToString::to_string);
     let Some(code) = error.status() else {
         // No answer, or none that is SMTP.
-        return End::because(Outcome::Fault, format!("{}: {text}", step.name()));
+        return End::because(Outcome::Fault, format!("{}: {}", step.name(), in_words(text)));
     };
     let code = code.to_string();
     let outcome = judged(step, code.parse().unwrap_or(0), &text);
@@ -75,7 +78,7 @@ fn is_unknown(code: u16, text: &str) -> bool {
 fn judged(step: Step, code: u16, text: &str) -> Outcome {
     match (step, code) {
         // The server closes, or does not let us in: every mail would end so.
-        (Step::Hello | Step::Login, _) | (_, 421 | 530 | 535) => Outcome::Fault,
+        (Step::Hello | Step::Tls | Step::Login, _) | (_, 421 | 530 | 535) => Outcome::Fault,
         (_, 400..=499) => Outcome::Deferred,
         // 556: the domain takes no mail (RFC 7504).
         (Step::To, 556) => Outcome::Recipient,
@@ -94,6 +97,7 @@ mod tests {
         for (step, code, text, outcome) in [
             (Step::Hello, 554, "no service", Outcome::Fault),
             (Step::Hello, 450, "later", Outcome::Fault),
+            (Step::Tls, 454, "4.7.0 TLS not available", Outcome::Fault),
             (Step::Login, 535, "5.7.8 wrong password", Outcome::Fault),
             (Step::From, 530, "5.7.0 login required", Outcome::Fault),
             (Step::From, 553, "5.1.8 sender refused", Outcome::Refused),

@@ -26,7 +26,7 @@ use super::End;
 use crate::{
     Secret,
     mail::{address::Sender, outbox::Outgoing, rules::Outcome},
-    outbound::{Undialled, dial, public_roots, tls},
+    outbound::{Undialled, dial, in_words, public_roots, tls},
     settings::{self, SmtpTls},
 };
 
@@ -150,7 +150,8 @@ impl Smtp {
             Tls::First => {
                 let name = ServerName::try_from(host.clone()).map_err(|e| fault(e.to_string()))?;
                 let encrypted = self.first.connect(name, tcp).await;
-                Box::new(Capped::new(encrypted.map_err(|e| fault(format!("TLS: {e}")))?, peer))
+                let why = |e: std::io::Error| format!("TLS: {}", in_words(e.to_string()));
+                Box::new(Capped::new(encrypted.map_err(|e| fault(why(e)))?, peer))
             }
             Tls::Start => Box::new(Capped::until_tls(tcp, peer)),
             Tls::Never => Box::new(Capped::new(tcp, peer)),
@@ -164,7 +165,7 @@ impl Smtp {
                 return Err(fault(why.to_owned()));
             }
             let begun = server.starttls(self.start.clone(), &hello).await;
-            begun.map_err(|error| answered(Step::Hello, &error))?;
+            begun.map_err(|error| answered(Step::Tls, &error))?;
         }
         if let Some((user, password)) = login {
             let known = Credentials::new(user.clone(), password.expose().to_owned());

@@ -1,5 +1,6 @@
 //! The log of attempts and the queue, as the API shows them.
 
+pub(in crate::webhooks) mod redeliver;
 pub(in crate::webhooks) mod sql;
 
 use std::collections::BTreeSet;
@@ -10,12 +11,19 @@ use serde_json::Value as Json;
 
 use crate::{
     AuditEntry, Change, Code, Error, Page, Paging, Result,
-    ground::ListName,
-    webhooks::{Webhooks, deliver::queue},
+    ground::{ListName, filter::bad},
+    webhooks::{Webhooks, deliver::queue, subscriptions::CLAIMS},
 };
 
 /// Deliveries that one call sends again at most.
 pub const MAX_REDELIVER: usize = 10_000;
+
+/// The states of a job.
+const JOB_STATES: &str = "pending, sending, retry, delivered, failed, held, cancelled";
+
+/// The outcomes of an attempt, and `failed` for all but `delivered`.
+const OUTCOMES: &str = "delivered, failed, timeout, dns, refused_address, connect, tls, status, \
+                        redirect, protocol, secret, event, internal, lease_lost";
 
 /// An attempt in the log. Times are RFC 3339 in UTC.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
@@ -79,7 +87,8 @@ pub struct Job {
     pub status: String,
     /// When the next attempt is due.
     pub next_retry_at: String,
-    /// Number of failed attempts.
+    /// Number of failed attempts after which it was to be tried again: a job that failed for good
+    /// after three attempts has 2.
     pub retry_count: i64,
     /// The last failure as a sentence.
     pub error_message: Option<String>,
@@ -115,6 +124,13 @@ pub struct JobFilter {
 }
 
 impl JobFilter {
+    /// Why no row can have the status that is asked for.
+    fn unknown_status(&self, known: &str) -> Option<String> {
+        let status = self.status.as_deref()?;
+        let is_known = known.split(", ").any(|one| one == status);
+        (!is_known).then(|| format!("there is no status {status:?}, only {known}"))
+    }
+
     /// What the cursors of a list are bound to.
     fn selection(&self) -> impl std::fmt::Debug {
         (
@@ -138,8 +154,11 @@ impl Webhooks {
     /// Logged attempts, newest first, a page at a time.
     ///
     /// # Errors
-    /// `bad_query` for a cursor that is not from here.
+    /// `bad_query` for a cursor that is not from here, or an unknown status.
     pub async fn deliveries(&self, filter: &JobFilter, paging: &Paging) -> Result<Page<Attempt>> {
+        if let Some(why) = filter.unknown_status(OUTCOMES) {
+            return Err(bad(format!("status: {why}.")));
+        }
         let base = &self.0.base;
         let read = async |before, limit| sql::list(base.db(), before, limit, filter).await;
         let list = base.list(ListName::Deliveries).of(filter.selection());
@@ -159,8 +178,11 @@ impl Webhooks {
     /// Jobs of the queue by id, a page at a time.
     ///
     /// # Errors
-    /// `bad_query` for a cursor that is not from here.
+    /// `bad_query` for a cursor that is not from here, or an unknown status.
     pub async fn jobs(&self, filter: &JobFilter, paging: &Paging) -> Result<Page<Job>> {
+        if let Some(why) = filter.unknown_status(JOB_STATES) {
+            return Err(bad(format!("status: {why}.")));
+        }
         let base = &self.0.base;
         let read = async |after, limit| sql::jobs(base.db(), after, limit, filter).await;
         let list = base.list(ListName::Jobs).of(filter.selection());
@@ -168,13 +190,13 @@ impl Webhooks {
         page.counted(paging, async || sql::count_jobs(base.db(), filter).await).await
     }
 
-    /// How the engine reads deliveries, chooses those to send again, and reads jobs: the lines of
-    /// its plans.
+    /// How the engine reads deliveries, chooses those to send again, reads jobs, and reads what is
+    /// sent again: the lines of its plans.
     ///
     /// # Errors
     /// `unavailable` when the database cannot be read.
     #[doc(hidden)]
-    pub async fn plans(&self, filter: &JobFilter) -> Result<[Vec<String>; 3]> {
+    pub async fn plans(&self, filter: &JobFilter) -> Result<[Vec<String>; 4]> {
         sql::plans(self.0.base.db(), filter).await
     }
 
@@ -229,10 +251,18 @@ impl Webhooks {
     ) -> Result<Job> {
         let job = sql::job_in(change, id).await?.ok_or_else(|| no_job(id))?;
         if !done {
-            return Err(Error::new(
-                Code::Conflict,
-                format!("Job {id} is {}. Nothing was changed.", job.status),
-            ));
+            let remedy = match (job.status.as_str(), action) {
+                ("sending", _) => "look again when the attempt has ended",
+                ("held", _) => "activate its subscription",
+                ("cancelled", "retry") => {
+                    "to have it sent all the same, redeliver one of its deliveries, where it was \
+                     tried before that"
+                }
+                (_, "retry") => "to have it sent once more, redeliver one of its deliveries",
+                _ => "only jobs that wait can be cancelled",
+            };
+            let detail = format!("Job {id} is {}: {remedy}. Nothing was changed.", job.status);
+            return Err(Error::new(Code::Conflict, detail));
         }
         change
             .audit(AuditEntry { action, table: "webhook_queue", id: &id.to_string(), columns: &[] })
@@ -272,13 +302,16 @@ impl Webhooks {
     ///
     /// # Errors
     /// `count_moved` when the filter matches a different number than `expected`;
-    /// `validation_failed` for more than [`MAX_REDELIVER`].
+    /// `validation_failed` for more than [`MAX_REDELIVER`], or an unknown status.
     pub async fn chosen(&self, which: &Redeliver) -> Result<Vec<i64>> {
         let ids: Vec<i64> = match which {
             Redeliver::Ids(ids) => {
                 ids.iter().copied().collect::<BTreeSet<_>>().into_iter().collect()
             }
             Redeliver::Filter { filter, expected } => {
+                if let Some(why) = filter.unknown_status(OUTCOMES) {
+                    return Err(Error::invalid_field("filter.status", "unknown", why));
+                }
                 let found = sql::matching(self.0.base.db(), filter).await?;
                 if found.len() as u64 != *expected && found.len() <= MAX_REDELIVER {
                     let detail = format!(
@@ -302,21 +335,20 @@ impl Webhooks {
         Ok(ids)
     }
 
-    /// Sends the [chosen](Webhooks::chosen) deliveries again, with the same event id and body.
+    /// Sends the [chosen](Webhooks::chosen) deliveries again, with the same event id and body. An
+    /// event that still waits for its subscription gets no second job: its job is due now, or held
+    /// while the subscription is off. One that is being sent is left to its attempt. Returns the
+    /// number of jobs.
     ///
     /// # Errors
-    /// `not_found` for an id.
+    /// `not_found` for an id, also when its subscription or its event is gone.
     pub async fn redeliver(&self, change: &mut Change, ids: &[i64]) -> Result<u64> {
-        for id in ids {
-            if !sql::resend(change, *id).await? {
-                return Err(Error::new(
-                    Code::NotFound,
-                    format!("There is no delivery with id {id}, or its payload is gone."),
-                ));
-            }
-        }
+        // Makes many jobs due, which a worker claims in another order.
+        change.search_by_key().await?;
+        change.lock(CLAIMS).await?;
+        let queued = redeliver::queue(change, ids).await?;
         change.wake_worker();
-        let count = ids.len().to_string();
+        let count = queued.to_string();
         change
             .audit(AuditEntry {
                 action: "redeliver",
@@ -325,7 +357,7 @@ impl Webhooks {
                 columns: &[],
             })
             .await?;
-        Ok(ids.len() as u64)
+        Ok(queued)
     }
 }
 
@@ -334,7 +366,8 @@ impl Webhooks {
 pub enum Redeliver {
     /// These deliveries.
     Ids(Vec<i64>),
-    /// The last delivery of every job that matches.
+    /// The last delivery of each event at each subscription, where that one matches, as long as
+    /// the subscription and the event are there.
     Filter {
         /// Selects the deliveries.
         filter: JobFilter,

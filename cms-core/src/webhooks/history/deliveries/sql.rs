@@ -1,6 +1,6 @@
 //! Statements of the log of attempts, and of the queue as the API shows it.
 
-use super::{Attempt, AttemptDetail, Job, JobFilter, MAX_REDELIVER};
+use super::{Attempt, AttemptDetail, Job, JobFilter, MAX_REDELIVER, redeliver::REDELIVERING};
 use crate::{
     Change, Result,
     db::{Db, Statement, Value, args, read, record, statements},
@@ -72,16 +72,21 @@ macro_rules! newest {
     };
 }
 
-/// The last deliveries of their jobs, up to $2 before $1.
-macro_rules! last_of_jobs {
+/// Deliveries that can be sent again, up to $2 before $1: the last one of an event at a
+/// subscription, while both are there. With `exists` PostgreSQL may read whole tables.
+macro_rules! resendable {
     ($found_by:literal) => {
         concat!(
             "select d.id from cms_webhook_deliveries d where ",
             $found_by,
             "d.id < $1 and ",
             filtered!(),
-            " and d.id = (select max(l.id) from cms_webhook_deliveries l \
-             where l.queue_id = d.queue_id) order by d.id limit $2"
+            " and (select s.id from cms_webhook_subscriptions s \
+             where s.id = d.subscription_id) is not null \
+             and (select v.id from cms_events v where v.id = d.event_id) is not null \
+             and d.id = (select max(l.id) from cms_webhook_deliveries l \
+             where l.event_id = d.event_id and l.subscription_id = d.subscription_id) \
+             order by d.id limit $2"
         )
     };
 }
@@ -124,21 +129,14 @@ statements! {
     );
     CANCEL = "update cms_webhook_queue set status = 'cancelled', settled_at = $2 \
               where id = $1 and status in ('pending', 'retry', 'held')";
-    RETRY_NOW = "update cms_webhook_queue set next_retry_at = $2 \
-                 where id = $1 and status in ('pending', 'retry')";
+    /// A job that is due keeps its time, and so its place.
+    RETRY_NOW = "update cms_webhook_queue set next_retry_at = case when next_retry_at > $2 then \
+                 $2 else next_retry_at end where id = $1 and status in ('pending', 'retry')";
     PURGE = "delete from cms_webhook_queue where id in \
              (select id from cms_webhook_queue where status = $1 limit 1000)";
-    RESEND = "insert into cms_webhook_queue \
-              (event_id, subscription_id, status, next_retry_at, created_at, resend_of) \
-              select d.event_id, d.subscription_id, \
-              case when s.active then 'pending' else 'held' end, \
-              cast($2 as bigint), cast($2 as bigint), d.queue_id \
-              from cms_webhook_deliveries d \
-              join cms_webhook_subscriptions s on s.id = d.subscription_id \
-              join cms_events e on e.id = d.event_id where d.id = $1";
-    MATCHING = last_of_jobs!("");
-    MATCHING_OF_EVENT = last_of_jobs!("d.event_id = $9 and ");
-    MATCHING_OF_SUBMISSION = last_of_jobs!(
+    MATCHING = resendable!("");
+    MATCHING_OF_EVENT = resendable!("d.event_id = $9 and ");
+    MATCHING_OF_SUBMISSION = resendable!(
         "d.event_id in (select e.id from cms_events e where e.subject = $10) and "
     );
 }
@@ -208,13 +206,15 @@ pub(in crate::webhooks) async fn count(db: &Db, filter: &JobFilter) -> Result<i6
     db.count_rows(listing(filter), selected(i64::MAX, i64::MAX, filter)).await
 }
 
-/// How the engine would read deliveries, choose those to send again, and read jobs: the lines of
-/// its plans.
-pub(in crate::webhooks) async fn plans(db: &Db, filter: &JobFilter) -> Result<[Vec<String>; 3]> {
+/// How the engine would read deliveries, choose those to send again, read jobs, and read what is
+/// sent again: the lines of its plans.
+pub(in crate::webhooks) async fn plans(db: &Db, filter: &JobFilter) -> Result<[Vec<String>; 4]> {
+    let sources = db.dialect().of(&REDELIVERING).sources;
     Ok([
         db.plan(listing(filter).sql(), selected(i64::MAX, 50, filter)).await?,
         db.plan(choosing(filter).sql(), selected(i64::MAX, 50, filter)).await?,
         db.plan(listing_jobs(filter).sql(), selected_jobs(i64::MIN, 50, filter)).await?,
+        db.plan(sources.sql(), args!["[1,2,3]"]).await?,
     ])
 }
 
@@ -274,12 +274,7 @@ pub(in crate::webhooks) async fn purge(change: &mut Change, status: &str) -> Res
     change.run(PURGE, args![status]).await
 }
 
-/// False when there is no such delivery, or its event is gone.
-pub(in crate::webhooks) async fn resend(change: &mut Change, delivery: i64) -> Result<bool> {
-    Ok(change.run(RESEND, args![delivery, change.now()]).await? > 0)
-}
-
-/// The last attempts of matching jobs: up to one more than a call may send again.
+/// The matching deliveries that can be sent again: up to one more than a call may.
 pub(in crate::webhooks) async fn matching(db: &Db, filter: &JobFilter) -> Result<Vec<i64>> {
     let args = selected(i64::MAX, MAX_REDELIVER as i64 + 1, filter);
     Ok(db.all::<(i64,)>(choosing(filter), args).await?.into_iter().map(|(id,)| id).collect())

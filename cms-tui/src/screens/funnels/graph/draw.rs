@@ -20,7 +20,7 @@ use crate::{
     },
     text::{cut, fitted, number, safe, width, wrapped},
     theme::Role,
-    widgets::draw::{lines, pane},
+    widgets::draw::{lines, pane, wrong},
 };
 
 impl Graph {
@@ -50,8 +50,7 @@ impl Graph {
             })
             .collect();
         if let Some(fault) = &self.fault {
-            let text = format!(" ✗ {}", safe(fault));
-            shown.insert(0, Line::styled(cut(&text, cells).into_owned(), theme.style(Role::Bad)));
+            shown.splice(..0, wrong(fault, " ", cells, theme));
         } else if self.drawn.is_empty() {
             let say = if self.nodes.window.loaded { " It has no nodes." } else { " Loading …" };
             shown.push(Line::styled(say, theme.style(Role::Quiet)));

@@ -13,7 +13,7 @@ use crate::{
     text::{count, cut, fitted, safe, width, wrapped},
     theme::Role,
     widgets::{
-        draw::{lines, pane},
+        draw::{lines, pane, wrong},
         window::Row,
     },
 };
@@ -73,10 +73,10 @@ fn tree(of: &PageTree, frame: &mut Frame<'_>, area: Rect, look: Look) {
         });
     }
     if list.window.len() == 0 {
-        let say = of.fault.as_ref().map(|fault| format!(" ✗ {}", safe(fault)));
-        let say = say.unwrap_or_else(|| " Loading …".to_owned());
-        let role = if of.fault.is_some() { Role::Bad } else { Role::Quiet };
-        shown.push(Line::styled(cut(&say, cells).into_owned(), theme.style(role)));
+        match &of.fault {
+            Some(fault) => shown.extend(wrong(fault, " ", cells, theme)),
+            None => shown.push(Line::styled(" Loading …", theme.style(Role::Quiet))),
+        }
     }
     shown.resize(height, Line::default());
     let (role, foot) = foot(of);

@@ -1,0 +1,117 @@
+//! What is typed ahead: a key asked for a form, a menu or a text that is still being read. It is
+//! meant for that, and never runs as commands of the screen.
+
+use crossterm::event::KeyCode;
+
+use super::{Effect, Model, Msg, over::Over, take};
+use crate::{keys::Key, theme::Role};
+
+/// How long keys wait, by the clock of the model.
+const LONGEST_MS: i64 = 1_000;
+/// Keys and pastes that wait.
+const MOST: usize = 500;
+const DROPPED: &str = "What you typed meanwhile is dropped.";
+const NOTHING_OPENED: &str = "What you typed meanwhile is dropped: nothing opened for it.";
+
+/// A read that a key asked for.
+pub(super) struct Ahead {
+    pub(super) ticket: u64,
+    /// The screen that asked.
+    screen: u64,
+    since: i64,
+    typed: Vec<Msg>,
+}
+
+impl Model {
+    /// What is typed from now on is for what this call opens.
+    pub(super) fn wait_for(&mut self, ticket: u64, screen: u64) {
+        self.ahead = Some(Ahead { ticket, screen, since: self.now, typed: Vec::new() });
+    }
+
+    /// Whether the screen on top waits for what one of its keys asked for.
+    fn reads_ahead(&self) -> bool {
+        let top = self.stack.last().map_or(0, |shown| shown.id);
+        self.over.is_empty() && self.ahead.as_ref().is_some_and(|ahead| ahead.screen == top)
+    }
+
+    /// Keeps what is typed for what is being read; Esc gives that up. False: nothing is.
+    pub(super) fn keeps(&mut self, msg: &Msg) -> bool {
+        if !self.reads_ahead() {
+            return false;
+        }
+        let Some(ahead) = &mut self.ahead else { return false };
+        match msg {
+            Msg::Key(Key { code: KeyCode::Esc, .. }) => {
+                let ticket = ahead.ticket;
+                self.ahead = None;
+                self.pending.remove(&ticket);
+                self.forgotten.push(ticket);
+                self.tell(Role::Plain, "Stopped: nothing is opened.");
+            }
+            Msg::Key(key) if ahead.typed.len() < MOST => ahead.typed.push(Msg::Key(*key)),
+            Msg::Paste(text) if ahead.typed.len() < MOST => {
+                ahead.typed.push(Msg::Paste(text.clone()));
+            }
+            _ => {}
+        }
+        true
+    }
+
+    /// The answer is there: what was typed goes into what it opened. `over`: how much lay over the
+    /// screen before; `ticket`: the last one given out before.
+    pub(super) fn catch_up(&mut self, over: usize, ticket: u64) -> Vec<Effect> {
+        let Some(mut ahead) = self.ahead.take() else { return Vec::new() };
+        // It reads on.
+        if let Some((next, _)) = self.pending.range(ticket + 1..).find(|(_, one)| one.opens()) {
+            ahead.ticket = *next;
+            self.ahead = Some(ahead);
+            return Vec::new();
+        }
+        if self.over.len() <= over {
+            self.drop_typed(&ahead.typed, NOTHING_OPENED);
+            return Vec::new();
+        }
+        if !self.is_asked() {
+            self.guard = None;
+        }
+        let mut effects = Vec::new();
+        let mut typed = ahead.typed.into_iter();
+        while self.is_for_typed(over)
+            && let Some(msg) = typed.next()
+        {
+            effects.extend(take(self, msg));
+        }
+        self.drop_typed(typed.as_slice(), DROPPED);
+        // A question that one of these keys opened is guarded like one that came on its own.
+        if self.is_asked() && self.guard.is_none() {
+            effects.extend(self.guard());
+        }
+        effects
+    }
+
+    /// Whether a question that costs something is on top: nobody has read it yet.
+    fn is_asked(&self) -> bool {
+        matches!(self.over.last(), Some(Over::Confirm(..)))
+    }
+
+    /// Whether there is something for the next key that was typed: it opened, or is being read.
+    fn is_for_typed(&self, over: usize) -> bool {
+        !self.is_asked() && (self.over.len() > over || self.reads_ahead())
+    }
+
+    /// Keys do not wait for long.
+    pub(super) fn end_wait(&mut self) {
+        let now = self.now;
+        if let Some(ahead) = self.ahead.take_if(|ahead| now - ahead.since >= LONGEST_MS) {
+            self.drop_typed(&ahead.typed, NOTHING_OPENED);
+        }
+    }
+
+    fn drop_typed(&mut self, typed: &[Msg], say: &str) {
+        // A failure says more.
+        if !typed.is_empty() && self.told.is_none() {
+            self.tell(Role::Warn, say);
+            self.is_dirty = true;
+        }
+    }
+}
