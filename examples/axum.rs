@@ -1,4 +1,4 @@
-//! The API inside an axum application: its own routes beside ours, one listener.
+//! The API inside an axum application: its routes and ours behind one listener.
 //!
 //! `cargo run -p cms-examples --example axum`
 
@@ -24,16 +24,16 @@ async fn main() -> Result<(), Failure> {
     serve(cms, listener, async { drop(tokio::signal::ctrl_c().await) }).await
 }
 
-/// Serves until `stop` ends, then finishes what is under way.
+/// Serves until `stop` ends, then finishes open requests and background work.
 pub async fn serve(
     cms: Cms,
     listener: TcpListener,
     stop: impl Future<Output = ()> + Send + 'static,
 ) -> Result<(), Failure> {
-    // Delivers webhooks, writes counters, removes what is old.
+    // Delivers webhooks, writes counters, removes old rows.
     let background = cms.background();
     let api = Api::new(cms.clone())?;
-    // Ends event streams too, which would be waited for.
+    // Ends event streams too: otherwise the shutdown would wait for them.
     let stop = api.closing(stop);
     let application = application(api).into_make_service_with_connect_info::<SocketAddr>();
     axum::serve(listener, application).with_graceful_shutdown(stop).await?;
@@ -51,8 +51,8 @@ pub fn application(api: Api) -> Router {
         .layer(from_fn(pass_address_on))
 }
 
-/// The CMS counts requests by client address. Without `Peer` all visitors count as one, and
-/// together they are refused after 100 requests a minute.
+/// The CMS limits requests by client address. Without `Peer` all visitors count as one client: all
+/// of them together may send 100 requests a minute.
 async fn pass_address_on(
     ConnectInfo(address): ConnectInfo<SocketAddr>,
     mut request: Request,

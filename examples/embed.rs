@@ -1,4 +1,5 @@
-//! The core without HTTP: typed calls, several writes in one transaction, a key that may do little.
+//! The core without HTTP: typed calls, several writes in one transaction, and a key
+//! with few rights.
 //!
 //! `cargo run -p cms-examples --example embed`
 
@@ -22,7 +23,7 @@ async fn main() -> Result<()> {
     Ok(())
 }
 
-/// Publishes a page and makes a key that may read it. Both happen, or neither.
+/// Publishes a page and makes a key that may read it: both, or neither.
 async fn tour(cms: &Cms) -> Result<String> {
     let mut change = cms.change(Actor::Operator).await?;
     let page = json!({"title": "Hello", "url_rewrite": "/", "view": "home"});

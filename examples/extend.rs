@@ -1,4 +1,4 @@
-//! A program on top of a site: records as Rust values, a hook, and SQL of its own, in one change.
+//! A program on top of a site: records as Rust values, a hook, and SQL of its own in one change.
 //!
 //! `cargo run -p cms-examples --example extend`
 
@@ -83,7 +83,7 @@ impl Plugin for Shop {
     }
 }
 
-/// Every order takes from the stock, whoever makes it: this program, a request, an import.
+/// Takes each new order's amount from the stock. The hook also runs for requests and imports.
 async fn take(mut write: Write<'_>) -> Result<()> {
     if write.kind() != WriteKind::Create {
         return Ok(());
@@ -102,7 +102,7 @@ async fn take(mut write: Write<'_>) -> Result<()> {
     Ok(())
 }
 
-/// A parcel for every order, after it was committed.
+/// Makes a parcel for each order after the order was committed.
 async fn pack(call: EventCall) -> Result<()> {
     #[derive(Deserialize)]
     struct Ordered {
@@ -115,7 +115,7 @@ async fn pack(call: EventCall) -> Result<()> {
     change.commit().await
 }
 
-/// What a site of this program has beside its settings. Each type is compared with its table.
+/// Adds the program's tables, plugin and types to a site. Each type is compared with its table.
 fn shop(builder: Builder) -> Result<Builder> {
     let builder = builder.own_tables(LEDGER).plugin(Shop::new()?);
     Ok(builder.content::<Stock>().content::<Order>().content::<Parcel>())
@@ -127,7 +127,7 @@ async fn open(folder: &std::path::Path) -> Result<Cms> {
     shop(Cms::builder(settings))?.open().await
 }
 
-/// Row, stock, ledger and event: all of them, or none.
+/// Writes order, stock, ledger and event: all of them or none.
 async fn order(cms: &Cms, sku: &str, amount: i64) -> Result<Order> {
     let orders = cms.items().of::<Order>();
     let mut change = cms.change(Actor::Operator).await?;
@@ -142,13 +142,13 @@ async fn order(cms: &Cms, sku: &str, amount: i64) -> Result<Order> {
     Ok(made)
 }
 
-/// The orders that brought in so much, read beside all changes.
+/// The orders that brought in at least `cents`, read outside of any change.
 async fn booked(cms: &Cms, cents: i64) -> Result<Vec<(i64, i64)>> {
     let query = "select of, cents from ledger where cents >= $1 order by id";
     cms.db().sql(query).bind(cents).rows().await
 }
 
-/// The sum by sqlx itself, row by row.
+/// Sums the ledger with sqlx itself, row by row.
 async fn sum(cms: &Cms) -> Result<i64> {
     let Some(pool) = cms.db().sqlite() else { return Ok(0) };
     let query = sqlx::query_as::<_, (i64, i64)>("select of, cents from ledger");
@@ -159,7 +159,7 @@ async fn sum(cms: &Cms) -> Result<i64> {
     Ok(sum)
 }
 
-/// Waits for parcels, beginning where the last run of the program stopped.
+/// Follows new parcels, from where the last run of the program stopped.
 async fn send(mut parcels: Consumer) {
     while let Some(event) = parcels.next().await {
         println!("{}: {}", event.event, event.data);
@@ -176,8 +176,8 @@ async fn tour(folder: &std::path::Path) -> Result<Vec<String>> {
     cms.items().of::<Stock>().create(&mut change, &bells(10)).await?;
     change.commit().await?;
 
-    // Of the work of a site only this: handlers of events are called. A program that sends mails
-    // and webhooks and runs tasks as well keeps `cms.background()`.
+    // Of the background work, this program needs only the handlers of events. A program that also
+    // sends mails and webhooks and runs tasks keeps `cms.background()`.
     let background = cms.background_of(&[Work::Events]);
     let mut packed = cms.events().subscribe("item.parcels.created").live().await?;
     let parcels = cms.events().subscribe("item.parcels.created").named("sender").await?;
@@ -200,7 +200,7 @@ async fn tour(folder: &std::path::Path) -> Result<Vec<String>> {
     told.extend(parcels.iter().map(|parcel| format!("a parcel for order {}", parcel.of)));
     background.stop().await;
     cms.close().await;
-    // It ends with the site.
+    // The consumer ends when the site is closed.
     drop(sending.await);
     Ok(told)
 }
@@ -240,13 +240,13 @@ async fn an_order_takes_from_the_stock_and_is_packed() -> Result<()> {
 
     let made = order(&site.cms, "bell", 4).await?;
     assert_eq!(site.fired().await, ["item.orders.created", "shop.ordered"]);
-    // Handlers run and webhooks are sent now, not some time later.
+    // Runs handlers and sends webhooks now, not some time later.
     site.step_until_idle().await;
     assert_eq!(site.fired().await, ["item.parcels.created"]);
     let sent = warehouse.deliveries();
     assert_eq!(sent[0].json()["data"], json!({"order": made.id, "total": 39.6}));
 
-    // Nothing is written by an order that is refused.
+    // A refused order writes nothing.
     let refused = order(&site.cms, "bell", 7).await.expect_err("6 are left");
     assert_eq!(refused.to_string(), "conflict: Too few of bell are left.");
     assert_eq!(site.fired().await, [""; 0]);

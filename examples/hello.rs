@@ -1,5 +1,5 @@
-//! The smallest server: a site in `./data`, its REST API on port 8080, served by the listener that
-//! comes along.
+//! The smallest server: a site in `./data` and its REST API on port 8080, with the
+//! built-in listener.
 //!
 //! `cargo run -p cms-examples --example hello`, then `curl http://127.0.0.1:8080/api/settings`.
 

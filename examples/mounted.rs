@@ -1,4 +1,4 @@
-//! The API below `/cms` of an application that has users of its own.
+//! The API below `/cms` of an application that has its own users.
 //!
 //! `cargo run -p cms-examples --example mounted`
 
@@ -32,8 +32,8 @@ async fn main() -> Result<(), Failure> {
     serve(cms, listener, async { drop(tokio::signal::ctrl_c().await) }).await
 }
 
-/// Makes the group that users of the application count among, as the first start does: later an
-/// administrator may give it other rights.
+/// Makes the group for users of the application at the first start. Later an administrator may
+/// change its rights.
 pub async fn make_group(cms: &Cms) -> Result<()> {
     let mut group = NewGroup::new("editors");
     let rights = ["pages_pages_view", "pages_pages_edit"].map(str::to_owned);
@@ -47,7 +47,7 @@ pub async fn make_group(cms: &Cms) -> Result<()> {
     }
 }
 
-/// Serves until `stop` ends, then finishes what is under way.
+/// Serves until `stop` ends, then finishes open requests and background work.
 pub async fn serve(
     cms: Cms,
     listener: TcpListener,
@@ -63,7 +63,7 @@ pub async fn serve(
     Ok(())
 }
 
-/// The application at the root, the API below `/cms`, files of records at their own address.
+/// The application at the root, the API below `/cms`, and files at the addresses that records hold.
 pub fn application(api: Api) -> Router {
     Router::new()
         .route("/", get(async || "from the application"))
@@ -72,8 +72,8 @@ pub fn application(api: Api) -> Router {
         .layer(from_fn(log_in))
 }
 
-/// The login of the application: a real one would look the token up. Its users have no rows in
-/// the site: the groups that it names say what they may do.
+/// The login of the application; a real one would look the token up. Its users have no rows in
+/// the site: their groups decide what they may do.
 async fn log_in(
     ConnectInfo(address): ConnectInfo<SocketAddr>,
     mut request: Request,
@@ -86,13 +86,13 @@ async fn log_in(
     if sent == Some("Bearer anna-was-here") {
         let anna = AppUser::new("anna@example.org").group("editors").by_token();
         extensions.insert(anna);
-        // All of her company count as one.
+        // The limiter counts all users of her company together.
         extensions.insert(LimitKey("example.org".to_owned()));
     }
     next.run(request).await
 }
 
-/// A plugin whose endpoint looks at all of a request, and answers as it likes.
+/// A plugin with an endpoint that reads the whole request and chooses its own status and headers.
 pub struct Desk(Manifest);
 
 impl Desk {
@@ -113,7 +113,7 @@ impl Plugin for Desk {
     }
 
     fn handlers(&self) -> Handlers {
-        // What a payment provider calls: it signs the bytes of the body.
+        // For a payment provider, which signs the bytes of the body.
         Handlers::default().endpoint("paid", &[], |call| async move {
             let signature = call.header("x-signature").unwrap_or_default();
             if signature != format!("{} bytes", call.bytes().len()) {

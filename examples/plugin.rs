@@ -1,4 +1,4 @@
-//! A plugin of the embedding program: it declares a table, and the table is served.
+//! A plugin of the embedding program: it declares a table, and the API serves that table.
 //!
 //! `cargo run -p cms-examples --example plugin`
 

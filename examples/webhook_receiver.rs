@@ -1,5 +1,5 @@
-//! A receiver of webhooks: checks the signature over the raw body, does each event once, answers at
-//! once.
+//! A receiver of webhooks: it checks the signature of the raw body, handles each event once, and
+//! answers at once.
 //!
 //! `WEBHOOK_SECRET=whsec_… cargo run -p cms-examples --example webhook_receiver`, then subscribe
 //! it: `cms webhooks create --name try --url http://127.0.0.1:3000/hook --event 'item.*'` at a
@@ -30,8 +30,8 @@ async fn main() -> Result<(), Failure> {
 #[derive(Clone)]
 struct Receiver {
     secret: Arc<str>,
-    /// Ids of events that were done. A program that restarts keeps them in its database, in the
-    /// transaction of what it does.
+    /// Ids of handled events. A program that restarts keeps them in its database, in the
+    /// transaction of its own work.
     done: Arc<Mutex<HashSet<String>>>,
 }
 
@@ -45,7 +45,7 @@ fn application(receiver: Receiver) -> Router {
     Router::new().route("/hook", post(hook)).with_state(receiver)
 }
 
-/// `Bytes`, not `Json`: what is signed is the body to the byte.
+/// `Bytes`, not `Json`: the signature covers the exact bytes of the body.
 async fn hook(State(receiver): State<Receiver>, headers: HeaderMap, body: Bytes) -> StatusCode {
     let header = |name| headers.get(name).and_then(|value| value.to_str().ok()).unwrap_or_default();
     let received = SignedHeaders {
@@ -57,7 +57,7 @@ async fn hook(State(receiver): State<Receiver>, headers: HeaderMap, body: Bytes)
         eprintln!("refused: {why}");
         return StatusCode::UNAUTHORIZED;
     }
-    // The same event again: the answer to its first delivery was lost on the way.
+    // A repeated event: the answer to its first delivery was lost.
     if receiver.done.lock().is_ok_and(|mut done| done.insert(received.id.to_owned())) {
         println!("{} {}", header("x-webhook-event"), String::from_utf8_lossy(&body));
     }

@@ -56,6 +56,26 @@ fn fixed(path: &str) -> &str {
     path.split(['<', '*']).next().expect("a beginning")
 }
 
+/// ARCHITECTURE and CONTRIBUTING name no file that is gone.
+#[test]
+fn every_file_that_the_pages_name_exists() {
+    let mut files = Vec::new();
+    for folder in ["cms-core", "cms-http", "cms-cli", "cms-tui", "migrations", "tests", "examples"]
+    {
+        collect(&root().join(folder), &mut files);
+    }
+    for page in ["ARCHITECTURE.md", "CONTRIBUTING.md"] {
+        let text = fs::read_to_string(root().join(page)).expect("the page");
+        let names = text.split('`').skip(1).step_by(2).map(|name| fixed(name.trim()));
+        let names: Vec<_> = names.filter(|name| name.ends_with(".rs")).collect();
+        assert!(names.len() > 10, "{page} was read: {names:?}");
+        for name in names {
+            let is_it = |file: &String| format!("/{file}").ends_with(&format!("/{name}"));
+            assert!(files.iter().any(is_it), "{page} names {name}, which is no longer there");
+        }
+    }
+}
+
 /// A file is on the map by its own name or by that of a folder around it.
 #[test]
 fn every_file_has_its_place_on_the_map() {

@@ -107,7 +107,7 @@ async fn after_a_statement_that_failed_the_change_is_dead_on_both_engines() {
     let again = items.sql(&mut change, again).touches(["stock"]).bind("bell").bind(1);
     assert_eq!(again.run().await.unwrap_err().code(), Code::Conflict);
     let read = items.get_in(&mut change, "stock", "1", &Query::new()).await.unwrap_err();
-    assert!(format!("{read:?}").contains("failed before: drop it"), "{read:?}");
+    assert!(format!("{read:?}").contains("failed: drop the change"), "{read:?}");
     assert_eq!(change.commit().await.unwrap_err().code(), Code::Internal);
     assert_eq!(site.cms.items().first("stock", &Query::new()).await.unwrap(), None);
 }

@@ -1,4 +1,4 @@
-//! The command tree, put together from the nouns' own arguments.
+//! The command tree, made of the arguments of each noun.
 
 use clap::{Parser, Subcommand};
 
@@ -31,8 +31,9 @@ pub(crate) struct Cli {
 }
 
 impl Command {
-    /// Whether it works on files, settings or the whole database, so that nobody's rights count.
-    pub(crate) fn is_by_nobody(&self) -> bool {
+    /// Whether the command works on files, settings or the whole database, where no
+    /// user's rights count.
+    pub(crate) fn ignores_rights(&self) -> bool {
         match self {
             Self::Init(_)
             | Self::Serve(_)
@@ -50,13 +51,13 @@ impl Command {
             | Self::Webhooks(
                 webhooks::WebhooksCommand::Listen(_) | webhooks::WebhooksCommand::Verify(_),
             ) => true,
-            Self::Plugins(command) => command.is_by_nobody(),
-            Self::Theme(command) => command.is_by_nobody(),
+            Self::Plugins(command) => command.ignores_rights(),
+            Self::Theme(command) => command.ignores_rights(),
             _ => false,
         }
     }
 
-    /// Whether it opens the terminal interface.
+    /// Whether the command opens the terminal interface.
     pub(crate) fn is_interface(&self) -> bool {
         match self {
             #[cfg(feature = "tui")]

@@ -38,7 +38,7 @@ impl Contexts {
         Ok(Store::find()?.map(|store| store.read(CONTEXTS_FILE)).transpose()?.unwrap_or_default())
     }
 
-    /// Changes the file under a lock.
+    /// Changes the stored contexts under a lock.
     pub(crate) fn change<T>(change: impl FnOnce(&mut Self) -> Done<T>) -> Done<T> {
         Store::make()?.change(CONTEXTS_FILE, change)
     }
@@ -135,8 +135,8 @@ impl Sessions {
     }
 }
 
-/// The folder of the command line's own files. Only their owner can read them, and a reader never
-/// sees half a file.
+/// The folder of the command line's own files. Only their owner can read them, and readers never
+/// see a half-written file.
 struct Store(PathBuf);
 
 impl Store {
@@ -166,7 +166,7 @@ impl Store {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(T::default()),
             other => other.map_err(|e| Failure::file(&path, &e))?,
         };
-        // Only the message: the rest of toml's error quotes the line, which may hold a token.
+        // Only the message: toml's full error quotes the line, which may hold a token.
         toml::from_str(&text).map_err(|e| {
             Failure::new(
                 Exit::Failed,
@@ -187,7 +187,7 @@ impl Store {
         let text =
             toml::to_string(&content).map_err(|e| Failure::new(Exit::Failed, e.to_string()))?;
         let (path, beside) = (self.0.join(name), self.0.join(format!("{name}.new")));
-        // A crash may have left one behind.
+        // A crash may have left one.
         let _ = fs::remove_file(&beside);
         let write = || {
             let mut file =

@@ -48,7 +48,7 @@ fn waiting(text: &str) -> Result<i64, String> {
 }
 
 impl Flags {
-    /// The named folder, else the present one.
+    /// The named folder, else the current one.
     pub(crate) fn dir(&self) -> &Path {
         self.dir.as_deref().unwrap_or(Path::new("."))
     }

@@ -1,5 +1,5 @@
-//! The folder of a site: its settings, the site opened as it is or brought up to date, made or
-//! completed. Sites of `cms serve --demo` contain the shop, a plugin in Rust.
+//! The folder of a site: reads its settings, opens the site as it is or brought up to date, and
+//! makes or completes it. Sites of `cms serve --demo` contain the shop, a plugin in Rust.
 
 use std::{
     fs::{self, DirBuilder, File, OpenOptions, TryLockError},
@@ -48,7 +48,7 @@ pub(crate) fn existing(dir: &Path, overrides: &[(&str, String)], out: &Output) -
         .hint(format!("cms init --dir {shown}, or name another site: --dir FOLDER or --url URL")))
 }
 
-/// The argument by which this program becomes the launcher of a script.
+/// The argument that turns this program into the launcher of a script.
 pub(crate) const SCRIPT: &str = "__script";
 /// The file that makes a site contain the shop.
 const SHOP: &str = "bikeshop/demo.txt";
@@ -73,7 +73,7 @@ fn shop_of(settings: &Settings) -> PathBuf {
 pub(crate) fn builder(settings: Settings) -> Result<Builder> {
     let has_shop = shop_of(&settings).is_file();
     let builder = Cms::builder(settings);
-    // Also when the file has been replaced meanwhile.
+    // This still works after the program's file was replaced.
     #[cfg(target_os = "linux")]
     let builder = builder.script_launcher(ScriptLauncher {
         program: "/proc/self/exe".into(),
@@ -117,8 +117,8 @@ pub(crate) async fn bring_up_to_date(mut settings: Settings) -> Done<Vec<Migrati
     Ok(steps)
 }
 
-/// Writes what is missing: both files, the secrets, the folders, the schema. The caller has the
-/// folder's turn.
+/// Writes what is missing: both files, the secrets, the folders, the schema. The caller must hold
+/// the folder's turn.
 pub(crate) async fn make(dir: &Path, languages: &[&str], out: &Output) -> Done<Report> {
     let mut report = Report::default();
     let shared = dir.join("cms.toml");
@@ -178,8 +178,8 @@ pub(crate) struct Report {
     pub(crate) kept: Vec<String>,
 }
 
-/// Adds the secrets that no setting gives to `cms.local.toml`. A secret that was used is never
-/// replaced: everything hashed or encrypted with it would be lost.
+/// Writes the secrets that no setting gives into `cms.local.toml`. Never replaces a secret that
+/// was used: everything hashed or encrypted with it would be lost.
 async fn complete_secrets(local: &Path, loaded: &Loaded, report: &mut Report) -> Done {
     let random = Random::system();
     let salt =
@@ -211,7 +211,7 @@ async fn complete_secrets(local: &Path, loaded: &Loaded, report: &mut Report) ->
     let line = |name: &str, value: &Option<String>| {
         value.as_ref().map(|value| format!("{name} = \"{value}\"\n")).unwrap_or_default()
     };
-    // In front: below a table they would belong to it.
+    // Put first: behind a table header they would belong to that table.
     let missing = line("password_salt", &salt) + &line("encryption_key", &key);
     let old = fs::read_to_string(local).map_err(|e| Failure::file(local, &e))?;
     let beside = local.with_extension("toml.new");
@@ -221,8 +221,8 @@ async fn complete_secrets(local: &Path, loaded: &Loaded, report: &mut Report) ->
     Ok(())
 }
 
-/// Fails when the database needs a secret that is missing: passwords of users need the salt, sealed
-/// values the key. Then it existed and is lost. Leaves the database as it is.
+/// Fails when the database needs a missing secret: passwords of users need the salt, sealed
+/// values the key. Such a secret existed and is lost. Does not change the database.
 async fn refuse_if_used(loaded: &Loaded, missing: &[&str]) -> Done {
     let settings = &loaded.settings;
     if matches!(settings.database()?, Database::Sqlite { path, .. } if !path.exists()) {
@@ -299,7 +299,7 @@ fn write_new(path: &Path, text: &str, mode: u32) -> Done {
         .map_err(|e| Failure::file(path, &e))?;
     let written = file.write_all(text.as_bytes()).and_then(|()| file.sync_all());
     written.map_err(|e| {
-        // The next `cms init` would keep half a file.
+        // Otherwise the next `cms init` would keep half a file.
         let _ = fs::remove_file(path);
         Failure::file(path, &e)
     })

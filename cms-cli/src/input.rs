@@ -1,4 +1,4 @@
-//! What a command is given: files or standard input, ids and names, durations, moments.
+//! Reads what a command is given: files or standard input, ids and names, durations, moments.
 
 use std::{fs, io::Read, path::Path};
 
@@ -36,8 +36,8 @@ pub(crate) fn object(file: &Path) -> Done<Map<String, Json>> {
     }
 }
 
-/// What is named: the arguments, or for `-` the first column of each line of standard input, as
-/// lists print it in a pipe.
+/// The named things: the arguments, or for `-` the first column of each line of standard input,
+/// in the form that lists have in a pipe.
 pub(crate) fn named(given: Vec<String>) -> Done<Vec<String>> {
     match given.iter().any(|one| one == "-") {
         false => Ok(given),
@@ -45,14 +45,14 @@ pub(crate) fn named(given: Vec<String>) -> Done<Vec<String>> {
             "- stands for all that standard input names: give nothing beside it",
         )),
         true => match first_column(&text("-".as_ref())?) {
-            // An empty list: nothing is to be done, and that is no failure.
+            // An empty list: there is nothing to do, which is no failure.
             none if none.is_empty() => Err(Failure::silent(Exit::Ok)),
             named => Ok(named),
         },
     }
 }
 
-/// As [`named`], for things that have ids alone.
+/// As [`named`], for things that have only ids.
 pub(crate) fn ids(given: Vec<String>) -> Done<Vec<i64>> {
     let id = |text: String| {
         text.parse().map_err(|_| Failure::usage(format!("an id is expected, not {text:?}")))
@@ -101,7 +101,7 @@ fn moment_at(text: &str, now: Millis) -> Option<Millis> {
     if let Some(at) = parse_rfc3339(text) {
         return Some(at);
     }
-    // A number alone is no span: it may be the beginning of a date.
+    // A number alone is not a span: it may be the beginning of a date.
     let span = seconds(text).ok().filter(|_| text.ends_with(['s', 'm', 'h', 'd']))?;
     now.checked_sub(span.checked_mul(1000)?)
 }

@@ -9,14 +9,14 @@ use tokio::{
 
 use crate::output::{Done, Exit, Failure};
 
-/// A port of 127.0.0.1, and places for so many connections at once.
+/// A port of 127.0.0.1, with a limit on connections.
 pub(crate) struct Loopback {
     listener: TcpListener,
     places: Arc<Semaphore>,
     count: u32,
 }
 
-/// A place is free again when this is dropped.
+/// The place of a connection. Dropping it frees the place.
 pub(crate) type Place = Option<OwnedSemaphorePermit>;
 
 impl Loopback {
@@ -40,7 +40,7 @@ impl Loopback {
         loop {
             match self.listener.accept().await {
                 Ok((stream, _)) => return (place, stream),
-                // Such as no free file descriptors: wait instead of spinning.
+                // For example, no file descriptor is free: wait instead of spinning.
                 Err(_) => tokio::time::sleep(Duration::from_millis(50)).await,
             }
         }

@@ -56,8 +56,8 @@ use crate::{
     output::{Done, Exit, Failure, Output, PrintFlags},
 };
 
-/// Gives memory back after a burst, which the C library keeps in the arenas of its threads. SQLite
-/// uses it too: each of those arenas would take 64 MiB of address space.
+/// Returns memory after a burst, while the C library would keep it in the arenas of its threads.
+/// SQLite uses it too: each arena would take 64 MiB of address space.
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
@@ -68,7 +68,7 @@ fn main() -> ExitCode {
         Some(first) if first == update::LAUNCH => return update::launch(args),
         _ => {}
     }
-    // Of a huge page, 2 MiB, a thread often needs a few KiB: at rest 84 MiB instead of 43.
+    // A thread often needs only a few KiB of a huge page of 2 MiB: at rest 84 MiB instead of 43.
     #[cfg(target_os = "linux")]
     let _ = rustix::thread::disable_transparent_huge_pages(true);
     environment::clean();
@@ -85,7 +85,7 @@ fn main() -> ExitCode {
         }
     };
     let outcome = runtime.block_on(run(cli, &out));
-    // A reader that still waits for standard input must not hold up the end.
+    // A blocked read of standard input must not delay the end.
     runtime.shutdown_background();
     log::finish();
     match outcome {
@@ -116,20 +116,20 @@ fn refused(error: &clap::Error) -> ExitCode {
     failure.exit.into()
 }
 
-/// Threads that may wait for disks at the same time: each takes some 400 KiB once it has run. Tokio
-/// would start 512 of them, whoever calls.
+/// Threads that may wait for disks at the same time; each takes about 400 KiB once it has run.
+/// Tokio would start up to 512.
 const WAITING_THREADS: usize = 64;
 
 /// The threads that a command needs.
 fn threads(cli: &Cli) -> tokio::runtime::Builder {
-    // On one core a second worker would only take turns with the first.
+    // On one core a second worker would only alternate with the first.
     if std::thread::available_parallelism().is_ok_and(|cores| cores.get() == 1) {
         return tokio::runtime::Builder::new_current_thread();
     }
     let mut builder = tokio::runtime::Builder::new_multi_thread();
     builder.max_blocking_threads(WAITING_THREADS);
     // The interface draws in the main thread. A second worker would take 6 MiB, and wake at each
-    // look at the clock.
+    // tick of the clock.
     if cli.command.as_ref().is_some_and(Command::is_interface) {
         builder.worker_threads(1);
     }
@@ -141,9 +141,9 @@ async fn run(cli: Cli, out: &Output) -> Done {
     let Cli { flags, command } = cli;
     let flags = &flags;
     let Some(command) = command else { return start::run(flags, out) };
-    if flags.acts_as.is_some() && command.is_by_nobody() {
-        let why = "--as is for commands that read or change what the site holds; nobody's rights \
-                   count here";
+    if flags.acts_as.is_some() && command.ignores_rights() {
+        let why = "--as works only with commands that a user's rights allow or refuse; this one \
+                   ignores rights";
         return Err(Failure::usage(why).hint("leave out --as"));
     }
     match &command {
@@ -151,7 +151,7 @@ async fn run(cli: Cli, out: &Output) -> Done {
             log::start(out, args.log_format, "warn,cms_core::site::building=info")?;
             log::catch_panics(args.log_format);
         }
-        // They report by themselves what the log would say.
+        // These commands report by themselves what the log would say.
         Command::Doctor(_) | Command::Status(_) => log::start(out, LogFormat::Text, "off")?,
         command if command.is_interface() => log::start(out, LogFormat::Text, "off")?,
         Command::ProcessWebhooks(_) => {

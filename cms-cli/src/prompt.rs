@@ -1,4 +1,4 @@
-//! Questions: before something is lost, and for secrets, which never stand on the command line.
+//! Questions before something is lost, and for secrets, which the command line never takes.
 
 use std::io::{self, BufRead, IsTerminal, Read, Write};
 
@@ -10,7 +10,7 @@ use crate::{
     output::{Done, Exit, Failure},
 };
 
-/// Longer lines of standard input are no passwords.
+/// The longest line of standard input that can be a password.
 const MAX_LINE_BYTES: u64 = 8 << 10;
 
 /// Asks on a terminal. Without a terminal, `--yes` is needed.
@@ -33,7 +33,7 @@ pub(crate) fn can_ask(flags: &Flags) -> bool {
     !flags.no_input && io::stdin().is_terminal() && io::stderr().is_terminal()
 }
 
-/// Fails when `what` cannot be asked for; `flag` gives it without a question.
+/// Fails when `what` cannot be asked for. `flag` gives it without a question.
 pub(crate) fn expect_terminal(flags: &Flags, what: &str, flag: &str) -> Done {
     if can_ask(flags) {
         return Ok(());
@@ -96,8 +96,8 @@ pub(crate) fn line_of_stdin(what: &str) -> Done<Secret> {
     Ok(Secret::new(text))
 }
 
-/// Runs a command that asks for secrets. Ctrl-C becomes an error here, so that the terminal gets
-/// its echo back; ending the process would leave it without.
+/// Runs a command that asks for secrets. Ctrl-C becomes an error here, so that the terminal's
+/// echo is restored; ending the process would leave the echo off.
 pub(crate) async fn interruptible(run: impl Future<Output = Done>) -> Done {
     let mut interrupts = signal(SignalKind::interrupt())?;
     tokio::select! {

@@ -1,7 +1,7 @@
 //! A plugin in Rust: tables, buttons, a script, endpoints, an event, a task, a widget.
 //!
-//! The sites of `cms serve --demo` contain it, and so does the example `shop`. `shop.json`
-//! declares; this file acts.
+//! The sites of `cms serve --demo` contain this plugin. `shop.json` declares it; this file
+//! holds its code.
 
 use cms_core::{
     Code, Error, Result, content,
@@ -17,7 +17,7 @@ use futures_util::{StreamExt as _, TryStreamExt as _, future::BoxFuture};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value as Json, json};
 
-/// Purchases that nobody paid for this long are cancelled.
+/// Unpaid purchases are cancelled after this time.
 const PATIENCE_MS: i64 = 24 * 3_600_000;
 /// Values of `purchases.status`; 1 is paid.
 const OPEN: i64 = 0;
@@ -108,7 +108,7 @@ impl WidgetContent for NewestPosts {
     }
 }
 
-/// What holds for a purchase whoever makes it: a visitor, an editor, an import.
+/// Checks a purchase, whoever makes it: a visitor, an editor, an import.
 async fn check(mut write: Write<'_>) -> Result<()> {
     if write.kind() != WriteKind::Create {
         return Ok(());
@@ -130,8 +130,8 @@ async fn check(mut write: Write<'_>) -> Result<()> {
     Ok(())
 }
 
-/// `GET /api/bikeshop_products?kind=`: what can be bought, kept in the cache until
-/// a product changes.
+/// `GET /api/bikeshop_products?kind=`: products for sale. The cache keeps the reply until a
+/// product changes.
 async fn offers(call: EndpointCall) -> Result<Json> {
     let mut wanted = Query::new().filter("on_sale", eq(true)).sort(asc("name")).limit(500);
     if let Some(kind) = call.parameter("kind") {
@@ -178,8 +178,8 @@ async fn turnover(call: ContentCall) -> Result<Json> {
     Ok(json!({"bought": bought}))
 }
 
-/// The task `cancel`, once an hour. A purchase that is paid meanwhile stays as it is: it is read
-/// again, locked.
+/// The task `cancel`, run once an hour. It reads each purchase again under a lock, so that one
+/// paid meanwhile stays.
 async fn cancel(run: TaskRun) -> Result<()> {
     let purchases = run.items().of::<Purchase>();
     let open = Query::new().filter("status", eq(OPEN)).sort(asc("purchased_at")).limit(500);

@@ -1,4 +1,4 @@
-//! SIGTERM, Ctrl-C and SIGHUP, for commands that go on until they are told to end.
+//! SIGTERM, Ctrl-C and SIGHUP, for commands that run until they are asked to end.
 
 use std::{fs, io};
 
@@ -6,12 +6,12 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 
 use crate::output::Done;
 
-/// The signals that tell a command to end. Once opened, they never end the process by
-/// themselves again.
+/// The signals that ask a command to end. Once this is open, none of them ends the
+/// process by itself.
 pub(crate) struct Signals {
     terminate: Signal,
     interrupt: Signal,
-    /// Only as the first signal: a terminal that closes may send several.
+    /// Counts only as the first signal, because a terminal that closes may send several.
     hangup: Option<Signal>,
 }
 
@@ -23,13 +23,13 @@ impl Signals {
             true => None,
             false => Some(signal(SignalKind::hangup())?),
         };
-        // A peer that is gone must not end the process, also where a refused exec has undone what
-        // Rust sets at the start.
+        // A peer that has gone must not end the process, not even after a refused exec has undone
+        // Rust's own setting.
         drop(signal(SignalKind::pipe())?);
         Ok(Self { terminate, interrupt, hangup })
     }
 
-    /// The next of them. Cancel-safe.
+    /// Waits for the next signal. Cancel-safe.
     pub(crate) async fn next(&mut self) {
         tokio::select! {
             _ = self.terminate.recv() => {}
@@ -40,7 +40,7 @@ impl Signals {
     }
 }
 
-/// Waits for a signal; without one, for ever.
+/// Waits for a signal; forever if there is none.
 async fn received(signal: Option<&mut Signal>) {
     match signal {
         Some(signal) => _ = signal.recv().await,
@@ -48,8 +48,8 @@ async fn received(signal: Option<&mut Signal>) {
     }
 }
 
-/// Whether the process was started to outlive its terminal, as by nohup. Catching the signal would
-/// undo that.
+/// Whether the process was started to survive its terminal, for example by nohup. Catching SIGHUP
+/// would undo that.
 fn ignores_hangup() -> bool {
     let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
     ignored(&status).is_none_or(|mask| mask & 1 != 0)
@@ -61,8 +61,8 @@ fn ignored(status: &str) -> Option<u64> {
     u64::from_str_radix(mask.trim(), 16).ok()
 }
 
-/// Goes on until the work ends or a signal comes, which is no failure.
-pub(crate) async fn until_told(work: impl Future<Output = Done>) -> Done {
+/// Runs until the work ends or a signal comes. A signal is no failure.
+pub(crate) async fn until_signal(work: impl Future<Output = Done>) -> Done {
     let mut signals = Signals::open()?;
     tokio::select! {
         () = signals.next() => Ok(()),

@@ -1,4 +1,4 @@
-//! The site a command is about: a folder opened in this process, with `--as USER` as one of its
+//! Opens the site that a command uses: a folder in this process, with `--as USER` as one of its
 //! users, or an address with a key or a session.
 
 use std::{sync::Arc, time::Duration};
@@ -86,7 +86,7 @@ pub(crate) async fn with(
     with_target(flags, out, &Target::of(flags)?, run).await
 }
 
-/// [`with`] for calls that a stranger may make too: without a key and a session there is none.
+/// [`with`] for calls that anonymous callers may make too: needs no key or session.
 pub(crate) async fn with_anybody(
     flags: &Flags,
     out: &Output,
@@ -97,12 +97,12 @@ pub(crate) async fn with_anybody(
         return with_target(flags, out, &target, run).await;
     };
     out.detail(&format!("site: {target}"));
-    let credential = known(flags, url)?.unwrap_or(Credential::None);
+    let credential = credential_if_any(flags, url)?.unwrap_or(Credential::None);
     let client = client(url, &credential, wait(flags, Some(out)))?;
     run(&Site { client, cms: None, acting: None }).await
 }
 
-/// [`with`] for a target that is known already.
+/// [`with`] for a known target.
 pub(crate) async fn with_target(
     flags: &Flags,
     out: &Output,
@@ -120,7 +120,7 @@ pub(crate) fn client(url: &str, credential: &Credential, wait: Wait) -> Done<Cli
     Client::remote_within(url, credential, wait).map_err(|e| Failure::usage(e.to_string()))
 }
 
-/// How long an address is waited for, and the sign of it. None: somebody else has the terminal.
+/// How long to wait for an address, and the sign of waiting. None: the terminal is used otherwise.
 pub(crate) fn wait(flags: &Flags, out: Option<&Output>) -> Wait {
     let usual = Wait::default();
     let given = flags.timeout.and_then(|seconds| u64::try_from(seconds).ok());
@@ -145,7 +145,7 @@ impl Drop for Waiting {
 
 /// The credential for an address: a key, else the session there.
 fn credential(flags: &Flags, target: &Target, url: &str) -> Done<Credential> {
-    known(flags, url)?.ok_or_else(|| {
+    credential_if_any(flags, url)?.ok_or_else(|| {
         let what = format!("you are not logged in at {url}, and no API key is given");
         Failure::new(Exit::NoRight, what).hint(format!(
             "cms login {}, or --key-file FILE, or CMS_API_KEY in the environment",
@@ -155,15 +155,15 @@ fn credential(flags: &Flags, target: &Target, url: &str) -> Done<Credential> {
 }
 
 /// As [`credential`]; None: there is neither.
-fn known(flags: &Flags, url: &str) -> Done<Option<Credential>> {
+fn credential_if_any(flags: &Flags, url: &str) -> Done<Option<Credential>> {
     if let Some(key) = api_key(flags)? {
         return Ok(Some(Credential::Key(key)));
     }
     Ok(Sessions::at(url)?.map(|session| Credential::Session(session.token)))
 }
 
-/// The API key, from a file or the environment. Other users can see the command line, so no flag
-/// takes a key.
+/// The API key, from a file or the environment. No flag takes a key, because other users can see
+/// the command line.
 pub(crate) fn api_key(flags: &Flags) -> Done<Option<Secret>> {
     let text = match (&flags.key_file, environment::variable("CMS_API_KEY")) {
         (Some(path), _) => std::fs::read_to_string(path).map_err(|e| Failure::file(path, &e))?,
@@ -173,8 +173,8 @@ pub(crate) fn api_key(flags: &Flags) -> Done<Option<Secret>> {
     Ok(Some(Secret::new(text.trim())))
 }
 
-/// A session that no login began. It ends with the command; after Ctrl-C it idles out, and nobody
-/// has its token.
+/// A session that was opened without a login. It ends with the command. After Ctrl-C it expires,
+/// and nobody has its token.
 struct Acting {
     #[cfg(feature = "tui")]
     username: String,
@@ -183,7 +183,7 @@ struct Acting {
 }
 
 impl Acting {
-    /// Opens a session of the user. The client has no more rights than that user.
+    /// Opens a session of the user. Its client has no more rights than the user.
     async fn begin(cms: &Cms, user: &str) -> Done<(Self, Client)> {
         let accounts = cms.accounts();
         let found = accounts.user_named(user).await?;
@@ -217,7 +217,7 @@ impl Acting {
             accounts.revoke_sessions(&mut change, &HeldPermissions::Admin, self.user, session);
         match ended.await {
             Ok(()) => Ok(change.commit().await?),
-            // An administrator has ended it already.
+            // An administrator has already ended the session.
             Err(_) => Ok(()),
         }
     }

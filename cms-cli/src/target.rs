@@ -1,9 +1,9 @@
-//! Which site a command is about.
+//! The site that a command uses.
 //!
-//! The first of these that is given: `--url`, `--context` (or `CMS_CONTEXT`), `CMS_URL`, the folder
-//! of `--dir` (or `CMS_DIR`), the present folder when it holds a site, the context chosen by `cms
-//! context use`. So a chosen context never takes over a command in a site's folder, nor one with
-//! `--dir`.
+//! The first of these that is given: `--url`, `--context` (or `CMS_CONTEXT`), `CMS_URL`, the
+//! folder of `--dir` (or `CMS_DIR`), the current folder if it holds a site, the context chosen by
+//! `cms context use`. A chosen context therefore never redirects a command in a site's folder, or
+//! one with `--dir`.
 
 use std::{fmt, path::PathBuf};
 
@@ -23,7 +23,7 @@ pub(crate) enum Target {
     Folder(PathBuf),
     /// An address, to be asked over HTTP.
     Address {
-        /// In canonical form.
+        /// The address in canonical form.
         url: String,
         /// The context that gave the address.
         context: Option<String>,
@@ -33,7 +33,7 @@ pub(crate) enum Target {
 impl Target {
     /// The site that flags, environment, folder or chosen context name. `--as` needs a folder.
     pub(crate) fn of(flags: &Flags) -> Done<Self> {
-        match Self::found(flags)? {
+        match Self::chosen(flags)? {
             Self::Address { .. } if flags.acts_as.is_some() => {
                 let why = "--as is for the site's own machine: over the network a user logs in";
                 Err(Failure::usage(why)
@@ -43,12 +43,12 @@ impl Target {
         }
     }
 
-    fn found(flags: &Flags) -> Done<Self> {
+    fn chosen(flags: &Flags) -> Done<Self> {
         if let Some(address) = Self::named(flags)? {
             return Ok(address);
         }
         let folder = Self::Folder(flags.dir().to_owned());
-        // A folder with unreadable settings is a site too.
+        // A folder with unreadable settings counts as a site.
         let holds_site = || {
             Settings::load(flags.dir(), environment::variables(), &[])
                 .map_or(true, |loaded| loaded.is_site())
@@ -126,7 +126,7 @@ impl Target {
         }
     }
 
-    /// What tells this site from all others, wherever the command was typed.
+    /// A name that no other site has, wherever the command was typed.
     #[cfg(feature = "tui")]
     pub(crate) fn whole_name(&self) -> String {
         match self {

@@ -87,7 +87,7 @@ pub use site::{
     Background, Builder, CHECKS, Check, Cms, Door, Finding, Level, OwnTables, Place,
     PluginDifference, SealedValues, Work, examine, worst,
 };
-/// The driver, in the version of the pools that [`Db::sqlite`](db::Db) and its sister hand out.
+/// The driver, in the version of the pools that [`Db::sqlite` and `Db::postgres`](db::Db) return.
 pub use sqlx;
 
 /// The version of the system: plugins, the update server and the webhook User-Agent see it.

@@ -1,6 +1,6 @@
-//! The theme: the front end that shows the site. Its build reads four variables and the class
-//! names that a purge of its stylesheets keeps although no source file of the theme holds them:
-//! those that Nuxt makes while it runs, and those that editors choose.
+//! The theme: the front end that shows the site. Its build reads four variables and a list of
+//! class names. A purge of its stylesheets keeps these names although no source file of the theme
+//! holds them: Nuxt makes some while it runs, and editors choose others.
 
 use std::{collections::BTreeSet, sync::Arc};
 
@@ -82,7 +82,7 @@ impl Environment {
     }
 }
 
-/// A text that Nuxt reads as this text.
+/// The value that Nuxt reads as this text.
 fn as_text(text: &str) -> String {
     let words = ["true", "false", "null", "undefined", "nan", "infinity", "-infinity"];
     let is_other = serde_json::from_str::<Json>(text).is_ok()
@@ -97,8 +97,8 @@ impl Theme {
         Self(Arc::new(Inner { base, endpoints, keys }))
     }
 
-    /// What a build needs to know. `address`: where the service is reached, such as
-    /// `https://example.org`, for what neither `api_url` nor `site_url` says.
+    /// What a build needs to know. `address` is where the service is reached, such as
+    /// `https://example.org`; it stands in for `site_url`, which stands in for `api_url`.
     ///
     /// # Errors
     /// `unavailable` when the database cannot be reached.
@@ -131,7 +131,7 @@ impl Theme {
     ) -> Result<(ApiKey, PlainKey)> {
         check_grace(grace_s)?;
         let keys = &self.0.keys;
-        // Two first rotations would create two keys.
+        // Otherwise two first rotations at once would create two keys.
         keys.take_turn(change).await?;
         if let Some(id) = keys.named(change, NAME).await? {
             return keys.rotate(change, held, id, grace_s).await;
@@ -177,7 +177,7 @@ pub struct Safelist {
 }
 
 impl Safelist {
-    /// The defaults and the names of three comma-separated texts. Empty entries count for nothing.
+    /// The defaults and the names of three comma-separated texts. Empty entries are ignored.
     #[must_use]
     pub fn new(standard: &str, greedy: &str, deep: &str) -> Self {
         let defaults = STANDARD.map(str::to_owned).into_iter().chain(tags()).chain(choices());
@@ -196,7 +196,7 @@ impl Safelist {
     }
 
     /// An ES module whose default export is the `safelist` option, with its patterns as regular
-    /// expressions. JSON has none, and PurgeCSS takes a text for a literal name.
+    /// expressions. JSON has none, and PurgeCSS reads a string as a literal name.
     #[must_use]
     pub fn to_js(&self) -> String {
         let list = |name: &str, patterns: &[String]| {
@@ -232,8 +232,8 @@ fn merged(defaults: impl IntoIterator<Item = String>, names: &str, start: &str) 
     all.filter(|pattern| seen.insert(pattern.clone())).collect()
 }
 
-/// A text that a pattern matches literally. Only what JavaScript lets be escaped under every flag
-/// is escaped; the `regex` crate escapes more.
+/// A pattern that matches a text literally. It escapes only what JavaScript lets be escaped under
+/// every flag; the `regex` crate escapes more.
 fn escaped(text: &str) -> String {
     let mut pattern = String::with_capacity(text.len());
     for letter in text.chars() {

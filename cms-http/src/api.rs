@@ -52,14 +52,15 @@ struct Inner {
     cms: Cms,
     ids: RequestIds,
     kept: Kept,
-    /// Routes of plugins.
+    /// The routes that plugins declare.
     declared: ArcSwap<Declared>,
-    /// Held while they are made.
+    /// Held while `declared` is made anew.
     declaring: Mutex<()>,
 }
 
 impl Api {
-    /// The API of an open site. Declares its endpoints there, so that rights of keys can name them.
+    /// The API of an open site. Declares its endpoints to the site, so that rights of keys
+    /// can name them.
     ///
     /// # Errors
     /// `internal_error` when the operating system has no randomness to give.
@@ -67,7 +68,7 @@ impl Api {
         Self::mounted(cms, Mount::root())
     }
 
-    /// An API below a path of its host, or with another name of the cookie.
+    /// Begins an API below a path of its host, or with another name for the session's cookie.
     pub fn builder(cms: Cms) -> ApiBuilder {
         ApiBuilder::new(cms)
     }
@@ -85,7 +86,7 @@ impl Api {
         if declared.is_current(&self.0.cms) {
             return declared;
         }
-        // One at a time, so that older routes never come after newer ones.
+        // One thread at a time, so that older routes never replace newer ones.
         let _turn = self.0.declaring.lock().unwrap_or_else(PoisonError::into_inner);
         let declared = self.0.declared.load_full();
         if declared.is_current(&self.0.cms) {
@@ -96,27 +97,29 @@ impl Api {
         declared
     }
 
-    /// The site behind it.
+    /// The site behind the API.
     #[must_use]
     pub fn cms(&self) -> &Cms {
         &self.0.cms
     }
 
-    /// Makes `/readyz` answer 503 from now on, so that load balancers send no new requests. A
-    /// server that is about to shut down calls this; requests that come all the same are answered.
+    /// Makes `/readyz` answer 503 from now on, so that load balancers send no new requests. Call
+    /// this before a server shuts down. Requests that still arrive are answered.
     pub fn stop_soon(&self) {
         self.0.kept.stopping.store(true, Ordering::Relaxed);
     }
 
-    /// Ends all event streams, also those that are opened later. A server that shuts down calls
-    /// this: it would wait for them otherwise. Their clients connect again and go on elsewhere.
+    /// Ends all event streams, and those that are opened later. Call this when a server shuts
+    /// down: otherwise the server would wait for them. Their clients reconnect and go on at
+    /// another server.
     pub fn end_streams(&self) {
         self.0.kept.streams.end();
     }
 
-    /// Waits for `signal`, then for `shutdown.drain_s` seconds in which `/readyz` answers 503, and
-    /// ends all event streams. What a server waits for before it finishes its requests, as with
-    /// `with_graceful_shutdown` of axum: otherwise an open stream would keep it from ending.
+    /// Waits for `signal`, then for `shutdown.drain_s` seconds while `/readyz` answers
+    /// 503, then ends all event streams. Pass this future to a graceful shutdown, such
+    /// as `with_graceful_shutdown` of axum: otherwise an open stream would keep the
+    /// server from ending.
     pub fn closing<S: Future + Send>(&self, signal: S) -> impl Future<Output = ()> + Send + use<S> {
         let api = self.clone();
         async move {
@@ -127,8 +130,8 @@ impl Api {
         }
     }
 
-    /// Answers a request; a refusal is a reply like any other. So is a panic: 500, with the id of
-    /// the request in the log.
+    /// Answers a request. A refusal is a reply like any other, and so is a panic: it becomes a
+    /// 500, and the log has it under the id of the request.
     pub async fn handle<B>(&self, request: Request<B>) -> Response<Body>
     where
         B: http_body::Body,
@@ -138,8 +141,8 @@ impl Api {
         self.handle_from(peer, request).await
     }
 
-    /// As [`Api::handle`], from whom is known without an extension. The request is read at once;
-    /// the future only answers it.
+    /// As [`Api::handle`], with the peer as an argument instead of an extension. This call reads
+    /// the head of the request at once; the future only answers it.
     pub(crate) fn handle_from<B>(
         &self,
         peer: Option<Peer>,
@@ -164,10 +167,10 @@ impl Api {
         self.clone().answer(started, Box::new(visit), body, name).instrument(span)
     }
 
-    /// The reply that the API gives to this error, for routes of the application: its status, and a
-    /// problem document (RFC 9457) with a request id of its own. The log has `internal_error` and
-    /// `unavailable` under that id, with their cause, unless the caller only has to come again. No
-    /// shared cache keeps it. Metrics count nothing.
+    /// The reply that the API would give to this error, for routes of the application: its status
+    /// and a problem document (RFC 9457) with a new request id. `internal_error` and
+    /// `unavailable` are logged under that id, with their cause, unless the caller only has to
+    /// retry later. Shared caches do not keep the reply. Metrics do not count it.
     ///
     /// ```
     /// # tokio::runtime::Builder::new_multi_thread().enable_all().build()?.block_on(async {
@@ -197,17 +200,16 @@ impl Api {
         reply.into_response(false)
     }
 
-    /// The reply to what never became a request that can be judged.
+    /// The reply to a request that failed before its address could be read. Metrics count it.
     pub(crate) fn refuse_unread(&self, error: &Error) -> Response<Body> {
         self.0.kept.metrics.note(status_of(error.code()), Duration::ZERO);
         self.refuse(error)
     }
 
-    /// The reply to what the parser has refused with this status.
+    /// The reply to a request that hyper's parser has refused with this status.
     pub(crate) fn refuse_unparsed(&self, status: &[u8]) -> Response<Body> {
         let error = if status == b"400" {
-            let why = "This is no HTTP that the service can read: look at the first line and at \
-                       the headers.";
+            let why = "The request is not valid HTTP: check its first line and its headers.";
             Error::new(Code::BadQuery, why)
         } else {
             let most = self.cms().settings().http.header_limit_bytes;
@@ -223,10 +225,10 @@ impl Api {
         reply
     }
 
-    /// The reply, if its reader may have it beside what was not read yet.
+    /// The reply, if the budget for unread replies has room for it.
     fn admitted(&self, peer: Option<Peer>, is_write: bool, reply: Reply) -> Result<Reply> {
         let Some(Peer(peer)) = peer else { return Ok(reply) };
-        let body = self.0.kept.reply_budget.admit(peer, reply.body, is_write)?;
+        let body = self.0.kept.reply_budget.count_body(peer, reply.body, is_write)?;
         Ok(Reply { body, ..reply })
     }
 
@@ -245,7 +247,7 @@ impl Api {
         let operator = visit.is_by_operator();
         let mut found = Findings::of(operator);
         let mut cause = None;
-        // Neither is used again after a panic but for what was found before it.
+        // After a panic, `visit` and `found` are used only for what was known before it.
         let passing = AssertUnwindSafe(gate::pass(cms, kept, &mut visit, body, &mut found));
         let outcome = passing
             .catch_unwind()
@@ -262,7 +264,7 @@ impl Api {
         let reply = self
             .admitted(visit.peer, !visit.is_read(), reply)
             .unwrap_or_else(|error| Reply::problem(&error, name.id()));
-        let Reply { status, mut headers, body, reads } = found.told(reply);
+        let Reply { status, mut headers, body, reads } = found.add_headers(reply);
         let request = &visit.request;
         let is_private = request.path.starts_with("/api/backend/");
         if is_private || !matches!(found.caller, Caller::Anonymous) {
@@ -282,8 +284,8 @@ impl Api {
     }
 }
 
-/// Logs a failure of the service under the id of its request. Returns its cause. `drains`: a load
-/// balancer asks whether the service is stopping, and is to hear so.
+/// Logs a failure of the service under the id of its request, and returns its cause. `drains`:
+/// the request was `/readyz` during a shutdown, where a 503 is expected.
 fn log_failure(error: &Error, name: &RequestName, drains: bool) -> Option<Cause> {
     if !matches!(error.code(), Code::Internal | Code::Unavailable | Code::ScriptFailed) {
         return None;
@@ -291,14 +293,14 @@ fn log_failure(error: &Error, name: &RequestName, drains: bool) -> Option<Cause>
     let why = std::error::Error::source(error);
     let (id, trace) = (name.id(), name.trace());
     match (error.code(), why) {
-        // A bound that the caller met: a flood of these is to be no flood of lines.
+        // The caller met a limit: a flood of such requests must not flood the log.
         (Code::Unavailable, None) if error.retry_after_s().is_some() => {
             tracing::debug!(id, %error, "no room");
         }
         (Code::Unavailable, None) if drains => tracing::debug!(id, %error, "stopping"),
-        // What the script wrote is in the log already.
+        // The log already has the output of the script.
         (Code::ScriptFailed, _) => tracing::warn!(id, trace, %error, "request failed"),
-        // The span with the id is left out where requests are not logged.
+        // Names the id itself: the span that holds it is missing where requests are not logged.
         _ => tracing::error!(id, trace, error = ?error, "request failed"),
     }
     why.map(|why| Cause(why.to_string()))
@@ -332,22 +334,22 @@ impl ApiBuilder {
         Self { cms, base: String::new(), stripped: false, cookie: COOKIE.to_owned() }
     }
 
-    /// The path before every path of the API, such as `/cms`: requests for anything else get 404,
-    /// but for files at `/media/`, whose addresses records hold. The document of the API and the
+    /// The path in front of every path of the API, such as `/cms`. Other requests get 404, except
+    /// for files at `/media/`, because records hold those addresses. The OpenAPI document and the
     /// session's cookie name the path.
     pub fn base(mut self, path: &str) -> Self {
         path.clone_into(&mut self.base);
         self
     }
 
-    /// Says that the server takes the base path off before the API sees a request, as
+    /// Says that the server removes the base path before the API sees a request, as
     /// `nest_service` of axum does.
     pub fn stripped(self) -> Self {
         Self { stripped: true, ..self }
     }
 
-    /// Names the session's cookie; `cms_session` without it. Sites on one host need names of their
-    /// own, also on other ports: browsers send cookies to every port.
+    /// Names the session's cookie; the default is `cms_session`. Sites on one host need different
+    /// names, even on different ports: browsers send a cookie to every port of its host.
     pub fn cookie(mut self, name: &str) -> Self {
         name.clone_into(&mut self.cookie);
         self
@@ -356,7 +358,7 @@ impl ApiBuilder {
     /// The API, with its endpoints declared for the rights of keys.
     ///
     /// # Errors
-    /// `validation_failed` for a base path or a name of a cookie that cannot be; `internal_error`
+    /// `validation_failed` for a base path or a cookie name that is not valid; `internal_error`
     /// when the operating system has no randomness to give.
     pub fn build(self) -> Result<Api> {
         let Self { cms, base, stripped, cookie } = self;
@@ -369,7 +371,7 @@ impl ApiBuilder {
     }
 }
 
-/// Makes the routes of the plugins in service, and declares all endpoints for the rights of keys.
+/// Makes the routes of the plugins in service, and declares all endpoints to the rights of keys.
 fn declare(cms: &Cms) -> Arc<Declared> {
     let declared = Declared::of(cms);
     cms.access().declare(routes::endpoints().chain(declared.endpoints()).collect());

@@ -1,4 +1,4 @@
-//! A budget of bytes that clients share. One network gets a quarter, so that none takes all.
+//! A budget of bytes that clients share. One network gets at most a quarter of it.
 
 use std::{
     collections::HashMap,
@@ -7,11 +7,11 @@ use std::{
 
 use cms_core::{settings::Cidr, traffic::address};
 
-/// Of the budget, one network gets this part.
+/// One network gets the budget divided by this.
 const SHARES: u64 = 4;
 
-/// Who holds bytes: a network; `None`, which may hold everything: a trusted proxy, which acts for
-/// many, or a caller within this process.
+/// The network that bytes count for. `None` has no limit of its own: a trusted proxy, which acts
+/// for many clients, or a caller within this process.
 pub(crate) type Network = Option<u128>;
 
 /// The network of an address.
@@ -22,17 +22,17 @@ pub(crate) fn network(address: std::net::IpAddr, proxies: &[Cidr]) -> Network {
 
 pub(crate) struct Budget {
     most: u64,
-    held: Mutex<Held>,
+    held: Mutex<Usage>,
 }
 
-/// Bytes that are held: all of them, and those of each network.
+/// Bytes held: in all, and by each network.
 #[derive(Default)]
-struct Held {
+struct Usage {
     all: u64,
     of: HashMap<u128, u64>,
 }
 
-/// Bytes of a budget, given back when this is dropped.
+/// Bytes taken from a budget. Dropping a share gives them back.
 pub(crate) struct Share {
     budget: Arc<Budget>,
     network: Network,
@@ -49,7 +49,7 @@ impl Budget {
         Share { budget: self.clone(), network, bytes: 0 }
     }
 
-    /// Whether a network has taken more than half of what it may.
+    /// Whether a network has taken more than half of its quarter.
     pub(crate) fn is_half_taken(&self, network: u128) -> bool {
         self.held().of.get(&network).is_some_and(|bytes| *bytes > self.most / SHARES / 2)
     }
@@ -60,13 +60,14 @@ impl Budget {
         held.all == 0 && held.of.is_empty()
     }
 
-    fn held(&self) -> MutexGuard<'_, Held> {
+    fn held(&self) -> MutexGuard<'_, Usage> {
         self.held.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl Share {
-    /// Takes more bytes, if they are free. Where nobody else holds any, every number is.
+    /// Takes more bytes if they are free. A limit does not bind a share that holds all bytes
+    /// under it, so one large request alone always fits.
     #[must_use]
     pub(crate) fn grow(&mut self, bytes: u64) -> bool {
         let mut held = self.budget.held();
@@ -82,14 +83,14 @@ impl Share {
         true
     }
 
-    /// Takes more bytes, free or not.
+    /// Takes more bytes even when none are free.
     pub(crate) fn force(&mut self, bytes: u64) {
         self.budget.held().add(self.network, bytes);
         self.bytes += bytes;
     }
 }
 
-impl Held {
+impl Usage {
     fn add(&mut self, network: Network, bytes: u64) {
         self.all += bytes;
         if let Some(network) = network {

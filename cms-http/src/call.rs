@@ -1,4 +1,4 @@
-//! A request as handlers see it, and who made it.
+//! A request as handlers see it, and its caller.
 
 use std::{
     net::{IpAddr, SocketAddr},
@@ -33,29 +33,29 @@ use crate::{
     wire::Data,
 };
 
-/// How long a repetition waits for the work before it.
+/// How long a repeated request waits for the first one to finish.
 const REPEAT_TIMEOUT: Duration = Duration::from_secs(5);
-/// Bytes of a reply at most that is kept for repetitions of work outside of a change.
+/// The longest reply that is kept for repetitions of work outside of a change, in bytes.
 const MOST_KEPT: usize = 1 << 20;
-/// How often it looks.
+/// How often a waiting repetition looks whether the first request has finished.
 const POLL_INTERVAL: Duration = Duration::from_millis(100);
 
 pub(crate) const API_KEY: HeaderName = HeaderName::from_static("x-api-key");
 
-/// The address of the peer, to be set as a request extension by whoever accepts connections.
-/// Without it the limiter counts all requests as one client's.
+/// The address of the peer. Whoever accepts connections sets it as a request extension. Without
+/// it, the limiter counts all requests as those of one client.
 #[derive(Clone, Copy, Debug)]
 pub struct Peer(pub SocketAddr);
 
-/// Marks a request of a visitor who has logged in at the embedding server's front end: a request
-/// extension that this server sets. Such a request is never answered from the cache.
+/// Marks a request of a visitor who has logged in at the embedding server's front end. That
+/// server sets it as a request extension. The cache never answers such a request.
 #[derive(Clone, Copy, Debug)]
 pub struct FrontendLogin;
 
-/// What the limiter counts a request by, in place of its address, key or user: the tenant of a
-/// user who has logged in, for example. A request extension that the embedding server sets; never
-/// from what a client may choose, or each request would have a full bucket. Keys and sessions that
-/// are no good count against the address all the same.
+/// What the limiter counts a request by, instead of its address, key or user: for example the
+/// tenant of a logged-in user. The embedding server sets it as a request extension. Never derive
+/// it from what a client may choose: each request could then name a full bucket. Invalid keys and
+/// sessions still count against the address.
 ///
 /// ```
 /// let mut request = http::Request::get("/api/pages").body(())?;
@@ -69,26 +69,26 @@ pub struct LimitKey(pub String);
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct AsOperator;
 
-/// Marks a request of the in-process client that shows a session: judged as that user's, but it
-/// comes by no host, and no limiter counts it.
+/// Marks a request of the in-process client that shows a session. It is judged as that user's,
+/// but needs no host, and the limiter does not count it.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct InProcess;
 
-/// Why a request of the in-process client failed: an extension of its response. Callers over the
-/// network find the cause nowhere but in the log.
+/// Why a request of the in-process client failed: an extension of its response. For callers over
+/// the network only the log holds the cause.
 #[derive(Clone, Debug)]
 pub(crate) struct Cause(pub(crate) String);
 
-/// Who is at the other end.
+/// The client at the other end.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Client {
-    /// The address that counts, also behind trusted proxies.
+    /// The client's address; behind trusted proxies, the one that they pass on.
     pub(crate) address: IpAddr,
-    /// Whether the address is known; otherwise it is that of loopback.
+    /// Whether the address is known; if not, `address` is loopback.
     pub(crate) is_known: bool,
 }
 
-/// What a plugin declares an endpoint with.
+/// The declaration of a plugin's endpoint.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct DeclaredBy {
     pub(crate) plugin: &'static str,
@@ -107,24 +107,24 @@ pub(crate) struct Call<'a> {
     pub(crate) stopping: &'a AtomicBool,
     pub(crate) client: Client,
     pub(crate) request: &'a Canonical,
-    /// The caller as the gate found it.
-    pub(crate) found: &'a Caller,
-    /// The caller as judged again, when a change has begun or the call acts without one.
-    pub(crate) again: OnceLock<Caller>,
+    /// The caller as the gate found them.
+    pub(crate) caller_at_gate: &'a Caller,
+    /// The caller as judged again, once a change has begun or a call without one has asked.
+    pub(crate) caller_rejudged: OnceLock<Caller>,
     pub(crate) demand: Demand,
     /// How the operation answers.
     pub(crate) answers: Answers,
     /// Whether the parameter `action` has selected the operation.
     pub(crate) selects: bool,
     pub(crate) path_parameters: Vec<(String, String)>,
-    /// Every operation that is served beside those of plugins.
+    /// Every operation of the service except those of plugins.
     pub(crate) operations: &'a [Described],
     /// The operations that plugins declare.
     pub(crate) declared: &'a [Described],
-    /// What another request would demand; it is given its first spelling.
+    /// What another request would demand. Writes the first spelling of its path into the request.
     pub(crate) demand_of: &'a (dyn Fn(&mut Canonical) -> Result<Demand> + Sync),
     pub(crate) repetition: Option<idempotency::Ticket>,
-    /// What its body takes, for work that outlives the call.
+    /// The memory of the body, for work that outlives the call.
     pub(crate) memory: Memory,
     /// The plugin's declaration that the request was judged by.
     pub(crate) endpoint: Option<DeclaredBy>,
@@ -132,7 +132,7 @@ pub(crate) struct Call<'a> {
     pub(crate) extensions: &'a Extensions,
 }
 
-/// Whether status and JSON say all of a reply.
+/// Whether a reply is fully described by its status, its JSON and its entity tag.
 fn is_plain(reply: &Reply) -> bool {
     let is_kept = |name: &HeaderName| [header::CONTENT_TYPE, header::ETAG].contains(name);
     let kind = reply.headers.get(header::CONTENT_TYPE);
@@ -140,13 +140,13 @@ fn is_plain(reply: &Reply) -> bool {
 }
 
 impl<'a> Call<'a> {
-    /// The caller, with rights as they were read last.
+    /// The caller, with the rights that were read last.
     pub(crate) fn caller(&self) -> &Caller {
-        self.again.get().unwrap_or(self.found)
+        self.caller_rejudged.get().unwrap_or(self.caller_at_gate)
     }
 
-    /// Whether the caller sits at this machine. Any header that says that somebody passed the
-    /// request on, trusted or not, makes it a caller from far away.
+    /// Whether the request comes from this machine. Any header that says that the request was
+    /// passed on, from a trusted proxy or not, makes the answer no.
     pub(crate) fn is_from_here(&self) -> bool {
         const PASSED_ON: [&str; 6] =
             ["forwarded", "via", "x-real-ip", "x-client-ip", "true-client-ip", "cf-connecting-ip"];
@@ -160,20 +160,20 @@ impl<'a> Call<'a> {
         self.client.is_known && self.client.address.is_loopback() && !is_passed_on
     }
 
-    /// Refuses filters beside the parameter that names the one thing to show. A row of a key may
-    /// bind a filter, so none is passed over.
+    /// Refuses filters together with the parameter that names one row. A key's right may bind
+    /// such a filter, so ignoring it would widen the right.
     pub(crate) fn names_one(&self, parameter: &str) -> Result<()> {
         let mut names = self.request.query.iter().map(|(name, _)| name.as_str());
         match names.find(|name| ![parameter, "limit", "cursor"].contains(name)) {
             None => Ok(()),
             Some(name) => Err(bad(format!(
-                "{parameter} names the one to show, {name} chooses from the list: send either."
+                "{parameter} selects one row and {name} filters the list: send only one of them."
             ))),
         }
     }
 
-    /// Begins a change on behalf of the caller, who is judged again under it: the body may have
-    /// taken its time, and the change may have waited for others.
+    /// Begins a change on behalf of the caller, and judges the caller again under it: reading the
+    /// body or waiting for other changes may have taken long.
     pub(crate) async fn change(&self) -> Result<cms_core::Change> {
         self.begin(Waits::default()).await
     }
@@ -183,8 +183,9 @@ impl<'a> Call<'a> {
         self.begin(Waits { of: Some(Kind::Users), ..Waits::default() }).await
     }
 
-    /// As [`Call::change_of_users`], for one that judges a password or a code from this network.
-    pub(crate) async fn change_of_own(&self, network: &str) -> Result<cms_core::Change> {
+    /// As [`Call::change_of_users`], for a change that checks a password or a code
+    /// from this network.
+    pub(crate) async fn change_with_password(&self, network: &str) -> Result<cms_core::Change> {
         let waits = Waits { of: Some(Kind::Users), network: Some(network), repeats: None };
         self.begin(waits).await
     }
@@ -197,23 +198,22 @@ impl<'a> Call<'a> {
     async fn begin(&self, waits: Waits<'_>) -> Result<cms_core::Change> {
         let ticket = self.repetition.as_ref();
         let waits = Waits { repeats: ticket.map(idempotency::Ticket::names), ..waits };
-        let (mut change, caller) = self.found.change(self.cms, waits).await?;
+        let (mut change, caller) = self.caller_at_gate.change(self.cms, waits).await?;
         self.admit(caller)?;
         if let Some(ticket) = ticket
             && ticket.is_answered(self.cms, &mut change).await?
         {
-            // The first reply counts from its commit on, which this one waits for.
+            // Wait for the first request's commit: its reply counts only from then on.
             change.commit().await?;
             return Err(in_progress());
         }
         Ok(change)
     }
 
-    /// Does work that is no part of a change, such as that of a plugin's handler: once for an
-    /// `Idempotency-Key`. Such work goes on when its caller hangs up, so that its reply is
-    /// there for the repetition. Refusals, and replies that are streamed or longer than
-    /// [`MOST_KEPT`], are not kept; of those that are no JSON, or say more in headers, it is kept
-    /// that they were given.
+    /// Runs work that is no part of a change, such as that of a plugin's handler, once for an
+    /// `Idempotency-Key`. The work goes on when its caller hangs up, so that a repetition finds the
+    /// reply. Refusals, streamed replies and replies longer than [`MOST_KEPT`] are not kept. Of a
+    /// reply that is not plain JSON, or has other headers, only the fact that it was given is kept.
     pub(crate) async fn once(
         &self,
         work: impl Future<Output = Result<Reply>> + Send + 'static,
@@ -224,7 +224,7 @@ impl<'a> Call<'a> {
         let rights = self.caller().digest(self.cms);
         let worked = async move {
             let _memory = memory;
-            // Only failed work is released to the next request.
+            // A failure releases the claim, so that the next request may try.
             let reply = claim.during(work).await?;
             let whole = reply.body.whole().filter(|body| body.len() <= MOST_KEPT);
             let is_refusal = reply.status.is_client_error() || reply.status.is_server_error();
@@ -236,7 +236,8 @@ impl<'a> Call<'a> {
         tokio::spawn(worked.in_current_span()).await.map_err(Error::internal)?
     }
 
-    /// A repetition that comes meanwhile waits, 5 s at most.
+    /// Claims the request. Waits at most [`REPEAT_TIMEOUT`] while an earlier one is
+    /// being worked on.
     async fn turn(&self, ticket: &idempotency::Ticket) -> Result<Claim> {
         let began = Instant::now();
         loop {
@@ -246,7 +247,7 @@ impl<'a> Call<'a> {
                 return Ok(claim);
             }
             drop(change);
-            // Reads only: those who wait must not keep the one writer of SQLite busy.
+            // Reads only: waiting requests must not occupy the one writer of SQLite.
             while ticket.is_under_way(self.cms).await? {
                 if began.elapsed() >= REPEAT_TIMEOUT {
                     return Err(in_progress());
@@ -256,27 +257,27 @@ impl<'a> Call<'a> {
         }
     }
 
-    /// A kept reply, as far as the caller may see it now.
-    pub(crate) async fn again_shown(&self, earlier: idempotency::Earlier) -> Result<Reply> {
-        // The body may have taken its time.
+    /// A kept reply, reduced to what the caller may see now.
+    pub(crate) async fn replay(&self, earlier: idempotency::Earlier) -> Result<Reply> {
+        // Reading the body may have taken long.
         self.judge_again().await?;
-        earlier.shown(&self.caller().digest(self.cms))
+        earlier.reply_for(&self.caller().digest(self.cms))
     }
 
-    /// Judges the caller again. Whoever acts on a body without a change begins with this.
+    /// Judges the caller again. Work on a body without a change must begin with this.
     pub(crate) async fn judge_again(&self) -> Result<()> {
-        self.admit(self.found.again(self.cms).await?)
+        self.admit(self.caller_at_gate.rejudged(self.cms).await?)
     }
 
     fn admit(&self, caller: Caller) -> Result<()> {
         self.demand.judge(self.cms, self.request, &caller)?;
-        // Set already: an earlier change of this call found no less.
-        let _ = self.again.set(caller);
+        // May be set already: an earlier change of this call has judged the same rights.
+        let _ = self.caller_rejudged.set(caller);
         Ok(())
     }
 
-    /// Refuses columns that no button writes which the caller holds. Rows of keys have bounds of
-    /// their own.
+    /// Refuses columns that no button of the caller writes. Keys pass: their rows are
+    /// bound elsewhere.
     pub(crate) fn admit_columns<'n>(
         &self,
         table: &str,
@@ -288,8 +289,8 @@ impl<'a> Call<'a> {
         self.cms.admit_columns(rights, table, act, &columns)
     }
 
-    /// As [`Call::admit_columns`], for a new record: who may only make versions must name a record
-    /// that exists.
+    /// As [`Call::admit_columns`], for a new record. A caller that may only make versions must
+    /// name a record that exists.
     pub(crate) async fn admit_record(
         &self,
         change: &mut cms_core::Change,
@@ -305,15 +306,14 @@ impl<'a> Call<'a> {
         Ok(())
     }
 
-    /// Whether the caller may read the row `id` at `path`, which has the access of this route: who
-    /// may only write is shown nothing but the id.
+    /// Whether the caller may read the row `id` at `path`, which has the access of this route.
+    /// Callers that may only write see nothing but the id.
     pub(crate) fn may_read(&self, path: &str, id: i64) -> bool {
         let access = self.demand.route.map(|(_, access)| access);
         access.is_some_and(|access| self.caller().may_read_row(self.cms, (path, access), id))
     }
 
-    /// The row at `path` that a write has made or changed, for who may read it; its id for all
-    /// others.
+    /// The row at `path` that a write made or changed, if the caller may read it; otherwise its id.
     pub(crate) fn shown<T: Serialize>(&self, path: &str, id: i64, data: T) -> Success<Data<T>> {
         match self.may_read(path, id) {
             true => Data { data }.into(),
@@ -321,8 +321,8 @@ impl<'a> Call<'a> {
         }
     }
 
-    /// As [`Call::shown`], with a secret that only this reply holds: callers who may not read the
-    /// row get its id and the secret.
+    /// As [`Call::shown`], for a row with a secret that only this reply holds. Callers that may
+    /// not read the row get its id and the secret.
     pub(crate) fn shown_once<T: Serialize>(
         &self,
         path: &str,
@@ -349,7 +349,8 @@ impl<'a> Call<'a> {
         self.cms.idempotency().remember(change, kept).await
     }
 
-    /// Ends a change, keeping the reply for a repetition. `secret`: the reply must not be kept.
+    /// Commits a change and keeps the reply for a repetition. `secret`: keep only that
+    /// there was one.
     pub(crate) async fn commit<T: Serialize>(
         &self,
         mut change: cms_core::Change,

@@ -7,29 +7,30 @@ use cms_core::{
     keys::KeyHolder,
 };
 
-/// Where records are read.
+/// The operation that reads records.
 const ITEM: (&str, &str) = ("GET", "/api/backend/item");
 
 /// Who calls.
 #[derive(Clone, Debug)]
 pub(crate) enum Caller {
     Anonymous,
-    /// Through the in-process client: whoever can open the site's folder.
+    /// The in-process client: anybody who can open the site's folder.
     Operator,
     Key(KeyHolder),
     User {
         user: SessionUser,
-        /// The session came in a cookie, which browsers send by themselves.
+        /// Whether the session came in a cookie, which browsers send without being asked.
         by_cookie: bool,
     },
-    /// A user of the embedding application, with present rights.
+    /// A user of the embedding application, with their present rights.
     Application {
         user: AppUser,
         rights: HeldPermissions,
     },
 }
 
-/// Changes that could revoke each other's callers: they pass one at a time.
+/// Kinds of changes that may revoke the rights of each other's callers. Changes of one kind run
+/// one at a time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
     /// Of users and groups.
@@ -38,7 +39,7 @@ pub(crate) enum Kind {
     Keys,
 }
 
-/// Which others a change waits for before its caller is judged.
+/// What a change waits for before its caller is judged.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Waits<'a> {
     /// Other changes of this kind.
@@ -50,9 +51,9 @@ pub(crate) struct Waits<'a> {
 }
 
 impl Caller {
-    /// Begins a change on behalf of the caller. Returns the caller as judged again under it: nobody
-    /// takes rights from that caller until the change ends. Whatever else the change waits for
-    /// comes before that, so that no two wait for each other.
+    /// Begins a change on behalf of the caller, and returns the caller as judged again under it.
+    /// Until the change ends, nobody can take rights from the caller. All other waiting happens
+    /// before that, so that two changes never wait for each other.
     pub(crate) async fn change(&self, cms: &Cms, waits: Waits<'_>) -> Result<(Change, Self)> {
         let mut change = cms.change_of_request(self.actor()).await?;
         if let Some((caller, key)) = waits.repeats {
@@ -88,7 +89,7 @@ impl Caller {
         }
     }
 
-    /// On whose behalf the caller's changes are made.
+    /// The actor of the caller's changes.
     pub(crate) fn actor(&self) -> Actor {
         match self {
             Self::Key(key) => key.actor(),
@@ -100,7 +101,7 @@ impl Caller {
     }
 
     /// The caller as judged again, without a change.
-    pub(crate) async fn again(&self, cms: &Cms) -> Result<Self> {
+    pub(crate) async fn rejudged(&self, cms: &Cms) -> Result<Self> {
         Ok(match self {
             Self::Key(key) => Self::Key(cms.keys().identify_again(key).await?),
             Self::User { user, by_cookie } => {
@@ -115,7 +116,7 @@ impl Caller {
         })
     }
 
-    /// The rights of a user: through groups, or as the application says.
+    /// The rights of a user, from their groups or from the application.
     pub(crate) fn user_rights(&self) -> Option<&HeldPermissions> {
         match self {
             Self::User { user, .. } => Some(&user.rights),
@@ -133,8 +134,8 @@ impl Caller {
         }
     }
 
-    /// Whether the caller may do more than the request demands: a key this call, a user what
-    /// `of_user` says.
+    /// Whether the caller may do something beyond this request: for a key the named call, for a
+    /// user what `of_user` says.
     fn may(
         &self,
         (method, path): (&str, &str),
@@ -149,21 +150,22 @@ impl Caller {
         }
     }
 
-    /// Whether the caller may read a content table; handlers ask this for tables that the address
+    /// Whether the caller may read a content table. Handlers ask this for tables that the address
     /// does not name.
     pub(crate) fn may_read(&self, cms: &Cms, table: &str) -> bool {
         let query = [("table".to_owned(), table.to_owned())];
         self.may(ITEM, &query, |rights| cms.allows(rights, Access::Table, "GET", Some(table)))
     }
 
-    /// Whether the caller may read a record with all columns; replies to writes show it then.
+    /// Whether the caller may read a record with all its columns; only then replies to
+    /// writes show it.
     pub(crate) fn may_read_record(&self, cms: &Cms, table: &str, id: &str) -> bool {
         let query = [("table".to_owned(), table.to_owned()), ("id".to_owned(), id.to_owned())];
         self.may(ITEM, &query, |rights| cms.allows(rights, Access::Table, "GET", Some(table)))
     }
 
-    /// Whether the caller may subscribe to everything, and so may see what is sent: records of
-    /// every table.
+    /// Whether the caller may subscribe to every event, and thus see payloads: records
+    /// of every table.
     pub(crate) fn may_see_payloads(&self) -> bool {
         let webhooks = ("POST", "/api/backend/webhooks");
         self.may(webhooks, &[], |rights| rights.may("webhooks_subscriptions_edit"))
@@ -175,8 +177,8 @@ impl Caller {
         self.may(webhooks, &[], |rights| rights.may("webhooks_subscriptions_view"))
     }
 
-    /// Whether the caller may see the inbox of funnels: whoever may only change it learns nothing
-    /// of what it holds.
+    /// Whether the caller may see the inbox of funnels. Callers that may only change submissions
+    /// learn nothing of their content.
     pub(crate) fn may_see_inbox(&self) -> bool {
         self.may_of_funnels("GET", "submissions", "formfunnel_inbox_view")
     }
@@ -186,7 +188,7 @@ impl Caller {
         self.may_of_funnels("GET", "list", "formfunnel_funnels_view")
     }
 
-    /// Whether the caller may have a funnel judged that is not stored.
+    /// Whether the caller may check a funnel that is not stored.
     pub(crate) fn may_draw_funnels(&self) -> bool {
         self.may_of_funnels("POST", "save", "formfunnel_funnels_edit")
     }
@@ -196,20 +198,20 @@ impl Caller {
         self.may((method, "/api/backend/formfunnel"), &query, |rights| rights.may(permission))
     }
 
-    /// Whether the caller may read the draft of this page; without one, of any.
+    /// Whether the caller may read the draft of this page; for None, the draft of any page.
     pub(crate) fn may_see_draft(&self, page: Option<i64>) -> bool {
         let query = page.map(|page| ("page_id".to_owned(), page.to_string()));
         let builder = ("GET", "/api/backend/pagebuilder");
         self.may(builder, query.as_slice(), |rights| rights.may("pages_pages_view"))
     }
 
-    /// Whether the caller may read the row `id` at `path`, whose access is this.
+    /// Whether the caller may read the row `id` at `path`, a path with this access.
     pub(crate) fn may_read_row(&self, cms: &Cms, (path, access): (&str, Access), id: i64) -> bool {
         let query = [("id".to_owned(), id.to_string())];
         self.may(("GET", path), &query, |rights| cms.allows(rights, access, "GET", None))
     }
 
-    /// The rows of a key's rights that the caller may pass on.
+    /// The rows of rights that the caller may pass on to a key.
     pub(crate) fn rights(&self, cms: &Cms) -> Vec<Right> {
         match self {
             Self::Operator => vec![Right::everything()],
@@ -218,7 +220,8 @@ impl Caller {
         }
     }
 
-    /// A digest of the caller's rights: what a kept reply shows depends on them.
+    /// A digest of the caller's rights. A kept reply is shown whole only while the
+    /// digest is the same.
     pub(crate) fn digest(&self, cms: &Cms) -> String {
         let rights = match self {
             Self::Key(key) => serde_json::to_vec(&key.rights),
@@ -236,7 +239,7 @@ impl Caller {
         }
     }
 
-    /// Whose repetitions of a request are the same request; None: nobody is known.
+    /// Identifies the caller of a repeated request; None for an anonymous caller.
     pub(crate) fn repeats_as(&self) -> Option<String> {
         match self {
             Self::Anonymous => None,

@@ -1,4 +1,4 @@
-//! One connection: its requests, until it ends by itself, a stop comes, or it is told to end.
+//! One connection and its requests, until it ends by itself, the server stops, or an order ends it.
 
 use std::{
     convert::Infallible,
@@ -28,7 +28,7 @@ use crate::{
     lingering_close::{LingeringClose, raw},
 };
 
-/// Who is at the other end, and what is known of the connection.
+/// A connection with its peer, its activity and its place.
 pub(crate) struct Connection {
     pub(crate) api: Api,
     pub(crate) peer: SocketAddr,
@@ -56,9 +56,9 @@ impl Connection {
         let stopped = stop.clone();
         let mut wakes = std::pin::pin!(stop.changed());
         let (mut waits, mut told) = (false, false);
-        // The outer `None`: it was ordered to end.
+        // The outer `None`: an order ends it.
         let ended = poll_fn(|context| {
-            // Once: the waker is always this task's.
+            // Poll once: the waker is always this task's.
             if !waits {
                 waits = true;
                 let _ = wakes.as_mut().poll(context);
@@ -87,7 +87,7 @@ impl Connection {
                 let why = "The request did not arrive in time: send its head at once.";
                 late = Some(raw(api.refuse_unread(&Error::new(Code::Timeout, why))));
                 sends_on = true;
-                // What is written now is no refusal of the parser.
+                // Marks what is written now as not being a refusal of the parser.
                 activity.begin();
             }
             None => {}
@@ -96,19 +96,19 @@ impl Connection {
         if let Some(late) = late {
             let _ = stream.write_all(&late).await;
         }
-        // In a box, so that a connection does not carry its room.
+        // Boxed, so that a connection does not carry the size of this future.
         Box::pin(stream.close(sends_on, stopped)).await;
     }
 }
 
-/// A body that tells whether it was read to its end.
-struct Watched {
+/// A body that notes whether it was read to its end.
+struct WatchedBody {
     body: Incoming,
     ended: Arc<AtomicBool>,
     activity: Arc<Activity>,
 }
 
-impl http_body::Body for Watched {
+impl http_body::Body for WatchedBody {
     type Data = Bytes;
     type Error = hyper::Error;
 
@@ -147,8 +147,8 @@ fn answer(
     let ended = Arc::new(AtomicBool::new(request.body().is_end_stream()));
     let activity = activity.clone();
     let request =
-        request.map(|body| Watched { body, ended: ended.clone(), activity: activity.clone() });
-    // In a box, so that a connection does not carry the room of every handler.
+        request.map(|body| WatchedBody { body, ended: ended.clone(), activity: activity.clone() });
+    // Boxed, so that a connection does not carry the size of every handler.
     let answered = Box::pin(api.handle_from(Some(Peer(peer)), request));
     Either::Right(async move {
         let mut response = answered.await;
@@ -157,8 +157,8 @@ fn answer(
         let is_unread = !ended.load(Ordering::Relaxed);
         activity.set_unread(is_unread);
         activity.set_awaited(false);
-        // The place of who asks too much is for others. When a body was refused unread, hyper ends
-        // the connection, and nobody must send on it.
+        // A client that asks too often loses its place to others. After a refusal with an unread
+        // body hyper ends the connection, so nobody may send on it.
         if status == StatusCode::TOO_MANY_REQUESTS || (is_refused && is_unread) {
             response.headers_mut().insert(header::CONNECTION, HeaderValue::from_static("close"));
         }
@@ -166,7 +166,7 @@ fn answer(
     })
 }
 
-/// RFC 9112, 3.2: exactly one, except that HTTP/1.0 has no need of it.
+/// RFC 9112, 3.2: a request has exactly one `Host`; HTTP/1.0 may leave it out.
 fn without_host(version: Version, headers: &HeaderMap) -> Option<Error> {
     let hosts = headers.get_all(header::HOST).iter().count();
     (hosts > 1 || (hosts == 0 && version == Version::HTTP_11)).then(|| {
@@ -175,13 +175,14 @@ fn without_host(version: Version, headers: &HeaderMap) -> Option<Error> {
     })
 }
 
-/// RFC 9112, 6.1: bodies come chunked or as they are. A proxy may read other codings otherwise.
+/// RFC 9112, 6.1: bodies are chunked or plain. A proxy may understand other codings differently.
 fn coded(headers: &HeaderMap) -> Option<Error> {
     let mut codings = headers.get_all(header::TRANSFER_ENCODING).iter();
     let is_chunked = |value: &HeaderValue| value.as_bytes().eq_ignore_ascii_case(b"chunked");
     let is_known = codings.next().is_none_or(is_chunked) && codings.next().is_none();
     (!is_known).then(|| {
-        let why = "Of Transfer-Encoding only one chunked is known: send the body otherwise.";
+        let why = "Transfer-Encoding may only be a single `chunked`: send the body chunked, or \
+                   with Content-Length.";
         Error::new(Code::BadQuery, why)
     })
 }

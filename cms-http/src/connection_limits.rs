@@ -1,4 +1,4 @@
-//! Who may have a connection: so many in all, and so many of one network.
+//! Limits the number of connections, in all and for each network.
 
 use std::{
     collections::HashMap,
@@ -11,7 +11,7 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use crate::budget::{self, Network};
 
-/// The places of one server.
+/// The places for connections of one server.
 pub(crate) struct ConnectionLimits {
     all: usize,
     of_one: usize,
@@ -23,17 +23,17 @@ pub(crate) struct ConnectionLimits {
 /// The place of one connection, until it is given back or dropped.
 pub(crate) struct ConnectionPermit {
     network: Network,
-    held: Mutex<Option<Held>>,
+    held: Mutex<Option<Place>>,
 }
 
-struct Held {
+struct Place {
     network: Network,
     taken: Arc<Mutex<HashMap<u128, usize>>>,
     _permit: OwnedSemaphorePermit,
 }
 
 impl ConnectionLimits {
-    /// As many as the settings say, and at most `bound`.
+    /// As many places as the settings allow, and at most `bound`.
     pub(crate) fn new(settings: &Http, bound: usize, proxies: &[Cidr]) -> Self {
         let all = settings.max_connections.min(bound).max(1);
         Self {
@@ -49,7 +49,7 @@ impl ConnectionLimits {
         budget::network(peer.ip(), &self.proxies)
     }
 
-    /// Whether the network has all the places that one network may have.
+    /// Whether the network has as many places as one network may have.
     pub(crate) fn is_full_for(&self, network: Network) -> bool {
         let taken = self.taken.lock().unwrap_or_else(PoisonError::into_inner);
         network.and_then(|network| taken.get(&network)).is_some_and(|taken| *taken >= self.of_one)
@@ -72,7 +72,7 @@ impl ConnectionLimits {
             let mut taken = self.taken.lock().unwrap_or_else(PoisonError::into_inner);
             *taken.entry(network).or_default() += 1;
         }
-        let held = Held { network, taken: self.taken.clone(), _permit: permit };
+        let held = Place { network, taken: self.taken.clone(), _permit: permit };
         ConnectionPermit { network, held: Mutex::new(Some(held)) }
     }
 
@@ -98,7 +98,7 @@ impl ConnectionPermit {
     }
 }
 
-impl Drop for Held {
+impl Drop for Place {
     fn drop(&mut self) {
         let Some(network) = self.network else { return };
         let mut taken = self.taken.lock().unwrap_or_else(PoisonError::into_inner);

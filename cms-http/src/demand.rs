@@ -1,4 +1,4 @@
-//! What a request demands of its caller's rights.
+//! The rights that a request demands of its caller.
 
 use std::borrow::Cow;
 
@@ -9,7 +9,7 @@ use cms_core::{
 
 use crate::{caller::Caller, request::Canonical};
 
-/// Every caller reads what it may call.
+/// Every caller may read this: it lists what the caller may call.
 pub(crate) const TELLS_RIGHTS: &str = "/api/openapi.json";
 
 /// What the body of a request names.
@@ -19,11 +19,11 @@ pub(crate) struct Named {
     pub(crate) table: Option<String>,
     /// The permission to use the button, `{plugin}_{button_id}_edit`, with its owner.
     pub(crate) button: Option<(String, String)>,
-    /// The call is a dry run, for which users need no right to change.
+    /// The call is a dry run: users need no right to change anything.
     pub(crate) only_reads: bool,
 }
 
-/// The part of a request, besides its address, that rights are compared with.
+/// What rights are compared with, besides the address of the request.
 #[derive(Clone)]
 pub(crate) struct Demand {
     /// The path and the access of the route, if there is one.
@@ -42,8 +42,8 @@ impl Demand {
         bounds.unwrap_or(Bounds { record: true, fields: true, states: true })
     }
 
-    /// The request as rows of keys see it: a row names the path of the route, and parameters in the
-    /// path count as those behind it.
+    /// The request in the form that rows of keys have: such a row names the path of the route,
+    /// and a parameter in the path counts as a query parameter.
     pub(crate) fn as_key_call<T>(
         &self,
         request: &Canonical,
@@ -59,12 +59,12 @@ impl Demand {
         judge(&KeyCall { method, path, query: &query, body_table })
     }
 
-    /// Whether it only tells what the caller may call: no key needs a right for that.
+    /// Whether the request only reads what the caller may call: no key needs a right for that.
     pub(crate) fn tells_rights(&self) -> bool {
         self.route.is_some_and(|(path, _)| path == TELLS_RIGHTS)
     }
 
-    /// Rights come before existence: only who may call learns whether something is there.
+    /// Rights come before existence: only a caller that may call learns whether something exists.
     pub(crate) fn judge(&self, cms: &Cms, request: &Canonical, caller: &Caller) -> Result<()> {
         let (method, at) =
             (request.method.as_str(), self.route.map_or("this address", |(path, _)| path));
@@ -88,7 +88,7 @@ impl Demand {
             Caller::User { .. } | Caller::Application { .. } => {
                 let rights = caller.user_rights();
                 let Some(((_, access), rights)) = self.route.zip(rights) else { return Ok(()) };
-                // A table named twice must be the same.
+                // A table named in both places must be the same.
                 let table = match (request.parameter("table"), body_table) {
                     (Some(asked), Some(body)) if asked != body => None,
                     (asked, body) => body.or(asked),

@@ -1,4 +1,4 @@
-//! What is known of an operation besides its handler: the OpenAPI document is made of it.
+//! What is known of an operation besides its handler, as input for the OpenAPI document.
 
 use cms_core::access::Access;
 use schemars::{Schema, SchemaGenerator, generate::SchemaSettings};
@@ -57,7 +57,7 @@ pub(crate) struct Schemata {
     pub(crate) reply: Schema,
 }
 
-/// Makes schemas. What comes in is written out in place; replies share components.
+/// Makes schemas. Input schemas are inlined; replies share components.
 pub(crate) struct Schemas {
     pub(crate) requests: SchemaGenerator,
     pub(crate) replies: SchemaGenerator,
@@ -81,10 +81,10 @@ impl Default for Schemas {
     }
 }
 
-/// Whether an operation asks, in its query, for what the last part of a path names.
+/// Whether the query of an operation has the parameter that the last part of a path names.
 pub(crate) fn is_named_by(tail: &str, method: &str, query: &Json) -> bool {
     let name = tail.rsplit_once('{').and_then(|(_, name)| name.strip_suffix('}'));
-    // What is made has no name yet.
+    // A thing that is still to be made has no name.
     method != "POST" && name.is_some_and(|name| !query["properties"][name].is_null())
 }
 

@@ -1,4 +1,4 @@
-//! Requests that are sent again: the first reply again, not the work.
+//! Repeated requests get the first reply again; the work is not repeated.
 
 use bytes::Bytes;
 use cms_core::{
@@ -13,7 +13,7 @@ use crate::{
     request::{Canonical, bad},
 };
 
-/// A POST that may be repeated: whose it is and what it asks.
+/// A POST that may be repeated: its caller, its key and a fingerprint of what it asks.
 #[derive(Clone, Debug)]
 pub(crate) struct Ticket {
     caller: String,
@@ -31,9 +31,9 @@ pub(crate) struct Earlier {
 }
 
 impl Earlier {
-    /// The reply to a caller whose rights have this digest. Rights decided what it shows: after
-    /// they have changed it shows no more than ids.
-    pub(crate) fn shown(self, rights: &str) -> Result<Reply> {
+    /// The reply, whole if the caller's rights have this digest. After the rights have changed it
+    /// shows no more than ids.
+    pub(crate) fn reply_for(self, rights: &str) -> Result<Reply> {
         let is_same = self.rights.as_deref() == Some(rights);
         let body = if is_same { Some(self.body) } else { only_ids(&self.body) };
         let Some(body) = body else {
@@ -51,8 +51,8 @@ impl Earlier {
     }
 }
 
-/// A body with nothing of its record, or of each of its records, but the id. None: it has none. A
-/// body without content says nothing anyway.
+/// The body, reduced to the id of its record or of each record. None: it has no ids. An empty
+/// body stays empty.
 fn only_ids(body: &str) -> Option<String> {
     if body.is_empty() {
         return Some(String::new());
@@ -67,12 +67,12 @@ fn only_ids(body: &str) -> Option<String> {
     Some(json!({"data": shown}).to_string())
 }
 
-/// The status of a request that is being worked on.
+/// The kept status of a request that is still being worked on.
 const UNDER_WAY: u16 = 0;
 const KEY: HeaderName = HeaderName::from_static("idempotency-key");
 const REPLAYED: HeaderName = HeaderName::from_static("idempotency-replayed");
 
-/// The ticket of a request that carries `Idempotency-Key`; none for callers who are not known.
+/// The ticket of a request with `Idempotency-Key`; None for anonymous callers.
 pub(crate) fn ticket(
     cms: &Cms,
     request: &Canonical,
@@ -121,12 +121,13 @@ impl Ticket {
         Ok(Some(Earlier { status, body, etag: earlier.etag, rights }))
     }
 
-    /// Caller and key: requests with the same ones pass one at a time.
+    /// Caller and key. Requests with the same two run one at a time.
     pub(crate) fn names(&self) -> (&str, &str) {
         (&self.caller, &self.key)
     }
 
-    /// Claims the request for work that is no part of a change. None: another one has it.
+    /// Claims the request for work that is no part of a change. None: another request
+    /// has claimed it.
     pub(crate) async fn claim(&self, cms: &Cms, change: &mut Change) -> Result<Option<Claim>> {
         cms.idempotency().claim(change, self.names(), &self.fingerprint).await
     }

@@ -1,8 +1,9 @@
-//! Idle connections are ended: a request that does not become complete, a reply that is
-//! not taken, nothing asked for long. When places run out, the idlest connection is ended.
+//! Ends idle connections: those whose request does not become complete, whose reply is not
+//! read, or that send no request for long. When places run out, the connection that is idle for
+//! the longest ends.
 //!
-//! One task looks at all of them once in a while. A timer that is set for each request, as hyper
-//! does it, costs a visible part of a reply from memory.
+//! One task checks all connections at intervals. A timer for each request, as in hyper, would
+//! cost a visible share of the time of a reply from memory.
 
 use std::{
     cmp::Reverse,
@@ -20,22 +21,22 @@ use tokio::{task::AbortHandle, time::Instant};
 
 use crate::{body::Parts, budget::Network, connection_limits::ConnectionPermit};
 
-/// What a connection tells of itself, and what it is told.
+/// The state of a connection, and the order to end it.
 #[derive(Debug, Default)]
 pub(crate) struct Activity {
     written: AtomicU64,
     /// Bytes that came in or went out.
     moved: AtomicU64,
     answering: AtomicBool,
-    /// Bytes were written that are not on their way yet.
+    /// Some written bytes are not flushed yet.
     unsent: AtomicBool,
-    /// A part of a head has come.
+    /// Some of a request's head has come.
     head: AtomicBool,
-    /// A request was complete.
+    /// At least one request was complete.
     served: AtomicBool,
-    /// The body of the latest request did not end yet.
+    /// The body of the latest request has not ended yet.
     unread: AtomicBool,
-    /// Somebody waits for a part of it.
+    /// The next part of that body is waited for.
     awaited: AtomicBool,
     order: AtomicU8,
     task: AtomicWaker,
@@ -45,26 +46,26 @@ pub(crate) struct Activity {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub(crate) enum Order {
-    /// Somebody else needs its place. It may finish what it answers.
+    /// Another connection needs the place. A reply under way may be finished.
     Leave = 1,
-    /// It made no progress.
+    /// The connection made no progress.
     Stuck = 2,
 }
 
 impl Activity {
-    /// Bytes went out. Bytes that come in do not count: they may be a head that never ends.
+    /// Notes bytes that went out. Incoming bytes are no progress: a head may never end.
     pub(crate) fn wrote(&self, bytes: usize) {
         self.moved.fetch_add(bytes as u64, Ordering::Relaxed);
         self.written.fetch_add(1, Ordering::Relaxed);
         self.unsent.store(true, Ordering::Relaxed);
     }
 
-    /// All that was written is on its way.
+    /// Notes that everything written was flushed.
     pub(crate) fn sent(&self) {
         self.unsent.store(false, Ordering::Relaxed);
     }
 
-    /// Bytes came in.
+    /// Notes bytes that came in.
     pub(crate) fn read(&self, bytes: usize) {
         self.moved.fetch_add(bytes as u64, Ordering::Relaxed);
         if !self.answering.load(Ordering::Relaxed) {
@@ -72,13 +73,13 @@ impl Activity {
         }
     }
 
-    /// A request is complete.
+    /// Notes a complete request.
     pub(crate) fn begin(&self) {
         self.served.store(true, Ordering::Relaxed);
         self.set_answering(true);
     }
 
-    /// A request is being answered, which has its own limits of time, or no longer.
+    /// Notes whether a request is being answered; answering has its own time limits.
     pub(crate) fn set_answering(&self, answering: bool) {
         self.answering.store(answering, Ordering::Relaxed);
         self.head.store(false, Ordering::Relaxed);
@@ -94,7 +95,7 @@ impl Activity {
         self.awaited.store(awaited, Ordering::Relaxed);
     }
 
-    /// It sends no more of a body, or does not take a reply.
+    /// Whether the client has to act: send more of a body, or read a reply.
     fn waits_for_client(&self) -> bool {
         self.awaited.load(Ordering::Relaxed) || self.unsent.load(Ordering::Relaxed)
     }
@@ -123,7 +124,7 @@ impl Activity {
         self.task.wake();
     }
 
-    /// The task that orders wake.
+    /// Registers the task that an order wakes.
     pub(crate) fn wakes(&self, task: &Waker) {
         self.task.register(task);
     }
@@ -138,8 +139,8 @@ impl Activity {
     }
 }
 
-/// A reply that is made part by part. While a part is being made the connection is not stuck; while
-/// its reader does not take what was made, it may be.
+/// A streamed reply. The connection cannot be stuck while a part is being made, but it can be
+/// while the client does not read.
 pub(crate) fn made_by(activity: Arc<Activity>, mut parts: Parts) -> Parts {
     let poll = move |context: &mut std::task::Context<'_>| {
         let polled = parts.as_mut().poll_next(context);
@@ -153,24 +154,25 @@ struct Watched {
     activity: Arc<Activity>,
     connection: AbortHandle,
     network: Network,
-    /// Not held: the place of a connection that ended is free at once, not at the next look.
+    /// Weak, so that the place of an ended connection is free at once, not at the next check.
     slot: Weak<ConnectionPermit>,
     written: u64,
     in_head: bool,
     since: Instant,
-    /// Since when its client has been waited for, and what had moved then.
+    /// Since when the client is waited for, and `moved` at that time.
     slow: Option<(Instant, u64)>,
-    /// When it was told to end because it is stuck.
-    told: Option<Instant>,
+    /// When the connection was ordered to end because it was stuck.
+    ordered_at: Option<Instant>,
 }
 
 /// The connections of one server.
 #[derive(Clone, Default)]
 pub(crate) struct Watch(Arc<Mutex<Vec<Watched>>>);
 
-/// How long a connection that is stuck may take to end by itself.
+/// How long a stuck connection may take to end by itself.
 const CLOSE_TIMEOUT: Duration = Duration::from_secs(3);
-/// A client that is waited for so long, and moves less than this a second, may lose its place.
+/// A client that is waited for this long may lose its place if it moves less than
+/// `SLOW_BYTES` a second.
 const SLOW_TIME: Duration = Duration::from_secs(5);
 const SLOW_BYTES: u64 = 16 << 10;
 
@@ -185,7 +187,7 @@ impl Watch {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).push(watched);
     }
 
-    /// Ends what made no progress for `limit`, or a quarter longer, until it is aborted itself.
+    /// Orders connections to end after `limit` without progress, or up to a quarter later.
     pub(crate) async fn run(self, limit: Duration) {
         let mut ticks = tokio::time::interval(
             (limit / 4).clamp(Duration::from_millis(10), Duration::from_secs(1)),
@@ -194,18 +196,18 @@ impl Watch {
             let now = ticks.tick().await;
             let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
             all.retain_mut(|watched| {
-                watched.look(now, limit);
+                watched.check(now, limit);
                 !watched.connection.is_finished()
             });
         }
     }
 
-    /// Ends the idlest connection, of this network if one is given. Its place is free at once.
-    /// False: none is idle.
+    /// Ends the connection that is idle for the longest, of this network if one is given. Its
+    /// place is free at once. Returns false when none is idle.
     pub(crate) fn dismiss(&self, network: Network) -> bool {
         let now = Instant::now();
         let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        all.iter_mut().for_each(|watched| watched.note(now));
+        all.iter_mut().for_each(|watched| watched.record_progress(now));
         let idlest = all
             .iter()
             .filter(|watched| network.is_none() || watched.network == network)
@@ -219,15 +221,15 @@ impl Watch {
         true
     }
 
-    /// Ends the connection whose client has been slow for the longest, of the network that has the
-    /// most: slow clients of a few networks must not keep everybody else out.
+    /// Ends the connection whose client has been slow for the longest, of the network with the
+    /// most connections, so that slow clients of a few networks do not keep everybody else out.
     pub(crate) fn displace(&self) {
         let now = Instant::now();
         let all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let held = all.iter().filter_map(|watched| Some((watched, watched.slot.upgrade()?)));
         let held: Vec<_> = held.filter(|(_, slot)| !slot.is_given_back()).collect();
         let mut places: HashMap<Network, usize> = HashMap::new();
-        // Proxies, which are no network, come last.
+        // Connections of proxies have no network, and come last.
         for (watched, _) in held.iter().filter(|(watched, _)| watched.network.is_some()) {
             *places.entry(watched.network).or_default() += 1;
         }
@@ -253,12 +255,13 @@ impl Watched {
     ) -> Self {
         let network = slot.network();
         let slot = Arc::downgrade(slot);
-        let (slow, told) = (None, None);
-        Self { activity, connection, network, slot, written: 0, in_head: false, since, slow, told }
+        let (written, in_head) = (0, false);
+        let (slow, ordered_at) = (None, None);
+        Self { activity, connection, network, slot, written, in_head, since, slow, ordered_at }
     }
 
-    /// Notes progress since the last look: bytes that went out, or a head that has begun.
-    fn note(&mut self, now: Instant) {
+    /// Notes progress since the last check: bytes that went out, or a head that has begun.
+    fn record_progress(&mut self, now: Instant) {
         let (written, in_head) =
             (self.activity.written.load(Ordering::Relaxed), self.activity.is_in_head());
         let is_answering = self.activity.answering.load(Ordering::Relaxed);
@@ -270,7 +273,7 @@ impl Watched {
         self.slow = match self.slow {
             _ if !self.activity.waits_for_client() => None,
             Some((begun, before)) if is_slow(moved - before, now - begun) => Some((begun, before)),
-            // What is fast enough begins anew once the time has passed.
+            // A client that was fast enough is measured anew.
             Some((begun, before)) if now - begun < SLOW_TIME => Some((begun, before)),
             _ => Some((now, moved)),
         };
@@ -284,17 +287,17 @@ impl Watched {
         (is_due && self.activity.waits_for_client() && is_slow(moved, now - begun)).then_some(begun)
     }
 
-    /// Tells the connection to end when it is stuck, and ends it when it does not obey.
-    fn look(&mut self, now: Instant, limit: Duration) {
-        self.note(now);
-        match self.told {
-            Some(told) if now.saturating_duration_since(told) >= CLOSE_TIMEOUT => {
+    /// Orders a stuck connection to end, and aborts it if it does not.
+    fn check(&mut self, now: Instant, limit: Duration) {
+        self.record_progress(now);
+        match self.ordered_at {
+            Some(at) if now.saturating_duration_since(at) >= CLOSE_TIMEOUT => {
                 self.connection.abort();
             }
             None if now.saturating_duration_since(self.since) >= limit => {
                 tracing::debug!("a connection without activity is ended");
                 self.activity.give(Order::Stuck);
-                self.told = Some(now);
+                self.ordered_at = Some(now);
             }
             _ => {}
         }
@@ -327,8 +330,8 @@ mod tests {
         let start = Instant::now();
         let mut watched = Watched::new(activity.clone(), connection.abort_handle(), &slot(), start);
         let mut stays = |second| {
-            watched.look(start + Duration::from_secs(second), Duration::from_secs(8));
-            watched.told.is_none()
+            watched.check(start + Duration::from_secs(second), Duration::from_secs(8));
+            watched.ordered_at.is_none()
         };
         assert!(stays(7), "nothing yet, in time");
         activity.wrote(1);
@@ -343,7 +346,7 @@ mod tests {
         assert!(stays(56), "in time");
         assert!(!stays(57), "the head grows and does not end");
         assert_eq!(activity.order(), Some(Order::Stuck));
-        watched.look(start + Duration::from_secs(60), Duration::from_secs(8));
+        watched.check(start + Duration::from_secs(60), Duration::from_secs(8));
         assert!(connection.await.is_err_and(|error| error.is_cancelled()), "it did not obey");
     }
 
@@ -439,7 +442,7 @@ mod tests {
         ] {
             activity.read(bytes);
             let now = start + Duration::from_secs(second);
-            watched.note(now);
+            watched.record_progress(now);
             assert_eq!(watched.slow_since(now).is_some(), is_slow, "at {second} s");
         }
         activity.set_awaited(false);

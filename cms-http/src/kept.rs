@@ -17,11 +17,11 @@ pub(crate) struct Kept {
     pub(crate) replies: Replies,
     pub(crate) streams: Streams,
     pub(crate) reply_budget: ReplyBudget,
-    /// Memory of the bodies that are being worked on.
+    /// The memory budget of bodies under way.
     pub(crate) bodies: Arc<Budget>,
     pub(crate) proxy_header: HeaderName,
-    /// Whether the log was told that requests come without an address.
-    pub(crate) told_of_strangers: Once,
+    /// Whether the log has a warning that requests come without an address.
+    pub(crate) warned_of_strangers: Once,
     /// Whether the service is about to stop.
     pub(crate) stopping: AtomicBool,
 }
@@ -38,12 +38,12 @@ impl Kept {
             replies: Replies::new(settings)?,
             reply_budget: ReplyBudget::new(settings),
             bodies: Budget::new(settings.http.parsed_limit_bytes),
-            // They are never idle, so they leave half of the places to others.
+            // Streams are never idle, so they may take at most half of the connections.
             streams: Streams::new(
                 settings.http.max_streams.min((settings.http.max_connections / 2).max(1)),
             ),
             proxy_header,
-            told_of_strangers: Once::new(),
+            warned_of_strangers: Once::new(),
             stopping: AtomicBool::new(false),
         })
     }

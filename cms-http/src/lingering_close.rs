@@ -1,10 +1,11 @@
-//! A connection that is closed gently.
+//! Closes a connection only after the client has read the reply.
 //!
-//! When bytes lie unread in a closed socket, or reach it later, the kernel sends a reset, which can
-//! destroy the reply on its way: the sender of a body that is too large would see "connection
+//! If unread bytes lie in a closed socket, or arrive later, the kernel sends a reset. That reset
+//! can destroy a reply on its way: the sender of a body that is too large would see "connection
 //! reset" instead of the 413. So what still comes is read and thrown away (RFC 9112, 9.6).
 //!
-//! Hyper itself refuses what it cannot parse, without a word. Such a reply is exchanged here.
+//! Hyper refuses what it cannot parse with an empty reply. This stream replaces that reply by one
+//! with a problem document.
 
 use std::{
     future::poll_fn,
@@ -25,22 +26,22 @@ use tokio::{
 
 use crate::{Api, Body, connection_limits::ConnectionPermit, idle_reaper::Activity};
 
-/// A connection lingers at most this long, and only while bytes come.
+/// The longest time that a connection lingers, and the longest silence meanwhile.
 const TIME: Duration = Duration::from_secs(30);
 const SILENCE: Duration = Duration::from_secs(2);
-/// The same for a connection that never had a place, and bytes thrown away of it.
+/// The same for a connection that never had a place, and the most bytes thrown away of it.
 const REFUSED_TIME: Duration = Duration::from_secs(2);
 const REFUSED_BYTES: u64 = 16 << 20;
-/// Bytes thrown away at once.
+/// Size of the buffer for bytes that are thrown away.
 const PART: usize = 8 << 10;
 
 pub(crate) struct LingeringClose {
     stream: TcpStream,
     api: Api,
     activity: Arc<Activity>,
-    /// Kept until the socket is closed.
+    /// The place of the connection, held until the socket is closed.
     slot: Arc<ConnectionPermit>,
-    /// The rest of a refusal that stands for hyper's, which counts as written.
+    /// The rest of the refusal that replaces hyper's. Hyper counts its own as written.
     refusal: Vec<u8>,
 }
 
@@ -54,7 +55,7 @@ impl LingeringClose {
         Self { stream, api, activity, slot, refusal: Vec::new() }
     }
 
-    /// Exchanges hyper's own refusal: what is written before any request was complete.
+    /// Replaces hyper's own refusal: anything written before the first request was complete.
     fn is_refusal(&mut self, bytes: &[u8]) -> bool {
         const LINE: &str = "HTTP/1.1 ";
         if self.activity.has_served() || !bytes.starts_with(LINE.as_bytes()) {
@@ -87,8 +88,8 @@ impl LingeringClose {
         Pin::new(&mut self.stream)
     }
 
-    /// Ends our side, then throws away what still comes: what lies there, and whatever follows when
-    /// the client `sends_on`. Ends when another connection needs the place, or soon after a stop.
+    /// Ends our side, then throws away what still comes. `sends_on`: wait even if nothing lies
+    /// there yet. Ends early when another connection needs the place, or soon after a stop.
     pub(crate) async fn close(self, sends_on: bool, mut stop: watch::Receiver<bool>) {
         let Self { mut stream, api, activity, slot, .. } = self;
         let more_comes = match stream.try_read(&mut [0; 1024]) {
@@ -98,7 +99,7 @@ impl LingeringClose {
         if !more_comes || slot.is_given_back() {
             return;
         }
-        // An idle connection: one that may be asked to leave.
+        // Counts as idle from here on, so that it may be ordered to leave.
         activity.set_answering(false);
         activity.sent();
         let left = poll_fn(|context| {
@@ -109,7 +110,7 @@ impl LingeringClose {
             let _ = stop.wait_for(|stop| *stop).await;
             time::sleep(SILENCE).await;
         };
-        // Also the sender of a body that is somewhat too large learns so.
+        // Large enough that the sender of a body that is somewhat too large can read the refusal.
         let largest = api.cms().settings().media.max_bytes;
         let most = largest.saturating_mul(2).max(REFUSED_BYTES);
         tokio::select! {
@@ -117,13 +118,13 @@ impl LingeringClose {
             () = left => {}
             () = stopped => {}
         }
-        // The place is free once the socket is closed.
+        // Close the socket before freeing the place.
         drop(stream);
         drop(slot);
     }
 }
 
-/// A reply beside hyper, on a connection that ends with it.
+/// A reply written without hyper, on a connection that ends with it.
 pub(crate) fn raw(response: Response<Body>) -> Vec<u8> {
     let (parts, body) = response.into_parts();
     let body = body.whole().cloned().unwrap_or_default();
@@ -139,12 +140,12 @@ pub(crate) fn raw(response: Response<Body>) -> Vec<u8> {
     text
 }
 
-/// Closes a connection that has no place: few of them, and for a moment.
+/// Closes a connection that has no place. The caller bounds how many; this takes a moment at most.
 pub(crate) async fn close(mut stream: TcpStream) {
     discard(&mut stream, REFUSED_TIME, REFUSED_BYTES).await;
 }
 
-/// Ends our side, then throws away what still comes.
+/// Ends our side, then throws away what still comes, up to `most` bytes.
 async fn discard(stream: &mut TcpStream, limit: Duration, most: u64) {
     let _ = stream.shutdown().await;
     let mut rest = stream.take(most);

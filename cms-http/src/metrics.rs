@@ -1,7 +1,7 @@
-//! What `/metrics` tells Prometheus (text format 0.0.4).
+//! The text of `/metrics` for Prometheus (format 0.0.4).
 //!
-//! The series are few and known, so they are plain atomics: counting a request costs no lock and no
-//! look-up.
+//! The series are few and fixed, so they are plain atomics: counting a request takes no lock
+//! and no look-up.
 
 use std::{
     fmt::Write as _,
@@ -40,9 +40,9 @@ impl Metrics {
         }
     }
 
-    /// Where the database does not answer in time there is no backlog, or no `mails`; all other
-    /// series are still there. `mails`: how many wait, and the milliseconds by which the first is
-    /// late.
+    /// The text. If the database does not answer in time, the series of the backlog or of `mails`
+    /// are left out; all others are there. `mails`: how many wait, and by how many milliseconds
+    /// the first one is late.
     pub(crate) fn text(
         &self,
         cms: &Cms,

@@ -1,10 +1,10 @@
-//! Where an API stands within its server: the path before its own paths, and its cookie.
+//! Where an API stands within its server: the base path and the session's cookie.
 
 use cms_core::{Code, Error, Result, settings::Settings};
 
-/// The cookie of an API without a name of its own.
+/// The default name of the session's cookie.
 pub(crate) const COOKIE: &str = "cms_session";
-/// Addresses in records begin with it.
+/// The beginning of addresses that records hold; these have no base path.
 const MEDIA: &str = "/media/";
 
 /// Where an API stands.
@@ -23,8 +23,7 @@ impl Mount {
         Self { base: String::new(), is_stripped: false, cookie: format!("__Host-{COOKIE}") }
     }
 
-    /// # Errors
-    /// `validation_failed` for a path or a name that cannot be.
+    /// # Errors `validation_failed` for a path or a cookie name that is not valid.
     pub(crate) fn new(base: String, is_stripped: bool, cookie: &str) -> Result<Self> {
         let is_known = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.' | '~');
         let is_segment =
@@ -46,10 +45,10 @@ impl Mount {
         Ok(Self { cookie: format!("{prefix}{cookie}"), base, is_stripped })
     }
 
-    /// The path of a request within the API.
+    /// The part of a request's path behind the base path.
     ///
     /// # Errors
-    /// `not_found` for a path that is not the API's.
+    /// `not_found` for a path outside of the API.
     pub(crate) fn within<'p>(&self, path: &'p str) -> Result<&'p str> {
         if self.is_stripped || self.base.is_empty() {
             return Ok(path);
@@ -66,12 +65,13 @@ impl Mount {
         }
     }
 
-    /// The name of the session's cookie.
+    /// The full name of the session's cookie, with its prefix.
     pub(crate) fn cookie_name(&self) -> &str {
         &self.cookie
     }
 
-    /// The session as a cookie (RFC 6265): no script reads it, no other website's page sends it.
+    /// The session as a cookie (RFC 6265). Scripts cannot read it; pages of other websites
+    /// do not send it.
     pub(crate) fn cookie(&self, token: &str, max_age_s: u64) -> String {
         let Self { base, cookie, .. } = self;
         let path = if base.is_empty() { "/" } else { base };
@@ -85,8 +85,8 @@ impl Mount {
         &self.base
     }
 
-    /// Where clients find the paths of the document: as `api_url` says, because a proxy may remove
-    /// a part of the path, else below the base path.
+    /// The path in front of those of the OpenAPI document: that of `api_url` if it is set,
+    /// because a proxy may remove a part of the path; else the base path.
     pub(crate) fn server(&self, settings: &Settings) -> String {
         let url = settings.api_url.as_deref().and_then(|url| http::Uri::try_from(url).ok());
         let path = url.as_ref().map_or(self.base.as_str(), http::Uri::path).trim_end_matches('/');

@@ -1,4 +1,4 @@
-//! Callers whose replies last: they are judged again meanwhile.
+//! Judges the callers of long replies again while these go on.
 
 use std::{panic::AssertUnwindSafe, sync::Arc, time::Duration};
 
@@ -15,10 +15,10 @@ use crate::{
     request::Canonical,
 };
 
-/// How long a reply may go on before its caller is judged again.
+/// How long a reply may go on until its caller is judged again.
 const JUDGED_FOR: Duration = Duration::from_secs(1);
 
-/// A caller whose reply lasts: judged again as long as it does.
+/// The caller of a long reply, with what is needed to judge them again.
 pub(crate) struct Reauthorizer {
     cms: Cms,
     caller: Caller,
@@ -40,7 +40,7 @@ impl Reauthorizer {
         }
     }
 
-    /// How a handler of a plugin begins changes.
+    /// How the handler of a plugin begins changes on behalf of the caller.
     pub(crate) fn begin(self: &Arc<Self>) -> Begin {
         let reauthorizer = self.clone();
         self.cms.begins(move || {
@@ -49,27 +49,27 @@ impl Reauthorizer {
         })
     }
 
-    /// Begins a change on behalf of the caller, judged again under it.
+    /// Begins a change on behalf of the caller, and judges the caller again under it.
     ///
     /// # Errors
-    /// The refusal that the same request would get now. As every write.
+    /// The refusal that the same request would get now; the errors of every write.
     pub(crate) async fn change(&self) -> Result<Change> {
         let (change, caller) = self.caller.change(&self.cms, Waits::default()).await?;
         self.demand.judge(&self.cms, &self.request, &caller)?;
         Ok(change)
     }
 
-    /// The caller with present rights.
+    /// The caller with their present rights.
     ///
     /// # Errors
     /// The refusal that the same request would get now.
     pub(crate) async fn caller(&self) -> Result<Caller> {
-        let caller = self.caller.again(&self.cms).await?;
+        let caller = self.caller.rejudged(&self.cms).await?;
         self.demand.judge(&self.cms, &self.request, &caller)?;
         Ok(caller)
     }
 
-    /// Breaks a long reply off when its caller was revoked meanwhile, and after a panic.
+    /// Ends a long reply early when its caller was revoked, or when making a part panics.
     pub(crate) fn watching(self: Arc<Self>, parts: Parts) -> Parts {
         let parts = AssertUnwindSafe(parts).catch_unwind().map(|part| {
             part.unwrap_or_else(|panic| {

@@ -1,5 +1,5 @@
-//! Refused logins and keys in the log, with the address they came from. Programs such as fail2ban
-//! read these lines: their form is documented in docs/settings.md.
+//! Logs refused logins and keys with the client's address. Programs such as fail2ban read these
+//! lines; docs/settings.md documents their form.
 
 use std::{
     collections::HashMap,
@@ -9,14 +9,14 @@ use std::{
 
 use cms_core::{Code, Millis};
 
-/// The lines of a window are bounded: a flood must not fill the disk.
+/// Length of a window. Its lines are limited, so that a flood of refusals does not fill the disk.
 const WINDOW_MS: Millis = 60_000;
-/// Lines in a window.
+/// The most lines in a window.
 const MOST_LINES: u32 = 300;
-/// Lines of one address in a window: it cannot hide the others.
+/// The most lines of one address in a window, so that it cannot hide the others.
 const MOST_OF_ONE: u32 = 20;
 
-/// What was logged lately.
+/// Counts the lines of the present window.
 #[derive(Default)]
 pub(crate) struct Refusals(Mutex<Window>);
 
@@ -25,13 +25,13 @@ struct Window {
     began: Millis,
     lines: u32,
     by_address: HashMap<IpAddr, u32>,
-    /// Refusals since the last line that were too many.
+    /// Refusals since the last line that were not logged.
     unlogged: u64,
 }
 
 impl Refusals {
-    /// Logs a refusal, if it is one of a login or a key. The line holds nothing that the caller has
-    /// sent, so that nobody can forge one.
+    /// Logs a refusal of a login or a key; ignores all others. The line holds nothing that the
+    /// caller has sent, so that nobody can forge one.
     pub(crate) fn note(&self, client: IpAddr, code: Code, now: Millis) {
         let is_guess = matches!(
             code,
@@ -54,7 +54,7 @@ impl Refusals {
         }
     }
 
-    /// How many were not logged before this one; None: this one is not either.
+    /// How many refusals before this one were not logged; None: this one is not logged either.
     fn admit(&self, client: IpAddr, now: Millis) -> Option<u64> {
         let mut window = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if (now - window.began).abs() >= WINDOW_MS {
@@ -85,7 +85,7 @@ mod tests {
         assert_eq!(one(2, 1).count(), 1, "another address has lines of its own");
         let many = (3..10_000).filter(|n| refusals.admit(address(*n), 1000).is_some());
         assert_eq!(many.count(), 300 - 21);
-        // The line of the other address told of the first 980.
+        // The line of the other address has reported the first 980.
         let unlogged = 9_997 - 279;
         assert_eq!(refusals.admit(address(1), 61_000), Some(unlogged));
         assert_eq!(refusals.admit(address(1), 61_000), Some(0));

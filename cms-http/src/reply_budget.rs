@@ -1,6 +1,6 @@
-//! Replies that their readers have not taken yet share a budget of bytes. What does not fit is
-//! refused before it waits, so that readers who do not read cannot fill the memory. It is refused
-//! once it is made, so a reader who leaves much unread has one reply made at a time.
+//! Replies that their readers have not taken yet share a budget of bytes. A reply that does not
+//! fit is refused, so that clients that do not read cannot fill the memory. A reply is refused
+//! only after it was made, so a network with many unread replies has them made one at a time.
 
 use std::{
     collections::HashMap,
@@ -22,18 +22,18 @@ use crate::{
     budget::{self, Budget, Network, Share},
 };
 
-/// Smaller replies are not counted: connections are bounded, and sockets hold as much.
+/// The largest reply that is not counted: connections are limited, and sockets hold as much anyway.
 const SMALL: usize = 64 << 10;
-/// Seconds after which a refused reader may find room.
+/// Seconds after which a refused reader is told to try again.
 const RETRY_AFTER_S: u64 = 1;
 /// How long a request waits for the reader's turn.
 const TURN_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// What the readers of one API have not taken.
+/// The unread replies of one API.
 pub(crate) struct ReplyBudget {
     budget: Arc<Budget>,
     proxies: Vec<Cidr>,
-    /// One permit for each network: who has it makes a reply for this network.
+    /// One permit for each network: its holder may make a reply.
     turns: Mutex<HashMap<u128, Weak<Semaphore>>>,
 }
 
@@ -49,11 +49,11 @@ impl ReplyBudget {
         Self { budget, proxies: settings.trusted_proxies.clone(), turns: Mutex::default() }
     }
 
-    /// The turn to make a reply. None, at once, for a reader who has taken most replies: all of
-    /// theirs are made side by side.
+    /// Waits for the network's turn to make a reply. Returns None at once unless the network has
+    /// used more than half of its share: then its replies may be made at the same time.
     ///
     /// # Errors
-    /// `unavailable` when the replies before it take too long.
+    /// `unavailable` when the turn does not come within 5 s.
     pub(crate) async fn turn(&self, peer: SocketAddr) -> Result<Option<OwnedSemaphorePermit>> {
         let Some(turn) = self.network(peer).and_then(|network| self.queue(network)) else {
             return Ok(None);
@@ -62,21 +62,22 @@ impl ReplyBudget {
         turn.map_err(|_| too_much())?.map(Some).map_err(Error::internal)
     }
 
-    /// The body, counted until it was sent. `must` is for the reply to a write: it says what was
-    /// committed, so it is counted and never refused.
+    /// The body, which counts until it was sent. `force` is for the reply to a write: it reports
+    /// what was committed, so it is counted but never refused.
     ///
     /// # Errors
-    /// `unavailable` when too much waits for its readers already.
-    pub(crate) fn admit(&self, peer: SocketAddr, body: Body, must: bool) -> Result<Body> {
+    /// `unavailable` when too many bytes already wait for their readers.
+    pub(crate) fn count_body(&self, peer: SocketAddr, body: Body, force: bool) -> Result<Body> {
         let network = || self.network(peer);
         match body.whole() {
             Some(bytes) if bytes.len() <= SMALL => Ok(body),
-            Some(bytes) => count(&self.budget, network(), bytes.clone(), must).map(Body::from),
+            Some(bytes) => count(&self.budget, network(), bytes.clone(), force).map(Body::from),
             None => Ok(self.streamed(network(), body)),
         }
     }
 
-    /// A part that does not fit ends the stream: its client comes again and goes on.
+    /// A streamed body. A part that does not fit ends the stream; its client may come
+    /// again and go on.
     fn streamed(&self, network: Network, mut body: Body) -> Body {
         let budget = self.budget.clone();
         body.map_parts(|parts| {
@@ -94,7 +95,7 @@ impl ReplyBudget {
         budget::network(peer.ip(), &self.proxies)
     }
 
-    /// Where a reader waits whose share is more than half taken.
+    /// The queue of a network that has used more than half of its share.
     fn queue(&self, network: u128) -> Option<Arc<Semaphore>> {
         if !self.budget.is_half_taken(network) {
             return None;
@@ -103,7 +104,7 @@ impl ReplyBudget {
         if let Some(turn) = turns.get(&network).and_then(Weak::upgrade) {
             return Some(turn);
         }
-        // Nobody waits at the others any longer.
+        // Drop the queues that nobody waits in.
         turns.retain(|_, turn| turn.strong_count() > 0);
         let turn = Arc::new(Semaphore::new(1));
         turns.insert(network, Arc::downgrade(&turn));
@@ -111,9 +112,9 @@ impl ReplyBudget {
     }
 }
 
-fn count(budget: &Arc<Budget>, network: Network, bytes: Bytes, must: bool) -> Result<Bytes> {
+fn count(budget: &Arc<Budget>, network: Network, bytes: Bytes, force: bool) -> Result<Bytes> {
     let (mut share, size) = (budget.share(network), bytes.len() as u64);
-    match must {
+    match force {
         true => share.force(size),
         false if share.grow(size) => {}
         false => return Err(too_much()),
@@ -159,7 +160,7 @@ mod tests {
     #[test]
     fn a_network_has_its_share_and_all_together_the_budget() {
         let unread = unread();
-        let ask = |from: &str, kib| unread.admit(peer(from), body(kib), false);
+        let ask = |from: &str, kib| unread.count_body(peer(from), body(kib), false);
         let (one, same) = ("[2001:db8::1]:9", "[2001:db8::2]:9");
         let first = ask(one, 120).expect("room");
         let refused = ask(same, 120).expect_err("no share");
@@ -168,7 +169,7 @@ mod tests {
         drop((first, small));
         let large = ask(one, 700).expect("one that is alone");
         assert!(ask("192.0.2.1:9", 120).is_err(), "all is taken");
-        assert!(unread.admit(peer("192.0.2.1:9"), body(120), true).is_ok(), "a write is told");
+        assert!(unread.count_body(peer("192.0.2.1:9"), body(120), true).is_ok(), "a write is told");
         drop(large);
         let proxy: Vec<_> = (0..8).map(|_| ask("10.1.1.1:9", 100).expect("for many")).collect();
         assert!(ask("10.1.1.1:9", 100).is_err() && ask(one, 100).is_err());
@@ -181,9 +182,9 @@ mod tests {
         let unread = unread();
         let (one, same, other) = ("[2001:db8::1]:9", "[2001:db8::2]:9", "192.0.2.1:9");
         let turn = async |from: &str| unread.turn(peer(from)).await.expect("a turn").is_some();
-        let held = unread.admit(peer(one), body(100), false).expect("room");
+        let held = unread.count_body(peer(one), body(100), false).expect("room");
         assert!(!turn(one).await, "half of the share is free");
-        let more = unread.admit(peer(one), body(70), false).expect("room");
+        let more = unread.count_body(peer(one), body(70), false).expect("room");
         let first = unread.turn(peer(one)).await.expect("the turn");
         let mut second = Box::pin(unread.turn(peer(same)));
         let waits = futures_util::FutureExt::now_or_never(&mut second).is_none();
@@ -194,7 +195,7 @@ mod tests {
         assert!(second.is_some());
         let refused = unread.turn(peer(one)).await.expect_err("nobody waits for ever");
         assert_eq!((refused.code(), refused.retry_after_s()), (Code::Unavailable, Some(1)));
-        let proxy = unread.admit(peer("10.1.1.1:9"), body(700), true).expect("for many");
+        let proxy = unread.count_body(peer("10.1.1.1:9"), body(700), true).expect("for many");
         assert!(!turn("10.1.1.1:9").await, "a proxy reads for many");
         drop((held, more, proxy));
         assert!(!turn(one).await, "what was read makes room");
@@ -205,7 +206,7 @@ mod tests {
         let unread = unread();
         let parts = stream::repeat_with(|| Ok(Bytes::from(vec![b'x'; 150 * KIB]))).boxed();
         let body = Body::streamed(parts);
-        let mut body = unread.admit(peer("192.0.2.1:9"), body, false).expect("a stream");
+        let mut body = unread.count_body(peer("192.0.2.1:9"), body, false).expect("a stream");
         let mut held = Vec::new();
         body.map_parts(|mut parts| {
             held.extend(futures_util::FutureExt::now_or_never(parts.next()).flatten());

@@ -1,4 +1,4 @@
-//! A request in its one canonical form: limiter, rights, cache and handler all see the same.
+//! A request in its one canonical form, so that limiter, rights, cache and handler see the same.
 
 use std::net::IpAddr;
 
@@ -9,12 +9,12 @@ use cms_core::{
 use http::{HeaderMap, HeaderName, Method, Uri, uri::Authority};
 use percent_encoding::percent_decode_str;
 
-/// Path, query and headers of a request, checked and decoded.
+/// A request whose path and query were checked and decoded.
 #[derive(Debug)]
 pub(crate) struct Canonical {
     pub(crate) method: Method,
     pub(crate) path: String,
-    /// The decoded path, where dashes of it are underscores in `path`.
+    /// The decoded path as it was sent, if `path` has underscores in place of its dashes.
     pub(crate) as_sent: Option<String>,
     pub(crate) query: Vec<(String, String)>,
     pub(crate) headers: HeaderMap,
@@ -26,7 +26,7 @@ impl Canonical {
         unreadable.map_or(Ok(request), Err)
     }
 
-    /// The request; one that cannot be read, as it is written and with the reason.
+    /// Decodes a request. If that fails, returns it as it was sent, with the reason.
     pub(crate) fn read(
         method: Method,
         (sent, asked): (&str, Option<&str>),
@@ -41,7 +41,7 @@ impl Canonical {
         (Self { method, path, as_sent, query, headers }, unreadable)
     }
 
-    /// Whether everybody may call, whatever credential is shown. `access`: that of the route.
+    /// Whether everybody may call, with any credential or none. `access`: the access of the route.
     pub(crate) fn is_open(&self, access: Option<Access>) -> bool {
         access.map_or(!self.path.starts_with("/api/"), |access| access == Access::Open)
     }
@@ -51,7 +51,7 @@ impl Canonical {
         self.query.iter().find(|(n, _)| n == name).map(|(_, value)| value.as_str())
     }
 
-    /// A header that may occur once.
+    /// The value of a header; refuses a header that is sent twice.
     pub(crate) fn header(&self, name: &HeaderName) -> Result<Option<&str>> {
         let mut values = self.headers.get_all(name).iter();
         match (values.next(), values.next()) {
@@ -75,11 +75,10 @@ pub(crate) fn moment(text: &str) -> Result<cms_core::Millis> {
         .ok_or_else(|| bad("since is a date-time such as 2026-11-21T09:30:00Z."))
 }
 
-/// The path, decoded, and as it was sent where that differs. What could be read in two ways is
-/// refused.
+/// The decoded path, and the path as it was sent if that differs. Refuses ambiguous paths.
 fn path(raw: &str) -> Result<(String, Option<String>)> {
     let decoded = decode(raw, false).filter(|decoded| is_plain(decoded, raw)).ok_or_else(|| {
-        bad("The path has another spelling: no %2F, no empty or dot segments, no slash at the end.")
+        bad("The path must not contain %2F, empty or dot segments, or a slash at its end.")
     })?;
     let path = spelled(decoded.clone());
     let as_sent = (path != decoded).then_some(decoded);
@@ -95,15 +94,15 @@ fn is_plain(decoded: &str, raw: &str) -> bool {
         && (rest.is_empty() || rest.as_bytes().split(|byte| *byte == b'/').all(good))
 }
 
-/// Each is compared with all before it.
+/// The most parameters: each is compared with all before it.
 const MAX_PARAMETERS: usize = 200;
 
-/// The fields of a form in order; each name once.
+/// The fields of a form, in order. Each name may occur once.
 pub(crate) fn pairs(raw: &str) -> Result<Vec<(String, String)>> {
     query(raw).map_err(|error| Error::new(Code::BadJson, format!("As in a query: {error}")))
 }
 
-/// The parameters in order; each name once.
+/// The parameters of a query, in order. Each name may occur once.
 fn query(raw: &str) -> Result<Vec<(String, String)>> {
     let mut parameters: Vec<(String, String)> = Vec::new();
     for pair in raw.split('&').filter(|pair| !pair.is_empty()) {
@@ -111,7 +110,7 @@ fn query(raw: &str) -> Result<Vec<(String, String)>> {
         let refused = || bad("The query is not percent-encoded UTF-8.");
         let (name, value) =
             (decode(name, true).ok_or_else(refused)?, decode(value, true).ok_or_else(refused)?);
-        // PostgreSQL has no text with it, and nobody means it.
+        // PostgreSQL cannot store U+0000 in texts.
         if [&name, &value].into_iter().any(|text| text.contains('\0')) {
             return Err(bad(format!("The parameter {name:?} holds the character U+0000.")));
         }

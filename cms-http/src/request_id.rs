@@ -1,5 +1,4 @@
-//! What names a request in its reply, in its refusal and in the log: its id, and the trace that it
-//! is part of.
+//! The id of a request in its reply, its refusals and the log, and the trace that it is part of.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -8,7 +7,7 @@ use http::{HeaderMap, HeaderName, HeaderValue};
 
 pub(crate) const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 const TRACEPARENT: HeaderName = HeaderName::from_static("traceparent");
-/// Longer ids of proxies are ignored.
+/// The longest id that is taken from a proxy.
 const MOST_BYTES: usize = 128;
 
 /// The id of a request, and its trace where a trusted proxy has sent one.
@@ -32,8 +31,8 @@ impl RequestName {
     }
 }
 
-/// Twelve random digits of this process and twelve that count: unique without asking for randomness
-/// each time.
+/// Makes ids: twelve random digits of this process and twelve of a counter. They are unique
+/// without new randomness for each request.
 pub(crate) struct RequestIds {
     start: [u8; 12],
     count: AtomicU64,
@@ -46,7 +45,7 @@ impl RequestIds {
         Self { start: digits, count: AtomicU64::new(0) }
     }
 
-    /// A name of our own.
+    /// A new name.
     pub(crate) fn next(&self) -> RequestName {
         let number = self.count.fetch_add(1, Ordering::Relaxed).to_be_bytes();
         let mut digits = [0; 24];
@@ -56,8 +55,8 @@ impl RequestIds {
         RequestName { id: id.unwrap_or_else(|_| HeaderValue::from_static("")), trace: None }
     }
 
-    /// The name that a trusted proxy gives: `X-Request-Id`, else the trace of `traceparent`. One of
-    /// our own where it gives none that can be taken.
+    /// The name from a trusted proxy: `X-Request-Id`, else the trace of `traceparent`. Without a
+    /// usable one, a new name.
     pub(crate) fn of_proxy(&self, headers: &HeaderMap) -> RequestName {
         let trace = single(headers, &TRACEPARENT).and_then(trace_of);
         let id = single(headers, &REQUEST_ID).filter(|id| is_id(id)).or(trace);
@@ -68,7 +67,7 @@ impl RequestIds {
     }
 }
 
-/// The value of a header that is sent once.
+/// The value of a header that is sent exactly once.
 fn single<'h>(headers: &'h HeaderMap, name: &HeaderName) -> Option<&'h str> {
     let mut values = headers.get_all(name).iter();
     match (values.next(), values.next()) {
@@ -77,13 +76,13 @@ fn single<'h>(headers: &'h HeaderMap, name: &HeaderName) -> Option<&'h str> {
     }
 }
 
-/// Whether an id goes into a line of the log as it is.
+/// Whether an id may go into a line of the log as it is.
 fn is_id(text: &str) -> bool {
     (1..=MOST_BYTES).contains(&text.len())
         && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"._:-".contains(&byte))
 }
 
-/// The id of the trace (W3C Trace Context, level 1).
+/// The trace id of `traceparent` (W3C Trace Context, level 1).
 fn trace_of(traceparent: &str) -> Option<&str> {
     let mut parts = traceparent.split('-');
     let is_version = parts.next() == Some("00");

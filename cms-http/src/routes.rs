@@ -1,9 +1,9 @@
-//! Every endpoint, one line each: address, access, then method, types, handler and status of a
-//! success for each operation. `+ "/{id}"` is another spelling of `?id=`; the last one is that of
-//! one thing in the OpenAPI document. With `+ if_match` the handler judges the tags of `If-Match`;
-//! the gate refuses them for every other PATCH and DELETE. Types lie in `wire/<resource>.rs`,
-//! handlers in `handlers/<resource>.rs`. The list is longer than other files because it is read as
-//! a whole: what is not in it is not served.
+//! Every endpoint, one line each: address and access, then for each operation its method, types,
+//! handler and status of a success. `+ "/{id}"` is another spelling of `?id=`; the last one is
+//! the path of a single thing in the OpenAPI document. `+ if_match`: the handler judges the tags
+//! of `If-Match`; for every other PATCH and DELETE the gate refuses them. Types are in
+//! `wire/<resource>.rs`, handlers in `handlers/<resource>.rs`. The list is long because it is
+//! read as a whole: only what it names is served.
 
 use std::sync::LazyLock;
 
@@ -26,14 +26,14 @@ use crate::{
 
 pub(crate) type Handler = for<'a> fn(&'a Call<'a>, Content) -> Handled<'a>;
 
-/// What is served at one path, or with one `action` there.
+/// One path, or one `action` at a path, with its methods.
 pub(crate) struct Route {
     pub(crate) path: &'static str,
     pub(crate) action: Option<&'static str>,
-    /// Other spellings, as what follows the path and the action: `/{id}` says `?id=`.
+    /// Other spellings, as endings after the path and the action: `/{id}` stands for `?id=`.
     tails: &'static [&'static str],
     pub(crate) access: Access,
-    /// The tables its replies are made from; none: they are not cached.
+    /// The tables that its replies are made from; if empty, replies are not cached.
     pub(crate) tables: &'static [&'static str],
     /// The content table whose records a plugin's endpoint reads.
     pub(crate) records: Option<&'static str>,
@@ -53,7 +53,7 @@ pub(crate) struct Method {
     pub(crate) types: Types,
 }
 
-/// How a method calls its handler: those with a body pass it on.
+/// How a method calls its handler: methods with a body pass the body on.
 macro_rules! handler {
     (GET $op:ty, $handler:path) => {
         |call, _| {
@@ -77,7 +77,7 @@ macro_rules! handler {
     };
 }
 
-/// How a success is written: JSON unless the line says otherwise.
+/// The form of a success: JSON unless the line says otherwise.
 macro_rules! kind {
     ([204]) => {
         ReplyKind::Empty
@@ -427,7 +427,7 @@ routes! {
     };
 }
 
-/// The parameters of a call as the type of its operation. Those in the path come beside the query.
+/// The query of a call as its operation's type; parameters of the path are part of it.
 fn query<S: Shape>(call: &Call<'_>) -> Result<S::Query> {
     if !call.selects
         && let Some(why) = unknown_action(call.request)
@@ -445,8 +445,8 @@ fn parameters<'c>(call: &'c Call<'_>) -> Vec<(&'c str, &'c str)> {
 
 type Handled<'a> = BoxFuture<'a, Result<Reply>>;
 
-/// Runs a handler within its span; debug builds watch what it reads. It comes in a box: else the
-/// binary would hold the way around it once for each handler.
+/// Runs a handler in its span; debug builds watch what it reads. The handler is boxed: otherwise
+/// the binary would hold this code once for each handler.
 fn handled<'a>(name: &'static str, handler: Handled<'a>) -> Handled<'a> {
     let span = tracing::debug_span!("handler", name);
     Box::pin(cms_core::db::watched(handler).instrument(span))
@@ -456,7 +456,7 @@ fn finish<S: Shape>(call: &Call<'_>, success: impl Into<Success<S::Reply>>) -> R
     success.into().reply(call.answers)
 }
 
-/// Every route; in tests also those that show each kind of body and reply.
+/// Every route; in tests also one for each kind of body and reply.
 fn table() -> impl Iterator<Item = &'static Route> {
     let routes = ROUTES.iter();
     #[cfg(test)]
@@ -464,7 +464,7 @@ fn table() -> impl Iterator<Item = &'static Route> {
     routes
 }
 
-/// Routes by path. An invalid or doubled path is a mistake in the table above; a test finds it.
+/// Routes by path. An invalid or repeated path is a mistake in the table above; a test finds it.
 static BY_PATH: LazyLock<matchit::Router<Vec<&'static Route>>> = LazyLock::new(|| {
     let mut router = matchit::Router::new();
     for route in table() {
@@ -478,14 +478,14 @@ static BY_PATH: LazyLock<matchit::Router<Vec<&'static Route>>> = LazyLock::new(|
     router
 });
 
-/// The route of a canonical path; `action` selects among those that share it.
+/// The route of a canonical path. `action` chooses between routes with the same path.
 pub(crate) fn find(path: &str, action: Option<&str>) -> Option<&'static Route> {
     let routes = BY_PATH.at(path).ok()?.value;
     let selected = routes.iter().find(|route| route.action.is_some() && route.action == action);
     selected.or_else(|| routes.iter().find(|route| route.action.is_none())).copied()
 }
 
-/// Why a request selects nothing, where other actions stand at its path.
+/// Why no action was found, for a path that has other actions.
 pub(crate) fn unknown_action(request: &Canonical) -> Option<String> {
     let action = request.parameter("action")?;
     let routes = BY_PATH.at(&request.path).ok()?.value;
@@ -502,8 +502,8 @@ impl Method {
 }
 
 impl Method {
-    /// Whether it changes what has no entity tag. No state of that has a tag that `If-Match` names
-    /// (RFC 9110, 13.1.1).
+    /// Whether the method changes something without an entity tag. `If-Match` cannot name a state
+    /// of it then (RFC 9110, 13.1.1).
     pub(crate) fn changes_untagged(&self) -> bool {
         matches!(self.name, "PUT" | "PATCH" | "DELETE") && !self.judges_tags
     }
@@ -515,7 +515,7 @@ impl Route {
         self.methods.iter().find(|method| method.name == name)
     }
 
-    /// The value of `Allow`, where only some methods are `here`.
+    /// The value of `Allow`. If `here` is given, only these methods count.
     pub(crate) fn allow(&self, here: Option<&[&str]>) -> String {
         let is_here = |method: &&Method| here.is_none_or(|here| here.contains(&method.name));
         let names = self.methods.iter().filter(is_here).flat_map(|method| {
@@ -536,7 +536,7 @@ impl Route {
     }
 }
 
-/// Everything that is served beside what plugins declare.
+/// Every endpoint except those that plugins declare.
 pub(crate) fn endpoints() -> impl Iterator<Item = Endpoint> {
     table().map(endpoint)
 }
@@ -566,7 +566,7 @@ fn operations_of(route: &'static Route) -> impl Iterator<Item = Described> {
         access: route.access,
         resource: route.resource,
         records: route.records,
-        // Of a plugin's endpoint only its handler knows.
+        // Of a plugin's endpoint only the handler knows this.
         judges_tags: method.judges_tags && route.endpoint.is_none(),
         answers: method.answers,
         types: method.types,

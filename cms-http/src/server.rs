@@ -20,15 +20,15 @@ use crate::{
 
 /// Open requests get this long to finish after a stop.
 const GRACE: Duration = Duration::from_secs(10);
-/// Pause after an error of the listener, and how often such errors are logged.
+/// Pause after an error of the listener, and time between two log lines about such errors.
 const PAUSE: Duration = Duration::from_millis(50);
 const COMPLAINT: Duration = Duration::from_secs(10);
-/// Bytes of one connection that the kernel takes ahead of the network.
+/// The most unsent bytes that the kernel holds for one connection.
 #[cfg(target_os = "linux")]
 const MOST_UNSENT: u32 = 128 << 10;
-/// Connections beyond their network's places that are closed gently at the same time.
+/// The most refused connections that are closed gently at the same time.
 const MOST_REFUSED: usize = 32;
-/// Bytes of a short header: a head of only these has the most headers.
+/// Bytes of the shortest header: determines how many headers a head may have.
 const SHORT_HEADER: usize = 16;
 
 /// A server that is bound to its address and not yet running.
@@ -52,13 +52,13 @@ pub struct Server {
     scheduler: bool,
 }
 
-/// Stops a server: `/readyz` is 503 at once; after `shutdown.drain_s` there are no new connections,
-/// and open requests may finish.
+/// Stops a server. `/readyz` answers 503 at once. After `shutdown.drain_s` seconds the server
+/// takes no new connections, and open requests may finish.
 #[derive(Clone)]
 pub struct Stop(watch::Sender<bool>);
 
 impl Stop {
-    /// Stops it.
+    /// Stops the server.
     pub fn now(&self) {
         self.0.send_replace(true);
     }
@@ -68,7 +68,7 @@ impl Server {
     /// Binds to `host:port`; port 0 takes a free one.
     ///
     /// # Errors
-    /// When the address is taken or not ours.
+    /// When the address is in use, or not one of this machine.
     pub async fn bind(api: Api, address: &str) -> std::io::Result<Self> {
         let listener = TcpListener::bind(address).await?;
         let address = listener.local_addr()?;
@@ -82,32 +82,34 @@ impl Server {
         })
     }
 
-    /// Leaves the delivery of webhooks to other processes.
+    /// Leaves deliveries of webhooks, handlers of events and the sending of mails to
+    /// other processes.
     #[must_use]
     pub fn without_worker(self) -> Self {
         Self { worker: false, ..self }
     }
 
-    /// Leaves what is done at set times to other processes: tasks, the removal of old rows.
+    /// Leaves what is done at set times to other processes: tasks of plugins and of the service,
+    /// and the removal of old rows.
     #[must_use]
     pub fn without_scheduler(self) -> Self {
         Self { scheduler: false, ..self }
     }
 
-    /// Where it listens.
+    /// The address that it listens at.
     #[must_use]
     pub fn address(&self) -> SocketAddr {
         self.address
     }
 
-    /// How to stop it.
+    /// A handle that stops the server.
     #[must_use]
     pub fn stop(&self) -> Stop {
         Stop(self.stop.clone())
     }
 
-    /// Serves and delivers webhooks until it is stopped, then finishes open requests and deliveries
-    /// and closes the site.
+    /// Serves, and does the background work, until it is stopped. Then finishes open requests and
+    /// deliveries and closes the site.
     pub async fn run(self) {
         let Self { api, listener, stop, worker, scheduler, .. } = self;
         let settings = api.cms().settings();
@@ -144,7 +146,7 @@ impl Server {
         let work: Vec<_> = work.collect();
         tracing::debug!(?work, "background work begins");
         let background = api.cms().background_of(&work);
-        let mut door = Door {
+        let mut acceptor = Acceptor {
             listener,
             connections,
             refused: Arc::new(Semaphore::new(MOST_REFUSED)),
@@ -152,25 +154,25 @@ impl Server {
             api: api.clone(),
             complained: None,
         };
-        // Has not seen the close, so that nobody who begins beside it misses it.
+        // This receiver has not seen the close, so neither have its clones: none of them misses it.
         let (close, untold) = watch::channel(false);
         let drain = Duration::from_secs(api.cms().settings().shutdown.drain_s);
         let mut stopped = stop.subscribe();
         let drained = async {
-            // A sender is held here, so this ends by a stop only.
+            // A sender is alive here, so only a stop ends this.
             let _ = stopped.wait_for(|stop| *stop).await;
             api.stop_soon();
             tokio::time::sleep(drain).await;
         };
         let mut drained = std::pin::pin!(drained);
         loop {
-            // A full house must not keep a stop waiting.
+            // A stop must not wait for a free place.
             let (slot, stream, peer) = tokio::select! {
-                accepted = door.accept() => accepted,
+                accepted = acceptor.accept() => accepted,
                 () = &mut drained => break,
             };
             let _ = stream.set_nodelay(true);
-            leave_unsent_to_us(&stream);
+            limit_kernel_buffer(&stream);
             let (activity, slot) = (Arc::new(Activity::default()), Arc::new(slot));
             let connection = Connection {
                 api: api.clone(),
@@ -180,14 +182,15 @@ impl Server {
                 stop: untold.clone(),
             };
             let connection = tokio::spawn(connection.serve(builder.clone(), stream));
-            door.watch.add(activity, connection.abort_handle(), &slot);
+            acceptor.watch.add(activity, connection.abort_handle(), &slot);
         }
-        let Door { listener, connections, .. } = door;
+        let Acceptor { listener, connections, .. } = acceptor;
         drop(listener);
         close.send_replace(true);
         api.end_streams();
         let answered = async {
-            // Requests that wait for a database that is away would take all of it for nothing.
+            // While the database is away, requests that wait for it would use up all of the
+            // grace in vain.
             let grace = async {
                 let away = async {
                     while api.cms().answers().await {
@@ -207,21 +210,21 @@ impl Server {
     }
 }
 
-/// The kernel takes little that the network has not taken: what it holds is not in the budget of
-/// unread replies, and it would take 4 MiB for each connection (`tcp_wmem`). What is under way is
-/// not bounded by this, so fast readers lose nothing.
-fn leave_unsent_to_us(stream: &TcpStream) {
+/// Makes the kernel take few bytes that the network has not taken: bytes in the kernel do not
+/// count in the budget of unread replies, and could be 4 MiB for each connection (`tcp_wmem`).
+/// Bytes on their way over the network are not limited, so fast readers lose nothing.
+fn limit_kernel_buffer(stream: &TcpStream) {
     #[cfg(target_os = "linux")]
     let _ = socket2::SockRef::from(stream).set_tcp_notsent_lowat(MOST_UNSENT);
     #[cfg(not(target_os = "linux"))]
     let _ = stream;
 }
 
-/// Where connections come in.
-struct Door {
+/// Accepts connections and gives them places.
+struct Acceptor {
     listener: TcpListener,
     connections: ConnectionLimits,
-    /// Those who read that they were refused.
+    /// Permits for refused connections that are still being closed.
     refused: Arc<Semaphore>,
     watch: Watch,
     api: Api,
@@ -229,7 +232,7 @@ struct Door {
     complained: Option<Instant>,
 }
 
-impl Door {
+impl Acceptor {
     /// The next connection that has a place. Cancel-safe.
     async fn accept(&mut self) -> (ConnectionPermit, TcpStream, SocketAddr) {
         loop {
@@ -247,7 +250,8 @@ impl Door {
         }
     }
 
-    /// Tells it, and closes gently while few are refused: a reset could destroy the reply.
+    /// Sends the refusal. Closes gently while few connections are refused: a reset
+    /// could destroy it.
     fn refuse(&self, stream: TcpStream, refusal: &Error) {
         let _ = stream.try_write(&raw(self.api.refuse(refusal)));
         if let Ok(permit) = self.refused.clone().try_acquire_owned() {
@@ -258,9 +262,9 @@ impl Door {
         }
     }
 
-    /// A place for a connection. When its network or the house is full, the idlest connection there
-    /// leaves. A network whose connections all answer gets no more. In a full house without an idle
-    /// one, the slowest client leaves.
+    /// A place for a connection. If its network or the server is full, the connection there that
+    /// is idle for the longest gives up its place. A network without idle connections gets no
+    /// more. On a full server without an idle connection, the slowest client loses its place.
     async fn slot(&self, peer: SocketAddr) -> Result<ConnectionPermit, Error> {
         let network = self.connections.network(peer);
         if self.connections.is_full_for(network) && !self.watch.dismiss(network) {
@@ -277,14 +281,15 @@ impl Door {
                 self.watch.displace();
             }
             is_late = true;
-            // Connections that answer now may be idle a moment later.
+            // Connections that are busy now may be idle a moment later.
             if let Ok(slot) = tokio::time::timeout(PAUSE, self.connections.take(network)).await {
                 return slot.map_err(Error::internal);
             }
         }
     }
 
-    /// After an error of the listener: out of descriptors or memory it must neither end nor spin.
+    /// Handles an error of the listener. Without descriptors or memory it must
+    /// neither end nor spin.
     async fn pause(&mut self, error: &std::io::Error) {
         use std::io::ErrorKind;
         if matches!(

@@ -1,4 +1,4 @@
-//! Replies that last: bounded in number, and ended together when the service stops.
+//! Event streams: limited in number, and ended together when the service stops.
 
 use std::{
     collections::HashMap,
@@ -8,10 +8,10 @@ use std::{
 use cms_core::{Code, Error, Result};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
 
-/// Seconds after which a refused caller may find a place.
+/// Seconds after which a refused caller is told to try again.
 const RETRY_AFTER_S: u64 = 10;
 
-/// Streams of one caller at most.
+/// The most streams of one caller.
 const MAX_PER_CALLER: usize = 10;
 
 /// Open streams by caller.
@@ -28,12 +28,12 @@ pub(crate) struct Streams {
 /// The place of one stream. Dropping it gives it back.
 pub(crate) struct StreamPermit {
     ended: watch::Receiver<bool>,
-    _own: Own,
+    _own: CallerStream,
     _permit: OwnedSemaphorePermit,
 }
 
-/// One stream among those of its caller.
-struct Own {
+/// One stream in the count of its caller.
+struct CallerStream {
     caller: String,
     by_caller: Counts,
 }
@@ -44,10 +44,9 @@ impl Streams {
         Self { most, places, by_caller: Counts::default(), ended: watch::Sender::new(false) }
     }
 
-    /// # Errors
-    /// `rate_limited` when all places are taken, or all that one caller may take.
+    /// # Errors `rate_limited` when all places are taken, or all that one caller may have.
     pub(crate) fn open(&self, caller: String) -> Result<StreamPermit> {
-        let own = Own::take(caller, &self.by_caller).ok_or_else(|| {
+        let own = CallerStream::take(caller, &self.by_caller).ok_or_else(|| {
             let why = format!("You have {MAX_PER_CALLER} streams open already: end one first.");
             Error::new(Code::RateLimited, why).retry_after(RETRY_AFTER_S)
         })?;
@@ -61,7 +60,7 @@ impl Streams {
         Ok(StreamPermit { ended: self.ended.subscribe(), _own: own, _permit: permit })
     }
 
-    /// Ends all streams, also those that begin later.
+    /// Ends all streams, and those that begin later.
     pub(crate) fn end(&self) {
         self.ended.send_replace(true);
     }
@@ -72,8 +71,8 @@ impl Streams {
     }
 }
 
-impl Own {
-    /// None: the caller has as many as are allowed.
+impl CallerStream {
+    /// None: the caller has as many streams as one caller may have.
     fn take(caller: String, by_caller: &Counts) -> Option<Self> {
         let mut counts = by_caller.lock().unwrap_or_else(PoisonError::into_inner);
         let open = counts.entry(caller.clone()).or_default();
@@ -85,7 +84,7 @@ impl Own {
     }
 }
 
-impl Drop for Own {
+impl Drop for CallerStream {
     fn drop(&mut self) {
         let mut counts = self.by_caller.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(open) = counts.get_mut(&self.caller) {
@@ -100,7 +99,7 @@ impl Drop for Own {
 impl StreamPermit {
     /// Waits until the service ends all streams.
     pub(crate) async fn ended(&mut self) {
-        // An API that is gone ends them too.
+        // Dropping the API ends them too.
         let _ = self.ended.wait_for(|ended| *ended).await;
     }
 }

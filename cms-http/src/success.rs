@@ -1,4 +1,4 @@
-//! What a handler returns: the reply of its operation, before it is written.
+//! What handlers return: the reply of an operation, before it is written.
 
 use bytes::Bytes;
 use cms_core::{Error, Result, items::etag};
@@ -12,18 +12,18 @@ use crate::{
     wire::{Data, OnlyId, ReplyKind, envelope::Meta},
 };
 
-/// How an operation answers: the status of a success, and how it is written.
+/// How an operation answers: the status and the form of a success.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Answers {
     pub(crate) status: u16,
     pub(crate) kind: ReplyKind,
 }
 
-/// What a handler returns: the reply as its type, and headers beside it.
+/// What a handler returns: a reply of type `T`, and additional headers.
 pub(crate) struct Success<T> {
     content: Content<T>,
     headers: Vec<(HeaderName, String)>,
-    /// The tables that it was made from beside those of its route.
+    /// Tables that the reply was made from in addition to those of its route.
     reads: Vec<String>,
 }
 
@@ -32,11 +32,11 @@ enum Content<T> {
     Made(Made),
 }
 
-/// What has no type any longer: its code is compiled once, not for each type.
+/// The reply without its type, so that its code is compiled once, not for each type.
 enum Made {
-    /// JSON of the type, such as the database makes.
+    /// JSON of the type, as the database makes it.
     Json(String),
-    /// Nothing of a value but its id.
+    /// The id alone.
     OnlyId(Json),
     Written(Reply),
     Streamed(Parts),
@@ -59,13 +59,13 @@ impl<T: Serialize> Success<T> {
         Self::made(Made::OnlyId(id.into()))
     }
 
-    /// `{"data": [...], "meta": {...}}` around records that the database has joined.
+    /// `{"data": [...], "meta": {...}}` around records in one text that the database has made.
     pub(crate) fn page(records: &str, meta: &Meta) -> Result<Self> {
         let meta = serde_json::to_string(meta).map_err(Error::internal)?;
         Ok(Self::json(format!("{{\"data\":[{records}],\"meta\":{meta}}}")))
     }
 
-    /// A reply that is written already.
+    /// A complete reply.
     pub(crate) fn written(reply: Reply) -> Self {
         Self::made(Made::Written(reply))
     }
@@ -75,7 +75,7 @@ impl<T: Serialize> Success<T> {
         Self::made(Made::Streamed(parts))
     }
 
-    /// A body that is written already.
+    /// A body that is JSON text already.
     pub(crate) fn json(text: String) -> Self {
         Self::made(Made::Json(text))
     }
@@ -89,12 +89,12 @@ impl<T: Serialize> Success<T> {
         self
     }
 
-    /// Made from these tables too: a kept reply lasts until one of them changes.
+    /// Adds tables that the reply was made from: a kept reply lasts until one of them changes.
     pub(crate) fn reading(self, reads: Vec<String>) -> Self {
         Self { reads, ..self }
     }
 
-    /// With a strong entity tag of the whole body.
+    /// Adds a strong entity tag of the whole body.
     pub(crate) fn tagged(self) -> Result<Self> {
         let text = self.content.made()?.text()?;
         let tag = etag(&text);

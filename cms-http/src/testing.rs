@@ -1,8 +1,8 @@
-//! Requests to a service without a socket, and replies that say what was expected: the feature
-//! `testing`.
+//! Requests to a service without a socket, for tests of a program; failed expectations print the
+//! reply. Needs the feature `testing`.
 //!
-//! It asks an [`Api`](crate::Api), or a whole application of yours with the API in it. The site for
-//! it is [`TestSite`](cms_core::testing::TestSite).
+//! Ask an [`Api`](crate::Api), or your whole application with the API in it. Open the site with
+//! [`TestSite`](cms_core::testing::TestSite).
 //!
 //! ```
 //! use cms_core::testing::TestSite;
@@ -31,11 +31,11 @@ use tower_service::Service;
 
 use crate::Peer;
 
-/// Begins a request to a service: method and target in one line, such as
-/// `GET /api/pages?limit=2`.
+/// Begins a request to a service. `line` holds method and target, such as `GET
+/// /api/pages?limit=2`.
 ///
 /// # Panics
-/// When the line is no method and target.
+/// When the line is not a method and a target.
 pub fn ask<S: Clone>(service: &S, line: &str) -> Ask<S> {
     let (method, target) = line.split_once(' ').expect("method and target");
     Ask {
@@ -55,7 +55,7 @@ pub struct Ask<S> {
     line: String,
 }
 
-/// What was answered.
+/// The reply to a request.
 #[derive(Debug)]
 #[non_exhaustive]
 pub struct Reply {
@@ -63,27 +63,27 @@ pub struct Reply {
     pub status: StatusCode,
     /// The headers.
     pub headers: HeaderMap,
-    /// The body; of a stream of events, what it begins with.
+    /// The body; of an event stream, only its beginning.
     pub body: Bytes,
 }
 
 impl<S> Ask<S> {
-    /// Shows an API key.
+    /// Sends an API key.
     pub fn key(self, key: &str) -> Self {
         self.header("x-api-key", key)
     }
 
-    /// Shows the token of a session.
+    /// Sends the token of a session.
     pub fn bearer(self, token: &str) -> Self {
         self.header("authorization", format!("Bearer {token}"))
     }
 
-    /// Says where the request comes from.
+    /// Sets the address that the request comes from.
     pub fn peer(self, peer: Peer) -> Self {
         self.extension(peer)
     }
 
-    /// Sets what an embedding server says of the request, such as an [`AppUser`](crate::AppUser).
+    /// Sets a request extension of an embedding server, such as an [`AppUser`](crate::AppUser).
     pub fn extension(mut self, value: impl Clone + Send + Sync + 'static) -> Self {
         self.request = self.request.extension(value);
         self
@@ -95,12 +95,12 @@ impl<S> Ask<S> {
         self
     }
 
-    /// Sends JSON.
+    /// Sends a body of JSON.
     pub fn json(self, body: Json) -> Self {
         self.body(body.to_string())
     }
 
-    /// Sends a body, as JSON unless a header before says otherwise.
+    /// Sends a body. It is JSON unless a header was set before.
     pub fn body(mut self, body: impl Into<Vec<u8>>) -> Self {
         self.body = body.into();
         if self.has(header::CONTENT_TYPE) {
@@ -110,15 +110,15 @@ impl<S> Ask<S> {
         }
     }
 
-    /// A request that cannot be built has no headers: sending it fails with its cause.
+    /// Whether the request has a header. One that cannot be built has none: sending it fails later.
     fn has(&self, name: header::HeaderName) -> bool {
         self.request.headers_ref().is_none_or(|headers| headers.contains_key(name))
     }
 
-    /// Sends it and expects this status.
+    /// Sends the request and expects this status.
     ///
     /// # Panics
-    /// When the reply has another one: the text has request and body.
+    /// When the status differs: the message has request and body.
     pub async fn expect<B>(self, status: u16) -> Reply
     where
         S: Service<Request<Full<Bytes>>, Response = Response<B>, Error: Debug>,
@@ -130,10 +130,10 @@ impl<S> Ask<S> {
         reply
     }
 
-    /// Sends it and expects a problem with this status and code.
+    /// Sends the request and expects a problem with this status and code.
     ///
     /// # Panics
-    /// When the reply is another one.
+    /// When the reply differs.
     pub async fn refused<B>(self, status: u16, code: &str) -> Reply
     where
         S: Service<Request<Full<Bytes>>, Response = Response<B>, Error: Debug>,
@@ -146,16 +146,16 @@ impl<S> Ask<S> {
         reply
     }
 
-    /// Sends it. Of a stream of events, which has no end, it reads the beginning.
+    /// Sends the request. Of an event stream, which never ends, it reads the beginning.
     ///
     /// # Panics
-    /// When method, target or a header are none, and when the service fails.
+    /// When method, target or a header are invalid, and when the service fails.
     pub async fn send<B>(mut self) -> Reply
     where
         S: Service<Request<Full<Bytes>>, Response = Response<B>, Error: Debug>,
         B: http_body::Body<Data = Bytes, Error: Debug> + Unpin,
     {
-        // As every request over HTTP/1.1 has one.
+        // Every request over HTTP/1.1 has one.
         if !self.has(header::HOST) {
             self = self.header("host", "cms.test");
         }
@@ -184,13 +184,13 @@ impl Reply {
     /// The body as JSON.
     ///
     /// # Panics
-    /// When it is none.
+    /// When the body is not JSON.
     #[must_use]
     pub fn json(&self) -> Json {
         serde_json::from_slice(&self.body).unwrap_or_else(|e| panic!("{e}: {}", self.text()))
     }
 
-    /// As [`Reply::json`]; null for an empty body and for what is no JSON.
+    /// As [`Reply::json`]; null for a body that is empty or not JSON.
     #[must_use]
     pub fn json_or_null(&self) -> Json {
         let kind = self.headers.get(header::CONTENT_TYPE);
@@ -201,7 +201,7 @@ impl Reply {
     /// The member `data` of the body.
     ///
     /// # Panics
-    /// When the body is no JSON.
+    /// When the body is not JSON.
     #[must_use]
     pub fn data(&self) -> Json {
         self.json()["data"].take()
@@ -210,7 +210,7 @@ impl Reply {
     /// A header.
     ///
     /// # Panics
-    /// When the reply has none of this name.
+    /// When the reply has no header of this name.
     #[must_use]
     pub fn header(&self, name: &str) -> &str {
         let value = self.headers.get(name).unwrap_or_else(|| panic!("no header {name}"));

@@ -1,7 +1,7 @@
-//! Calls of the API as screens make them, and what comes back.
+//! The API calls of screens, and their replies.
 //!
-//! A call is typed by its operation when it is made, and its reply is read as that operation's
-//! reply in the task that made it; screens see checked JSON.
+//! A call is typed by its operation when it is made. The task that makes it also parses the reply
+//! as that operation's type; screens see checked JSON.
 
 use cms_http::{
     client::{Answer, Ask, ClientError},
@@ -9,9 +9,9 @@ use cms_http::{
 };
 use serde_json::Value as Json;
 
-/// Longer values in a list are cut: rows are for looking.
+/// Longer values in a list are cut, because lists only show them.
 const LONGEST_IN_LIST: usize = 400;
-/// Longer values of one record are cut. A form does not offer them.
+/// Longer values of one record are cut, and forms do not offer them.
 pub(crate) const LONGEST: usize = 256 << 10;
 
 /// Turns an answer into a reply, in the task that made the call.
@@ -34,7 +34,7 @@ pub(crate) struct Reply {
 /// Why there is no good reply.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Fault {
-    /// The service's code; empty when nobody answered.
+    /// The code from the service; empty when nobody answered.
     pub(crate) code: String,
     pub(crate) detail: String,
     pub(crate) errors: Vec<FieldProblem>,
@@ -54,24 +54,24 @@ impl Fault {
         Self { errors: vec![problem], ..Self::new(why) }
     }
 
-    /// Nobody answered: the site is away.
+    /// Whether the call failed because nobody answered.
     pub(crate) fn is_offline(&self) -> bool {
         self.code == "unreachable"
     }
 
-    /// The caller may not see this, or no longer.
+    /// Whether the caller may not read this, or not any longer.
     pub(crate) fn is_forbidden(&self) -> bool {
         self.code == "permission_denied" || self.code.starts_with("api_key_")
     }
 
-    /// The same call may go well later, once the row was read again.
+    /// Whether the same call may succeed later, after the row was read again.
     pub(crate) fn may_pass(&self) -> bool {
         let codes =
             ["rate_limited", "unavailable", "timeout", "in_progress", "internal_error", "stale"];
         self.is_offline() || self.wants_login() || codes.contains(&self.code.as_str())
     }
 
-    /// The session is missing or over.
+    /// Whether the session is missing or has ended.
     pub(crate) fn wants_login(&self) -> bool {
         self.code == "login_required"
     }
@@ -113,7 +113,7 @@ fn short(mut reply: Reply) -> Reply {
     reply
 }
 
-/// A reply whose long values are not cut, because they are sent on.
+/// A reply with whole values, because they are sent back.
 pub(crate) fn whole<O: Operation>(answer: &Answer) -> Result<Reply, Fault> {
     answer.read::<O>()?;
     Ok(untyped(answer))
@@ -166,7 +166,7 @@ fn shorten(value: &mut Json, longest: usize) -> bool {
     }
 }
 
-/// The part of a cut value that is there.
+/// The text that is left of a cut value; None for a whole one.
 pub(crate) fn uncut(seen: &str) -> Option<&str> {
     let (begin, size) = seen.rsplit_once("… (")?;
     size.ends_with(" KB)").then_some(begin)

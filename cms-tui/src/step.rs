@@ -1,9 +1,9 @@
-//! What an action or a reply leads to: calls, questions, other screens. Screens return steps; the
-//! model takes them.
+//! What follows an action or a reply: calls, questions, other screens. Screens return steps; the
+//! model runs them.
 
 mod checked;
 
-pub(crate) use checked::{Act, Again, CallOf, Checked, Patch};
+pub(crate) use checked::{Act, CallOf, Checked, Patch, Reread};
 
 use std::{path::PathBuf, sync::Arc};
 
@@ -30,7 +30,7 @@ pub(crate) type Next = Box<dyn FnOnce(Result<Reply, Fault>) -> Step + Send>;
 pub(crate) enum To {
     /// To a place of the screen that asked. A later call for the same place makes this one stale.
     Slot(u8),
-    /// On, wherever the user is by then.
+    /// To this function, wherever the user is by then.
     Next(Next),
 }
 
@@ -39,24 +39,24 @@ pub(crate) struct Calling {
     pub(crate) ask: Ask,
     pub(crate) read: Read,
     pub(crate) to: To,
-    /// It reads a row before an act: which one, of how many.
-    pub(crate) look: Option<(usize, usize)>,
+    /// The call reads a row before an act: which one, of how many.
+    pub(crate) reread: Option<(usize, usize)>,
 }
 
 /// A call without a body.
 pub(crate) fn get<O: Operation<Body = NoBody>>(query: &O::Query) -> Result<Calling, Fault> {
     let (ask, read) = made::<O>(query, &NoBody)?;
-    Ok(Calling { ask, read, to: To::Slot(0), look: None })
+    Ok(Calling { ask, read, to: To::Slot(0), reread: None })
 }
 
 /// A call with a body.
 pub(crate) fn send<O: Operation>(query: &O::Query, body: &O::Body) -> Result<Calling, Fault> {
     let (ask, read) = made::<O>(query, body)?;
-    Ok(Calling { ask, read, to: To::Slot(0), look: None })
+    Ok(Calling { ask, read, to: To::Slot(0), reread: None })
 }
 
-/// As [`send`] for members that the user chose, or that are sent back as they were read. The body's
-/// type checks them before they are sent.
+/// As [`send`], for members that the user chose or that are sent back as they were read. The type
+/// of the body checks them before they are sent.
 pub(crate) fn send_json<O: Operation>(query: &O::Query, body: Json) -> Result<Calling, Fault> {
     let body = <O::Body as Body>::read(Some(body)).map_err(|e| Fault::new(e.to_string()))?;
     send::<O>(query, &body)
@@ -66,10 +66,10 @@ impl Calling {
     /// A call of a path, for tests.
     #[cfg(test)]
     pub(crate) fn to(path: &str, read: Read) -> Self {
-        Self { ask: Ask::get(path), read, to: To::Slot(0), look: None }
+        Self { ask: Ask::get(path), read, to: To::Slot(0), reread: None }
     }
 
-    /// Its reply is not cut: it is sent on.
+    /// Leaves long values of the reply whole, because they are sent back.
     pub(crate) fn whole<O: Operation>(mut self) -> Self {
         self.read = whole::<O>;
         self
@@ -80,7 +80,7 @@ impl Calling {
         self
     }
 
-    /// Goes on with the reply; a failure is told.
+    /// Continues with the reply; a failure is shown.
     pub(crate) fn then(self, next: impl FnOnce(Reply) -> Step + Send + 'static) -> Self {
         self.ending(|outcome| match outcome {
             Ok(reply) => next(reply),
@@ -88,7 +88,7 @@ impl Calling {
         })
     }
 
-    /// Goes on with reply or failure.
+    /// Continues with the reply or the failure.
     pub(crate) fn ending(
         mut self,
         next: impl FnOnce(Result<Reply, Fault>) -> Step + Send + 'static,
@@ -112,11 +112,11 @@ pub(crate) enum Step {
     Call(Calling),
     /// Several calls, one after the other, as one act with one result.
     Bulk(Bulk),
-    /// A sentence about what has happened; the screen is read again.
+    /// A message about what was done; the screen is read again.
     Did(Did),
-    /// A sentence.
+    /// A message.
     Tell(String),
-    /// A failure, told in the open form if there is one.
+    /// A failure, shown in the open form if there is one.
     Fault(Fault),
     Form(Box<Form>),
     Confirm(Confirm),
@@ -126,8 +126,8 @@ pub(crate) enum Step {
     Open(Place),
     /// Something for the screen on top: what, and its value.
     Set(&'static str, String),
-    /// The row below or above this one in the list that this screen was opened from.
-    Beside(isize),
+    /// Another row of the list below: this many rows further.
+    Neighbour(isize),
     /// A reply written into a file of its own.
     Save(Saving),
     /// The act of this number was taken back, or done again, as a whole.
@@ -142,15 +142,15 @@ pub(crate) enum Step {
     },
     /// The session is over.
     LoggedOut,
-    /// Runs this action, although something is not saved.
+    /// Runs this action even though something is not saved.
     Leave(&'static str),
     /// Another site, by the name of its context.
     Context(String),
-    /// Another site, although something is under way.
+    /// Opens another site even though something is under way.
     LeaveFor(String),
-    /// The screen on top is read again; nothing was done.
-    Look,
-    /// The screen is told when the user pauses.
+    /// Reads the screen on top again, although nothing was done.
+    Refresh,
+    /// Calls the screen's `pause` once the user pauses.
     Pause,
     Several(Vec<Step>),
 }
@@ -168,7 +168,7 @@ pub(crate) struct Did {
     pub(crate) way: Way,
 }
 
-/// Which way an act goes.
+/// The direction of an act.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Way {
     #[default]
@@ -180,7 +180,7 @@ pub(crate) enum Way {
 }
 
 impl Way {
-    /// Which key answers an act that went this way, if one does.
+    /// The key that reverts an act of this direction, if there is one.
     pub(crate) fn back(self, has_undo: bool) -> &'static str {
         match (has_undo, self) {
             (false, _) => "",
@@ -190,12 +190,12 @@ impl Way {
     }
 }
 
-/// How something is taken back. It stays until that went well.
+/// How to take an act back. It is kept until that has succeeded.
 #[derive(Clone, Default)]
 pub(crate) struct Undo {
     pub(crate) number: u64,
     pub(crate) rows: Vec<Checked>,
-    /// The service takes all of it back by itself. It remembers one such act: the last.
+    /// The service takes the whole act back by itself. It remembers only its last such act.
     pub(crate) whole: Option<Whole>,
 }
 
@@ -232,7 +232,7 @@ pub(crate) struct BulkCall {
     pub(crate) name: String,
     pub(crate) call: Calling,
     pub(crate) undo: Option<UndoOf>,
-    /// The change that it makes, to be tried again.
+    /// The change that the call makes, kept for another try.
     pub(crate) row: Option<Checked>,
 }
 
@@ -246,11 +246,11 @@ impl BulkCall {
 pub(crate) struct Failed {
     pub(crate) name: String,
     pub(crate) fault: Fault,
-    /// The change, to be tried again.
+    /// The change, kept for another try.
     pub(crate) row: Option<Checked>,
 }
 
-/// Makes what takes it back, out of the reply.
+/// Makes the change that takes a call back, out of its reply.
 pub(crate) type UndoOf = Box<dyn FnOnce(&Reply) -> Option<Checked> + Send>;
 
 /// A screen to open: its noun, and the record it is about.
@@ -260,7 +260,7 @@ pub(crate) struct Place {
     pub(crate) subject: Json,
     /// Its filter at the start.
     pub(crate) filter: String,
-    /// The filter that another screen, or how the program was started, has chosen.
+    /// The filter, if another screen or the command line has chosen it.
     pub(crate) given: Option<String>,
     /// The row to put the cursor on.
     pub(crate) row: String,
@@ -301,7 +301,7 @@ impl Step {
     }
 }
 
-/// A call that could not be made is told like one that failed.
+/// A call that could not be made is shown like one that failed.
 impl From<Result<Calling, Fault>> for Step {
     fn from(made: Result<Calling, Fault>) -> Self {
         match made {

@@ -1,11 +1,11 @@
-//! Stored text made safe for a screen, and cut to cells.
+//! Makes stored text safe for a screen, and cuts it to a width in cells.
 
 use std::{borrow::Cow, iter, ops::Range};
 
 use cms_http::plain::{is_hidden, shown};
 use ratatui::text::Span;
 
-/// Marks that may stand on one character; more would leave their cell.
+/// The most combining marks on one character; more would leave their cell.
 const MARKS: usize = 2;
 
 /// Cells that the text takes.
@@ -13,7 +13,7 @@ pub(crate) fn width(text: &str) -> usize {
     if text.is_ascii() { text.len() } else { Span::raw(text).width() }
 }
 
-/// The text in one line, without anything that a terminal obeys, or draws wider than it says.
+/// The text in one line, without anything that a terminal would obey, or draw wider than its width.
 pub(crate) fn safe(text: &str) -> Cow<'_, str> {
     if text.bytes().all(|b| (b' '..=b'~').contains(&b)) {
         return Cow::Borrowed(text);
@@ -102,8 +102,8 @@ pub(crate) fn wrapped(text: &str, to: usize) -> Vec<String> {
     lines
 }
 
-/// As [`wrapped`], as one paragraph in so many lines at most, and one at least when there is any;
-/// the last one ends with `…` when something is missing.
+/// As [`wrapped`], as one paragraph of at most `most` lines, and at least one if there is any
+/// text. The last line ends with `…` if something is missing.
 pub(crate) fn wrapped_to(text: &str, to: usize, most: usize) -> Vec<String> {
     let mut lines = wrapped(&safe(text), to);
     if lines.len() > most.max(1) {
@@ -113,7 +113,7 @@ pub(crate) fn wrapped_to(text: &str, to: usize, most: usize) -> Vec<String> {
     lines
 }
 
-/// How far the rows after the first one of a line stand to the right.
+/// The indent of the second and later rows of a line.
 pub(crate) fn hang(line: &str, cells: usize) -> usize {
     let leading = line.len() - line.trim_start_matches(' ').len();
     (leading + 2).min(cells / 3)
@@ -166,7 +166,7 @@ pub(crate) fn count(n: usize, one: &str) -> String {
     format!("{} {what}", number(i64::try_from(n).unwrap_or(i64::MAX)))
 }
 
-/// The words of a command line, quotes as a shell takes them. None: a quote is not closed.
+/// Splits a command line into words, with quotes as in a shell. None: a quote is not closed.
 pub(crate) fn split(line: &str) -> Option<Vec<String>> {
     let (mut words, mut word, mut quote) = (Vec::new(), None::<String>, None);
     for c in line.chars() {

@@ -1,4 +1,5 @@
-//! Styles by meaning. Only the 16 colours of the terminal, so that light and dark both work.
+//! Styles by meaning. They use only the 16 colours of the terminal, so that light and
+//! dark both work.
 
 use ratatui::style::{Color, Modifier, Style};
 
@@ -31,10 +32,10 @@ pub(crate) enum Theme {
 }
 
 impl Theme {
-    /// `NO_COLOR` (not empty) wins over the setting.
+    /// Chooses a theme. A `NO_COLOR` that is not empty wins over the setting.
     ///
     /// # Errors
-    /// For a theme that there is not.
+    /// For an unknown theme.
     pub(crate) fn choose(setting: Option<&str>, no_color: bool) -> Result<Self, String> {
         let theme = match setting {
             None | Some("ansi") => Self::Ansi,

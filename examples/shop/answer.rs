@@ -1,4 +1,4 @@
-//! What the handlers of the shop are sent, and how they answer: their errors look like the API's.
+//! The bodies that handlers of the shop read, and their errors, which look like those of the API.
 
 use std::sync::Arc;
 
@@ -32,8 +32,8 @@ impl IntoResponse for Refusal {
     }
 }
 
-/// Answers errors of handlers as the API answers its own. What axum refuses before a handler runs,
-/// such as `/orders/x`, it answers itself.
+/// Turns errors of handlers into replies as the API has them. Requests that axum refuses before a
+/// handler runs, such as `/orders/x`, get axum's own reply.
 pub async fn refuse(State(api): State<Api>, request: Request, next: Next) -> Response {
     let mut response = next.run(request).await;
     match response.extensions_mut().remove::<Arc<Error>>() {
@@ -42,7 +42,7 @@ pub async fn refuse(State(api): State<Api>, request: Request, next: Next) -> Res
     }
 }
 
-/// JSON that was sent. A form of another website can send text, but not JSON.
+/// A JSON body. A form of another website can send text, but not JSON.
 pub struct Sent<T>(pub T);
 
 impl<T: DeserializeOwned, S: Send + Sync> FromRequest<S> for Sent<T> {

@@ -1,4 +1,4 @@
-//! Customers of the shop: no users of the site. A code that comes by mail begins a session.
+//! Customers of the shop, who are not users of the site. A code sent by mail begins a session.
 
 use std::net::Ipv4Addr;
 
@@ -27,21 +27,21 @@ const MINUTE_MS: i64 = 60_000;
 const CODE_MS: i64 = 15 * MINUTE_MS;
 const SESSION_MS: i64 = 30 * 24 * 60 * MINUTE_MS;
 
-/// Codes and sessions, as digests. Whoever may read the log of mails sees the codes as they are.
+/// Codes and sessions, as digests. The log of mails shows its readers the codes themselves.
 pub const LOGINS: OwnTables = OwnTables::new(
     "logins",
     &["logins"],
     &[
         "create table logins (digest {{bytes}} primary key, kind TEXT not null, \
          mail TEXT not null, ends_at BIGINT not null) {{strict}}",
-        // Came with the second version of the shop: what has run is never edited.
+        // Added in the second version of the shop: a step that has run is never edited.
         "create index logins_by_end on logins (ends_at)",
     ],
 );
 
 type MaybePeer = Option<Extension<Peer>>;
 
-/// `POST /login {"mail"}`: mails a code, which counts for 15 minutes.
+/// `POST /login {"mail"}`: mails a code, which is valid for 15 minutes.
 pub async fn log_in(
     State(cms): State<Cms>,
     peer: MaybePeer,
@@ -50,7 +50,7 @@ pub async fn log_in(
 ) -> Answer {
     spare(&cms, visitor(&cms, peer, &headers), AUTH).await?;
     let to = MailAddress::parse(&login.mail.to_lowercase()).ok();
-    // As long as the name of an `AppUser` may be.
+    // The longest name of an `AppUser`.
     let Some(to) = to.filter(|to| to.as_str().len() <= 200) else {
         let expected = "an address such as anna@example.org is expected";
         return Err(Error::invalid_field("mail", "format", expected).into());
@@ -70,7 +70,7 @@ pub struct Login {
     mail: String,
 }
 
-/// `POST /session {"code"}`: sets the cookie. A code counts once.
+/// `POST /session {"code"}`: begins a session and sets its cookie. A code works once.
 pub async fn begin_session(
     State(cms): State<Cms>,
     peer: MaybePeer,
@@ -98,7 +98,7 @@ pub struct Proof {
     code: String,
 }
 
-/// `DELETE /session`: ends it.
+/// `DELETE /session`: ends the session.
 pub async fn end_session(State(cms): State<Cms>, _: Customer, headers: HeaderMap) -> Answer {
     let mut change = cms.change(Actor::Visitor).await?;
     let end = "delete from logins where digest = $1";
@@ -108,13 +108,13 @@ pub async fn end_session(State(cms): State<Cms>, _: Customer, headers: HeaderMap
     Ok((StatusCode::NO_CONTENT, [set_cookie("", 0)]).into_response())
 }
 
-/// `SameSite=Strict`: a page of another website does not act for a customer.
+/// `SameSite=Strict`: pages of other websites cannot act for a customer.
 fn set_cookie(token: &str, seconds: i64) -> (header::HeaderName, String) {
     let rest = "Path=/; HttpOnly; Secure; SameSite=Strict";
     (header::SET_COOKIE, format!("__Host-customer={token}; Max-Age={seconds}; {rest}"))
 }
 
-/// The network of a visitor, as the API counts it.
+/// The network of a visitor, as the limiter of the API counts it.
 fn visitor(cms: &Cms, peer: MaybePeer, headers: &HeaderMap) -> Owner {
     let settings = cms.settings();
     let lines = headers.get_all(&settings.proxy_header).iter().map(|line| line.as_bytes());
@@ -122,8 +122,8 @@ fn visitor(cms: &Cms, peer: MaybePeer, headers: &HeaderMap) -> Owner {
     Owner::Network(network(client(peer, &settings.trusted_proxies, lines)))
 }
 
-/// Refuses whoever asks too often, which routes of a program do not do by themselves. `AUTH` lets
-/// ten pass at once, then one in six seconds; `BACKEND` 250, then four in a second.
+/// Refuses a caller that asks too often; a program's routes have no limit by themselves. `AUTH`
+/// lets ten requests pass at once, then one in six seconds; `BACKEND` 250, then four in a second.
 async fn spare(cms: &Cms, owner: Owner, bucket: Bucket) -> Result<()> {
     let taken = cms.limiter().take(owner, bucket, None).await;
     match taken.and_then(|quota| quota.retry_after_s) {
@@ -135,7 +135,7 @@ async fn spare(cms: &Cms, owner: Owner, bucket: Bucket) -> Result<()> {
     }
 }
 
-/// Makes a code or a session, and returns the token that shows it.
+/// Stores a code or a session, and returns its token.
 async fn issue(cms: &Cms, change: &mut Change, kind: &str, mail: &str, ms: i64) -> Result<String> {
     let (token, ends_at) = (cms.random().uuid_v4()?, change.now() + ms);
     let insert = "insert into logins (digest, kind, mail, ends_at) values ($1, $2, $3, $4)";
@@ -148,7 +148,7 @@ fn digest(token: &str) -> Vec<u8> {
     Sha256::digest(token).to_vec()
 }
 
-/// The task `tidy`: removes what has ended.
+/// The task `tidy`: removes expired codes and sessions.
 pub async fn tidy(run: TaskRun) -> Result<()> {
     let mut change = run.change().await?;
     let now = change.now();
@@ -157,7 +157,7 @@ pub async fn tidy(run: TaskRun) -> Result<()> {
     change.commit().await
 }
 
-/// Who asks: a handler that takes one is for customers alone.
+/// The caller as a customer. A handler that takes one refuses everybody else.
 pub struct Customer(AppUser);
 
 impl FromRequestParts<Cms> for Customer {
@@ -187,8 +187,8 @@ impl Customer {
         self.0.name()
     }
 
-    /// Begins a change in the customer's name, which the audit log shows. It also gives what the
-    /// site allows the customer: nothing here, for customers are in no group.
+    /// Begins a change in the customer's name, which the audit log shows. The second value would
+    /// be the rights of the customer's groups in the site: none here.
     pub async fn change(&self, cms: &Cms) -> Result<Change> {
         let change = cms.change(self.0.actor()).await?;
         let (change, _) = cms.accounts().judge_app_user(change, &self.0).await?;

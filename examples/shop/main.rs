@@ -1,6 +1,5 @@
-//! A shop inside an axum server. Its customers are its own: they log in by a code that comes by
-//! mail, place orders and cancel them. Those who keep the stock use the API beside it.
-//!
+//! A shop inside an axum server. It has its own customers: they log in with a code sent by mail,
+//! place orders and cancel them. Its staff keeps the stock through the API.
 //! `cargo run -p cms-examples --example shop`; `CMS_MAIL__FROM` and `CMS_MAIL__SMTP_URL` say how
 //! mails are sent (docs/mail.md).
 
@@ -50,13 +49,13 @@ async fn main() -> Result<(), Failure> {
     Ok(())
 }
 
-/// What a site of the shop has beside its settings.
+/// What the shop adds to a site.
 fn shop(builder: Builder) -> Result<Builder> {
     let builder = builder.own_tables(LOGINS).plugin(Shop::new()?);
     Ok(builder.content::<Product>().content::<Order>())
 }
 
-/// The routes of the shop. The API answers everything else.
+/// The routes of the shop. The API answers all other paths.
 fn application(api: Api) -> Router {
     Router::new()
         .route("/login", post(customers::log_in))
@@ -69,7 +68,7 @@ fn application(api: Api) -> Router {
         .layer(from_fn(pass_address_on))
 }
 
-/// Shop and API count requests by the address of the client, which tests do not have.
+/// Passes on the client's address, by which shop and API count requests. Tests have no address.
 async fn pass_address_on(mut request: Request, next: Next) -> Response {
     let address = request.extensions().get::<ConnectInfo<SocketAddr>>().copied();
     if let Some(ConnectInfo(address)) = address {

@@ -1,4 +1,4 @@
-//! What customers do.
+//! Orders as customers place, cancel and list them.
 
 use axum::extract::{Path, State};
 use cms_core::{
@@ -20,7 +20,8 @@ pub struct Wanted {
     amount: i64,
 }
 
-/// `POST /orders {"product", "amount"}`: order, stock, event, mail and audit row, or none of them.
+/// `POST /orders {"product", "amount"}`: writes order, stock, event, mail and audit
+/// row, or nothing.
 pub async fn place(
     State(cms): State<Cms>,
     customer: Customer,
@@ -37,7 +38,7 @@ pub async fn place(
         cancelled: false,
     };
     let order = cms.items().of::<Order>().create(&mut change, &order).await?;
-    // `emit` takes JSON; `raise` takes a type, and writes a row of the audit log.
+    // `emit` takes JSON. `raise` takes a type, and also writes a row of the audit log.
     change.raise(&Ordered { order: order.id }).await?;
     let cents = order.price_cents.unwrap_or_default() * order.amount;
     let text = format!("Order {}: {}.{:02} in all.", order.id, cents / 100, cents % 100);
@@ -47,7 +48,7 @@ pub async fn place(
     json_of(&order)
 }
 
-/// `DELETE /orders/7`: cancels an order. The hook `take` gives back what it took.
+/// `DELETE /orders/7`: cancels an order. The hook `take` puts its amount back into the stock.
 pub async fn cancel(State(cms): State<Cms>, customer: Customer, Path(id): Path<i64>) -> Answer {
     let mut change = customer.change(&cms).await?;
     let orders = cms.items().of::<Order>();
@@ -60,7 +61,7 @@ pub async fn cancel(State(cms): State<Cms>, customer: Customer, Path(id): Path<i
     json_of(&order)
 }
 
-/// `GET /orders`: the newest 50 of the customer's own.
+/// `GET /orders`: the newest 50 orders of the customer.
 pub async fn list(State(cms): State<Cms>, customer: Customer) -> Answer {
     let own = Query::new().filter("customer", eq(customer.mail())).sort(desc("id")).limit(50);
     json_of(&cms.items().of::<Order>().list(&own).await?.records)

@@ -1,5 +1,5 @@
-//! Products and orders, and what holds for them whoever writes: a customer, an editor, an import
-//! over the API.
+//! Products and orders, and their rules, whoever writes: a customer, an editor or an
+//! import over the API.
 
 use cms_core::{
     Code, Error, Result, content,
@@ -80,7 +80,7 @@ impl Plugin for Shop {
     }
 }
 
-/// A product has a price, and not less than nothing in stock.
+/// Refuses products without a valid price, and a negative stock.
 async fn check(write: Write<'_>) -> Result<()> {
     for column in ["price_cents", "stock"] {
         let is_wrong = |number| !(0..=100_000_000).contains(&number);
@@ -91,7 +91,7 @@ async fn check(write: Write<'_>) -> Result<()> {
     Ok(())
 }
 
-/// An order takes from the stock. Cancelled or deleted, it gives back.
+/// Takes the amount of an order from the stock. A cancelled or deleted order puts it back.
 async fn take(mut write: Write<'_>) -> Result<()> {
     let before = write.old().map_or(0, |old| held(&old["amount"], &old["cancelled"]));
     let after = match (write.kind(), write.value("amount").as_i64()) {
@@ -104,7 +104,7 @@ async fn take(mut write: Write<'_>) -> Result<()> {
         return Err(write.refuse("product_id", "an order keeps its product"));
     }
     let product = product.as_i64().unwrap_or_default();
-    // The row is locked until the end of the change, so two orders never get the last one both.
+    // Locks the row until the end of the change, so that the last piece is never sold twice.
     let sql = "update products set stock = stock - $1 where id = $2 and stock >= $1 \
                returning price_cents";
     let taken = write.items.sql(write.change, sql).touches(["products"]);

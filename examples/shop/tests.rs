@@ -118,7 +118,7 @@ async fn two_do_not_get_the_last_one_both() {
     site.close().await;
 }
 
-/// Editors come by another door, and the same hooks stand there.
+/// Editors write through the API, where the same hooks run.
 #[tokio::test]
 async fn the_stock_is_right_whoever_writes() {
     let (site, shop) = with_bells().await;
@@ -186,7 +186,7 @@ async fn nobody_asks_for_codes_without_end() {
     }
     let refused = login(1).refused(429, "rate_limited").await;
     assert!(refused.header("retry-after").parse::<u64>().expect("seconds") > 0);
-    // Neither from elsewhere for the same address, nor at another door.
+    // The limit holds for this mail from another address, and for this address at another endpoint.
     login(2).refused(429, "rate_limited").await;
     let guess = |last| ask(&shop, "POST /session").extension(from(last)).json(json!({"code": "1"}));
     guess(1).refused(429, "rate_limited").await;

@@ -1,14 +1,13 @@
-//! The schema of the service as SQL text, one for both engines.
+//! The schema of the service as SQL text, the same for both engines.
 //!
-//! Tokens are filled by `cms-core`, which also applies the steps: `{{id}}` a primary key that
-//! counts up, `{{json}}` a JSON column, `{{bytes}}` bytes, `{{false}}` and `{{true}}` the booleans,
+//! `cms-core` fills the tokens and applies the steps: `{{id}}` is a primary key that counts up,
+//! `{{json}}` a JSON column, `{{bytes}}` bytes, `{{false}}` and `{{true}}` the booleans,
 //! `{{strict}}` the mark of SQLite's STRICT tables, `{{binary}}` the order of lists in an index,
-//! `{{half_full}}` room on each page of PostgreSQL for rows that are updated all the time.
-//! Four more stand for whole statements, which the engines have in words of their own: [`SQLITE`]
-//! and [`POSTGRES`].
+//! `{{half_full}}` free room on each page of PostgreSQL, for rows that are updated often. Four
+//! more tokens stand for whole statements that differ by engine: [`SQLITE`] and [`POSTGRES`].
 //!
-//! A published step is never edited: a database that has it would refuse to start. New needs are
-//! new steps.
+//! A published step is never edited: databases that have it would refuse to start. Later changes
+//! are new steps.
 //!
 //! ```
 //! assert_eq!(cms_migrations::ALL[0].version, 1);
@@ -19,7 +18,7 @@
 pub struct Step {
     /// Counts from 1 without gaps.
     pub version: i64,
-    /// What it brings.
+    /// What it adds.
     pub name: &'static str,
     /// The statements, with tokens.
     pub sql: &'static str,

@@ -6,7 +6,7 @@ use cms_core::CHECKS;
 
 use super::root;
 
-const HEAD: &str = "| check | place | whether |\n|---|---|---|\n";
+const HEAD: &str = "| check | place | ok when |\n|---|---|---|\n";
 
 #[test]
 fn the_table_of_checks_is_the_registry() {

@@ -51,7 +51,7 @@ pub(crate) fn measure(dir: &Path) {
     said("inbox: rows, from the start", ms(median(rows)), "-");
     let mut terminal = at_inbox(dir);
     terminal.press("1");
-    terminal.shows("What needs a hand");
+    terminal.shows("What needs attention");
     terminal.hides("Person ");
     let pressed = terminal.press("9");
     said("inbox: rows, from the key", ms(terminal.shows("Person ") - pressed), "150 ms");

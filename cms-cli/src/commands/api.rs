@@ -1,4 +1,4 @@
-//! `cms api`: any endpoint, its reply as it comes
+//! `cms api`: calls any endpoint, and prints its reply as it is
 
 use std::{io::Write as _, path::PathBuf, time::Duration};
 
@@ -13,7 +13,7 @@ use crate::{
     site,
 };
 
-/// How often a call is repeated when the limiter asks for patience.
+/// How often a call is repeated after the limiter has refused it.
 const WAITS: u32 = 5;
 
 #[derive(Args, Debug)]

@@ -1,4 +1,4 @@
-//! `cms auth`: one's own login, wrong logins, and the security part of the audit log
+//! `cms auth`: your own login, wrong logins, and the security part of the audit log
 
 use std::{net::IpAddr, path::PathBuf};
 
@@ -26,7 +26,7 @@ use crate::{
     site,
 };
 
-/// The tables that decide who may do what.
+/// The tables that decide who may do what; their changes are the security part.
 const SECURITY: &str = "users,user_groups,sessions,loginattempts,api_keys,origins";
 
 #[derive(Debug, Subcommand)]
@@ -149,7 +149,7 @@ async fn end_sessions(out: &Output, client: &Client, session: Option<i64>) -> Do
 async fn user(client: &Client) -> Done<(i64, String)> {
     let me = reply::data::<WhoAmI>(client, &NoQuery {}, &NoBody).await?;
     let id = me.id.ok_or_else(|| {
-        Failure::new(Exit::NoRight, "the operator of this machine has no account of his own")
+        Failure::new(Exit::NoRight, "the operator of this machine has no account")
             .hint("cms users passwd NAME, or the same with --url or --context after cms login")
     })?;
     Ok((id, me.username))
@@ -163,7 +163,7 @@ fn asked(flags: &Flags, from_stdin: bool, question: &str) -> Done<Secret> {
     prompt::secret(question)
 }
 
-/// Six digits are a code: no password is that short.
+/// Six digits are a code: passwords are longer.
 fn proof_of(text: Secret) -> OwnProof {
     let digits: String = text.expose().chars().filter(|c| !c.is_whitespace()).collect();
     let is_code = digits.len() == 6 && digits.bytes().all(|byte| byte.is_ascii_digit());

@@ -104,7 +104,7 @@ pub(crate) fn run(flags: &Flags, out: &Output, command: &ConfigCommand) -> Done 
     }
 }
 
-/// The default of a setting as TOML. Both starters together hold every key, as a comment.
+/// The default of a setting as TOML. The two starter files together name every key in comments.
 fn default(key: &str) -> Option<String> {
     let line = format!("#{key} = ");
     [starter_file(), starter_local_file(None, None)]
@@ -113,7 +113,7 @@ fn default(key: &str) -> Option<String> {
         .find_map(|text| text.strip_prefix(&line).map(str::to_owned))
 }
 
-/// The value of a setting in the type of its default: a number, a boolean, a list or a text.
+/// The value of a setting, with the type of its default: a number, a boolean, a list or a text.
 fn value(setting: &Setting) -> Json {
     let text = setting.value.as_str();
     match default(&setting.key).as_deref().and_then(|default| default.chars().next()) {

@@ -109,7 +109,7 @@ fn row(ask: Ask, id: i64) -> Ask {
 /// Finds a form by its id or its name.
 async fn find(client: &Client, form: &str) -> Done<Saved> {
     let id = match form.parse() {
-        // No form has a number for a name.
+        // A number is always an id: forms have no numbers as names.
         Ok(id) => id,
         Err(_) => named(client, form).await?,
     };
@@ -208,7 +208,7 @@ async fn delete_submissions(flags: &Flags, out: &Output, client: &Client, ids: &
     out.done(&json!({"deleted": ids}), &format!("Deleted: {named}"))
 }
 
-/// Shows answers as people read them, a line for each.
+/// Shows answers as readable text, one line each.
 fn cell(one: &SubmissionDetail, column: &str) -> Option<String> {
     let line = |(name, text): (&str, &str)| format!("{name}: {text}");
     let lines = one.answers.iter().map(|answer| line((&answer.field, &answer.text)));

@@ -70,7 +70,7 @@ async fn read(out: &Output, site: &Site, which: Option<Which>) -> Done {
         return Ok(out.line(&answer.body)?);
     }
     let limits = limits.data;
-    // A command that opens the folder has buckets of its own, which nobody uses.
+    // A command that opens the folder has its own buckets in memory, which nobody uses.
     let own = site.cms.is_some() && limits.store != "redis" && limits.store != "off";
     let hint = if own {
         "; the running service has its own buckets in memory: ask it with --url"

@@ -1,5 +1,5 @@
-//! `cms login`: password, then code; a first login sets up the authenticator. The session's token
-//! goes into a file that only its owner reads
+//! `cms login`: password, then code. A first login sets up the authenticator. The session's token
+//! is kept in a file that only its owner can read
 
 use std::path::PathBuf;
 
@@ -50,7 +50,7 @@ pub(crate) async fn run(flags: &Flags, out: &Output, args: LoginArgs) -> Done {
 }
 
 async fn login(flags: &Flags, out: &Output, args: LoginArgs, url: &str) -> Done {
-    // Before the first question: can all of them be asked?
+    // Fail before the first question if a later one cannot be asked.
     if args.username.is_none() {
         prompt::expect_terminal(flags, "the name", "--username NAME")?;
     }
@@ -89,7 +89,7 @@ async fn login(flags: &Flags, out: &Output, args: LoginArgs, url: &str) -> Done 
         Ok(login) => login,
         Err(failure) => return Err(SecretFile::given_up(file, failure)),
     };
-    // Codes first: they must not be lost if the session cannot be kept.
+    // Show the recovery codes first: they must not be lost if the session cannot be kept.
     let codes = login
         .recovery_codes
         .as_ref()
@@ -149,18 +149,18 @@ async fn verify(
     }
 }
 
-/// Digits alone are a code of the authenticator; recovery codes have letters.
+/// Digits alone are a code of the authenticator; recovery codes contain letters.
 fn proof(pending: &str, code: Secret) -> Verification {
     let digits = code.expose().chars().filter(|c| !c.is_whitespace()).all(|c| c.is_ascii_digit());
     let (code, recovery_code) = if digits { (Some(code), None) } else { (None, Some(code)) };
     Verification { pending_token: Secret::new(pending), code, recovery_code }
 }
 
-/// The largest difference of two clocks without a warning. A code is valid for its half minute,
-/// the one before and the one after.
+/// The largest clock difference without a warning. A code is valid in its own half minute and in
+/// the ones before and after.
 const CLOCK_GAP_MS: Millis = 20_000;
 
-/// Shows the secret on standard error: it is no data of the command.
+/// Shows the secret on standard error, because it is not data of the command.
 fn show_setup(out: &Output, setup: &Setup) -> Done {
     out.always("This is the first login. From now on you need an authenticator app on a phone.");
     if out.live {
@@ -181,8 +181,8 @@ fn show_setup(out: &Output, setup: &Setup) -> Done {
     Ok(())
 }
 
-/// Writes the recovery codes into the file, or prints them. With `--json` returns them for the
-/// document. They are shown only this once.
+/// Writes the recovery codes into the file, or prints them. With `--json`, returns them for the
+/// document. Nothing shows them again.
 fn keep_codes(out: &Output, codes: &[String], file: Option<SecretFile>) -> Done<Option<Json>> {
     let codes: Vec<&str> = codes.iter().map(String::as_str).collect();
     if let Some(mut file) = file {
@@ -218,7 +218,7 @@ fn clock_warning(service: Millis, here: Millis) -> Option<String> {
     })
 }
 
-/// Whether others can read what is sent there: no TLS, and another machine.
+/// Whether others could read the traffic: no TLS, and another machine.
 fn is_readable_on_the_way(url: &str) -> bool {
     let Some(rest) = url.strip_prefix("http://") else { return false };
     let host = rest.split(['/', ':']).next().unwrap_or_default();

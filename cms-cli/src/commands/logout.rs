@@ -26,7 +26,7 @@ pub(crate) async fn run(flags: &Flags, out: &Output) -> Done {
             )?;
             match client.call::<Logout>(&NoQuery {}, &NoBody).await {
                 Ok(_) => true,
-                // The session ended earlier.
+                // The session had already ended.
                 Err(ClientError::Problem { code, .. }) if code == "login_required" => false,
                 Err(error) => return Err(error.into()),
             }

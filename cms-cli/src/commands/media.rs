@@ -250,7 +250,7 @@ async fn upload(out: &Output, client: &Client, args: &UploadArgs) -> Done {
     Ok(())
 }
 
-/// The failure names the file.
+/// Uploads a file; a failure names it.
 async fn send(out: &Output, client: &Client, path: &Path, folder: &str) -> Done<Answer> {
     let failed = |error: std::io::Error| Failure::file(path, &error);
     let file = tokio::fs::File::open(path).await.map_err(failed)?;
@@ -272,7 +272,7 @@ async fn send(out: &Output, client: &Client, path: &Path, folder: &str) -> Done<
     })
 }
 
-/// The file as long as it was when it was opened.
+/// The content of the file, up to the size that it had when it was opened.
 fn parts(
     file: tokio::fs::File,
     size: u64,

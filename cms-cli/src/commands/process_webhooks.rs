@@ -36,7 +36,7 @@ fn time_limit() -> clap::builder::RangedU64ValueParser {
 pub(crate) async fn run(flags: &Flags, out: &Output, args: &ProcessWebhooksArgs) -> Done {
     let dir = Target::folder_only(flags, "cms process-webhooks")?;
     let cms = folder::as_is(folder::existing(&dir, &[], out)?.settings).await?;
-    // The last attempt must end in time too.
+    // The last attempt must also end in time.
     let last_claim = |timeout: u64| args.time_limit.checked_sub(timeout + 1).filter(|at| *at > 0);
     let timeout = cms.settings().webhooks.timeout_s;
     let Some(last) = last_claim(timeout) else {
@@ -68,7 +68,7 @@ pub(crate) async fn run(flags: &Flags, out: &Output, args: &ProcessWebhooksArgs)
     let (jobs, posted, ()) = tokio::join!(jobs, mails, rows);
     let drained = [jobs, posted].iter().all(|until| *until == Until::Drained);
     let (outcomes, mails) = (cms.webhooks().outcomes(), cms.mail().outcomes());
-    // Cron should report that the database was away.
+    // Cron should report that the database could not be reached.
     let reached = cms.ready().await;
     cms.close().await;
     reached?;
@@ -104,7 +104,7 @@ pub(crate) async fn run(flags: &Flags, out: &Output, args: &ProcessWebhooksArgs)
     Ok(())
 }
 
-/// Says which mails wait for a provider. A database that does not answer is told of at the end.
+/// Reports mails that wait for a provider. A database that does not answer is reported at the end.
 async fn without_provider(cms: &Cms, out: &Output) -> Until {
     match cms.mail().waiting().await {
         Ok((0, _)) | Err(_) => Until::Drained,
@@ -130,7 +130,7 @@ fn asked_to_end() -> Done<watch::Receiver<bool>> {
     Ok(asked)
 }
 
-/// The same, also true after a time.
+/// Turns true when asked to end, or after a time.
 fn stop_after(seconds: u64, mut asked: watch::Receiver<bool>) -> watch::Receiver<bool> {
     let (stop, stopped) = watch::channel(false);
     tokio::spawn(async move {
@@ -141,7 +141,7 @@ fn stop_after(seconds: u64, mut asked: watch::Receiver<bool>) -> watch::Receiver
     stopped
 }
 
-/// Removes what retention no longer keeps. Whatever is left at the stop waits for the next run.
+/// Removes rows that retention no longer keeps. What is left at the stop waits for the next run.
 async fn remove_old_rows(cms: &Cms, mut stopped: watch::Receiver<bool>) {
     tokio::select! {
         () = cms.upkeep() => {}

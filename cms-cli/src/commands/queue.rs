@@ -104,7 +104,7 @@ async fn at(flags: &Flags, out: &Output, client: &Client, command: QueueCommand)
                 Ok(client.call::<Retry>(&by_id(id), &NoBody).await?)
             })
             .await?;
-            told(out, &ids, "retry", "due now")
+            report(out, &ids, "retry", "due now")
         }
         QueueCommand::Cancel { ids } => {
             let ids = input::ids(ids)?;
@@ -114,7 +114,7 @@ async fn at(flags: &Flags, out: &Output, client: &Client, command: QueueCommand)
                 Ok(client.call::<Cancel>(&by_id(id), &NoBody).await?)
             })
             .await?;
-            told(out, &ids, "cancel", "cancelled")
+            report(out, &ids, "cancel", "cancelled")
         }
         QueueCommand::Purge { status } => {
             prompt::confirm(flags, &format!("Remove all jobs that are {status}?"))?;
@@ -125,8 +125,8 @@ async fn at(flags: &Flags, out: &Output, client: &Client, command: QueueCommand)
     }
 }
 
-/// Tells what happened to jobs.
-fn told(out: &Output, ids: &[i64], action: &str, became: &str) -> Done {
+/// Reports what happened to jobs.
+fn report(out: &Output, ids: &[i64], action: &str, became: &str) -> Done {
     let text = format!("{} {became}.", counted(ids.len() as u64, "job"));
     match ids {
         [id] => out.done(&json!({"id": id, "action": action}), &text),
@@ -134,8 +134,8 @@ fn told(out: &Output, ids: &[i64], action: &str, became: &str) -> Done {
     }
 }
 
-/// Removes settled jobs batch by batch, and returns their number. A small batch is the last: on a
-/// busy site a later one is never empty.
+/// Removes settled jobs batch by batch, and returns their number. Ends at the first batch that is
+/// not full: on a busy site there is always another settled job.
 async fn purge(client: &Client, status: String) -> Done<u64> {
     let (which, mut removed) = (OfStatus { status }, 0);
     loop {

@@ -1,4 +1,4 @@
-//! `cms` without a command: what it is, and what to type next
+//! `cms` without a command: says what it is, and what to type next
 
 use serde_json::json;
 

@@ -1,4 +1,4 @@
-//! `cms status`: whether all is well, as the site itself finds, through `/api/backend/status`
+//! `cms status`: whether the site itself finds that all is well, through `/api/backend/status`
 
 use clap::Args;
 use cms_core::{Door, Finding, Level};
@@ -23,7 +23,7 @@ pub(crate) async fn run(flags: &Flags, out: &Output) -> Done {
     let target = Target::of(flags)?;
     let site = match (Site::open(flags, &target, out).await, &target) {
         (Ok(site), _) => site,
-        // Why it cannot be opened is what is asked for.
+        // The reason why the site cannot be opened is the answer.
         (Err(_), Target::Folder(dir)) if flags.acts_as.is_none() => {
             return table::findings(
                 out,
@@ -44,7 +44,7 @@ pub(crate) async fn run(flags: &Flags, out: &Output) -> Done {
     }
 }
 
-/// What a site that cannot tell tells all the same; None: it refused the caller.
+/// The finding for a site that cannot run its checks; None: the site refused the caller.
 fn unwell(error: &ClientError) -> Option<Finding> {
     let (check, found, remedy) = match error {
         ClientError::Unreachable(why) => {

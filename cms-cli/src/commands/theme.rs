@@ -65,8 +65,8 @@ pub(crate) enum ListFormat {
 }
 
 impl ThemeCommand {
-    /// Whether it reads only variables, so that nobody's rights count.
-    pub(crate) fn is_by_nobody(&self) -> bool {
+    /// Whether the verb reads only variables, where no user's rights count.
+    pub(crate) fn ignores_rights(&self) -> bool {
         matches!(self, Self::Safelist { .. })
     }
 }
@@ -104,7 +104,7 @@ async fn env(
             let grace = Grace { grace_s: grace.unwrap_or_default() };
             let (_, made) = reply::call_once::<RotateKey>(client, &NoQuery {}, &grace).await?;
             out.note("The value of NUXT_API_KEY is shown this once: keep it now.");
-            // A caller that may not read keys gets the value alone.
+            // A caller that may not read keys gets only the value.
             Some(made.map_or_else(|(_, value)| value, |made| made.data.key))
         }
     };
@@ -118,7 +118,7 @@ async fn env(
     }
 }
 
-/// Whether there is a key that a rotation changes. A caller that may read no keys cannot know.
+/// Whether a key exists that a rotation changes. True for a caller that may not read keys.
 async fn may_exist(client: &Client) -> Done<bool> {
     let query = |limit, cursor| {
         let mut asked = reply::list_query(limit, cursor);
@@ -147,7 +147,7 @@ fn print(out: &Output, found: &Environment, key: Option<&str>, format: EnvFormat
     Ok(())
 }
 
-/// A value as shells and readers of `.env` files take it.
+/// A value in the form that shells and readers of `.env` files take.
 fn quoted(value: &str) -> String {
     let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"_-./:".contains(&byte);
     match value.bytes().all(is_plain) {

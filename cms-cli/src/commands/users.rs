@@ -262,7 +262,7 @@ async fn change(out: &Output, client: &Client, user: &str, patch: UserPatch) -> 
     reply::record_as::<Update>(out, client, &by_id(id), &patch, cell).await
 }
 
-/// A group that does not exist is not found, as whatever else a command names.
+/// A missing group counts as not found, like anything else that a command names.
 fn of_groups(mut failure: Failure) -> Failure {
     let is_unknown = |error: &Json| error["field"] == "groups" && error["code"] == "unknown";
     if failure.document()["errors"].as_array().is_some_and(|all| all.iter().any(is_unknown)) {

@@ -1,4 +1,4 @@
-//! `cms whoami`: which site commands are about, and as whom
+//! `cms whoami`: the site that commands use, and the user that they act as
 
 use cms_core::access::HeldPermissions;
 use cms_http::wire::{
@@ -19,7 +19,7 @@ use crate::{
 
 pub(crate) async fn run(flags: &Flags, out: &Output) -> Done {
     let target = Target::of(flags)?;
-    // Keys belong to programs; the API knows no person behind them.
+    // Keys belong to programs: there is no user to ask for.
     if matches!(target, Target::Address { .. }) && site::api_key(flags)?.is_some() {
         return key(flags, out, &target).await;
     }
@@ -30,7 +30,7 @@ pub(crate) async fn run(flags: &Flags, out: &Output) -> Done {
     closed
 }
 
-/// Asks for what any key may read: a call without a right would count as refused.
+/// Reads what any key may read, because a call without a right would be logged as refused.
 async fn key(flags: &Flags, out: &Output, target: &Target) -> Done {
     site::with_target(flags, out, target, async |site| {
         Ok(site.client.call::<openapi::Read>(&NoQuery {}, &NoBody).await.map(drop)?)

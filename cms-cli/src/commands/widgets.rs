@@ -1,4 +1,4 @@
-//! `cms widgets`: what pages can be made of, from `/api/backend/pagebuilder/`
+//! `cms widgets`: the widgets that pages are made of, from `/api/backend/pagebuilder/`
 
 use std::{io::Write as _, path::PathBuf};
 
@@ -22,7 +22,7 @@ use crate::{
     output::{Done, Exit, Failure, Output, WholeFile},
     reply::{
         self, Paging,
-        draft::{Seen, add, remove, values},
+        draft::{DraftView, add, remove, values},
     },
     site,
 };
@@ -71,7 +71,7 @@ async fn at(out: &Output, client: &Client, command: WidgetsCommand) -> Done {
     }
 }
 
-/// The rows that a widget asks for, in place of its menu.
+/// Shows the names of the fields in a widget's menu instead of the menu.
 fn cell(widget: &PickedWidget, column: &str) -> Option<String> {
     let rows = || {
         let rows: Vec<_> = widget.menu.iter().map(|field| field.row.as_str()).collect();
@@ -132,7 +132,7 @@ pub(crate) struct PlaceArgs {
 /// Places a widget.
 pub(crate) async fn place(out: &Output, client: &Client, args: &PlaceArgs) -> Done {
     let data = args.data.as_deref().map(values).transpose()?;
-    let seen = Seen::find(client, &args.page).await?;
+    let seen = DraftView::find(client, &args.page).await?;
     let widget = |col| {
         let mut node = NewNode::new(NodeKind::Widget, Parent::of(NodeKind::Widget, col));
         node.widget = Some(args.widget.clone());
@@ -149,11 +149,11 @@ pub(crate) async fn place(out: &Output, client: &Client, args: &PlaceArgs) -> Do
     reply::show(out, &answer.body, &placed)
 }
 
-/// Adds a widget in a row and a column that are made for it. A failure takes the row away again.
+/// Makes a row and a column and places the widget there. A failure removes the row again.
 async fn in_own_row(
     client: &Client,
     page: &str,
-    seen: Seen,
+    seen: DraftView,
     widget: impl FnOnce(i64) -> NewNode,
 ) -> Done<(Answer, Edited)> {
     let parent = Parent::of(NodeKind::Row, seen.draft.page_id);

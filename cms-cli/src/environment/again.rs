@@ -1,6 +1,6 @@
-//! The program, started again by itself, without secrets in its environment and, to serve, with
-//! an option of the allocator. The secrets and the true standard input wait in a socket that stands
-//! in for standard input.
+//! Starts the program again without secrets in its environment and, for `serve`, with an option
+//! of the allocator. The secrets and the real standard input wait in a socket that takes the
+//! place of standard input.
 
 use std::{
     env,
@@ -26,28 +26,28 @@ use rustix::{
 
 use super::is_secret;
 
-/// Holds the number of the process that was started again: children of it take no notice.
+/// Holds the id of the process that was started again, so that its child processes ignore it.
 const SIGN: &str = "_CMS_STARTED_AGAIN";
-/// Most bytes of all secrets together; sockets hold more.
+/// The most bytes of all secrets together; sockets hold more.
 const MOST_BYTES: usize = 128 << 10;
-/// An option that the allocator reads before `main`: after how many slow allocations a thread gives
-/// back what it has freed; 1,000 is the least. By default it is 10,000, which workers with nothing
-/// to do reach late, so that they keep a burst of bodies (docs/choices.md).
+/// An option that the allocator reads before `main`: the number of slow allocations after which a
+/// thread returns its freed memory; 1,000 is the minimum. Idle workers reach the default of
+/// 10,000 late, and would keep the memory of a burst of bodies (docs/choices.md).
 const ALLOCATOR: (&str, &str) = ("MIMALLOC_GENERIC_COLLECT", "1000");
 
-/// The secrets, when this program was started again to be without them.
+/// The secrets, if this program was started again without them.
 pub(super) fn received() -> Option<Vec<(String, String)>> {
     if env::var(SIGN).ok()?.parse() != Ok(std::process::id()) {
         return None;
     }
-    // The system calls it after the path that it was started by, `exe`.
+    // Otherwise the process would be named after the path that it was started by, `exe`.
     let _ = rustix::thread::set_name(c"cms");
     let mut secrets = vec![0; MOST_BYTES];
     match receive(&mut secrets) {
         Ok(length) => serde_json::from_slice(&secrets[..length]).ok(),
-        // The number is that of an earlier process.
+        // The id is that of an earlier process.
         Err(Errno::NOTSOCK) => None,
-        // Without its secrets the program would take another database.
+        // Without its secrets the program would use another database.
         Err(error) => lost(error),
     }
 }
@@ -58,15 +58,15 @@ fn lost(error: Errno) -> ! {
     std::process::exit(1)
 }
 
-/// Starts this program again without its secrets and with the option of the allocator. Returns
-/// when there is nothing to take out or to add; or when that fails, which leaves everything as it
-/// is but SIGPIPE: [`Signals`](crate::signals::Signals) sees to that.
+/// Starts this program again without its secrets and with the allocator's option. Returns when
+/// there is nothing to remove or to add, or when the start fails. A failed start changes nothing
+/// but SIGPIPE, which [`Signals`](crate::signals::Signals) sets right.
 pub(super) fn start() -> Option<Vec<(String, String)>> {
     let secrets: Vec<_> = cms_core::settings::environment()
         .filter(|(name, value)| is_secret(name) && !value.is_empty())
         .collect();
     let serves = env::args_os().any(|argument| argument == "serve");
-    // What the operator has set stays. The allocator reads names in any case.
+    // Keeps a value that the operator has set. The allocator ignores the case of names.
     let is_option = |(name, _): (OsString, _)| name.eq_ignore_ascii_case(ALLOCATOR.0);
     let option = (serves && !env::vars_os().any(is_option)).then_some(ALLOCATOR);
     if secrets.is_empty() && option.is_none() {
@@ -90,7 +90,7 @@ pub(super) fn start() -> Option<Vec<(String, String)>> {
     None
 }
 
-/// Takes out of a program's environment what a second start has added.
+/// Removes from a program's environment what a second start has added.
 pub(super) fn forget(command: &mut Command) {
     command.env_remove(SIGN);
     if env::var(ALLOCATOR.0).is_ok_and(|value| value == ALLOCATOR.1) {
@@ -98,8 +98,7 @@ pub(super) fn forget(command: &mut Command) {
     }
 }
 
-/// Puts a socket in the place of standard input, from which the text and the true standard input
-/// can be read.
+/// Replaces standard input by a socket that holds the text and the real standard input.
 fn hand_over(text: &[u8], stdin: &OwnedFd) -> Result<()> {
     let (near, far) =
         socketpair(AddressFamily::UNIX, SocketType::SEQPACKET, SocketFlags::CLOEXEC, None)?;
@@ -114,7 +113,7 @@ fn hand_over(text: &[u8], stdin: &OwnedFd) -> Result<()> {
     dup2_stdin(far)
 }
 
-/// Reads what [`hand_over`] has sent, and puts the true standard input in its place. Returns the
+/// Reads the text that [`hand_over`] has sent, and restores the real standard input. Returns the
 /// length of the text.
 fn receive(text: &mut [u8]) -> Result<usize> {
     let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];

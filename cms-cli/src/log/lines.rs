@@ -1,7 +1,8 @@
-//! Lines for standard error that nobody waits for: a bounded queue, and one thread that empties it.
+//! Lines for standard error, written without blocking anybody: a bounded queue, and one thread
+//! that empties it.
 //!
-//! A full disk, a reader that is gone or slow costs lines, never work. Lost lines are counted, and
-//! the count is written with the next line that goes out.
+//! A full disk and a slow or missing reader cost lines, never work. Lost lines are counted, and
+//! the count is written with the next line.
 
 use std::{
     collections::VecDeque,
@@ -16,7 +17,7 @@ use tracing_subscriber::fmt::MakeWriter;
 
 /// Bytes that may wait; further lines are lost.
 const ROOM: usize = 256 << 10;
-/// Pause before a further attempt at a terminal or pipe that takes nothing right now.
+/// Pause before the next attempt at a terminal or pipe that takes nothing now.
 const PAUSE: Duration = Duration::from_millis(20);
 
 /// The queue. Clones share it.
@@ -41,11 +42,11 @@ struct State {
 }
 
 impl Lines {
-    /// Starts the thread. `confess` makes the line that tells how many were lost.
+    /// Starts the thread. `confess` makes the line that says how many lines were lost.
     pub(super) fn start(confess: impl Fn(u64) -> String + Send + 'static) -> Self {
         let lines = Self(Arc::default());
         let (own, error) = (lines.clone(), io::stderr());
-        // A handle of its own: whoever else waits for standard error holds the usual one's lock.
+        // A duplicate handle: a blocked writer may hold the lock of the usual one.
         let begun = error.as_fd().try_clone_to_owned().and_then(|fd| {
             let thread = std::thread::Builder::new().name("log".to_owned());
             thread.spawn(move || own.0.empty(&mut File::from(fd), confess))
@@ -68,7 +69,7 @@ impl Lines {
         self.0.changed.notify_all();
     }
 
-    /// Waits until everything is written, at most so long.
+    /// Waits until everything is written, at most for `limit`.
     pub(super) fn wait(&self, limit: Duration) {
         let state = self.0.lock();
         let busy = |state: &mut State| state.writing || state.has_news();
@@ -77,7 +78,7 @@ impl Lines {
 }
 
 impl State {
-    /// Whether there is something to write. While nothing can be written, only a new line is.
+    /// Whether there is something to write. After a failed write, lost lines alone are not enough.
     fn has_news(&self) -> bool {
         !self.waiting.is_empty() || (self.lost > 0 && !self.broken)
     }
@@ -115,7 +116,7 @@ impl Queue {
     }
 }
 
-/// As `write_all`, also where the other end has asked not to be waited for.
+/// As `write_all`, but also for a descriptor that does not block.
 fn write(out: &mut impl Write, mut text: &[u8]) -> io::Result<()> {
     while !text.is_empty() {
         match out.write(text) {
@@ -185,7 +186,7 @@ mod tests {
         lines.wait(Duration::from_secs(5));
         lines.send(b"here again\n".to_vec());
         lines.wait(Duration::from_secs(5));
-        // A loss is told without a further line.
+        // A loss is reported even without a further line.
         lines.0.lock().lost = 7;
         lines.0.changed.notify_all();
         lines.wait(Duration::from_secs(5));

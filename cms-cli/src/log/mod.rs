@@ -1,4 +1,4 @@
-//! The log of this process, on standard error. Nothing waits for its reader: see `lines`.
+//! The log of this process, on standard error. A slow reader delays nothing: see `lines`.
 
 mod lines;
 
@@ -12,7 +12,7 @@ use tracing_subscriber::{EnvFilter, filter::LevelFilter};
 use self::lines::Lines;
 use crate::output::{Done, Exit, Failure, Output};
 
-/// How long the end of the process waits for the reader of its last lines.
+/// How long the process waits at its end until the last lines are read.
 const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(1);
 
 static LINES: OnceLock<Lines> = OnceLock::new();
@@ -49,7 +49,7 @@ pub(crate) fn start(out: &Output, format: LogFormat, usual: &str) -> Done {
     let log = tracing_subscriber::fmt()
         .with_env_filter(filter)
         .with_writer(lines)
-        // It would write to standard error, and panic when that fails.
+        // It would write to standard error directly, and panic if that fails.
         .log_internal_errors(false)
         .with_ansi(out.colored_notes);
     let started = match format {
@@ -59,15 +59,15 @@ pub(crate) fn start(out: &Output, format: LogFormat, usual: &str) -> Done {
     started.map_err(|e| Failure::new(Exit::Failed, e.to_string()))
 }
 
-/// Whether the log is JSON, so that what stands among its lines has to be JSON too.
+/// Whether the log is JSON; then other output among its lines must be JSON too.
 pub(crate) fn is_json() -> bool {
     FORMAT.get() == Some(&LogFormat::Json)
 }
 
-/// Parses a list of levels. `EnvFilter` would take a mistyped level for a target, and write nothing
-/// else.
+/// Parses a list of levels. `EnvFilter` would read a mistyped level as a target, and then write
+/// only that target.
 fn filter(text: &str) -> Result<EnvFilter, String> {
-    // `EnvFilter` takes a space for a part of the target.
+    // `EnvFilter` reads a space as part of the target.
     let directives: Vec<&str> = text.split(',').map(str::trim).collect();
     for word in &directives {
         let is_target = word.contains(['=', '[']) || word.contains("::");
@@ -80,11 +80,11 @@ fn filter(text: &str) -> Result<EnvFilter, String> {
     EnvFilter::try_new(directives.join(",")).map_err(|e| e.to_string())
 }
 
-/// Sends panics the way of the log: the usual way waits for the reader of standard error.
+/// Sends panics through the log: the default hook blocks on the reader of standard error.
 pub(crate) fn catch_panics(format: LogFormat) {
     std::panic::set_hook(Box::new(move |panic| {
         line(&format.error(&format!("{panic}\n{}", Backtrace::capture())));
-        // Its panic ends the process.
+        // A panic of this thread ends the process.
         if std::thread::current().name() == Some("main") {
             finish();
         }

@@ -6,7 +6,7 @@
 
 use std::io::{self, Read};
 
-/// Stands for a quoted empty cell: a noncharacter, which no text holds (Unicode, section 23.7).
+/// Stands for a quoted empty cell: a noncharacter, which texts do not hold (Unicode, section 23.7).
 pub(crate) const EMPTY_TEXT: &str = "\u{FDD0}";
 
 /// Appends a cell; None is null.

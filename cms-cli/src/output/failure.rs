@@ -1,4 +1,4 @@
-//! Why a command failed and what to type next, and its exit code. Scripts rely on these numbers, so
+//! Why a command failed, what to type next, and its exit code. Scripts rely on these numbers, so
 //! their meaning never changes.
 
 use std::{fmt, io, process::ExitCode};
@@ -117,14 +117,14 @@ impl From<ClientError> for Failure {
     }
 }
 
-/// The detail, and a line for each wrong field.
+/// The detail, and one line for each wrong field.
 fn sentences(detail: &str, document: &Json) -> String {
     let fields = document["errors"].as_array().into_iter().flatten();
     let lines = fields.map(|f| format!("\n  {}: {}", text(&f["field"]), text(&f["message"])));
     format!("{detail}{}", lines.collect::<String>())
 }
 
-/// The cause, which only a site in this process tells, and the id under which the log has it.
+/// The cause, which only a site in this process tells, and the id of the log entry.
 fn fault(document: &Json) -> String {
     let cause = document["cause"].as_str().map(|cause| format!(" ({cause})"));
     let id = document["request_id"].as_str().map(|id| format!("\n  request {id}"));
@@ -146,7 +146,7 @@ impl From<cms_core::Error> for Failure {
             "error": code.as_str(),
         });
         let mut what = error.detail().to_owned();
-        // On the operator's own machine the cause is no secret. Drivers never print the password.
+        // On the operator's own machine the cause may be shown. Drivers never print the password.
         if let Some(cause) = std::error::Error::source(&error) {
             what = format!("{what} ({cause})");
             document["cause"] = cause.to_string().into();
@@ -190,7 +190,7 @@ impl From<UpdateError> for Failure {
 }
 
 impl From<io::Error> for Failure {
-    /// Errors of standard output. A closed pipe is no failure: its reader has seen enough.
+    /// Errors of standard output. A closed pipe is not a failure: its reader has read enough.
     fn from(error: io::Error) -> Self {
         match error.kind() {
             io::ErrorKind::BrokenPipe => Self::silent(Exit::Ok),

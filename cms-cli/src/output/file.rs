@@ -1,4 +1,5 @@
-//! Files that a command writes: complete or not at all, and for a secret that is shown once.
+//! Files that a command writes: written whole or not at all, and files for a secret
+//! shown only once.
 
 use std::{
     ffi::OsString,
@@ -10,7 +11,7 @@ use std::{
 
 use super::failure::{Done, Failure};
 
-/// Written beside and renamed. Dropped before that, nothing is left of it.
+/// A file written beside its path and renamed at the end. Dropped before that, it leaves nothing.
 pub(crate) struct WholeFile {
     path: PathBuf,
     part: PathBuf,
@@ -54,8 +55,8 @@ impl Drop for WholeFile {
     }
 }
 
-/// A file that only its owner can read. It is created before the secret is made: a secret that
-/// cannot be written down would be lost.
+/// A file that only its owner can read. It is created before the secret is made: otherwise a
+/// secret that cannot be written would be lost.
 pub(crate) struct SecretFile {
     path: PathBuf,
     file: File,

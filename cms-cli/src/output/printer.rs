@@ -1,5 +1,5 @@
-//! The only place that prints: data to standard output, everything else to standard error. A
-//! terminal never gets what it would obey, but for colours.
+//! The only place that prints: data to standard output, everything else to standard error.
+//! Removes terminal control sequences, except for colours.
 
 use std::io::{self, BufWriter, IsTerminal, Stdout, Write};
 
@@ -27,7 +27,7 @@ pub(crate) struct PrintFlags {
 }
 
 impl PrintFlags {
-    /// Those of a command line that could not be read, but asks for JSON.
+    /// The flags of an invalid command line that asks for JSON.
     pub(crate) fn json() -> Self {
         Self { json: true, quiet: false, verbose: false, color: Color::Never }
     }
@@ -40,8 +40,8 @@ pub(crate) enum Part<'a> {
     In(Style, &'a str),
 }
 
-/// The parts with colours and without anything else that a terminal would obey: texts may come from
-/// strangers.
+/// The parts with colours, and without anything else that a terminal would obey, because texts
+/// may come from strangers.
 fn written(colored: bool, parts: &[Part<'_>]) -> String {
     let write = |part: &Part<'_>| match part {
         Part::Plain(text) => shown(text).into_owned(),
@@ -80,7 +80,7 @@ impl Output {
         }
     }
 
-    /// Prints data; of what a terminal would obey, only line ends and tabs stay as they are.
+    /// Prints data. Of control characters, a terminal gets only line ends and tabs.
     pub(crate) fn raw(&self, text: &str) -> io::Result<()> {
         self.parts(&[Part::Plain(text)])
     }
@@ -123,15 +123,15 @@ impl Output {
         }
     }
 
-    /// Tells more, with `--verbose`.
+    /// Prints more, with `--verbose`.
     pub(crate) fn detail(&self, text: &str) {
         if self.verbose {
             self.always(text);
         }
     }
 
-    /// Writes a line to standard error whatever the flags. A failure has no reader, so it is
-    /// dropped.
+    /// Writes a line to standard error, whatever the flags. A failure to write is dropped: nobody
+    /// could read it.
     pub(crate) fn always(&self, text: &str) {
         self.always_in(&[Part::Plain(text)]);
     }
@@ -171,8 +171,8 @@ impl Output {
     }
 }
 
-/// Standard output for long texts: a file or a pipe gets bytes as they are, a terminal shows what
-/// it would obey. Each text must be written whole.
+/// Standard output for long texts. A file or a pipe gets the bytes as they are; on a terminal,
+/// control characters are shown instead of obeyed. Each text must be written whole.
 pub(crate) struct Visible {
     to: BufWriter<Stdout>,
     is_terminal: bool,
@@ -224,7 +224,7 @@ impl Color {
     }
 }
 
-/// A colour by meaning; only the terminal's sixteen, which work on light and dark themes.
+/// A colour by meaning. Only the terminal's sixteen colours, which suit light and dark themes.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Style {
     Good,

@@ -27,7 +27,7 @@ pub(crate) async fn call<O: Operation>(
     Ok((answer, reply))
 }
 
-/// What a reply holds, or no more than the id of a row and the secret that is shown once.
+/// The content of a reply, or only the id of a row and the secret that is shown once.
 type Once<R> = Result<R, (Json, String)>;
 
 /// As [`call`], for a reply with a secret that only this reply holds.
@@ -45,7 +45,7 @@ pub(crate) async fn call_once<O: Operation>(
     Ok((answer, reply))
 }
 
-/// Reports a secret that counts already and that nobody has seen; `again` makes another.
+/// Reports a failure to show a secret that is already in force; `again` makes another one.
 pub(crate) fn given<T>(shown: Done<T>, secret: &str, again: &str) -> Done<T> {
     shown.map_err(|failure| {
         let what = format!("{secret} counts, but could not be shown: {}", failure.what);
@@ -53,8 +53,8 @@ pub(crate) fn given<T>(shown: Done<T>, secret: &str, again: &str) -> Done<T> {
     })
 }
 
-/// As [`call`], with the one thing in the reply. None: the write is done, and the caller may see no
-/// more than the id.
+/// As [`call`], for a reply with one thing. None: the write is done, and the caller may
+/// see only the id.
 pub(super) async fn written<O: Operation>(
     client: &Client,
     query: &O::Query,

@@ -1,4 +1,4 @@
-//! The draft of a page, as commands see and change it.
+//! The draft of a page, read and changed by commands.
 
 use std::path::Path;
 
@@ -20,7 +20,7 @@ use crate::{
 };
 
 /// The draft of a page with the reply that shows it.
-pub(crate) struct Seen {
+pub(crate) struct DraftView {
     pub(crate) draft: Draft,
     pub(crate) answer: Answer,
 }
@@ -37,15 +37,15 @@ pub(crate) async fn id_of(client: &Client, page: &str) -> Done<i64> {
     }
 }
 
-impl Seen {
+impl DraftView {
     pub(crate) async fn find(client: &Client, page: &str) -> Done<Self> {
         let page_id = id_of(client, page).await?;
         let (answer, read) = call::<Read>(client, &OfPage { page_id }, &NoBody).await?;
         Ok(Self { draft: read.data, answer })
     }
 
-    /// Refuses a node that does not stand in the draft: the service would judge the tag first, by
-    /// the page that the node does stand in.
+    /// Refuses a node that is not in the draft. The service would first compare the tag with the
+    /// page that does hold the node.
     pub(crate) fn holds(&self, page: &str, kind: NodeKind, id: i64) -> Done {
         if self.draft.tree.holds(kind, id) {
             return Ok(());
@@ -54,7 +54,7 @@ impl Seen {
         Err(Failure::new(Exit::NotFound, what).hint(format!("cms pages tree {page} shows its ids")))
     }
 
-    /// Sends a change of the draft, if it is still as it was seen.
+    /// Sends a change of the draft, unless the draft has changed since it was read.
     pub(crate) async fn send<O: Operation>(
         &self,
         client: &Client,
@@ -68,7 +68,7 @@ impl Seen {
     }
 }
 
-/// Adds a node to a draft that is still as the tag says.
+/// Adds a node to a draft that still has this tag.
 pub(crate) async fn add(
     client: &Client,
     tag: Option<String>,
@@ -79,7 +79,7 @@ pub(crate) async fn add(
     Ok((answer, added))
 }
 
-/// Removes a node of a draft that is still as the tag says.
+/// Removes a node of a draft that still has this tag.
 pub(crate) async fn remove(
     client: &Client,
     tag: Option<String>,
@@ -90,7 +90,7 @@ pub(crate) async fn remove(
     Ok(())
 }
 
-/// Values of a node as a file has them.
+/// Values of a node, from a file.
 pub(crate) fn values(file: &Path) -> Done<Map<String, Json>> {
     serde_json::from_str(&input::text(file)?).map_err(|why| {
         Failure::usage(format!("{}: {why}", file.display())).hint("a JSON object is expected")

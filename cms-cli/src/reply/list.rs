@@ -77,7 +77,7 @@ where
     chosen::<O>(out, client, &all, shown, query).await
 }
 
-/// [`list_as`] of some rows only, in an order of the caller's.
+/// [`list_as`] with the caller's choice of rows and order.
 pub(crate) async fn chosen<O: Operation<Body = NoBody>>(
     out: &Output,
     client: &Client,
@@ -139,7 +139,7 @@ async fn pages<T: Serialize>(
     }
 }
 
-/// Prints a page as a part of one large body, so that `--all` needs the memory of one page.
+/// Prints a page as part of one large body, so that `--all` needs memory for one page only.
 fn part(out: &Output, body: &str, is_first: bool) -> Done<Option<String>> {
     let page: Page<Record> = serde_json::from_str(body).map_err(Failure::unexpected)?;
     let rows: Vec<_> = page.data.iter().map(Record::json).collect();
@@ -202,7 +202,7 @@ enum Condition {
 }
 
 impl Choose {
-    /// The request, for these rows alone.
+    /// The request, limited to these rows.
     pub(crate) fn ask(&self, ask: Ask) -> Ask {
         let ask = self.conditions.iter().fold(ask, |ask, condition| match condition {
             Condition::Column(name, value) => ask.query(name, value),
@@ -213,7 +213,7 @@ impl Choose {
             .maybe("search", self.search.as_ref())
     }
 
-    /// All JSON in one, because the service takes the parameter once.
+    /// All conditions in JSON as one, because the service takes the parameter once.
     fn json(&self) -> Option<String> {
         let json = self.conditions.iter().filter_map(|condition| match condition {
             Condition::Json(json) => Some(json.as_str()),
@@ -230,7 +230,7 @@ impl Choose {
 /// Reads `column:op=value` as the query parameter `filter[column][op]`, and JSON as it is.
 fn condition(text: &str) -> Result<Condition, String> {
     if text.trim_start().starts_with('{') {
-        // Read here too: several are put together, and one that is cut off would change the others.
+        // Checked here too: conditions are joined, and a truncated one would change the others.
         let read = serde_json::from_str::<&serde_json::value::RawValue>(text);
         return match read {
             Ok(_) => Ok(Condition::Json(text.to_owned())),
@@ -267,7 +267,7 @@ where
     Ok(found)
 }
 
-/// Shows row after row to `see`, until it has seen enough.
+/// Passes row after row to `see`, until it returns `Break`.
 pub(super) async fn each<O: Operation<Body = NoBody>>(
     client: &Client,
     query: impl Fn(Limit, Option<String>) -> O::Query,

@@ -1,6 +1,7 @@
-//! Ids from names: people name things, the API takes ids.
+//! Ids from names: people use names, the API takes ids.
 //!
-//! A number is an id. One request asks first whether it is only a name: the failure tells the id.
+//! A number is an id. One request first asks whether the number is only a name; then the failure
+//! tells the id of that thing.
 
 use std::{collections::BTreeMap, ops::ControlFlow};
 
@@ -19,10 +20,10 @@ use super::{
 };
 use crate::output::{Done, Exit, Failure};
 
-/// Ids that are told of things with the same name.
-const TOLD: usize = 5;
-/// Numbers that one request asks for: its line stays short.
-const ASKED: usize = 100;
+/// The most ids that a failure names.
+const MAX_IDS: usize = 5;
+/// The most numbers in one request, so that its line stays short.
+const MAX_NUMBERS: usize = 100;
 /// An API key, and how to list all.
 const KEY: (&str, &str) = ("API key", "cms keys list");
 /// A subscription, and how to list all.
@@ -88,8 +89,8 @@ pub(crate) async fn submission(client: &Client, named: &str) -> Done<i64> {
     only(("submission", "cms inbox list --search TEXT"), &reference, &ids, ids.len())
 }
 
-/// Ids of the records of a table whose column has this value: one is meant, more are too many, and
-/// not all of those are told. A number is an id.
+/// Ids of the records of a table whose column has this value. More than one is too many; then not
+/// all ids are returned. A number is an id.
 pub(crate) async fn records(
     client: &Client,
     table: &str,
@@ -108,11 +109,11 @@ pub(crate) async fn records(
     };
     let either = json!({"or": [{"id": {"eq": id}}, { column: {"eq": value} }]}).to_string();
     let found = match ids(client, &item::WhichItems { filter: Some(either), ..all }).await {
-        // Whoever may not read them may still act on them by id.
+        // Callers that may not read records may still act on them by id.
         Err(failure) if failure.exit == Exit::NoRight => Vec::new(),
         found => found?,
     };
-    meant(&format!("record of {table}"), value, id, &found).map(|id| vec![id])
+    id_of_number(&format!("record of {table}"), value, id, &found).map(|id| vec![id])
 }
 
 async fn ids(client: &Client, asked: &item::WhichItems) -> Done<Vec<i64>> {
@@ -126,26 +127,27 @@ async fn ids(client: &Client, asked: &item::WhichItems) -> Done<Vec<i64>> {
     ids.collect::<Result<_, _>>().map_err(Failure::unexpected)
 }
 
-/// A reference as the service writes it. Over the telephone case, dash and blanks get lost.
+/// A reference in the form of the service. Over the telephone, case, dash and blanks get lost.
 fn reference(text: &str) -> Option<String> {
     let text: String = text.chars().filter(|c| !c.is_whitespace() && *c != '-').collect();
     let is_one = text.len() == 8 && text.chars().all(|c| c.is_ascii_alphanumeric());
     is_one.then(|| format!("{}-{}", &text[..4], &text[4..]).to_uppercase())
 }
 
-/// The thing with this number as its id. `found`: the ids of those that have it as their id or as
-/// their name. The service says when there is none.
-fn meant(what: &str, text: &str, id: i64, found: &[i64]) -> Done<i64> {
+/// The id itself, unless it is only a name. `found`: ids of the things with this id or name. If
+/// there are none, the service reports it.
+fn id_of_number(what: &str, text: &str, id: i64, found: &[i64]) -> Done<i64> {
     match found {
         [other, ..] if !found.contains(&id) => {
-            let why = format!("no {what} has the id {text}; one is named so: its id is {other}");
+            let why =
+                format!("no {what} has the id {text}; the one named {text} has the id {other}");
             Err(Failure::new(Exit::NotFound, why))
         }
         _ => Ok(id),
     }
 }
 
-/// The id of what a list calls so: with exactly this name, else in other letters' cases.
+/// The id of the thing with exactly this name, else with this name in other cases.
 async fn find<O: Operation<Query = OneOrList, Body = NoBody>>(
     client: &Client,
     what: (&str, &str),
@@ -159,7 +161,7 @@ where
     among::<O>(client, what, name, &rows, &known).await
 }
 
-/// As [`find`], of each. One request asks for many numbers.
+/// As [`find`], for several names. One request asks for many numbers.
 async fn find_each<O: Operation<Query = OneOrList, Body = NoBody>>(
     client: &Client,
     what: (&str, &str),
@@ -178,8 +180,7 @@ where
     Ok(ids)
 }
 
-/// Ids and names of the rows that have one of these as their id or as their name, where it is a
-/// number.
+/// Ids and names of the rows that have one of these numbers as id or name.
 async fn numbered<O: Operation<Query = OneOrList, Body = NoBody>>(
     client: &Client,
     names: &[&str],
@@ -191,7 +192,7 @@ where
     let numbers = names.iter().filter_map(|name| Some((*name, name.parse::<i64>().ok()?)));
     let numbers: Vec<(&str, i64)> = numbers.collect();
     let mut rows = BTreeMap::new();
-    for some in numbers.chunks(ASKED) {
+    for some in numbers.chunks(MAX_NUMBERS) {
         let (names, ids): (Vec<&str>, Vec<i64>) = some.iter().copied().unzip();
         let filter = json!({"or": [{"id": {"in": ids}}, {"name": {"in": names}}]}).to_string();
         let query = |limit, cursor| {
@@ -204,7 +205,7 @@ where
             ControlFlow::Continue(())
         });
         match read.await {
-            // Whoever cannot read them may still act on them by id.
+            // Callers that may not read the rows may still act on them by id.
             Err(failure) if [Exit::NoRight, Exit::Failed].contains(&failure.exit) => {
                 return Ok(BTreeMap::new());
             }
@@ -214,7 +215,7 @@ where
     Ok(rows)
 }
 
-/// As [`find`]; `rows` are those of [`numbered`].
+/// As [`find`]. `rows` comes from [`numbered`].
 async fn among<O: Operation<Query = OneOrList, Body = NoBody>>(
     client: &Client,
     what: (&str, &str),
@@ -228,12 +229,12 @@ where
     if let Ok(id) = name.parse::<i64>() {
         let fits = rows.iter().filter(|(known, called)| **known == id || *called == name);
         let found: Vec<i64> = fits.map(|(known, _)| *known).collect();
-        return meant(what.0, name, id, &found);
+        return id_of_number(what.0, name, id, &found);
     }
-    let mut found = Found::default();
+    let mut found = NameMatches::default();
     called::<O>(client, Some("eq"), name, |row| found.add(known(&row).0)).await?;
     if found.count == 0 {
-        // The service takes other cases for the same in ASCII only: of other names all are read.
+        // The service ignores case in ASCII only: for other names all rows are read.
         let op = name.is_ascii().then_some("contains");
         let alike = |row| {
             let (id, called) = known(&row);
@@ -246,7 +247,7 @@ where
     only(what, name, &found.ids, found.count)
 }
 
-/// Shows the rows whose name compares so, or all without an operator, to `see`.
+/// Passes the rows whose name compares so, or all without an operator, to `see`.
 async fn called<O: Operation<Query = OneOrList, Body = NoBody>>(
     client: &Client,
     op: Option<&str>,
@@ -271,21 +272,21 @@ where
 
 /// Things with one name: their number, and the first ids.
 #[derive(Default)]
-struct Found {
+struct NameMatches {
     ids: Vec<i64>,
     count: usize,
 }
 
-impl Found {
+impl NameMatches {
     fn add(&mut self, id: i64) {
         self.count += 1;
-        if self.ids.len() < TOLD {
+        if self.ids.len() < MAX_IDS {
             self.ids.push(id);
         }
     }
 }
 
-/// The only one that was found.
+/// The only id, or a failure that names some of the ids.
 fn only((what, list): (&str, &str), name: &str, ids: &[i64], count: usize) -> Done<i64> {
     match ids {
         [] => {
@@ -294,7 +295,7 @@ fn only((what, list): (&str, &str), name: &str, ids: &[i64], count: usize) -> Do
         }
         [id] => Ok(*id),
         ids => {
-            let told: Vec<String> = ids.iter().take(TOLD).map(i64::to_string).collect();
+            let told: Vec<String> = ids.iter().take(MAX_IDS).map(i64::to_string).collect();
             let more = if count > told.len() { " and more" } else { "" };
             let why = format!("{count} {what}s are named {name:?}: {}{more}", told.join(", "));
             Err(Failure::new(Exit::NotFound, why).hint("name one of them by its id"))
@@ -319,10 +320,10 @@ mod tests {
     #[test]
     fn a_number_is_an_id() {
         for found in [&[7][..], &[], &[7, 12], &[12, 7]] {
-            assert_eq!(meant("webhook", "7", 7, found).expect("one"), 7, "{found:?}");
+            assert_eq!(id_of_number("webhook", "7", 7, found).expect("one"), 7, "{found:?}");
         }
-        let named = meant("webhook", "7", 7, &[12, 13]).expect_err("only a name");
-        let told = "no webhook has the id 7; one is named so: its id is 12";
+        let named = id_of_number("webhook", "7", 7, &[12, 13]).expect_err("only a name");
+        let told = "no webhook has the id 7; the one named 7 has the id 12";
         assert_eq!((named.exit, named.what.as_str()), (Exit::NotFound, told));
     }
 

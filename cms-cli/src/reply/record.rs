@@ -10,7 +10,7 @@ use serde_json::Value as Json;
 use super::call::{Single, by_id, written};
 use crate::output::{Done, Exit, Failure, Output, record::Record, table};
 
-/// A row with the reply that shows it, to be changed only as it was seen.
+/// A row with the reply that shows it. It is changed only if it is still the same.
 pub(crate) struct Saved {
     pub(crate) id: i64,
     pub(crate) answer: Answer,
@@ -93,7 +93,7 @@ pub(crate) fn cells<T: Serialize>(
     Ok(names.into_iter().map(|name| (name.to_owned(), text(name))).collect())
 }
 
-/// Acts on each. Stops at the first failure; what was done before it is told, and ends with 8.
+/// Acts on each row. Stops at the first failure, reports what was done before, and exits with 8.
 pub(crate) async fn several<T>(
     out: &Output,
     ids: &[i64],
@@ -140,7 +140,7 @@ where
                 columns.iter().map(known).collect()
             }
         };
-        // JSON: it is printed as it came, with members that `One` may not know.
+        // JSON, because it is printed as it came, even with members that `One` does not know.
         Ok((answer.json()?["data"].take(), row))
     });
     let (bodies, rows): (Vec<Json>, Vec<Vec<String>>) = changed.await?.into_iter().unzip();

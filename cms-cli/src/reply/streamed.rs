@@ -1,4 +1,4 @@
-//! Replies that are larger than memory should hold: written as they come.
+//! Replies too large for memory, written as they come.
 
 use std::io::Write;
 
@@ -7,7 +7,7 @@ use futures_util::StreamExt as _;
 
 use crate::output::{Done, Output, Progress};
 
-/// Writes a reply part by part. `shows`: tells meanwhile how far it is.
+/// Writes a reply part by part. `shows`: reports progress meanwhile.
 pub(crate) async fn copy(
     out: &Output,
     client: &Client,
@@ -39,7 +39,7 @@ async fn parts(client: &Client, ask: &Ask, to: &mut impl Write, mut told: impl F
     Ok(to.flush()?)
 }
 
-/// Turns lines of JSON into one body with a list, as other lists have it.
+/// Turns lines of JSON into one body with a list, in the form of other lists.
 pub(crate) struct Listed<W> {
     to: W,
     /// Whether a line has ended and another would need a comma before it.

@@ -246,7 +246,7 @@ const SITES: &[Broken] = &[
     }, error "database_writable", "locked", "end the program that keeps it locked"),
     broken!("a clock that was set back", |dir| statement(dir,
         "update cms_audit set created_at = created_at + 90000000 where id = 1"),
-        error "database_clock", "younger than this clock", "set the clocks"),
+        error "database_clock", "in the future by this clock", "set the clocks"),
     // plugins
     broken!("a manifest that is no JSON", |dir| plugin(dir, "{"),
         error "plugin", "shop: line 1", "do what the message says"),

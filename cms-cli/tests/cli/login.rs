@@ -158,7 +158,7 @@ fn users_change_their_own_password_and_codes() {
     login(at, url, NEW, codes.lines().next().expect("a code")).fails(4);
     login(at, url, NEW, printed.lines().next().expect("a code")).ok();
 
-    // The operator has no account of his own.
+    // The operator has no account.
     cms_with(at, "auth passwd --password-stdin", "a\nb\n").fails(4).tells("cms users passwd");
     cms(at, "auth sessions").fails(4);
 }

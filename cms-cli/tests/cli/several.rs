@@ -49,7 +49,7 @@ fn a_number_is_an_id() {
         [&["show", "777"][..], &["delete", "2", "777", "--yes"], &["rotate", "777", "--yes"]]
     {
         let refused = run(named).fails(5);
-        let told = "no API key has the id 777; one is named so: its id is 1";
+        let told = "no API key has the id 777; the one named 777 has the id 1";
         assert!(refused.err.contains(told), "{refused:?}");
     }
     run(&["delete", "1", "3", "--yes"]).ok();
@@ -63,7 +63,7 @@ fn a_number_is_an_id() {
     let show = |page: &str| cms(dir.path(), &["pages", "show", page]);
     show("1").ok();
     let refused = show("404").fails(5);
-    assert!(refused.err.contains("one is named so: its id is 1"), "{refused:?}");
+    assert!(refused.err.contains("the one named 404 has the id 1"), "{refused:?}");
     show("405").fails(5);
 }
 

@@ -61,7 +61,7 @@ fn a_session_in_tmux() {
     let shell = format!("printf before; {} tui; printf after; read end", env!("CARGO_BIN_EXE_cms"));
     tmux.run(&["new-session", "-d", "-x", "100", "-y", "30", &shell]);
     tmux.run(&["set-option", "-g", "set-clipboard", "on"]);
-    tmux.shows("What needs a hand");
+    tmux.shows("What needs attention");
     tmux.run(&["send-keys", "6"]);
     tmux.shows("notes");
     tmux.run(&["resize-window", "-x", "70", "-y", "20"]);

@@ -133,7 +133,7 @@ fn a_terminal_that_is_gone_ends_it_quietly() {
     let (master, mut child, _) = opened(dir.path(), CMS, &["tui"]);
     let (mut output, mut screen) = (master.try_clone_reader().expect("output"), parser(30, 100));
     let mut part = [0; 8192];
-    while !screen.screen().contents().contains("What needs a hand") {
+    while !screen.screen().contents().contains("What needs attention") {
         let n = output.read(&mut part).expect("output");
         screen.process(&part[..n]);
     }
@@ -147,7 +147,7 @@ fn a_terminal_that_is_gone_ends_it_quietly() {
 fn work_resize_suspend_and_leave() {
     let dir = site();
     let mut terminal = Terminal::start(dir.path(), &["tui"]);
-    terminal.shows("What needs a hand");
+    terminal.shows("What needs attention");
     terminal.press("6");
     terminal.shows("notes");
     terminal.master.resize(size(24, 80)).expect("resized");
@@ -181,7 +181,7 @@ fn a_shell_has_the_terminal_until_it_lets_the_session_go_on() {
     let dir = site();
     let line = format!("{CMS} tui; read go; fg");
     let mut terminal = Terminal::of(opened(dir.path(), "sh", &["-m", "-c", &line]));
-    terminal.shows("What needs a hand");
+    terminal.shows("What needs attention");
     terminal.press("6");
     terminal.shows("notes");
     terminal.press("\x1a");
@@ -303,7 +303,7 @@ fn a_click_selects_and_opens_and_another_site_is_a_command_away() {
     let served = Served::start(other.path(), &[]);
     cms(dir.path(), &format!("context add shop --url {}", served.url)).ok();
     let mut terminal = Terminal::start(dir.path(), &["tui"]);
-    terminal.shows("What needs a hand");
+    terminal.shows("What needs attention");
     // The tab of the keys: a click at the end of the second line's text for it.
     let line = terminal.text().lines().nth(1).unwrap_or_default().to_owned();
     let at = line.split("5 Keys").next().unwrap_or_default().chars().count() + 2;
@@ -329,7 +329,7 @@ fn a_click_selects_and_opens_and_another_site_is_a_command_away() {
 fn keys_that_come_with_a_new_size_are_taken() {
     let dir = site();
     let mut terminal = Terminal::start(dir.path(), &["tui"]);
-    terminal.shows("What needs a hand");
+    terminal.shows("What needs attention");
     for cols in 90..150 {
         terminal.screen.lock().expect("a lock").screen_mut().set_size(cells(30), cells(cols));
         terminal.master.resize(size(30, cols)).expect("resized");

@@ -1,21 +1,21 @@
-//! What a call may learn and change at most, by the rows of rights that allow it.
+//! How far the rows of rights that allow a call limit what it may learn and change.
 
 use super::{KeyCall, Right};
 
-/// What all rows that allow a call bind.
+/// The limits of one call. Each holds only if every row that allows the call sets it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Bounds {
-    /// The call is about one record, which stays the record it is.
+    /// The call is about one record, whose identity it cannot change.
     pub record: bool,
-    /// The call learns nothing of columns that it does not show.
+    /// The call learns nothing about columns that it does not show.
     pub fields: bool,
-    /// The call learns nothing of submissions in other states of the inbox than its filter's.
+    /// The call learns nothing about submissions outside the inbox states that its filter names.
     pub states: bool,
 }
 
 impl Bounds {
-    /// The bounds of a call; None when no row allows it. A row without bounds frees the call from
-    /// those of others.
+    /// The bounds of a call; None when no row allows it. A row without bounds lifts those of the
+    /// other rows.
     #[must_use]
     pub fn of(rights: &[Right], call: &KeyCall) -> Option<Self> {
         let bounds = rights.iter().filter(|right| right.allows(call)).map(|right| Self {

@@ -71,8 +71,8 @@ pub enum Access {
     /// Keys with a row for the endpoint, and every logged-in user. The handler limits what each
     /// user sees.
     User,
-    /// As `User`, but only administrators give keys a row: what plugins show to one user, a row
-    /// shows of all.
+    /// As `User`, but only administrators may give a key a row: a user sees what plugins show to
+    /// that user, a key with a row sees everything that plugins show.
     Buttons,
     /// Keys with a row for the endpoint, and users who hold the `_edit` permission of the button
     /// that the body names.
@@ -86,7 +86,7 @@ pub enum Access {
     Login,
     /// Every logged-in user. Keys are refused.
     Session,
-    /// Whoever can open the site's folder. Over the network the path does not exist.
+    /// The operator. Over the network the path does not exist.
     Operator,
     /// Everyone, outside `/api`: no keys, no rights.
     Open,
@@ -106,7 +106,8 @@ impl Access {
     }
 }
 
-/// A path in the one spelling that is looked up: outside `/api/backend/` dashes are underscores.
+/// The spelling by which a path is looked up: under `/api/`, outside `/api/backend/`, dashes
+/// become underscores.
 #[must_use]
 pub fn spelled(path: String) -> String {
     match path.strip_prefix("/api/") {

@@ -1,4 +1,4 @@
-//! The rights of a key: rows of endpoint, query and methods, and what a row binds besides the
+//! The rights of a key: rows of endpoint, query and methods, and what a row limits besides the
 //! parameters that it fixes. Pure: no database, no request types.
 
 use std::collections::BTreeMap;
@@ -119,7 +119,7 @@ impl Right {
     }
 }
 
-/// Whether `held` together allows every call that `asked` allows.
+/// Whether the rows of `held` together allow every call that `asked` allows.
 #[must_use]
 pub fn holds(held: &[Right], asked: &[Right]) -> bool {
     asked.iter().all(|right| {
@@ -136,9 +136,13 @@ pub fn holds(held: &[Right], asked: &[Right]) -> bool {
 }
 
 /// The rights `held` without the calls of `revoke` and with those of `grant`. A row for the same
-/// calls loses methods or gets them.
+/// endpoint and query loses or gains methods.
 #[must_use]
-pub(crate) fn changed(mut held: Vec<Right>, grant: Vec<Right>, revoke: &[Right]) -> Vec<Right> {
+pub(crate) fn changed_rights(
+    mut held: Vec<Right>,
+    grant: Vec<Right>,
+    revoke: &[Right],
+) -> Vec<Right> {
     let same = |a: &Right, b: &Right| a.endpoint == b.endpoint && a.query == b.query;
     for gone in revoke {
         for row in held.iter_mut().filter(|row| same(row, gone)) {
@@ -160,7 +164,8 @@ pub(crate) fn changed(mut held: Vec<Right>, grant: Vec<Right>, revoke: &[Right])
     held
 }
 
-/// Faults of rights that are about to be saved, one for each field. `member`: what holds them.
+/// Faults of rights that are about to be saved, one for each field. `member` is the JSON member
+/// that holds the rights.
 #[must_use]
 pub(crate) fn problems(member: &str, rights: &[Right], registry: &Endpoints) -> Vec<FieldError> {
     let mut problems = Vec::new();
@@ -207,9 +212,9 @@ pub(crate) fn problems(member: &str, rights: &[Right], registry: &Endpoints) -> 
     problems
 }
 
-/// Whether the parameters `sent` keep within a row that fixes `fixed`: one that fixes `id` covers
-/// that record alone, one that fixes `fields` no other column. What the row fixes itself is
-/// granted.
+/// Whether the parameters `sent` stay within a row that fixes the parameters `fixed`. A fixed
+/// `id` covers that record alone; fixed `fields` cover no other column. Parameters that the row
+/// fixes are granted.
 fn keeps_within<'a>(
     fixed: &BTreeMap<String, String>,
     mut sent: impl Iterator<Item = (&'a str, &'a str)> + Clone,
@@ -233,7 +238,7 @@ fn keeps_within<'a>(
     })
 }
 
-/// Why a row makes no sense.
+/// Why the parameters of a row contradict each other.
 fn contradiction(fixed: &BTreeMap<String, String>) -> Option<&'static str> {
     if fixed.contains_key("id") && fixed.contains_key("language") {
         return Some("a row that fixes id covers that record alone: leave language out");
@@ -339,10 +344,10 @@ mod tests {
             (&["GET /pages"], &["GET /pages"], &held),
         ];
         for (grant, revoke, expected) in table {
-            let found = changed(rights(&held), rights(grant), &rights(revoke));
+            let found = changed_rights(rights(&held), rights(grant), &rights(revoke));
             assert_eq!(found, rights(expected), "{grant:?} {revoke:?}");
         }
-        assert_eq!(changed(rights(&["*"]), Vec::new(), &rights(&["*"])), []);
+        assert_eq!(changed_rights(rights(&["*"]), Vec::new(), &rights(&["*"])), []);
     }
 
     #[test]

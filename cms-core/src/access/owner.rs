@@ -1,4 +1,4 @@
-//! Whose a content table is, and what the buttons of plugins let users write there. Pure.
+//! Which plugin owns a content table, and what buttons of plugins let users write there. Pure.
 
 use std::collections::BTreeSet;
 
@@ -32,7 +32,7 @@ pub enum RecordAct {
 }
 
 impl RecordAct {
-    /// What a method does to records.
+    /// The act on records that a method stands for.
     pub(crate) fn of(method: &str) -> Option<Self> {
         match method {
             "POST" => Some(Self::Create),
@@ -52,9 +52,9 @@ pub struct Writer {
     pub permission: String,
     /// What it does.
     pub act: RecordAct,
-    /// The columns that it writes; none for a deletion.
+    /// The columns that it writes; empty for a deletion.
     pub columns: BTreeSet<String>,
-    /// It makes only versions of records, in other languages: `base_id` names one that exists.
+    /// Whether it creates only language versions of existing records: `base_id` names one.
     pub version: bool,
 }
 
@@ -68,12 +68,12 @@ impl Owner<'_> {
         of_act.filter(|writer| rights.may_use(&writer.plugin, &writer.permission))
     }
 
-    /// Whether these rights allow the act on some columns at least.
+    /// Whether these rights allow the act on at least some columns.
     pub(crate) fn may_write(&self, rights: &HeldPermissions, act: RecordAct) -> bool {
         self.held(rights, act).next().is_some()
     }
 
-    /// The columns that the act may name; None: these may all be named.
+    /// None when these rights allow the act on all of `named`; else the columns that they allow.
     #[must_use]
     pub fn refuses(
         &self,

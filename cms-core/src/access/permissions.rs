@@ -40,12 +40,12 @@ pub(crate) fn area_of(table: &str) -> Option<&'static str> {
     }
 }
 
-/// Permission keys, each with the plugin whose button it is; [`CORE`] for built-in areas. A key of
-/// nobody allows nothing until a plugin takes it. As JSON: the keys.
+/// Permission keys, each with the plugin whose button it is; [`CORE`] for built-in areas. A key
+/// without an owner allows nothing until a plugin claims it. In JSON: the keys alone.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Permissions(BTreeMap<String, String>);
 
-/// The owner of keys that belong to nobody.
+/// The owner that is recorded for a key without an owner.
 const NOBODY: &str = "";
 
 impl Permissions {
@@ -54,23 +54,23 @@ impl Permissions {
         self.0.keys()
     }
 
-    /// Whether this key of this plugin is among them.
+    /// Whether the set holds this key of this plugin.
     #[must_use]
     pub fn holds(&self, plugin: &str, key: &str) -> bool {
         plugin != NOBODY && self.owner_of(key) == plugin
     }
 
-    /// The plugin that a held key belongs to; empty for nobody, and for a key that is not held.
+    /// The plugin that owns a held key; empty for a key that has no owner or is not held.
     pub(crate) fn owner_of(&self, key: &str) -> &str {
         self.0.get(key).map_or(NOBODY, String::as_str)
     }
 
-    /// Whether every key of these is among them, each of the same plugin.
+    /// Whether every key of `asked` is held, each for the same plugin.
     fn covers(&self, asked: &Self) -> bool {
         asked.0.iter().all(|(key, plugin)| self.0.get(key) == Some(plugin))
     }
 
-    /// Gives each key the owner that `owner` names; keys for which it names none go.
+    /// Gives each key the owner that `owner` returns, and drops keys for which it returns None.
     pub(crate) fn owned_by(&self, owner: impl Fn(&str, &str) -> Option<String>) -> Self {
         let named = |(key, held): (&String, &String)| Some((key.clone(), owner(key, held)?));
         Self(self.0.iter().filter_map(named).collect())
@@ -148,7 +148,7 @@ impl HeldPermissions {
     pub fn and(self, other: Self) -> Self {
         match (self, other) {
             (Self::Only(mut a), Self::Only(b)) => {
-                // A key of nobody in one group does not hide the same key in another.
+                // A key without an owner must not hide another group's same key with an owner.
                 for (key, plugin) in b.0 {
                     let held = a.0.entry(key).or_default();
                     if held == NOBODY {
@@ -161,7 +161,7 @@ impl HeldPermissions {
         }
     }
 
-    /// As groups are stored: `{"key": "plugin"}`, or `"0"`.
+    /// The form in which groups are stored: `{"key": "plugin"}`, or `"0"`.
     pub(crate) fn to_stored(&self) -> crate::Result<String> {
         match self {
             Self::Admin => serde_json::to_string(self),
@@ -170,7 +170,7 @@ impl HeldPermissions {
         .map_err(crate::Error::internal)
     }
 
-    /// Reads what is stored. A list of keys was stored by earlier versions.
+    /// Reads the stored form. Earlier versions stored a list of keys.
     pub(crate) fn from_stored(text: String) -> crate::Result<Self> {
         match text.starts_with('{') {
             true => serde_json::from_str(&text).map(|keys| Self::Only(Permissions(keys))),
@@ -188,8 +188,8 @@ impl HeldPermissions {
                 field: "rights".to_owned(),
                 code: "format",
                 message: format!(
-                    "{key:?} is no permission key: \
-                     {{plugin}}_{{button}}_view or {{plugin}}_{{button}}_edit"
+                    "{key:?} is not a permission key: write {{plugin}}_{{button}}_view or \
+                     {{plugin}}_{{button}}_edit"
                 ),
             })
             .collect()
@@ -343,7 +343,7 @@ mod tests {
         let rights: HeldPermissions =
             serde_json::from_str(r#"["pages_pages_view","pages"]"#).expect("rights");
         let problems = rights.problems();
-        assert!(problems.len() == 1 && problems[0].message.starts_with("\"pages\" is no"));
+        assert!(problems.len() == 1 && problems[0].message.starts_with("\"pages\" is not"));
         assert!(HeldPermissions::Admin.problems().is_empty());
     }
 

@@ -18,7 +18,7 @@ pub fn allows(
     match access {
         Access::Open | Access::Public | Access::Login => true,
         Access::Session | Access::User | Access::Buttons => true,
-        // Which button is in the body: whoever reads it asks for its permission.
+        // `Button`: the body names it, so the code that reads the body checks its permission.
         Access::Admin | Access::Button | Access::Plugin(_) => *rights == HeldPermissions::Admin,
         Access::Area(area) => rights.may(&permission(area, method)),
         Access::Read(area) => rights.may(&permission(area, "GET")),
@@ -36,7 +36,7 @@ pub fn allows(
     }
 }
 
-/// Whether a user with these rights may name any column in an act.
+/// Whether these rights leave all columns open to an act.
 #[must_use]
 pub(crate) fn allows_columns(rights: &HeldPermissions, act: RecordAct, owner: Owner) -> bool {
     let method = match act {
@@ -55,14 +55,14 @@ fn is_read(method: &str) -> bool {
     method == "GET" || method == "HEAD"
 }
 
-/// Buttons open a table for what they write.
+/// Whether the method is open on the table. A button opens it for what the button writes.
 fn allows_table(rights: &HeldPermissions, method: &str, owner: Owner) -> bool {
     let by_button = RecordAct::of(method).is_some_and(|act| owner.may_write(rights, act));
     by_button || allows_all(rights, method, owner)
 }
 
-/// Whether all columns are open. Access to the core's tables follows their areas. Any `_view`
-/// permission of a plugin allows reading that plugin's tables.
+/// Whether the method is open on all columns. Access to the core's tables follows their areas.
+/// Any `_view` permission of a plugin allows reading that plugin's tables.
 pub(super) fn allows_all(rights: &HeldPermissions, method: &str, owner: Owner) -> bool {
     if *rights == HeldPermissions::Admin {
         return true;
@@ -74,7 +74,8 @@ pub(super) fn allows_all(rights: &HeldPermissions, method: &str, owner: Owner) -
     is_read(method) && views.any(|key| rights.may_use(owner.plugin, key))
 }
 
-/// Rows cannot say which columns a button writes, so they grant only what is open as a whole.
+/// Whether a key may get a row for the call. Rows cannot name the columns that a button writes,
+/// so they grant only what is open as a whole.
 fn allows_row(
     rights: &HeldPermissions,
     access: Access,
@@ -125,7 +126,7 @@ mod tests {
     use super::*;
     use crate::access::{Permissions, Writer};
 
-    /// Each key belongs to the first of these plugins that it begins with.
+    /// Each key belongs to the first of these plugins whose id it begins with.
     fn rights(keys: &[&str]) -> HeldPermissions {
         let keys: Permissions = keys.iter().map(|key| (*key).to_owned()).collect();
         let owner = |key: &str, held: &str| {
@@ -147,7 +148,7 @@ mod tests {
         rows.iter().map(shown).collect()
     }
 
-    /// What writes the titles of `goods`.
+    /// A button that writes the titles of `goods`.
     fn writer(name: &str, act: RecordAct) -> Writer {
         Writer {
             plugin: "shop".to_owned(),

@@ -1,13 +1,13 @@
-//! Users of the embedding application. The site has no rows of them: their application names them,
-//! and says what they may do.
+//! Users of the embedding application. The site stores no rows for them: the application names
+//! them and says what they may do.
 
 use std::collections::BTreeMap;
 
 use super::{Accounts, HeldPermissions, groups, name_key};
 use crate::{Actor, Change, Code, Error, Result};
 
-/// A user whom the embedding application has logged in by its own means. Whoever sets it as an
-/// extension of a request vouches for it: nothing else is asked.
+/// A user whom the embedding application has logged in by its own means. Code that sets an
+/// `AppUser` as a request's extension vouches for the user; no other credentials are needed.
 ///
 /// ```
 /// use cms_core::accounts::AppUser;
@@ -23,35 +23,34 @@ pub struct AppUser {
 }
 
 impl AppUser {
-    /// A user without rights. The name tells users apart: in the audit log, in the limiter, and for
-    /// requests that are repeated. It has 1 to 200 characters, no blank at either end and no
-    /// control character; requests with another one are refused with 500.
+    /// A user without rights. The name identifies the user in the audit log, in the limiter and
+    /// for repeated requests. It has 1 to 200 characters, no blank at either end and no control
+    /// character; requests with any other name are refused with 500.
     #[must_use]
     pub fn new(name: impl Into<String>) -> Self {
         let (name, rights) = (name.into(), HeldPermissions::default());
         Self { name, groups: Vec::new(), rights, by_token: false }
     }
 
-    /// Adds the rights that the group of this name has: read with each request and each change,
-    /// and once a second while a stream is open. Requests with a group that does not exist are
-    /// refused, but for what everybody may read.
+    /// Adds the rights of the group with this name. The group is read with each request and each
+    /// change, and once a second while a stream is open. If it does not exist, requests are
+    /// refused, except for what everybody may read.
     #[must_use]
     pub fn group(mut self, name: impl Into<String>) -> Self {
         self.groups.push(name.into());
         self
     }
 
-    /// Adds these rights, for as long as the request lasts: a stream that is open goes on with
-    /// them.
+    /// Adds these rights for as long as the request lasts; an open stream keeps them.
     #[must_use]
     pub fn rights(self, rights: HeldPermissions) -> Self {
         Self { rights: self.rights.and(rights), ..self }
     }
 
-    /// Says that the user was recognised by a header which only programs set, such as
-    /// `Authorization`. Without this a request that changes something needs the `Origin` of a page
-    /// that may call, because browsers send cookies and certificates by themselves, for pages of
-    /// other websites too. GET is never refused for that, so no handler of GET should write.
+    /// Declares that the user was recognised by a header which only programs set, such as
+    /// `Authorization`. Without this, a request that changes something needs the `Origin` of a
+    /// page that may call, because browsers send cookies and certificates by themselves, also for
+    /// pages of other websites. GET is never refused for this, so no handler of GET should write.
     #[must_use]
     pub fn by_token(self) -> Self {
         Self { by_token: true, ..self }
@@ -63,7 +62,7 @@ impl AppUser {
         &self.name
     }
 
-    /// Whether [`AppUser::by_token`] was said.
+    /// Whether [`AppUser::by_token`] was called.
     #[must_use]
     pub fn is_by_token(&self) -> bool {
         self.by_token
@@ -75,12 +74,12 @@ impl AppUser {
         Actor::Application { name: self.name.clone() }
     }
 
-    /// Whether some of the rights may be those of plugins.
+    /// Whether some of the rights may belong to plugins.
     fn names_plugins(&self) -> bool {
         matches!(&self.rights, HeldPermissions::Only(keys) if keys.iter().next().is_some())
     }
 
-    /// The rights with the plugin that each key belongs to.
+    /// The rights, each key with the plugin that owns it.
     fn owned(&self, owners: &BTreeMap<String, String>) -> HeldPermissions {
         match &self.rights {
             HeldPermissions::Admin => HeldPermissions::Admin,
@@ -107,7 +106,8 @@ impl Accounts {
     /// What a user of the application may do now.
     ///
     /// # Errors
-    /// `permission_denied` for a group that does not exist.
+    /// `permission_denied` for a group that does not exist; `internal_error` for a name that
+    /// [`AppUser::new`] does not allow.
     pub async fn rights_of_app_user(&self, user: &AppUser) -> Result<HeldPermissions> {
         user.check()?;
         let db = self.0.base.db();
@@ -122,9 +122,9 @@ impl Accounts {
         Ok(rights)
     }
 
-    /// As [`Accounts::rights_of_app_user`], under a change that has begun for
-    /// [`AppUser::actor`], which cannot be committed without it. The groups keep these rights
-    /// until it ends.
+    /// As [`Accounts::rights_of_app_user`], under a change begun for [`AppUser::actor`]. Such a
+    /// change cannot be committed without this call. The groups keep these rights until the
+    /// change ends.
     ///
     /// # Errors
     /// As [`Accounts::rights_of_app_user`]; `internal_error` for a change begun for another actor.
@@ -134,7 +134,7 @@ impl Accounts {
         user: &AppUser,
     ) -> Result<(Change, HeldPermissions)> {
         user.check()?;
-        // Else the one whom the audit log names was never judged.
+        // Otherwise the audit log would name an actor whom nobody has judged.
         if *change.actor() != user.actor() {
             return Err(Error::internal(
                 "a change of another actor: begin it with the `actor()` of the AppUser that is \
@@ -145,7 +145,7 @@ impl Accounts {
             true => user.owned(&groups::sql::owners(&mut change).await?),
             false => user.rights.clone(),
         };
-        // By id, as all who lock several groups: two would wait for each other otherwise.
+        // Lock by id, as everywhere: changes that lock groups in different orders would deadlock.
         let mut named = BTreeMap::new();
         for name in &user.groups {
             let id = groups::sql::find(&mut change, &name_key(name)).await?;

@@ -91,7 +91,7 @@ impl RecoveryCode {
     }
 
     /// Reads typed text. Case, blanks and dashes do not count.
-    pub(super) fn typed(text: &str) -> Self {
+    pub(super) fn from_text(text: &str) -> Self {
         let text: String = text
             .chars()
             .filter(|c| !c.is_whitespace() && *c != '-')
@@ -201,7 +201,7 @@ mod tests {
         let (code, text) = (&set[0], set[0].expose().to_lowercase());
         assert_eq!(text.len(), 19);
         assert_eq!(
-            RecoveryCode::typed(&text.replace('-', " ")).hash(&salt, 1),
+            RecoveryCode::from_text(&text.replace('-', " ")).hash(&salt, 1),
             code.hash(&salt, 1)
         );
         assert_ne!(code.hash(&salt, 1), code.hash(&salt, 2), "another user's");

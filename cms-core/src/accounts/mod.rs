@@ -62,13 +62,17 @@ struct Inner {
     base: Base,
     passwords: Passwords,
     /// Open sessions by the hash of their token.
-    known: RecordCache<Arc<sessions::Open>>,
+    session_cache: RecordCache<Arc<sessions::OpenSession>>,
 }
 
 impl Accounts {
     pub(crate) fn new(base: &Base) -> Self {
         let passwords = Passwords::new(base.settings().password_salt.clone());
-        Self(Arc::new(Inner { base: base.clone(), passwords, known: RecordCache::default() }))
+        Self(Arc::new(Inner {
+            base: base.clone(),
+            passwords,
+            session_cache: RecordCache::default(),
+        }))
     }
 
     /// Removes expired sessions, pending logins and wrong logins.
@@ -101,7 +105,7 @@ pub(crate) struct Person {
     pub(crate) rights: HeldPermissions,
 }
 
-/// Users who are switched on and hold a permission of the service's own: ids and names.
+/// Active users who hold a permission of a built-in area: ids and names.
 pub(crate) async fn holders(
     base: &Base,
     query: &Query,
@@ -111,12 +115,12 @@ pub(crate) async fn holders(
     users::sql::members(base, query, &groups).await
 }
 
-/// A user as the change sees it, who is not deleted before it ends.
+/// A user as the change sees it. Nobody can delete the user before the change ends.
 pub(crate) async fn person(change: &mut Change, id: i64) -> Result<Option<Person>> {
     users::sql::person(change, id).await
 }
 
-/// Where a login comes from.
+/// The client that a login comes from.
 #[derive(Clone, Debug)]
 pub struct LoginClient {
     /// The client's address.
@@ -181,7 +185,7 @@ fn name_problem(field: &str, name: &str) -> Option<FieldError> {
 }
 
 /// The refusal of a name that another user or group has.
-fn taken(what: &str, field: &str, name: &str, error: Error) -> Error {
+fn name_conflict(what: &str, field: &str, name: &str, error: Error) -> Error {
     if !is_unique_violation(&error) {
         return error;
     }
@@ -191,8 +195,8 @@ fn taken(what: &str, field: &str, name: &str, error: Error) -> Error {
     Error::new(Code::Conflict, format!("There {said}.")).with_fields(vec![field]).caused_by(error)
 }
 
-/// Guards a change that could remove the last administrator. Take it before the change: guarded
-/// changes run one at a time.
+/// Guards a change that could remove the last administrator. Create the guard before writing:
+/// guarded changes run one at a time.
 struct AdminGuard {
     before: i64,
 }
@@ -203,7 +207,7 @@ impl AdminGuard {
         Ok(Self { before: count_admins(change).await? })
     }
 
-    /// Refuses a change that removed the last administrator.
+    /// Refuses the change if it removed the last administrator.
     async fn check(self, change: &mut Change) -> Result<()> {
         if self.before > 0 && count_admins(change).await? == 0 {
             return Err(Error::new(
@@ -233,7 +237,7 @@ impl Token {
     }
 
     /// Wraps the text that a caller sent.
-    fn sent(text: &str) -> Self {
+    fn from_text(text: &str) -> Self {
         Self(text.to_owned().into())
     }
 

@@ -1,5 +1,5 @@
-//! What the operator does for users, on the site's own machine alone: helps after a lost
-//! authenticator, and looks as a user. No endpoint calls this.
+//! What the operator can do for users, only on the site's own machine: help after a lost
+//! authenticator, and open a session as a user. No endpoint calls this.
 
 use super::{
     Accounts, HeldPermissions, LOCK, RecoveryCode, Token, login::sql as logins, record,
@@ -7,7 +7,7 @@ use super::{
 };
 use crate::{Change, Result};
 
-/// What a list of sessions shows as address and program.
+/// Address and user agent of the operator's session, as lists of sessions show them.
 const ADDRESS: &str = "operator";
 const AGENT: &str = "cms, on the site's own machine";
 
@@ -42,9 +42,9 @@ impl Accounts {
         Ok(codes)
     }
 
-    /// Opens a session as this user. It is listed and ended like any other, and it is of no use
-    /// while the user is switched off. The audit log tells that it was opened; no event does,
-    /// because the user has not logged in.
+    /// Opens a session as this user. The session is listed and ended like any other, and does not
+    /// work while the user is switched off. The audit log records the session; no event is
+    /// raised, because the user has not logged in.
     ///
     /// # Errors
     /// `not_found`.

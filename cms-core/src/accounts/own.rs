@@ -1,5 +1,5 @@
-//! What users change of their own account. A password or a code is asked for again, because
-//! somebody else may sit at an open screen; wrong ones count as at a login.
+//! What users change of their own account. A new password or new recovery codes need the password
+//! or a code again, because somebody else may sit at the screen. Wrong ones count as at a login.
 
 use super::{
     Accounts, CheckedLogin, LoginClient, Proof, RecoveryCode, SessionUser, attempts,
@@ -31,7 +31,7 @@ impl Accounts {
         password: &Secret,
     ) -> Result<CheckedLogin> {
         let checked = self.check_password(visitor, &user.username, password).await?;
-        // Renamed meanwhile, the name may be another user's.
+        // If the user was renamed meanwhile, the name may belong to another user.
         let right = checked.right.filter(|known| known.user == user.id);
         Ok(CheckedLogin { right, ..checked })
     }
@@ -48,8 +48,8 @@ impl Accounts {
         self.hashed("new", &user.username, new).await
     }
 
-    /// Admits an attempt of a network that a change is about to judge. Comes before the caller is
-    /// judged: a login of the same user takes both in this order.
+    /// Admits an attempt of a network. Call it before the caller is judged under the change: a
+    /// login of the same user takes both in this order.
     ///
     /// # Errors
     /// `login_locked` after too many wrong logins from this network.
@@ -123,7 +123,7 @@ impl Accounts {
         record(change, "revoke", "sessions", user.id, &[]).await
     }
 
-    /// The refusal of a wrong password, which is counted.
+    /// Counts a wrong password and returns its refusal.
     async fn own_password(
         &self,
         change: &mut Change,
@@ -133,7 +133,7 @@ impl Accounts {
         Ok(self.judge_password(change, checked, wrong).await?.err())
     }
 
-    /// The refusal of a wrong code, which is counted.
+    /// Counts a wrong code and returns its refusal.
     async fn own_code(
         &self,
         change: &mut Change,

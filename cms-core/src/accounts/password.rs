@@ -93,8 +93,8 @@ impl Passwords {
         }
     }
 
-    /// Runs `job` on a blocking thread when its turn comes. A caller that stops waiting delays
-    /// nobody: the turn ends with the work.
+    /// Runs `job` on a blocking thread when its turn comes. The turn ends with the work, so a
+    /// caller that stops waiting delays nobody.
     async fn work<T: Send + 'static>(
         &self,
         job: impl FnOnce(Argon2<'_>) -> T + Send + 'static,

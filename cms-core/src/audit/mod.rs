@@ -1,4 +1,5 @@
-//! The audit log: who did what to which row, when. Written by [`crate::Change::audit`], read here.
+//! The audit log: who did what to which row, and when. [`crate::Change::audit`] writes it; this
+//! room reads it.
 
 pub(crate) mod sql;
 
@@ -12,9 +13,9 @@ use crate::{
     Code, Error, Millis, Page, Paging, Result, base::Base, db::Db, ground::ListName, jobs,
 };
 
-/// Actors that have an id.
+/// Kinds of actors that have an id.
 const CALLERS: [&str; 2] = ["user", "key"];
-/// Actors that have none.
+/// Kinds of actors that have none.
 const OTHERS: [&str; 4] = ["operator", "system", "visitor", "application"];
 
 /// One entry of the audit log. Times are RFC 3339 in UTC.
@@ -73,7 +74,7 @@ impl AuditLog {
         jobs::expire(&self.0, &[(sql::EXPIRE, horizon)]).await
     }
 
-    /// How the engine reads what the filter selects of its first table: the lines of its plan.
+    /// The query plan for what the filter selects of its first table, by line.
     ///
     /// # Errors
     /// `unavailable` when the database cannot be read.
@@ -96,8 +97,8 @@ impl AuditLog {
             }
             let most = usize::try_from(limit).unwrap_or_default();
             let mut rows: Vec<AuditRow> = Vec::new();
-            // One table after the other by its index, and only what is newer than a full page of
-            // those before.
+            // Reads one table after the other by its index, and only entries that are newer than a
+            // full page from the previous tables.
             for table in &filter.tables {
                 let full = rows.get(most.saturating_sub(1)).map(AuditRow::position);
                 let span = Span { after: full.unwrap_or(asked.after), ..asked };
@@ -123,7 +124,7 @@ pub(crate) async fn of_row(db: &Db, table: &str, row: &str, limit: i64) -> Resul
     sql::list(db, &filter, Some(table), span(&filter, None, limit)).await
 }
 
-/// The entries of the filter's time behind the last one of the page before.
+/// The entries within the filter's time that follow the last one of the previous page.
 fn span(filter: &AuditFilter, last: Option<Position>, limit: i64) -> Span {
     let end = filter.until.map_or((i64::MAX, i64::MAX), |until| (until, i64::MIN));
     let after = (filter.since.unwrap_or(i64::MIN), i64::MIN);
@@ -141,7 +142,8 @@ fn position(bytes: &[u8]) -> Option<Position> {
 pub struct AuditFilter {
     /// Only changes of these tables; empty: of all.
     pub tables: BTreeSet<String>,
-    /// Only changes of the rows with this id. Needs a table, because an id names a row of one.
+    /// Only changes of the row with this id. Needs a table, because ids are unique only within
+    /// a table.
     pub row: Option<String>,
     /// Only changes that this actor made.
     pub actor: Option<ActorName>,
@@ -172,11 +174,12 @@ pub struct ActorName {
 }
 
 impl ActorName {
-    /// What [`ActorName::parse`] takes, as far as a regular expression can say.
+    /// The format that [`ActorName::parse`] accepts, as far as a regular expression can
+    /// describe it.
     pub const PATTERN: &'static str =
         "^((user|key):[0-9]{1,18}|operator|system|visitor|application)$";
 
-    /// Reads `user:3`.
+    /// Parses a text such as `user:3`.
     ///
     /// # Errors
     /// `bad_query` for anything else.

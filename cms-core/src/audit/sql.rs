@@ -1,6 +1,5 @@
-//! Statements of the audit log. Each list is a range of one index: the columns that it is asked by,
-//! then time and id. Ranges of whole keys keep both engines on that index, however often a value
-//! occurs.
+//! Statements of the audit log. Each list is a range of one index: the filtered columns, then time
+//! and id. Ranges of whole keys keep both engines on that index, however often a value occurs.
 
 use super::{ActorName, AuditActor, AuditFilter, AuditRow, span};
 use crate::{
@@ -9,7 +8,7 @@ use crate::{
     ground::clock,
 };
 
-/// Where an entry stands: its time, then its id.
+/// The position of an entry in a list: its time, then its id.
 pub(super) type Position = (Millis, i64);
 
 record! { AuditRow: audit_columns {
@@ -29,8 +28,8 @@ record! { AuditActor: actor_columns {
     name: "actor_name",
 } }
 
-/// Up to $5 entries after the place ($3, $4) and before ($1, $2), newest first, with these leading
-/// columns of the index at these values.
+/// Up to $5 entries after the position ($3, $4) and before ($1, $2), newest first, with the given
+/// values in the leading columns of the index.
 macro_rules! between {
     ($columns:literal, $values:literal, $downwards:literal, $also:literal) => {
         concat!(
@@ -58,7 +57,7 @@ statements! {
               (select id from cms_audit where created_at <= $1 order by created_at limit 1000)";
     ALL_TABLES = between!("", "", "", "");
     OF_TABLE = between!("table_name, ", "$6, ", "table_name desc, ", "");
-    // Begins with the row's id: the index by table must not look as good.
+    // Begins with the row's id, so that the index by table does not look equally good.
     OF_ROW = between!(
         "row_id, table_name, ", "$6, $7, ", "row_id desc, table_name desc, ",
         " and (cast($8 as text) is null or actor_kind = $8) \
@@ -74,7 +73,7 @@ statements! {
     );
 }
 
-/// Entries between two places, as many as a page needs.
+/// Entries between two positions, as many as a page needs.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Span {
     pub(super) after: Position,
@@ -82,7 +81,7 @@ pub(super) struct Span {
     pub(super) limit: i64,
 }
 
-/// The statement that reads what the filter selects of one table, or of all, and its values.
+/// The statement and the values that read what the filter selects of one table, or of all.
 fn selected(filter: &AuditFilter, table: Option<&str>, span: Span) -> (Statement, Vec<Value>) {
     let (before, after) = (span.before, span.after);
     let mut values = args![before.0, before.1, after.0, after.1, span.limit];
@@ -127,7 +126,7 @@ pub(super) async fn count(db: &Db, filter: &AuditFilter) -> Result<i64> {
     Ok(all)
 }
 
-/// How the engine reads them: the lines of its plan.
+/// The query plan of that read, by line.
 pub(super) async fn plan(
     db: &Db,
     filter: &AuditFilter,

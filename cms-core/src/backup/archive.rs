@@ -1,5 +1,5 @@
-//! Writes an archive: a tar within one frame of zstd, by a thread of its own, in memory that does
-//! not grow with what is written.
+//! Writes an archive: a tar within one zstd frame, on a thread of its own, with memory that does
+//! not grow with the archive.
 
 use std::{
     fs::File,
@@ -19,43 +19,44 @@ use super::{
 };
 use crate::{Code, Error, Result, crypto};
 
-/// Pictures and films do not get smaller, so a higher level would only take time.
+/// Pictures and films hardly compress, so a higher level would only cost time.
 const LEVEL: i32 = 3;
-/// 2 MiB: a reader needs no more memory than that for the window.
+/// 2 MiB: a reader needs no more memory for the window.
 const WINDOW: u32 = 21;
-/// Parts that wait for the writer, each of at most [`PART`] bytes.
+/// Maximum number of parts that wait for the writer, each of at most [`PART`] bytes.
 const WAITING: usize = 8;
-/// Bytes of a part.
+/// Maximum size of a part in bytes.
 pub(super) const PART: usize = 256 << 10;
 
 enum Piece {
-    /// An entry whose bytes follow.
+    /// An entry whose bytes follow in later pieces.
     Begin {
         name: String,
         size: u64,
     },
     Bytes(Bytes),
-    /// An entry whose bytes the writer reads by itself.
+    /// An entry whose bytes the writer itself reads from the file.
     File {
         name: String,
         size: u64,
         file: File,
     },
-    /// Nothing more comes.
+    /// The end of the archive.
     End(Box<Manifest>),
 }
 
-/// Is never sent.
+/// Has no value, so it is never sent.
 pub(super) enum Never {}
 
-/// An archive that is being written.
+/// The sending side of an archive that is being written.
 pub(super) struct Archive {
     pieces: mpsc::Sender<Piece>,
     writer: JoinHandle<io::Result<Manifest>>,
 }
 
 impl Archive {
-    /// The receiver hears when nothing more is written, also when this is dropped.
+    /// Begins an archive. The receiver ends when nothing more is written, even if the archive
+    /// is dropped.
     pub(super) fn begin(
         out: Box<dyn Sink>,
         total: u64,
@@ -74,7 +75,7 @@ impl Archive {
         if self.pieces.send(piece).await.is_ok() {
             return Ok(());
         }
-        // The writer has ended: it says why.
+        // The writer has ended and holds the reason.
         match (&mut self.writer).await.map_err(Error::internal)? {
             Ok(_) => Err(Error::internal("the writer ended early")),
             Err(error) => Err(unwritten(error)),
@@ -89,7 +90,7 @@ impl Archive {
         self.bytes(text).await
     }
 
-    /// Begins an entry, whose bytes follow.
+    /// Begins an entry; its bytes follow.
     pub(super) async fn open(&mut self, name: &str, size: u64) -> Result<()> {
         self.send(Piece::Begin { name: name.to_owned(), size }).await
     }
@@ -107,7 +108,7 @@ impl Archive {
         self.send(Piece::File { name: name.to_owned(), size, file }).await
     }
 
-    /// Writes the manifest and the end. What was written is on its way to the disk.
+    /// Writes the manifest and the end mark. The data may still be on its way to the disk.
     pub(super) async fn end(mut self, manifest: Manifest) -> Result<Manifest> {
         self.send(Piece::End(Box::new(manifest))).await?;
         drop(self.pieces);
@@ -120,13 +121,14 @@ struct Waiting {
     rest: Bytes,
 }
 
-/// The bytes of the entry that was begun.
+/// Reads the bytes of the current entry.
 impl Read for Waiting {
     fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
         if self.rest.is_empty() {
             match self.pieces.blocking_recv() {
                 Some(Piece::Bytes(bytes)) => self.rest = bytes,
-                // The entry is shorter than it was said to be: who counts says so.
+                // The entry is shorter than announced; the caller counts the bytes and
+                // reports that.
                 Some(_) => return Ok(0),
                 None => return Err(gone()),
             }
@@ -137,12 +139,12 @@ impl Read for Waiting {
     }
 }
 
-/// Not `Interrupted`: whoever copies would try that again for ever.
+/// Not `Interrupted`: a copy would retry that forever.
 fn gone() -> io::Error {
     io::Error::other("the backup was broken off")
 }
 
-/// Passes bytes on, and counts and digests them.
+/// Passes bytes on while it counts and digests them.
 struct Counted<'a, R> {
     inner: R,
     sha: Sha256,
@@ -163,7 +165,7 @@ impl<R: Read> Read for Counted<'_, R> {
     }
 }
 
-/// Digests what is written.
+/// Digests all bytes written.
 struct Sealed<W> {
     out: W,
     sha: Sha256,
@@ -228,7 +230,7 @@ fn write(
     }
 }
 
-/// The header of a plain file that its owner alone may read; an error for a name that is too long.
+/// The header of a plain file that only its owner may read; an error for a name that is too long.
 pub(super) fn header(name: &str, size: u64) -> io::Result<tar::Header> {
     let mut header = tar::Header::new_ustar();
     header.set_path(name)?;
@@ -245,19 +247,19 @@ fn append(
     size: u64,
     from: impl Read,
 ) -> io::Result<()> {
-    // A part at a time: the copy within tar has 8 KiB.
+    // Reads in larger parts, because the copy within tar has only 8 KiB.
     tar.append(&header(name, size)?, io::BufReader::with_capacity(PART, from))
 }
 
-/// Takes the bytes of an archive, to their end.
+/// Takes the bytes of an archive up to its end.
 pub(super) trait Sink: Write + Send {
-    /// Nothing more comes.
+    /// Ends the archive.
     fn finish(self: Box<Self>) -> io::Result<()>;
 }
 
-/// What kept an archive from being written.
+/// The error for an archive that could not be written.
 pub(super) fn unwritten(error: io::Error) -> Error {
-    // The store of the object says more.
+    // The error of the object's store says more.
     let error = match error.downcast::<Error>() {
         Ok(error) => return error,
         Err(error) => error,

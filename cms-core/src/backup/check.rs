@@ -1,4 +1,5 @@
-//! Whether a site is whole: its database, and the files that it names. And less room for it.
+//! Checks that a site is intact: its database, and the files that it names. Also shrinks
+//! the database.
 
 use std::io::Read as _;
 
@@ -13,30 +14,30 @@ use crate::{
     settings::{Database, Settings},
 };
 
-/// Problems that are told at most.
-const TOLD: usize = 1000;
+/// Maximum number of reported problems.
+const MAX_REPORTED: usize = 1000;
 
-/// What a check has found.
+/// The result of a check.
 #[derive(Clone, Debug, Default, serde::Serialize)]
 #[non_exhaustive]
 pub struct CheckedArchive {
-    /// Rows of media whose file was looked at.
+    /// Rows of media whose file was checked.
     pub files: u64,
     /// Bytes of these files.
     pub bytes: u64,
-    /// What is wrong, one sentence each, 1000 at most.
+    /// The problems, one sentence each, 1000 at most.
     pub problems: Vec<String>,
 }
 
 impl CheckedArchive {
     fn problem(&mut self, what: String) {
-        if self.problems.len() < TOLD {
+        if self.problems.len() < MAX_REPORTED {
             self.problems.push(what);
         }
     }
 }
 
-/// Takes damage for a problem that was found, not for a failure. None: it is damaged.
+/// Turns damage of the database into a found problem instead of an error. `None`: it is damaged.
 fn damaged<T>(looked: Result<T>, found: &mut CheckedArchive) -> Result<Option<T>> {
     match looked {
         Ok(whole) => Ok(Some(whole)),
@@ -48,8 +49,8 @@ fn damaged<T>(looked: Result<T>, found: &mut CheckedArchive) -> Result<Option<T>
     }
 }
 
-/// Looks for damage in the database, and for the files that its rows name; `deep` reads them and
-/// compares their content. Nothing is changed.
+/// Checks the database for damage, and that the files named by its rows exist. With `deep`, also
+/// reads the files and compares their content. Changes nothing.
 ///
 /// # Errors
 /// `unavailable` when the database or the store of files cannot be reached.
@@ -127,7 +128,7 @@ async fn look_at_media(
             found.bytes += size.unsigned_abs();
             told(Progress { step: "media", done: found.bytes, total });
             if let Some(problem) = judged(&files, &path, size, deep).await? {
-                // One that was removed since the rows were read lost nothing.
+                // A file removed after the rows were read is not lost.
                 let rows: Vec<(i64,)> = reader.all(media::sql::SIZE, args![&path]).await?;
                 if !rows.is_empty() {
                     found.problem(format!("media: {path} {problem}"));
@@ -179,11 +180,11 @@ async fn digest(content: Content, length: u64) -> Result<String> {
     Ok(data_encoding::HEXLOWER.encode(&sha.finalize()))
 }
 
-/// Gives the room of removed rows back to the system. Returns the bytes of the database before and
-/// after. Writers wait meanwhile on SQLite.
+/// Returns the space of removed rows to the operating system. Returns the size of the database
+/// before and after, in bytes. On SQLite, writers wait meanwhile.
 ///
 /// # Errors
-/// `unavailable` when the database cannot be reached, or its disk has no room for a copy.
+/// `unavailable` when the database cannot be reached, or its disk has no space for a copy.
 pub async fn shrink(settings: &Settings) -> Result<(u64, u64)> {
     let database = settings.database().map_err(invalid)?;
     match &database {

@@ -1,6 +1,6 @@
-//! Encryption of an archive to public keys, in the format of age
-//! (<https://github.com/C2SP/C2SP/blob/main/age.md>): `age -d` reads it too. The compressed archive
-//! is encrypted as a whole, its seal with it.
+//! Encrypts an archive to public keys, in the format of age
+//! (<https://github.com/C2SP/C2SP/blob/main/age.md>), so `age -d` can read it too. The compressed
+//! archive is encrypted as a whole, including its seal.
 
 use std::{
     fs::File,
@@ -18,17 +18,17 @@ use age::{
 use super::archive::Sink;
 use crate::{Code, Error, Result};
 
-/// How an encrypted file begins.
+/// The first bytes of an encrypted file.
 const MAGIC: &[u8] = b"age-encryption.org/";
 
-/// How the last line of its header begins.
+/// The beginning of the last line of its header.
 #[cfg(feature = "age")]
 const HEADER_END: &[u8] = b"\n--- ";
 
-/// Bytes of a file of private keys at most.
+/// Maximum size of a file of private keys, in bytes.
 const LARGEST: u64 = 64 << 10;
 
-/// Public keys: whoever has the private key of one can read what is written.
+/// Public keys. Each of their private keys can open the archive.
 #[derive(Clone, Default)]
 pub(super) struct Recipients(#[cfg(feature = "age")] Vec<x25519::Recipient>);
 
@@ -38,13 +38,13 @@ pub struct Identities(#[cfg(feature = "age")] Vec<Key>);
 
 impl Recipients {
     /// # Errors
-    /// `validation_failed` for a text that is no public key of age.
+    /// `validation_failed` for a text that is not a public key of age.
     pub(super) fn of(keys: &[String]) -> Result<Self> {
         #[cfg(feature = "age")]
         {
             let read = |text: &String| {
                 text.parse().map_err(|why: &str| {
-                    // Anything else may be a secret that was pasted here.
+                    // Any other text may be a secret that was pasted here.
                     let what = match text.starts_with("age1") {
                         true => format!("{text:?} is no public key of age: {why}."),
                         false => "A recipient is no public key of age: name the key that begins \
@@ -70,8 +70,8 @@ impl Recipients {
         true
     }
 
-    /// Adds a key that is made for this once. Its private half opens what is written, and goes with
-    /// this process: so an archive can be tried where nobody has a private key.
+    /// Adds a key that is made for this one use. Its private half opens the archive and exists
+    /// only in this process. So an archive can be tried where no private key is present.
     pub(super) fn with_trial(&mut self) -> Identities {
         #[cfg(feature = "age")]
         {
@@ -87,7 +87,7 @@ impl Recipients {
     }
 }
 
-/// Fails for a text that is no public key of age. A private key is not repeated in the message.
+/// Fails for a text that is not a public key of age. The message does not repeat a private key.
 ///
 /// # Errors
 /// `validation_failed` for the first such text.
@@ -96,11 +96,12 @@ pub fn expect_recipients(keys: &[String]) -> Result<()> {
 }
 
 impl Identities {
-    /// Reads a file as `age-keygen` writes it: a private key on each line, `#` begins a comment.
+    /// Reads a file in the format of `age-keygen`: a private key on each line; `#` begins
+    /// a comment.
     ///
     /// # Errors
-    /// `not_found` without a file, `validation_failed` for one that cannot be read, or holds
-    /// something else.
+    /// `not_found` when there is no file, `validation_failed` for a file that cannot be read or
+    /// contains anything else.
     pub fn read(path: &Path) -> Result<Self> {
         let invalid = |why: &dyn std::fmt::Display| {
             let what = format!("{} is no file of private keys of age: {why}.", path.display());
@@ -142,7 +143,7 @@ fn without_age() -> Error {
     Error::new(Code::ValidationFailed, what)
 }
 
-/// What is written goes on encrypted, if there is anybody to encrypt it to.
+/// Encrypts the archive if there are recipients.
 pub(super) fn encrypted(
     out: impl Sink + 'static,
     recipients: &Recipients,
@@ -165,7 +166,7 @@ impl<S: Sink> Sink for StreamWriter<S> {
     }
 }
 
-/// What an archive holds, decrypted if it is encrypted.
+/// The content of an archive, decrypted if it is encrypted.
 ///
 /// # Errors
 /// `validation_failed` when no key opens it.
@@ -184,7 +185,7 @@ pub(super) fn decrypted<'a>(
             let what = "The archive is encrypted: name the file of a private key with --identity.";
             return Err(invalid(what.to_owned()));
         }
-        // Bounds what the header takes: it is read before anything of it is known.
+        // Limits the size of the header, which is read before anything about it is known.
         if !begins.windows(HEADER_END.len()).any(|window| window == HEADER_END) {
             return Err(super::manifest::refused("its header is too long"));
         }

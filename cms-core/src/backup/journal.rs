@@ -1,5 +1,6 @@
-//! The steps of a restore, written down before they are taken. Whoever finds the journal of a
-//! process that was killed undoes what was only prepared, and finishes what was begun.
+//! The steps of a restore, written down before they are taken. If the process is killed, a later
+//! command finds the journal: it undoes a restore that was only prepared, and finishes one that
+//! was begun.
 
 use std::{
     fs::{self, File},
@@ -14,23 +15,23 @@ use crate::{Error, Result, ground::private, settings::Settings};
 
 const FILE: &str = "restore.json";
 
-/// How far a restore is.
+/// The progress of a restore.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum State {
-    /// The site is as it was; what lies beside is undone.
+    /// The site is unchanged. The prepared files beside it are to be removed.
     Staging,
-    /// It is decided: what is not in its place yet is put there.
+    /// The restore is decided: whatever is not in its place yet is moved there.
     Swapping,
 }
 
-/// A file or a folder that takes the place of another.
+/// A file or a folder that replaces another.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Move {
-    /// What is put in the place; none: the place is only cleared.
+    /// The replacement; `None`: the place is only cleared.
     pub(super) staged: Option<PathBuf>,
     pub(super) place: PathBuf,
-    /// Where that goes which lies there.
+    /// Where the replaced file or folder is moved.
     pub(super) kept: PathBuf,
 }
 
@@ -44,14 +45,14 @@ pub(super) struct Journal {
     pub(super) schemas: Option<Schemas>,
 }
 
-/// How a restore that was broken off has ended.
+/// How an interrupted restore has ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Ended {
-    /// There was none.
+    /// There was no interrupted restore.
     Nothing,
-    /// It had not been decided: the site is as it was.
+    /// The restore was not decided yet: the site is unchanged.
     Undone,
-    /// The site is the restored one. What it replaced lies here.
+    /// The site is the restored one. These places hold what it replaced.
     Finished(Vec<String>),
 }
 
@@ -59,13 +60,13 @@ fn place(settings: &Settings) -> PathBuf {
     settings.dirs.data.join(FILE)
 }
 
-/// Whether a restore was broken off, or is under way.
+/// Whether a restore was interrupted, or is under way.
 #[must_use]
 pub fn is_pending(settings: &Settings) -> bool {
     place(settings).exists()
 }
 
-/// Fails while a restore is under way, or was broken off.
+/// Fails while a restore is under way, or after one was interrupted.
 pub(crate) fn expect_none(settings: &Settings) -> Result<()> {
     match is_pending(settings) {
         false => Ok(()),
@@ -76,13 +77,13 @@ pub(crate) fn expect_none(settings: &Settings) -> Result<()> {
     }
 }
 
-/// Makes renames in the folder of a path last.
+/// Makes renames in the folder of a path durable.
 pub(super) fn sync_folder_of(path: &Path) -> io::Result<()> {
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
     File::open(folder.unwrap_or(Path::new(".")))?.sync_all()
 }
 
-/// Held by whoever restores: one at a time.
+/// Held during a restore, so that only one runs at a time.
 pub(super) struct Turn(#[expect(dead_code, reason = "the lock ends with it")] File);
 
 /// Fails while another process restores.
@@ -92,7 +93,7 @@ pub(super) fn turn(settings: &Settings) -> Result<Turn> {
         let folder = File::open(&settings.dirs.data)?;
         match folder.try_lock() {
             Err(fs::TryLockError::WouldBlock) => Ok(None),
-            // Some network file systems have no locks.
+            // Some network file systems do not support locks.
             Ok(()) | Err(fs::TryLockError::Error(_)) => Ok::<_, io::Error>(Some(Turn(folder))),
         }
     };
@@ -100,14 +101,14 @@ pub(super) fn turn(settings: &Settings) -> Result<Turn> {
     turn.ok_or_else(|| conflict("Another process restores this site at this moment."))
 }
 
-/// A file that could not be put in its place.
+/// The error for a file that could not be put in its place.
 pub(super) fn unmoved(path: &Path, error: io::Error) -> Error {
     let what = format!("{} cannot be written or moved.", path.display());
     Error::new(crate::Code::ValidationFailed, what).caused_by(error)
 }
 
 impl Journal {
-    /// Writes it down: after this it is there whatever happens.
+    /// Writes the journal durably.
     pub(super) fn write(&self, settings: &Settings) -> Result<()> {
         let (folder, to) = (&settings.dirs.data, place(settings));
         let text = serde_json::to_vec_pretty(self).map_err(Error::internal)?;
@@ -139,7 +140,7 @@ impl Journal {
         gone().map_err(|error| unmoved(&path, error))
     }
 
-    /// Removes what lies beside the site; the site is as it was.
+    /// Removes the prepared files beside the site, and the journal. The site is unchanged.
     pub(super) async fn undo(self, settings: &Settings) -> Result<()> {
         for staged in self.moves.iter().filter_map(|one| one.staged.as_ref()) {
             remove_all(staged).map_err(|error| unmoved(staged, error))?;
@@ -151,7 +152,7 @@ impl Journal {
         Self::remove(settings)
     }
 
-    /// Takes the steps that are left. Returns where that lies which was replaced.
+    /// Takes the remaining steps. Returns the places of what was replaced.
     pub(super) async fn swap(
         mut self,
         settings: &Settings,
@@ -160,9 +161,10 @@ impl Journal {
         let mut kept = Vec::new();
         if let Some(schemas) = self.schemas.clone() {
             if let Err(error) = exchange(settings, &schemas, &mut kept).await {
-                // Perhaps only the answer was lost. If nobody knows, the journal stays.
+                // The exchange may have succeeded with only its answer lost. If that is unknown,
+                // the journal stays.
                 if is_staged(settings, &schemas).await.map_err(unknown)? {
-                    // As when somebody holds a table: nothing has been moved yet.
+                    // For example, a table was locked: nothing has been moved yet.
                     self.state = State::Staging;
                     self.write(settings)?;
                     self.undo(settings).await?;
@@ -196,7 +198,7 @@ async fn is_staged(_: &Settings, _: &Schemas) -> Result<bool> {
     Ok(true)
 }
 
-/// The exchange may have been made or not.
+/// The error when it is unknown whether the exchange was made.
 fn unknown(why: Error) -> Error {
     let what = "PostgreSQL does not say whether the restored tables are in their place: when it \
                 answers again, `cms db restore --finish`.";
@@ -209,7 +211,7 @@ async fn exchange(_: &Settings, _: &Schemas, _: &mut Vec<String>) -> Result<()> 
 }
 
 impl Move {
-    /// Each half of it may have been done before.
+    /// Takes this step. Each half may already have been taken.
     fn take(&self, kept: &mut Vec<String>, told: &OnProgress) -> io::Result<()> {
         let is_there = |path: &Path| fs::symlink_metadata(path).is_ok();
         let is_due = self.staged.as_deref().is_none_or(is_there);
@@ -235,7 +237,7 @@ impl Move {
     }
 }
 
-/// The path, or one beside it that is not taken.
+/// The path, or a variant of it that does not exist.
 fn free(path: &Path) -> PathBuf {
     let mut free = path.to_owned();
     for n in 1.. {
@@ -261,10 +263,10 @@ fn remove_all(path: &Path) -> io::Result<()> {
     }
 }
 
-/// Ends a restore that was broken off.
+/// Ends an interrupted restore.
 ///
 /// # Errors
-/// `conflict` while it is under way in another process, or when its journal cannot be read.
+/// `conflict` while another process restores, or when the journal cannot be read.
 pub async fn finish(settings: &Settings, told: OnProgress) -> Result<Ended> {
     settings.database().map_err(invalid)?;
     if !is_pending(settings) {

@@ -1,4 +1,4 @@
-//! An archive that was read to its end before anything is done with it.
+//! Reads an archive to its end before anything is done with it.
 
 use std::{
     fs::{self, File},
@@ -18,10 +18,10 @@ use super::{
 };
 use crate::{Error, Result, ground::private, settings::Settings};
 
-/// Bytes of a settings file at most.
+/// Maximum size of a settings file in bytes.
 const LARGEST: u64 = 1 << 20;
 
-/// An archive that was read to its end, and is whole.
+/// An archive that was read to its end and is intact.
 pub struct JudgedArchive {
     pub(super) file: Arc<File>,
     pub(super) path: PathBuf,
@@ -31,7 +31,7 @@ pub struct JudgedArchive {
     pub(super) identities: Identities,
 }
 
-/// Keeps the files of settings.
+/// Collects the settings files.
 #[derive(Default)]
 struct Texts {
     found: Vec<(String, Vec<u8>)>,
@@ -63,7 +63,7 @@ impl Taker for Texts {
     }
 }
 
-/// Free bytes where the site lies.
+/// Free bytes on the disk of the site.
 pub(super) fn room(settings: &Settings) -> u64 {
     let dirs = [&settings.dirs.data, &settings.dirs.media, &settings.dirs.plugins];
     let free = |folder: &PathBuf| {
@@ -76,8 +76,8 @@ pub(super) fn room(settings: &Settings) -> u64 {
 /// Reads an archive to its end, and changes nothing.
 ///
 /// # Errors
-/// `not_found` without a file, `validation_failed` for whatever is wrong with it, and for an
-/// encrypted one that none of the keys opens.
+/// `not_found` when there is no file, `validation_failed` for any fault of the archive, and for an
+/// encrypted archive that none of the keys opens.
 pub async fn judge(
     path: &Path,
     settings: &Settings,
@@ -109,20 +109,20 @@ pub async fn judge(
 }
 
 impl JudgedArchive {
-    /// The moment whose state it holds.
+    /// The moment at which its state was taken.
     #[must_use]
     pub fn made_at(&self) -> &str {
         &self.manifest.made_at
     }
 
-    /// The database that it was made of.
+    /// The kind of database that it was made from.
     #[must_use]
     pub fn engine(&self) -> Engine {
         self.manifest.engine
     }
 
-    /// Writes its files of settings into a folder that lacks them. One that is there stays; an
-    /// other text is laid beside it. Returns the names of what was written.
+    /// Writes its settings files into a folder. Existing files stay; a file with another text is
+    /// written beside them. Returns the names of the written files.
     ///
     /// # Errors
     /// `validation_failed` when they cannot be written.

@@ -1,5 +1,5 @@
-//! PostgreSQL's part of an archive: the schema as statements, tables as `COPY` writes them, in
-//! entries of a few megabytes, and how far sequences have counted.
+//! PostgreSQL's part of an archive: the schema as statements, tables in the format of `COPY` in
+//! entries of a few megabytes, and the states of sequences.
 
 use std::collections::BTreeMap;
 
@@ -17,19 +17,19 @@ use crate::{
     },
 };
 
-/// Bytes of an entry at most.
+/// Maximum size of an entry in bytes.
 const CHUNK: usize = 4 << 20;
 const SCHEMA: &str = "database/schema.json";
 const SEQUENCES: &str = "database/sequences.json";
-/// What an index names that needs the extension pg_trgm.
+/// Occurs in an index that needs the extension pg_trgm.
 const TRIGRAMS: &str = "gin_trgm_ops";
-/// As a new site does. One that is there stays where it is.
+/// As for a new site. An existing extension stays in its schema.
 const MAKE_TRIGRAMS: &str = "create extension if not exists pg_trgm with schema public";
 const TABLES: &str = "database/tables/";
-/// Bytes of the statements at most.
+/// Maximum size of the statements in bytes.
 const LARGEST: usize = 64 << 20;
 
-/// Writes what the connection's snapshot holds. Returns the rows of each table.
+/// Writes the content of the connection's snapshot. Returns the number of rows of each table.
 pub(super) async fn save(
     connection: &mut PgConnection,
     archive: &mut Archive,
@@ -56,7 +56,7 @@ async fn save_table(
     loop {
         let part = parts.try_next().await?;
         if let Some(part) = &part {
-            // A line each: line ends in values are written as two characters.
+            // Each row is a line: line ends in values are written as two characters.
             rows += part.iter().filter(|byte| **byte == b'\n').count() as i64;
             waiting.extend_from_slice(part);
         }
@@ -77,9 +77,9 @@ pub(super) enum Piece {
     Bytes(Bytes),
 }
 
-/// What became of it.
+/// The result of loading a schema.
 pub(super) struct Loaded {
-    /// Functions that look for tables where they were made.
+    /// Functions that are bound to the schema in which they were made.
     pub(super) bound: Vec<String>,
     /// What is slower than before, one sentence each.
     pub(super) warnings: Vec<String>,
@@ -92,7 +92,7 @@ struct Loading<'c> {
 }
 
 impl Loading<'_> {
-    /// All bytes of the entry that has begun.
+    /// All bytes of the current entry.
     async fn whole(&mut self) -> Result<Vec<u8>> {
         let mut bytes = Vec::new();
         loop {
@@ -120,7 +120,7 @@ impl Loading<'_> {
         }
     }
 
-    /// The rows of a table, whose first entry has begun.
+    /// The rows of a table whose first entry has begun.
     async fn rows(&mut self, table: &Table, folder: &str) -> Result<u64> {
         let mut copy = postgres::copy_in(self.connection, table).await?;
         loop {
@@ -138,13 +138,13 @@ impl Loading<'_> {
     }
 }
 
-/// Makes the schema `into` of what comes in, in one transaction.
+/// Creates the schema `into` from the incoming pieces, in one transaction.
 pub(super) async fn load(
     connection: &mut PgConnection,
     into: &str,
     pieces: mpsc::Receiver<Piece>,
 ) -> Result<Loaded> {
-    // The others come after: extensions may lie there.
+    // The other schemas follow in the path, because they may contain extensions.
     let path = postgres::search_path(connection).await?;
     let path = if path.is_empty() { path } else { format!(", {path}") };
     let begin = format!(
@@ -158,7 +158,7 @@ pub(super) async fn load(
     match loaded {
         Ok(loaded) => {
             postgres::run(connection, "commit").await?;
-            // Plans need to know how much there is.
+            // The planner needs statistics on the new tables.
             postgres::run(connection, format!("set search_path to {}", quote(into))).await?;
             for table in postgres::tables(connection).await? {
                 postgres::run(connection, format!("analyze {}", quote(&table.name))).await?;
@@ -167,7 +167,7 @@ pub(super) async fn load(
             Ok(loaded)
         }
         Err(error) => {
-            // It may have been lost.
+            // The connection may be lost, so the result is ignored.
             let _ = postgres::run(connection, "rollback").await;
             Err(error)
         }
@@ -203,7 +203,7 @@ async fn schema_and_rows(loading: &mut Loading<'_>) -> Result<Loaded> {
     }
     if schema.indexes.iter().any(|(_, statement)| statement.contains(TRIGRAMS)) {
         postgres::run(loading.connection, "savepoint made").await?;
-        // It may be refused: then the index below says so.
+        // If this is refused, the index below reports it.
         if postgres::run(loading.connection, MAKE_TRIGRAMS).await.is_err() {
             postgres::run(loading.connection, "rollback to made").await?;
         }
@@ -222,7 +222,7 @@ async fn schema_and_rows(loading: &mut Loading<'_>) -> Result<Loaded> {
     Ok(Loaded { bound: schema.bound, warnings })
 }
 
-/// Rows of each table of a schema.
+/// The number of rows of each table of a schema.
 pub(super) async fn counts(
     connection: &mut PgConnection,
     schema: &str,

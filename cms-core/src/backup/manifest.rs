@@ -1,4 +1,4 @@
-//! What an archive says of itself. It comes last, so it names what was really written.
+//! The description of an archive. It comes last, so it lists what was really written.
 
 use std::collections::BTreeMap;
 
@@ -9,23 +9,23 @@ use crate::{Code, Error, Result, crypto, media::Name, settings::Settings};
 
 /// The format that this version writes, and the newest that it reads.
 pub(super) const FORMAT: u32 = 1;
-/// The first entry: it tells the file from others, and its format before anything else is read.
+/// The first entry. It identifies the file and its format before anything else is read.
 pub(super) const FIRST: &str = "cms-backup";
 /// The entry before the end marker.
 pub(super) const MANIFEST: &str = "manifest.json";
 /// The last entry: the digest of the manifest. Without it the archive is no backup.
 pub(super) const END: &str = "end";
-/// What follows the frame: a frame that others skip, with the SHA-256 of all bytes before it. Some
-/// bits of a frame may change without a change of what it holds: this finds them too.
+/// Follows the zstd frame: a skippable frame with the SHA-256 of all bytes before it. Some bits of
+/// a zstd frame can change without changing its content; the seal detects these changes too.
 pub(super) const SEAL: [u8; 8] = [0x50, 0x2a, 0x4d, 0x18, 32, 0, 0, 0];
-/// Bytes of it.
+/// Size of the seal in bytes.
 pub(super) const SEALED: usize = SEAL.len() + 32;
-/// Entries at most.
+/// Maximum number of entries.
 pub(super) const MOST: usize = 1_000_000;
-/// Bytes of a manifest at most.
+/// Maximum size of a manifest in bytes.
 pub(super) const LARGEST: u64 = 256 << 20;
 
-/// The database that an archive was made of.
+/// The kind of database that an archive was made from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Engine {
@@ -36,7 +36,7 @@ pub enum Engine {
 }
 
 impl Engine {
-    /// Its name, as people write it.
+    /// Its name in messages.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -73,7 +73,7 @@ pub(super) struct Entry {
     pub(super) sha256: Digest,
 }
 
-/// What an archive holds.
+/// The contents of an archive.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Manifest {
     pub(super) format: u32,
@@ -82,12 +82,12 @@ pub(super) struct Manifest {
     pub(super) engine: Engine,
     /// The newest step of the schema.
     pub(super) schema: i64,
-    /// The moment whose state it holds.
+    /// The moment at which its state was taken.
     pub(super) made_at: String,
-    /// Names the encryption key, without giving it away.
+    /// Identifies the encryption key without revealing it.
     pub(super) key: Option<String>,
     pub(super) with_secrets: bool,
-    /// Rows of each table.
+    /// Number of rows of each table.
     pub(super) rows: BTreeMap<String, i64>,
     /// What is missing, one sentence each.
     pub(super) warnings: Vec<String>,
@@ -99,15 +99,15 @@ impl Manifest {
         self.entries.iter().map(|entry| entry.size).sum()
     }
 
-    /// Files and bytes below a folder.
+    /// Number and bytes of the files below a folder.
     pub(super) fn below(&self, folder: &str) -> (u64, u64) {
         let below = self.entries.iter().filter(|entry| entry.name.starts_with(folder));
         below.fold((0, 0), |(files, bytes), entry| (files + 1, bytes + entry.size))
     }
 }
 
-/// Whether an entry may have this name: a plain path below one of the four folders, which leads
-/// nowhere else.
+/// Whether an entry may have this name: a plain path below one of the four folders that cannot
+/// lead outside.
 pub(super) fn is_allowed(name: &str) -> bool {
     let is_plain = |part: &str| !matches!(part, "" | "." | "..");
     let is_path = name.split('/').all(is_plain) && !name.contains(|c: char| c.is_control());
@@ -119,13 +119,13 @@ pub(super) fn is_allowed(name: &str) -> bool {
     }
 }
 
-/// Names the encryption key, which is random, so its digest gives nothing away.
+/// Identifies the encryption key. The key is random, so its digest does not reveal it.
 pub(super) fn key_of(settings: &Settings) -> Option<String> {
     let key = settings.encryption_key.as_ref()?;
     Some(crypto::sha256_hex(format!("cms backup {}", key.expose()).as_bytes())[..16].to_owned())
 }
 
-/// An archive that is not taken.
+/// The error for an archive that is refused.
 pub(super) fn refused(why: impl std::fmt::Display) -> Error {
     Error::new(
         Code::ValidationFailed,
@@ -133,7 +133,7 @@ pub(super) fn refused(why: impl std::fmt::Display) -> Error {
     )
 }
 
-/// An archive of a newer version.
+/// The error for an archive of a newer version.
 pub(super) fn newer(what: impl std::fmt::Display) -> Error {
     let detail = format!("{what}: restore it with a newer cms. Nothing was changed.");
     Error::new(Code::ValidationFailed, detail)

@@ -1,4 +1,5 @@
-//! A site in one file: written while it is in use, read twice before it replaces anything.
+//! Backups: a site in one file. It is written while the site is in use, and read twice before it
+//! replaces anything.
 //!
 //! ```text
 //! manifest  what an archive says of itself (pure)
@@ -52,14 +53,14 @@ pub(crate) use scheduled::scheduled;
 
 use crate::{Code, Error, settings::SettingsError};
 
-/// How far a long step is.
+/// The progress of a long step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Progress {
     /// The step.
     pub step: &'static str,
-    /// Bytes that are done.
+    /// Bytes done so far.
     pub done: u64,
-    /// Bytes in all; 0 when it has none.
+    /// Bytes in total; 0 when the step has no total.
     pub total: u64,
 }
 
@@ -69,14 +70,14 @@ impl Progress {
     }
 }
 
-/// Hears how far a long step is, often.
+/// Called often with the progress of a long step.
 pub type OnProgress = Arc<dyn Fn(Progress) + Send + Sync>;
 
 fn invalid(error: SettingsError) -> Error {
     Error::new(Code::ValidationFailed, error.to_string())
 }
 
-/// Refused in the present state.
+/// The error for an operation that the present state forbids.
 fn conflict(detail: impl Into<String>) -> Error {
     Error::new(Code::Conflict, detail)
 }

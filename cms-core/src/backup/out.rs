@@ -1,6 +1,6 @@
-//! Where an archive goes: a file that has its name only when it is whole, an object of a bucket, or
-//! a stream; encrypted when the keys are named that may read it. And how one comes back from a
-//! bucket.
+//! The destination of an archive: a file that gets its name only when it is complete, an
+//! object of a bucket, or a stream; encrypted if recipients are given. Also fetches an archive
+//! from a bucket.
 
 use std::{
     fmt,
@@ -34,23 +34,23 @@ use crate::{
     media::{ObjectWriter, Objects},
 };
 
-/// What the name of a file has at its end until the file is whole.
+/// The suffix of a file until it is complete.
 pub(super) const PARTIAL: &str = ".partial";
 
-/// Where an archive is written.
+/// The destination of an archive.
 #[non_exhaustive]
 pub enum To {
-    /// A file: written beside, then renamed.
+    /// A file: written under another name, then renamed.
     File(PathBuf),
-    /// An object of a bucket: nobody sees it before it is whole.
+    /// An object of a bucket: it appears only when it is complete.
     Object(Object),
     /// A stream.
     Stream(Box<dyn Write + Send>),
 }
 
 impl To {
-    /// Fails for a file of the site itself, and for one in a folder that is saved: the backup would
-    /// replace what it saves, or hold itself.
+    /// Fails for a file of the site itself, and for a file in a folder that is saved. Such a
+    /// backup would replace what it saves, or contain itself.
     ///
     /// # Errors
     /// `validation_failed` for such a file.
@@ -60,7 +60,7 @@ impl To {
         let refused = |what: String| Err(Error::new(Code::ValidationFailed, what));
         let mut own = Vec::new();
         if let Ok(Database::Sqlite { path, .. }) = settings.database() {
-            // Its log lies beside the file itself, not beside a link to it.
+            // SQLite's log lies beside the file itself, not beside a link to it.
             for file in [fs::canonicalize(&path).unwrap_or_else(|_| path.clone()), path] {
                 own.extend(["-wal", "-shm", "-journal"].map(|end| with_end(&file, end)));
                 own.push(file);
@@ -77,7 +77,7 @@ impl To {
             if fs::canonicalize(folder).is_ok_and(|folder| place.starts_with(folder)) {
                 let (path, folder) = (path.display(), folder.display());
                 return refused(format!(
-                    "{path} lies in {folder}, which is part of the backup: name a file elsewhere."
+                    "{path} is in {folder}, which is part of the backup. Choose a file outside it."
                 ));
             }
         }
@@ -85,7 +85,7 @@ impl To {
     }
 }
 
-/// The path without links in its folder, and without dots. One whose folder is not there stays.
+/// The path with a folder without links and dots. A path whose folder does not exist is unchanged.
 fn in_true_folder(path: &Path) -> PathBuf {
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
     let folder = fs::canonicalize(folder.unwrap_or(Path::new(".")));
@@ -95,7 +95,7 @@ fn in_true_folder(path: &Path) -> PathBuf {
     }
 }
 
-/// An archive's way out, before anything is written.
+/// The opened destination of an archive, before anything is written.
 pub(super) struct Out {
     pub(super) sink: Box<dyn Sink>,
     pub(super) part: Option<Part>,
@@ -103,11 +103,11 @@ pub(super) struct Out {
 }
 
 impl Out {
-    /// `total`: about how many bytes there will be.
+    /// Opens the destination. `total`: the estimated number of bytes.
     ///
     /// # Errors
-    /// `validation_failed` for a place that cannot be written to or is part of the site, `conflict`
-    /// while another backup writes there.
+    /// `validation_failed` for a place that cannot be written to or is part of the site,
+    /// `conflict` while another backup writes there.
     pub(super) fn begin(
         to: To,
         settings: &Settings,
@@ -136,13 +136,13 @@ impl Out {
         Ok(Self { sink: cipher::encrypted(counted, recipients)?, part, bytes })
     }
 
-    /// Counts what has reached the end.
+    /// The number of bytes that reached the destination.
     pub(super) fn bytes(&self) -> Arc<AtomicU64> {
         self.bytes.clone()
     }
 }
 
-/// Where the bytes of an archive end.
+/// Where the bytes of an archive are written.
 enum End {
     File(File),
     Stream(Box<dyn Write + Send>),
@@ -188,7 +188,7 @@ impl Sink for Counted {
     }
 }
 
-/// A file that has its name only when it is whole. Dropped before that, nothing is left of it.
+/// A file that gets its name only when it is complete. If dropped before, the file is removed.
 pub(super) struct Part {
     path: PathBuf,
     part: PathBuf,
@@ -199,7 +199,7 @@ pub(super) struct Part {
 impl Part {
     fn begin(path: PathBuf) -> Result<Self> {
         use std::os::unix::fs::OpenOptionsExt as _;
-        // Not a device, which the rename would replace.
+        // Refuses a device, which the rename would replace.
         if fs::symlink_metadata(&path).is_ok_and(|about| !about.is_file()) {
             let what = format!("{} is there, and is no plain file.", path.display());
             return Err(Error::new(Code::ValidationFailed, what));
@@ -217,17 +217,17 @@ impl Part {
             let what = format!("Another backup writes {}: wait for it.", path.display());
             return Err(conflict(what));
         }
-        // What a killed backup has left.
+        // Removes the content that a killed backup may have left.
         file.set_len(0).map_err(named)?;
         Ok(Self { path, part, file, is_done: false })
     }
 
-    /// Where it lies until it has its name.
+    /// Its path until it gets its name.
     pub(super) fn place(&self) -> &Path {
         &self.part
     }
 
-    /// Gives the file its name, once it is on disk.
+    /// Gives the file its name, once its data is on disk.
     pub(super) fn end(mut self) -> Result<PathBuf> {
         self.file.sync_all().map_err(unwritten)?;
         fs::rename(&self.part, &self.path).map_err(unwritten)?;
@@ -245,11 +245,11 @@ impl Drop for Part {
     }
 }
 
-/// How the address of an object begins.
+/// The prefix of an object's address.
 const SCHEME: &str = "s3://";
 
-/// An object in the store that `media.endpoint` and the two keys beside it name:
-/// `s3://BUCKET/NAME`. The bucket need not be that of the media.
+/// An object in the store of `media.endpoint`, with the access keys of the media settings:
+/// `s3://BUCKET/NAME`. The bucket may be another than that of the media.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Object {
     pub(super) bucket: String,
@@ -257,10 +257,10 @@ pub struct Object {
 }
 
 impl Object {
-    /// Reads an address. None: it names no object.
+    /// Parses an address. `None`: it does not name an object.
     ///
     /// # Errors
-    /// `validation_failed` for one that begins as such, and goes on as none.
+    /// `validation_failed` for an address that begins like an object's but is invalid.
     pub fn parse(address: &str) -> Result<Option<Self>> {
         let Some(rest) = address.strip_prefix(SCHEME) else { return Ok(None) };
         match rest.split_once('/') {
@@ -277,10 +277,10 @@ impl Object {
         }
     }
 
-    /// Whether there is one.
+    /// Whether the object exists.
     ///
     /// # Errors
-    /// `unavailable` when the store does not say.
+    /// `unavailable` when the store does not answer that.
     pub async fn exists(&self, settings: &Settings) -> Result<bool> {
         #[cfg(feature = "s3")]
         return Objects::of(settings, &self.bucket)?.has(&self.name).await;
@@ -291,7 +291,7 @@ impl Object {
         }
     }
 
-    /// Removes it, if it is there.
+    /// Removes the object, if it exists.
     pub(super) async fn remove(&self, settings: &Settings) -> Result<()> {
         #[cfg(feature = "s3")]
         return Objects::of(settings, &self.bucket)?.remove(&self.name).await;
@@ -302,11 +302,11 @@ impl Object {
         }
     }
 
-    /// Brings it to the disk of this machine, into the data folder: it is read twice.
+    /// Fetches the object into the data folder of this machine, because an archive is read twice.
     ///
     /// # Errors
-    /// `not_found` when there is none, `unavailable` when the store does not answer,
-    /// `validation_failed` without room for it.
+    /// `not_found` when it does not exist, `unavailable` when the store does not answer,
+    /// `validation_failed` when there is no space for it.
     pub async fn fetch(
         &self,
         settings: &Settings,

@@ -1,4 +1,4 @@
-//! Where the parts of a restored site lie beside the site, and what is there already.
+//! The places of a restored site's parts beside the site, and what exists there already.
 
 use std::{
     fmt, fs,
@@ -17,13 +17,13 @@ use crate::{
     settings::{Database, Settings},
 };
 
-/// The nearest folder that is there.
+/// The nearest existing folder.
 pub(super) fn present(path: &Path) -> PathBuf {
     let there = path.ancestors().find(|folder| folder.is_dir());
     there.filter(|path| !path.as_os_str().is_empty()).unwrap_or(Path::new(".")).to_owned()
 }
 
-/// What there is of a site.
+/// A part of a site that exists already.
 pub(super) enum Existing {
     Database(String),
     Folder(PathBuf),
@@ -38,8 +38,11 @@ impl fmt::Display for Existing {
     }
 }
 
-/// What there is of a site, if anything.
-pub(super) async fn taken(settings: &Settings, database: &Database) -> Result<Option<Existing>> {
+/// The first part of a site that exists already, if any.
+pub(super) async fn find_existing(
+    settings: &Settings,
+    database: &Database,
+) -> Result<Option<Existing>> {
     match database {
         Database::Sqlite { path, .. } => {
             if fs::metadata(path).is_ok_and(|about| about.len() > 0) {
@@ -75,7 +78,7 @@ pub(super) async fn taken(settings: &Settings, database: &Database) -> Result<Op
     Ok(None)
 }
 
-/// Fails while another process has the database open, as far as that can be known.
+/// Fails while another process has the database open, as far as this can be detected.
 pub(super) async fn expect_unused(database: &Database) -> Result<()> {
     let used = |what: String| {
         conflict(format!("{what}: end `cms serve` and other commands. Nothing was changed."))
@@ -85,7 +88,7 @@ pub(super) async fn expect_unused(database: &Database) -> Result<()> {
         Database::Sqlite { path, .. } => {
             let is_there = fs::metadata(path).is_ok_and(|about| about.len() > 0);
             if is_there {
-                // A damaged one is replaced whoever may use it.
+                // A damaged database is replaced even if it is in use.
                 match crate::db::save::sqlite::is_alone(path).await {
                     Ok(false) => {
                         return Err(used(format!("{} is open elsewhere", path.display())));
@@ -101,7 +104,7 @@ pub(super) async fn expect_unused(database: &Database) -> Result<()> {
             use crate::db::save::postgres;
             let mut connection = postgres::session(url.expose()).await?;
             let mut others = postgres::others(&mut connection).await;
-            // One that was closed is told for a moment longer.
+            // PostgreSQL still lists closed connections for a moment.
             for _ in 0..20 {
                 if !matches!(others, Ok(1..)) {
                     break;
@@ -122,11 +125,11 @@ pub(super) async fn expect_unused(database: &Database) -> Result<()> {
     }
 }
 
-/// Where the parts of a site lie beside it, and where that goes which they replace.
+/// The places of a site's parts beside it, and the places for the parts that they replace.
 pub(super) struct Place {
-    /// The database's file.
+    /// The file of the database.
     pub(super) file: Option<PathBuf>,
-    /// None: media are added to those of the site.
+    /// `None`: media are added to those of the site.
     pub(super) media: Option<PathBuf>,
     pub(super) plugins: PathBuf,
     pub(super) schemas: Option<Schemas>,
@@ -146,7 +149,7 @@ impl Place {
         let data = &settings.dirs.data;
         let device = |path: &Path| fs::metadata(present(path)).map(|about| about.dev()).ok();
         let above = |path: &Path| path.parent().map_or(PathBuf::from("."), Path::to_owned);
-        // In the data folder, unless that lies on another disk.
+        // In the data folder, unless it is on another disk.
         let kept = |path: &Path, name: &str| match device(&above(path)) == device(data) {
             true => data.join(format!("replaced-{stamp}")).join(name),
             false => with_end(path, &format!(".replaced-{stamp}")),
@@ -167,7 +170,7 @@ impl Place {
             Database::Sqlite { path, .. } => {
                 // Beside the file itself, not beside a link to it.
                 let path = fs::canonicalize(path).unwrap_or_else(|_| path.clone());
-                // Its log first: it is empty, and must not meet another database.
+                // Its log first: the log is empty and must not be combined with another database.
                 for end in ["-wal", "-shm"] {
                     let log = with_end(&path, end);
                     let name = format!("cms.db{end}");
@@ -184,7 +187,7 @@ impl Place {
                 let name = postgres::schema_name(&mut connection).await;
                 postgres::close(connection).await;
                 let (name, stamp) = (name?, stamp.to_lowercase());
-                // Several sites may lie in one database, each in a schema of its own.
+                // One database may contain several sites, each in its own schema.
                 let site = &crate::ground::crypto::sha256_hex(name.as_bytes())[..8];
                 place.schemas = Some(Schemas {
                     staged: format!("cms_restoring_{stamp}_{site}"),

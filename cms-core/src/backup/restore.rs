@@ -1,5 +1,5 @@
-//! Puts an archive in place of a site. It is read twice: judged as a whole, then laid beside the
-//! site. What it replaces is kept.
+//! Puts an archive in place of a site. The archive is read twice: checked as a whole, then
+//! unpacked beside the site. What it replaces is kept.
 
 use std::path::{Path, PathBuf};
 
@@ -10,7 +10,7 @@ use super::{
     journal::{self, Journal, State, unmoved},
     judge::{JudgedArchive, judge, room},
     manifest::{Engine, key_of, refused},
-    place::{Existing, Place, expect_unused, taken},
+    place::{Existing, Place, expect_unused, find_existing},
     stage::{Media, Stage, Target, sync},
     walk::Walk,
 };
@@ -25,15 +25,15 @@ use crate::{
 #[derive(Clone, Debug, serde::Serialize)]
 #[non_exhaustive]
 pub struct Restored {
-    /// The moment whose state it has.
+    /// The moment at which its state was taken.
     pub made_at: String,
     /// Rows of all tables.
     pub rows: i64,
     /// Files of media.
     pub media: u64,
-    /// Where that lies which was replaced.
+    /// The places of what was replaced.
     pub kept: Vec<String>,
-    /// What somebody should look at, one sentence each.
+    /// What somebody should check, one sentence each.
     pub warnings: Vec<String>,
 }
 
@@ -41,9 +41,9 @@ pub struct Restored {
 pub enum Obstacle {
     /// The settings name the other engine.
     OtherEngine(Error),
-    /// The database that the settings name holds tables.
+    /// The database that the settings name contains tables.
     Database(Error),
-    /// A folder that the settings name holds files.
+    /// A folder that the settings name contains files.
     Folder(Error),
 }
 
@@ -52,30 +52,30 @@ fn not_empty(what: &Existing) -> Error {
 }
 
 impl JudgedArchive {
-    /// What [`restore`](Self::restore) would refuse unless it may replace. Nothing is made or
-    /// changed.
+    /// The reason why [`restore`](Self::restore) would refuse without `replace`. Creates and
+    /// changes nothing.
     ///
     /// # Errors
-    /// `conflict` when a restore was broken off there, `unavailable` when the database cannot be
-    /// reached.
+    /// `conflict` after a restore was interrupted there, `unavailable` when the database cannot
+    /// be reached.
     pub async fn obstacle(&self, settings: &Settings) -> Result<Option<Obstacle>> {
         let database = settings.database().map_err(invalid)?;
         if let Err(error) = self.expect_engine(&database) {
             return Ok(Some(Obstacle::OtherEngine(error)));
         }
         journal::expect_none(settings)?;
-        Ok(taken(settings, &database).await?.map(|what| match what {
+        Ok(find_existing(settings, &database).await?.map(|what| match what {
             Existing::Database(_) => Obstacle::Database(not_empty(&what)),
             Existing::Folder(_) => Obstacle::Folder(not_empty(&what)),
         }))
     }
 
-    /// Puts it in place of the site. `replace`: also when there is one.
+    /// Puts the archive in place of the site. `replace`: even if there is a site already.
     ///
     /// # Errors
     /// `conflict` when the site is not empty, is in use, or has another engine;
-    /// `validation_failed` when the archive was changed meanwhile, or the disk is full. The site is
-    /// then as it was.
+    /// `validation_failed` when the archive was changed meanwhile, or the disk is full. The site
+    /// is unchanged after an error.
     pub async fn restore(
         &self,
         settings: &Settings,
@@ -86,7 +86,7 @@ impl JudgedArchive {
         self.expect_engine(&database)?;
         let _turn = journal::turn(settings)?;
         journal::expect_none(settings)?;
-        if !replace && let Some(what) = taken(settings, &database).await? {
+        if !replace && let Some(what) = find_existing(settings, &database).await? {
             return Err(not_empty(&what));
         }
         expect_unused(&database).await?;
@@ -172,7 +172,7 @@ impl JudgedArchive {
         Ok(laid)
     }
 
-    /// Lays its files, and judges the database.
+    /// Unpacks its files, and checks the database.
     #[expect(clippy::too_many_arguments, reason = "a restore and a trial of it differ in them")]
     async fn lay(
         &self,
@@ -232,7 +232,7 @@ impl JudgedArchive {
                 };
                 postgres::close(connection).await;
                 let read = read.await.map_err(Error::internal)?;
-                // Who stopped first says why.
+                // The side that stopped first knows the reason.
                 match (read, loaded) {
                     (Err(error), _) if error.code() != crate::Code::Internal => Err(error),
                     (_, Err(error)) | (Err(error), _) => Err(error),
@@ -255,14 +255,14 @@ impl JudgedArchive {
     }
 }
 
-/// What staging found.
+/// The results of staging.
 #[derive(Default)]
 struct Staged {
     bound: Vec<String>,
     warnings: Vec<String>,
 }
 
-/// Undoes what was prepared. If that fails too, the journal stays, and says so to the next command.
+/// Undoes the preparations. If that fails too, the journal stays, and the next command reports it.
 async fn undone(journal: Journal, settings: &Settings, why: Error) -> Error {
     if let Err(error) = journal.undo(settings).await {
         tracing::warn!(%error, "what was prepared for the restore cannot be removed");
@@ -270,7 +270,7 @@ async fn undone(journal: Journal, settings: &Settings, why: Error) -> Error {
     why
 }
 
-/// Restores an archive beside the site, to try it, and removes it again.
+/// Restores an archive beside the site as a test, then removes the result.
 pub(super) async fn verify(
     settings: &Settings,
     path: &Path,

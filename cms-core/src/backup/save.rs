@@ -1,6 +1,5 @@
-//! Writes a backup: the database as it was at one moment, the media that it names, plugins and
-//! settings. Nobody waits for it. When the last one was made stands in a small file in the data
-//! folder.
+//! Writes a backup: the database at one moment, the media that it names, plugins and settings. A
+//! backup makes nobody wait. A small file in the data folder records the last backup.
 
 use std::{
     fs,
@@ -30,21 +29,21 @@ use crate::{
     settings::Settings,
 };
 
-/// How long what was written may take to be undone.
+/// Timeout of removing an unfinished backup.
 const UNDO_TIMEOUT: Duration = Duration::from_secs(15);
-/// Warnings of one kind at most: no kind takes the room of another.
+/// Maximum number of warnings of one kind, so that no kind crowds out another.
 const MAX_WARNINGS: usize = 1000;
-/// Folders within each other at most.
+/// Maximum depth of folders.
 const DEEPEST: usize = 32;
 
-/// What goes into a backup.
+/// The contents of a backup.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Saving {
-    /// Also `cms.local.toml`; an encrypted backup has it anyway.
+    /// Includes `cms.local.toml`; an encrypted backup always includes it.
     pub with_secrets: bool,
-    /// Not encrypted, whatever `backup.recipients` says.
+    /// Not encrypted, even if `backup.recipients` is set.
     pub plain: bool,
-    /// Restores it to try it, beside the site.
+    /// Restores the backup beside the site as a test.
     pub verify: bool,
 }
 
@@ -52,19 +51,19 @@ pub struct Saving {
 #[derive(Clone, Debug, serde::Serialize)]
 #[non_exhaustive]
 pub struct SavedBackup {
-    /// The moment whose state it holds.
+    /// The moment at which its state was taken.
     pub made_at: String,
-    /// The database that it was made of.
+    /// The kind of database that it was made from.
     pub engine: Engine,
     /// Bytes of the archive.
     pub bytes: u64,
-    /// Bytes of what is in it.
+    /// Bytes of its contents.
     pub content_bytes: u64,
     /// Rows of all tables.
     pub rows: i64,
     /// Files of media.
     pub media: u64,
-    /// Whether it was restored to try it.
+    /// Whether a test restore of it succeeded.
     pub verified: bool,
     /// Whether it is encrypted to `backup.recipients`.
     pub encrypted: bool,
@@ -88,11 +87,11 @@ pub async fn save(
     save_until(settings, to, how, told, std::future::pending()).await
 }
 
-/// As [`save`], unless `stop` ends first: then it undoes what it has written, and fails with
-/// `conflict`. Whoever drops the work instead leaves that to the background.
+/// As [`save`], unless `stop` ends first: then removes what was written and fails with `conflict`.
+/// If the future is dropped instead, the removal continues in the background.
 ///
 /// # Errors
-/// As [`save`], and `conflict` for one that was stopped.
+/// As [`save`], and `conflict` when it was stopped.
 pub async fn save_until(
     settings: &Settings,
     to: To,
@@ -106,7 +105,8 @@ pub async fn save_until(
         () = stop => Err(super::conflict("The backup was stopped.")),
     };
     if let (Err(_), Some(ended)) = (&saved, at_work) {
-        // A store keeps the parts that it has until it hears of it.
+        // Waits for the removal: a store keeps the parts that it has until it is told to
+        // remove them.
         let _ = tokio::time::timeout(UNDO_TIMEOUT, ended).await;
     }
     saved
@@ -162,13 +162,13 @@ async fn written(
     let saved = saved.await;
     source.close().await;
     let (manifest, part, count) = saved?;
-    // One that cannot be restored never takes a name.
+    // A backup that cannot be restored never gets its name.
     match (&part, &object) {
         (Some(part), _) if how.verify => {
             super::restore::verify(settings, part.place(), &trial, told).await?;
         }
         (None, Some(object)) if how.verify => {
-            // As the store gives it back.
+            // Tests the object as the store returns it.
             let tried = async {
                 let file = object.fetch(settings, &told).await?;
                 super::restore::verify(settings, &file, &trial, told.clone()).await
@@ -218,14 +218,14 @@ async fn written(
 struct Saver {
     archive: Archive,
     warnings: Vec<String>,
-    /// How many warnings of the present kind still fit.
+    /// How many more warnings of the present kind are kept.
     room: usize,
-    /// Whether `cms.local.toml` is in it.
+    /// Whether the archive contains `cms.local.toml`.
     has_secrets: bool,
 }
 
-/// Whether a warning tells of something that older backups may have. Links among plugins, for
-/// example, are in none.
+/// Whether a warning reports something that older backups may still contain. Links among plugins,
+/// for example, are in no backup.
 pub(super) fn is_lost(warning: &str) -> bool {
     !warning.starts_with("plugins/")
 }
@@ -282,7 +282,7 @@ impl Saver {
         }
     }
 
-    /// The folder of plugins, without links.
+    /// The folder of plugins, without its links.
     async fn plugins(&mut self, folder: &Path) -> Result<()> {
         self.room = MAX_WARNINGS;
         let found = {
@@ -316,7 +316,7 @@ impl Saver {
         Ok(())
     }
 
-    /// A plain file, unless it is gone. Returns whether it was saved.
+    /// Saves a plain file. Returns false if the file is gone.
     async fn plain(&mut self, path: &Path, entry: &str) -> Result<bool> {
         if header(entry, 0).is_err() || !super::manifest::is_allowed(entry) {
             self.warn(format!("{entry}: left out, its name does not fit into an archive"));
@@ -339,7 +339,7 @@ impl Saver {
     }
 }
 
-/// Files below a folder, each by its place there, in order.
+/// The files below a folder, as relative paths in order.
 fn listed(root: &Path, place: &Path, depth: usize) -> io::Result<Vec<PathBuf>> {
     let mut entries = match fs::read_dir(root.join(place)) {
         Ok(entries) => entries.collect::<io::Result<Vec<_>>>()?,
@@ -365,13 +365,13 @@ const LAST: &str = "last-backup.json";
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct Last {
-    /// The moment whose state it holds.
+    /// The moment at which its state was taken.
     pub made_at: String,
     /// Where it was written; `-` for standard output.
     pub file: String,
     /// Bytes of the archive.
     pub bytes: u64,
-    /// Whether it was restored to try it.
+    /// Whether a test restore of it succeeded.
     pub verified: bool,
     /// What is missing, one sentence each.
     #[serde(default)]
@@ -382,14 +382,14 @@ fn file_of_last(settings: &Settings) -> PathBuf {
     settings.dirs.data.join(LAST)
 }
 
-/// The last backup of this machine that ended well; None: there was none.
+/// The last backup of this machine that ended well; `None`: there is none.
 #[must_use]
 pub fn last(settings: &Settings) -> Option<Last> {
     let text = fs::read(file_of_last(settings)).ok()?;
     serde_json::from_slice(&text).ok()
 }
 
-/// Writes it down.
+/// Records the last backup.
 fn note(settings: &Settings, last: &Last) -> Result<()> {
     let folder = &settings.dirs.data;
     let text = serde_json::to_vec(last).map_err(Error::internal)?;

@@ -1,5 +1,5 @@
-//! The backups that the service makes by itself, one after another in `backup.to`: a folder, or
-//! what objects of a bucket begin with. The oldest go when there are more than `backup.keep`.
+//! The automatic backups of the service, in `backup.to`: a folder, or a bucket with a prefix for
+//! objects. When there are more than `backup.keep`, the oldest are removed.
 
 use std::{
     fs, io,
@@ -16,33 +16,33 @@ use super::{
 };
 use crate::{Clock, Code, Error, Result, settings::Settings};
 
-/// Around the moment in the name of a backup: other files are none of ours.
+/// The prefix before the moment in the name of a backup. Files with other names are never touched.
 const BEFORE: &str = "site-";
 const BEHIND: &str = ".cms";
-/// As `20261126T030000Z`: names in order are moments in order.
+/// For example `20261126T030000Z`: sorting by name sorts by time.
 const MOMENT: &str = "%Y%m%dT%H%M%SZ";
-/// Digits that tell the sites apart that share a place.
+/// Digits that distinguish the sites that share a place.
 const DIGITS: usize = 8;
 
-/// Where they lie together.
+/// The place of all automatic backups.
 #[derive(Clone)]
 enum Place {
     Folder(PathBuf),
-    /// The bucket, and what the names of objects begin with.
+    /// The bucket, and the prefix of the objects.
     Bucket(String, String),
 }
 
-/// How the backups of a site are named.
+/// The names of a site's backups.
 #[derive(Clone)]
 struct Names {
     before: String,
 }
 
-/// Makes one, and removes those that are too many.
+/// Makes a backup, and removes the oldest beyond `backup.keep`.
 ///
 /// # Errors
-/// As [`save`], and `validation_failed` for one that lacks something: that one stays. None is
-/// removed then.
+/// As [`save`], and `validation_failed` for an incomplete backup. That backup stays, and no older
+/// one is removed.
 pub(crate) async fn scheduled(settings: &Settings) -> Result<()> {
     let Some(to) = settings.backup.to.clone() else { return Ok(()) };
     let place = tokio::task::spawn_blocking(move || Place::of(&to)).await;
@@ -53,7 +53,7 @@ pub(crate) async fn scheduled(settings: &Settings) -> Result<()> {
     for warning in &saved.warnings {
         tracing::warn!(warning, "a backup lacks something");
     }
-    // The older ones may be the last that have it.
+    // The older backups may be the last that contain what is missing.
     let lost: Vec<_> = saved.warnings.iter().filter(|what| is_lost(what)).collect();
     if let Some(first) = lost.first() {
         return Err(incomplete(&place.shown(&name), first, lost.len() - 1));
@@ -79,7 +79,7 @@ fn incomplete(place: &str, first: &str, more: usize) -> Error {
 }
 
 impl Names {
-    /// Sites that share a place have keys of their own.
+    /// Sites that share a place have different encryption keys.
     fn of(settings: &Settings) -> Self {
         let before = match key_of(settings) {
             Some(key) => format!("{BEFORE}{}-", &key[..DIGITS]),
@@ -93,14 +93,14 @@ impl Names {
         Ok(format!("{}{}{BEHIND}", self.before, moment.strftime(MOMENT)))
     }
 
-    /// Whether a file is a backup of this site that was made here.
+    /// Whether a file is an automatic backup of this site.
     fn is_ours(&self, name: &str) -> bool {
         let moment = name.strip_prefix(&self.before).and_then(|rest| rest.strip_suffix(BEHIND));
         moment.is_some_and(|moment| jiff::civil::DateTime::strptime(MOMENT, moment).is_ok())
     }
 
-    /// Those that are too many beside the new one, oldest first, and what killed processes have
-    /// left.
+    /// The backups to remove: the oldest beyond `keep`, counting the new one, and unfinished ones
+    /// of killed processes.
     fn too_many(&self, found: Vec<String>, new: &str, keep: usize) -> Vec<String> {
         let (mut whole, others): (Vec<_>, Vec<_>) =
             found.into_iter().filter(|name| name != new).partition(|name| self.is_ours(name));
@@ -112,7 +112,7 @@ impl Names {
     }
 }
 
-/// Removes a file, unless somebody still writes it.
+/// Removes a file, unless it is still being written.
 fn remove(path: &Path) -> io::Result<()> {
     if path.to_string_lossy().ends_with(PARTIAL)
         && matches!(fs::File::open(path)?.try_lock(), Err(fs::TryLockError::WouldBlock))
@@ -124,12 +124,12 @@ fn remove(path: &Path) -> io::Result<()> {
 
 impl Place {
     fn of(to: &str) -> Result<Self> {
-        // The settings were judged: a bucket, and perhaps names behind it.
+        // The settings were checked: a bucket, possibly followed by a prefix.
         Ok(match to.strip_prefix("s3://").map(|rest| rest.split_once('/').unwrap_or((rest, ""))) {
             Some((bucket, names)) => Self::Bucket(bucket.to_owned(), names.to_owned()),
             None => {
                 let folder = PathBuf::from(to);
-                // One that is made here would hide that a disk is not mounted.
+                // The folder is not created, because that would hide a disk that is not mounted.
                 if !folder.is_dir() {
                     let what = format!(
                         "The folder of backups {} is not there: make it, or mount its disk.",
@@ -158,7 +158,8 @@ impl Place {
         })
     }
 
-    /// Removes those that are too many of the names found here. Returns how many.
+    /// Removes the backups that `too_many` selects among the names found here. Returns
+    /// their number.
     async fn keep(
         &self,
         settings: &Settings,
@@ -217,7 +218,7 @@ mod tests {
             "site-0a1b2c3d-before-the-move.cms",
             "site-0a1b2c3d-20261399T030000Z.cms",
             "site-0a1b2c3d-20240101T000000Z.cms.partial",
-            // Of a site that has the same folder.
+            // A backup of another site in the same folder.
             "site-99999999-20240101T000000Z.cms",
             "site-99999999-20240101T000000Z.cms.partial",
             "site-20240101T000000Z.cms",
@@ -229,7 +230,7 @@ mod tests {
         assert_eq!(names.too_many(all(), &new, 1), [old, newer, left]);
         assert_eq!(names.too_many(all(), &new, 2), [old, left]);
         assert_eq!(names.too_many(all(), &new, 3), [left]);
-        // The clock went back: the new one stays all the same.
+        // The clock was set back: the new backup stays all the same.
         let earlier = "site-0a1b2c3d-20200101T000000Z.cms";
         let mut with = all();
         with.push(earlier.to_owned());

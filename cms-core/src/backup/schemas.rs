@@ -9,13 +9,13 @@ use crate::{
     settings::{Database, Settings},
 };
 
-/// Schemas of PostgreSQL that are exchanged.
+/// The PostgreSQL schemas of one exchange.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Schemas {
     pub(super) staged: String,
     pub(super) place: String,
     pub(super) kept: String,
-    /// Functions that look for tables where they were made.
+    /// Functions that are bound to the schema in which they were made.
     pub(super) bound: Vec<String>,
 }
 
@@ -27,11 +27,11 @@ async fn session(settings: &Settings) -> Result<Option<sqlx::PgConnection>> {
     }
 }
 
-/// How the schema of a trial is named: the process and the moment follow.
+/// The prefix of the schema of a trial; the process id and the moment follow.
 #[cfg(feature = "postgres")]
 const TRIAL: &str = "cms_verifying_";
 
-/// The name of a schema for a trial. Those that killed processes have left go first.
+/// A name for the schema of a trial. First removes old schemas that killed processes have left.
 #[cfg(feature = "postgres")]
 pub(super) async fn of_trial(settings: &Settings) -> Result<String> {
     const STALE_MS: i64 = 24 * 3600 * 1000;
@@ -53,7 +53,7 @@ pub(super) async fn of_trial(settings: &Settings) -> Result<String> {
     Ok(format!("{TRIAL}{}_{now}", std::process::id()))
 }
 
-/// Removes a schema with all that is in it.
+/// Removes a schema with everything in it.
 #[cfg(feature = "postgres")]
 pub(super) async fn drop_schema(settings: &Settings, name: &str) -> Result<()> {
     let Some(mut connection) = session(settings).await? else { return Ok(()) };
@@ -64,9 +64,9 @@ pub(super) async fn drop_schema(settings: &Settings, name: &str) -> Result<()> {
     dropped
 }
 
-/// Moves what is in the place into the schema `kept`, and what is staged into the place, in one
-/// transaction. Tables move, not schemas: extensions stay where they are. Returns whether anything
-/// was replaced.
+/// Moves the present tables into the schema `kept`, and the staged ones into their place, in one
+/// transaction. Tables are moved instead of schemas, so that extensions stay where they are.
+/// Returns whether anything was replaced.
 #[cfg(feature = "postgres")]
 pub(super) async fn exchange(settings: &Settings, schemas: &Schemas) -> Result<bool> {
     let Some(mut connection) = session(settings).await? else {
@@ -77,12 +77,12 @@ pub(super) async fn exchange(settings: &Settings, schemas: &Schemas) -> Result<b
     exchanged
 }
 
-/// Begins a transaction that waits until an exchange that was given up here, and goes on there,
-/// has ended.
+/// Begins a transaction. First waits for an exchange that this process has given up but the server
+/// still runs.
 #[cfg(feature = "postgres")]
 const BEGIN: &str = "begin; select pg_advisory_xact_lock(7165923410)";
 
-/// Whether what is staged is not in its place yet.
+/// Whether the staged tables are not in their place yet.
 #[cfg(feature = "postgres")]
 pub(super) async fn is_staged(settings: &Settings, schemas: &Schemas) -> Result<bool> {
     let Some(mut connection) = session(settings).await? else { return Ok(true) };
@@ -101,7 +101,7 @@ async fn exchange_on(connection: &mut sqlx::PgConnection, schemas: &Schemas) -> 
     let Schemas { staged, place, kept, bound } = schemas;
     postgres::run(connection, BEGIN).await?;
     if !postgres::has_schema(connection, staged).await? {
-        // It was done before.
+        // The exchange was already done.
         return postgres::has_schema(connection, kept).await;
     }
     let old = postgres::moves(connection, place, kept).await?;

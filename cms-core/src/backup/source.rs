@@ -1,5 +1,5 @@
-//! The database of a backup, standing still while others write. SQLite's copy lies for a while
-//! beside the site, and is gone with its handle.
+//! The database of a backup, frozen at one moment while others write. SQLite's copy lies beside
+//! the site and is removed with its handle.
 
 use std::collections::BTreeMap;
 #[cfg(feature = "sqlite")]
@@ -15,10 +15,10 @@ use crate::{
     settings::{Database, Settings},
 };
 
-/// The database, standing still.
+/// The database at one moment.
 pub(super) struct Source {
     pub(super) reader: Reader,
-    /// SQLite's copy, which goes with it.
+    /// SQLite's copy, which is removed together with this value.
     #[cfg(feature = "sqlite")]
     copy: Option<tempfile::TempPath>,
     pub(super) schema: i64,
@@ -89,7 +89,7 @@ impl Source {
         }
     }
 
-    /// About how many bytes there will be.
+    /// The estimated number of bytes.
     pub(super) async fn bytes(&mut self) -> Result<u64> {
         let database = match &mut self.reader {
             #[cfg(feature = "sqlite")]
@@ -108,7 +108,7 @@ impl Source {
         Ok(database + media.first().map_or(0, |(bytes,)| bytes.unsigned_abs()))
     }
 
-    /// Writes the database. Returns the rows of each table.
+    /// Writes the database. Returns the number of rows of each table.
     pub(super) async fn save(&mut self, archive: &mut Archive) -> Result<BTreeMap<String, i64>> {
         match &mut self.reader {
             #[cfg(feature = "sqlite")]
@@ -130,15 +130,15 @@ impl Source {
     }
 }
 
-/// An empty file beside the database.
+/// Creates an empty file beside the database.
 #[cfg(feature = "sqlite")]
 pub(super) fn beside(database: &Path) -> Result<tempfile::TempPath> {
     let folder = database.parent().filter(|folder| !folder.as_os_str().is_empty());
     Ok(within(folder.unwrap_or(Path::new(".")))?.into_temp_path())
 }
 
-/// An empty file in a folder, for its owner alone; it goes when it is dropped. Those of killed
-/// processes go first.
+/// Creates an empty file in a folder, for its owner alone. The file is removed when it is dropped.
+/// First removes such files of killed processes.
 #[cfg(any(feature = "sqlite", feature = "s3"))]
 pub(super) fn within(folder: &Path) -> Result<tempfile::NamedTempFile> {
     const STALE: std::time::Duration = std::time::Duration::from_secs(24 * 3600);

@@ -1,4 +1,4 @@
-//! Lays the files of an archive beside those of the site, on the same file system.
+//! Unpacks the files of an archive beside those of the site, on the same file system.
 
 use std::{
     fs::{self, File},
@@ -14,17 +14,17 @@ use crate::{
     media::{Files, Name},
 };
 
-/// Where media go.
+/// The destination of media.
 pub(super) enum Media {
-    /// Nowhere: they are only read.
+    /// Nowhere: media are only read.
     Nowhere,
-    /// A folder that takes the place of that of the site.
+    /// A folder that replaces the site's folder.
     Folder(PathBuf),
-    /// Those of the site: content that is there stays, whatever becomes of the restore.
+    /// The media of the site. Added content stays, even if the restore fails.
     Added(Files),
 }
 
-/// Where the database goes.
+/// The destination of the database.
 pub(super) enum Target {
     /// A file.
     #[cfg(feature = "sqlite")]
@@ -34,11 +34,11 @@ pub(super) enum Target {
     Schema(tokio::sync::mpsc::Sender<super::load::Piece>),
 }
 
-/// What takes the bytes of the file that is being read.
+/// Takes the bytes of the current file.
 enum Open {
     Nothing,
     File(PathBuf, File),
-    /// A file that is added to the media when it is whole.
+    /// A file that is added to the media when it is complete.
     Medium(tempfile::NamedTempFile, Name),
     #[cfg(feature = "postgres")]
     Rows,
@@ -47,11 +47,11 @@ enum Open {
 /// Takes the files of an archive.
 pub(super) struct Stage {
     pub(super) media: Media,
-    /// None: plugins are only read.
+    /// `None`: plugins are only read.
     pub(super) plugins: Option<PathBuf>,
     pub(super) database: Target,
     open: Open,
-    /// The folder of the last file: it is there.
+    /// The folder of the last file, which exists already.
     folder: PathBuf,
 }
 
@@ -100,14 +100,14 @@ impl Stage {
         }
     }
 
-    /// The folder for files under way, when media are added.
+    /// Sets the folder for unfinished files, when media are added.
     pub(super) fn under_way(mut self, folder: PathBuf) -> Self {
         self.folder = folder;
         self
     }
 }
 
-/// The other side says why.
+/// The other side reports the reason.
 #[cfg(feature = "postgres")]
 fn broken_off() -> crate::Error {
     crate::Error::internal("the database takes no more")
@@ -150,7 +150,7 @@ impl Taker for Stage {
     }
 }
 
-/// Waits until all that was laid there is on disk.
+/// Waits until all unpacked files are on disk.
 pub(super) fn sync(path: &Path) -> Result<()> {
     let synced = || {
         let file = File::open(path)?;

@@ -1,5 +1,5 @@
-//! Reads an archive from its beginning to its end, and believes nothing: only plain files with
-//! names that lead nowhere else, each once, as the manifest says, and the end marker.
+//! Reads an archive from beginning to end and trusts nothing in it. Accepts only plain files whose
+//! names cannot lead outside, each once and as the manifest says, and requires the end marker.
 
 use std::{
     cell::Cell,
@@ -22,35 +22,35 @@ use super::{
 };
 use crate::{Error, Result, crypto};
 
-/// 8 MiB: larger windows are refused, so that a stranger's frame takes no more memory.
+/// 8 MiB: larger windows are refused, to limit the memory that a foreign frame can take.
 const WINDOW: u32 = 23;
-/// Zeros behind the end of a tar at most.
+/// Maximum number of zero bytes after the end of a tar.
 const TAIL: u64 = 64 << 10;
 
-/// What takes the bytes of an entry.
+/// Takes the entries of an archive.
 pub(super) trait Taker {
-    /// An entry begins.
+    /// An entry of this size begins.
     fn begin(&mut self, name: &str, size: u64) -> Result<()>;
-    /// The next bytes of it.
+    /// The next bytes of the entry.
     fn bytes(&mut self, bytes: &[u8]) -> Result<()>;
-    /// It has ended.
+    /// The entry has ended.
     fn end(&mut self) -> Result<()>;
 }
 
-/// How an archive is read.
+/// The options of reading an archive.
 pub(super) struct Walk<'a> {
-    /// What this step is called.
+    /// The name of this step.
     pub(super) step: &'static str,
     pub(super) told: &'a OnProgress,
-    /// More bytes are refused: there is no room for them.
+    /// Limit of bytes, from the free space.
     pub(super) room: u64,
-    /// What an earlier reading has found: every entry must be the same again.
+    /// The manifest from an earlier reading; every entry must be the same.
     pub(super) known: Option<&'a Manifest>,
-    /// Open it when it is encrypted.
+    /// The keys that may open an encrypted archive.
     pub(super) identities: &'a Identities,
 }
 
-/// Counts what was read of the file.
+/// Counts the bytes read from the file.
 struct Position<R> {
     inner: R,
     at: Rc<Cell<u64>>,
@@ -64,7 +64,7 @@ impl<R: Read> Read for Position<R> {
     }
 }
 
-/// Keeps the seal back, which comes last, and digests all before it.
+/// Holds back the seal, which comes last, and digests all bytes before it.
 struct Unsealed<R> {
     inner: R,
     held: Vec<u8>,
@@ -90,7 +90,7 @@ impl<R: Read> Read for Unsealed<R> {
 }
 
 impl<R> Unsealed<R> {
-    /// Judges the seal, once all before it was read.
+    /// Checks the seal, after all bytes before it were read.
     fn end(self) -> Result<()> {
         match self.held.strip_prefix(&SEAL) {
             None => Err(cut_off()),
@@ -108,7 +108,7 @@ impl Walk<'_> {
     /// Reads the whole archive.
     ///
     /// # Errors
-    /// `validation_failed` for whatever is wrong with it.
+    /// `validation_failed` for any fault of the archive.
     pub(super) fn read(&self, mut file: &File, taker: &mut impl Taker) -> Result<Manifest> {
         let total = file.metadata().map_err(refused)?.len();
         file.seek(io::SeekFrom::Start(0)).map_err(refused)?;
@@ -142,7 +142,8 @@ impl Walk<'_> {
         let (mut found, mut names, mut bytes) = (Vec::<Entry>::new(), HashSet::new(), 0_u64);
         let mut manifest: Option<(Manifest, String)> = None;
         let (mut is_first, mut is_over) = (true, false);
-        // Raw: extensions of names and lengths are entries of other types, which are refused.
+        // Raw, so that extensions of names and lengths appear as entries of other types, which
+        // are refused.
         for entry in tar.entries().map_err(refused)?.raw(true) {
             let mut entry = entry.map_err(refused)?;
             let size = entry.header().entry_size().map_err(refused)?;
@@ -197,7 +198,7 @@ impl Walk<'_> {
         }
     }
 
-    /// Passes the bytes of an entry on. Returns their digest.
+    /// Passes on the bytes of an entry. Returns their digest.
     fn pass(
         &self,
         entry: &mut tar::Entry<'_, impl Read>,
@@ -245,7 +246,7 @@ fn first(name: &str, size: u64, entry: &mut impl Read) -> Result<()> {
     }
 }
 
-/// All bytes of an entry that must be small.
+/// All bytes of an entry with a size limit.
 fn small(entry: &mut impl Read, size: u64, most: u64) -> Result<Vec<u8>> {
     if size > most {
         return Err(refused("an entry is too large"));

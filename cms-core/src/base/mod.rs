@@ -1,4 +1,4 @@
-//! What every room holds: database, clock, randomness, settings and vault.
+//! The parts that every room shares: database, clock, randomness, settings and vault.
 
 use std::{panic::Location, sync::Arc};
 
@@ -28,9 +28,9 @@ pub(crate) struct Parts {
     pub(crate) vault: Vault,
     pub(crate) cursors: Cursors,
     pub(crate) outbox: Outbox,
-    /// Whom acts of callers are judged by, beside their rights.
+    /// Guards that judge acts of callers, in addition to their rights.
     pub(crate) guards: Guards,
-    /// Tasks of programs that hold a change.
+    /// Tasks of programs that hold an open change.
     pub(crate) holders: Holders,
 }
 
@@ -42,7 +42,7 @@ impl Base {
     /// Begins a change on behalf of `actor`.
     ///
     /// # Errors
-    /// `unavailable` when the database cannot be reached. In a handler as [`Base::held`].
+    /// `unavailable` when the database cannot be reached; in a handler, as [`Base::held`].
     pub(crate) async fn change(&self, actor: Actor) -> Result<Change> {
         let (patient, is_own) = (actor.is_patient(), actor == Actor::System);
         let change = self.begin(actor, patient).await?;
@@ -54,27 +54,28 @@ impl Base {
         Ok(self.begin(Actor::System, false).await?.guarded_by(&self.0.guards))
     }
 
-    /// Waits for a change of a program, which begins it at this place of its source, in a call of
-    /// a handler (`by`) or else in its task.
+    /// Waits for a change that a program begins at this place of its source, in a call of a
+    /// handler (`by`) or else in its task.
     ///
     /// # Errors
-    /// `internal_error` when that holds one already that lies idle: it would wait for ever.
+    /// `internal_error` when that call or task already holds an idle change: the wait would
+    /// never end.
     pub(crate) async fn held(
         &self,
         by: Option<Call>,
         at: &'static Location<'static>,
         begin: impl Future<Output = Result<Change>>,
     ) -> Result<Change> {
-        let change = self.0.holders.admit(by, begin).await?;
+        let change = self.0.holders.begin_watched(by, begin).await?;
         Ok(change.held_by(self.0.holders.enter(by, at)))
     }
 
     async fn begin(&self, actor: Actor, patient: bool) -> Result<Change> {
         let Parts { db, clock, random, outbox, holders, .. } = &*self.0;
         if Call::present().is_some() {
-            // The handler of a program waits, by whatever it has called.
+            // A program's handler waits here, through whatever function it has called.
             let begin = Change::begin(db, clock, random, outbox, actor, patient);
-            return Box::pin(holders.admit(None, begin)).await;
+            return Box::pin(holders.begin_watched(None, begin)).await;
         }
         Change::begin(db, clock, random, outbox, actor, patient).await
     }
@@ -99,7 +100,7 @@ impl Base {
         &self.0.zone
     }
 
-    /// The day of a moment, where the site is.
+    /// The day of a moment in the site's time zone.
     pub(crate) fn day(&self, at: Millis) -> Result<Date> {
         let at = Timestamp::from_millisecond(at).map_err(Error::internal)?;
         Ok(at.to_zoned(self.zone().clone()).date())

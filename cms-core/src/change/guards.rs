@@ -1,5 +1,5 @@
-//! What stands before an act: code that runs in its change, before its event is recorded, and may
-//! refuse it.
+//! Guards: code that runs in the change of an act, before its event is recorded, and may refuse
+//! the act.
 
 use std::{panic::AssertUnwindSafe, sync::Arc, time::Duration};
 
@@ -10,17 +10,17 @@ use serde_json::Value as Json;
 use super::Change;
 use crate::{Code, Error, Result, db};
 
-/// A hook or a guard holds a transaction, and on SQLite the one writer of the site.
-const LONGEST: Duration = Duration::from_secs(3);
+/// How long a hook or a guard may run: it holds a transaction, on SQLite the one writer.
+const HOOK_TIMEOUT: Duration = Duration::from_secs(3);
 
 /// Gets the change, the name of the event and its data.
 pub(crate) type Judge =
     dyn for<'c> Fn(&'c mut Change, &'c str, &'c Json) -> BoxFuture<'c, Result<()>> + Send + Sync;
 
-/// Stands before acts whose events match, under a name for errors and the log.
+/// Runs before acts whose events match `pattern`; errors and the log show `name`.
 #[derive(Clone)]
 pub(crate) struct Guard {
-    /// The name of an event, or the beginning of names and `*`.
+    /// The name of an event, or a prefix followed by `*`.
     pub(crate) pattern: Arc<str>,
     pub(crate) name: Arc<str>,
     pub(crate) judge: Arc<Judge>,
@@ -59,8 +59,8 @@ impl Change {
         self.guards.as_ref().map(|guards| guards.before(event)).unwrap_or_default()
     }
 
-    /// Asks the guards whether the act may be. After a refusal the change cannot be committed: a
-    /// guard may have written.
+    /// Asks the guards whether the act is allowed. After a refusal the change cannot be
+    /// committed, because a guard may have written.
     pub(super) async fn ask_guards(&mut self, event: &str, data: &Json) -> Result<()> {
         for guard in self.guards_before(event) {
             let asked = match self.begin_hook(&guard.name) {
@@ -81,16 +81,16 @@ impl Change {
     }
 }
 
-/// Runs a hook or a guard, `who`: it may begin no change of its own. A panic is an error, and so is
-/// more than 3 s.
+/// Runs a hook or a guard, which `who` names. It may not begin a change of its own. A panic is an
+/// error, and so is running longer than 3 s.
 pub(crate) async fn bounded(who: &str, run: impl Future<Output = Result<()>>) -> Result<()> {
     // Not polled again after a panic.
-    let run = tokio::time::timeout(LONGEST, AssertUnwindSafe(run).catch_unwind());
+    let run = tokio::time::timeout(HOOK_TIMEOUT, AssertUnwindSafe(run).catch_unwind());
     match db::under_change(run).await {
         Ok(Ok(done)) => done,
         Ok(Err(panic)) => Err(Error::of_panic(&format!("the {who}"), &*panic)),
         Err(_) => {
-            let longest = LONGEST.as_secs();
+            let longest = HOOK_TIMEOUT.as_secs();
             let why = format!("The {who} did not end within {longest} s. Nothing was changed.");
             Err(Error::new(Code::Unavailable, why).retry_after(1))
         }

@@ -13,16 +13,17 @@ use std::{
 
 use crate::{Error, Result};
 
-/// For how long a change lies idle before its task is thought to wait for itself, and before the
-/// log names it. One that runs beside another, as with `join!`, goes on meanwhile.
+/// How long a change must lie idle before its task counts as waiting for itself, and before the
+/// log names the change. A change that runs beside another (`join!`) goes on within this time.
 const IDLE: Duration = Duration::from_secs(3);
-/// The same for one whose last statement was not seen to end: its future was dropped, or it takes
+/// The same for a change whose last statement has not ended: its future was dropped, or it takes
 /// long.
 const SILENT: Duration = Duration::from_secs(60);
 const POLL_INTERVAL: Duration = Duration::from_millis(100);
 
 tokio::task_local! {
-    /// The call whose handler runs. None: its wait for a change is watched already.
+    /// The call whose handler runs here. None inside `begin_watched`, which watches that wait
+    /// already.
     static CALL: Option<Call>;
 }
 
@@ -36,30 +37,30 @@ impl Call {
         Self(LAST.fetch_add(1, Ordering::Relaxed))
     }
 
-    /// Runs the handler. All changes that begin meanwhile are of this call, whoever begins them; a
-    /// handler that runs within another is a part of its call.
+    /// Runs the handler. Every change that begins meanwhile belongs to this call. A handler that
+    /// runs within another belongs to the outer call.
     pub(crate) fn run<F: Future>(self, handler: F) -> impl Future<Output = F::Output> {
         CALL.scope(Some(Self::present().unwrap_or(self)), handler)
     }
 
-    /// The one whose handler runs here.
+    /// The call whose handler runs here.
     pub(crate) fn present() -> Option<Self> {
         CALL.try_with(|call| *call).ok().flatten()
     }
 }
 
-/// What a change belongs to: a task, or the thread that blocks on it. Of handlers it is the call:
-/// a server may answer several in one task.
+/// What a change belongs to: a task, or the thread that blocks on the change. In a handler it is
+/// the call, because a server may answer several calls in one task.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Runner {
+enum ChangeOwner {
     Task(tokio::task::Id),
     Thread(ThreadId),
     Call(Call),
 }
 
-impl Runner {
-    /// The call whose handler runs here; in a task that it spawned, `call`; else the task or the
-    /// thread.
+impl ChangeOwner {
+    /// The call whose handler runs here; else `call`, in a task that the handler of `call`
+    /// spawned; else the task or the thread.
     fn of(call: Option<Call>) -> Self {
         let task = tokio::task::try_id().map(Self::Task);
         let present = || task.unwrap_or_else(|| Self::Thread(std::thread::current().id()));
@@ -69,33 +70,33 @@ impl Runner {
 
 struct Held {
     number: u64,
-    by: Runner,
+    owner: ChangeOwner,
     at: &'static Location<'static>,
     /// Whether a statement runs under it.
     is_busy: bool,
-    /// When the last one began or ended.
+    /// When the last statement began or ended.
     used: Instant,
 }
 
 #[derive(Default)]
-struct All {
+struct State {
     last: u64,
     held: Vec<Held>,
 }
 
-/// The changes that programs hold of one site.
+/// The changes of one site that programs hold.
 #[derive(Clone, Default)]
-pub(crate) struct Holders(Arc<Mutex<All>>);
+pub(crate) struct Holders(Arc<Mutex<State>>);
 
 impl Holders {
-    /// Waits for a change to begin, as long as the call of a handler (`by`), else the task, does
-    /// not wait for itself.
+    /// Waits for a change to begin. Fails when the waiter itself, the `call` of a handler or
+    /// else the task, holds an idle change: it would wait for itself.
     ///
     /// # Errors
-    /// Those of `begin`; `internal_error` when it holds a change that lies idle.
-    pub(crate) async fn admit<T>(
+    /// Those of `begin`; `internal_error` when the waiter holds an idle change.
+    pub(crate) async fn begin_watched<T>(
         &self,
-        by: Option<Call>,
+        call: Option<Call>,
         begin: impl Future<Output = Result<T>>,
     ) -> Result<T> {
         let begin = CALL.scope(None, begin);
@@ -103,9 +104,10 @@ impl Holders {
             let mut is_told = false;
             loop {
                 tokio::time::sleep(POLL_INTERVAL).await;
-                match self.idle(Runner::of(by)) {
+                match self.idle(ChangeOwner::of(call)) {
                     Some((at, true)) => return at,
-                    // It may wait for this task; and whoever never ends has no line of its own.
+                    // The other task may wait for this one, and a change that never ends logs
+                    // nothing itself.
                     Some((at, false)) if !is_told => {
                         is_told = true;
                         tracing::warn!(%at, "a change waits for one held without a statement");
@@ -127,24 +129,24 @@ impl Holders {
         }
     }
 
-    /// Where an idle change began, and whether it is this task's.
-    fn idle(&self, by: Runner) -> Option<(&'static Location<'static>, bool)> {
-        let all = self.all();
+    /// Where an idle change began, and whether it belongs to this task.
+    fn idle(&self, owner: ChangeOwner) -> Option<(&'static Location<'static>, bool)> {
+        let all = self.lock();
         let idle = all.held.iter().filter(|held| held.is_idle());
-        idle.map(|held| (held.at, held.by == by)).max_by_key(|(_, is_own)| *is_own)
+        idle.map(|held| (held.at, held.owner == owner)).max_by_key(|(_, is_own)| *is_own)
     }
 
-    /// Notes a change that has begun, and the place of the program that began it.
-    pub(crate) fn enter(&self, by: Option<Call>, at: &'static Location<'static>) -> Holder {
-        let mut all = self.all();
+    /// Records a change that has begun, and where the program began it.
+    pub(crate) fn enter(&self, call: Option<Call>, at: &'static Location<'static>) -> Holder {
+        let mut all = self.lock();
         all.last += 1;
         let number = all.last;
-        let (by, used) = (Runner::of(by), Instant::now());
-        all.held.push(Held { number, by, at, is_busy: false, used });
+        let (owner, used) = (ChangeOwner::of(call), Instant::now());
+        all.held.push(Held { number, owner, at, is_busy: false, used });
         Holder { holders: self.clone(), number }
     }
 
-    fn all(&self) -> MutexGuard<'_, All> {
+    fn lock(&self) -> MutexGuard<'_, State> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -156,18 +158,18 @@ pub(crate) struct Holder {
 }
 
 impl Holder {
-    /// Notes that a statement begins or ends, and in which task: the change may have been handed
-    /// to another.
+    /// Records that a statement begins or ends, and in which task: the change may have been
+    /// handed to another task.
     pub(crate) fn used(&self, is_busy: bool) {
-        let mut all = self.holders.all();
+        let mut all = self.holders.lock();
         let Some(held) = all.held.iter_mut().find(|held| held.number == self.number) else {
             return;
         };
-        let by = match held.by {
-            Runner::Call(call) => Runner::of(Some(call)),
-            Runner::Task(_) | Runner::Thread(_) => Runner::of(None),
+        let owner = match held.owner {
+            ChangeOwner::Call(call) => ChangeOwner::of(Some(call)),
+            ChangeOwner::Task(_) | ChangeOwner::Thread(_) => ChangeOwner::of(None),
         };
-        let before = Held { by, is_busy, used: Instant::now(), ..*held };
+        let before = Held { owner, is_busy, used: Instant::now(), ..*held };
         let before = std::mem::replace(held, before);
         drop(all);
         before.warn();
@@ -176,7 +178,7 @@ impl Holder {
 
 impl Drop for Holder {
     fn drop(&mut self) {
-        let mut all = self.holders.all();
+        let mut all = self.holders.lock();
         let place = all.held.iter().position(|held| held.number == self.number);
         let held = place.map(|place| all.held.swap_remove(place));
         drop(all);
@@ -191,7 +193,7 @@ impl Held {
         self.used.elapsed() >= if self.is_busy { SILENT } else { IDLE }
     }
 
-    /// Names a change that lay idle: nobody else could write on SQLite.
+    /// Logs a change that lay idle: on SQLite nobody else could write meanwhile.
     fn warn(&self) {
         let idle = self.used.elapsed();
         if !self.is_busy && idle >= IDLE {

@@ -1,5 +1,4 @@
-//! The same happens to many rows in one change: their events and their rows of the audit log are
-//! written together.
+//! One act on many rows in one change: their events and their audit rows are written together.
 
 use std::time::Duration;
 
@@ -13,15 +12,15 @@ use crate::{
     events::{self, Event, Payload, family},
 };
 
-/// How long guards may take for all rows: the change holds SQLite's one writer.
-const GUARDED: Duration = Duration::from_secs(30);
+/// How long guards may take for all rows together: the change holds SQLite's one writer.
+const GUARDS_TIMEOUT: Duration = Duration::from_secs(30);
 /// Rows of one trip.
 const BATCH_SIZE: usize = 500;
 
 impl Change {
-    /// Makes room for the change of many rows, before it writes anything. On SQLite it then has a
-    /// transaction of its own and no savepoint, whose undo data would stay in memory: 50,000 rows
-    /// took twice as long.
+    /// Prepares the change for many rows; call it before the change writes anything. On SQLite
+    /// the change gets a transaction of its own instead of a savepoint, whose undo data would
+    /// stay in memory: 50,000 rows took twice as long.
     ///
     /// # Errors
     /// `unavailable` when what this change has read may be old, because another process wrote in
@@ -33,8 +32,8 @@ impl Change {
         Ok(Self { tx: self.tx.grow().await?, ..self })
     }
 
-    /// As [`Change::raise_audited`] for many rows: the same event and act, and for each row its id
-    /// and the data.
+    /// As [`Change::raise_audited`] for many rows: one event and one act, and for each row its id
+    /// and its data.
     pub(crate) async fn raise_each<P: Payload>(
         &mut self,
         event: Event<P>,
@@ -46,13 +45,13 @@ impl Change {
         let (many, columns) = (self.dialect.of(&MANY), json!(columns).to_string());
         let mut rows = rows.into_iter().peekable();
         while rows.peek().is_some() {
-            let mut told = Vec::new();
+            let mut batch = Vec::new();
             for (row, data) in rows.by_ref().take(BATCH_SIZE) {
                 let data = json!(data);
                 if is_guarded {
                     self.ask_guards(event, &data).await?;
-                    if begun.elapsed() > GUARDED {
-                        let seconds = GUARDED.as_secs();
+                    if begun.elapsed() > GUARDS_TIMEOUT {
+                        let seconds = GUARDS_TIMEOUT.as_secs();
                         let why = format!("Guards took longer than {seconds} s for all rows.");
                         return Err(Error::new(Code::Unavailable, why));
                     }
@@ -60,28 +59,29 @@ impl Change {
                 let id = self.random.uuid_v7(&self.clock)?;
                 let (body, removed) = events::body(&id, event, self.now, data);
                 let removed = (!removed.is_empty()).then(|| json!(removed).to_string());
-                told.push(json!([id, body, removed, row.to_string()]));
+                batch.push(json!([id, body, removed, row.to_string()]));
                 if !self.silent {
                     self.emitted.push(id);
                 }
             }
-            let (told, (kind, actor, name)) = (Json::from(told).to_string(), self.actor.columns());
-            let audit = args![&told, kind, actor, name, action, table, &columns, self.now];
+            let (batch, (kind, actor, name)) =
+                (Json::from(batch).to_string(), self.actor.columns());
+            let audit = args![&batch, kind, actor, name, action, table, &columns, self.now];
             if self.silent {
                 self.run(many.audit, audit).await?;
                 continue;
             }
-            self.run(many.events, args![&told, event, self.now]).await?;
+            self.run(many.events, args![&batch, event, self.now]).await?;
             self.run(many.audit, audit).await?;
-            let jobs = args![&told, self.now, event, family(event)];
+            let jobs = args![&batch, self.now, event, family(event)];
             let queued = self.run(many.jobs, jobs).await?;
             self.queued |= queued > 0;
         }
         Ok(())
     }
 
-    /// Raises an event of the service for each of these. No webhook gets it, and no guard is
-    /// asked: it tells of what has ended by itself.
+    /// Raises an event of the service for each of `all`. No webhook gets these events and no
+    /// guard is asked: they report what has ended by itself.
     pub(crate) async fn raise_inside<P: Payload>(
         &mut self,
         event: Event<P>,
@@ -89,54 +89,55 @@ impl Change {
     ) -> Result<()> {
         let many = self.dialect.of(&MANY);
         for some in all.chunks(BATCH_SIZE) {
-            let mut told = Vec::new();
+            let mut batch = Vec::new();
             for data in some {
                 let id = self.random.uuid_v7(&self.clock)?;
                 let (body, removed) = events::body(&id, event.name, self.now, json!(data));
                 let removed = (!removed.is_empty()).then(|| json!(removed).to_string());
-                told.push(json!([id, body, removed]));
+                batch.push(json!([id, body, removed]));
                 self.emitted.push(id);
             }
-            let told = Json::from(told).to_string();
-            self.run(many.events, args![told, event.name, self.now]).await?;
+            let batch = Json::from(batch).to_string();
+            self.run(many.events, args![batch, event.name, self.now]).await?;
         }
         Ok(())
     }
 
-    /// Moves the events of a slow change to its end. Who asks for events by time has read past its
-    /// beginning.
+    /// Moves the events of a slow change to the time of its end. Readers that ask for events by
+    /// time may have read past its beginning.
     pub(super) async fn move_late_events(&mut self) -> Result<()> {
         let now = self.clock.now();
         if now - self.now >= events::LATE_AFTER {
-            let later = self.dialect.of(&MANY).later;
+            let set_time = self.dialect.of(&MANY).set_time;
             for ids in std::mem::take(&mut self.emitted).chunks(BATCH_SIZE) {
                 let ids: Vec<_> = ids.iter().map(|id| [id]).collect();
-                self.tx.run(later, args![json!(ids).to_string(), now]).await?;
+                self.tx.run(set_time, args![json!(ids).to_string(), now]).await?;
             }
         }
         Ok(())
     }
 }
 
-/// Writes what happened to many rows. `$1` is a JSON array; of each row an array: the id of the
-/// event, its payload, what was removed from it, the row's id.
+/// The statements that write what happened to many rows. `$1` is a JSON array with one array for
+/// each row: the id of the event, its payload, the members removed from it, the row's id.
 #[derive(Clone, Copy)]
 pub(crate) struct Many {
-    /// The events: their name, the time.
+    /// Records the events. Further values: their name, the time.
     pub(crate) events: Statement,
-    /// Their jobs, those of one subscription in the order of the events: the time, the name, its
-    /// family.
+    /// Queues the jobs, for each subscription in the order of the events. Further values: the
+    /// time, the name, its family.
     pub(crate) jobs: Statement,
-    /// Their rows of the audit log: kind, id and name of the actor, action, table, columns, time.
+    /// Writes the audit rows. Further values: kind, id and name of the actor, action, table,
+    /// columns, time.
     pub(crate) audit: Statement,
-    /// Moves events, `$1` their ids alone, to a time.
-    pub(crate) later: Statement,
+    /// Moves events to a time. Here `$1` holds only their ids.
+    pub(crate) set_time: Statement,
 }
 
 impl Many {
-    /// All of them, to be tried.
+    /// All statements, for the test that prepares them.
     pub(crate) const fn all(&self) -> [Statement; 4] {
-        [self.events, self.jobs, self.audit, self.later]
+        [self.events, self.jobs, self.audit, self.set_time]
     }
 }
 
@@ -179,8 +180,8 @@ macro_rules! many {
                     " e"
                 ),
             ),
-            later: Statement::new(
-                "change::many::later",
+            set_time: Statement::new(
+                "change::many::set_time",
                 concat!(
                     "update cms_events set created_at = $2 where id in (select e.value ->> 0 from ",
                     $rows,

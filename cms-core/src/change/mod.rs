@@ -1,6 +1,6 @@
-//! The one way to write: a transaction with an actor. Its commit writes the rows, their events, the
-//! audit rows, the epochs of the tables and the idempotency record together, or nothing. Long,
-//! because the order of these at a commit is one idea.
+//! The one way to write: a transaction with an actor. Its commit writes the rows, their events,
+//! the audit rows, the epochs of the tables and the idempotency record together, or nothing. The
+//! file is long because their order at a commit is one idea.
 
 mod guards;
 mod holders;
@@ -57,7 +57,7 @@ pub enum Actor {
         /// The user's name.
         name: String,
     },
-    /// A user of the embedding application, of whom the site has no row.
+    /// A user of the embedding application, for whom the site has no row.
     Application {
         /// What the application calls the user.
         name: String,
@@ -65,12 +65,12 @@ pub enum Actor {
 }
 
 impl Actor {
-    /// Whether somebody may take the actor's rights away.
+    /// Whether the actor's rights can be revoked.
     pub(crate) fn is_caller(&self) -> bool {
         matches!(self, Self::Key { .. } | Self::User { .. } | Self::Application { .. })
     }
 
-    /// Whether nobody waits for a reply: background work, and commands, which end by themselves.
+    /// Whether nobody waits for a reply: true for background work and for commands.
     pub(crate) fn is_patient(&self) -> bool {
         matches!(self, Self::System | Self::Operator)
     }
@@ -113,7 +113,7 @@ pub struct Emitted {
 
 /// A transaction on behalf of an [`Actor`]. Dropping it without [`Change::commit`] undoes
 /// everything. After a statement that the database refused, nothing more can be done under it on
-/// either engine: drop it and begin anew.
+/// either engine: drop the change and begin a new one.
 pub struct Change {
     tx: Tx,
     actor: Actor,
@@ -139,17 +139,17 @@ pub struct Change {
     failed: bool,
     /// The hooks that run under it, the outermost first.
     hooks: Vec<String>,
-    /// Who is asked before its acts; nobody for what the service does by itself.
+    /// The guards asked before its acts; none for what the service does by itself.
     guards: Option<Guards>,
-    /// Whether the act that they are asked for raises no event.
+    /// Whether the act that the guards are asked about raises no event.
     unheard: bool,
     outbox: Outbox,
-    /// Who holds it, where a program began it.
+    /// Its holder, if a program began it.
     holder: Option<Holder>,
     _hold: Hold,
 }
 
-/// Hooks that run within each other at most.
+/// How deep hooks may nest.
 const MAX_HOOKS: usize = 8;
 
 impl Change {
@@ -192,7 +192,7 @@ impl Change {
         Self { holder: Some(holder), ..self }
     }
 
-    /// Asks these before each act.
+    /// Asks these guards before each act.
     pub(crate) fn guarded_by(self, guards: &Guards) -> Self {
         Self { guards: Some(guards.clone()), ..self }
     }
@@ -204,14 +204,15 @@ impl Change {
         self.noted(done)
     }
 
-    /// PostgreSQL takes no statement after one that failed; SQLite would.
+    /// Refuses statements after one that failed: PostgreSQL takes none then, SQLite would.
     fn expect_whole(&self) -> Result<()> {
         if let Some(holder) = &self.holder {
             holder.used(!self.failed);
         }
         match self.failed {
             true => Err(Error::internal(
-                "a statement or a hook of this change failed before: drop it and begin anew",
+                "an earlier statement or hook of this change failed: drop the change and begin a \
+                 new one",
             )),
             false => Ok(()),
         }
@@ -225,7 +226,7 @@ impl Change {
         done
     }
 
-    /// Nothing more may be done under it, nor can it be committed.
+    /// Marks the change as failed: it takes no further statement and cannot be committed.
     pub(crate) fn fail(&mut self) {
         self.failed = true;
     }
@@ -233,7 +234,7 @@ impl Change {
     /// Notes that a hook begins. [`Change::end_hook`] notes its end.
     ///
     /// # Errors
-    /// `internal_error` when hooks write within each other without end.
+    /// `internal_error` when hooks that write nest too deep.
     pub(crate) fn begin_hook(&mut self, name: &str) -> Result<()> {
         self.hooks.push(name.to_owned());
         match self.hooks.len() > MAX_HOOKS {
@@ -249,8 +250,8 @@ impl Change {
         self.hooks.pop();
     }
 
-    /// As [`Change::lock`]; refuses when that, or anything else this change waits for, takes longer
-    /// than `patience`.
+    /// As [`Change::lock`], but refuses when this wait, or any later wait of the change, takes
+    /// longer than `patience`.
     pub(crate) async fn lock_within(&mut self, lock: Lock, patience: Millis) -> Result<()> {
         self.expect_whole()?;
         let done = self.tx.lock_within(lock, patience).await;
@@ -277,10 +278,10 @@ impl Change {
         }
     }
 
-    /// Lets this change wait for something that is not the database, such as a bucket, for longer
-    /// than `database.idle_in_transaction_s`. Nobody may need the rows that it holds meanwhile.
-    pub(crate) async fn wait_outside(&mut self) -> Result<()> {
-        match self.dialect.wait_outside() {
+    /// Lets this change wait for something outside the database, such as a bucket, longer than
+    /// `database.idle_in_transaction_s`. Nobody else may need the rows that it holds meanwhile.
+    pub(crate) async fn extend_idle_timeout(&mut self) -> Result<()> {
+        match self.dialect.extend_idle_timeout() {
             Some(setting) => self.script(setting).await,
             None => Ok(()),
         }
@@ -291,7 +292,7 @@ impl Change {
         &self.actor
     }
 
-    /// Whether the act that guards are asked for raises no event.
+    /// Whether the act that guards are asked about raises no event.
     pub(crate) fn is_unheard(&self) -> bool {
         self.unheard
     }
@@ -306,9 +307,9 @@ impl Change {
         self.actor = actor;
     }
 
-    /// The record of a caller, if nobody has committed anything since it was seen. Nor can anybody
-    /// until this change ends.
-    pub(crate) fn still<T: Clone>(&self, seen: &Cached<T>) -> Option<T> {
+    /// The cached record of a caller, if nothing was committed since it was read. Nobody can
+    /// commit until this change ends.
+    pub(crate) fn cached_if_current<T: Clone>(&self, seen: &Cached<T>) -> Option<T> {
         self.snapshot_version.filter(|version| seen.is_of(*version)).map(|_| seen.record.clone())
     }
 
@@ -338,7 +339,7 @@ impl Change {
         self.noted(done)
     }
 
-    /// Reads why a statement failed: SQLite takes reads after it, and only there is it called.
+    /// Reads why a statement failed. Called only on SQLite, which takes reads after a failure.
     pub(crate) async fn all_after_failure<T: FromRow>(
         &mut self,
         sql: impl Into<Sql>,
@@ -392,7 +393,11 @@ impl Change {
     ///
     /// # Errors
     /// `internal_error` when no row changed: the statement is wrong.
-    pub(crate) async fn hit(&mut self, sql: impl Into<Sql>, args: Vec<Value>) -> Result<()> {
+    pub(crate) async fn run_expecting_row(
+        &mut self,
+        sql: impl Into<Sql>,
+        args: Vec<Value>,
+    ) -> Result<()> {
         let sql = sql.into();
         let name = sql.name();
         match self.run(sql, args).await? {
@@ -407,10 +412,10 @@ impl Change {
         self.noted(done)
     }
 
-    /// Raises no event from here on, whatever this change writes: rows, audit rows and epochs are
-    /// written as ever, and [`Change::emit`] returns the id of an event that is not recorded. The
-    /// audit log tells that rows of `table` were written so. Who may ask for this is for the caller
-    /// to judge.
+    /// Raises no event from here on, whatever this change writes. Rows, audit rows and epochs are
+    /// written as usual, and [`Change::emit`] returns the id of an event that is not recorded.
+    /// The audit log records that rows of `table` were written without events. The caller must
+    /// check who may ask for this.
     ///
     /// # Errors
     /// As every write.
@@ -420,8 +425,8 @@ impl Change {
     }
 
     /// Records an event, and queues a job for every subscription that listens. The payload filter
-    /// removes members that look like secrets. Plugins raise the events here that they declare;
-    /// [`Change::raise`] takes data that has a type. Nothing is sent before the commit, nor after a
+    /// removes members that look like secrets. Plugins raise their declared events here;
+    /// [`Change::raise`] takes typed data. Nothing is sent before the commit, and nothing after a
     /// dropped change.
     ///
     /// # Errors
@@ -433,12 +438,12 @@ impl Change {
         self.emit_judged(events::judge(event, data)?).await
     }
 
-    /// As [`Change::emit`], for an event that was judged before.
+    /// As [`Change::emit`], for an event that was already judged.
     pub(crate) async fn emit_judged(&mut self, judged: JudgedEvent) -> Result<Emitted> {
         self.record(&judged.event, judged.data, None, None).await
     }
 
-    /// Asks the guards of an event that is not raised, because nobody is to hear of the act.
+    /// Asks the guards about an act whose event is not raised, because nobody may learn of it.
     pub(crate) async fn ask<P: Payload>(&mut self, event: Event<P>, data: &P) -> Result<()> {
         self.unheard = true;
         let asked = self.ask_guards(event.name, &json!(data)).await;
@@ -465,7 +470,7 @@ impl Change {
         self.emit_audited(event.name, json!(data), entry).await
     }
 
-    /// As [`Change::raise_own`], for an event whose payload goes when its subject is removed.
+    /// As [`Change::raise_own`], for an event whose payload is deleted with its subject.
     pub(crate) async fn raise_about<P: Payload>(
         &mut self,
         subject: String,
@@ -477,7 +482,7 @@ impl Change {
         self.record(event.name, json!(data), Some(subject), audit).await
     }
 
-    /// As [`Change::raise_audited`], for the events of items, whose names the tables give.
+    /// As [`Change::raise_audited`], for the events of items, whose names contain the table.
     pub(crate) async fn emit_audited(
         &mut self,
         event: &str,

@@ -1,4 +1,4 @@
-//! The outcome of an attempt whose change is committed also when the attempt was wrong.
+//! The outcome of an attempt whose change is committed even when the attempt was wrong.
 
 use super::Change;
 use crate::Result;
@@ -19,7 +19,8 @@ impl<T> Outcome<T> {
         self.0
     }
 
-    /// The change of a right attempt, to be committed with more. That of a wrong one is committed.
+    /// After a right attempt, returns its change for further writes. After a wrong one, commits
+    /// the change and returns the refusal.
     ///
     /// # Errors
     /// As [`Outcome::commit`].

@@ -1,18 +1,18 @@
-//! Beginnings or ends of texts: whether a text has one of many, by one search in sorted order.
+//! Whether a text begins or ends with one of many texts, by one search in sorted order.
 
-/// Where a text is looked at.
+/// Which side of a text is compared.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Side {
     Start,
     End,
 }
 
-/// Beginnings, or ends.
+/// Beginnings or ends to look for.
 #[derive(Clone, Debug)]
 pub(super) struct Affixes {
     side: Side,
-    /// In order, ends backwards. None begins with another: that one would be enough. So between
-    /// one of them and the texts that begin with it stands no other.
+    /// Sorted; ends are kept backwards. None begins with another, because the shorter one would
+    /// be enough. So only the last one that sorts before a text can be its beginning.
     sorted: Vec<Vec<u8>>,
 }
 
@@ -24,7 +24,7 @@ impl Affixes {
         Self { side, sorted }
     }
 
-    /// Whether the text has one of them.
+    /// Whether the text begins or ends with one of them.
     pub(super) fn fit(&self, text: &str) -> bool {
         match (&*self.sorted, self.side) {
             ([], _) => false,
@@ -45,7 +45,7 @@ fn bytes(side: Side, text: &str) -> Vec<u8> {
     }
 }
 
-/// The texts without those in which another ends.
+/// Drops every text that is the ending of another.
 pub(super) fn longest_endings(texts: Vec<String>) -> Vec<String> {
     let mut texts: Vec<_> = texts.into_iter().map(|text| (bytes(Side::End, &text), text)).collect();
     // Longer ones first among those that begin alike.

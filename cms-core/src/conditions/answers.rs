@@ -1,4 +1,4 @@
-//! What the field of a rule names: an answer, a part of one, or something around them.
+//! What the field of a rule names: an answer, a part of an answer, or one of the surroundings.
 
 use std::borrow::Cow;
 
@@ -8,9 +8,9 @@ use sha2::{Digest as _, Sha256};
 
 use crate::Millis;
 
-/// Bytes of a name under which an answer is stored, at most: an id has up to 64.
+/// Most bytes of a name under which an answer is stored; an id has up to 64.
 const NAME: usize = 128;
-/// Into how many parts visitors are divided.
+/// The number of parts into which visitors are divided.
 const BUCKETS: u64 = 100;
 
 /// What rules can name beside answers.
@@ -42,7 +42,7 @@ impl Surroundings {
         Self { now, timezone: TimeZone::UTC, known: Map::new() }
     }
 
-    /// Days begin as in this zone; moments without an offset are of this zone.
+    /// The zone in which days begin, and to which moments without an offset belong.
     #[must_use]
     pub fn zone(mut self, timezone: TimeZone) -> Self {
         self.timezone = timezone;
@@ -92,8 +92,9 @@ impl Surroundings {
     }
 }
 
-/// The answer that a name stands for: stored under it, else a part of the answer with the longest
-/// id before a point, else something around. Null when there is none.
+/// The value that a name stands for: the answer stored under it, else a part of the answer with
+/// the longest id before a point, else, for a name that begins with `_`, one of the surroundings.
+/// Null when there is none.
 pub(crate) fn find<'a>(
     name: &str,
     answers: &'a Map<String, Json>,
@@ -191,7 +192,7 @@ mod tests {
         ] {
             assert_eq!(find(name), expected, "{name}");
         }
-        // It never changes: visitors would change sides.
+        // The bucket of a session never changes: visitors would switch parts.
         assert_eq!(find("_bucket"), json!(96));
     }
 }

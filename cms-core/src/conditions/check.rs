@@ -1,4 +1,4 @@
-//! What may be saved. The evaluator takes everything; authors are told what is wrong.
+//! What may be saved. The evaluator accepts everything; this check reports what is wrong.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -25,9 +25,9 @@ const SIZE: usize = 32 << 10;
 #[schemars(rename = "ConditionProblemSeverity")]
 #[non_exhaustive]
 pub enum Severity {
-    /// It cannot be saved.
+    /// The condition cannot be saved.
     Error,
-    /// It hardly says what its author means.
+    /// The condition probably does not mean what its author intends.
     Warning,
 }
 
@@ -68,7 +68,7 @@ const CODES: [&str; 17] = [
 ];
 
 impl Problem {
-    /// Its code, as a name that lasts.
+    /// Its code, as a name that outlives the problem.
     pub(crate) fn named(&self) -> &'static str {
         CODES.into_iter().find(|code| *code == self.code).unwrap_or("bad_condition")
     }
@@ -76,7 +76,7 @@ impl Problem {
 
 impl From<&Problem> for FieldError {
     fn from(problem: &Problem) -> Self {
-        // The whole has no path, and an error without a name says nothing.
+        // A fault of the whole condition has no path, but an error needs the name of a field.
         let field = if problem.path.is_empty() { "condition" } else { problem.path.as_str() };
         let (field, message) = (field.to_owned(), problem.message.clone());
         Self { field, code: problem.named(), message }
@@ -124,7 +124,7 @@ pub fn check(declared: &Json) -> CheckedConditions {
     let fits = |json: &Json| serde_json::to_string(json).is_ok_and(|text| text.len() <= SIZE);
     let is_small = levels(declared) <= LEVELS && rules(declared, LEVELS) <= RULES && fits(declared);
     let stored = is_small.then(|| judge.group(declared, "")).flatten();
-    // A list in one text grows when it is taken apart.
+    // A list written as one text grows when it is split.
     let is_large = !is_small || judge.patterns > pattern::MOST || !stored.iter().all(fits);
     if is_large {
         let (most, patterns) = (SIZE >> 10, pattern::MOST);
@@ -141,7 +141,7 @@ pub fn check(declared: &Json) -> CheckedConditions {
     CheckedConditions { stored: stored.unwrap_or_default(), problems, states }
 }
 
-/// That a search costs too much, and how to mend it.
+/// The message for a search that costs too much, and how to mend it.
 pub(crate) fn costly(what: &str, states: usize) -> String {
     format!(
         "{what} {states} states, at most {MOST_STATES} are expected: begin with ^, write smaller \
@@ -153,7 +153,7 @@ fn groups(declared: &Json) -> &[Json] {
     declared.get("groups").and_then(Json::as_array).map_or(&[], Vec::as_slice)
 }
 
-/// Levels of groups, counted a little beyond those allowed.
+/// Nesting depth of groups; counting stops just beyond the limit.
 fn levels(declared: &Json) -> usize {
     fn from(declared: &Json, left: usize) -> usize {
         let deeper = groups(declared).iter().map(|nested| match left {
@@ -178,21 +178,21 @@ struct Judge {
 }
 
 impl Judge {
-    fn tell(&mut self, severity: Severity, code: &str, path: &str, message: String) {
+    fn report(&mut self, severity: Severity, code: &str, path: &str, message: String) {
         debug_assert!(CODES.contains(&code), "{code}");
         let (code, path) = (code.to_owned(), path.to_owned());
         self.problems.push(Problem { code, path, message, severity });
     }
 
     fn error(&mut self, code: &str, path: &str, message: impl Into<String>) {
-        self.tell(Severity::Error, code, path, message.into());
+        self.report(Severity::Error, code, path, message.into());
     }
 
     fn warn(&mut self, code: &str, path: &str, message: impl Into<String>) {
-        self.tell(Severity::Warning, code, path, message.into());
+        self.report(Severity::Warning, code, path, message.into());
     }
 
-    /// The group as it is stored; none when nothing is in it.
+    /// The group as it is stored; None for an empty one.
     fn group(&mut self, declared: &Json, at: &str) -> Option<Json> {
         let members = match declared {
             Json::Null => return None,
@@ -227,7 +227,7 @@ impl Judge {
             .filter_map(|(index, rule)| self.rule(rule, &place(at, &format!("rules[{index}]"))));
         let rules: Vec<_> = rules.collect();
         if operator == "OR" {
-            self.differing(&rules, at);
+            self.warn_if_constant(&rules, at);
         }
         let groups = self.list(members, "groups", at);
         let groups = groups.iter().enumerate().filter_map(|(index, group)| {
@@ -258,8 +258,9 @@ impl Judge {
         }
     }
 
-    /// Two answers that an answer differs from: it always differs from one of them.
-    fn differing(&mut self, rules: &[Json], at: &str) {
+    /// Reports two `not_equals` rules of one field joined by OR: an answer always differs from
+    /// one of the two values.
+    fn warn_if_constant(&mut self, rules: &[Json], at: &str) {
         let of = |rule: &Json| (rule["field"].clone(), rule["value"].clone());
         let differs = |rule: &&Json| rule["op"] == "not_equals";
         let all: Vec<_> = rules.iter().filter(differs).map(of).collect();

@@ -4,7 +4,7 @@ use serde_json::{Map, Value as Json};
 
 use super::{
     Surroundings, Traced,
-    group::{Left, Part},
+    group::{Budget, Part},
     pattern, trace,
 };
 
@@ -18,33 +18,33 @@ const RULES: usize = 1000;
 pub struct Condition(Part);
 
 impl Condition {
-    /// Reads whatever it is given: `{"operator": "AND" | "OR", "rules": [{"field", "op", "value"?,
-    /// "ci"?}], "groups": [..]}`. Null and what has no rules and no groups always holds. A part
-    /// that cannot be read never does; [`check`](super::check) tells what is wrong with it.
+    /// Reads any JSON: `{"operator": "AND" | "OR", "rules": [{"field", "op", "value"?, "ci"?}],
+    /// "groups": [..]}`. Null always holds, and so does a condition without rules and groups. A
+    /// part that cannot be read never holds; [`check`](super::check) reports its faults.
     #[must_use]
     pub fn read(declared: &Json) -> Self {
-        let mut left = Left { members: RULES, patterns: pattern::MOST, unknown: None };
-        let part = Part::read(declared, LEVELS, &mut left);
-        if let Some(operator) = left.unknown {
+        let mut budget = Budget { members: RULES, patterns: pattern::MOST, unknown: None };
+        let part = Part::read(declared, LEVELS, &mut budget);
+        if let Some(operator) = budget.unknown {
             tracing::warn!(?operator, "a condition has an unknown operator");
         }
-        // What is not read to its end may say anything.
-        Self(if left.members == 0 { Part::Unreadable } else { part })
+        // A condition that was not read to its end could mean anything.
+        Self(if budget.members == 0 { Part::Unreadable } else { part })
     }
 
-    /// Whether the condition holds for these answers. Its time grows with answers and rules.
+    /// Whether the condition holds for these answers. The time grows with answers and rules.
     #[must_use]
     pub fn evaluate(&self, answers: &Map<String, Json>, around: &Surroundings) -> bool {
         self.0.holds(answers, around)
     }
 
-    /// As [`Condition::evaluate`], with what each rule and group said.
+    /// As [`Condition::evaluate`], with the result of each rule and group.
     #[must_use]
     pub fn trace(&self, answers: &Map<String, Json>, around: &Surroundings) -> (bool, Vec<Traced>) {
         trace::of(&self.0, answers, around)
     }
 
-    /// The names that its rules read, each once, in their order.
+    /// The names that its rules read, each once, in order.
     #[must_use]
     pub fn fields(&self) -> Vec<&str> {
         let mut names = Vec::new();

@@ -4,7 +4,7 @@ use std::{borrow::Cow, cmp::Ordering, fmt};
 
 use serde_json::Number;
 
-/// A number as its digits, without zeros that say nothing.
+/// A number as its digits, without leading and trailing zeros.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Exact<'a> {
     is_negative: bool,

@@ -7,7 +7,7 @@ use super::{Surroundings, rule::Rule};
 /// Characters of an unknown operator that are logged.
 const SHOWN: usize = 40;
 
-/// A group, or what stands where one is expected.
+/// A group, or an unreadable value in its place.
 #[derive(Clone, Debug)]
 pub(super) enum Part {
     Group(Group),
@@ -23,23 +23,23 @@ pub(super) struct Group {
     pub(super) groups: Vec<Part>,
 }
 
-/// How much of a condition is still read.
+/// How much more of a condition may be read.
 #[derive(Debug)]
-pub(super) struct Left {
+pub(super) struct Budget {
     /// Rules and groups.
     pub(super) members: usize,
     pub(super) patterns: usize,
-    /// The first operator that is none.
+    /// The first unknown operator.
     pub(super) unknown: Option<String>,
 }
 
-impl Left {
+impl Budget {
     fn take(&mut self) -> bool {
         self.members = self.members.saturating_sub(1);
         self.members > 0
     }
 
-    /// Patterns cost memory: those that are too many occur nowhere.
+    /// Patterns cost memory: those beyond the limit match nothing.
     fn judge(&mut self, rule: &mut Rule) {
         if rule.is_unknown() && self.unknown.is_none() {
             self.unknown = Some(rule.name.chars().take(SHOWN).collect());
@@ -54,8 +54,8 @@ impl Left {
 }
 
 impl Part {
-    /// Reads a group whatever it is.
-    pub(super) fn read(declared: &Json, levels: usize, left: &mut Left) -> Self {
+    /// Reads any JSON as a group.
+    pub(super) fn read(declared: &Json, levels: usize, budget: &mut Budget) -> Self {
         let members = match declared {
             Json::Null => return Self::Group(Group::default()),
             // An empty object, as PHP writes it.
@@ -79,20 +79,20 @@ impl Part {
         };
         let mut group = Group { is_any, ..Group::default() };
         for rule in rules {
-            if !left.take() {
+            if !budget.take() {
                 return Self::Unreadable;
             }
             let mut rule = rule.is_object().then(|| Rule::read(rule));
             if let Some(rule) = rule.as_mut() {
-                left.judge(rule);
+                budget.judge(rule);
             }
             group.rules.push(rule);
         }
         for nested in groups {
-            if !left.take() {
+            if !budget.take() {
                 return Self::Unreadable;
             }
-            group.groups.push(Self::read(nested, levels - 1, left));
+            group.groups.push(Self::read(nested, levels - 1, budget));
         }
         Self::Group(group)
     }
@@ -120,7 +120,7 @@ impl Part {
 }
 
 impl Group {
-    /// What the group says when its members say this.
+    /// The result of the group, from the results of its members.
     pub(super) fn joins(&self, mut members: impl Iterator<Item = bool>) -> bool {
         if self.rules.is_empty() && self.groups.is_empty() {
             return true;

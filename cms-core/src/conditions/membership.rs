@@ -9,12 +9,12 @@ use super::{
     scalar::{Scalar, truth_of},
 };
 
-/// Up to so many are compared one by one.
+/// Up to this many values are compared one by one.
 const FEW: usize = 16;
 
 /// Values to look for.
 #[derive(Clone, Debug)]
-pub(super) struct Listed<'a> {
+pub(super) struct ValueSet<'a> {
     all: Vec<Scalar<'a>>,
     index: Option<HashSet<Key>>,
 }
@@ -34,7 +34,7 @@ enum Key {
     Whole(String),
 }
 
-impl<'a> Listed<'a> {
+impl<'a> ValueSet<'a> {
     pub(super) fn of(values: impl IntoIterator<Item = &'a Json>, ci: bool) -> Self {
         Self::new(values.into_iter().map(|value| Scalar::of(value, ci)).collect())
     }
@@ -44,9 +44,9 @@ impl<'a> Listed<'a> {
         Self { all, index }
     }
 
-    pub(super) fn into_owned(self) -> Listed<'static> {
+    pub(super) fn into_owned(self) -> ValueSet<'static> {
         let all = self.all.into_iter().map(Scalar::into_owned).collect();
-        Listed { all, index: self.index }
+        ValueSet { all, index: self.index }
     }
 
     pub(super) fn all(&self) -> &[Scalar<'a>] {
@@ -55,7 +55,7 @@ impl<'a> Listed<'a> {
 
     pub(super) fn holds(&self, value: &Scalar<'_>) -> bool {
         match &self.index {
-            Some(index) => sought(value).iter().any(|key| index.contains(key)),
+            Some(index) => lookup_keys(value).iter().any(|key| index.contains(key)),
             None => self.all.iter().any(|one| one.is_same(value)),
         }
     }
@@ -79,7 +79,7 @@ fn keys(value: &Scalar<'_>) -> Vec<Key> {
 }
 
 /// The keys under which the same value may be listed.
-fn sought(value: &Scalar<'_>) -> Vec<Key> {
+fn lookup_keys(value: &Scalar<'_>) -> Vec<Key> {
     match value {
         Scalar::Text(text) => {
             let number = Exact::parse(text).map(|number| Key::Number(number.into_owned()));
@@ -132,8 +132,8 @@ mod tests {
         ];
         let filler: Vec<_> = (0..FEW).map(|at| json!(format!("filler {at}"))).collect();
         for one in &values {
-            let few = Listed::of([one], false);
-            let many = Listed::of(filler.iter().chain([one]), false);
+            let few = ValueSet::of([one], false);
+            let many = ValueSet::of(filler.iter().chain([one]), false);
             for other in &values {
                 let other = Scalar::of(other, false);
                 assert_eq!(few.holds(&other), many.holds(&other), "{one} {other:?}");

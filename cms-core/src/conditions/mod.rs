@@ -1,5 +1,6 @@
-//! Conditions: rules over answers, in groups. Funnels choose ways and mails by them. One evaluator
-//! for all, pure and total: whatever is read as a condition has an answer, and nothing panics.
+//! Conditions: rules over answers, in groups. Funnels choose their way and their mails by
+//! conditions. One evaluator serves all, pure and total: every condition has a result, and
+//! nothing panics.
 //!
 //! ```
 //! use cms_core::conditions::{Condition, Surroundings};

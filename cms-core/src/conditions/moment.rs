@@ -50,7 +50,7 @@ impl Moment {
         }
     }
 
-    /// The order of two, if they have one: a time of day has none with a date.
+    /// The order of two moments; None between a time of day and a date.
     pub(super) fn compare(&self, other: &Self, surroundings: &Surroundings) -> Option<Ordering> {
         match (self, other) {
             (Self::Clock(one), Self::Clock(two)) => Some(one.cmp(two)),
@@ -77,7 +77,7 @@ fn start_of(local: DateTime, zone: &TimeZone) -> Option<Timestamp> {
     local.to_zoned(zone.clone()).ok().map(|zoned| zoned.timestamp())
 }
 
-/// What is added to today, or to now: of now, hours and minutes too.
+/// The span that is added to today or to now. Only now takes hours and minutes.
 fn shift(text: &str, is_now: bool) -> Option<Span> {
     if text.is_empty() {
         return Some(Span::new());

@@ -1,20 +1,21 @@
-//! Texts that a text must hold, all of them, found in one pass.
+//! Whether a text contains all of several texts, in one pass.
 
 use aho_corasick::AhoCorasick;
 
-/// Up to so many are searched for one by one.
+/// Up to this many texts are searched for one by one.
 const FEW: usize = 4;
 
 /// Texts to search for.
 #[derive(Clone, Debug)]
 pub(super) struct Needles {
-    /// None ends in another: what holds that holds both. So at most one ends at any place.
+    /// None is the ending of another, because the longer one contains it. So at most one ends at
+    /// any place.
     texts: Vec<String>,
     search: Option<AhoCorasick>,
 }
 
 impl Needles {
-    /// None for more than can be searched for at once: a text never holds those.
+    /// None for more texts than one search can take: no text counts as containing them.
     pub(super) fn new(texts: Vec<String>) -> Option<Self> {
         let texts = super::affixes::longest_endings(texts);
         let search = (texts.len() > FEW).then(|| AhoCorasick::new(&texts)).transpose().ok()?;

@@ -1,4 +1,4 @@
-//! The value of a rule, made ready for its operator, and what it says of an answer.
+//! The value of a rule, prepared for its operator, and whether an answer fits it.
 
 use std::sync::Arc;
 
@@ -8,7 +8,7 @@ use super::{
     Operator, Surroundings,
     affixes::{Affixes, Side},
     exact::Exact,
-    membership::Listed,
+    membership::ValueSet,
     moment::Moment,
     needles::Needles,
     pattern::Pattern,
@@ -16,27 +16,27 @@ use super::{
 };
 use crate::fields::is_blank;
 
-/// A value, ready for its operator; for the complement of an operator as for the operator.
+/// A value, prepared for its operator. The complement of an operator has the same operand.
 #[derive(Clone, Debug)]
 pub(super) enum Operand {
-    /// Equal to a blank value are blank answers.
+    /// A blank value: only blank answers equal it.
     Blank,
-    /// The elements, and whether they are those of a list.
-    Same(Listed<'static>, bool),
-    /// Which orders fit, and what is compared with.
+    /// The elements, and whether the value was a list.
+    Same(ValueSet<'static>, bool),
+    /// Which orders fit, and the value to compare with.
     Order(fn(std::cmp::Ordering) -> bool, Ordered),
     Contain {
         texts: Option<Needles>,
-        elements: Listed<'static>,
+        elements: ValueSet<'static>,
     },
     Affixes(Affixes),
     Pattern(Arc<Pattern>),
-    Among(Listed<'static>),
+    Among(ValueSet<'static>),
     /// A value that nothing fits.
     Never,
 }
 
-/// What has an order.
+/// A value that has an order.
 #[derive(Clone, Debug)]
 pub(super) enum Ordered {
     Number(Exact<'static>),
@@ -101,7 +101,7 @@ impl Operand {
         match operator {
             Operator::Equals | Operator::NotEquals if is_blank(value) => Self::Blank,
             Operator::Equals | Operator::NotEquals => {
-                Self::Same(Listed::of(elements(value), ci).into_owned(), value.is_array())
+                Self::Same(ValueSet::of(elements(value), ci).into_owned(), value.is_array())
             }
             Operator::GreaterThan => order(std::cmp::Ordering::is_gt, value),
             Operator::LessThan => order(std::cmp::Ordering::is_lt, value),
@@ -115,7 +115,7 @@ impl Operand {
                 pattern.map_or(Self::Never, |pattern| Self::Pattern(Arc::new(pattern)))
             }
             Operator::In | Operator::NotIn => {
-                Self::Among(Listed::of(&list(value), ci).into_owned())
+                Self::Among(ValueSet::of(&list(value), ci).into_owned())
             }
             Operator::IsEmpty | Operator::IsNotEmpty => Self::Blank,
         }
@@ -161,7 +161,7 @@ fn contain(value: &Json, ci: bool) -> Operand {
     if sought.is_empty() || sought.iter().any(is_blank) {
         return Operand::Never;
     }
-    let elements = Listed::of(sought, ci).into_owned();
+    let elements = ValueSet::of(sought, ci).into_owned();
     let texts = elements.all().iter().map(|one| one.text().map(|text| text.into_owned()));
     let texts: Option<Vec<_>> = texts.collect();
     Operand::Contain { texts: texts.and_then(Needles::new), elements }
@@ -176,11 +176,11 @@ fn affixes(side: Side, value: &Json, ci: bool) -> Operand {
 
 /// Two lists are the same with the same elements, in any order. A list with one element is the same
 /// as that element.
-fn is_same(answer: &Json, value: &Listed<'_>, is_list: bool, ci: bool) -> bool {
+fn is_same(answer: &Json, value: &ValueSet<'_>, is_list: bool, ci: bool) -> bool {
     match (elements(answer), value.all()) {
         ([own], [value]) => Scalar::of(own, ci).is_same(value),
         (own, values) if is_list && answer.is_array() => {
-            let own = Listed::of(own, ci);
+            let own = ValueSet::of(own, ci);
             own.all().iter().all(|one| value.holds(one)) && values.iter().all(|one| own.holds(one))
         }
         _ => false,
@@ -188,11 +188,11 @@ fn is_same(answer: &Json, value: &Listed<'_>, is_list: bool, ci: bool) -> bool {
 }
 
 /// Whether every sought value is an element.
-fn holds_all(items: &[Json], sought: &Listed<'_>, ci: bool) -> bool {
+fn holds_all(items: &[Json], sought: &ValueSet<'_>, ci: bool) -> bool {
     match sought.all() {
         [only] => items.iter().any(|item| Scalar::of(item, ci).is_same(only)),
         all => {
-            let own = Listed::of(items, ci);
+            let own = ValueSet::of(items, ci);
             all.iter().all(|one| own.holds(one))
         }
     }

@@ -16,9 +16,9 @@ pub enum Operator {
     GreaterThan,
     /// The answer comes before the value.
     LessThan,
-    /// It comes after the value, or stands where the value stands.
+    /// The answer comes after the value, or ranks equal to it.
     GreaterOrEqual,
-    /// It comes before the value, or stands where the value stands.
+    /// The answer comes before the value, or ranks equal to it.
     LessOrEqual,
     /// A text holds the value, a list holds it as an element; all of them for a list of values.
     Contains,

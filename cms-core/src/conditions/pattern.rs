@@ -10,19 +10,18 @@ use crate::ground::effort;
 
 /// Bytes of a pattern at most.
 pub(super) const LENGTH: usize = 512;
-/// Bytes of a compiled pattern at most, and of what a search keeps.
+/// Most bytes of a compiled pattern, and of the cache of a search.
 const SIZE: usize = 1 << 20;
 const NEST: u32 = 50;
-/// Characters of a text that are searched.
+/// Characters of a text that are searched at most.
 const SUBJECT: usize = 5000;
 
-/// Patterns of a condition that are searched for at most.
+/// Most patterns of a condition that are searched for.
 pub(super) const MOST: usize = 20;
-/// States of patterns that are saved together at most: a search visits each of them for each byte.
+/// Most states of all patterns that are saved together: a search visits each state for each byte.
 pub(crate) const MOST_STATES: usize = 2000;
 
-/// A pattern that is compiled when it is first searched for: a drawing may have many that no
-/// visitor meets.
+/// A pattern, compiled on its first search: a drawing may have many that no visitor reaches.
 #[derive(Debug)]
 pub(super) struct Pattern {
     text: String,
@@ -87,7 +86,7 @@ pub(super) fn compile(text: &str, ci: bool) -> Result<Regex, BadPattern> {
     }
 }
 
-/// States in which a search for it may be at once; None for a bad one.
+/// How many states a search for the pattern may be in at once; None for a bad pattern.
 pub(super) fn states(text: &str, ci: bool) -> Option<usize> {
     if text.len() > LENGTH {
         return None;

@@ -6,7 +6,7 @@ use serde_json::{Map, Value as Json};
 
 use super::{Operator, Surroundings, answers::find, operand::Operand};
 
-/// A rule, read as far as it can be read: what is missing or unknown fits no answer.
+/// A rule, read as far as possible: a missing or unknown part fits no answer.
 #[derive(Clone, Debug)]
 pub(super) struct Rule {
     pub(super) field: String,
@@ -43,7 +43,7 @@ impl Rule {
         find(&self.field, answers, around)
     }
 
-    /// Whether the operator is none.
+    /// Whether the operator is unknown.
     pub(super) fn is_unknown(&self) -> bool {
         self.operator.is_none()
     }

@@ -17,7 +17,7 @@ pub(super) fn folded(text: &str, ci: bool) -> Cow<'_, str> {
     if ci { Cow::Owned(composed.to_lowercase()) } else { composed }
 }
 
-/// A value as it is compared: not taken apart, if it is an element of a list.
+/// A value as it is compared. An element of a list is compared whole.
 #[derive(Clone, Debug)]
 pub(super) enum Scalar<'a> {
     /// As [`folded`].
@@ -65,7 +65,7 @@ impl<'a> Scalar<'a> {
         }
     }
 
-    /// What texts are searched in, and what they are searched for. Yes and no have no text.
+    /// The text of a value, to search in or to search for. Booleans, objects and lists have none.
     pub(super) fn text(&self) -> Option<Cow<'_, str>> {
         match self {
             Self::Text(text) => Some(Cow::Borrowed(text)),

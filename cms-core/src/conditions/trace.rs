@@ -43,12 +43,12 @@ pub enum Traced {
     Unreadable {
         /// Its place; empty for the whole.
         path: String,
-        /// Never.
+        /// Always false.
         result: bool,
     },
 }
 
-/// Evaluates every rule, also those that decide nothing.
+/// Evaluates every rule, even those that cannot change the result.
 pub(super) fn of(
     part: &Part,
     answers: &Map<String, Json>,

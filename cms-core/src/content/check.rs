@@ -215,7 +215,7 @@ fn decimal(sent: &Value, spelled: &str, limited: bool) -> Checked<Value> {
     Ok(Value::String(text))
 }
 
-/// How many digits of a decimal say something, and how many of them stand after its point.
+/// The number of significant digits of a decimal, and how many of them follow its point.
 fn significant(whole: &str, fraction: &str) -> (usize, usize) {
     let fraction = fraction.trim_end_matches('0');
     (format!("{whole}{fraction}").trim_start_matches('0').len(), fraction.len())

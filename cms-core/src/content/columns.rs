@@ -1,4 +1,4 @@
-//! Columns of text that are added to a table of the service.
+//! Text columns that are added to a table of the service.
 
 use std::collections::BTreeSet;
 
@@ -9,7 +9,7 @@ use crate::{
     db::dialect::{Kind, quote},
 };
 
-/// Those that the table lacks; none of a table that is not there. Whoever calls holds
+/// The columns that the table lacks; empty when there is no such table. The caller holds
 /// [`Lock::SCHEMA`](crate::db::Lock::SCHEMA).
 pub(crate) async fn lacking<'n>(
     change: &mut Change,

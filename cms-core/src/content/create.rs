@@ -28,14 +28,15 @@ pub(super) async fn create(
     }
     let mut columns = Vec::new();
     if table.multilanguage {
-        columns.push((own("base_id", Kind::Integer), String::new()));
-        columns.push((own("language_short", Kind::Text), " not null".to_owned()));
+        columns.push((own_column("base_id", Kind::Integer), String::new()));
+        columns.push((own_column("language_short", Kind::Text), " not null".to_owned()));
     }
     for column in &table.columns {
         let target = target(plan, tables, declared, column).await?;
         match (target, definition(plan.dialect(), column)) {
             (Ok(target), Ok((kind, rest))) => {
-                columns.push((own(&column.name, kind), rest + &referring(target.as_deref())));
+                columns
+                    .push((own_column(&column.name, kind), rest + &referring(target.as_deref())));
             }
             (target, definition) => {
                 let reasons = target.err().into_iter().chain(definition.err());
@@ -54,7 +55,7 @@ pub(super) async fn create(
     Ok(())
 }
 
-fn own(name: &str, kind: Kind) -> Col<'_> {
+fn own_column(name: &str, kind: Kind) -> Col<'_> {
     Col { name, kind, native: "", own: true }
 }
 

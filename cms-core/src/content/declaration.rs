@@ -45,7 +45,7 @@ impl TableDeclaration {
     /// This table with the indexes and rules of `before` beside its own.
     pub(super) fn with_indexes_of(&self, before: &Self) -> Self {
         let mut table = self.clone();
-        // Those that stand come first, so that a table that has them all is as it was.
+        // Existing indexes come first, so that a table that has them all equals its record.
         let all = |own: &[Vec<String>], before: &[Vec<String>]| -> Vec<Vec<String>> {
             let new = own.iter().filter(|columns| !before.contains(columns));
             before.iter().chain(new).cloned().collect()
@@ -91,7 +91,7 @@ pub struct ColumnDeclaration {
     pub renamed_from: Option<String>,
 }
 
-/// What only tables made by the service have, and what only adopted ones have.
+/// Which members only tables made by the service may have, and which only adopted ones.
 fn made_or_adopted(schema: &mut Schema) {
     let column = json!({
         "required": ["type"],

@@ -20,7 +20,7 @@ use crate::{
     },
 };
 
-/// Values in the way that a refusal shows.
+/// How many conflicting values a refusal shows.
 const SHOWN: usize = 3;
 
 pub(super) async fn extend(
@@ -165,7 +165,7 @@ async fn alter(
     if old.kind() != new.kind() {
         return Ok(());
     }
-    unchecked(plan, at, table, old, new).await?;
+    refuse_unchecked_texts(plan, at, table, old, new).await?;
     if old.allowed == new.allowed {
         return Ok(());
     }
@@ -177,15 +177,15 @@ async fn alter(
     if let Some(values) = &new.allowed {
         let like = Column::declared(&new.name, kind);
         let allowed = check::allowed(&like, plan.dialect(), values).unwrap_or_default();
-        others(plan, at, table, &like, allowed).await?;
+        refuse_other_values(plan, at, table, &like, allowed).await?;
     }
     plan.step(Action::ChangeEnum, &table.name, vec![new.name.clone()]);
     Ok(())
 }
 
-/// Refuses a field type whose texts have a form, when rows have a text that may lack it: SQL cannot
-/// check it.
-async fn unchecked(
+/// Refuses a field type that demands a form of its texts, when rows hold texts that may lack this
+/// form: SQL cannot check them.
+async fn refuse_unchecked_texts(
     plan: &mut Plan<'_>,
     at: &str,
     table: &TableDeclaration,
@@ -211,7 +211,7 @@ async fn unchecked(
 }
 
 /// Refuses an enum when rows hold other values.
-async fn others(
+async fn refuse_other_values(
     plan: &mut Plan<'_>,
     at: &str,
     table: &TableDeclaration,
@@ -269,7 +269,7 @@ pub(super) async fn indexes(
         }
     }
     for index in wanted.into_iter().filter(|index| !is_there(index)) {
-        in_the_way(plan, at, table, before, &index).await?;
+        refuse_duplicates(plan, at, table, before, &index).await?;
         let action = if index.unique { Action::CreateUnique } else { Action::CreateIndex };
         plan.step(action, &table.name, index.spelled());
         plan.builds.push(Build { table: table.clone(), index });
@@ -277,8 +277,9 @@ pub(super) async fn indexes(
     Ok(())
 }
 
-/// Refuses an index whose rule rows break.
-async fn in_the_way(
+/// Refuses an index that existing rows conflict with: texts too long for it, or, when it is
+/// unique, rows that share their values.
+async fn refuse_duplicates(
     plan: &mut Plan<'_>,
     at: &str,
     table: &TableDeclaration,

@@ -5,7 +5,7 @@ use serde_json::Value;
 use super::table::Column;
 use crate::{Address, FieldError};
 
-/// Whether texts of a field type have a form that texts of the one before may lack.
+/// Whether a field type demands a form that texts of the type `before` may lack.
 pub(super) fn demands_more(field_type: &str, before: &str) -> bool {
     match (Address::of_type(field_type), Address::of_type(before)) {
         (Some(kind), Some(before)) => !kind.includes(before),
@@ -14,7 +14,7 @@ pub(super) fn demands_more(field_type: &str, before: &str) -> bool {
     }
 }
 
-/// Checks a value in its canonical form. Empty text stands for nothing.
+/// Checks a value in its canonical form. An empty text counts as no value.
 pub(crate) fn fits(column: &Column, checked: &Value) -> Result<(), FieldError> {
     let Some(text) = checked.as_str() else { return Ok(()) };
     let address = Address::of_type(&column.field_type);
@@ -52,8 +52,8 @@ const MOST_BYTES: usize = 128 << 10;
 /// Whether a text is a LESS stylesheet, as far as its structure tells: strings, comments and
 /// brackets are closed, and each statement is a declaration, a rule, a call or a block.
 ///
-/// No library reads more of it safely: raffia 0.13, the only parser of LESS in Rust, needs time
-/// exponential in the nesting and does not end on some texts. This takes one look at each byte.
+/// No library reads more of LESS safely: raffia 0.13, the only parser of LESS in Rust, needs time
+/// exponential in the nesting and does not end on some texts. This check reads each byte once.
 ///
 /// # Errors
 /// The fault as a sentence, with its line.
@@ -72,7 +72,7 @@ pub fn check_less(text: &str) -> Result<(), String> {
     structure(&outline).map_err(told)
 }
 
-/// Looks at brackets, strings and statements.
+/// Checks brackets, strings and statements.
 fn structure(outline: &str) -> Result<(), (usize, &'static str)> {
     let (mut open, mut statement) = (Vec::new(), 0);
     let mut bytes = outline.bytes().enumerate();
@@ -138,15 +138,15 @@ fn judge(outline: &str, start: usize, end: usize) -> Result<(), (usize, &'static
     Err((start + text.len() - bare.len(), "a declaration has no colon"))
 }
 
-/// Where a comment begins that does not end.
+/// Where an unclosed comment begins.
 fn open_comment(text: &str, outline: &str) -> Option<usize> {
     let start = text.rfind("/*")?;
     let is_hidden = outline.as_bytes().get(start) == Some(&b' ');
     (is_hidden && !text[start + 2..].contains("*/")).then_some(start)
 }
 
-/// The text with spaces for comments, and letters for what stands in strings, in bare addresses and
-/// behind a backslash. Lines and places stay.
+/// The text with comments replaced by spaces, and with the contents of strings and of bare
+/// addresses and escaped characters replaced by letters. Lines and offsets stay.
 fn outline(text: &str) -> String {
     let mut outline = String::with_capacity(text.len());
     let mut rest = text;

@@ -36,7 +36,8 @@ impl Index {
         self.columns.iter().map(spelled).collect()
     }
 
-    /// The statement that makes it. `beside`: while others write, where the engine can.
+    /// The statement that makes it. With `beside` others can write meanwhile, where the engine
+    /// allows that.
     pub(crate) fn create(
         &self,
         dialect: Dialect,
@@ -95,8 +96,8 @@ pub(crate) fn of(table: &TableDeclaration) -> Vec<Index> {
     indexes
 }
 
-/// The same declaration gives the same name. A hash keeps apart what the columns' names alone would
-/// not, such as `a_b` of `c` and `a` of `b_c`.
+/// The same declaration gives the same name. A hash separates indexes whose columns would join to
+/// the same name, such as `a_b` of `c` and `a` of `b_c`.
 fn name(table: &str, unique: bool, columns: &[(String, bool)]) -> String {
     let names: Vec<_> = columns.iter().map(|(name, _)| name.as_str()).collect();
     let plain = format!("{table}_{}", names.join("_"));
@@ -115,7 +116,7 @@ pub(crate) fn kind_of(table: &TableDeclaration, column: &str) -> Option<Kind> {
     }
 }
 
-/// Characters that a text column may hold because indexes contain it; None: as many as it likes.
+/// How many characters a text column may hold because indexes contain it; None: no limit.
 pub(crate) fn text_limit(table: &TableDeclaration, column: &str) -> Option<usize> {
     let is_text = |name: &str| kind_of(table, name) == Some(Kind::Text);
     let indexes = of(table);

@@ -17,20 +17,20 @@ use crate::{
     db::{Db, IndexState, Lock, NewIndex, args},
 };
 
-/// How far the tables of a plugin have their declared form. The later one is, the more is missing.
+/// How far the tables of a plugin match their declaration. A later variant misses more.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Standing {
-    /// They have it.
+    /// They match.
     Current,
-    /// They have indexes that are declared no longer.
+    /// They have indexes that are no longer declared.
     Surplus,
-    /// They lack indexes that no rule needs.
+    /// They lack only indexes that no rule needs.
     Unindexed,
     /// They lack more.
     Behind,
 }
 
-/// How far the tables of a plugin have their declared form.
+/// Compares the tables of a plugin with their declaration.
 pub(crate) async fn standing(db: &Db, declared: Declared<'_>) -> Result<Standing> {
     let mut standing = Standing::Current;
     for table in declared.tables.iter().filter(|table| !table.adopt) {
@@ -71,13 +71,13 @@ fn text(table: &TableDeclaration) -> Result<String> {
     serde_json::to_string(table).map_err(Error::internal)
 }
 
-/// The table with the indexes and rules that its recorded declaration has beside its own.
+/// The table, with the indexes and rules that only its recorded declaration has.
 fn kept(table: &TableDeclaration, recorded: &str) -> Result<TableDeclaration> {
     let before = serde_json::from_str(recorded).map_err(Error::internal)?;
     Ok(table.with_indexes_of(&before))
 }
 
-/// Adds the indexes and rules that tables still have, though they are declared no longer.
+/// Adds the indexes and rules that tables still have, although they are no longer declared.
 pub(crate) async fn keep_indexes(db: &Db, tables: &mut [TableDeclaration]) -> Result<()> {
     for table in tables.iter_mut().filter(|table| !table.adopt) {
         let recorded: Option<(String, String)> =
@@ -89,12 +89,12 @@ pub(crate) async fn keep_indexes(db: &Db, tables: &mut [TableDeclaration]) -> Re
     Ok(())
 }
 
-/// What [`install`] would do and refuse. Only reads. `tables` are those of earlier plugins.
+/// What [`install`] would do and refuse. Only reads. `tables` are the tables of earlier plugins.
 pub(crate) async fn changes(db: &Db, tables: &Tables, declared: Declared<'_>) -> Result<Changes> {
     Ok(planned(Plan::of(db), tables, declared).await?.changes)
 }
 
-/// Whether none of these tables is there yet, and none refers to one that is.
+/// Whether none of these tables exists yet, and none refers to a table outside this declaration.
 pub(crate) async fn is_new(db: &Db, declared: Declared<'_>) -> Result<bool> {
     for table in declared.tables.iter().filter(|table| !table.adopt) {
         let is_own = |name: &str| declared.tables.iter().any(|own| own.name == name && !own.adopt);
@@ -115,7 +115,9 @@ pub(crate) async fn install(
     declared: Declared<'_>,
     exactly: bool,
 ) -> Result<Vec<Build>> {
-    apply(change, tables, declared, exactly).await.map_err(|error| told(declared.plugin, error))
+    apply(change, tables, declared, exactly)
+        .await
+        .map_err(|error| with_engine_message(declared.plugin, error))
 }
 
 /// The tables that the database records for plugins, whether in service or not.
@@ -126,8 +128,8 @@ pub(crate) async fn recorded(db: &Db) -> Result<Vec<TableDeclaration>> {
     rows.iter().map(read).collect()
 }
 
-/// The indexes that the tables of a plugin lack. Only reads: somebody else may be making them, and
-/// then nobody can write to SQLite.
+/// The indexes that the tables of a plugin lack. Only reads: another process may be making them,
+/// which blocks all writes on SQLite.
 pub(crate) async fn lacking(
     db: &Db,
     tables: &Tables,
@@ -157,11 +159,11 @@ pub(crate) async fn build(db: &Db, plugin: &str, build: &Build) -> Result<bool> 
             table.is_ok_and(|table| index::of(&table).contains(&wanted))
         }),
     };
-    db.build_index(index).await.map_err(|error| told(plugin, error))
+    db.build_index(index).await.map_err(|error| with_engine_message(plugin, error))
 }
 
 /// Reports the engine's own message, because the operator wrote the declaration or knows who did.
-pub(crate) fn told(plugin: &str, error: Error) -> Error {
+pub(crate) fn with_engine_message(plugin: &str, error: Error) -> Error {
     match error.database() {
         Some(sqlx::Error::Database(cause)) if error.code() == Code::Internal => load_error(
             format!("{plugin}: the database refuses the declaration: {}.", cause.message()),
@@ -223,7 +225,7 @@ async fn fill(
     declared: Declared<'_>,
     table: &TableDeclaration,
 ) -> Result<()> {
-    // Read first: a table that another process makes is there when its declaration is.
+    // Read before the declaration: a table that another process has made always has one.
     let is_there = plan.describe(&table.name).await?.is_some();
     let recorded: Option<(String, String)> =
         plan.optional(super::DECLARATION, args![&table.name]).await?;
@@ -255,7 +257,7 @@ async fn fill(
             if !plan.exactly {
                 text = self::text(&kept(table, &before)?)?;
             }
-            // A plugin that gave it up left it to whoever declares it.
+            // A plugin that gave the table up has left it to the next one that declares it.
             if before == text && owner == declared.plugin {
                 return Ok(());
             }
@@ -297,7 +299,7 @@ pub(crate) fn in_order_of_reference(
     let mut circles: Vec<Vec<&TableDeclaration>> = Vec::new();
     for (table, far) in waiting.iter().zip(&reaches) {
         let is_told = circles.iter().flatten().any(|one| one.name == table.name);
-        // What only waits for a circle is not in it.
+        // A table that only refers to a circle is not in it.
         if is_told || !far.contains(table.name.as_str()) {
             continue;
         }

@@ -1,5 +1,5 @@
-//! What a declaration changes in the database, and what it would lose; the statements that bring a
-//! table to its declared form. Making them only reads.
+//! A plan: what a declaration changes in the database, what it would lose, and the statements
+//! that bring a table to its declared form. Making a plan only reads.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -13,13 +13,13 @@ use crate::{
 /// What is to be done for the tables of a plugin.
 pub(super) struct Plan<'a> {
     source: Source<'a>,
-    /// Whether indexes are dropped that are declared no longer.
+    /// Whether to drop indexes that are no longer declared.
     pub(super) exactly: bool,
     /// Statements for one change, in this order.
     pub(super) script: Vec<String>,
     /// Declarations to record with them.
     pub(super) recorded: Vec<(String, String)>,
-    /// Indexes to make after it: tables that have rows get them beside readers.
+    /// Indexes to make after that change: tables with rows get them while readers go on.
     pub(super) builds: Vec<Build>,
     pub(super) changes: Changes,
 }
@@ -37,12 +37,12 @@ enum Source<'a> {
 }
 
 impl<'a> Plan<'a> {
-    /// Looks at what is committed.
+    /// Plans from the committed state.
     pub(super) fn of(db: &'a Db) -> Self {
         Self::from(Source::Db(db))
     }
 
-    /// Looks at what a change sees.
+    /// Plans from the state that a change sees.
     pub(super) fn within(change: &'a mut Change) -> Self {
         Self::from(Source::Change(change))
     }
@@ -56,7 +56,7 @@ impl<'a> Plan<'a> {
         self.script.push(statement);
     }
 
-    /// Tells of a step.
+    /// Adds a step to the changes.
     pub(super) fn step(&mut self, action: Action, table: &str, columns: Vec<String>) {
         self.changes.steps.push(Step { action, table: table.to_owned(), columns });
     }
@@ -122,7 +122,7 @@ impl<'a> Plan<'a> {
 pub struct Changes {
     /// What installing does, in this order.
     pub steps: Vec<Step>,
-    /// What is in the way. Then nothing is done.
+    /// Reasons for refusal. If there are any, nothing is done.
     pub refused: Vec<String>,
     /// Values that the declaration would lose; each is refused as well.
     pub losses: Vec<Loss>,
@@ -157,7 +157,7 @@ pub enum Action {
     CreateTable,
     /// Adds a column.
     AddColumn,
-    /// Limits a column to other values, or to none any more.
+    /// Changes the allowed values of a column, or removes the limit.
     ChangeEnum,
     /// Makes an index, beside readers.
     CreateIndex,

@@ -44,7 +44,7 @@ pub(crate) async fn resolve(
         let mut column = column(db, own, found, wanted).map_err(|why| {
             load_error(format!("{plugin}: {}.{}: {why}.", declared.name, found.name))
         })?;
-        // Filled in.
+        // The service fills these in.
         column.has_default |= own
             && match found.name.as_str() {
                 "base_id" => declared.multilanguage,

@@ -72,12 +72,12 @@ pub struct Column {
     pub(crate) nullable: bool,
     pub(crate) cast: String,
     pub(crate) own: bool,
-    /// Equal is what differs in the case of ASCII letters only.
+    /// Values that differ only in the case of ASCII letters are equal.
     pub(crate) folded: bool,
 }
 
 impl Column {
-    /// A column of a declared table, with nothing but its kind.
+    /// A column of a declared table, with only a name and a kind.
     pub(crate) fn declared(name: &str, kind: Kind) -> Self {
         Self {
             name: name.to_owned(),
@@ -171,16 +171,17 @@ impl Table {
         !self.key.is_empty()
     }
 
-    /// Whether items make and remove its records; else another endpoint does.
+    /// Whether items make and remove its records; otherwise another endpoint does.
     #[must_use]
     pub fn makes_records(&self) -> bool {
-        self.writable() && super::core::by_hand(&self.name, None::<[&String; 0]>).is_ok()
+        self.writable() && super::core::check_caller_write(&self.name, None::<[&String; 0]>).is_ok()
     }
 
     /// Whether items write the column.
     #[must_use]
     pub fn writes(&self, column: &Column) -> bool {
-        !column.generated && super::core::by_hand(&self.name, Some([&column.name])).is_ok()
+        !column.generated
+            && super::core::check_caller_write(&self.name, Some([&column.name])).is_ok()
     }
 
     /// Whether this column says which record a row is: a part of its key, or the record that it is
@@ -221,7 +222,7 @@ impl Tables {
         self.by_name.values()
     }
 
-    /// What is said of a name that no table in service has. Only for callers whose rights cover it.
+    /// The error for a name that no served table has, for callers whose rights cover the name.
     #[must_use]
     pub fn unknown(&self, name: &str) -> Error {
         let detail = match self.absent.get(name) {
@@ -257,7 +258,7 @@ impl Tables {
         self.by_name.extend(tables.into_iter().map(|table| (table.name.clone(), Arc::new(table))));
     }
 
-    /// Adds tables that are to be made, as far as references need to know them: with their key.
+    /// Adds tables that are still to be made, with only their key, which references need.
     pub(crate) fn foresee(&mut self, declared: Declared<'_>, dialect: Dialect) {
         let expected = declared.tables.iter().map(|table| Table {
             name: table.name.clone(),
@@ -324,8 +325,8 @@ pub(crate) fn without_white_space(json: &str) -> String {
 }
 
 impl Column {
-    /// The schema of its values, without those of its enum. Columns of adopted tables may hold what
-    /// their type does not promise.
+    /// The schema of its values, without those of its enum. Columns of adopted tables may hold
+    /// values that their type does not allow.
     #[must_use]
     pub fn schema(&self, adopted: bool, nullable: bool) -> Json {
         let kind = match self.kind {
@@ -344,7 +345,7 @@ impl Column {
         match self.kind {
             Kind::Date => schema["format"] = "date".into(),
             Kind::DateTime => schema["format"] = "date-time".into(),
-            // A time of day has no zone here, so it is none of RFC 3339.
+            // A time of day has no zone here, so it is not a `time` of RFC 3339.
             Kind::Binary => schema["contentEncoding"] = "base64".into(),
             _ => {}
         }

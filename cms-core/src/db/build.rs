@@ -1,8 +1,8 @@
-//! Makes indexes of tables that are in use, outside of any change.
+//! Makes indexes on tables that are in use, outside of any change.
 //!
-//! PostgreSQL makes them beside readers and writers; SQLite beside readers, while writers wait. One
-//! process makes indexes at a time; another that wants the same one finds it made. What is declared
-//! no longer when its turn comes is not made.
+//! PostgreSQL makes an index while others read and write; on SQLite others read, and writers
+//! wait. One process makes indexes at a time; another process that wants the same index finds it
+//! made. An index that is no longer declared when its turn comes is not made.
 
 use std::{sync::Arc, time::Duration};
 
@@ -21,14 +21,14 @@ pub(crate) const TURN: Duration = Duration::from_millis(200);
 #[derive(Clone)]
 pub(crate) struct NewIndex {
     pub(crate) table: String,
-    /// By which PostgreSQL finds one that is complete, or what is left of one.
+    /// By this name PostgreSQL finds a complete index, or what is left of a failed one.
     #[cfg(feature = "postgres")]
     pub(crate) name: String,
     /// The statement that makes it.
     pub(crate) create: String,
     /// Reads owner and text of the declaration of table `$1`.
     pub(crate) declaration: Statement,
-    /// Whether such a text asks for the index.
+    /// Whether the text of such a declaration asks for the index.
     pub(crate) is_declared: Arc<dyn Fn(&str) -> bool + Send + Sync>,
 }
 
@@ -50,7 +50,7 @@ impl Db {
                 let (readers, writer) = (readers.clone(), writer.clone());
                 tokio::spawn(async move {
                     loop {
-                        match writer.outside(&index, || readers.is_closed()).await {
+                        match writer.make_index(&index, || readers.is_closed()).await {
                             // Another process writes, perhaps an index.
                             Err(error) if is_busy(&error) => {
                                 tokio::time::sleep(TURN).await;
@@ -95,9 +95,9 @@ impl Db {
         task.await.map_err(Error::internal)?
     }
 
-    /// A turn of whoever makes indexes. It is taken before a change of tables that have rows, too:
-    /// PostgreSQL would let the change wait for an index, all requests for that table wait behind
-    /// the change, and the index wait for them.
+    /// A turn to make indexes. A change of tables that have rows takes a turn too: on PostgreSQL
+    /// that change would wait for the index, all requests for the table would wait behind the
+    /// change, and the index would wait for those requests.
     pub(crate) async fn index_turn(&self) -> Result<IndexTurn> {
         match &self.pool {
             #[cfg(feature = "sqlite")]
@@ -114,8 +114,7 @@ impl Db {
     }
 }
 
-/// The turn of one among those who make indexes, in all processes. SQLite's one writer sees to that
-/// by itself.
+/// A turn among all processes that make indexes. On SQLite the one writer gives turns already.
 pub(crate) enum IndexTurn {
     #[cfg(feature = "sqlite")]
     Sqlite,
@@ -125,8 +124,8 @@ pub(crate) enum IndexTurn {
 }
 
 impl IndexTurn {
-    /// Takes it, unless somebody else has it. Waiting within the statement would hold a snapshot,
-    /// which whoever makes an index waits for.
+    /// Takes the turn if it is free. To wait inside the statement would hold a snapshot, and an
+    /// index that is being made waits for all snapshots.
     pub(crate) async fn take(&mut self) -> Result<bool> {
         match self {
             #[cfg(feature = "sqlite")]
@@ -189,7 +188,7 @@ async fn concurrently(connection: &mut sqlx::PgConnection, index: &NewIndex) -> 
             let made = sqlx::raw_sql(create).execute(&mut *connection);
             let made = made.instrument(span("create index")).await;
             if made.is_err() {
-                remains(connection, index).await?;
+                drop_invalid_index(connection, index).await?;
             }
             made?;
         }
@@ -197,9 +196,9 @@ async fn concurrently(connection: &mut sqlx::PgConnection, index: &NewIndex) -> 
     Ok(true)
 }
 
-/// Removes what a failure left: a unique index would refuse rows all the same.
+/// Removes an index that a failure left incomplete: a unique one would still refuse rows.
 #[cfg(feature = "postgres")]
-async fn remains(connection: &mut sqlx::PgConnection, index: &NewIndex) -> Result<()> {
+async fn drop_invalid_index(connection: &mut sqlx::PgConnection, index: &NewIndex) -> Result<()> {
     use sqlx::AssertSqlSafe;
 
     use super::{Dialect, dialect::quote};
@@ -208,7 +207,7 @@ async fn remains(connection: &mut sqlx::PgConnection, index: &NewIndex) -> Resul
         .fetch_all(&mut *connection)
         .instrument(span("index states"))
         .await?;
-    // A table of somebody else may have the name.
+    // Another program's table may have the name.
     if found.iter().any(|(found, _, valid)| *found == index.name && !valid) {
         let drop = format!("drop index concurrently {}", quote(&index.name));
         let drop = sqlx::raw_sql(AssertSqlSafe(drop)).execute(connection);

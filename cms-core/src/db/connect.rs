@@ -71,7 +71,8 @@ async fn postgres(
     use std::io;
 
     use sqlx::{ConnectOptions, Connection};
-    // The pool would ask a server that refuses again and again, and then tell of its own patience.
+    // Without this first try the pool would ask a refusing server again and again, and then
+    // report only its own timeout.
     let first = tokio::time::timeout(CONNECT_TIMEOUT, options.connect()).await;
     let late = |_| io::Error::new(io::ErrorKind::TimedOut, "no answer within 10 s");
     let name = options.get_database().unwrap_or(options.get_username());
@@ -131,7 +132,7 @@ pub(super) fn options(
         .options([("lock_timeout", "5000")])
         .statement_cache_capacity(200)
         .disable_statement_logging();
-    // Unless the address gives another.
+    // The name `cms`, unless the address gives another.
     Ok(match options.get_application_name() {
         None => options.application_name("cms"),
         Some(_) => options,

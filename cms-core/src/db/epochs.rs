@@ -2,13 +2,13 @@
 //! equality.
 //!
 //! A commit raises the count in a row of its own connection (`backend`), so that no change waits
-//! for another. The count of a table is the sum of its rows. Rows and counts belong to one
-//! snapshot: one that holds a commit has another sum than any that does not. So a reader reads the
-//! sum in the same statement as the rows that it keeps, or before them.
+//! for another. The count of a table is the sum of its rows. Data and counts belong to one
+//! snapshot: a snapshot with a commit has a different sum from every snapshot without it. So a
+//! reader reads the sum in the same statement as the rows that it keeps, or before them.
 //!
-//! On SQLite a commit learns the new sum, as there is one writer. On PostgreSQL it does not,
-//! because others commit beside it; the process then knows only that its old count is over, and
-//! reads the sum when somebody needs it. Commits of other processes arrive through
+//! On SQLite a commit learns the new sum, because there is one writer. On PostgreSQL it does not,
+//! because others commit at the same time: the process then knows only that its old count is
+//! outdated, and reads the sum when a caller needs it. Commits of other processes arrive through
 //! [`super::follow`], within a second.
 
 use std::{
@@ -20,7 +20,7 @@ use std::{
 use super::{Db, args};
 use crate::{Code, Error, Result};
 
-/// How long [`Db::read_epochs`] may take: without the counts of others a request is answered too.
+/// How long [`Db::read_epochs`] may take. A request can be answered without the counts of others.
 const READ_TIMEOUT: Duration = Duration::from_millis(300);
 
 /// The count of the table that a parameter names, as a part of a statement.
@@ -58,9 +58,9 @@ pub(crate) mod sql {
         ),
     };
 
-    /// Adds up what connections have counted that are gone. One statement: every snapshot has the
-    /// rows or their sum. Rows that somebody holds wait for the next time, because PostgreSQL may
-    /// give the number of a connection again.
+    /// Adds up the counts of connections that are gone. It is one statement, so every snapshot
+    /// has either the rows or their sum. Locked rows wait for the next time, because PostgreSQL
+    /// may reuse the number of a connection.
     pub(crate) const FOLD: Statement = Statement::new(
         concat!(module_path!(), "::FOLD"),
         "with gone as (delete from cms_table_epochs t using ( \
@@ -87,10 +87,10 @@ struct Counts {
     by_table: BTreeMap<String, Count>,
     /// Rises with every change that this process learns of.
     turns: i64,
-    /// Tables whose changes by others were noticed since they were last asked for.
+    /// Tables that others have changed, noticed since `news` last returned them.
     news: BTreeSet<String>,
-    /// When the server began that the sums are from; 0 on SQLite. It is added to every number:
-    /// after a failover that lost commits a sum may come again with other rows.
+    /// When the server of these sums started; 0 on SQLite. It is added to every number: after a
+    /// failover that lost commits, the same sum may come again with other rows.
     server: i64,
 }
 
@@ -99,15 +99,16 @@ struct Count {
     /// The sum that was read last.
     sum: i64,
     /// Commits of this process that the sum may lack.
-    ahead: i64,
-    /// The turn of the last of them.
+    unread_commits: i64,
+    /// The turn of the last commit of this process.
     turn: i64,
 }
 
 impl Counts {
-    /// A number that was never given before the last change that this process knows of.
+    /// The number of a count. It was never returned before the last change that this process
+    /// knows of.
     fn number(&self, count: Count) -> i64 {
-        if count.ahead == 0 { self.server.wrapping_add(count.sum) } else { -count.turn }
+        if count.unread_commits == 0 { self.server.wrapping_add(count.sum) } else { -count.turn }
     }
 
     /// Notes sums that were read after `turn`.
@@ -116,11 +117,11 @@ impl Counts {
             let count = self.by_table.entry(table.clone()).or_default();
             let is_new = if count.turn <= turn {
                 // A sum may be lower than before, when a backup was restored.
-                let expected = count.sum + count.ahead;
-                (count.sum, count.ahead) = (sum, 0);
+                let expected = count.sum + count.unread_commits;
+                (count.sum, count.unread_commits) = (sum, 0);
                 sum != expected
-            } else if count.ahead == 0 {
-                // Both know the sum, and the higher one is newer.
+            } else if count.unread_commits == 0 {
+                // Both sums are complete, and the higher one is newer.
                 let is_new = sum > count.sum;
                 count.sum = sum.max(count.sum);
                 is_new
@@ -137,57 +138,58 @@ impl Counts {
 }
 
 impl Epochs {
-    fn known(&self) -> RwLockReadGuard<'_, Counts> {
+    fn counts(&self) -> RwLockReadGuard<'_, Counts> {
         self.0.read().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn change(&self) -> RwLockWriteGuard<'_, Counts> {
+    fn counts_mut(&self) -> RwLockWriteGuard<'_, Counts> {
         self.0.write().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The number of a table's present state. Equal numbers mean equal rows. It is the same in all
-    /// processes, unless it is below 0: then it is this process's own.
+    /// The number of a table's present state. Equal numbers mean equal rows. All processes have
+    /// the same number, unless it is negative: then only this process has it.
     #[must_use]
     pub fn of(&self, table: &str) -> i64 {
-        let known = self.known();
+        let known = self.counts();
         known.number(known.by_table.get(table).copied().unwrap_or_default())
     }
 
-    /// Those at this moment of all tables that were ever changed.
+    /// The present numbers of all tables that were ever changed.
     #[must_use]
     pub fn all(&self) -> BTreeMap<String, i64> {
-        let known = self.known();
+        let known = self.counts();
         let number = |(table, count): (&String, &Count)| (table.clone(), known.number(*count));
         known.by_table.iter().map(number).collect()
     }
 
-    /// Those of some tables, and a number that rises with every change that this process learns of.
+    /// The present numbers of some tables, and one that rises with every change that this process
+    /// learns of.
     #[must_use]
     pub fn at_present(&self, tables: &[&str]) -> (Vec<i64>, i64) {
-        let known = self.known();
+        let known = self.counts();
         let of = |table: &&str| known.by_table.get(*table).copied().unwrap_or_default();
         (tables.iter().map(|table| known.number(of(table))).collect(), known.turns)
     }
 
     /// The number of a sum that was just read.
     pub(super) fn number(&self, sum: i64) -> i64 {
-        self.known().number(Count { sum, ..Count::default() })
+        self.counts().number(Count { sum, ..Count::default() })
     }
 
-    /// Whether the numbers of these tables, or of all, are known to be those of all processes.
-    fn are_read(&self, tables: Option<&[&str]>) -> bool {
-        let known = self.known();
+    /// Whether no commit of this process has outdated the numbers of these tables, or of all.
+    fn are_current(&self, tables: Option<&[&str]>) -> bool {
+        let known = self.counts();
         let is_read =
-            |table: &&str| known.by_table.get(*table).is_none_or(|count| count.ahead == 0);
+            |table: &&str| known.by_table.get(*table).is_none_or(|count| count.unread_commits == 0);
         match tables {
             Some(tables) => tables.iter().all(is_read),
-            None => known.by_table.values().all(|count| count.ahead == 0),
+            None => known.by_table.values().all(|count| count.unread_commits == 0),
         }
     }
 
     /// Notes a commit of this process.
     pub(crate) fn committed(&self, raised: &Raised) {
-        let mut known = self.change();
+        let mut known = self.counts_mut();
         for (table, sum) in raised {
             known.turns += 1;
             let turn = known.turns;
@@ -195,15 +197,15 @@ impl Epochs {
             count.turn = turn;
             match sum {
                 Some(sum) => count.sum = count.sum.max(*sum),
-                None => count.ahead += 1,
+                None => count.unread_commits += 1,
             }
         }
     }
 
     /// Notes the server of a new connection.
     #[cfg(feature = "postgres")]
-    pub(super) fn met(&self, server: i64) {
-        let mut known = self.change();
+    pub(super) fn note_server(&self, server: i64) {
+        let mut known = self.counts_mut();
         let before = std::mem::replace(&mut known.server, server);
         if [0, server].contains(&before) {
             return;
@@ -212,32 +214,32 @@ impl Epochs {
         known.turns += 1;
         let turn = known.turns;
         for count in known.by_table.values_mut() {
-            // More than nothing, and other than any real number: whatever is read next is news.
-            (count.ahead, count.turn) = (i64::from(u32::MAX), turn);
+            // Not 0, and unlike any real count: whatever sum is read next counts as a change.
+            (count.unread_commits, count.turn) = (i64::from(u32::MAX), turn);
         }
     }
 
     /// Returns, once, the tables that others have changed.
     fn news(&self) -> Vec<String> {
-        std::mem::take(&mut self.change().news).into_iter().collect()
+        std::mem::take(&mut self.counts_mut().news).into_iter().collect()
     }
 }
 
 impl Db {
-    /// Makes the numbers of `tables` those of all processes, if commits of this process have
-    /// outdated them. Costs no query otherwise. None: all tables.
+    /// Reads the numbers of `tables` again if commits of this process have outdated them; costs
+    /// no query otherwise. None: all tables.
     ///
     /// # Errors
     /// `unavailable` when the database cannot be reached; then the numbers are this process's own.
     pub async fn read_epochs(&self, tables: Option<&[&str]>) -> Result<()> {
-        if self.epochs.are_read(tables) {
+        if self.epochs.are_current(tables) {
             return Ok(());
         }
-        // In a box: it is seldom, and would make the future of each request larger.
+        // Boxed: this path is rare, and would make the future of each request larger.
         let read = Box::pin(async {
             let _reading = self.reading.lock().await;
-            // Somebody else may have read them meanwhile.
-            if self.epochs.are_read(tables) { Ok(()) } else { self.read_sums().await }
+            // Another caller may have read them meanwhile.
+            if self.epochs.are_current(tables) { Ok(()) } else { self.read_sums().await }
         });
         tokio::time::timeout(READ_TIMEOUT, read).await.map_err(|_| {
             let what = "The database does not answer: which tables have changed is unknown.";
@@ -255,16 +257,16 @@ impl Db {
 
     /// One at a time, so that sums are noted in the order in which they were read.
     async fn read_sums(&self) -> Result<()> {
-        let turn = self.epochs.known().turns;
+        let turn = self.epochs.counts().turns;
         let sums = self.uncounted(sql::SUMS, args![]).await?;
-        self.epochs.change().note(turn, sums);
+        self.epochs.counts_mut().note(turn, sums);
         Ok(())
     }
 
     /// Adds up the counts of connections that are gone. Returns for how many tables.
     ///
-    /// Without a [`crate::Change`]: it changes no count, and a statement that commits by itself
-    /// holds no row while this process stands still.
+    /// Runs without a [`crate::Change`]: it changes no sum, and a statement that commits by
+    /// itself holds no row while this process stands still.
     ///
     /// # Errors
     /// `unavailable` when the database cannot be reached.
@@ -290,12 +292,12 @@ mod tests {
 
     impl Epochs {
         fn noted(&self, turn: i64, sum: i64) -> bool {
-            self.change().note(turn, sums(sum));
+            self.counts_mut().note(turn, sums(sum));
             !self.news().is_empty()
         }
 
         fn turn(&self) -> i64 {
-            self.known().turns
+            self.counts().turns
         }
     }
 
@@ -323,8 +325,8 @@ mod tests {
         for _ in 0..3 {
             epochs.committed(&raised(None));
             assert!(epochs.of("a") < 0 && !given.contains(&epochs.of("a")));
-            assert!(!epochs.are_read(Some(&["a"])) && !epochs.are_read(None));
-            assert!(epochs.are_read(Some(&["b"])));
+            assert!(!epochs.are_current(Some(&["a"])) && !epochs.are_current(None));
+            assert!(epochs.are_current(Some(&["b"])));
             given.push(epochs.of("a"));
         }
         // Read before the third commit: it may be in it, or not.
@@ -340,11 +342,11 @@ mod tests {
     #[test]
     fn another_server_outdates_all_counts() {
         let epochs = Epochs::default();
-        epochs.met(1);
+        epochs.note_server(1);
         epochs.noted(0, 7);
-        epochs.met(1);
+        epochs.note_server(1);
         assert_eq!((epochs.of("a"), epochs.number(7)), (8, 8));
-        epochs.met(1000);
+        epochs.note_server(1000);
         assert!(epochs.of("a") < 0);
         assert!(epochs.noted(epochs.turn(), 7), "the same sum, perhaps of other rows");
         assert_eq!((epochs.of("a"), epochs.number(7)), (1007, 1007));

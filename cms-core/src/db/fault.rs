@@ -21,7 +21,7 @@ impl From<sqlx::Error> for Error {
     }
 }
 
-/// Whether the database cannot do it now, and may do it later.
+/// Whether the database cannot do this now but may do it later.
 fn is_unavailable(error: &sqlx::Error) -> bool {
     match error {
         sqlx::Error::PoolTimedOut
@@ -33,8 +33,8 @@ fn is_unavailable(error: &sqlx::Error) -> bool {
     }
 }
 
-/// What kept a session from being opened: always unavailable, whatever the driver calls it. A
-/// proxy without a server behind it answers something that is no PostgreSQL; a server that is
+/// Makes every failure to open a session count as unavailable, whatever the driver calls it. A
+/// proxy without a server behind it may answer something that is not PostgreSQL; a server that is
 /// being replaced may refuse the user or the database.
 pub(super) fn no_session(error: sqlx::Error) -> sqlx::Error {
     match error {
@@ -43,8 +43,8 @@ pub(super) fn no_session(error: sqlx::Error) -> sqlx::Error {
     }
 }
 
-/// Whether a connection has ended that looked well: the next one may do. PostgreSQL's last word
-/// before it closes one is a shutdown, an administrator's command, or that a transaction idled.
+/// Whether a connection that looked alive has ended, so that another one may work. PostgreSQL's
+/// last word is a shutdown, an administrator's command or an idle transaction.
 #[cfg(feature = "postgres")]
 pub(super) fn is_lost(error: &sqlx::Error) -> bool {
     match error {
@@ -57,10 +57,10 @@ pub(super) fn is_lost(error: &sqlx::Error) -> bool {
 }
 
 /// Whether a database error is temporary. PostgreSQL: connection (08), resources (53), shutdown
-/// (57), deadlock and serialization (40), a lock that others held for too long (55P03), read-only,
-/// as a standby is (25006), a transaction that the service left idle, as one does that stood still
-/// (25P03). SQLite: busy 5, locked 6, out of memory 7, read-only 8, input/output 10, full 13, a
-/// file that cannot be opened 14, in the low byte of its extended codes.
+/// (57), deadlock and serialization (40), a lock that others held for too long (55P03),
+/// read-only, as a standby is (25006), a transaction that a stalled service left idle (25P03).
+/// SQLite: busy 5, locked 6, out of memory 7, read-only 8, input/output 10, full 13, a file that
+/// cannot be opened 14, in the low byte of its extended codes.
 fn is_temporary(code: &str) -> bool {
     if code.len() == 5 {
         return ["08", "53", "57", "40", "55P03", "25006", "25P03"]

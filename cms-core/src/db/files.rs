@@ -1,10 +1,11 @@
 //! Files that SQLite locks, opened beside it and never closed.
 //!
-//! SQLite locks the database and the index of its log (`-shm`). A lock belongs to the whole process
-//! and ends when the process closes any descriptor of the file (sqlite.org/howtocorrupt.html, 2.2).
-//! Then another process that opens and closes the database removes the log, and what this process
-//! commits afterwards is lost. So these files are noted when SQLite opens them, and whoever reads
-//! files in the site's folders does so through [`reader`], which keeps a noted one open.
+//! SQLite locks the database and the index of its log (`-shm`). A lock belongs to the whole
+//! process and ends when the process closes any descriptor of the file
+//! (sqlite.org/howtocorrupt.html, 2.2). Then another process that opens and closes the database
+//! removes the log, and what this process commits afterwards is lost. So these files are noted
+//! when SQLite opens them. Code that reads files in the site's folders must use [`reader`],
+//! which keeps noted files open.
 
 use std::{
     collections::HashMap,
@@ -15,23 +16,23 @@ use std::{
     sync::{Arc, LazyLock, Mutex, MutexGuard, PoisonError},
 };
 
-/// What names a file, however its path is spelled: device and inode.
+/// Identifies a file, however its path is spelled: device and inode.
 pub(crate) type Id = (u64, u64);
 
-/// The noted files, with the descriptor of those that were opened beside SQLite.
+/// The noted files, with a descriptor for those that were opened beside SQLite.
 static NOTED: LazyLock<Mutex<HashMap<Id, Option<Arc<File>>>>> = LazyLock::new(Mutex::default);
 
 fn noted() -> MutexGuard<'static, HashMap<Id, Option<Arc<File>>>> {
     NOTED.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Names a file.
+/// The id of a file.
 pub(crate) fn id(about: &Metadata) -> Id {
     (about.dev(), about.ino())
 }
 
-/// Makes the file of a database unless it is there. One at a time: nobody has it open through
-/// SQLite while its maker closes it.
+/// Makes the file of a database unless it exists. Callers run one at a time, so that no other has
+/// the file open through SQLite while its maker closes it.
 #[cfg(feature = "sqlite")]
 pub(super) fn create(database: &Path) -> io::Result<()> {
     let _others = noted();
@@ -42,7 +43,7 @@ pub(super) fn create(database: &Path) -> io::Result<()> {
 #[cfg(feature = "sqlite")]
 pub(super) fn note(database: &Path) -> io::Result<()> {
     for end in ["", "-shm"] {
-        match fs::metadata(beside(database, end)?) {
+        match fs::metadata(companion_file(database, end)?) {
             Ok(about) => {
                 noted().entry(id(&about)).or_default();
             }
@@ -59,13 +60,13 @@ pub(super) fn note(database: &Path) -> io::Result<()> {
 ///
 /// # Errors
 /// When there is no database.
-pub(crate) fn beside(database: &Path, end: &str) -> io::Result<PathBuf> {
+pub(crate) fn companion_file(database: &Path, end: &str) -> io::Result<PathBuf> {
     let mut path = fs::canonicalize(database)?.into_os_string();
     path.push(end);
     Ok(path.into())
 }
 
-/// Opens a file. A noted one stays open until the process ends, and all have the same descriptor.
+/// Opens a file. A noted file stays open until the process ends, with one descriptor for all.
 pub(super) fn open(path: &Path) -> io::Result<Arc<File>> {
     match noted().get_mut(&id(&fs::metadata(path)?)) {
         None => File::open(path).map(Arc::new),
@@ -74,7 +75,7 @@ pub(super) fn open(path: &Path) -> io::Result<Arc<File>> {
     }
 }
 
-/// Reads a file from its start, whatever it is.
+/// Reads a file from its start, noted or not.
 ///
 /// # Errors
 /// When it cannot be opened.
@@ -82,7 +83,7 @@ pub(crate) fn reader(path: &Path) -> io::Result<impl io::Read + use<>> {
     Ok(Reader { file: open(path)?, at: 0 })
 }
 
-/// Has a place of its own, because others may read by the same descriptor.
+/// Reads at a position of its own, because others may read by the same descriptor.
 struct Reader {
     file: Arc<File>,
     at: u64,
@@ -106,9 +107,10 @@ mod tests {
         settings::{Database, Synchronous},
     };
 
-    /// How many locks are held on the files of a database, as the kernel tells.
+    /// How many locks are held on the files of a database, as the kernel reports.
     fn locks(database: &Path) -> usize {
-        let inode = |end| fs::metadata(beside(database, end).expect("a path")).map(|of| of.ino());
+        let inode =
+            |end| fs::metadata(companion_file(database, end).expect("a path")).map(|of| of.ino());
         let inodes = ["", "-shm"].map(|end| inode(end).expect("a file").to_string());
         let told = fs::read_to_string("/proc/locks").expect("the locks");
         let of_line = |line: &str| Some(line.split_whitespace().nth(5)?.rsplit(':').next()?.into());
@@ -131,7 +133,7 @@ mod tests {
         assert!(held >= 2, "the file and the index of its log: {held}");
         let link = folder.path().join("link.db");
         fs::hard_link(&path, &link).expect("another name");
-        for file in [path.clone(), link, beside(&path, "-shm").expect("a path")] {
+        for file in [path.clone(), link, companion_file(&path, "-shm").expect("a path")] {
             for _ in 0..2 {
                 let mut bytes = Vec::new();
                 reader(&file).expect("opened").read_to_end(&mut bytes).expect("read");

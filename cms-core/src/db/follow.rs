@@ -1,4 +1,5 @@
-//! Notices commits of other processes. PostgreSQL and SQLite's file wake early; polling makes sure.
+//! Notices commits of other processes. Notifications of PostgreSQL come early; polling notices
+//! all others.
 
 use std::time::Duration;
 
@@ -29,12 +30,12 @@ const CATCH_UP_TIMEOUT: Duration = Duration::from_secs(2);
 const POLL: Duration = Duration::from_millis(400);
 #[cfg(feature = "sqlite")]
 const POLL_FILE: Duration = Duration::from_millis(250);
-/// How often in a row the file's snapshot version alone is believed: then SQLite is asked.
+/// How many times in a row an unchanged snapshot version is believed before SQLite is asked.
 #[cfg(feature = "sqlite")]
 const BELIEVED: u32 = 12;
 
 /// A connection that waits for commits of other processes. It is returned as soon as the pool
-/// closes, because closing waits for SQLite's.
+/// closes, because closing SQLite's pool waits for it.
 pub(crate) enum Follower {
     #[cfg(feature = "sqlite")]
     Sqlite {
@@ -66,7 +67,7 @@ impl Follower {
                 let listening = async {
                     let apart = server.apart();
                     let mut listener = sqlx::postgres::PgListener::connect_with(&apart).await?;
-                    // It would try within each poll, which may be too short.
+                    // It would reconnect within each poll, which may be too short.
                     listener.eager_reconnect(false);
                     listener.listen(sql::CHANNEL).await.map(|()| listener)
                 };
@@ -85,7 +86,7 @@ impl Follower {
             #[cfg(feature = "sqlite")]
             Self::Sqlite { pool, connection, version, index, snapshot_version, believed } => loop {
                 pool.close_event().do_until(tokio::time::sleep(POLL_FILE)).await?;
-                // The version is read here; a statement would wake the connection's thread.
+                // Reads the version in this thread; a statement would wake the connection's.
                 let seen = index.as_ref().and_then(|index| index.snapshot_version());
                 let is_same = seen.is_some() && std::mem::replace(snapshot_version, seen) == seen;
                 if is_same && *believed < BELIEVED {
@@ -105,7 +106,7 @@ impl Follower {
                 match pool.close_event().do_until(heard).await? {
                     Ok(Err(error)) => Err(error.into()),
                     Ok(Ok(None)) => {
-                        let what = "The connection that tells of other processes was lost.";
+                        let what = "The connection that reports other processes' commits was lost.";
                         Err(Error::new(Code::Unavailable, what))
                     }
                     Ok(Ok(Some(_))) | Err(_) => Ok(()),

@@ -3,8 +3,8 @@
 //! Such a read misses what the change has written. On PostgreSQL it also waits for a second
 //! connection, so such changes can wait for each other forever.
 //!
-//! A hook runs while a change is open, whoever writes: such a read is noticed there too. Another
-//! change would wait for that one for ever: there it is refused, in all builds.
+//! A hook always runs while a change is open, so such a read panics there too. A second change
+//! would wait for the open one for ever: inside a hook it is refused, in all builds.
 
 use std::{
     future::Future,
@@ -24,7 +24,7 @@ tokio::task_local! {
 #[derive(Default)]
 struct Watch {
     held: AtomicU32,
-    /// The watch that this one stands in: its changes are held meanwhile too.
+    /// The watch around this one: its changes are held meanwhile too.
     outer: Option<Arc<Watch>>,
 }
 
@@ -42,14 +42,14 @@ impl Watch {
 }
 
 /// Runs a request, a run of a task, or background work. In debug builds a read through the pool
-/// panics while `future` holds a change, or whatever `future` runs in does. Futures that run beside
-/// each other in one task are watched each, and do not see each other's changes. Release builds
+/// panics while `future`, or a watched future around it, holds a change. Futures that run side by
+/// side in one task are watched separately and do not see each other's changes. Release builds
 /// only run `future`.
 ///
-/// Whoever spawns a task that writes watches it: [`supervise`](crate::Cms::supervised) does so for
-/// the background work.
+/// Code that spawns a task that writes must watch it: [`supervise`](crate::Cms::supervised) does
+/// so for the background work.
 pub async fn watched<F: Future>(future: F) -> F::Output {
-    // A branch would leave both ways in the binary, for each future.
+    // A branch at run time would leave both ways in the binary, for each future.
     #[cfg(debug_assertions)]
     let future = {
         let outer = WATCH.try_with(Arc::clone).ok();
@@ -62,16 +62,16 @@ tokio::task_local! {
     static UNDER_CHANGE: ();
 }
 
-/// Runs what must begin no change, because one is open.
+/// Runs a future that may not begin a change, because one is open.
 pub(crate) async fn under_change<F: Future>(future: F) -> F::Output {
     UNDER_CHANGE.scope((), future).await
 }
 
-/// Counts a change until dropped, wherever that is.
+/// Counts a change until this value is dropped, in whatever task.
 pub(crate) struct Hold(Option<Arc<Watch>>);
 
 impl Hold {
-    /// Refuses to begin a change where one is open and waits for what runs here.
+    /// Refuses to begin a change inside a hook or a guard, for which an open change waits.
     ///
     /// # Errors
     /// `internal_error`.
@@ -141,7 +141,7 @@ mod tests {
     async fn a_change_counts_where_it_began() {
         let (_folder, cms) = site().await;
         super::watched(async {
-            // What runs beside is another one's business.
+            // A future that runs beside this one is watched separately.
             let change = super::watched(cms.change(Actor::System)).await.expect("a change");
             super::watched(cms.origins().get(1)).await.expect_err("there is none");
             drop(change);

@@ -34,7 +34,7 @@ pub(crate) struct IndexColumn {
 }
 
 impl Db {
-    /// The indexes of a table, without its primary key and without indexes of some rows only.
+    /// The indexes of a table, without its primary key and partial indexes.
     pub(crate) async fn indexes(&self, table: &str) -> Result<Vec<Vec<IndexColumn>>> {
         let rows: Vec<Row> = self.all(self.dialect().indexes(), args![table]).await?;
         let indexes = rows.chunk_by(|one, next| one.0 == next.0);

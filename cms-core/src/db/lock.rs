@@ -7,7 +7,7 @@ pub(crate) struct Lock(i64);
 impl Lock {
     /// Taken by changes of the schema.
     pub(crate) const SCHEMA: Self = Self::new(0);
-    /// Taken by whoever makes indexes outside of a change.
+    /// Taken to make indexes outside of a change.
     #[cfg(feature = "postgres")]
     pub(super) const INDEXES: Self = Self::new(64);
 
@@ -18,7 +18,7 @@ impl Lock {
         Self(7_165_306_127 + number)
     }
 
-    /// Whether it is that of changes of the schema.
+    /// Whether this is [`Lock::SCHEMA`].
     pub(super) const fn is_schema(self) -> bool {
         self.0 == Self::SCHEMA.0
     }
@@ -28,7 +28,7 @@ impl Lock {
         self.0
     }
 
-    /// The lock of one row among those that this one names.
+    /// The lock of one row, derived from this lock.
     pub(crate) const fn of_row(self, id: i64) -> Self {
         Self(self.0.wrapping_add(id.wrapping_shl(34)))
     }

@@ -1,7 +1,7 @@
 //! Applies the schema: all pending steps in one transaction, under a lock, so that several
 //! processes may start at once.
 //!
-//! Our own runner, because sqlx's takes no lock on SQLite and would need the text twice.
+//! A runner of our own, because sqlx's takes no lock on SQLite and would need each text twice.
 
 use std::collections::BTreeSet;
 
@@ -126,7 +126,7 @@ fn compared(applied: &[Applied]) -> Result<Vec<Migration>> {
     steps.collect()
 }
 
-/// Says what helps a user of PostgreSQL that may not make or change tables.
+/// Says what to do when PostgreSQL's user may not make or change tables.
 fn may_make(error: Error) -> Error {
     if error.fault() != Some(Fault::Forbidden) {
         return error;

@@ -75,14 +75,14 @@ pub(crate) type SnapshotVersion = i64;
 #[derive(Clone)]
 pub struct Db {
     pool: Pool,
-    /// Those of the embedding program.
+    /// The connections of the embedding program.
     own: own_pool::OwnPool,
     count: Arc<AtomicU64>,
     epochs: Arc<Epochs>,
     /// Held while the epochs are read.
     reading: Arc<tokio::sync::Mutex<()>>,
     index: Option<snapshot_version::Index>,
-    /// SQLite also opens a file that it may not write, and then only reads.
+    /// Whether SQLite has opened a file that it may not write, and so only reads.
     is_read_only: bool,
     /// SQLite's file.
     file: Option<Arc<std::path::Path>>,
@@ -156,10 +156,10 @@ impl Db {
                 let mut tries = server::LOST_TRIES;
                 let rows = loop {
                     let query = sqlx::query_with::<sqlx::Postgres, _>(sql.clone(), args.clone());
-                    let mut held = server.take().await?;
+                    let mut held = server.connection().await?;
                     tries -= 1;
                     match server.watch(query.fetch_all(&mut *held)).await {
-                        // The server may have closed those of the pool, which shows only on use.
+                        // Only use shows that the server has closed connections of the pool.
                         Err(error) if tries > 0 && fault::is_lost(&error) => {}
                         read => break read?,
                     }
@@ -181,8 +181,8 @@ impl Db {
         Ok(self.all(sql, args).await?.into_iter().next())
     }
 
-    /// The rows with these keys, in no order: of a statement whose text ends with `in`. `args` are
-    /// its own values.
+    /// The rows with these keys, in no order. The text of `statement` ends with `in`, and `args`
+    /// are its own values.
     ///
     /// # Errors
     /// As [`Db::all`].
@@ -234,7 +234,7 @@ impl Db {
         &self.epochs
     }
 
-    /// As [`Db::epochs`], to keep beyond this handle.
+    /// As [`Db::epochs`], for callers that outlive this handle.
     pub(crate) fn shared_epochs(&self) -> Arc<Epochs> {
         self.epochs.clone()
     }
@@ -275,11 +275,11 @@ impl Db {
         Ok(refused)
     }
 
-    /// Begins a transaction. Who is not `patient` is refused when SQLite's writer is not free in
-    /// time; PostgreSQL's pool refuses everybody.
+    /// Begins a transaction. When SQLite's writer is not free in time, only callers that are
+    /// `patient` go on waiting; PostgreSQL's pool refuses all callers after its timeout.
     pub(crate) async fn begin(&self, patient: bool) -> Result<Tx> {
         let _ = patient;
-        // SQLite's writer would go on.
+        // SQLite's writer would still begin one.
         if self.is_closed() {
             return Err(sqlx::Error::PoolClosed.into());
         }
@@ -300,8 +300,8 @@ impl Db {
         }
     }
 
-    /// Overwrites what removed rows have left in SQLite's file and moves its log into it, which
-    /// ends there; `compact` rewrites the file. PostgreSQL does neither: then false.
+    /// Overwrites what removed rows have left in SQLite's file, and moves its log into the file;
+    /// `compact` rewrites the file. False on PostgreSQL, which does neither.
     pub(crate) async fn scrub(&self, compact: bool) -> Result<bool> {
         match &self.pool {
             #[cfg(feature = "sqlite")]

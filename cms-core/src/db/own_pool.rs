@@ -1,8 +1,8 @@
-//! Connections of the embedding program: they only read.
+//! Connections for SQL of the embedding program. They only read.
 //!
-//! SQL of the program takes no connection of the service, and what it leaves behind is met by no
-//! read of the service. The engine refuses its writes, whatever the text: SQLite's file is opened
-//! for reading, and each transaction of PostgreSQL begins as one that reads.
+//! This SQL takes no connection of the service, and no read of the service meets what it leaves
+//! behind. The engine refuses its writes, whatever the text: SQLite's file is opened for reading,
+//! and each transaction of PostgreSQL begins as one that reads.
 
 use std::{sync::atomic::Ordering, time::Duration};
 
@@ -14,31 +14,30 @@ use super::{
 };
 use crate::{Error, Result};
 
-/// Connections at most. They are opened when they are needed.
+/// Most connections. They are opened when they are needed.
 const OWN: u32 = 4;
 const ACQUIRE_TIMEOUT: Duration = Duration::from_secs(10);
 const IDLE_TIMEOUT: Duration = Duration::from_secs(60);
-/// How long a connection may take to become clean. Then it is closed.
+/// How long cleaning a connection may take before the connection is closed.
 const CLEAN_TIMEOUT: Duration = Duration::from_secs(10);
-/// Words that a query of the program may begin with. SQLite makes the file of `vacuum into` before
-/// it refuses to write.
+/// Words that a query of the program may begin with. SQLite would make the file of `vacuum into`
+/// before it refuses the write.
 const ALLOWED: [&str; 4] = ["select", "with", "values", "explain"];
-/// How long the program may keep its connections from being closed.
+/// How long closing waits for the connections that the program holds.
 const CLOSE_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// Ends a transaction that was left open, and puts back what guards the connection. `begin` fails
-/// within a transaction of SQLite: then the connection is closed. Puts back what changes answers,
-/// too.
+/// Ends a transaction that was left open, and resets what guards the connection and what changes
+/// results. Within a transaction of SQLite `begin` fails, and the connection is closed.
 #[cfg(feature = "sqlite")]
 const CLEAN_SQLITE: &str = "begin; rollback; pragma query_only = on; \
      pragma locking_mode = normal; pragma case_sensitive_like = off; \
      pragma reverse_unordered_selects = off";
-/// Whether other files or temporary tables are attached. Apart, because a pragma before it answers
-/// with a row as well.
+/// Whether other files or temporary tables are attached. A statement of its own, because a pragma
+/// before it would return a row as well.
 #[cfg(feature = "sqlite")]
 const LEFT_SQLITE: &str = "select count(*) > 1 from pragma_database_list";
-/// As `discard all`, but for the prepared statements, which the driver keeps. `begin` only warns
-/// within a transaction, and fails in one that has failed: then the connection is closed.
+/// As `discard all`, but without the prepared statements, which the driver keeps. Within a
+/// transaction `begin` only warns; within a failed one it fails, and the connection is closed.
 #[cfg(feature = "postgres")]
 const CLEAN_POSTGRES: &str = "begin; rollback; set session authorization default; reset role; \
      reset all; close all; unlisten *; discard temp; select pg_advisory_unlock_all()";
@@ -63,7 +62,7 @@ impl OwnPool {
     /// Reads the file that a site has opened.
     #[cfg(feature = "sqlite")]
     pub(super) fn sqlite(path: &std::path::Path) -> Self {
-        // A program may go to another folder before it reads.
+        // A program may change its working directory before it reads.
         let path = std::fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
         let reading = super::sqlite::options(&path).read_only(true).create_if_missing(false);
         let reading = reading.pragma("query_only", "on").pragma("cache_size", "-1000");
@@ -132,17 +131,18 @@ pub struct ReadSql<'d> {
 }
 
 impl Db {
-    /// A query of your own, on connections that only read: one statement that begins with `select`,
-    /// `with`, `values` or `explain`, with values as `$1`, `$2`... It sees what was committed: in
-    /// debug builds it panics in a handler that holds a change. The engine refuses what writes,
-    /// whatever the text. Write with `cms.items().sql(&mut change, …)`.
+    /// A query of your own, on connections that only read: one statement that begins with
+    /// `select`, `with`, `values` or `explain`, with values as `$1`, `$2`... It sees only what
+    /// was committed, so in debug builds it panics in a handler that holds a change. The engine
+    /// refuses writes, whatever the text. To write, use `cms.items().sql(&mut change, …)`.
     pub fn sql(&self, text: impl SqlSafeStr) -> ReadSql<'_> {
         ReadSql { db: self, text: text.into_sql_str(), values: Vec::new() }
     }
 
     /// The pool that [`Db::sql`] reads with, for sqlx itself; None on PostgreSQL. It has four
-    /// connections, which only read: [`read_error`] says what an error means. Whoever keeps one
-    /// takes it from the rest of the program, and SQLite's log grows for as long as a query runs.
+    /// connections, which only read: [`read_error`] says what an error means. A connection that
+    /// you keep is missing for the rest of the program, and SQLite's log grows for as long as a
+    /// query runs.
     #[cfg(feature = "sqlite")]
     #[must_use]
     pub fn sqlite(&self) -> Option<&sqlx::SqlitePool> {
@@ -154,9 +154,9 @@ impl Db {
     }
 
     /// The pool that [`Db::sql`] reads with, for sqlx itself; None on SQLite. It has four
-    /// connections, whose transactions only read: [`read_error`] says what an error means. Whoever
-    /// keeps one takes it from the rest of the program. What a session has set is undone when its
-    /// connection comes back.
+    /// connections, whose transactions only read: [`read_error`] says what an error means. A
+    /// connection that you keep is missing for the rest of the program. What a session has set is
+    /// undone when its connection comes back.
     #[cfg(feature = "postgres")]
     #[must_use]
     pub fn postgres(&self) -> Option<&sqlx::PgPool> {
@@ -243,8 +243,8 @@ fn only_reads(why: &str) -> Error {
     ))
 }
 
-/// What an error of a reading connection means: `internal_error` for a write, which the engine has
-/// refused, and for a fault of the SQL; `unavailable` when the database cannot be reached.
+/// What an error of a reading connection means: `internal_error` for a write that the engine has
+/// refused and for a fault of the SQL; `unavailable` when the database cannot be reached.
 #[must_use]
 pub fn read_error(cause: sqlx::Error) -> Error {
     let code = cause.as_database_error().and_then(|cause| cause.code());

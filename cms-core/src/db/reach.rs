@@ -8,7 +8,7 @@ use crate::{
     settings::{Database, Settings},
 };
 
-/// What a database refuses, where the remedy differs.
+/// Why a database fails, as far as the remedy differs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Fault {
     /// Nothing listens at the address.
@@ -17,7 +17,7 @@ pub(crate) enum Fault {
     Silent,
     /// Another error of the network, such as a name that is not found.
     Network,
-    /// Who answers does not speak as PostgreSQL does, or ends the connection.
+    /// The peer does not speak PostgreSQL's protocol, or ends the connection.
     Speechless,
     /// The user or the password is wrong.
     Login,
@@ -39,14 +39,14 @@ pub(crate) enum Fault {
     Unopened,
 }
 
-/// What PostgreSQL says of a database that does not exist.
+/// PostgreSQL's message about a database that does not exist.
 #[cfg(feature = "postgres")]
 #[derive(Debug, thiserror::Error)]
 #[error("{0}")]
 pub(super) struct NoDatabase(pub(super) String);
 
 impl Error {
-    /// What the database refuses; None for anything else.
+    /// Why the database failed; None for any other error.
     pub(crate) fn fault(&self) -> Option<Fault> {
         #[cfg(feature = "postgres")]
         if std::error::Error::source(self).is_some_and(|cause| cause.is::<NoDatabase>()) {
@@ -179,7 +179,7 @@ pub(crate) fn remedy(settings: &Settings, error: &Error) -> String {
     }
 }
 
-/// What helps a database that answers and cannot be written.
+/// What helps when a database answers but cannot be written.
 pub(crate) fn writing(settings: &Settings) -> String {
     match settings.database() {
         Ok(Database::Sqlite { path, .. }) => {

@@ -1,5 +1,5 @@
-//! Whether the database serves this site: a session can be had that may write, in a schema that is
-//! up to date.
+//! Whether the database can serve this site: a session can be opened and may write, and the
+//! schema is up to date.
 
 use std::{path::Path, time::Duration};
 
@@ -30,19 +30,19 @@ pub(crate) mod sql {
 /// How long a session may take to answer.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// What a session answers.
+/// The two numbers of [`sql::READY`].
 type Answer = (i64, i64);
 
 impl Db {
-    /// Whether a session can be had that may write, and the schema has every step. A session of the
-    /// pool may have ended without notice, or belong to a server that has become a standby: a new
-    /// one is asked before that is believed.
+    /// Whether a session can be opened that may write, and the schema has every step. A session
+    /// of the pool may have ended without notice, or belong to a server that has become a
+    /// standby: its refusal is believed only when a new session refuses too.
     ///
     /// # Errors
     /// `unavailable` with the reason.
     pub(crate) async fn ready(&self) -> Result<()> {
-        // The system mounts a disk anew for reads only after errors of it. Rights of the file that
-        // were taken away since do not count: this process has it open.
+        // After disk errors the system mounts the disk again, read-only. Rights to the file that
+        // were taken away since do not count: this process has the file open.
         let obstacle = self.file.as_deref().and_then(write_obstacle);
         if self.is_read_only || obstacle == Some(Errno::ROFS) {
             let what = "The database file is read-only, or was when it was opened: let the user of \
@@ -57,7 +57,7 @@ impl Db {
         }
     }
 
-    /// Whether the database can be written, also while others hold all sessions of the pool.
+    /// Whether the database can be written, even while others hold all sessions of the pool.
     pub(crate) async fn answers(&self) -> bool {
         let pooled = self.one::<Answer>(self.dialect().of(&sql::READY), args![]);
         tokio::select! {

@@ -1,4 +1,4 @@
-//! Records in memory that count only while nobody has committed since they were read. A key that
+//! Records in memory, valid only while nobody has committed since they were read. So a key that
 //! another process revokes is refused at once.
 
 use std::{
@@ -12,9 +12,9 @@ use tokio::time::timeout;
 use super::{Db, SnapshotVersion};
 use crate::Result;
 
-/// Records in memory at most; more are rarely in use between two commits.
+/// Most records in memory; more are rarely in use between two commits.
 const MOST: usize = 10_000;
-/// How long a reader waits for another one.
+/// How long a reader waits for another reader.
 const LOAD_TIMEOUT: Duration = Duration::from_millis(100);
 
 /// How changes of a table are counted.
@@ -34,7 +34,7 @@ pub(crate) struct Cached<T> {
     version: Option<SnapshotVersion>,
 }
 
-/// Records of callers hold hashes of secrets.
+/// Hides the record: records of callers hold hashes of secrets.
 impl<T> std::fmt::Debug for Cached<T> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str("Cached(..)")
@@ -56,8 +56,8 @@ impl<T> Cached<T> {
 /// Records of one kind by name.
 pub(crate) struct RecordCache<T> {
     records: Mutex<Records<T>>,
-    /// Held while a record is read. After a commit everybody misses at once: who waits here finds
-    /// what the first has read.
+    /// Held while a record is read. After a commit all callers miss at once; those that wait here
+    /// find what the first one has read.
     reading: [tokio::sync::Mutex<()>; 8],
 }
 
@@ -93,7 +93,7 @@ impl<T: Clone> RecordCache<T> {
         records.by_name.insert(name.to_owned(), record);
     }
 
-    /// What is known at this snapshot version of a record and of the change count of `source`.
+    /// The record and the change count of `source`, as known at this snapshot version.
     fn present(
         &self,
         db: &Db,
@@ -127,7 +127,7 @@ impl<T: Clone> RecordCache<T> {
             return Ok(Some(found));
         }
         let _reading = match version {
-            // Where reading is slow, everybody reads: waits must not add up.
+            // When reading is slow, every caller reads for itself: waits must not add up.
             Some(_) => timeout(LOAD_TIMEOUT, self.reading[slot(name)].lock()).await.ok(),
             None => None,
         };
@@ -153,7 +153,7 @@ impl<T: Clone> RecordCache<T> {
     }
 }
 
-/// Which readers wait for each other: those of one name, and one in eight of the others.
+/// Which readers wait for each other: those of one name, and one in eight of all other names.
 fn slot(name: &str) -> usize {
     name.bytes().fold(0_usize, |sum, byte| sum.wrapping_add(usize::from(byte))) % 8
 }

@@ -41,7 +41,7 @@ pub struct DbColumn {
 }
 
 /// A column as [`Dialect::columns`] selects it.
-pub(crate) struct Described {
+pub(crate) struct ColumnRow {
     name: String,
     native: String,
     not_null: bool,
@@ -53,7 +53,7 @@ pub(crate) struct Described {
     length: Option<usize>,
 }
 
-impl FromRow for Described {
+impl FromRow for ColumnRow {
     fn from_row(row: &Row) -> Result<Self> {
         let mut columns = row.columns();
         Ok(Self {
@@ -71,7 +71,7 @@ impl FromRow for Described {
 
 impl DbTable {
     /// The table with these columns; `None` without columns.
-    pub(crate) fn of(dialect: Dialect, rows: Vec<Described>) -> Option<Self> {
+    pub(crate) fn of(dialect: Dialect, rows: Vec<ColumnRow>) -> Option<Self> {
         if rows.is_empty() {
             return None;
         }
@@ -83,13 +83,14 @@ impl DbTable {
         key.sort_unstable();
         let single_key = key.len() == 1;
         let key = key.into_iter().map(|(_, name)| name.to_owned()).collect();
-        let columns = rows.into_iter().map(|column| column.seen(dialect, single_key)).collect();
+        let columns =
+            rows.into_iter().map(|column| column.into_column(dialect, single_key)).collect();
         Some(Self { columns, key })
     }
 }
 
-impl Described {
-    fn seen(self, dialect: Dialect, single_key: bool) -> DbColumn {
+impl ColumnRow {
+    fn into_column(self, dialect: Dialect, single_key: bool) -> DbColumn {
         // SQLite assigns ids for a single INTEGER PRIMARY KEY.
         let rowid = dialect == Dialect::Sqlite
             && single_key

@@ -1,9 +1,10 @@
-//! PostgreSQL's connections: nobody waits without end for a server that is gone.
+//! PostgreSQL's connections: no caller waits for ever for a server that is gone.
 //!
-//! A machine that vanishes resets no connection, and the driver would wait for ever. A deadline
-//! would cut long lawful statements. So whoever waits for long asks over a connection of its own
-//! whether the server is there, and was there all the time; if not, the statement fails. On its way
-//! back to the pool a connection waits in the same way, for a statement whose caller has gone.
+//! A machine that vanishes resets no connection, so the driver would wait for ever. A deadline
+//! would cut off long legitimate statements. So a caller that waits for long asks over a separate
+//! connection whether the server is there, and was there all the time; if not, the statement
+//! fails. On its way back to the pool a connection waits in the same way for a statement whose
+//! caller has gone.
 
 use std::{
     io,
@@ -34,22 +35,23 @@ use super::{
     statements::span,
 };
 
-/// Connections of the pool at most.
+/// Most connections of the pool.
 const POOL: u32 = 16;
-/// How often a connection is taken that turns out to have ended: all of the pool, and a new one.
+/// How many connections a caller tries that may have ended: all of the pool, and a new one.
 pub(super) const LOST_TRIES: u32 = POOL + 1;
-/// How long a statement runs before somebody asks, and from one question to the next.
+/// How long a statement runs before its caller asks whether the server is there, and the time
+/// between two such questions.
 const PROBE_INTERVAL: Duration = Duration::from_secs(10);
 /// How long the answer may take.
-const ANSWER: Duration = Duration::from_secs(10);
-/// When the server began, in microseconds: no two servers are the same in that.
+const ANSWER_TIMEOUT: Duration = Duration::from_secs(10);
+/// When the server started, in microseconds: no two servers have the same value.
 const BEGAN: &str =
     "select cast(extract(epoch from pg_postmaster_start_time()) * 1000000 as bigint)";
 /// For how many seconds the server has been running. Its own clock measures it.
 const UPTIME: &str =
     "select cast(extract(epoch from clock_timestamp() - pg_postmaster_start_time()) as float8)";
 
-/// A pool of connections, and the way to ask beside it. Clones share both.
+/// A pool of connections, and a way to ask the server outside of the pool. Clones share both.
 #[derive(Clone)]
 pub(crate) struct Server(Arc<Parts>);
 
@@ -59,20 +61,20 @@ struct Parts {
     sealed: AtomicBool,
     options: PgConnectOptions,
     patience: Duration,
-    /// What was answered last: all who wait share it.
+    /// The last answer, shared by all callers that wait.
     asked: Mutex<Option<Uptime>>,
-    /// What was answered last to [`Server::ask_apart`], and when it was asked.
+    /// The last answer to [`Server::ask_apart`], and when it was asked.
     apart: Mutex<Option<(Instant, (i64, i64))>>,
 }
 
-/// When the server was asked, and how long it had been running then: no time if it did not answer.
+/// When the server was asked, and how long it had been running then; zero if it did not answer.
 struct Uptime {
     at: Instant,
     running: Duration,
 }
 
 impl Uptime {
-    /// Whether the server was running all the time since a moment.
+    /// Whether the server was running all the time since `began`.
     fn covers(&self, began: Instant) -> bool {
         self.running >= self.at.saturating_duration_since(began)
     }
@@ -86,7 +88,7 @@ impl Deref for Server {
 }
 
 impl Server {
-    /// Each new connection tells `epochs` of its server.
+    /// Each new connection reports its server to `epochs`.
     pub(super) fn new(options: PgConnectOptions, timeout: Duration, epochs: &Arc<Epochs>) -> Self {
         let epochs = epochs.clone();
         let pool = PgPoolOptions::new()
@@ -98,7 +100,7 @@ impl Server {
                 Box::pin(async move {
                     let read = sqlx::raw_sql(BEGAN).fetch_one(connection);
                     let began = read.instrument(span("server")).await?;
-                    epochs.met(sqlx::Row::try_get(&began, 0)?);
+                    epochs.note_server(sqlx::Row::try_get(&began, 0)?);
                     Ok(())
                 })
             })
@@ -108,13 +110,13 @@ impl Server {
         Self(Arc::new(Parts { pool, sealed, options, patience, asked, apart }))
     }
 
-    /// Lets nothing be committed any more.
+    /// Allows no further commit.
     pub(super) fn seal(&self) {
         self.0.sealed.store(true, Ordering::Relaxed);
     }
 
     /// # Errors
-    /// When nothing is committed any more.
+    /// When no further commit is allowed.
     pub(super) fn expect_unsealed(&self) -> sqlx::Result<()> {
         match self.0.sealed.load(Ordering::Relaxed) {
             true => Err(sqlx::Error::PoolClosed),
@@ -123,17 +125,17 @@ impl Server {
     }
 
     /// A connection.
-    pub(super) async fn take(&self) -> sqlx::Result<Held> {
+    pub(super) async fn connection(&self) -> sqlx::Result<ServerConnection> {
         let connection = Some(self.acquire().await.map_err(no_session)?);
-        Ok(Held { connection, server: self.clone(), open: false })
+        Ok(ServerConnection { connection, server: self.clone(), open: false })
     }
 
     /// A connection in a transaction, which this statement begins. The server may have closed all
     /// connections of the pool, which shows only on use.
-    pub(super) async fn begin(&self, begin: &'static str) -> sqlx::Result<Held> {
+    pub(super) async fn begin(&self, begin: &'static str) -> sqlx::Result<ServerConnection> {
         let mut tries = LOST_TRIES;
         loop {
-            let mut held = self.take().await?;
+            let mut held = self.connection().await?;
             held.open = true;
             tries -= 1;
             match held.send(begin).await {
@@ -143,8 +145,8 @@ impl Server {
         }
     }
 
-    /// Asks two numbers over a connection of its own: one at a time. Whoever waited for another
-    /// gets what that one was answered, so that many callers do not take all connections.
+    /// Asks for two numbers over a separate connection, one call at a time. All callers that wait
+    /// for a running call share the next answer, so that they do not take all connections.
     pub(super) async fn ask_apart(&self, statement: Statement) -> sqlx::Result<(i64, i64)> {
         let began = Instant::now();
         let mut last = self.0.apart.lock().await;
@@ -160,11 +162,11 @@ impl Server {
         Ok(answer)
     }
 
-    /// A pool for one connection that is kept for long. Those of this pool would wait for it.
+    /// A pool for one connection that is kept for long: no caller of this pool waits for it.
     pub(super) fn apart(&self) -> PgPool {
         PgPoolOptions::new()
             .max_connections(1)
-            .acquire_timeout(ANSWER)
+            .acquire_timeout(ANSWER_TIMEOUT)
             .connect_lazy_with(self.0.options.clone())
     }
 
@@ -193,7 +195,7 @@ impl Server {
         }
     }
 
-    /// Whether the server is there, and has not restarted since a moment.
+    /// Whether the server is there, and has not restarted since `began`.
     async fn is_there_since(&self, began: Instant) -> bool {
         let mut asked = self.0.asked.lock().await;
         let recent = asked.take().filter(|asked| asked.at.elapsed() < self.0.patience / 2);
@@ -211,7 +213,7 @@ impl Server {
             let seconds: f64 = read.instrument(span("uptime")).await?;
             connection.close().await.map(|()| seconds)
         };
-        let running = match timeout(ANSWER, answer).await {
+        let running = match timeout(ANSWER_TIMEOUT, answer).await {
             // A clock that was set back says nothing.
             Ok(Ok(seconds)) => Duration::try_from_secs_f64(seconds).unwrap_or(Duration::MAX),
             // It is there, but is starting, or has no connection to spare.
@@ -242,14 +244,14 @@ pub(super) async fn watch<T>(
 
 /// A connection that goes back to the pool when it is dropped; a transaction that is open then is
 /// undone.
-pub(crate) struct Held {
+pub(crate) struct ServerConnection {
     /// None: it is on its way back.
     connection: Option<PoolConnection<Postgres>>,
     server: Server,
     open: bool,
 }
 
-impl Held {
+impl ServerConnection {
     pub(super) fn server(&self) -> Server {
         self.server.clone()
     }
@@ -268,7 +270,7 @@ impl Held {
     }
 }
 
-impl Deref for Held {
+impl Deref for ServerConnection {
     type Target = PgConnection;
     fn deref(&self) -> &PgConnection {
         match &self.connection {
@@ -278,7 +280,7 @@ impl Deref for Held {
     }
 }
 
-impl DerefMut for Held {
+impl DerefMut for ServerConnection {
     fn deref_mut(&mut self) -> &mut PgConnection {
         match &mut self.connection {
             Some(connection) => connection,
@@ -287,7 +289,7 @@ impl DerefMut for Held {
     }
 }
 
-impl Drop for Held {
+impl Drop for ServerConnection {
     fn drop(&mut self) {
         let (Some(mut connection), open) = (self.connection.take(), self.open) else { return };
         let Ok(runtime) = tokio::runtime::Handle::try_current() else {
@@ -343,7 +345,7 @@ mod tests {
         let asked = || async { server.ask_apart(pid).await.expect("an answer").0 };
         let all = futures_util::future::join_all((0..16).map(|_| asked())).await;
         let sessions: std::collections::BTreeSet<_> = all.iter().collect();
-        // That of the first, and one for all who waited for it.
+        // The session of the first call, and one for all that waited for it.
         assert_eq!(sessions.len(), 2, "{all:?}");
         assert!(!all.contains(&asked().await));
     }
@@ -351,7 +353,7 @@ mod tests {
     #[tokio::test]
     async fn a_long_statement_goes_on_as_long_as_the_server_is_there() {
         let Some(server) = server(Duration::from_millis(20)) else { return };
-        let mut held = server.take().await.expect("a connection");
+        let mut held = server.connection().await.expect("a connection");
         let statement = async {
             let mut asked = false;
             for _ in 0..500 {

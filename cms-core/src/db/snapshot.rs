@@ -18,7 +18,7 @@ enum Reading {
     #[cfg(feature = "sqlite")]
     Sqlite(sqlx::Transaction<'static, sqlx::Sqlite>),
     #[cfg(feature = "postgres")]
-    Postgres(server::Held),
+    Postgres(server::ServerConnection),
 }
 
 /// It holds no row, so it may wait for its reader.

@@ -43,7 +43,7 @@ impl Index {
     /// The index file of `database`, which must have been read or written before. `None` when there
     /// is no index file.
     pub(super) fn of(database: &Path) -> Option<Self> {
-        let file = files::open(&files::beside(database, "-shm").ok()?).ok()?;
+        let file = files::open(&files::companion_file(database, "-shm").ok()?).ok()?;
         let id = files::id(&file.metadata().ok()?);
         let mut open = OPEN.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(index) = open.get(&id) {
@@ -112,7 +112,7 @@ mod tests {
         let mut one = open(&path).await;
         one.execute("create table t (n integer)").await.expect("a table");
         std::os::unix::fs::symlink(&path, &link).expect("a link");
-        // As a file of that name leaves it that stood there once.
+        // An index file that is left of a database which had this name before.
         std::fs::copy(folder.path().join("cms.db-shm"), folder.path().join("link.db-shm"))
             .expect("an old index file");
         let index = Index::of(&link).expect("an index");

@@ -1,9 +1,10 @@
 //! SQLite: readers in a pool, and one writer that groups commits.
 //!
-//! `synchronous = FULL` waits for the disk at every commit, so changes that wait for the writer at
-//! the same time share one commit. Each runs in a savepoint, but a large one, which is the whole
-//! transaction. A flusher queues behind them, commits once and tells them all. A change reports
-//! success only when the disk has it. Long, because each state of the writer must fit all others.
+//! `synchronous = FULL` waits for the disk at every commit, so changes that wait for the writer
+//! at the same time share one commit. Each change runs in a savepoint, except a large one, which
+//! is the whole transaction. A flusher queues behind the changes, commits once and reports the
+//! outcome to all of them. A change reports success only once it is on disk. The file is long
+//! because each state of the writer must fit all others.
 
 use std::{
     collections::BTreeSet,
@@ -39,7 +40,7 @@ mod tests;
 
 const READERS: u32 = 4;
 const BUSY_TIMEOUT: Duration = Duration::from_secs(5);
-/// How long somebody who waits for a reply waits for the writer.
+/// How long a caller that is not patient waits for the writer.
 const LOCK_TIMEOUT: Duration = Duration::from_secs(10);
 const BEGIN: &str = "BEGIN IMMEDIATE; SAVEPOINT change; PRAGMA schema_version";
 const COMMIT: &str = "COMMIT";
@@ -50,7 +51,7 @@ const BEGIN_LARGE: &str = "BEGIN IMMEDIATE";
 const UNDO: &str = "ROLLBACK TO change";
 const HAS_DEFERRED: &str =
     "select exists (select 1 from sqlite_schema where sql like '%initially%deferred%')";
-/// How often the log is tried to be moved into the file while others read it.
+/// How many times to try to move the log into the file while others read it.
 const SCRUBS: u32 = 20;
 const VERSION: &str = "PRAGMA data_version";
 const SCHEMA_VERSION: &str = "PRAGMA schema_version";
@@ -122,10 +123,10 @@ pub(super) async fn open(path: &Path, synchronous: Synchronous) -> Result<(Sqlit
         alone: false,
     };
     state.follow_schema(SCHEMA_VERSION).await.map_err(unreachable)?;
-    // Half of what SQLite takes by itself: the system keeps the file in memory too. Lists of a
+    // Half of SQLite's default, because the system keeps the file in memory too. Lists of a
     // million rows are as fast, and four readers take 4 MiB less.
     let reading = options.pragma("query_only", "on").pragma("cache_size", "-1000");
-    // All of them from the beginning: later no descriptor may be left.
+    // Open all of them at once: later the process may have no descriptor left.
     let readers = SqlitePoolOptions::new()
         .max_connections(READERS)
         .min_connections(READERS)
@@ -173,11 +174,11 @@ struct WriterState {
     open: bool,
     /// Whether that change is running, or was dropped without a commit.
     running: bool,
-    /// Whether it is the whole transaction, without a savepoint.
+    /// Whether that change is the whole transaction, without a savepoint.
     large: bool,
     /// Finished changes that wait for the shared commit.
     finished: Vec<oneshot::Sender<Outcome>>,
-    /// Tables that they changed: the shared commit raises the epoch of each once.
+    /// Tables that the finished changes wrote: the shared commit raises the epoch of each once.
     touched: BTreeSet<String>,
     /// Whether a flusher waits in the queue.
     flusher: bool,
@@ -189,9 +190,9 @@ struct WriterState {
 }
 
 impl Writer {
-    /// Waits for its turn and opens a savepoint. A caller that is dropped leaves the queue. One
-    /// that is not `patient` is refused after a while: an index, or another process that writes,
-    /// may keep the writer for minutes, and requests that wait take the places of others.
+    /// Waits for its turn and opens a savepoint. A caller that is dropped leaves the queue. A
+    /// caller that is not `patient` is refused after `LOCK_TIMEOUT`: an index or another process
+    /// may keep the writer for minutes, and waiting requests take the places of others.
     pub(super) async fn begin(&self, patient: bool) -> Result<SqliteTx> {
         let turn = self.0.clone().lock_owned();
         let state = match patient {
@@ -218,10 +219,10 @@ impl Writer {
         }
     }
 
-    /// Makes an index outside of any change, after those that wait for their commit. What it sorts
-    /// goes to temporary files: a large table would not fit into memory. Returns whether the index
-    /// is declared; false when nobody waits for it any more.
-    pub(super) async fn outside(
+    /// Makes an index outside of any change, after the changes that wait for their commit.
+    /// Sorting uses temporary files, because a large table would not fit into memory. Returns
+    /// whether the index is declared; false also when nobody waits for it any more.
+    pub(super) async fn make_index(
         &self,
         index: &NewIndex,
         is_over: impl Fn() -> bool,
@@ -237,9 +238,9 @@ impl Writer {
         Ok(made?)
     }
 
-    /// Moves the log into the file, once no reader needs it. What is removed was overwritten there
-    /// already, unless an earlier version removed it: then `compact` rewrites the file. A task,
-    /// for the same reason as [`Writer::begin`]: a caller that goes away ends nothing half-way.
+    /// Moves the log into the file, once no reader needs it. Removed rows are already overwritten
+    /// there, unless an earlier version removed them: then `compact` rewrites the file. Runs as a
+    /// task, for the same reason as [`Writer::begin`]: a dropped caller leaves nothing half done.
     pub(super) async fn scrub(&self, compact: bool) -> Result<()> {
         let writer = self.clone();
         let task = tokio::spawn(async move { writer.scrub_to_the_end(compact).await });
@@ -270,12 +271,12 @@ impl Writer {
 
     pub(super) async fn close(&self) {
         let mut state = self.0.lock().await;
-        // Else changes that have finished would wait until the writer is sealed.
+        // Otherwise finished changes would wait until the writer is sealed.
         state.flush().await;
         let _ = state.send(CHECKPOINT).await;
     }
 
-    /// Lets nothing be committed any more, whoever holds the writer.
+    /// Allows no further commit, whoever holds the writer.
     pub(super) fn seal(&self) {
         self.1.store(true, Ordering::Relaxed);
     }
@@ -308,7 +309,7 @@ impl WriterState {
     }
 
     /// Sends `sql`, which ends with the version of the schema. Any process may have changed the
-    /// schema, and so `alone`.
+    /// schema, and with it `alone`.
     async fn follow_schema(&mut self, sql: &'static str) -> Result<(), sqlx::Error> {
         let schema = sqlx::query_scalar(sql).fetch_one(&mut self.connection);
         let schema: i64 = schema.instrument(span(sql)).await?;
@@ -320,8 +321,8 @@ impl WriterState {
         Ok(())
     }
 
-    /// Looks at the declaration and makes the index in one transaction: no other process takes the
-    /// declaration back in between.
+    /// Checks the declaration and makes the index in one transaction, so that no other process
+    /// withdraws the declaration in between.
     async fn make(&mut self, index: &NewIndex) -> Result<bool, sqlx::Error> {
         self.send("BEGIN IMMEDIATE").await?;
         let made = async {
@@ -360,11 +361,11 @@ impl WriterState {
         }
     }
 
-    /// Ends the transaction and tells the group the outcome. Returns whether it is good.
+    /// Ends the transaction and reports the outcome to the group. Returns whether nothing failed.
     async fn end(&mut self, mut outcome: Result<(), sqlx::Error>) -> bool {
         let (touched, mut raised) = (std::mem::take(&mut self.touched), Raised::new());
         self.large = false;
-        // Whoever commits with others may suffer from their fault.
+        // A change that commits with others may fail through their fault.
         let mut is_own = false;
         if std::mem::take(&mut self.open) {
             if outcome.is_ok() && !self.finished.is_empty() {
@@ -394,9 +395,9 @@ impl WriterState {
         told.is_ok()
     }
 
-    /// Ends the savepoint, commits for those who have finished, and goes on without one. Nothing
-    /// may have been written since. Returns whether all is as it was seen: those who have finished
-    /// are committed, and no other process has written.
+    /// Ends the savepoint, commits the finished changes, and goes on without a savepoint. The
+    /// running change may not have written anything yet. Returns whether its reads still hold:
+    /// the finished changes are committed, and no other process has written.
     async fn grow(&mut self) -> Result<bool, sqlx::Error> {
         self.send(RELEASE).await?;
         if self.finished.is_empty() {
@@ -457,9 +458,9 @@ impl SqliteTx {
         self.state.finished.is_empty()
     }
 
-    /// Goes on as a transaction of its own, without a savepoint. Whoever changes many rows does so:
-    /// the undo data of a savepoint stays in memory, and each statement looks through all of it
-    /// (50,000 submissions: 16 s, without it 7 s). Nothing may have been written before.
+    /// Goes on as a transaction of its own, without a savepoint. Changes of many rows do this,
+    /// because the undo data of a savepoint stays in memory, and each statement looks through all
+    /// of it (50,000 submissions: 16 s, without it 7 s). Nothing may have been written before.
     pub(super) async fn grow(mut self) -> Result<Self> {
         // A task, for the same reason as in [`Writer::begin`].
         let task = tokio::spawn(async move { self.state.grow().await.map(|same| (self, same)) });

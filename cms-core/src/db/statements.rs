@@ -28,7 +28,7 @@ impl Statement {
     }
 }
 
-/// The span of a statement that goes to the engine. Disabled it costs a comparison.
+/// The span of a statement that goes to the engine. A disabled span costs a comparison.
 pub(super) fn span(name: &'static str) -> tracing::Span {
     tracing::trace_span!("statement", name)
 }

@@ -17,13 +17,13 @@ pub(crate) enum Tx {
     #[cfg(feature = "sqlite")]
     Sqlite(sqlite::SqliteTx),
     #[cfg(feature = "postgres")]
-    Postgres(server::Held),
+    Postgres(server::ServerConnection),
 }
 
 impl Tx {
     /// Waits until no other transaction holds `lock`, and holds it until this one ends. Only for
-    /// changes of the schema it waits as long as it takes: processes that start together have their
-    /// turn one after the other. SQLite has one writer at a time, who holds every lock.
+    /// changes of the schema the wait has no limit, because processes that start together take
+    /// turns. On SQLite the one writer holds every lock.
     pub(crate) async fn lock(&mut self, lock: Lock) -> Result<()> {
         let sql = match lock.is_schema() {
             true => self.dialect().lock_patiently(),
@@ -35,8 +35,8 @@ impl Tx {
         }
     }
 
-    /// As [`Tx::lock`]; refuses when that, or anything else this transaction waits for, takes
-    /// longer than `patience`; with 0 it waits as long as it takes.
+    /// As [`Tx::lock`], but refuses when this wait, or any later wait of the transaction, takes
+    /// longer than `patience`; 0 means no limit.
     pub(crate) async fn lock_within(&mut self, lock: Lock, patience: Millis) -> Result<()> {
         match self.dialect().lock_within() {
             Some(sql) => self.run(sql, args![lock.number(), patience]).await.map(drop),
@@ -44,8 +44,9 @@ impl Tx {
         }
     }
 
-    /// The state of the file that this transaction sees, if nobody can have changed anything since.
-    /// None: the transaction shares its commit with changes that no number tells of.
+    /// The state of the file that this transaction sees, if nobody can have changed anything
+    /// since. None on PostgreSQL, and when the transaction shares its commit with earlier
+    /// changes, which no number shows yet.
     pub(crate) fn snapshot_version(&self, db: &Db) -> Option<SnapshotVersion> {
         let unshared = match self {
             #[cfg(feature = "sqlite")]
@@ -56,7 +57,7 @@ impl Tx {
         if unshared { db.snapshot_version() } else { None }
     }
 
-    /// Makes room for many rows, before anything is written; see [`sqlite::SqliteTx::grow`].
+    /// Prepares for many rows, before anything is written; see [`sqlite::SqliteTx::grow`].
     pub(crate) async fn grow(self) -> Result<Self> {
         match self {
             #[cfg(feature = "sqlite")]
@@ -107,8 +108,8 @@ impl Tx {
 
     /// Runs the steps in one trip. Returns the number of rows that the last one changed.
     ///
-    /// A step must not need rows that another writes: PostgreSQL shows all of them the rows from
-    /// before the first.
+    /// A step must not need rows that another step writes: on PostgreSQL all steps see the rows
+    /// from before the first one.
     pub(crate) async fn steps(&mut self, steps: Vec<Step>) -> Result<u64> {
         let text = self.dialect().steps(&steps);
         let server = self.server();

@@ -1,4 +1,4 @@
-//! Files that hold an address still: the database itself, and what lies in the site's folders.
+//! Files that still contain an address: the database itself, and files in the site's folders.
 
 use std::{
     fs, io,
@@ -13,25 +13,25 @@ use crate::{
     settings::Database,
 };
 
-/// Bytes that are read at once.
+/// Bytes read at once.
 const PART: usize = 1 << 20;
-/// Files that a receipt names at most.
+/// Maximum number of files that a receipt names.
 const NAMED: usize = 100;
-/// Files whose bytes say nothing.
+/// Extensions of files whose content cannot be searched.
 const COMPRESSED: [&str; 7] = ["gz", "zst", "xz", "bz2", "zip", "7z", "lz4"];
 
-/// What was found.
+/// The result of the search.
 #[derive(Debug, Default)]
 pub(super) struct Copies {
-    /// Whether SQLite's own files hold it.
+    /// Whether SQLite's own files contain the address.
     pub(super) database: bool,
     pub(super) files: Vec<String>,
     pub(super) unread: Vec<String>,
 }
 
 impl Copies {
-    /// What a receipt says of the database.
-    pub(super) fn told(&self, dialect: Dialect, only_looked: bool) -> &'static str {
+    /// The word for the database in a receipt.
+    pub(super) fn database_state(&self, dialect: Dialect, only_looked: bool) -> &'static str {
         match (dialect, self.database || only_looked) {
             (Dialect::Postgres, _) => "server",
             (_, true) => "holds",
@@ -40,7 +40,7 @@ impl Copies {
     }
 }
 
-/// Looks through the folder of the data and of the media.
+/// Searches the data folder and the media folder.
 pub(super) async fn holding(base: &Base, needles: &Needles) -> Result<Copies> {
     let (settings, needles) = (base.settings(), needles.clone());
     let database = match settings.database() {
@@ -49,8 +49,9 @@ pub(super) async fn holding(base: &Base, needles: &Needles) -> Result<Copies> {
     };
     let folders = [settings.dirs.data.clone(), settings.dirs.media.clone()];
     let look = move || {
-        // The last, the index of the log, has numbers of pages and nothing of what they hold.
-        let own = ["", "-wal", "-shm"].map(|end| files::beside(database.as_ref()?, end).ok());
+        // The last file, the index of the log, contains page numbers and no content.
+        let own =
+            ["", "-wal", "-shm"].map(|end| files::companion_file(database.as_ref()?, end).ok());
         let own: Vec<PathBuf> = own.into_iter().flatten().collect();
         let database = own.iter().take(2).any(|path| holds(path, &needles).unwrap_or(false));
         let own = own.iter().filter_map(|path| fs::metadata(path).ok());
@@ -64,8 +65,8 @@ pub(super) async fn holding(base: &Base, needles: &Needles) -> Result<Copies> {
     tokio::task::spawn_blocking(look).await.map_err(Error::internal)
 }
 
-/// Links are not followed; what cannot be read is told as such. `own`: what the database consists
-/// of.
+/// Searches a folder without following links. Files that cannot be read are listed as unread.
+/// `own`: the files of the database.
 fn walk(root: &Path, folder: &Path, own: &[files::Id], needles: &Needles, copies: &mut Copies) {
     let Ok(entries) = fs::read_dir(folder) else { return };
     for entry in entries.flatten() {
@@ -91,7 +92,7 @@ fn walk(root: &Path, folder: &Path, own: &[files::Id], needles: &Needles, copies
     }
 }
 
-/// Whether the bytes of a file hold a needle, whatever the case of ASCII letters.
+/// Whether a file contains a needle, ignoring the case of ASCII letters.
 fn holds(path: &Path, needles: &Needles) -> io::Result<bool> {
     use io::Read as _;
     let mut file = match files::reader(path) {

@@ -1,4 +1,4 @@
-//! Everything that visitors sent under an address of mail is erased, wherever it lies.
+//! Erases everything that visitors sent under a mail address, wherever it is stored.
 //!
 //! ```text
 //! needles  how an address stands in a text (pure)
@@ -7,8 +7,9 @@
 //! sql      statements
 //! ```
 //!
-//! Pages are found without a lock and removed in changes of their own, each judged again. The
-//! submissions go last: whoever is interrupted calls again, finds the person by them, and goes on.
+//! Rows are found without a lock, a page at a time. Each page is removed in a change of its own,
+//! which is judged again. The submissions are removed last: if the work is interrupted, the next
+//! call finds the person by them and continues.
 
 mod copies;
 mod needles;
@@ -28,7 +29,7 @@ use crate::{
 
 pub use rows::FoundRows;
 
-/// Ids of a kind that a receipt names at most.
+/// Maximum number of ids of one kind that a receipt names.
 const NAMED: usize = 1_000;
 
 /// An address that is being erased: `cms.eraser(&address)`.
@@ -37,15 +38,15 @@ pub struct Eraser {
     funnels: Funnels,
     address: MailAddress,
     needles: Needles,
-    /// Nothing is removed.
+    /// Whether to remove nothing and only count.
     only_looks: bool,
     stage: rows::Stage,
-    /// The last row that was looked at in this stage.
+    /// The last row that was searched in this stage.
     after: String,
-    /// How often all stages were gone through, and whether this time anything was found.
+    /// How many times all stages were repeated, and whether this pass has found anything.
     passes: u8,
     hit: bool,
-    /// The person's submissions, of funnels and of forms.
+    /// The person's submissions of funnels and of forms.
     visits: BTreeSet<i64>,
     forms: BTreeSet<i64>,
     removed: BTreeMap<&'static str, ErasedRows>,
@@ -80,7 +81,7 @@ impl Eraser {
         self.base.cursors().digest("erased address", &self.address.as_str().to_lowercase())
     }
 
-    /// Notes in the audit log that an address was erased, not which.
+    /// Records in the audit log that an address was erased, without the address.
     ///
     /// # Errors
     /// As every write.
@@ -95,8 +96,8 @@ impl Eraser {
         change.audit(entry).await
     }
 
-    /// Overwrites what the database keeps of removed rows, as far as its engine can, and looks for
-    /// files that hold the address still.
+    /// Overwrites what the database keeps of removed rows, as far as its engine can, and lists
+    /// files that still contain the address.
     ///
     /// # Errors
     /// `unavailable` when the database cannot be reached.
@@ -106,7 +107,7 @@ impl Eraser {
         }
         let mut copies = copies::holding(&self.base, &self.needles).await?;
         if !self.only_looks && copies.database && self.base.db().scrub(true).await? {
-            // Free space of a file that an earlier version has written.
+            // An earlier version may have left the address in free pages of the file.
             copies = copies::holding(&self.base, &self.needles).await?;
         }
         let digest = self.digest();
@@ -118,13 +119,13 @@ impl Eraser {
             erased_at: rfc3339(clock.now()),
             erased_by: name(actor),
             removed: Some(removed.collect()),
-            database: copies.told(self.base.db().dialect(), self.only_looks).to_owned(),
+            database: copies.database_state(self.base.db().dialect(), self.only_looks).to_owned(),
             copies: Some(copies.files),
             unread: Some(copies.unread),
         })
     }
 
-    /// Counts what was removed, or would be.
+    /// Counts rows that were removed, or would be.
     fn count(&mut self, kind: &'static str, ids: impl IntoIterator<Item = String>) {
         let rows = self.removed.entry(kind).or_default();
         for id in ids {
@@ -144,7 +145,7 @@ impl Eraser {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[non_exhaustive]
 pub struct EraseReceipt {
-    /// Stands for the address, in the audit log too: made with the site's secrets.
+    /// Keyed digest of the address; the audit log names the address by it.
     pub digest: String,
     /// Whether nothing was removed: the rest says what would be.
     pub dry_run: bool,
@@ -153,8 +154,8 @@ pub struct EraseReceipt {
     /// By whom.
     pub erased_by: String,
     /// What was removed, by kind: `submissions`, `form_submissions`, `events`, `deliveries`,
-    /// `jobs`, `mails`, `rations`, `notes`, `views`, `replies`, `audit`. Like the files below only
-    /// for who may see the inbox.
+    /// `jobs`, `mails`, `rations`, `notes`, `views`, `replies`, `audit`. Present, like `copies`
+    /// and `unread`, only for callers that may see the inbox.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub removed: Option<BTreeMap<String, ErasedRows>>,
     /// `clean`: no byte of the database holds the address. `holds`: some still do. `server`:
@@ -178,7 +179,7 @@ pub struct ErasedRows {
     pub ids: Vec<String>,
 }
 
-/// Who acted, for people.
+/// The actor, for a receipt.
 fn name(actor: &Actor) -> String {
     match actor.columns() {
         (kind, _, Some(name)) => format!("{kind} {name}"),

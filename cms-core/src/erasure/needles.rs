@@ -1,6 +1,6 @@
-//! How an address stands in a text: as it is, in an address of a page, in HTML. Pure.
+//! The spellings of an address in a text: plain, in a URL, in HTML. Pure.
 
-/// What stands in its place in notes about others.
+/// Replaces the address in notes about others.
 const CUT: &str = "[erased]";
 
 /// The spellings of an address, in lower case.
@@ -15,7 +15,7 @@ impl Needles {
         Self([plain, in_url.to_ascii_lowercase(), in_html])
     }
 
-    /// As patterns of `like ... escape '\'`.
+    /// The spellings as patterns of `like ... escape '\'`.
     pub(super) fn patterns(&self) -> [String; 3] {
         self.0.clone().map(|one| {
             let escaped = one.replace('\\', r"\\").replace('%', r"\%").replace('_', r"\_");
@@ -23,13 +23,13 @@ impl Needles {
         })
     }
 
-    /// Whether a text holds the address, and not only a longer one.
+    /// Whether a text contains the address, and not only as part of a longer one.
     pub(super) fn held_in(&self, text: &str) -> bool {
         let lower = text.to_ascii_lowercase();
         self.0.iter().any(|needle| place(&lower, needle, 0).is_some())
     }
 
-    /// The text without the address.
+    /// The text with the address cut out.
     pub(super) fn cut(&self, text: &str) -> String {
         let mut text = text.to_owned();
         for needle in &self.0 {
@@ -51,7 +51,7 @@ impl Needles {
 const IN_URL: &percent_encoding::AsciiSet =
     &percent_encoding::NON_ALPHANUMERIC.remove(b'.').remove(b'-').remove(b'_').remove(b'~');
 
-/// Where the address stands alone, from a byte on.
+/// The position of the address from a byte on, where it is not part of a longer one.
 fn place(lower: &str, needle: &str, from: usize) -> Option<usize> {
     let found = lower.get(from..)?.match_indices(needle).map(|(at, _)| at + from);
     found
@@ -63,7 +63,7 @@ fn place(lower: &str, needle: &str, from: usize) -> Option<usize> {
 fn goes_on_before(before: &str) -> bool {
     let mut last = before.chars().rev();
     let (Some(one), two, three) = (last.next(), last.next(), last.next()) else { return false };
-    // Escapes of JSON and of addresses of pages end here: \n, \u000a, %0a.
+    // An escape of JSON or of a URL ends here: \n, \u000a, %0a.
     let is_escape = (two == Some('\\') && "nrtbf".contains(one))
         || before.len() >= 6 && before.as_bytes()[before.len() - 6..].starts_with(b"\\u")
         || three == Some('%')
@@ -72,7 +72,7 @@ fn goes_on_before(before: &str) -> bool {
     !is_escape && (one.is_alphanumeric() || "._-+".contains(one))
 }
 
-/// Whether the characters after do: a full stop alone ends a sentence.
+/// Whether the characters after it belong to a longer address; a full stop alone ends a sentence.
 fn goes_on_after(after: &str) -> bool {
     let mut next = after.chars();
     match next.next() {

@@ -1,5 +1,5 @@
-//! Rows that hold an address: found stage by stage, a page at a time, read without a lock; what is
-//! found goes, in one change.
+//! Rows that contain an address. They are found stage by stage, a page at a time, without a lock.
+//! The rows of a page are removed in one change.
 
 use serde_json::Value as Json;
 
@@ -10,13 +10,13 @@ use crate::{
     webhooks::CLAIMS,
 };
 
-/// How often all stages are gone through at most: others write meanwhile.
+/// Maximum number of repetitions of all stages, needed because others write meanwhile.
 const PASSES: u8 = 3;
-/// Submissions that go together.
+/// Submissions that are removed together.
 const BATCH_SIZE: usize = 50;
 
-/// Where the eraser looks, in this order. The submissions are the last, because by them everything
-/// else of a person is known.
+/// The stages of the search, in order. Submissions are removed last, because everything else of a
+/// person is found through them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Stage {
     Visits,
@@ -85,7 +85,7 @@ impl Stage {
     }
 }
 
-/// Rows of one stage that hold the address.
+/// Rows of one stage that contain the address.
 #[derive(Debug)]
 pub struct FoundRows(What);
 
@@ -99,7 +99,7 @@ enum What {
 }
 
 impl Eraser {
-    /// What holds the address next; None: nothing more.
+    /// The next rows that contain the address; `None`: there are no more.
     ///
     /// # Errors
     /// `unavailable` when the database cannot be reached.
@@ -148,7 +148,7 @@ impl Eraser {
         [after].into_iter().chain(patterns).collect()
     }
 
-    /// All rows of a statement that hold the address.
+    /// All rows of a statement that contain the address.
     async fn all<C: FromIterator<i64>>(&mut self, statement: Statement) -> Result<C> {
         let mut found = Vec::new();
         while let Some(rows) = self.rows(statement).await? {
@@ -157,7 +157,7 @@ impl Eraser {
         Ok(found.into_iter().collect())
     }
 
-    /// The next rows of a statement that hold the address; None: there are no more.
+    /// The next rows of a statement that contain the address; `None`: there are no more.
     async fn rows(&mut self, statement: Statement) -> Result<Option<Vec<i64>>> {
         loop {
             let after: i64 = self.after.parse().unwrap_or_default();
@@ -187,11 +187,11 @@ impl Eraser {
         }
     }
 
-    /// Whether an event holds the address, or answers of one of the person's submissions.
+    /// Whether an event contains the address, or answers from one of the person's submissions.
     fn is_theirs(&self, name: &str, body: &str) -> bool {
         let of = match name {
             "form.submitted" => &self.forms,
-            // These hold no answers.
+            // These events contain no answers.
             "formfunnel.submission_updated" | "formfunnel.submission_deleted" => {
                 return self.needles.held_in(body);
             }
@@ -205,7 +205,7 @@ impl Eraser {
         self.needles.held_in(body) || !of.is_empty() && id().is_some_and(|id| of.contains(&id))
     }
 
-    /// The next submissions to go.
+    /// The next submissions to remove.
     fn part(&mut self, visits: bool) -> Option<Vec<i64>> {
         let of = if visits { &mut self.visits } else { &mut self.forms };
         let part: Vec<i64> = of.iter().take(BATCH_SIZE).copied().collect();
@@ -213,7 +213,7 @@ impl Eraser {
         (!part.is_empty()).then_some(part)
     }
 
-    /// The patterns alone.
+    /// The patterns, without a position.
     fn patterns(&self) -> Vec<Value> {
         let [plain, in_url, in_html] = self.needles.patterns();
         args![plain, in_url, in_html]
@@ -221,7 +221,7 @@ impl Eraser {
 }
 
 impl Eraser {
-    /// Only counts what was found, and removes nothing.
+    /// Counts rows that were found, and removes nothing.
     ///
     /// # Errors
     /// As every read.
@@ -242,16 +242,16 @@ impl Eraser {
         Ok(())
     }
 
-    /// Removes what was found.
+    /// Removes rows that were found.
     ///
     /// # Errors
-    /// As every write. Nothing of this part is removed then.
+    /// As every write. After an error nothing of this part is removed.
     pub async fn remove(&mut self, change: &mut Change, found: FoundRows) -> Result<()> {
         match found.0 {
             What::Events(ids) => {
                 change.lock(CLAIMS).await?;
                 for id in &ids {
-                    // Jobs first: who settles one writes its delivery in the same change.
+                    // Jobs first: settling a job writes its delivery in the same change.
                     for statement in
                         [sql::DELETE_EVENT_JOBS, sql::DELETE_EVENT_DELIVERIES, sql::DELETE_EVENT]
                     {
@@ -310,12 +310,12 @@ impl Eraser {
         change.run(statement, args![id]).await.map(drop)
     }
 
-    /// Under which names automatic replies to the address are counted.
+    /// The names under which automatic replies to the address are counted.
     fn rationed(&self) -> Vec<crate::db::Value> {
         args![self.address.mailbox(), self.address.as_str().to_lowercase()]
     }
 
-    /// Rows without ids of their own.
+    /// Counts rows without ids of their own.
     fn count_rows(&mut self, kind: &'static str, count: u64) {
         if count > 0 {
             self.removed.entry(kind).or_default().count += count;

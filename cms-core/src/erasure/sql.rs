@@ -2,8 +2,7 @@
 
 use crate::db::statements;
 
-/// Rows of a table behind $1 whose columns together match one of three patterns: the key and the
-/// text.
+/// Rows of a table after $1 whose combined columns match one of three patterns: key and text.
 macro_rules! holding {
     ($from:literal, $key:literal, $first:literal $(, $next:literal)*) => {
         concat!(
@@ -16,7 +15,7 @@ macro_rules! holding {
     };
 }
 
-/// What one of three patterns matches.
+/// Matches a column with one of three patterns.
 macro_rules! matching {
     ($column:literal) => {
         concat!(
@@ -32,7 +31,7 @@ macro_rules! matching {
 }
 
 statements! {
-    /// Without notes: these may be about others.
+    /// Without notes, because these may be about others.
     VISITS = holding!(
         "cms_formfunnel_submissions s", "s.id", "s.contact_email", "s.answers_json", "s.summary",
         "s.source_url", "s.referer", "s.utm_source", "s.utm_medium", "s.utm_campaign",
@@ -49,7 +48,7 @@ statements! {
     JOBS = holding!("cms_webhook_queue", "id", "error_message");
     VIEWS = holding!("cms_formfunnel_views", "id", "name", "query");
     AUDIT = holding!("cms_audit", "id", "row_id", "columns");
-    /// Also all events of submissions: the person's are known by their ids.
+    /// Also selects all events of submissions; the person's are recognised by their ids.
     EVENTS = "select id, name, body from cms_events where id > $1 and (lower(body) like $2 \
               escape '\\' or lower(body) like $3 escape '\\' or lower(body) like $4 escape '\\' \
               or name like 'formfunnel.%' or name = 'form.submitted') order by id limit 200";
@@ -68,7 +67,7 @@ statements! {
     COUNT_RATIONS = "select count(*) from cms_mail_rations where recipient in ($1, $2)";
     DELETE_REPLIES = concat!("delete from cms_idempotency where ", matching!("body"));
     COUNT_REPLIES = concat!("select count(*) from cms_idempotency where ", matching!("body"));
-    /// Where a visit came from may hold the address.
+    /// The source of a visit may contain the address.
     MERGE_SOURCES = concat!(
         "insert into cms_formfunnel_tally (funnel_id, day, what, node_id, name, value, bucket, \
          version, visits, completed) select funnel_id, day, what, node_id, '[erased]', value, \

@@ -1,5 +1,4 @@
-//! Whether data fits one of our own schemas. Pure. It knows the words that those schemas use, no
-//! others.
+//! Whether data fits one of our own schemas, judged by the keywords that those schemas use. Pure.
 
 use std::{collections::HashMap, sync::LazyLock};
 
@@ -8,7 +7,7 @@ use serde_json::{Map, Value as Json};
 
 use crate::{FieldError, ground::parse_rfc3339};
 
-/// Faults that are told at most: enough to mend, and bounded whatever was sent.
+/// Most faults that are reported: enough to mend the data, and bounded whatever was sent.
 const MAX_FAULTS: usize = 100;
 
 /// The form of a date-time in RFC 3339. Our parser takes other forms too.
@@ -32,8 +31,8 @@ impl Rules {
         Self { schema, patterns }
     }
 
-    /// What the schema refuses in `data`: the first hundred faults. Of a list or text that is too
-    /// long only that.
+    /// The first hundred faults that the schema finds in `data`. A list or text that is too long
+    /// has only this fault.
     pub(super) fn faults(&self, data: &Json) -> Vec<FieldError> {
         let mut judge = Judge { patterns: &self.patterns, faults: Vec::new() };
         judge.value(&self.schema, data, "data");
@@ -139,7 +138,7 @@ impl Judge<'_> {
         }
     }
 
-    /// Whether so many are neither too few nor too many.
+    /// Whether the number `is` keeps the bounds; reports the fault otherwise.
     fn is_length(
         &mut self,
         schema: &Json,
@@ -235,7 +234,7 @@ mod tests {
             (list.clone(), json!([1]), ""),
             (list.clone(), json!(["a"]), "data[0] type"),
             (list.clone(), json!([1, 2]), "data range"),
-            // No more is judged of what is too long.
+            // A value that is too long is not judged further.
             (list, json!(["a", "b"]), "data range"),
             (json!({"maxLength": 1, "pattern": "^a$"}), json!("bc"), "data range"),
             (json!({"required": ["a"]}), json!({"b": 1}), "data.a required"),

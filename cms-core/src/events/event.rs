@@ -24,10 +24,10 @@ pub trait EventData: Serialize {
 
 /// The data of an event of the service.
 pub(crate) trait Payload: Serialize + JsonSchema {
-    /// What it may look like.
+    /// An example of the data.
     fn example() -> Self;
 
-    /// What it may look like in the event of this name, where several have this type.
+    /// An example for the event of this name, where several events share this type.
     fn example_of(_event: &str) -> Self
     where
         Self: Sized,
@@ -59,8 +59,8 @@ impl<P: Payload> Event<P> {
         Self { name, description, data: PhantomData }
     }
 
-    /// The same without the type of its data.
-    pub(super) const fn known(self) -> CatalogueEntry {
+    /// The catalogue entry of this event, without the type of its data.
+    pub(super) const fn entry(self) -> CatalogueEntry {
         CatalogueEntry {
             name: self.name,
             description: self.description,
@@ -70,7 +70,7 @@ impl<P: Payload> Event<P> {
     }
 }
 
-/// What the catalogue tells of an event of the service.
+/// An event of the service, as the catalogue lists it.
 #[derive(Debug)]
 pub(crate) struct CatalogueEntry {
     pub(crate) name: &'static str,
@@ -85,7 +85,7 @@ impl CatalogueEntry {
         &self.rules.schema
     }
 
-    /// What its schema refuses in data, the first hundred faults.
+    /// The first hundred faults that its schema finds in data.
     pub(super) fn faults(&self, data: &Json) -> Vec<FieldError> {
         self.rules.faults(data)
     }
@@ -103,7 +103,7 @@ pub(crate) fn schema<P: JsonSchema>() -> Json {
         settings.meta_schema = None;
     });
     let mut schema: Json = settings.into_generator().into_root_schema_for::<P>().into();
-    // The name of a Rust type, which tells receivers nothing.
+    // The title is the name of a Rust type, which means nothing to receivers.
     if let Some(members) = schema.as_object_mut() {
         members.remove("title");
     }
@@ -118,7 +118,7 @@ fn example<P: Payload>(event: &str) -> Json {
     json!(P::example_of(event))
 }
 
-/// The JSON Schema of what receivers get of an event: its body, with data of this schema.
+/// The JSON Schema of the body that receivers get, with the schema `data` for its data.
 pub(crate) fn of_delivery(name: &str, description: &str, data: Json) -> Json {
     json!({
         "$schema": "https://json-schema.org/draft/2020-12/schema",

@@ -2,8 +2,8 @@
 
 use serde_json::Value;
 
-/// A name that contains one of these words, in any case, is removed; so are harmless names such as
-/// `keywords`.
+/// A name that contains one of these words, in upper or lower case, is removed, even a harmless
+/// one such as `keywords`.
 const WORDS: [&str; 6] = ["password", "secret", "hash", "key", "token", "salt"];
 
 /// What the names of events of the table `settings` begin with.
@@ -15,8 +15,8 @@ pub(crate) fn is_removed(name: &str) -> bool {
     WORDS.iter().any(|word| name.contains(word))
 }
 
-/// Removes such members at any depth of an event's data, and the value of a setting that is secret.
-/// Returns the data and the removed paths.
+/// Removes members whose names look like secrets, at any depth of an event's data, and the value
+/// of a secret setting. Returns the data and the removed paths.
 pub(crate) fn filter(event: &str, mut data: Value) -> (Value, Vec<String>) {
     let mut removed = Vec::new();
     if event.starts_with(OF_SETTINGS)

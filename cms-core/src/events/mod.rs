@@ -49,13 +49,14 @@ pub(crate) use self::{
         AUTH_LOGIN, AUTH_LOGOUT, FORM_SUBMITTED, FUNNEL_ABANDONED, FUNNEL_COMPLETED,
         FUNNEL_STARTED, FUNNEL_STEP_COMPLETED, FUNNELS, MAIL_FAILED, MEDIA_DELETED, MEDIA_UPLOADED,
         OWN, PAGE_DRAFT_DISCARDED, PAGE_PUBLISHED, PAGE_TAKEN_OFF, SUBMISSION_DELETED,
-        SUBMISSION_UPDATED, SYSTEM, WEBHOOK_FAILED, is_reserved, known,
+        SUBMISSION_UPDATED, SYSTEM, WEBHOOK_FAILED, find_entry, is_reserved,
     },
 };
 use crate::ground::{Millis, clock};
 
-/// A change that takes this long moves its events to its end. `cms events tail` and others who ask
-/// for messages `since` a moment look back a few seconds only. Streams follow rows, not time.
+/// A change that takes this long moves its events to the time of its end. `cms events tail`, and
+/// others that ask for messages `since` a moment, look back only a few seconds. Streams follow
+/// rows, not time.
 pub(crate) const LATE_AFTER: Millis = 500;
 
 /// The body that deliveries of an event send, and the paths of the members that the payload filter

@@ -14,7 +14,7 @@ use crate::{
 
 pub(crate) mod sql {
     crate::db::statements! {
-        /// The subject is whom the payload tells of, if it goes with them.
+        /// The subject is whom the payload is about, if the payload is deleted with the subject.
         EVENT = "insert into cms_events (id, name, body, removed, created_at, subject) \
                  values ($1, $2, $3, $4, $5, $6)";
         /// `$4` is the event's family. Jobs are inserted in the order of subscriptions, so that
@@ -39,8 +39,8 @@ pub(crate) fn family(event: &str) -> &str {
     if event.starts_with("item.") { "item.*" } else { event }
 }
 
-/// The queue of events. Clones share the bell that wakes the workers of this process, and the news
-/// that somebody has committed something.
+/// The queue of events. Clones share the bell that wakes the workers of this process, and the
+/// signal that something was committed.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Outbox(Arc<Wakes>);
 
@@ -72,7 +72,7 @@ impl Outbox {
         self.0.bell.notify_one();
     }
 
-    /// Tells all who follow events that any process has committed.
+    /// Signals to all that follow events that some process has committed.
     pub(crate) fn tell(&self) {
         self.0.news.send_replace(());
     }

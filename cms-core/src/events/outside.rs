@@ -1,17 +1,17 @@
-//! What other code than the service itself may raise: plugins, embedding programs, callers of
+//! What code other than the service itself may raise: plugins, embedding programs, callers of
 //! `/api/backend/webhooks/emit`. Pure.
 
 use std::io;
 
 use serde_json::Value as Json;
 
-use super::system::{FROM_OUTSIDE, is_reserved, known};
+use super::system::{FROM_OUTSIDE, find_entry, is_reserved};
 use crate::{Code, Error, Result};
 
 /// Most bytes of an event's data as JSON.
 const MAX_DATA: usize = 1 << 20;
 
-/// Lists and objects within each other at most.
+/// How deep lists and objects may nest.
 const MAX_DEPTH: usize = 100;
 
 /// An event from outside that was judged, and may be raised. It is judged before a change begins:
@@ -40,14 +40,14 @@ pub(crate) fn judge(event: &str, data: Json) -> Result<JudgedEvent> {
         let message = format!("{MAX_DEPTH} levels at most are expected");
         return Err(Error::invalid_field("data", "range", message));
     }
-    if serde_json::to_writer(Room(MAX_DATA), &data).is_err() {
+    if serde_json::to_writer(SizeLimit(MAX_DATA), &data).is_err() {
         let detail = format!(
             "The data of an event may have {MAX_DATA} bytes: send an id, and let receivers ask \
              for the rest."
         );
         return Err(Error::new(Code::PayloadTooLarge, detail));
     }
-    match known(event).map(|known| known.faults(&data)) {
+    match find_entry(event).map(|known| known.faults(&data)) {
         Some(faults) if !faults.is_empty() => Err(Error::invalid(faults)),
         _ => Ok(JudgedEvent { event: event.to_owned(), data }),
     }
@@ -64,10 +64,10 @@ fn is_shallow(data: &Json, levels: usize) -> bool {
     }
 }
 
-/// Takes so many bytes, and keeps none.
-struct Room(usize);
+/// Counts down the bytes that it may take, and keeps none.
+struct SizeLimit(usize);
 
-impl io::Write for Room {
+impl io::Write for SizeLimit {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         self.0 = self.0.checked_sub(bytes.len()).ok_or(io::ErrorKind::FileTooLarge)?;
         Ok(bytes.len())
@@ -159,7 +159,7 @@ mod tests {
             }
         }
         for name in FROM_OUTSIDE {
-            words(known(name).unwrap().schema());
+            words(find_entry(name).unwrap().schema());
         }
     }
 }

@@ -1,4 +1,4 @@
-//! An event as those who follow events get it.
+//! An event as code that follows events gets it.
 
 use serde::de::DeserializeOwned;
 

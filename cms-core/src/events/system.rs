@@ -15,7 +15,7 @@ macro_rules! events {
         $($event:ident: $data:ty = $name:expr, $when:literal;)+
     })+) => {
         $($(pub(crate) const $event: Event<$data> = Event::new($name, $when);)+)+
-        $(pub(crate) static $list: [CatalogueEntry; $count] = [$($event.known()),+];)+
+        $(pub(crate) static $list: [CatalogueEntry; $count] = [$($event.entry()),+];)+
     };
 }
 
@@ -56,10 +56,10 @@ events! {
     }
 }
 
-/// Names that begin so are raised by the service itself.
+/// Prefixes of the names of events that only the service itself raises.
 pub(crate) const OWN: [&str; 3] = ["item.", "auth.", "formfunnel."];
 
-/// Events of the service that only other programs can know of.
+/// Events of the service that other programs raise, because only they know of them.
 pub(crate) const FROM_OUTSIDE: [&str; 4] = [
     ORDER_CREATED.name,
     USER_REGISTERED.name,
@@ -67,14 +67,14 @@ pub(crate) const FROM_OUTSIDE: [&str; 4] = [
     DEPLOYMENT_COMPLETED.name,
 ];
 
-/// The service's event of this name, those of items aside.
-pub(crate) fn known(name: &str) -> Option<&'static CatalogueEntry> {
+/// The service's event of this name, without the events of items.
+pub(crate) fn find_entry(name: &str) -> Option<&'static CatalogueEntry> {
     SYSTEM.iter().chain(&FUNNELS).chain(&INSIDE).find(|known| known.name == name)
 }
 
 /// Whether only the service itself raises an event.
 pub(crate) fn is_reserved(name: &str) -> bool {
-    let is_own = OWN.iter().any(|own| name.starts_with(own)) || known(name).is_some();
+    let is_own = OWN.iter().any(|own| name.starts_with(own)) || find_entry(name).is_some();
     is_own && !FROM_OUTSIDE.contains(&name)
 }
 

@@ -1,4 +1,4 @@
-//! Addresses of mail, and of pages.
+//! Mail addresses and URLs.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -30,7 +30,7 @@ impl Default for Email {
     }
 }
 
-/// Domains at which anybody gets an address.
+/// Domains at which anyone can get an address.
 const FREE: [&str; 16] = [
     "gmail.com",
     "googlemail.com",
@@ -50,13 +50,13 @@ const FREE: [&str; 16] = [
     "proton.me",
 ];
 
-/// The characters of a local part beside letters and digits (RFC 5322, 3.2.3, `atext`).
+/// The characters of a local part besides letters and digits (RFC 5322, 3.2.3, `atext`).
 const ATOM: &str = "!#$%&'*+-/=?^_`{|}~";
 
-/// Characters of an address at most (RFC 5321, 4.5.3.1.3, without the brackets).
+/// Maximum length of an address in characters (RFC 5321, 4.5.3.1.3, without the brackets).
 const MOST: usize = 254;
 
-/// An address in its stored form, for rooms that ask nobody; else how to mend it.
+/// An address in its stored form, for rooms without fields; else the reason why it is refused.
 pub(crate) fn address(given: &str) -> Result<String, String> {
     let address = email(given).and_then(|address| {
         text::length(&address, 0, MOST)?;
@@ -65,7 +65,7 @@ pub(crate) fn address(given: &str) -> Result<String, String> {
     address.map_err(|refusal| refusal.message)
 }
 
-/// Whether anybody gets an address at this domain.
+/// Whether anyone can get an address at this domain.
 pub(crate) fn is_free(domain: &str) -> bool {
     FREE.contains(&domain)
 }

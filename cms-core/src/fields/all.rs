@@ -1,4 +1,4 @@
-//! Fields that are asked together: those of a form, those of a step of a funnel.
+//! Fields that are asked together: the fields of a form, or of a step of a funnel.
 
 use std::collections::BTreeSet;
 
@@ -9,9 +9,9 @@ use serde_json::{Map, Value as Json, json};
 use super::{Context, Field, FieldType, kind::plain};
 use crate::{Address, FieldError, events::AnswerData};
 
-/// Fields at most.
+/// Maximum number of fields.
 const MOST: usize = 200;
-/// Characters of a summary at most.
+/// Maximum length of a summary, in characters.
 const SUMMARY: usize = 200;
 
 /// Fields that are asked together.
@@ -39,8 +39,8 @@ pub struct Answer {
     pub cell: Option<String>,
 }
 
-/// Settings of declared fields that hold no address where one is expected. Reading a declaration
-/// passes over them, so that what was stored before is still asked. `field` is the place in the
+/// Settings of declared fields that should hold an address but do not. [`Fields::read`] ignores
+/// this fault, so that declarations stored earlier still work. `field` is the position in the
 /// list, such as `[2]`.
 pub(crate) fn broken_links(declared: &Json) -> Vec<FieldError> {
     let mut faults = Vec::new();
@@ -61,15 +61,15 @@ impl Fields {
     /// Reads a list of declarations.
     ///
     /// # Errors
-    /// One fault for each wrong declaration, as [`Field::read`], and for an id that is there twice.
-    /// `field` is the place in the list, such as `[2]`; empty for a fault of the list itself.
+    /// One fault for each wrong declaration, as [`Field::read`], and for each duplicate id.
+    /// `field` is the position in the list, such as `[2]`; empty for a fault of the list itself.
     pub fn read(declared: &Json) -> Result<Self, Vec<FieldError>> {
         let (fields, faults) = Self::read_good(declared);
         if faults.is_empty() { Ok(fields) } else { Err(faults) }
     }
 
-    /// As [`Fields::read`], with all that can be read beside the faults. A field whose settings are
-    /// wrong has those of its type, so that its id and type are known.
+    /// As [`Fields::read`], but returns both the readable fields and the faults. A field with
+    /// wrong settings gets the default settings of its type, so that its id and type are known.
     pub(crate) fn read_good(declared: &Json) -> (Self, Vec<FieldError>) {
         let fault =
             |place: String, code, message: String| FieldError { field: place, code, message };
@@ -111,8 +111,8 @@ impl Fields {
         self.0.iter()
     }
 
-    /// Faults of computed fields that count on a field that is missing here, or that is computed
-    /// and does not stand before them. `field` is the place in the list, such as `[2]`.
+    /// Faults of computed fields that depend on a field that is missing, or that is computed and
+    /// does not come before them. `field` is the position in the list, such as `[2]`.
     #[must_use]
     pub(crate) fn uncomputable(&self) -> Vec<FieldError> {
         let mut faults = Vec::new();
@@ -133,8 +133,8 @@ impl Fields {
         faults
     }
 
-    /// The answers in `given`, in the order of the fields, with what is computed from them. What no
-    /// field asks for is left aside.
+    /// The answers in `given`, in the order of the fields, with the values computed from them.
+    /// Members that no field asks for are ignored.
     ///
     /// # Errors
     /// One fault for each refused answer, as [`Field::take`].
@@ -173,15 +173,15 @@ impl Answer {
         self.cell.as_ref().unwrap_or(&self.text)
     }
 
-    /// Whether it is the time or the version of a consent, which nobody typed.
+    /// Whether it is the time or the version of a consent, which the visitor did not type.
     fn is_record_of_consent(&self) -> bool {
         self.field_type == "consent"
             && [".at", ".version"].iter().any(|end| self.field.ends_with(end))
     }
 
-    /// As events tell it. Members whose names an author chose become a list: the filter of payloads
-    /// removes members by name, and authors choose ids such as `keywords`.
-    pub(crate) fn told(&self) -> AnswerData {
+    /// The answer as events contain it. Members whose names an author chose become a list.
+    /// Otherwise the payload filter would remove members such as `keywords` by their name.
+    pub(crate) fn event_answer(&self) -> AnswerData {
         let Self { field, field_type, label, value, .. } = self;
         let value = match (field_type.as_str(), value) {
             ("matrix", row) => pairs(row),
@@ -199,7 +199,7 @@ fn pairs(object: &Json) -> Json {
     object.as_object().into_iter().flatten().map(pair).collect()
 }
 
-/// The first answers in one line.
+/// The first answers, joined to one line.
 pub(crate) fn summary(answers: &[Answer]) -> String {
     let given = answers.iter().filter(|answer| !answer.is_record_of_consent());
     let texts = given.map(|answer| answer.text.as_str()).filter(|text| !text.is_empty());
@@ -212,7 +212,7 @@ pub(crate) fn summary(answers: &[Answer]) -> String {
 }
 
 impl Field {
-    /// Its stored answer, with what stands beside it.
+    /// Its stored answer, with the members stored beside it.
     pub(crate) fn answered(&self, stored: &Map<String, Json>) -> Vec<Answer> {
         let names = self.names().into_iter();
         let pairs = names.filter_map(|name| Some((name.clone(), stored.get(&name)?.clone())));
@@ -288,7 +288,7 @@ mod tests {
             answers.iter().map(|one| (&*one.field, &*one.label, &*one.text)).collect();
         let expected = [("who", "Name", "Ada"), ("how", "", "other"), ("how.other", "", "By bike")];
         assert_eq!(told, expected);
-        // What comes with the visitor counts in the first call only.
+        // A value that comes with the visitor counts only in the first call.
         let arrived = take(given, Context::at(0).arriving()).expect("answers");
         assert_eq!(arrived[3].value, json!("page"));
         let faults = take(json!({"how": "other"}), Context::at(0)).expect_err("wrong");
@@ -365,7 +365,8 @@ mod tests {
                 text: String::new(),
                 cell: None,
             };
-            let (sent, removed) = events::body("", "", 0, json!({"answers": [answer.told()]}));
+            let data = json!({"answers": [answer.event_answer()]});
+            let (sent, removed) = events::body("", "", 0, data);
             let sent: Json = serde_json::from_str(&sent).expect("JSON");
             assert_eq!((&sent["data"]["answers"][0]["value"], removed), (&expected, Vec::new()));
         }

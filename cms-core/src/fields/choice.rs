@@ -1,4 +1,4 @@
-//! One choice, and several; from a list that opens, and from pictures; yes or no, and ticks.
+//! Fields for one choice or several: from lists, dropdowns and pictures; yes or no; checkboxes.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -26,7 +26,7 @@ enum ChoiceDisplay {
 #[serde(default, deny_unknown_fields)]
 pub(super) struct SingleChoice {
     options: Vec<Choice>,
-    /// Whether a text of one's own is an answer: the id `other`, and the text as `<id>.other`.
+    /// Whether visitors may enter their own text: the id `other`, with the text as `<id>.other`.
     allow_other: bool,
     /// Characters of that text at most.
     other_max_length: usize,
@@ -51,12 +51,12 @@ fn is_other(allowed: bool, given: &Json) -> bool {
     allowed && given.as_str() == Some(OTHER)
 }
 
-/// What may stand beside a choice.
+/// The members that may be stored beside a choice.
 fn members(allow_other: bool) -> &'static [&'static str] {
     if allow_other { &[OTHER] } else { &[] }
 }
 
-/// The text of one's own, when `other` was chosen.
+/// The visitor's own text, if `other` was chosen.
 fn other(
     is_chosen: bool,
     most: usize,
@@ -81,7 +81,7 @@ impl Kind for SingleChoice {
         Ok(options::find(&self.options, given)?.id.clone().into())
     }
 
-    fn beside(
+    fn extra_values(
         &self,
         answer: &Json,
         given: &dyn Fn(&str) -> Option<Json>,
@@ -98,7 +98,7 @@ impl Kind for SingleChoice {
         options::labels(&self.options, answer)
     }
 
-    fn lacks(&self) -> Option<&'static str> {
+    fn why_unanswerable(&self) -> Option<&'static str> {
         options::lack(self.options.len() + usize::from(self.allow_other), 1)
     }
 
@@ -121,7 +121,7 @@ pub(super) struct MultipleChoice {
     min: usize,
     /// Choices at most.
     max: Option<usize>,
-    /// Whether a text of one's own is an answer too: the id `other`, and the text as `<id>.other`.
+    /// Whether visitors may enter their own text: the id `other`, with the text as `<id>.other`.
     allow_other: bool,
     /// The id that goes with no other, such as `none`.
     exclusive_option: Option<String>,
@@ -146,7 +146,7 @@ impl Kind for MultipleChoice {
         }
     }
 
-    fn beside(
+    fn extra_values(
         &self,
         answer: &Json,
         given: &dyn Fn(&str) -> Option<Json>,
@@ -168,7 +168,7 @@ impl Kind for MultipleChoice {
         options::cell(&self.options, answer)
     }
 
-    fn lacks(&self) -> Option<&'static str> {
+    fn why_unanswerable(&self) -> Option<&'static str> {
         options::lack(self.options.len() + usize::from(self.allow_other), self.min)
     }
 
@@ -265,7 +265,7 @@ impl Kind for Dropdown {
         options::cell(&self.options, answer)
     }
 
-    fn lacks(&self) -> Option<&'static str> {
+    fn why_unanswerable(&self) -> Option<&'static str> {
         options::lack(self.options.len() + usize::from(self.allow_create), 1)
     }
 
@@ -318,7 +318,7 @@ impl Kind for PictureChoice {
         options::cell(&self.options, answer)
     }
 
-    fn lacks(&self) -> Option<&'static str> {
+    fn why_unanswerable(&self) -> Option<&'static str> {
         options::lack(self.options.len(), if self.multiple { self.min } else { 1 })
     }
 
@@ -346,7 +346,7 @@ impl Default for YesNo {
     }
 }
 
-/// A truth value as browsers and people send it.
+/// A boolean in the forms in which browsers and people send it.
 fn truth(given: &Json) -> Result<bool, Refusal> {
     let word = match given {
         Json::Bool(given) => return Ok(*given),

@@ -1,4 +1,4 @@
-//! Names and places, in parts; postal codes by country.
+//! Names and postal addresses, in parts; countries; postal codes by country.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -11,14 +11,14 @@ use super::{
     text,
 };
 
-/// Members of an answer that has parts.
+/// The parts of an answer.
 struct Parts<'a> {
     allowed: &'a [String],
     required: &'a [String],
 }
 
 impl Parts<'_> {
-    /// Takes each part by `one`. Blank parts are left out.
+    /// Converts each part with `one`. Leaves out blank parts.
     fn take(
         &self,
         given: &Json,
@@ -118,12 +118,13 @@ pub(super) struct Address {
     /// Of `street`, `street2`, `postal_code`, `city`, `state`, `country`.
     parts: Vec<String>,
     required_parts: Vec<String>,
-    /// ISO 3166-1 codes; all when empty. The only one is that of addresses without a country.
+    /// ISO 3166-1 codes; empty allows all. A single one is the country of addresses without a
+    /// country.
     allowed_countries: Vec<String>,
 }
 
 const ADDRESS_PARTS: [&str; 6] = ["street", "street2", "postal_code", "city", "state", "country"];
-/// Characters of a part at most.
+/// Maximum length of a part, in characters.
 const ADDRESS_LENGTH: usize = 200;
 
 impl Default for Address {
@@ -147,7 +148,7 @@ impl Kind for Address {
             text::length(&line, 0, ADDRESS_LENGTH)?;
             Ok(line.into())
         })?;
-        // The country of the answer, else the only one that there may be.
+        // The country of the answer, or else the only allowed one.
         let country = match (answer["country"].as_str(), &self.allowed_countries[..]) {
             (Some(code), _) => country(code),
             (None, [only]) => country(only),
@@ -211,7 +212,7 @@ impl Kind for Country {
 }
 
 /// Forms by country: `9` is a digit, `A` a letter, `*` either; blanks and hyphens may be left out.
-/// Codes of other countries are taken as they are.
+/// Codes of other countries are accepted unchanged.
 const FORMS: &str = "\
 AT 9999;AU 9999;BE 9999;BG 9999;BR 99999-999;CA A9A 9A9;CH 9999;CN 999999;CY 9999;CZ 999 99;\
 DE 99999;DK 9999;EE 99999;ES 99999;FI 99999;FR 99999;GB A9 9AA|A9A 9AA|A99 9AA|AA9 9AA|AA9A 9AA|\
@@ -225,7 +226,7 @@ fn postal_code(code: &str, country: &str) -> Result<String, Refusal> {
     let found = FORMS.split(';').find_map(|one| one.strip_prefix(country)?.strip_prefix(' '));
     let Some(forms) = found else { return Ok(code.to_owned()) };
     let upper = code.to_uppercase();
-    // As in D-10115, which mail from abroad asks for.
+    // For example D-10115, a form that mail from abroad needs.
     let own = upper.split_once('-').filter(|(before, _)| {
         !before.is_empty() && country.starts_with(before) && country.is_ascii()
     });
@@ -243,7 +244,7 @@ fn postal_code(code: &str, country: &str) -> Result<String, Refusal> {
     }
 }
 
-/// A code in this form, if it has it.
+/// A code in this form, if it fits.
 fn fitted(code: &str, form: &str) -> Option<String> {
     let mut letters = code.chars().filter(|letter| !matches!(letter, ' ' | '-'));
     let mut fitted = String::new();

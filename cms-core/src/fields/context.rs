@@ -1,4 +1,4 @@
-//! What an answer is judged by, beside its field.
+//! The context in which an answer is judged, besides its field.
 
 use std::collections::HashMap;
 
@@ -10,13 +10,13 @@ use crate::Millis;
 /// A file that the visitor of this session sent for a field.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Upload {
-    /// What its bytes say it is, such as `image/png`.
+    /// The media type that its bytes show, such as `image/png`.
     pub media_type: String,
     /// Its size.
     pub bytes: u64,
 }
 
-/// Time, language and files of the session that answers.
+/// Time, language and files of the answering session.
 #[derive(Clone, Debug)]
 pub struct Context {
     /// When the answer came, in milliseconds.
@@ -29,7 +29,7 @@ pub struct Context {
 }
 
 impl Context {
-    /// An answer at this time, in milliseconds. Days begin as in UTC; no file was sent.
+    /// An answer at this time, in milliseconds. Days begin as in UTC, and no file was sent.
     #[must_use]
     pub fn at(now: Millis) -> Self {
         Self {
@@ -41,26 +41,27 @@ impl Context {
         }
     }
 
-    /// Days begin as in this zone; times without an offset are of this zone.
+    /// Sets the time zone: days begin in it, and times without an offset are in it.
     #[must_use]
     pub fn zone(mut self, timezone: TimeZone) -> Self {
         self.timezone = timezone;
         self
     }
 
-    /// Numbers and days may be written as in this language, such as `de` or `pt-BR`.
+    /// Also accepts numbers and days as this language writes them, such as `de` or `pt-BR`.
     #[must_use]
     pub fn language(self, language: &str) -> Self {
         Self { spelling: Spelling::of(language), ..self }
     }
 
-    /// It is the visitor's first call: what the visitor comes with is an answer.
+    /// Marks the visitor's first call, in which values that come with the visitor count
+    /// as answers.
     #[must_use]
     pub(crate) fn arriving(self) -> Self {
         Self { arriving: true, ..self }
     }
 
-    /// The session sent this file under this id.
+    /// Adds a file that the session sent, under this id.
     #[must_use]
     pub fn upload(mut self, id: impl Into<String>, upload: Upload) -> Self {
         self.uploads.insert(id.into(), upload);

@@ -1,4 +1,4 @@
-//! Days, and spans of them; times of a day, and moments.
+//! Days and ranges of days; times of day; moments.
 
 use jiff::{
     Span, Timestamp, ToSpan as _,
@@ -18,7 +18,7 @@ use super::{
 /// Years in which days are accepted.
 const YEARS: std::ops::RangeInclusive<i16> = 1900..=2200;
 
-/// A day as `2026-05-31`.
+/// Parses a day such as `2026-05-31`.
 fn day(text: &str) -> Result<Day, Refusal> {
     let text = text.trim();
     let is_form = text.len() == 10
@@ -32,7 +32,7 @@ fn day(text: &str) -> Result<Day, Refusal> {
     }
 }
 
-/// A day as a visitor gives it: in the stored form, or as the visitor's language writes it.
+/// Parses a day from a visitor: in the stored form, or as the visitor's language writes it.
 fn given(text: &str, context: &Context) -> Result<Day, Refusal> {
     match context.spelling().day(text.trim())? {
         Some(spelled) => day(&spelled.to_string()),
@@ -40,8 +40,8 @@ fn given(text: &str, context: &Context) -> Result<Day, Refusal> {
     }
 }
 
-/// A limit of a day: the day itself, or `@today`, with years, months, weeks or days added or taken
-/// away: `@today-18y`.
+/// Parses a limit of a day: a day or `@today`, plus or minus years, months, weeks or days, such
+/// as `@today-18y`.
 fn limit(text: &str, context: &Context) -> Result<Day, Refusal> {
     let Some(rest) = text.strip_prefix("@today") else { return day(text) };
     let wrong = || refuse("bad_config", format!("{text:?}: such as 2026-05-31 or @today+30d"));
@@ -53,7 +53,7 @@ fn limit(text: &str, context: &Context) -> Result<Day, Refusal> {
     today.checked_add(span).or_else(|_| wrong())
 }
 
-/// `-18y`, `+6m`, `+2w`, `+30d`.
+/// Parses `-18y`, `+6m`, `+2w`, `+30d`.
 pub(crate) fn span(text: &str) -> Option<Span> {
     let unit = text.chars().last()?;
     let count = text.strip_suffix(unit)?;
@@ -84,7 +84,7 @@ fn within(
     Ok(())
 }
 
-/// Checks the limits of settings; those that move with the days are compared as of 2000.
+/// Checks the limits in settings. Limits relative to today are compared as of the year 2000.
 fn check_limits(min: Option<&String>, max: Option<&String>) -> Result<(), Refusal> {
     let context = Context::at(946_684_800_000);
     let read = |text: Option<&String>| {
@@ -205,7 +205,7 @@ impl Default for Time {
     }
 }
 
-/// Minutes since midnight.
+/// The minutes since midnight.
 fn minutes(text: &str) -> Result<u16, Refusal> {
     let two = |text: &str| {
         let is_form = text.len() == 2 && text.bytes().all(|byte| byte.is_ascii_digit());
@@ -259,7 +259,7 @@ pub(super) struct DateTime {
     max: Option<String>,
 }
 
-/// The moment that a visitor gives: its day may be written as in the visitor's language.
+/// Parses a moment from a visitor; its day may be written as in the visitor's language.
 fn given_time(text: &str, context: &Context) -> Result<(String, Timestamp), Refusal> {
     let text = text.trim();
     if let Some((day, time)) = text.rsplit_once([' ', 'T'])
@@ -270,9 +270,10 @@ fn given_time(text: &str, context: &Context) -> Result<(String, Timestamp), Refu
     moment(text, context, true)
 }
 
-/// The moment as it is stored, and as it is compared. Without an offset it is of the context's
-/// zone: the first of two when the clocks are set back. `exists`: refuses what is left out when
-/// they are set forward; else it counts as an hour later.
+/// The moment in stored form, and as a timestamp for comparisons. Without an offset, it is in
+/// the context's zone; when clocks are set back, the first of two equal times counts. A time
+/// that is skipped when clocks are set forward is refused with `exists`; otherwise it counts as
+/// an hour later.
 fn moment(text: &str, context: &Context, exists: bool) -> Result<(String, Timestamp), Refusal> {
     let wrong = || refuse("format", "a moment such as 2026-05-31T09:30:00+02:00 is expected");
     let Ok(pieces) = Pieces::parse(text.trim()) else { return wrong() };
@@ -282,7 +283,7 @@ fn moment(text: &str, context: &Context, exists: bool) -> Result<(String, Timest
     };
     let zone = pieces.to_numeric_offset().map(TimeZone::fixed);
     let zone = zone.unwrap_or_else(|| context.timezone().clone());
-    // Fractions of a second say nothing that people enter.
+    // Fractions of a second are dropped, because people do not enter them.
     let Ok(time) = Clock::new(time.hour(), time.minute(), time.second(), 0) else {
         return wrong();
     };

@@ -1,12 +1,12 @@
-//! Decimal numbers, compared exactly. Their arithmetic is exact as far as 15 significant digits go,
-//! else rounded to so many, half away from zero; it gives None for a result that has more digits
-//! before the point.
+//! Decimal numbers, compared exactly. Arithmetic is exact up to 15 significant digits, and
+//! otherwise rounds to 15, half away from zero. A result with more digits before the point
+//! is `None`.
 
 use std::cmp::Ordering;
 
 use serde_json::{Number, Value as Json};
 
-/// Digits that a JSON number carries without loss (IEEE 754 binary64).
+/// Digits that a JSON number keeps without loss (IEEE 754 binary64).
 const MOST_DIGITS: usize = 15;
 
 /// `units` divided by ten to the power of `scale`.
@@ -17,8 +17,8 @@ pub(super) struct Decimal {
 }
 
 impl Decimal {
-    /// Reads digits with a point, as `-12.50`. None for anything else, exponents included, and for
-    /// more than 15 significant digits.
+    /// Parses digits with a point, such as `-12.50`. `None` for anything else, including
+    /// exponents, and for more than 15 significant digits.
     pub(super) fn parse(text: &str) -> Option<Self> {
         let digits = text.strip_prefix(['+', '-']).unwrap_or(text);
         let (whole, part) = digits.split_once('.').unwrap_or((digits, ""));
@@ -36,10 +36,10 @@ impl Decimal {
         Some(Self { units, scale: u32::try_from(part.len()).ok()? })
     }
 
-    /// Reads a JSON number; see [`Decimal::parse`] for what it refuses.
+    /// Converts a JSON number. Refuses the same numbers as [`Decimal::parse`].
     pub(super) fn of(number: &Number) -> Option<Self> {
         match number.as_f64() {
-            // Never with an exponent.
+            // This text never has an exponent.
             Some(float) if number.is_f64() => Self::parse(&float.to_string()),
             _ => Self::parse(&number.to_string()),
         }
@@ -59,7 +59,7 @@ impl Decimal {
         self.to_string().parse::<f64>().map_or(Json::Null, Json::from)
     }
 
-    /// Whether it is a multiple of `step`, counted from `start`. A step of 0 fits everything.
+    /// Whether it is a multiple of `step`, counted from `start`. Every number fits a step of 0.
     pub(super) fn is_on(self, step: Self, start: Self) -> bool {
         let scale = self.scale.max(step.scale).max(start.scale);
         let [own, step, start] = [self, step, start].map(|number| number.at(scale));
@@ -104,7 +104,7 @@ impl std::fmt::Display for Decimal {
     }
 }
 
-/// Digits of a quotient before it is rounded: more than are kept.
+/// Digits of a quotient before rounding: more than are kept.
 const QUOTIENT_DIGITS: u32 = 18;
 
 impl Decimal {
@@ -131,12 +131,12 @@ impl Decimal {
         Self::fitted(self.units.checked_mul(other.units)?, self.scale + other.scale)
     }
 
-    /// None for a division by 0 as well.
+    /// Also `None` for a division by 0.
     pub(super) fn over(self, other: Self) -> Option<Self> {
         let (by, mut rest) = (other.units.unsigned_abs(), self.units.unsigned_abs());
         let (mut units, mut scale) = (rest.checked_div(by)?, self.scale);
         rest %= by;
-        // One digit after the other, as on paper. The point moves by the other's decimals.
+        // Digit by digit, as on paper. The point moves by the other number's decimals.
         while rest > 0 && digits(units) < QUOTIENT_DIGITS && scale < other.scale + 40 {
             rest *= 10;
             units = units * 10 + rest / by;
@@ -150,7 +150,7 @@ impl Decimal {
         Self::fitted(units, scale.saturating_sub(other.scale))
     }
 
-    /// With so many digits after the point at most.
+    /// Rounded to at most this many digits after the point.
     pub(super) fn rounded(self, decimals: u32) -> Option<Self> {
         let dropped = self.scale.saturating_sub(decimals);
         Self::fitted(without_last(self.units, dropped)?, self.scale - dropped)
@@ -173,7 +173,7 @@ fn digits(units: u128) -> u32 {
     units.checked_ilog10().map_or(1, |log| log + 1)
 }
 
-/// Without the last digits, rounded half away from zero.
+/// Drops the last digits, rounding half away from zero.
 fn without_last(units: i128, dropped: u32) -> Option<i128> {
     let power = 10_i128.checked_pow(dropped)?;
     let (whole, rest) = (units / power, units % power);

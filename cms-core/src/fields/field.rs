@@ -1,4 +1,4 @@
-//! A field as declared: its id, its type, its settings; and as visitors see it.
+//! A field as declared (its id, its type, its settings), and as visitors see it.
 
 use serde_json::{Map, Value as Json};
 
@@ -12,9 +12,9 @@ use crate::{FieldError, ground::html::sanitize};
 pub struct Field {
     typed: TypedField,
     field_type: &'static FieldType,
-    /// Its place in the list that it was read from.
+    /// Its position in the list that it was read from.
     pub(super) listed: usize,
-    /// Whether its settings could not be read, so that it has those of its type.
+    /// Whether its settings could not be read, so that it has the default settings of its type.
     pub(super) is_broken: bool,
 }
 
@@ -25,8 +25,8 @@ impl std::fmt::Debug for Field {
 }
 
 impl Field {
-    /// Reads a declaration: `id`, `type`, and settings of that type; those left out are as in the
-    /// type's [`default_config`](FieldType::default_config).
+    /// Reads a declaration: `id`, `type`, and settings of that type. Omitted settings are as in
+    /// the type's [`default_config`](FieldType::default_config).
     ///
     /// # Errors
     /// `bad_id` for an id that is not up to 64 letters, digits, `_` and `-`; `unknown_field_type`;
@@ -37,7 +37,7 @@ impl Field {
         Ok(Self { typed, field_type, listed: 0, is_broken: false })
     }
 
-    /// Its id: answers stand under it.
+    /// Its id, under which answers are stored.
     #[must_use]
     pub fn id(&self) -> &str {
         &self.typed.id
@@ -49,18 +49,18 @@ impl Field {
         self.field_type.name
     }
 
-    /// Its place in the list that it was read from.
+    /// Its position in the list that it was read from.
     pub(crate) fn listed(&self) -> usize {
         self.listed
     }
 
-    /// Why nobody can give the answer that it requires, if so.
+    /// Why no answer can satisfy the field, if it requires one that is impossible.
     pub(crate) fn unanswerable(&self) -> Option<&'static str> {
-        let lacks = self.typed.is_required().then(|| self.typed.lacks());
-        lacks.flatten().filter(|_| !self.is_broken)
+        let why = self.typed.is_required().then(|| self.typed.why_unanswerable());
+        why.flatten().filter(|_| !self.is_broken)
     }
 
-    /// The only texts that its answer may have, or that of a row of it; None: others too.
+    /// The only texts that its answer, or a row of its answer, may have; `None`: any text.
     pub(crate) fn options(&self, row: Option<&str>) -> Option<Vec<&str>> {
         self.typed.options(row).filter(|_| !self.is_broken)
     }
@@ -71,12 +71,12 @@ impl Field {
         &self.typed.common
     }
 
-    /// Takes its answer out of `given`, in the form in which it is stored, with what is stored
-    /// beside it under `<id>.<member>`. Nothing when there is no answer and none is needed, and for
-    /// types that no visitor answers.
+    /// Extracts its answer from `given`, in stored form, with the members stored beside it under
+    /// `<id>.<member>`. The result is empty when an optional field has no answer, and for types
+    /// that visitors do not answer.
     ///
     /// # Errors
-    /// `required`, or why the answer is refused.
+    /// `required`, or the code of the refusal.
     pub fn take(
         &self,
         given: &Map<String, Json>,
@@ -85,46 +85,45 @@ impl Field {
         self.typed.take(given, context)
     }
 
-    /// The fields that its value is computed from; None for a field that is not computed.
+    /// The fields from which its value is computed; `None`: the field is not computed.
     #[must_use]
     pub(crate) fn computed_from(&self) -> Option<Vec<&str>> {
         self.typed.formula().map(|formula| formula.fields())
     }
 
-    /// Its value over these answers, by the ids of their fields. Nothing for a field that is not
-    /// computed, and for what cannot be, such as a division by 0 or a sum with an answer that is
-    /// missing.
+    /// Its value computed from these answers, by the ids of their fields. `None` for a field that
+    /// is not computed, and when the value cannot be computed, for example by a division by 0 or a
+    /// sum with a missing answer.
     #[must_use]
     pub fn compute(&self, answers: &Map<String, Json>) -> Option<Json> {
         self.typed.compute(answers)
     }
 
-    /// The names under which its answer is stored: its id, then what may stand beside it. None for
-    /// what is only read.
+    /// The names under which its answer is stored: its id, then those of members beside it. Empty
+    /// for a field that is only displayed.
     #[must_use]
     pub fn names(&self) -> Vec<String> {
         self.typed.names()
     }
 
-    /// A stored answer as people read it in a sentence; `, ` stands between several values. Not
-    /// escaped.
+    /// A stored answer as a readable text, with `, ` between several values. Not escaped.
     #[must_use]
     pub fn text(&self, answer: &Json) -> String {
         self.typed.text(answer)
     }
 
-    /// The same in a table, where `; ` stands between several values.
+    /// The same for a table, with `; ` between several values.
     #[must_use]
     pub fn cell(&self, answer: &Json) -> String {
         self.typed.cell(answer)
     }
 }
 
-/// Settings of fields that stay here, by type.
+/// Settings that are not sent to visitors, by type.
 const HIDDEN: [(&str, &str); 2] = [("calculated", "expression"), ("email", "blocked_domains")];
 
-/// The field with all settings of its type, but those that stay here.
-pub(crate) fn shown(declared: &Json) -> Json {
+/// The field with all settings of its type, except those that are not sent to visitors.
+pub(crate) fn for_visitors(declared: &Json) -> Json {
     let named = declared["type"].as_str().unwrap_or_default();
     let default = FieldType::find(named).map(FieldType::default_config);
     let mut settings = default.and_then(|json| json.as_object().cloned()).unwrap_or_default();

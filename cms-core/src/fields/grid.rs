@@ -1,4 +1,4 @@
-//! Answers with an order, rows or columns.
+//! Answers with an order, with rows or with columns.
 
 use std::sync::OnceLock;
 
@@ -12,7 +12,7 @@ use super::{
     number,
     options::{self, Choice},
     phone, text,
-    typed_field::{Reads, TypedField, read},
+    typed_field::{SettingsParser, TypedField, read},
 };
 
 /// Options in an order of one's own.
@@ -59,7 +59,7 @@ impl Kind for Ranking {
         self.places(answer).join(options::CELL)
     }
 
-    fn lacks(&self) -> Option<&'static str> {
+    fn why_unanswerable(&self) -> Option<&'static str> {
         options::lack(self.options.len(), 1)
     }
 
@@ -121,7 +121,7 @@ impl Kind for Matrix {
         self.rows.iter().filter_map(line).collect::<Vec<_>>().join("; ")
     }
 
-    fn lacks(&self) -> Option<&'static str> {
+    fn why_unanswerable(&self) -> Option<&'static str> {
         let is_whole = !self.rows.is_empty() && !self.columns.is_empty();
         (!is_whole).then_some("rows, columns: at least one of each is expected")
     }
@@ -150,8 +150,8 @@ pub(super) struct Repeater {
     read: OnceLock<Vec<TypedField>>,
 }
 
-/// The types that fit a cell.
-fn cell(name: &str) -> Option<Reads> {
+/// Reads the settings of the types that a cell may have.
+fn cell(name: &str) -> Option<SettingsParser> {
     Some(match name {
         "short_text" => read::<text::ShortText>,
         "long_text" => read::<text::LongText>,

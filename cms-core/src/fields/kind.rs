@@ -1,10 +1,10 @@
-//! What a field type does.
+//! The behaviour of a field type.
 
 use serde_json::{Map, Value as Json};
 
 use super::{Context, formula::Formula, spelling::Ambiguous};
 
-/// Why an answer or a setting is refused: a stable code, and how to mend it.
+/// Why an answer or a setting is refused: a stable code, and the remedy.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Refusal {
     pub(super) code: &'static str,
@@ -23,16 +23,16 @@ pub(super) fn refuse<T>(code: &'static str, message: impl Into<String>) -> Resul
 
 /// The settings of a field of one type, and its rules.
 pub(super) trait Kind: Send + Sync {
-    /// Who gives the value.
+    /// Where the value comes from.
     fn source(&self) -> Source {
         Source::Visitor
     }
 
-    /// The answer in the form in which it is stored. `given` is not blank.
+    /// The answer in stored form. `given` is not blank.
     fn take(&self, given: &Json, context: &Context) -> Result<Json, Refusal>;
 
-    /// What is stored beside the answer: members of the field's id, such as `other`.
-    fn beside(
+    /// The values stored beside the answer, under members of the field's id such as `other`.
+    fn extra_values(
         &self,
         _answer: &Json,
         _given: &dyn Fn(&str) -> Option<Json>,
@@ -41,37 +41,37 @@ pub(super) trait Kind: Send + Sync {
         Ok(Map::new())
     }
 
-    /// The names of all that may stand beside its answer.
+    /// The names of all members that may be stored beside its answer.
     fn members(&self) -> &'static [&'static str] {
         &[]
     }
 
-    /// Whether an answer is expected, whatever the field says.
+    /// Whether an answer is required, even if the field does not say so.
     fn is_required(&self) -> bool {
         false
     }
 
-    /// Whether a stored answer is enough for a required field.
+    /// Whether an answer, in stored form, satisfies a required field.
     fn is_enough(&self, _answer: &Json) -> bool {
         true
     }
 
-    /// The answer when none is given.
+    /// The default answer when none is given.
     fn otherwise(&self) -> Option<Json> {
         None
     }
 
-    /// How it is computed, where nobody answers it.
+    /// Its formula, if the value is computed.
     fn formula(&self) -> Option<&Formula> {
         None
     }
 
-    /// Its value over these answers, by the ids of their fields.
+    /// Its value computed from these answers, by the ids of their fields.
     fn compute(&self, _answers: &Map<String, Json>) -> Option<Json> {
         None
     }
 
-    /// A stored answer as people read it.
+    /// A stored answer as readable text.
     fn text(&self, answer: &Json) -> String {
         plain(answer)
     }
@@ -81,38 +81,38 @@ pub(super) trait Kind: Send + Sync {
         self.text(answer)
     }
 
-    /// What the settings lack so that there could be an answer.
-    fn lacks(&self) -> Option<&'static str> {
+    /// What the settings lack to make an answer possible.
+    fn why_unanswerable(&self) -> Option<&'static str> {
         None
     }
 
-    /// The only texts that an answer may have, or that of a row of it; None: others too.
+    /// The only texts that an answer, or a row of it, may have; `None`: any text.
     fn options(&self, _row: Option<&str>) -> Option<Vec<&str>> {
         None
     }
 
-    /// A fault of the settings, such as a least value above the greatest.
+    /// Checks the settings for faults, such as a minimum above the maximum.
     fn check(&self) -> Result<(), Refusal> {
         Ok(())
     }
 }
 
-/// Who gives the value of a field.
+/// The source of a field's value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Source {
     /// The visitor.
     Visitor,
-    /// What the visitor comes with; it counts in the first call only.
+    /// Something that comes with the visitor; it counts only in the first call.
     Arrival,
-    /// Nobody: it is something to read.
+    /// No source: the field only displays something.
     Nobody,
-    /// The service itself; what a visitor sends is left aside.
+    /// The service itself; a value from the visitor is ignored.
     Service,
-    /// Another service; what a visitor sends is refused.
+    /// Another service; a value from the visitor is refused.
     Provider,
 }
 
-/// A value as people read it, where its type says nothing else.
+/// A value as readable text, for types without a rule of their own.
 pub(crate) fn plain(answer: &Json) -> String {
     match answer {
         Json::Null => String::new(),
@@ -136,7 +136,7 @@ pub(super) fn text_of(given: &Json) -> Result<&str, Refusal> {
     }
 }
 
-/// Refuses a least value above the greatest.
+/// Refuses a minimum above the maximum.
 pub(super) fn ordered<T: PartialOrd>(
     least: T,
     most: T,

@@ -1,5 +1,5 @@
-//! Field types: what forms and funnels ask people for. One table says of each type which settings
-//! it has, which answers it takes, in what form they are stored and how they read in a mail.
+//! Field types: the inputs that forms and funnels can contain. One table defines for each type its
+//! settings, the answers that it accepts, their stored form and their readable text.
 //!
 //! ```
 //! use cms_core::fields::{Context, Field};
@@ -42,13 +42,13 @@ pub(crate) use all::{broken_links, summary};
 pub use context::{Context, Upload};
 pub(crate) use date::span;
 pub use field::Field;
-pub(crate) use field::shown;
+pub(crate) use field::for_visitors;
 pub(crate) use kind::plain;
 pub use table::{FieldType, Group};
 pub use typed_field::{Common, Width};
 
-/// Whether a value says nothing: null, a text of blanks, or a container with only such members.
-/// `0` and `false` say something.
+/// Whether a value is blank: null, a text of blanks, or a container with only such members. `0`
+/// and `false` are not blank.
 ///
 /// ```
 /// use serde_json::json;
@@ -66,10 +66,10 @@ pub fn is_blank(value: &Json) -> bool {
     }
 }
 
-/// Bytes of the id of a field at most.
+/// Maximum length of a field's id in bytes.
 const MOST: usize = 64;
 
-/// Whether it is the id of a field: up to 64 letters, digits, `_` and `-`.
+/// Whether a text can be the id of a field: up to 64 letters, digits, `_` and `-`.
 fn is_id(id: &str) -> bool {
     let fits = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-');
     !id.is_empty() && id.len() <= MOST && id.bytes().all(fits)

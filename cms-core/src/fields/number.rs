@@ -53,7 +53,7 @@ impl Default for Number {
     }
 }
 
-/// A number of a field's settings.
+/// Parses a number of a field's settings.
 fn setting(number: &JsonNumber) -> Result<Decimal, Refusal> {
     match Decimal::of(number) {
         Some(number) => Ok(number),
@@ -61,8 +61,8 @@ fn setting(number: &JsonNumber) -> Result<Decimal, Refusal> {
     }
 }
 
-/// Reads a number, or a text that is one: in the stored form, or as the visitor's language writes
-/// it.
+/// Parses a number or a text that spells one: in the stored form, or as the visitor's language
+/// writes it.
 fn number(given: &Json, context: &Context) -> Result<Decimal, Refusal> {
     expected(match given {
         Json::Number(number) => Decimal::of(number),
@@ -78,7 +78,7 @@ fn expected(number: Option<Decimal>) -> Result<Decimal, Refusal> {
     }
 }
 
-/// Checks a number against least, greatest and step. Steps begin at the least, else at 0.
+/// Checks a number against minimum, maximum and step. Steps begin at the minimum, or else at 0.
 fn within(
     number: Decimal,
     min: Option<Decimal>,
@@ -98,7 +98,7 @@ fn within(
     }
 }
 
-/// An optional number of a field's settings.
+/// Parses an optional number of a field's settings.
 fn optional(number: Option<&JsonNumber>) -> Result<Option<Decimal>, Refusal> {
     number.map(setting).transpose()
 }
@@ -150,7 +150,7 @@ impl Kind for Number {
     }
 }
 
-/// A whole number between two others.
+/// Parses a whole number within a range.
 fn whole(given: &Json, context: &Context, min: i64, max: i64) -> Result<Json, Refusal> {
     let taken = number(given, context)?;
     if taken.decimals() > 0 {

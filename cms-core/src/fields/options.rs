@@ -1,4 +1,4 @@
-//! What people choose from.
+//! The options of a choice.
 
 use std::collections::BTreeSet;
 
@@ -22,14 +22,14 @@ pub(super) struct Choice {
     pub(super) media_id: Option<i64>,
 }
 
-/// The id that stands for a text of one's own.
+/// The id of the option for the visitor's own text.
 pub(super) const OTHER: &str = "other";
-/// What stands between several values in a cell of a table.
+/// The separator of several values in a cell of a table.
 pub(super) const CELL: &str = "; ";
-/// Characters of that text at most, where no setting says it.
+/// Maximum length of the visitor's own text in characters, if no setting limits it.
 pub(super) const OTHER_LENGTH: usize = 255;
 
-/// Checks that every id is there once.
+/// Checks that no id occurs twice.
 pub(super) fn check(options: &[Choice], member: &str) -> Result<(), Refusal> {
     let mut ids = BTreeSet::new();
     for Choice { id, .. } in options {
@@ -43,7 +43,7 @@ pub(super) fn check(options: &[Choice], member: &str) -> Result<(), Refusal> {
     Ok(())
 }
 
-/// What is missing when fewer can be chosen than must be.
+/// The problem when fewer options exist than must be chosen.
 pub(super) fn lack(options: usize, least: usize) -> Option<&'static str> {
     match options {
         0 => Some("options: at least one is expected"),
@@ -65,7 +65,7 @@ pub(super) fn find<'a>(options: &'a [Choice], given: &Json) -> Result<&'a Choice
     }
 }
 
-/// The ids given, each once, in the order of the options.
+/// The given ids without duplicates, in the order of the options.
 pub(super) fn several(options: &[Choice], given: &Json) -> Result<Vec<String>, Refusal> {
     let chosen: Vec<_> =
         list(given)?.iter().map(|one| find(options, one)).collect::<Result<_, _>>()?;
@@ -80,7 +80,7 @@ pub(super) fn list(given: &Json) -> Result<&Vec<Json>, Refusal> {
     }
 }
 
-/// Checks how many were chosen.
+/// Checks the number of chosen options.
 pub(super) fn count(chosen: usize, min: usize, max: Option<usize>) -> Result<(), Refusal> {
     if chosen < min {
         return refuse("min", format!("at least {min} choices are expected"));
@@ -91,7 +91,7 @@ pub(super) fn count(chosen: usize, min: usize, max: Option<usize>) -> Result<(),
     }
 }
 
-/// Labels for the ids of an answer; an id without a label stands for itself.
+/// Labels for the ids of an answer; an id without a label is shown itself.
 pub(super) fn labels(options: &[Choice], answer: &Json) -> String {
     joined(options, answer, ", ")
 }

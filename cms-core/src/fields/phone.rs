@@ -1,4 +1,4 @@
-//! Telephone numbers; countries and their telephone codes.
+//! Telephone numbers, and the telephone codes of countries.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -37,7 +37,7 @@ impl Phone {
 impl Kind for Phone {
     fn take(&self, given: &Json, _: &Context) -> Result<Json, Refusal> {
         let line = text::line(text_of(given)?)?;
-        // "(0)" is the national prefix within an international number.
+        // "(0)" is the national prefix, written within an international number.
         let line = if line.starts_with('+') { line.replace("(0)", "") } else { line };
         let is_between = |c: &char| matches!(c, ' ' | '\u{a0}' | '-' | '.' | '/' | '(' | ')');
         let digits: String = line.chars().filter(|c| !is_between(c)).collect();
@@ -71,8 +71,8 @@ impl Kind for Phone {
     }
 }
 
-/// ISO 3166-1 alpha-2 codes, with the country's code in international calls (ITU-T E.164) and the
-/// digits that only national calls begin with.
+/// ISO 3166-1 alpha-2 codes, each with the country's code in international calls (ITU-T E.164) and
+/// the prefix of national calls.
 const COUNTRIES: &str = "\
 AD 376;AE 971 0;AF 93 0;AG 1 1;AI 1 1;AL 355 0;AM 374 0;AO 244;AQ 672;AR 54 0;AS 1 1;AT 43 0;\
 AU 61 0;AW 297;AX 358 0;AZ 994 0;BA 387 0;BB 1 1;BD 880 0;BE 32 0;BF 226;BG 359 0;BH 973;BI 257;\
@@ -96,14 +96,14 @@ TN 216;TO 676;TR 90 0;TT 1 1;TV 688;TW 886 0;TZ 255 0;UA 380 0;UG 256 0;UM 1 1;U
 UZ 998;VA 39;VC 1 1;VE 58 0;VG 1 1;VI 1 1;VN 84 0;VU 678;WF 681;WS 685;YE 967 0;YT 262 0;ZA 27 0;\
 ZM 260 0;ZW 263 0";
 
-/// What is known of a country.
+/// A country's telephone codes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Country {
     /// Two capital letters.
     pub(super) code: &'static str,
     /// The country's code in international calls.
     calling: &'static str,
-    /// What national calls begin with, or nothing.
+    /// The prefix of national calls, or empty.
     trunk: &'static str,
 }
 
@@ -128,7 +128,7 @@ pub(super) fn declared(code: &str, member: &str) -> Result<Country, Refusal> {
     }
 }
 
-/// Whether a number such as `+4930...` can be one of this country. Some countries share a code.
+/// Whether a number such as `+4930...` can belong to this country. Some countries share a code.
 fn is_number_of(country: Country, number: &str) -> bool {
     number.strip_prefix('+').is_some_and(|digits| digits.starts_with(country.calling))
 }

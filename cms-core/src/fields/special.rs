@@ -1,4 +1,5 @@
-//! What is shown, known, computed, agreed to or paid.
+//! Fields that display a text, take a value that comes with the visitor, compute one, record a
+//! consent, or take a payment.
 
 use std::sync::OnceLock;
 
@@ -131,7 +132,7 @@ impl Default for Calculated {
 }
 
 impl Calculated {
-    /// The expression; None for one that is empty or wrong.
+    /// The parsed expression; `None`: it is empty. Fails for a wrong one.
     fn read(&self) -> Result<Option<&Formula>, Refusal> {
         if self.expression.trim().is_empty() || self.read.get().is_some() {
             return Ok(self.read.get());
@@ -178,7 +179,7 @@ pub(super) struct Consent {
     document_url: Option<String>,
     /// Raised with each new wording.
     text_version: i64,
-    /// Whether nobody goes on without it.
+    /// Whether the visitor must accept it to continue.
     must_accept: bool,
 }
 
@@ -205,7 +206,7 @@ impl Kind for Consent {
         if is_given { Ok(true.into()) } else { refuse("consent", "agreement is expected") }
     }
 
-    fn beside(
+    fn extra_values(
         &self,
         _: &Json,
         _: &dyn Fn(&str) -> Option<Json>,

@@ -1,4 +1,4 @@
-//! How visitors of a language write numbers and days. Pure.
+//! How languages write numbers and days. Pure.
 
 use jiff::civil::Date;
 
@@ -9,39 +9,39 @@ const COMMA: [&str; 31] = [
     "bg", "ca", "cs", "da", "de", "el", "es", "et", "fi", "fr", "hr", "hu", "it", "lt", "lv", "nb",
     "nl", "nn", "no", "pl", "pt", "ro", "ru", "sk", "sl", "sq", "sr", "sv", "tr", "uk", "vi",
 ];
-/// Those of them that write the year first.
+/// Languages among them that write the year first.
 const YEAR_FIRST: [&str; 3] = ["hu", "lt", "sv"];
-/// Places where the language is spoken with a decimal point.
+/// Regions in which the language uses a decimal point.
 const POINT: [&str; 5] = ["de-ch", "de-li", "es-mx", "es-us", "it-ch"];
-/// Places where English writes the day first. In others nobody knows.
+/// Regions in which English writes the day first. In other regions the order is unknown.
 const DAY_FIRST: [&str; 6] = ["en-au", "en-gb", "en-ie", "en-in", "en-nz", "en-za"];
-/// Blanks and apostrophes that stand between groups of digits in any language.
+/// Blanks and apostrophes that separate groups of digits in any language.
 const GROUPS: [char; 5] = [' ', '\u{a0}', '\u{202f}', '\'', '’'];
 
-/// A number or a day that may be two, with both.
+/// The message for a number or a day with two meanings, naming both.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Ambiguous(pub(super) String);
 
-/// What comes first in days such as `3/4/2026`.
+/// The first part of days such as `3/4/2026`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum First {
     Day,
     Month,
-    /// One of both, from place to place.
+    /// Day or month, depending on the region.
     Unsaid,
 }
 
-/// How a language writes numbers and days. Without one, only the stored forms are taken: `1.5`,
-/// `2026-11-24`.
+/// How a language writes numbers and days. Without a language, only the stored forms are accepted:
+/// `1.5`, `2026-11-24`.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Spelling {
-    /// The decimal separator, and the one of thousands.
+    /// The decimal separator and the thousands separator.
     numbers: Option<(char, char)>,
     days: Option<First>,
 }
 
 impl Spelling {
-    /// Of a language such as `de` or `pt-BR`.
+    /// The spelling of a language such as `de` or `pt-BR`.
     pub(super) fn of(language: &str) -> Self {
         let language = language.to_ascii_lowercase().replace('_', "-");
         let base = language.split('-').next().unwrap_or_default();
@@ -62,10 +62,10 @@ impl Spelling {
         Self { numbers: Some(numbers), days }
     }
 
-    /// Reads a number in the stored form or in that of the language; None: it is none.
+    /// Parses a number in the stored form or in that of the language; `None`: it is not a number.
     ///
     /// # Errors
-    /// For `1.500` where the point stands between thousands.
+    /// For `1.500` if the language separates thousands with a point.
     pub(super) fn number(self, text: &str) -> Result<Option<Decimal>, Ambiguous> {
         let plain = Decimal::parse(text);
         let Some((decimal, thousands)) = self.numbers else { return Ok(plain) };
@@ -78,11 +78,11 @@ impl Spelling {
         Ok(plain.or_else(spelled))
     }
 
-    /// Reads a day in the form of the language: `24.11.2026`, `24/11/2026`, `24-11-2026`. None: it
-    /// is none.
+    /// Parses a day in the form of the language: `24.11.2026`, `24/11/2026`, `24-11-2026`. `None`:
+    /// it is not a day.
     ///
     /// # Errors
-    /// For `3/4/2026` where day or month may come first.
+    /// For `3/4/2026` if either the day or the month may come first.
     pub(super) fn day(self, text: &str) -> Result<Option<Date>, Ambiguous> {
         let Some((one, two, year)) = self.days.and(numbers(text)) else { return Ok(None) };
         let day_first = Date::new(year, two, one).ok();
@@ -97,7 +97,7 @@ impl Spelling {
     }
 }
 
-/// Whether a number is `1.500`: up to three digits, a point, three digits.
+/// Whether a number has the form of `1.500`: up to three digits, a point, three digits.
 fn is_one_group(text: &str) -> bool {
     let digits = text.strip_prefix(['+', '-']).unwrap_or(text);
     let parts = digits.split_once('.');
@@ -130,7 +130,7 @@ fn without_groups(text: &str, decimal: char, thousands: char) -> Option<String> 
     })
 }
 
-/// The three numbers of a day whose year comes last, with the same separator twice.
+/// The three numbers of a day that ends with the year and uses one separator twice.
 fn numbers(text: &str) -> Option<(i8, i8, i16)> {
     let separator = text.chars().find(|letter| !letter.is_ascii_digit())?;
     let parts: Vec<&str> = text.split(separator).map(str::trim).collect();

@@ -10,7 +10,7 @@ use super::{
     addresses, choice, contact, date, grid,
     kind::Kind,
     number, phone, special, text,
-    typed_field::{Common, Reads, read},
+    typed_field::{Common, SettingsParser, read},
     upload,
 };
 
@@ -48,13 +48,13 @@ pub enum Group {
 pub struct FieldType {
     /// Its name in declarations.
     pub name: &'static str,
-    /// Where editors list it.
+    /// The group in which editors list it.
     pub group: Group,
-    /// What it asks for.
+    /// A description of what it asks for.
     pub about: &'static str,
     default: fn() -> Json,
     schema: fn() -> Json,
-    pub(super) read: Reads,
+    pub(super) read: SettingsParser,
 }
 
 impl std::fmt::Debug for FieldType {
@@ -73,19 +73,19 @@ impl FieldType {
         Self::ALL.iter().find(|one| one.name == name)
     }
 
-    /// All settings of a field of this type as they are when nobody sets them.
+    /// The settings of a field of this type with their default values.
     #[must_use]
     pub fn default_config(&self) -> Json {
         merged(default::<Common>(), (self.default)())
     }
 
-    /// The settings of this type alone, as JSON Schema without references.
+    /// The settings that only this type has, as JSON Schema without references.
     #[must_use]
     pub fn config_schema(&self) -> Json {
         (self.schema)()
     }
 
-    /// The settings of this type that hold the address of a link: their schema says so.
+    /// The settings of this type that hold the address of a link, as their schema declares.
     pub(super) fn links(&self) -> impl Iterator<Item = &'static str> {
         static ALL: OnceLock<Vec<(&'static str, String)>> = OnceLock::new();
         let all = ALL.get_or_init(|| {
@@ -113,7 +113,8 @@ impl FieldType {
         for mut part in [schema::<Common>(), self.config_schema()] {
             let Json::Object(members) = part["properties"].take() else { continue };
             for (name, member) in members {
-                // The settings of `calculated` have a `type` too.
+                // `calculated` has a setting named `type` too, which must not replace the
+                // member `type`.
                 properties.entry(name).or_insert(member);
             }
         }

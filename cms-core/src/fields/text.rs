@@ -1,4 +1,4 @@
-//! Texts, and how they are stored.
+//! Texts, and their stored forms.
 
 use std::sync::OnceLock;
 
@@ -42,7 +42,7 @@ impl Default for ShortText {
     }
 }
 
-/// Size of a compiled pattern at most, in bytes: a pattern must not take all memory.
+/// Maximum size of a compiled pattern in bytes, so that a pattern cannot use up the memory.
 const PATTERN_SIZE: usize = 1 << 18;
 
 fn whole(pattern: &str) -> Result<Regex, Refusal> {
@@ -52,7 +52,7 @@ fn whole(pattern: &str) -> Result<Regex, Refusal> {
 }
 
 impl ShortText {
-    /// The pattern, which is compiled once.
+    /// The compiled pattern; compiles it on first use.
     fn compiled(&self) -> Result<Option<&Regex>, Refusal> {
         match (&self.pattern, self.compiled.get()) {
             (Some(pattern), None) => {
@@ -110,7 +110,7 @@ impl Kind for LongText {
     }
 }
 
-/// One line: composed (NFC), without blanks around it, without control characters.
+/// One line: composed (NFC), without blanks around it and without control characters.
 pub(super) fn line(text: &str) -> Result<String, Refusal> {
     let text: String = text.trim().nfc().collect();
     if text.chars().any(char::is_control) {
@@ -119,7 +119,7 @@ pub(super) fn line(text: &str) -> Result<String, Refusal> {
     Ok(text)
 }
 
-/// Lines: composed, with LF at their ends, no other control character but tabs.
+/// Several lines: composed, with LF at their ends, and no control characters except tabs.
 fn lines(text: &str) -> Result<String, Refusal> {
     let text: String = text.replace("\r\n", "\n").trim().nfc().collect();
     if text.chars().any(|c| c.is_control() && !matches!(c, '\t' | '\n')) {
@@ -128,7 +128,7 @@ fn lines(text: &str) -> Result<String, Refusal> {
     Ok(text)
 }
 
-/// Checks how many characters a text has.
+/// Checks the number of characters of a text.
 pub(super) fn length(text: &str, least: usize, most: usize) -> Result<(), Refusal> {
     let count = text.chars().count();
     if count < least {

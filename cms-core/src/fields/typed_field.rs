@@ -1,5 +1,5 @@
-//! A field with the rules of its type: what it takes and how that reads; the settings that every
-//! field has.
+//! A field with the rules of its type: the answers that it accepts and their readable text; and
+//! the settings that every field has.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
@@ -14,7 +14,7 @@ use super::{
 use crate::FieldError;
 
 /// Reads the settings of a field of one type.
-pub(super) type Reads = fn(Map<String, Json>) -> Result<Box<dyn Kind>, Refusal>;
+pub(super) type SettingsParser = fn(Map<String, Json>) -> Result<Box<dyn Kind>, Refusal>;
 
 /// Reads the settings of a field of type `T`.
 pub(super) fn read<T: Kind + DeserializeOwned + 'static>(
@@ -23,7 +23,7 @@ pub(super) fn read<T: Kind + DeserializeOwned + 'static>(
     settings_of::<T>(settings).map(|kind| Box::new(kind) as Box<dyn Kind>)
 }
 
-/// Settings as their type.
+/// Converts settings to their type.
 fn settings_of<T: DeserializeOwned>(settings: Map<String, Json>) -> Result<T, Refusal> {
     serde_json::from_value(settings.into()).or_else(|error| refuse("bad_config", error.to_string()))
 }
@@ -36,11 +36,11 @@ pub(super) struct TypedField {
 }
 
 impl TypedField {
-    /// Reads a declaration. `find` knows the types: how one reads its settings, and what stands for
-    /// it.
+    /// Reads a declaration. `find` looks up a type: how to read its settings, and the value that
+    /// represents it.
     pub(super) fn read<T>(
         declared: &Json,
-        find: impl FnOnce(&str) -> Option<(Reads, T)>,
+        find: impl FnOnce(&str) -> Option<(SettingsParser, T)>,
     ) -> Result<(Self, T), FieldError> {
         let fault = |field: &str, code, message: String| FieldError {
             field: field.to_owned(),
@@ -72,7 +72,7 @@ impl TypedField {
         Ok((Self { id: id.to_owned(), common, kind }, found))
     }
 
-    /// The answer in `given`, with what is stored beside it.
+    /// Extracts its answer from `given`, with the members stored beside it.
     pub(super) fn take(
         &self,
         given: &Map<String, Json>,
@@ -119,17 +119,17 @@ impl TypedField {
         }
         let under = |member: &str| format!("{}.{member}", self.id);
         let member = |name: &str| given.get(&under(name)).cloned();
-        let beside = self.kind.beside(&answer, &member, context)?;
-        let beside = beside.into_iter().map(|(name, value)| (under(&name), value));
-        Ok([(self.id.clone(), answer)].into_iter().chain(beside).collect())
+        let extra = self.kind.extra_values(&answer, &member, context)?;
+        let extra = extra.into_iter().map(|(name, value)| (under(&name), value));
+        Ok([(self.id.clone(), answer)].into_iter().chain(extra).collect())
     }
 
     pub(super) fn is_required(&self) -> bool {
         self.common.required || self.kind.is_required()
     }
 
-    pub(super) fn lacks(&self) -> Option<&'static str> {
-        self.kind.lacks()
+    pub(super) fn why_unanswerable(&self) -> Option<&'static str> {
+        self.kind.why_unanswerable()
     }
 
     pub(super) fn options(&self, row: Option<&str>) -> Option<Vec<&str>> {
@@ -140,12 +140,12 @@ impl TypedField {
         self.kind.text(answer)
     }
 
-    /// How it is computed, where nobody answers it.
+    /// Its formula, if the value is computed.
     pub(super) fn formula(&self) -> Option<&Formula> {
         self.kind.formula()
     }
 
-    /// Its value over these answers.
+    /// Its value computed from these answers.
     pub(super) fn compute(&self, answers: &Map<String, Json>) -> Option<Json> {
         self.kind.compute(answers)
     }

@@ -43,7 +43,7 @@ impl Default for FileUpload {
     }
 }
 
-/// The id of a file that this session sent, if the file is as expected.
+/// The id of a file that this session sent, if the file meets the settings.
 fn sent(
     given: &Json,
     most: u64,

@@ -1,4 +1,4 @@
-//! A form: as stored, its fields as they were read last, and as a page shows it.
+//! A form: as stored, with a cache of its parsed fields, and as a page shows it.
 
 use std::{
     collections::HashMap,
@@ -26,7 +26,7 @@ pub enum WhichForm {
 }
 
 impl From<String> for WhichForm {
-    /// No name begins with a digit.
+    /// A text that parses as a number is an id: no name begins with a digit.
     fn from(text: String) -> Self {
         text.parse().map_or(Self::Name(text), Self::Id)
     }
@@ -56,7 +56,7 @@ pub(super) struct Form {
 }
 
 impl Form {
-    /// Its fields, which were checked when it was saved.
+    /// Parses the fields, which were checked when the form was saved.
     fn fields(&self) -> Result<Fields> {
         Fields::read(&self.declared).map_err(|faults| {
             Error::internal(format!("fields of the form {}: {faults:?}", self.name))
@@ -81,7 +81,7 @@ pub struct ShownForm {
 }
 
 impl Forms {
-    /// A form that takes answers, as a page shows it.
+    /// An active form, as a page shows it.
     ///
     /// # Errors
     /// `not_found` for a form that is missing or switched off.
@@ -90,20 +90,21 @@ impl Forms {
         if !form.active {
             return Err(missing(which));
         }
-        let fields = form.declared.as_array().into_iter().flatten().map(fields::shown).collect();
+        let declared = form.declared.as_array().into_iter().flatten();
+        let fields = declared.map(fields::for_visitors).collect();
         Ok(ShownForm { name: form.name, title: form.title, fields })
     }
 }
 
-/// Forms at most.
+/// Maximum number of forms in the cache.
 const MOST: usize = 64;
 
-/// By the id of the form: what was declared, and what that means.
+/// Parsed fields by the id of the form, each with the declaration that they were parsed from.
 #[derive(Default)]
 pub(super) struct FieldsCache(Mutex<HashMap<i64, (Json, Arc<Fields>)>>);
 
 impl FieldsCache {
-    /// The fields of this form, as it is declared.
+    /// The fields of this form, parsed again when its declaration has changed.
     pub(super) fn fields(&self, form: &Form) -> Result<Arc<Fields>> {
         let held = || self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some((declared, fields)) = held().get(&form.id)
@@ -114,7 +115,7 @@ impl FieldsCache {
         let fields = Arc::new(form.fields()?);
         let mut held = held();
         if held.len() >= MOST && !held.contains_key(&form.id) {
-            // Any of them: a map gives its keys in no order.
+            // Evicts any form: a map yields its keys in no order.
             let left = held.keys().next().copied();
             left.and_then(|id| held.remove(&id));
         }

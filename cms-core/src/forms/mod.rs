@@ -1,5 +1,5 @@
-//! Forms: what pages ask visitors, and what these submit. A form is a record of the content table
-//! `forms`, so it is read and written as an item; this room takes and shows submissions.
+//! Forms on pages, and the submissions of visitors. A form is a record of the content table
+//! `forms`, so forms are read and written as items; this room receives and shows submissions.
 //!
 //! ```text
 //! form         a form: as stored, its fields read once, as a page shows it
@@ -34,7 +34,7 @@ pub use submissions::Export;
 
 /// The table's name in the audit log.
 const TABLE: &str = "form_submissions";
-/// Forms that are read at once.
+/// Number of forms read at once.
 const FORMS_READ: i64 = 100;
 
 /// The forms of a site: `cms.forms()`.
@@ -53,8 +53,8 @@ impl Forms {
         Self(Arc::new(Inner { base, mails, known: form::FieldsCache::default() }))
     }
 
-    /// How the database would find the submissions of a form that are as old: the lines of the
-    /// engine's plan.
+    /// How the database would find the submissions of a form from `horizon` or before: the lines
+    /// of the engine's plan.
     ///
     /// # Errors
     /// `unavailable` when the database cannot be reached.
@@ -62,7 +62,7 @@ impl Forms {
         self.0.base.db().plan(sql::EXPIRE.sql(), args![form, horizon]).await
     }
 
-    /// Links of fields that are no addresses, `most` at most.
+    /// Links in the fields of forms that are not valid addresses, at most `most`.
     pub(crate) async fn broken_addresses(&self, most: usize) -> Result<Vec<BrokenAddress>> {
         let (mut found, mut after) = (Vec::new(), i64::MIN);
         while found.len() < most {
@@ -90,7 +90,7 @@ impl Forms {
         for (form, days) in sql::retentions(base.db()).await? {
             let days = u64::try_from(days).unwrap_or(u64::MAX);
             let horizon = jobs::days_before(base.clock().now(), days);
-            // Mostly nothing is old, and a change would hold up others.
+            // Usually nothing is old, and a needless change would hold up other writers.
             if sql::has_old(base.db(), form, horizon).await? {
                 removed += jobs::remove(base, sql::EXPIRE, args![form, horizon]).await?;
             }
@@ -140,19 +140,19 @@ pub struct SubmissionDetail {
     pub answers: Vec<Answer>,
 }
 
-/// Which submissions.
+/// Selects submissions.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct SubmissionFilter {
     /// Only those of this form.
     pub form: Option<WhichForm>,
-    /// Not before.
+    /// Only those received at this time or later.
     pub since: Option<Millis>,
-    /// Before.
+    /// Only those received before this time.
     pub until: Option<Millis>,
-    /// Only those that look like a program's, or only the others.
+    /// True: only those that look like a program's; false: only the others.
     pub spam: Option<bool>,
 }
 
-/// Where a submission stands in the list.
+/// The place of a submission in the list.
 type Position = (Millis, i64);

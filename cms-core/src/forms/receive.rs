@@ -1,5 +1,5 @@
-//! An answered form: its answers are judged before the change begins, and stored with their event
-//! and with the mails that they cause.
+//! Receives an answered form. The answers are judged before the change begins; the change stores
+//! them with their event and their mails.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -18,12 +18,12 @@ use crate::{
     rfc3339,
 };
 
-/// Submissions of a form that are mailed within an hour at most.
+/// Maximum number of submissions of a form that are mailed within an hour.
 const NOTICES: i64 = 100;
-/// Characters of an answer at most.
+/// Maximum characters of an answer in a mail.
 const ANSWER: usize = 10_000;
-/// An answer of that length as text and as HTML, where a character has up to six bytes, and lines
-/// around it.
+/// Bytes reserved for one such answer: as text and as HTML, where a character takes up to six
+/// bytes, with the lines around it.
 const ROOM: usize = 130_000;
 
 /// A form as a visitor answers it.
@@ -36,9 +36,10 @@ const ROOM: usize = 130_000;
 pub struct Answered {
     /// The form, by its name or id.
     pub form: WhichForm,
-    /// Answers by the ids of fields. What no field asks for is left aside.
+    /// Answers by the ids of fields. Unknown ids are ignored.
     pub answers: Map<String, Json>,
-    /// What stands in an input of the page that people do not see: nothing.
+    /// The value of a hidden trap input. People leave it empty; a value marks the sender as a
+    /// program.
     #[serde(default)]
     pub trap: Option<String>,
     /// How long the page was open, in seconds.
@@ -58,7 +59,7 @@ pub struct JudgedAnswers {
     answers: Vec<Answer>,
 }
 
-/// What the page learns. Programs learn the same.
+/// The reply to the page. Programs get the same reply.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[non_exhaustive]
 pub struct Received {
@@ -73,7 +74,7 @@ pub struct Received {
 }
 
 impl Forms {
-    /// The form that answers are for.
+    /// The form to answer, if it is active.
     ///
     /// # Errors
     /// `not_found` for a form that is missing or switched off.
@@ -101,9 +102,10 @@ impl Forms {
         self.0.known.fields(form)?.take(&answered.answers, &context).map_err(Error::invalid)
     }
 
-    /// Stores a submission. One of a person raises `form.submitted` and a mail to each
-    /// recipient of the form; one of a program is kept and marked. The form counts as it is now:
-    /// if its fields changed since, the answers are judged again.
+    /// Stores a submission. A person's submission raises `form.submitted` and queues a mail to
+    /// each recipient of the form, for up to 100 submissions an hour. A program's submission is
+    /// stored and marked as spam. The answers are judged again if the form's fields have
+    /// changed since.
     ///
     /// # Errors
     /// `not_found` when the form was deleted or switched off meanwhile; `validation_failed`; as
@@ -126,7 +128,7 @@ impl Forms {
             change.audit(entry).await?;
         } else {
             change.raise_audited(FORM_SUBMITTED, &data, entry).await?;
-            // The row that was just stored counts.
+            // The count includes the row just stored.
             if sql::within_hour(change, form.id, NOTICES + 1).await? <= NOTICES {
                 for mail in notices(&form, id, &line, &answers) {
                     self.0.mails.queue(change, &mail).await?;
@@ -142,7 +144,7 @@ fn event(form: &Form, id: i64, change: &Change, answers: &[Answer]) -> FormData 
     FormData {
         form: AnsweredForm { id: form.id, name: form.name.clone(), title: form.title.clone() },
         submission: FormSubmission { id, created_at: rfc3339(change.now()) },
-        answers: answers.iter().map(Answer::told).collect(),
+        answers: answers.iter().map(Answer::event_answer).collect(),
     }
 }
 
@@ -168,7 +170,8 @@ fn notices(form: &Form, id: i64, summary: &str, answers: &[Answer]) -> Vec<Mail>
     form.recipients.iter().filter_map(mail).collect()
 }
 
-/// The answers as text and as HTML: a submission never fails because its mail would be too large.
+/// The answers as text and as HTML, cut to fit [`MAX_MAIL_BYTES`]: a submission must not fail
+/// because its mail would be too large.
 fn bodies(answers: &[Answer]) -> (String, String) {
     let (mut text, mut html) = (String::new(), "<table>".to_owned());
     for (at, answer) in answers.iter().enumerate() {
@@ -189,12 +192,12 @@ fn bodies(answers: &[Answer]) -> (String, String) {
     (text, html)
 }
 
-/// Whether a submission looks like that of a program: it filled in an input that people do not see,
-/// or was sent sooner than people can answer. `seconds` is what the page says; programs that know
-/// nothing of it leave it out.
+/// Whether a submission looks like a program's: an input that people do not see is filled in, or
+/// the form was sent sooner than people can answer. The page reports `seconds`; missing `seconds`
+/// count as 0, because programs that do not know the page leave them out.
 fn looks_automatic(trap: Option<&str>, seconds: Option<f64>, least: i64) -> bool {
     let is_filled = trap.is_some_and(|text| !text.trim().is_empty());
-    // Few enough seconds to be exact.
+    // `least` is small enough to be exact.
     let is_quick = least > 0 && seconds.unwrap_or(0.0) < least as f64;
     is_filled || is_quick
 }

@@ -40,7 +40,7 @@ macro_rules! by_id {
     };
 }
 
-/// Submissions that a filter selects, newest first, from before a position.
+/// Submissions that a filter selects, newest first, older than a position.
 macro_rules! newest {
     ($columns:expr, $of:literal) => {
         concat!(
@@ -55,7 +55,7 @@ macro_rules! newest {
     };
 }
 
-/// On PostgreSQL.
+/// `BY_ID` for PostgreSQL: keeps others from changing the form until the change ends.
 const BY_ID_LOCKED: Statement =
     Statement::new(concat!(module_path!(), "::BY_ID_LOCKED"), concat!(by_id!(), " for share"));
 
@@ -72,7 +72,7 @@ statements! {
     LIST_OF_MARKED = newest!(submission_columns!(), "s.form_id = $6 and s.spam = $7 and ");
     DETAILS_OF = newest!(detail_columns!(), "s.form_id = $6 and ");
     DETAILS_OF_MARKED = newest!(detail_columns!(), "s.form_id = $6 and s.spam = $7 and ");
-    /// Those of people; it reads $4 rows at most.
+    /// Counts the submissions of people since $3; reads at most $4 rows.
     WITHIN = "select count(*) from (select 1 as one from cms_form_submissions where form_id = $1 \
               and spam = $2 and created_at > $3 limit $4) found";
     GET = concat!(
@@ -92,13 +92,14 @@ pub(super) async fn by_id(db: &Db, id: i64) -> Result<Option<Form>> {
     db.optional(BY_ID, args![id]).await
 }
 
-/// The form as the change sees it. It stays so until the change ends; submissions share that.
+/// The form as the change sees it. The form stays the same until the change ends; submissions
+/// share its lock.
 pub(super) async fn now(change: &mut Change, id: i64) -> Result<Option<Form>> {
     let statement = change.dialect().keeping(BY_ID, BY_ID_LOCKED);
     change.optional(statement, args![id]).await
 }
 
-/// PostgreSQL refuses to compare with text that holds U+0000.
+/// No form has a name with U+0000: PostgreSQL refuses to compare with such text.
 pub(super) async fn by_name(db: &Db, name: &str) -> Result<Option<Form>> {
     if name.contains('\0') {
         return Ok(None);
@@ -106,7 +107,7 @@ pub(super) async fn by_name(db: &Db, name: &str) -> Result<Option<Form>> {
     db.optional(BY_NAME, args![name]).await
 }
 
-/// Returns the id; None: the form is gone.
+/// Stores a submission and returns its id. None: the form is gone.
 pub(super) async fn insert(
     change: &mut Change,
     form: i64,
@@ -187,18 +188,18 @@ pub(super) async fn get(db: &Db, id: i64) -> Result<Option<SubmissionDetail>> {
     db.optional(GET, args![id]).await
 }
 
-/// The forms that keep submissions for a time only, and for how many days.
+/// The forms that keep submissions for a limited time, each with its number of days.
 pub(super) async fn retentions(db: &Db) -> Result<Vec<(i64, i64)>> {
     db.all(RETENTIONS, args![]).await
 }
 
-/// Whether a form has submissions that are as old.
+/// Whether a form has submissions from `horizon` or before.
 pub(super) async fn has_old(db: &Db, form: i64, horizon: Millis) -> Result<bool> {
     let (has_old,): (bool,) = db.one(HAS_OLD, args![form, horizon]).await?;
     Ok(has_old)
 }
 
-/// Whether there was one.
+/// Deletes a submission. False: there was none.
 pub(super) async fn delete(change: &mut Change, id: i64) -> Result<bool> {
     Ok(change.run(DELETE, args![id]).await? > 0)
 }

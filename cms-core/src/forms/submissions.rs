@@ -1,4 +1,4 @@
-//! What was submitted: a list, one, its removal, and a table for export.
+//! Submissions: the list, one submission, its removal, and a table for export.
 
 use std::collections::VecDeque;
 
@@ -16,12 +16,12 @@ use crate::{
     ground::ListName,
 };
 
-/// Rows that are read at once: each may hold the answers of a whole request.
+/// Rows read at once in an export: each row may be as large as a whole request.
 const STEP: i64 = 16;
-/// Columns before the answers, whose names no field can have: the parts after the points are none
-/// of those that stand beside answers.
+/// Columns before the answers. No column of a field can have these names: no field type has a
+/// member `id`, `created_at` or `spam`.
 const FIRST: [&str; 3] = ["submission.id", "submission.created_at", "submission.spam"];
-/// The column after them.
+/// The column after the answers.
 const LAST: &str = "submission.more";
 
 fn position(bytes: &[u8]) -> Option<Position> {
@@ -33,8 +33,8 @@ impl Forms {
     /// Submissions, newest first, a page at a time.
     ///
     /// # Errors
-    /// `not_found` for a form that is missing; `bad_query` for a foreign cursor, or
-    /// for backward order.
+    /// `not_found` for a form that is missing; `bad_query` for a cursor of another list, or for
+    /// backward order.
     pub async fn submissions(
         &self,
         filter: &SubmissionFilter,
@@ -92,8 +92,8 @@ pub struct Export {
 }
 
 impl Forms {
-    /// The submissions of a form. Answers to fields that the form has no more stand in the last
-    /// column, as a JSON object.
+    /// Exports the submissions of a form. Answers to fields that the form no longer has are in the
+    /// last column, as a JSON object.
     ///
     /// # Errors
     /// `not_found` for a form that is missing.

@@ -1,4 +1,4 @@
-//! What a funnel is beside its nodes: name, slug, settings.
+//! The header of a funnel: name, slug, settings and all else but nodes, edges and mail rules.
 
 use serde_json::{Map, Value as Json, json};
 
@@ -8,16 +8,16 @@ use super::{
 };
 use crate::{content, ground::plain};
 
-/// Characters of a name at most.
+/// Maximum characters of a name.
 const NAME: usize = 200;
-/// Characters of a slug at most.
+/// Maximum characters of a slug.
 const SLUG: usize = 64;
-/// Characters of a language at most.
+/// Maximum characters of a language.
 const LANGUAGE: usize = 16;
-/// Minutes at most after which a visit counts as abandoned: 60 days.
+/// Maximum minutes after which a visit counts as abandoned: 60 days.
 const ABANDONED: i64 = 86_400;
 
-/// What a funnel is beside its nodes.
+/// The members of a funnel beside its nodes, edges and mail rules.
 #[derive(Clone, Debug)]
 pub(crate) struct Header {
     pub(crate) name: String,
@@ -28,12 +28,12 @@ pub(crate) struct Header {
     pub(crate) start_node_id: Option<i64>,
     /// Whether visits that end early are marked.
     pub(crate) save_abandoned: bool,
-    /// Minutes of rest after which they are.
+    /// Minutes of rest after which such visits are marked.
     pub(crate) abandon_after_min: i64,
     pub(crate) settings: FunnelSettings,
 }
 
-/// Members of a shown funnel that nobody writes here.
+/// Members of a shown funnel that are ignored when they are sent.
 const SHOWN: [&str; 7] =
     ["id", "rev", "version", "published_at", "created_at", "updated_at", "status"];
 
@@ -53,11 +53,11 @@ impl Default for Header {
 }
 
 impl Header {
-    /// Takes over the members that are given. What is wrong stays as it was.
-    pub(super) fn take(&mut self, given: &Map<String, Json>) -> Vec<Problem> {
+    /// Takes over the given members. A member with a wrong value keeps its former value.
+    pub(super) fn merge(&mut self, given: &Map<String, Json>) -> Vec<Problem> {
         let mut problems = Vec::new();
         for (member, value) in given {
-            let taken = self.take_one(member, value, &mut problems);
+            let taken = self.merge_one(member, value, &mut problems);
             if let Err((code, message)) = taken {
                 problems.push(Problem::new(code, format!("funnel.{member}"), message));
             }
@@ -65,7 +65,7 @@ impl Header {
         problems
     }
 
-    fn take_one(
+    fn merge_one(
         &mut self,
         member: &str,
         value: &Json,
@@ -126,12 +126,12 @@ impl Header {
         Ok(())
     }
 
-    /// Minutes of rest after which visits are marked, if they are.
+    /// Minutes of rest after which visits are marked as abandoned; None: they are never marked.
     pub(super) fn abandons_after(&self) -> Option<i64> {
         self.save_abandoned.then_some(self.abandon_after_min)
     }
 
-    /// As versions and exports hold it.
+    /// The header as versions and exports hold it.
     pub(super) fn json(&self) -> Map<String, Json> {
         let Json::Object(members) = json!({
             "name": self.name,
@@ -155,7 +155,7 @@ fn is_name(name: &str) -> bool {
         && plain::problem("name", name).is_none()
 }
 
-/// Slugs begin with a letter, so that they are no ids.
+/// Slugs begin with a letter, so that no slug is an id.
 fn is_slug(slug: &str) -> bool {
     let fits =
         |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || b"_-".contains(&byte);
@@ -196,7 +196,7 @@ mod tests {
     fn each_member_has_its_rule() {
         let take = |given: Json| {
             let mut header = Header::default();
-            let problems = header.take(given.as_object().expect("an object"));
+            let problems = header.merge(given.as_object().expect("an object"));
             (header, problems)
         };
         for (given, told) in [
@@ -229,7 +229,7 @@ mod tests {
         assert_eq!((header.name.as_str(), header.start_node_id), ("A", Some(-7)));
         let mut again = Header::default();
         assert_eq!(
-            again.take(&Map::from_iter(
+            again.merge(&Map::from_iter(
                 header.json().into_iter().filter(|(name, _)| name != "slug")
             )),
             []

@@ -1,4 +1,4 @@
-//! Funnels: forms of several steps, whose way depends on the answers.
+//! Funnels: forms of several steps. The answers decide which steps follow.
 //!
 //! ```text
 //! graph        nodes and edges (pure)
@@ -64,7 +64,7 @@ pub use sessions::{
 use self::{definitions::VersionCache, sessions::Salt};
 use crate::{base::Base, items::OwnList, mail::Mails};
 
-/// Files of visitors that are in memory at once: each may have 50 MiB.
+/// Maximum number of visitors' files in memory at once: each may have 50 MiB.
 const JUDGED: usize = 4;
 
 /// The funnels of a site: `cms.funnels()`.
@@ -75,9 +75,9 @@ struct Inner {
     base: Base,
     mails: Mails,
     versions: VersionCache,
-    /// Of client hashes, as this process knows it.
+    /// The salt of client hashes, as this process last read it.
     salt: Mutex<Salt>,
-    /// Files of visitors that are in memory at once.
+    /// Limits the visitors' files in memory.
     judging: Arc<Semaphore>,
     inbox: OwnList,
 }

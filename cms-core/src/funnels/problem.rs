@@ -5,16 +5,16 @@ use serde::{Deserialize, Serialize};
 
 use crate::FieldError;
 
-/// A fault of a funnel. Whether it is refused depends on its code.
+/// A fault of a funnel. The code decides whether the funnel is refused.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Problem {
     /// Stable.
     pub(crate) code: &'static str,
-    /// Where it lies in what was sent: `nodes[2].config_json.fields[0]`.
+    /// Its path in the sent funnel: `nodes[2].config_json.fields[0]`.
     pub(crate) path: String,
-    /// The node that it is about, by the id that was sent.
+    /// The node with the fault, by the id that was sent.
     pub(crate) node: Option<i64>,
-    /// How to mend it.
+    /// How to fix the fault.
     pub(crate) message: String,
 }
 

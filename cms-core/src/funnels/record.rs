@@ -1,4 +1,4 @@
-//! Funnels as they are stored and shown, and which of them a list has.
+//! Funnels as they are stored and shown, and the languages that a list selects.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -48,7 +48,7 @@ pub struct Funnel {
     pub save_abandoned: i64,
     /// Minutes of rest after which they are.
     pub abandon_after_min: i64,
-    /// What the service reads, and the front end's own.
+    /// Settings of the service, and keys of the front end's own.
     pub settings_json: Json,
     /// The funnel that this is a language version of.
     pub base_id: Option<i64>,
@@ -76,7 +76,7 @@ pub struct FunnelDetail {
     pub nodes: Vec<FunnelNode>,
     /// The ways between them, in their order.
     pub edges: Vec<FunnelEdge>,
-    /// Who is written to, in the order in which rules are tried.
+    /// Mail rules, in the order in which they are tried.
     pub email_routings: Vec<EmailRouting>,
 }
 
@@ -129,7 +129,7 @@ pub struct EmailRouting {
     pub recipients: String,
     /// Addresses that get a copy.
     pub cc: String,
-    /// Addresses that get a copy which nobody sees.
+    /// Addresses that get a blind copy.
     pub bcc: String,
     /// With tokens.
     pub subject: String,
@@ -145,11 +145,11 @@ pub struct EmailRouting {
     pub trigger_event: String,
     /// Rules are tried in this order.
     pub sort_order: i64,
-    /// 0: it is left aside.
+    /// 0: the rule is switched off.
     pub is_active: i64,
 }
 
-/// Funnels in which languages, in whatever capitals they write them.
+/// Selects funnels by language, ignoring ASCII case.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum FunnelLanguage {
@@ -158,6 +158,6 @@ pub enum FunnelLanguage {
     Any,
     /// Those in this language.
     Only(String),
-    /// Those in this language, and those in none.
+    /// Those in this language, and those without a language.
     OrNone(String),
 }

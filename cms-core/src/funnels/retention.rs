@@ -1,4 +1,4 @@
-//! Old submissions go. What they counted stays.
+//! Removes old submissions. Their counts stay.
 
 use serde_json::{Map, Value as Json};
 
@@ -13,11 +13,11 @@ use crate::{
     jobs,
 };
 
-/// Funnels that are read together.
+/// Number of funnels read at once.
 const PAGE: i64 = 100;
 const DAY_MS: Millis = 24 * 3_600_000;
 
-/// A submission, as far as its age is judged.
+/// The part of a submission that decides how long it is kept.
 pub(super) struct Aged<'a> {
     /// Its state in the inbox.
     pub(super) status: &'a str,
@@ -27,13 +27,14 @@ pub(super) struct Aged<'a> {
 }
 
 impl Funnels {
-    /// Removes submissions that are older than their funnel keeps them, with their files and mails,
-    /// and the payloads of events that hold their answers. What is not counted yet is added to the
-    /// counters of its day first, in the same change. A visit that can still go on is kept, and one
-    /// of which something is on its way to a webhook. Returns how many were removed.
+    /// Removes submissions that are older than their funnel keeps them, with their files and
+    /// mails, and the payloads of events that hold their answers. Submissions that are not counted
+    /// yet are first added to the counters of their day, in the same change. Two kinds are kept:
+    /// visits that can still go on, and submissions with an event on its way to a webhook. Returns
+    /// how many were removed.
     ///
     /// # Errors
-    /// As every write. What was committed stays removed.
+    /// As every write. Committed removals stay.
     pub async fn cleanup_old_submissions(&self) -> Result<u64> {
         watched(self.clean_all()).await
     }
@@ -63,7 +64,7 @@ impl Funnels {
         for status in INBOX_STATUSES {
             let Some(days) = self.kept_days(settings, status) else { continue };
             let now = base.clock().now();
-            // What `kept_until` says of one submission, asked of all.
+            // The rule of `kept_until`, for all submissions of a state.
             let until = jobs::days_before(now, u64::try_from(days).unwrap_or_default());
             let batch = Batch { funnel, status, until, now };
             while let Some(rows) = self.remove(&batch).await? {
@@ -76,7 +77,7 @@ impl Funnels {
         Ok(removed)
     }
 
-    /// When a submission goes, with the next run after it; None: it stays for good.
+    /// The time after which the next run removes a submission; None: it is kept for good.
     pub(super) fn kept_until(&self, settings: &FunnelSettings, one: &Aged<'_>) -> Option<Millis> {
         let days = self.kept_days(settings, one.status)?;
         let old = one.started_at.saturating_add(days.saturating_mul(DAY_MS));
@@ -88,20 +89,20 @@ impl Funnels {
         settings.retention.days(status, i64::try_from(site).unwrap_or(i64::MAX))
     }
 
-    /// None: nothing is left that goes.
+    /// Removes one batch. None: no submission is left to remove.
     async fn remove(&self, batch: &Batch<'_>) -> Result<Option<u64>> {
         let mut change = self.0.base.change(Actor::System).await?;
         change.lock(TURN).await?;
         counters::sql::hold_funnels(&mut change).await?;
-        if choose(&mut change, batch).await? == 0 {
+        if stage_batch(&mut change, batch).await? == 0 {
             return Ok(None);
         }
         change.search_by_key().await?;
         counters::sql::hold(&mut change).await?;
-        spare(&mut change, batch).await?;
+        unstage_changed(&mut change, batch).await?;
         self.count_leaving(&mut change).await?;
         let removed = remove(&mut change).await?;
-        counters::sql::empty(&mut change).await?;
+        counters::sql::clear_staged(&mut change).await?;
         change.commit().await?;
         Ok(Some(removed))
     }
@@ -118,21 +119,21 @@ impl Retention {
     }
 }
 
-/// Submissions of a change at most.
+/// Maximum number of submissions in a change.
 const BATCH: i64 = 200;
 
-/// Submissions that go together.
+/// Submissions that are removed in one change.
 struct Batch<'a> {
     funnel: i64,
     /// Their state in the inbox.
     status: &'a str,
-    /// They began then, or before.
+    /// They began at this time or before.
     until: Millis,
     now: Millis,
 }
 
-/// Events of submissions that go.
-macro_rules! told {
+/// The subjects of events of the staged submissions.
+macro_rules! staged_subjects {
     () => {
         "in (select 'funnel submission ' || submission_id from cms_formfunnel_folding)"
     };
@@ -141,28 +142,29 @@ macro_rules! told {
 statements! {
     KEEPING = "select id, settings_json from cms_formfunnels where id > $1 \
                and status <> 'deleted' order by id limit $2";
-    /// Leaves out submissions with events that are on their way to a webhook: a later run takes
-    /// them.
-    CHOOSE = "insert into cms_formfunnel_folding (submission_id) select s.id from \
-              cms_formfunnel_submissions s where s.funnel_id = $1 and s.inbox_status = $2 \
-              and s.started_at <= $3 and (s.status <> 'in_progress' or s.expires_at <= $4) \
-              and not exists (select 1 from cms_events e join cms_webhook_queue q \
-              on q.event_id = e.id where e.subject = 'funnel submission ' || s.id \
-              and q.status in ('pending', 'retry', 'sending')) \
-              order by s.started_at, s.id limit $5";
-    /// Spares submissions that somebody has changed since they were chosen.
-    SPARE = "delete from cms_formfunnel_folding where not exists (select 1 from \
-             cms_formfunnel_submissions s where s.id = cms_formfunnel_folding.submission_id \
-             and s.inbox_status = $1 and (s.status <> 'in_progress' or s.expires_at <= $2))";
+    /// Leaves out submissions with events that are on their way to a webhook: a later run
+    /// removes them.
+    STAGE_BATCH = "insert into cms_formfunnel_folding (submission_id) select s.id from \
+                   cms_formfunnel_submissions s where s.funnel_id = $1 and s.inbox_status = $2 \
+                   and s.started_at <= $3 and (s.status <> 'in_progress' or s.expires_at <= $4) \
+                   and not exists (select 1 from cms_events e join cms_webhook_queue q \
+                   on q.event_id = e.id where e.subject = 'funnel submission ' || s.id \
+                   and q.status in ('pending', 'retry', 'sending')) \
+                   order by s.started_at, s.id limit $5";
+    /// Unstages submissions that somebody has changed since they were staged.
+    UNSTAGE_CHANGED = "delete from cms_formfunnel_folding where not exists (select 1 from \
+                       cms_formfunnel_submissions s where \
+                       s.id = cms_formfunnel_folding.submission_id and s.inbox_status = $1 \
+                       and (s.status <> 'in_progress' or s.expires_at <= $2))";
     JOBS = concat!(
         "delete from cms_webhook_queue where event_id in (select id from cms_events \
-         where subject ", told!(), ") and status not in ('pending', 'retry', 'sending')"
+         where subject ", staged_subjects!(), ") and status not in ('pending', 'retry', 'sending')"
     );
     EVENTS = concat!(
-        "delete from cms_events where subject ", told!(), " and not exists (select 1 from \
-         cms_webhook_queue q where q.event_id = cms_events.id)"
+        "delete from cms_events where subject ", staged_subjects!(), " and not exists \
+         (select 1 from cms_webhook_queue q where q.event_id = cms_events.id)"
     );
-    MAILS = concat!("delete from cms_mails where cause ", told!());
+    MAILS = concat!("delete from cms_mails where cause ", staged_subjects!());
     REMOVE = "delete from cms_formfunnel_submissions where id in \
               (select submission_id from cms_formfunnel_folding)";
 }
@@ -175,18 +177,18 @@ async fn keeping(db: &Db, after: i64, limit: i64) -> Result<Vec<(i64, Map<String
     rows.into_iter().map(read).collect()
 }
 
-/// Notes the oldest submissions that go. Returns how many.
-async fn choose(change: &mut Change, batch: &Batch<'_>) -> Result<u64> {
+/// Stages the oldest submissions of the batch. Returns how many.
+async fn stage_batch(change: &mut Change, batch: &Batch<'_>) -> Result<u64> {
     let Batch { funnel, status, until, now } = *batch;
-    change.run(CHOOSE, args![funnel, status, until, now, BATCH]).await
+    change.run(STAGE_BATCH, args![funnel, status, until, now, BATCH]).await
 }
 
-/// Leaves out those that do not go any more.
-async fn spare(change: &mut Change, batch: &Batch<'_>) -> Result<()> {
-    change.run(SPARE, args![batch.status, batch.now]).await.map(drop)
+/// Unstages submissions that have changed since they were staged.
+async fn unstage_changed(change: &mut Change, batch: &Batch<'_>) -> Result<()> {
+    change.run(UNSTAGE_CHANGED, args![batch.status, batch.now]).await.map(drop)
 }
 
-/// Removes the noted submissions with their mails and what events tell of them. Returns how many.
+/// Removes the staged submissions, with their mails and their events. Returns how many.
 async fn remove(change: &mut Change) -> Result<u64> {
     for clearing in [JOBS, EVENTS, MAILS] {
         change.run(clearing, args![]).await?;

@@ -1,6 +1,6 @@
-//! Mail rules: who is written to when a visit ends, and when. Read from JSON with every fault. The
-//! tokens of the service's own stand here in one list: rules are checked against it, mails are
-//! filled by it.
+//! Mail rules: who gets a mail when a visit ends, and when. Rules are read from JSON, with every
+//! fault. The service's own tokens are listed once, here: rules are checked against the list, and
+//! mails are filled from it.
 
 use std::borrow::Cow;
 
@@ -9,7 +9,7 @@ use serde_json::{Map, Value as Json};
 use super::{problem::Problem, record::EmailRouting, settings::truth};
 use crate::{conditions::AROUND, fields::address, ground::html::sanitize};
 
-/// A mail rule. Of those for an event the first that matches writes.
+/// A mail rule. The first matching rule for an event sends its mails.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Rule {
     /// 0 while it is new.
@@ -34,7 +34,7 @@ pub(crate) struct Rule {
 /// The end of a visit that a rule is for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Trigger {
-    /// It was completed.
+    /// The visit was completed.
     #[default]
     Completed,
     /// The visitor went away.
@@ -58,7 +58,7 @@ impl Trigger {
 }
 
 impl Rule {
-    /// The texts that tokens stand in, with the names of their members.
+    /// The texts that may hold tokens, with the names of their members.
     pub(super) fn texts(&self) -> [(&'static str, &str); 7] {
         [
             ("recipients", &self.recipients),
@@ -97,7 +97,7 @@ pub(crate) fn entries(list: &str) -> impl Iterator<Item = &str> {
     list.split([',', ';', '\n', '\r']).map(str::trim).filter(|entry| !entry.is_empty())
 }
 
-/// What stands between the braces of a token, when the whole entry is one.
+/// The name of a token, when the whole entry is one token.
 pub(crate) fn token(entry: &str) -> Option<&str> {
     let inner = entry.strip_prefix("{{")?.strip_suffix("}}")?;
     let name = inner.split_once('|').map_or(inner, |(name, _)| name).trim();
@@ -113,12 +113,12 @@ pub(super) struct Token<'a> {
     pub(super) end: usize,
     /// Blank in `{{}}`.
     pub(super) name: &'a str,
-    /// What stands there when the value is blank.
+    /// The text to show when the value is blank.
     pub(super) fallback: &'a str,
 }
 
-/// The tokens of a text, from left to right. Each begins at the last `{{` before a `}}`: what
-/// stands before that is text. A backslash before the braces makes two or three of them text.
+/// The tokens of a text, from left to right. Each begins at the last `{{` before a `}}`; earlier
+/// braces are text. A backslash before the braces makes two or three of them text.
 pub(super) fn tokens(text: &str) -> impl Iterator<Item = Token<'_>> {
     let mut from = 0;
     std::iter::from_fn(move || {
@@ -138,9 +138,9 @@ pub(super) fn tokens(text: &str) -> impl Iterator<Item = Token<'_>> {
     })
 }
 
-/// What mails know beside answers and beside what conditions know.
+/// The tokens that only mails know, beside answers and the names that conditions know.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Own {
+pub(super) enum BuiltinToken {
     FunnelName,
     FunnelSlug,
     SubmissionId,
@@ -154,7 +154,7 @@ pub(super) enum Own {
 /// Tokens for all answers, as a list and as a table.
 const ALL_ANSWERS: [&str; 2] = ["*", "*:table"];
 
-impl Own {
+impl BuiltinToken {
     const ALL: [Self; 8] = [
         Self::FunnelName,
         Self::FunnelSlug,
@@ -166,7 +166,7 @@ impl Own {
         Self::ResumeUrl,
     ];
 
-    /// What stands between the braces.
+    /// The text between the braces.
     pub(super) const fn name(self) -> &'static str {
         match self {
             Self::FunnelName => "_funnel.name",
@@ -180,28 +180,28 @@ impl Own {
         }
     }
 
-    /// All of them with what they stand for.
-    pub(super) fn filled(value: impl Fn(Self) -> String) -> Vec<(&'static str, String)> {
-        Self::ALL.into_iter().map(|own| (own.name(), value(own))).collect()
+    /// The names of all these tokens, with their values.
+    pub(super) fn with_values(value: impl Fn(Self) -> String) -> Vec<(&'static str, String)> {
+        Self::ALL.into_iter().map(|token| (token.name(), value(token))).collect()
     }
 }
 
-/// Whether mails know something by this name that no step asks for.
+/// Whether mails know a token of this name that is not an answer.
 pub(super) fn is_known(name: &str) -> bool {
-    let is_own = Own::ALL.into_iter().any(|own| own.name() == name);
-    is_own || ALL_ANSWERS.contains(&name) || AROUND.contains(&name)
+    let is_builtin = BuiltinToken::ALL.into_iter().any(|token| token.name() == name);
+    is_builtin || ALL_ANSWERS.contains(&name) || AROUND.contains(&name)
 }
 
-/// Mail rules of a funnel at most.
+/// Maximum number of mail rules of a funnel.
 const MOST: usize = 100;
-/// Addresses of a list at most.
+/// Maximum number of addresses in a list.
 const RECIPIENTS: usize = 20;
-/// Characters of a subject at most.
+/// Maximum characters of a subject.
 const SUBJECT: usize = 500;
-/// Bytes of a mail's text at most.
+/// Maximum bytes of a mail's text.
 const BODY: usize = 64 * 1024;
 
-/// Reads rules; every fault is told. `path` is that of the list.
+/// Reads rules and reports every fault. `path`: the path of the list.
 pub(super) fn read(list: &[Json], path: &str) -> (Vec<Rule>, Vec<Problem>) {
     if list.len() > MOST {
         let message = format!("at most {MOST} mail rules are expected");
@@ -335,7 +335,7 @@ impl Reading<'_> {
         text
     }
 
-    /// What runs is left out before the rest is measured.
+    /// Scripts are removed before the text is measured.
     fn body(&mut self, name: &str) -> String {
         let text = sanitize(&self.text(name));
         if text.len() > BODY {

@@ -1,4 +1,4 @@
-//! The settings of a funnel: those that the service reads, and the front end's own.
+//! The settings of a funnel: the ones that the service reads, and the front end's own.
 
 use std::collections::BTreeMap;
 
@@ -10,29 +10,29 @@ use crate::{Address, Millis, ground::nearest, parse_rfc3339};
 
 /// Hours that a visit may rest.
 const TTL_H: i64 = 24;
-/// Bytes of all settings at most.
+/// Maximum bytes of all settings.
 const MOST_BYTES: usize = 64 * 1024;
 
 /// The states of the inbox, in the order in which a lead goes through them.
 pub(crate) const INBOX_STATUSES: [&str; 5] =
     ["new", "qualified", "contacted", "converted", "rejected"];
 
-/// What the service reads of `settings_json`.
+/// The settings in `settings_json` that the service reads.
 #[derive(Clone, Debug)]
 pub(crate) struct FunnelSettings {
     /// How long submissions are kept.
     pub(crate) retention: Retention,
-    /// Hours after which a visit that rests has ended.
+    /// Hours of rest after which a visit ends.
     pub(crate) session_ttl_h: i64,
-    /// Where days begin; none: as the site says.
+    /// The time zone of days; None: the site's.
     pub(crate) timezone: Option<TimeZone>,
-    /// Whether answers that nobody asked for are refused, and warnings count when publishing.
+    /// Whether unknown answers are refused, and whether warnings prevent publishing.
     pub(crate) strict: bool,
-    /// No visit begins after it.
+    /// No visit begins after this time.
     pub(crate) closes_at: Option<Millis>,
-    /// No visit begins after so many were completed.
+    /// No visit begins after this many were completed.
     pub(crate) max_submissions: Option<i64>,
-    /// A visit completed sooner looks like that of a program.
+    /// A visit that is completed sooner looks like a program's.
     pub(crate) min_seconds: i64,
     /// The page that shows the funnel.
     pub(crate) page_url: Option<String>,
@@ -43,16 +43,16 @@ pub(crate) struct FunnelSettings {
 /// How long submissions are kept, in days; none: for good.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Retention {
-    /// As the site says.
+    /// As the site's settings say.
     Site,
     /// The same for all.
     All(Option<i64>),
-    /// By their state in the inbox; those not named as the site says.
+    /// By the state in the inbox; states without an entry follow the site.
     ByStatus(BTreeMap<String, Option<i64>>),
 }
 
 impl FunnelSettings {
-    /// Reads settings; a wrong one counts as if nobody had set it.
+    /// Reads settings. A wrong setting is treated as unset.
     pub(crate) fn read(all: &Map<String, Json>) -> (Self, Vec<Problem>) {
         let mut reading = Reading { all, problems: Vec::new() };
         let size = Json::Object(all.clone()).to_string().len();
@@ -104,8 +104,8 @@ const KNOWN: [&str; 8] = [
 ];
 
 impl FunnelSettings {
-    /// Members that look like one that the service reads. A front end may have keys of its own, so
-    /// these only warn.
+    /// Unknown members whose names resemble a setting of the service. A front end may have keys of
+    /// its own, so these are only warnings.
     pub(super) fn misspelt(&self) -> Vec<Problem> {
         let strange = self.all.keys().filter(|name| !KNOWN.contains(&name.as_str()));
         let problem = |name: &String| {

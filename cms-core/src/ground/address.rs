@@ -1,5 +1,5 @@
-//! Addresses that a site sends its visitors to, or loads from. One rule for every column, setting
-//! and member of a manifest that holds one: what is declared as such is checked here.
+//! Addresses that a site sends its visitors to or loads from. Every column, setting and manifest
+//! member that is declared as an address is checked here, by one rule.
 
 use std::cell::Cell;
 
@@ -100,20 +100,20 @@ impl Address {
     }
 }
 
-/// A path in its one spelling: escapes are upper-case, and stand only for what a path does not
-/// hold.
+/// A path in its one spelling: escapes are upper-case, and stand only for characters that a path
+/// cannot hold.
 #[must_use]
 pub(crate) fn encoded(path: &str) -> String {
     escaped(unescaped(path).as_deref().unwrap_or(path))
 }
 
-/// A path with everything percent-encoded that a path does not hold, `%` too.
+/// A path with every character percent-encoded that a path cannot hold, `%` too.
 #[must_use]
 pub(crate) fn escaped(path: &str) -> String {
     utf8_percent_encode(path, ESCAPED).to_string()
 }
 
-/// What a path stands for. None: a `%` in it begins no escape, or an escape would part a segment.
+/// The decoded path. None: a `%` in it begins no escape, or an escape would split a segment.
 fn unescaped(path: &str) -> Option<String> {
     let slashes = |text: &str| text.matches('/').count();
     decoded(path).filter(|text| escapes_are_whole(path) && slashes(text) == slashes(path))
@@ -161,8 +161,8 @@ fn is_dots(segment: &str) -> bool {
     matches!(segment, "." | "..")
 }
 
-/// An address that begins with one of these schemes, spelled as its standard says: no part of it is
-/// guessed at, so every reader finds the same in it.
+/// Whether a text is an address with one of these schemes, spelled as its standard says. No part
+/// of it is guessed, so every reader reads it alike.
 fn is_absolute(text: &str, schemes: &[&str]) -> bool {
     let is_odd = |c: char| c.is_whitespace() || plain::is_hidden(c) || matches!(c, '\'' | '"');
     if text.contains(is_odd) {

@@ -8,8 +8,7 @@ const OWN: u64 = 32;
 /// What each part gets at least, however low the limit is.
 const LEAST: u64 = 4;
 
-/// The share of each part. What remains is for names that are looked up and connections that are
-/// closing.
+/// The share of each part. The rest is for lookups of names and for connections that are closing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Descriptors {
     /// The limit on open files.

@@ -1,11 +1,11 @@
-//! What a search for a regular expression costs, told by the expression alone.
+//! What a search for a regular expression costs, estimated from the expression alone.
 
 use regex_syntax::{
     ParserBuilder,
     hir::{Class, Hir, HirKind, Look, Repetition},
 };
 
-/// What a search does for each byte in any case, in states.
+/// What a search costs for each byte in any case, in states.
 const BASE: usize = 4;
 /// An assertion looks at the characters around it.
 const LOOK: usize = 3;
@@ -13,15 +13,16 @@ const LOOK: usize = 3;
 /// Ranges of characters that count as a state: they are compiled once, in some 30 microseconds.
 const RANGES: usize = 64;
 
-/// States in which a search may be at once, with what compiling costs. Each byte of a text visits
-/// all of them, in some 20 nanoseconds each. None for what is no regular expression.
+/// How many states a search may be in at once, plus the cost of compiling. The search visits all
+/// of them for each byte of a text, in some 20 nanoseconds each. None for a text that is not a
+/// regular expression.
 pub(crate) fn states(parser: &ParserBuilder, pattern: &str) -> Option<usize> {
     let read = parser.build().parse(pattern).ok()?;
     Some(at_once(&read, true).saturating_add(ranges(&read) / RANGES).saturating_add(BASE))
 }
 
-/// `anywhere`: whether a match of this part may begin at several places of a text at once. Else a
-/// place says how far the part has come, so it is in few states.
+/// The states of one part. `anywhere`: matches of the part may have begun at several places of a
+/// text. Otherwise the place determines how far the match has come, so the part is in few states.
 fn at_once(part: &Hir, anywhere: bool) -> usize {
     match part.kind() {
         HirKind::Empty => 1,
@@ -77,7 +78,7 @@ fn ranges(part: &Hir) -> usize {
     }
 }
 
-/// Characters of what the part matches, if they are always as many.
+/// How many characters the part matches, if the number is always the same.
 fn length(part: &Hir) -> Option<usize> {
     match part.kind() {
         HirKind::Empty | HirKind::Look(_) => Some(0),
@@ -111,7 +112,7 @@ mod tests {
             ("^[\\w.+-]+@[\\w-]+\\.[\\w.-]+$", 20, 100),
             // It takes a MiB.
             ("^\\w{30}", 200, 500),
-            // A place in the text says how often it was repeated.
+            // The place in the text determines how often the part was repeated.
             ("^.{20,1000}$", 5, 50),
             ("^(?:[ab]{50}){50}!", 5, 60),
             ("^a?[ab]{500}!", 1000, 2000),

@@ -160,7 +160,7 @@ struct Inner {
     retry_after_s: Option<u64>,
     node: Option<i64>,
     matched: Option<u64>,
-    /// Shared, because all who wait for one reply get its failure with the cause.
+    /// Shared, because all callers that wait for one reply get its failure with the cause.
     cause: Option<Arc<dyn error::Error + Send + Sync>>,
 }
 
@@ -219,7 +219,7 @@ impl Error {
         self
     }
 
-    /// Adds the nodes of a funnel that the wrong fields belong to, in the order of these.
+    /// Adds the nodes of a funnel that the wrong fields belong to, in the order of the fields.
     #[must_use]
     pub fn in_nodes(mut self, nodes: Vec<Option<i64>>) -> Self {
         self.0.nodes = nodes;
@@ -232,14 +232,14 @@ impl Error {
         self.0.fields.iter().zip(nodes)
     }
 
-    /// Adds the node of a funnel that it is about.
+    /// Adds the node of a funnel that the error is about.
     #[must_use]
     pub fn at_node(mut self, id: Option<i64>) -> Self {
         self.0.node = id;
         self
     }
 
-    /// The node of a funnel that it is about.
+    /// The node of a funnel that the error is about.
     #[must_use]
     pub fn node(&self) -> Option<i64> {
         self.0.node
@@ -252,7 +252,7 @@ impl Error {
         self
     }
 
-    /// How many rows the filter matches, when they are another number than expected.
+    /// How many rows the filter matches, when the number differs from the expected one.
     #[must_use]
     pub fn matched(&self) -> Option<u64> {
         self.0.matched
@@ -297,7 +297,7 @@ impl Error {
         &self.0.fields
     }
 
-    /// What happened and why, for people who may see causes. Of a fault the cause says all.
+    /// What happened and why, for people who may see causes. For a fault, the cause.
     pub(crate) fn with_cause(&self) -> String {
         match error::Error::source(self) {
             Some(cause) if self.0.code == Code::Internal => cause.to_string(),
@@ -306,8 +306,8 @@ impl Error {
         }
     }
 
-    /// Whether the database refused a reference to a record, or the end of a record that is
-    /// referred to.
+    /// Whether the database refused a reference to a record that does not exist, or the deletion
+    /// of a record that others refer to.
     pub(crate) fn is_broken_reference(&self) -> bool {
         matches!(self.database(), Some(sqlx::Error::Database(e)) if e.is_foreign_key_violation())
     }

@@ -1,5 +1,5 @@
-//! Conditions on columns, before anybody knows the table, and their JSON: the parameter `filter`.
-//! They stand on the ground floor because rights judge their columns too.
+//! Conditions on columns, before the table is known, and their JSON: the parameter `filter`. They
+//! stand on the ground floor because rights judge their columns too.
 
 use std::fmt;
 
@@ -26,7 +26,7 @@ pub(crate) const MAX_DEPTH: usize = 8;
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum Condition {
-    /// A column compares so.
+    /// One column compares as the filter says.
     Is(Filter),
     /// All of these hold.
     All(Vec<Condition>),
@@ -57,7 +57,7 @@ macro_rules! ops {
         impl Op {
             const ALL: &[(&str, Op)] = &[$(($text, Op::$name)),*];
 
-            /// Each with the word that a filter names it by.
+            /// Every operator, with its name in filters.
             pub fn all() -> impl Iterator<Item = (&'static str, Op)> {
                 Self::ALL.iter().copied()
             }
@@ -108,21 +108,21 @@ pub(crate) fn bad(detail: impl Into<String>) -> Error {
 /// Reads the value of the parameter.
 ///
 /// # Errors
-/// `bad_query` for whatever is not read to its end: a condition that is left out would show more.
+/// `bad_query` for text that cannot be read to its end: a lost condition would show more.
 pub(crate) fn read(text: &str) -> Result<Condition> {
     object(text, MAX_DEPTH)
 }
 
-/// Whether `holds` is true of all columns that the parameter names. Text that cannot be read names
-/// none, and every read refuses it.
+/// Whether `holds` is true of all columns that the parameter names. Text that cannot be read
+/// names no column; reading it for the query refuses it.
 pub(crate) fn names_only(text: &str, holds: impl Fn(&str) -> bool) -> bool {
     read(text).map_or(true, |condition| names(&condition, &holds))
 }
 
-/// One level further down.
+/// How many levels are left one level further down.
 ///
 /// # Errors
-/// `bad_query` at the last.
+/// `bad_query` when no level is left.
 pub(crate) fn deeper(left: usize) -> Result<usize> {
     left.checked_sub(1).ok_or_else(|| {
         bad(format!("Conditions nest at most {MAX_DEPTH} deep: write fewer and, or, not."))
@@ -142,9 +142,9 @@ struct Members<'j>(Vec<(String, &'j RawValue)>);
 
 impl<'de> Deserialize<'de> for Members<'de> {
     fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
-        struct Seen;
+        struct MembersVisitor;
 
-        impl<'de> Visitor<'de> for Seen {
+        impl<'de> Visitor<'de> for MembersVisitor {
             type Value = Members<'de>;
 
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -160,7 +160,7 @@ impl<'de> Deserialize<'de> for Members<'de> {
             }
         }
 
-        from.deserialize_map(Seen)
+        from.deserialize_map(MembersVisitor)
     }
 }
 
@@ -171,7 +171,7 @@ fn members(text: &str) -> Result<Vec<(String, &RawValue)>> {
         bad(format!("filter is not read as JSON conditions ({why}): write it like {example}."))
     })?;
     for (at, (name, _)) in members.iter().enumerate() {
-        // JSON readers keep one of them, and not all the same one.
+        // JSON readers keep one of two members with the same name, and not all keep the same one.
         if members[..at].iter().any(|(other, _)| other == name) {
             return Err(bad(format!(
                 "filter has {name:?} twice in one object: put both into a list, {{\"and\":[…]}}."
@@ -219,7 +219,7 @@ fn list(word: &str, value: &RawValue, left: usize) -> Result<Vec<Condition>> {
     conditions.into_iter().map(|one| object(one.get(), left)).collect()
 }
 
-/// What is asked of one column.
+/// The conditions on one column.
 fn tests(column: &str, value: &RawValue, all: &mut Vec<Condition>) -> Result<()> {
     if !value.get().starts_with('{') {
         let test = if value.get() == "null" { "\"null\":true" } else { "\"eq\":…" };
@@ -321,7 +321,7 @@ mod tests {
                 Condition::All(vec![is("a", "eq", &["1"]), is("b", "eq", &["2"])]),
             ),
             (r#"{"and":[{"a":{"eq":1}}]}"#, is("a", "eq", &["1"])),
-            // Columns are for the table to know.
+            // Only the table knows its columns.
             (r#"{"A.B":{"ne":1}}"#, is("A.B", "ne", &["1"])),
         ] {
             assert_eq!(read(text).expect(text), expected, "{text}");

@@ -1,5 +1,6 @@
-//! HTML of authors, shown to visitors and sent in mails: it runs nothing, and has no names that the
-//! page's own code could meet (DOM clobbering). `ammonia` decides; what stands here is the policy.
+//! Sanitizes HTML of authors, which is shown to visitors and sent in mails. The result runs no
+//! code, and has no names that could shadow those of the page's own code (DOM clobbering).
+//! `ammonia` does the work; this file holds the policy.
 
 use std::{borrow::Cow, collections::HashSet, sync::LazyLock};
 
@@ -33,7 +34,7 @@ const LAYOUT: [&str; 17] = [
     "width",
 ];
 const SCHEMES: [&str; 5] = ["https", "http", "mailto", "tel", "cid"];
-/// Properties of a style that lay out what is in the text: none that puts it over the page.
+/// Style properties that lay out the text; none that can put it over the page.
 const PROPERTIES: [&str; 44] = [
     "background",
     "background-color",
@@ -104,8 +105,8 @@ pub(crate) fn tags() -> HashSet<&'static str> {
     POLICY.clone_tags()
 }
 
-/// An address without a scheme: a path of this site, a place in the page, or a token with a path
-/// behind it at most. Tokens are filled in later, and escaped then.
+/// An address without a scheme, if it is a path of this site, a place in the page, or a token
+/// with at most a path behind it. Tokens are filled in, and escaped, later.
 fn relative(address: &str) -> Option<Cow<'_, str>> {
     let is_ours = |text: &str| text.is_empty() || text.starts_with(['/', '#']);
     let is_known = |text: &str| {

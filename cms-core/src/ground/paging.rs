@@ -1,5 +1,5 @@
-//! Pages of lists, read by key: rows are counted only when that is asked. Cursors: the place where
-//! the next page starts, sealed.
+//! Pages of lists, read by key; rows are counted only on request. A cursor is the place where the
+//! next page starts, sealed.
 
 use aes_gcm_siv::{
     Aes256GcmSiv, KeyInit, Nonce,
@@ -95,7 +95,7 @@ impl<'a> List<'a> {
         Self { cursors, name, of: String::new() }
     }
 
-    /// Only the rows that this selects: another selection refuses the cursors.
+    /// Limits the list to a selection. Its cursors are refused for any other selection.
     pub(crate) fn of(self, selection: impl std::fmt::Debug) -> Self {
         Self { of: format!("{selection:?}"), ..self }
     }
@@ -171,7 +171,7 @@ impl<T> Page<T> {
         Ok(Self { data, limit, next, total: None })
     }
 
-    /// With the number of all rows, when it was asked for.
+    /// Adds the number of all rows, if `paging` asks for it.
     pub(crate) async fn counted(
         self,
         paging: &Paging,
@@ -192,12 +192,12 @@ impl<T> Page<T> {
 }
 
 /// Seals cursors with keys made from the site's secrets: all processes of a site understand each
-/// other's cursors, also after a restart.
+/// other's cursors, even after a restart.
 ///
 /// A cursor is `c` and the base64url of ciphertext and tag (AES-256-GCM-SIV, RFC 8452). The list is
-/// its associated data. The nonce is always the same, so a page keeps its cursor: with this cipher
-/// that tells only whether two cursors are equal. A client can neither read nor make one, so no
-/// condition has to be checked again on what a cursor holds.
+/// its associated data. The nonce is always the same, so a page keeps its cursor; with this
+/// cipher a fixed nonce reveals only whether two cursors are equal. Clients can neither read nor
+/// make a cursor, so what a cursor holds needs no further check.
 #[derive(Clone)]
 pub struct Cursors(Vec<Keys>);
 
@@ -226,7 +226,7 @@ impl Cursors {
         Ok(Self(keys))
     }
 
-    /// The cursor of `place` in `list`. The same text must name the list when it is opened.
+    /// The cursor of `place` in `list`. [`Cursors::open`] needs the same `list`.
     ///
     /// # Errors
     /// `internal_error` for a place that is too long to encrypt.
@@ -240,13 +240,13 @@ impl Cursors {
         Ok(cursor)
     }
 
-    /// A digest of `text` that nobody makes without the site's secrets: 32 hexadecimal digits.
+    /// A digest of `text` that nobody can make without the site's secrets: 32 hexadecimal digits.
     pub(crate) fn digest(&self, what: &str, text: &str) -> String {
         let digest = self.digests(what, text).next().unwrap_or_default();
         data_encoding::HEXLOWER.encode(&digest)
     }
 
-    /// As [`Cursors::digest`], in bytes: by the secret of today, then by those before it.
+    /// As [`Cursors::digest`], in bytes: by the present secret, then by earlier ones.
     pub(crate) fn digests<'c>(
         &'c self,
         what: &str,
@@ -263,7 +263,7 @@ impl Cursors {
     /// The place that `cursor` was made of.
     ///
     /// # Errors
-    /// `bad_query` for a cursor of another list, of another site or of nobody's making.
+    /// `bad_query` for a cursor of another list or another site, and for a forged one.
     pub fn open(&self, list: &str, cursor: &str) -> Result<Vec<u8>> {
         let text = cursor.strip_prefix(BEGIN).ok_or_else(foreign)?;
         let sealed = BASE64URL_NOPAD.decode(text.as_bytes()).map_err(|_| foreign())?;
@@ -278,7 +278,7 @@ impl Keys {
         let cipher = hmac_sha256(secret, b"cms cursors: cipher");
         Self {
             cipher: Aes256GcmSiv::new(&cipher.into()),
-            // Its name is older than its use: it makes the digests that are stored.
+            // This label is older than its use and cannot change: stored digests depend on it.
             digest: hmac_sha256(secret, b"cms cursors: nonce"),
         }
     }

@@ -1,6 +1,6 @@
 //! Characters that a reader does not see and a terminal obeys: control characters, and those that
-//! turn the direction of text. Names and addresses are refused with them, everything else is shown
-//! with them escaped.
+//! change the direction of text. Names and addresses with such characters are refused; everything
+//! else is shown with the characters escaped.
 
 use std::{borrow::Cow, fmt::Write as _};
 
@@ -29,8 +29,8 @@ pub fn is_hidden(c: char) -> bool {
         )
 }
 
-/// The text with hidden characters as `\u001b`, but for line ends and tabs. JSON that `cms`
-/// writes stays the same value: it holds such characters only within strings.
+/// The text with hidden characters as `\u001b`, except line ends and tabs. JSON that `cms` writes
+/// keeps its value, because it holds such characters only within strings.
 ///
 /// ```
 /// assert_eq!(cms_core::plain::shown("a\u{9b}2J\u{202e}\n"), "a\\u009b2J\\u202e\n");

@@ -3,7 +3,7 @@
 
 use std::{fs::DirBuilder, io, path::Path};
 
-/// Creates a folder (mode 0700) with those above it. One that exists stays as it is.
+/// Creates a folder (mode 0700) with those above it. An existing folder stays as it is.
 pub(crate) fn create_folder(path: &Path) -> io::Result<()> {
     let mut builder = DirBuilder::new();
     #[cfg(unix)]
@@ -11,7 +11,7 @@ pub(crate) fn create_folder(path: &Path) -> io::Result<()> {
     builder.recursive(true).create(path)
 }
 
-/// Creates an empty file (mode 0600). One that exists stays as it is.
+/// Creates an empty file (mode 0600). An existing file stays as it is.
 #[cfg(feature = "sqlite")]
 pub(crate) fn create_file(path: &Path) -> io::Result<()> {
     let mut options = std::fs::OpenOptions::new();

@@ -146,7 +146,7 @@ impl Vault {
         Ok(format!("v1.{id}.{}", BASE64URL_NOPAD.encode(&[&nonce[..], &sealed].concat())))
     }
 
-    /// Whether a text looks as one that [`Vault::seal`] made.
+    /// Whether a text looks like one that [`Vault::seal`] made.
     #[must_use]
     pub fn is_sealed(text: &str) -> bool {
         text.starts_with("v1.")

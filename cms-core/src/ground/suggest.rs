@@ -1,7 +1,8 @@
 //! "Did you mean": the known word nearest to a mistyped one.
 
-/// The candidate that `word` probably means: one that differs only by the table before its dot, one
-/// that it begins, or else the nearest by edits, if at most a third of the letters differ.
+/// The candidate that `word` probably means: one that differs only by the table before its dot,
+/// else the nearest by edits, if at most a third of the letters (or one) differ, else one that
+/// begins with `word`.
 pub(crate) fn nearest<'c>(
     word: &str,
     candidates: impl Iterator<Item = &'c str> + Clone,

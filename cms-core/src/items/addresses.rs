@@ -1,5 +1,5 @@
-//! Values that are no addresses, where a column holds addresses: they were written before the rule,
-//! or by other software.
+//! Finds invalid values in columns of addresses: they were written before the rule, or by
+//! other software.
 
 use serde_json::{Map, Value as Json};
 
@@ -10,7 +10,7 @@ use crate::{
     ground::MAX_LIMIT,
 };
 
-/// A value that is no address, where one belongs.
+/// A value that should be an address but is not.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct BrokenAddress {
@@ -25,7 +25,8 @@ pub struct BrokenAddress {
 }
 
 impl Items {
-    /// Values of records that are no addresses, `most` at most. Tables are read page by page.
+    /// Values of records that should be addresses but are not, at most `most`. Tables are read
+    /// page by page.
     ///
     /// # Errors
     /// `unavailable` when the database cannot be read.

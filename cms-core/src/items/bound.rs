@@ -1,18 +1,19 @@
-//! Where a page of records ends that would be too large.
+//! Limits the bytes of a page of records.
 
-/// What bounds the bytes of a page.
+/// How the bytes of a page are bounded.
 #[derive(Clone, Copy)]
 pub(super) enum Bound {
-    /// Records that are larger than their share of the page are left out: the others fit, however
-    /// many they are. This costs one comparison a record.
+    /// Leaves out records that are larger than their share of the page: the others fit, whatever
+    /// their number. Costs one comparison for each record.
     Share(u64),
-    /// Records fit up to the one that passes the bound; the first always does. The engine adds
-    /// their sizes up, which costs more.
+    /// Ends the page before the record that exceeds the bound; the first record always fits. Costs
+    /// more, because the engine adds up the sizes.
     Sum(u64),
 }
 
 impl Bound {
-    /// The condition under which the record `r` is part of the page, and what it is read from.
+    /// The condition under which the record `r` is part of the page, and the source that `r`
+    /// is read from.
     pub(super) fn applied(self, records: &str, limit: u32) -> (String, String) {
         match self {
             Self::Share(bytes) => {

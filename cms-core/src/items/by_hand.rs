@@ -1,4 +1,4 @@
-//! Records as callers write them. Of some core tables they may not write everything.
+//! Writes of records by callers. Callers may not write every column of some core tables.
 
 use std::sync::{Arc, Weak};
 
@@ -8,12 +8,12 @@ use serde_json::{Map, Value as Json};
 use super::{IfMatch, Items, Written, write};
 use crate::{Change, Result, content::core, db::Lock};
 
-/// What a room does in the change of a caller who writes a record of one of its tables.
+/// The rules of a room for callers' writes to its tables. They run in the caller's change.
 pub(crate) trait WriteRules: Send + Sync {
     /// The lock that a write of these columns takes before its statement.
     fn lock(&self, table: &str, columns: &[&str], is_new: bool) -> Option<Lock>;
 
-    /// A record was made, or changed.
+    /// Called after a record was created or changed.
     fn written<'c>(
         self: Arc<Self>,
         change: &'c mut Change,
@@ -21,7 +21,7 @@ pub(crate) trait WriteRules: Send + Sync {
         written: &'c Written,
     ) -> BoxFuture<'c, Result<()>>;
 
-    /// A record is about to be removed. The change holds the record, and its hooks have run.
+    /// Called before a record is removed. The change holds the record, and its hooks have run.
     fn removing<'c>(
         self: Arc<Self>,
         change: &'c mut Change,
@@ -29,7 +29,7 @@ pub(crate) trait WriteRules: Send + Sync {
         record: &'c Json,
     ) -> BoxFuture<'c, Result<()>>;
 
-    /// A record was removed: as it was before.
+    /// Called after a record was removed, with the record as it was before.
     fn removed<'c>(
         self: Arc<Self>,
         change: &'c mut Change,
@@ -38,12 +38,12 @@ pub(crate) trait WriteRules: Send + Sync {
     ) -> BoxFuture<'c, Result<()>>;
 }
 
-/// Tables, and the room that has rules for them. The room knows the items too: neither keeps the
-/// other from being closed.
+/// Tables, and the room that has rules for them. The room holds the items too, so the reference is
+/// weak: neither keeps the other alive.
 pub(super) type RuledTables = (&'static [&'static str], Weak<dyn WriteRules>);
 
 impl Items {
-    /// Says which room has rules for writes, once.
+    /// Sets the room that has rules for writes. Call this only once.
     pub(crate) fn set_write_rules(
         &self,
         tables: &'static [&'static str],
@@ -58,7 +58,7 @@ impl Items {
         room.upgrade().filter(|_| tables.contains(&table))
     }
 
-    /// Takes the lock of a write, after its hooks: they may write more columns.
+    /// Acquires the lock of a write. Runs after the hooks, because they may write more columns.
     pub(super) async fn take_lock(
         &self,
         change: &mut Change,
@@ -78,9 +78,11 @@ impl Items {
         write::expect_columns(&*self.table(table)?, body)
     }
 
-    /// Refuses columns that nobody writes by hand. Those that do not exist come first.
-    fn expect_by_hand(&self, table: &str, body: &Map<String, Json>) -> Result<()> {
-        let Err(refusal) = core::by_hand(table, Some(body.keys())) else { return Ok(()) };
+    /// Refuses columns that callers may not write. Columns that do not exist are refused first.
+    fn expect_writable_columns(&self, table: &str, body: &Map<String, Json>) -> Result<()> {
+        let Err(refusal) = core::check_caller_write(table, Some(body.keys())) else {
+            return Ok(());
+        };
         self.expect_columns(table, body)?;
         Err(refusal)
     }
@@ -89,7 +91,7 @@ impl Items {
         if let Some(room) = self.write_rules(table)
             && let Err(refusal) = room.written(change, table, &written).await
         {
-            // The record stands in it.
+            // The change already holds the written record.
             change.fail();
             return Err(refusal);
         }
@@ -100,17 +102,17 @@ impl Items {
     ///
     /// # Errors
     /// `validation_failed`, `database_error`, `conflict`, `method_not_allowed` for tables whose
-    /// records are not made as items, and those of hooks. Then nothing is written. After a refusal
-    /// of the database or of a hook, and after any refusal once hooks have run, the change cannot
-    /// be committed.
+    /// records are not created as items, and errors of hooks. Nothing is written then. After a
+    /// refusal of the database or of a hook, and after any refusal once hooks have run, the change
+    /// cannot be committed.
     pub async fn create(
         &self,
         change: &mut Change,
         table: &str,
         body: &Map<String, Json>,
     ) -> Result<Written> {
-        core::by_hand(table, None::<[&String; 0]>)?;
-        self.expect_by_hand(table, body)?;
+        core::check_caller_write(table, None::<[&String; 0]>)?;
+        self.expect_writable_columns(table, body)?;
         let written = self.insert(change, table, body).await?;
         self.after(change, table, written).await
     }
@@ -128,7 +130,7 @@ impl Items {
         if_match: &IfMatch,
         body: &Map<String, Json>,
     ) -> Result<Written> {
-        self.expect_by_hand(table, body)?;
+        self.expect_writable_columns(table, body)?;
         let written = self.set(change, table, id, language, if_match, body).await?;
         self.after(change, table, written).await
     }
@@ -146,7 +148,7 @@ impl Items {
         language: Option<&str>,
         if_match: &IfMatch,
     ) -> Result<()> {
-        core::by_hand(table, None::<[&String; 0]>)?;
+        core::check_caller_write(table, None::<[&String; 0]>)?;
         let record = self.remove(change, table, id, language, if_match).await?;
         let Some(room) = self.write_rules(table) else { return Ok(()) };
         room.removed(change, table, &record).await.inspect_err(|_| change.fail())

@@ -52,7 +52,7 @@ impl Items {
         request: &Checklist,
         if_match: &IfMatch,
     ) -> Result<Vec<Json>> {
-        core::by_hand(&request.table, Some([&request.column]))?;
+        core::check_caller_write(&request.table, Some([&request.column]))?;
         let table = self.writable(&request.table)?;
         let column = table
             .readable(&request.column)
@@ -69,7 +69,7 @@ impl Items {
             other => other.to_string(),
         };
         // Locked, so that the values are added to what is there.
-        let (_, before) = self.present(change, &table, &id, None).await?;
+        let (_, before) = self.lock_record(change, &table, &id, None).await?;
         if_match.check(self.0.base.cursors(), &table, &before)?;
         let values = request.applied(&parsed(&before)?[&request.column])?;
         let body = Map::from_iter([(request.column.clone(), Json::Array(values))]);

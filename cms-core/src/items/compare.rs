@@ -2,7 +2,7 @@
 
 use super::{Condition, Filter, Op, query::Query};
 
-/// What a column is compared with: made by [`eq`], [`gte`], [`one_of`] and the like.
+/// A comparison for a column: made by [`eq`], [`gte`], [`one_of`] and the like.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Test {
     pub(super) op: Op,
@@ -103,8 +103,8 @@ pub fn desc(column: &str) -> Sort {
 }
 
 impl Query {
-    /// All records, 50 a page, in the order of the key. Limits and columns are checked when it is
-    /// asked: `bad_query`.
+    /// Selects all records, 50 a page, in the order of the key. Limits and columns are checked
+    /// when the query runs: `bad_query`.
     ///
     /// ```
     /// use cms_core::items::{Query, desc, gte, one_of};
@@ -121,15 +121,15 @@ impl Query {
         Self::default()
     }
 
-    /// One more condition, which must hold too.
+    /// Adds a condition on a column. All conditions of a query must hold.
     #[must_use]
     pub fn filter(mut self, column: &str, Test { op, values }: Test) -> Self {
         self.filters.push(Filter { column: column.to_owned(), op, values });
         self
     }
 
-    /// At least one of these holds, and all conditions beside them. An empty list is refused when
-    /// the query is asked: `bad_query`.
+    /// Adds a condition that holds when at least one of these holds. An empty list is refused when
+    /// the query runs: `bad_query`.
     ///
     /// ```
     /// use cms_core::items::{Query, column, eq, gte};
@@ -144,7 +144,7 @@ impl Query {
         self.matching(Condition::Any(conditions.into_iter().collect()))
     }
 
-    /// One more condition, which must hold too.
+    /// Adds a combined condition. All conditions of a query must hold.
     ///
     /// ```
     /// use cms_core::items::{Query, column, eq, gte, not};
@@ -159,7 +159,7 @@ impl Query {
         self
     }
 
-    /// One more order, among what the orders before leave equal.
+    /// Adds an order for records that the earlier orders leave equal.
     #[must_use]
     pub fn sort(mut self, Sort(column, is_descending): Sort) -> Self {
         self.sort.push((column, is_descending));
@@ -172,7 +172,7 @@ impl Query {
         Self { limit, ..self }
     }
 
-    /// Begins after a page: at its `next`.
+    /// Begins after a page. `cursor` is the `next` of that page.
     #[must_use]
     pub fn after(self, cursor: impl Into<String>) -> Self {
         Self { cursor: Some(cursor.into()), ..self }
@@ -184,7 +184,7 @@ impl Query {
         Self { language: Some(language.to_owned()), ..self }
     }
 
-    /// Text that at least one text column contains, ignoring ASCII case.
+    /// Only records with this text in at least one text column, ignoring ASCII case.
     #[must_use]
     pub fn search(self, text: &str) -> Self {
         Self { search: Some(text.to_owned()), ..self }

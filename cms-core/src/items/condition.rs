@@ -7,7 +7,7 @@ use crate::{
 };
 
 impl Op {
-    /// Whether columns of this kind are compared so.
+    /// Whether columns of this kind can be compared in this way.
     #[must_use]
     pub fn compares(self, kind: Kind) -> bool {
         match self {
@@ -20,7 +20,7 @@ impl Op {
     }
 }
 
-/// Holds where the condition does not, null included.
+/// Holds where the condition does not hold, including where null leaves it open.
 #[must_use]
 pub fn not(condition: Condition) -> Condition {
     match condition {
@@ -57,7 +57,7 @@ impl Condition {
     /// All filters in it.
     ///
     /// # Errors
-    /// `bad_query` for an empty list, and for what nests too deep.
+    /// `bad_query` for an empty list, and for conditions that are nested too deep.
     pub(super) fn filters(&self) -> Result<Vec<&Filter>> {
         let mut found = Vec::new();
         self.collect(MAX_DEPTH, &mut found)?;

@@ -9,8 +9,8 @@ use crate::{
     ground::{Cursors, paging::foreign},
 };
 
-/// What a cursor is bound to: table, conditions, order and the kinds of the columns that are sorted
-/// by. Another list refuses it, and so does a table whose columns have changed.
+/// What a cursor is bound to: table, conditions, order and the kinds of the sort columns. Another
+/// list refuses the cursor, and so does a table whose sort columns have changed.
 fn list_of(table: &Table, query: &Query) -> Result<String> {
     let order = order::of(table, query)?;
     let order: Vec<_> =

@@ -9,12 +9,12 @@ use crate::{
     db::{Kind, dialect::quote},
 };
 
-/// Rows that are counted one by one. Larger tables are estimated.
+/// Rows up to which a table is counted exactly.
 const COUNTED: i64 = 10_000;
 
 impl Items {
-    /// Number of rows of a table: exact up to 10,000, else estimated by the largest key if that is
-    /// a number.
+    /// Number of rows of a table, exact up to 10,000. A larger table is estimated by its largest
+    /// key; if its key is not one whole number, the result is 10,001.
     ///
     /// # Errors
     /// `unavailable` when the database cannot be read.

@@ -1,5 +1,6 @@
-//! Records that hold a text. Tables with a number as key are read slice by slice: each is one short
-//! read, however large the table is; others are read at once, one table at a time.
+//! Finds records that hold a text. A table with one whole number as key is read in slices,
+//! so that each read is short however large the table is. Other tables are read whole, one
+//! table at a time.
 
 use sqlx::AssertSqlSafe;
 use tokio::time::{Instant, timeout_at};
@@ -11,28 +12,29 @@ use crate::{
     db::{Dialect, Kind, args, dialect::quote},
 };
 
-/// Rows of a slice.
+/// Number of rows in a slice.
 const SLICE: usize = 10_000;
-/// Seconds after which who got no turn may try again.
+/// Seconds after which a caller that got no turn may try again.
 const AGAIN_S: u64 = 10;
-/// Texts of these types are no places for a path.
+/// Field types whose texts cannot hold a path.
 const NEVER: [&str; 2] = ["select", "color"];
 
 /// A record that holds the text.
 #[derive(Debug)]
 pub(crate) struct Holder {
-    /// Its id, as the parameter `id` writes it; of a table without a key empty.
+    /// Its id, as the parameter `id` writes it; empty in a table without a key.
     pub(crate) id: String,
-    /// The first of its columns that does.
+    /// The first of its columns that holds the text.
     pub(crate) column: String,
 }
 
 impl Items {
-    /// Records of a table in whose texts or JSON a text stands as it is written here; `most` at
-    /// most. The text is letters and digits. Nobody waits for a turn after `until`.
+    /// Records of a table that hold `text` verbatim in a text or JSON column, at most
+    /// `most`. `text` consists of letters and digits. A caller waits for its turn until
+    /// `until` at the latest.
     ///
     /// # Errors
-    /// `unavailable` when others have the turn until then.
+    /// `unavailable` when the caller gets no turn until then.
     pub(crate) async fn holding(
         &self,
         table: &Table,
@@ -73,8 +75,8 @@ impl Items {
         Ok(holders)
     }
 
-    /// Reads through a whole table. The database goes on with that when nobody waits any longer, so
-    /// the turn ends with the read: all of them together hold one reader.
+    /// Reads a whole table. The database goes on reading when the caller has gone, so the turn
+    /// lasts until the read ends: all such reads together occupy only one reader.
     async fn read_whole(
         &self,
         sql: String,
@@ -100,7 +102,7 @@ fn can_hold(column: &Column) -> bool {
     matches!(column.kind, Kind::Text | Kind::Json) && !NEVER.contains(&column.field_type.as_str())
 }
 
-/// Rows within bounds that hold `$1`: the key, and which column it is.
+/// Rows within bounds that hold `$1`: their key, and the place of the first column that holds it.
 fn select(table: &Table, columns: &[&Column], bounds: &str, most: usize) -> String {
     let dialect = table.dialect;
     let held: Vec<_> = columns.iter().map(|column| holds(dialect, column)).collect();

@@ -13,14 +13,14 @@ use crate::{
     db::Kind,
 };
 
-/// Which write a hook sees.
+/// The kind of write that a hook sees.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum WriteKind {
     /// A new record.
     Create,
     /// A record that exists.
     Update,
-    /// The end of a record.
+    /// A record that is deleted.
     Delete,
 }
 
@@ -53,7 +53,7 @@ pub struct Write<'w> {
 }
 
 impl Write<'_> {
-    /// What is done to the record.
+    /// The kind of this write.
     #[must_use]
     pub fn kind(&self) -> WriteKind {
         self.kind
@@ -65,49 +65,48 @@ impl Write<'_> {
         self.table
     }
 
-    /// The record's id; a new one has none yet.
+    /// The record's id; None for a new record.
     #[must_use]
     pub fn id(&self) -> Option<&str> {
         self.id
     }
 
-    /// The record as it is now; a new one has none.
+    /// The record as it is now; None for a new record.
     #[must_use]
     pub fn old(&self) -> Option<&Map<String, Json>> {
         self.old
     }
 
-    /// The columns that are written, before they are checked. Numbers and booleans that were sent
-    /// as text are as records show them; what cannot be one is as it was sent. Of a deletion it is
-    /// empty.
+    /// The written columns, before they are checked. Numbers and booleans that were sent as text
+    /// appear as records show them; invalid ones appear as they were sent. Empty for a deletion.
     #[must_use]
     pub fn new_values(&self) -> &Map<String, Json> {
         self.new
     }
 
-    /// The value that the column will have: the one that is written, or else the present one.
+    /// The value that the column will have: the written value, or else the present value.
     #[must_use]
     pub fn value(&self, column: &str) -> &Json {
         let value = self.new.get(column).or_else(|| self.old.and_then(|old| old.get(column)));
         value.unwrap_or(&Json::Null)
     }
 
-    /// Writes another value, of the record itself: it is checked for its column as if it had been
-    /// sent. A deletion ignores it. In tables of the service it may also be a column that no caller
-    /// may write.
+    /// Writes another value to the record. The value is checked for its column as if it had been
+    /// sent; a deletion ignores it. In the service's tables a hook may also write columns that
+    /// callers may not write.
     pub fn set(&mut self, column: &str, value: impl Into<Json>) {
         self.new.insert(column.to_owned(), value.into());
     }
 
-    /// The error `validation_failed` at a column. Returned from a hook it refuses the write.
+    /// The error `validation_failed` at a column. Return it from a hook to refuse the write.
     #[must_use]
     pub fn refuse(&self, column: &str, why: impl Into<String>) -> Error {
         Error::invalid_field(column, "refused", why)
     }
 }
 
-/// Code that runs before each write of a table. Every named `async fn(Write<'_>) -> Result<()>` is
-/// one; implement the trait for a hook with state.
+/// Code that runs before each write of a table. Every named `async fn(Write<'_>) -> Result<()>`
+/// implements this trait; implement it yourself for a hook with state.
 pub trait BeforeWrite: Send + Sync + 'static {
     /// Looks at the write, changes its values, or refuses it with an error.
     fn before<'w>(&'w self, write: Write<'w>) -> BoxFuture<'w, Result<()>>;
@@ -136,7 +135,7 @@ where
     }
 }
 
-/// A hook of a table, with the name that errors and the log give it.
+/// A hook of a table, with its name in errors and in the log.
 #[derive(Clone)]
 pub(crate) struct Hook {
     pub(crate) table: String,
@@ -149,7 +148,7 @@ impl Hook {
         Self { table: table.to_owned(), name: name.to_owned(), run: Arc::new(run) }
     }
 
-    /// The hook as one of a plugin.
+    /// The hook, named as one of this plugin.
     pub(crate) fn of(&self, plugin: &str) -> Self {
         Self { name: format!("{plugin}.{}", self.name), ..self.clone() }
     }
@@ -159,7 +158,7 @@ impl Hook {
     }
 }
 
-/// Numbers and booleans may be sent as text: a hook sees them as records show them.
+/// Spells numbers and booleans that were sent as text as records show them.
 fn spell(table: &Table, values: &mut Map<String, Json>) {
     for column in &table.columns {
         let Some(sent) = values.get_mut(&column.name) else { continue };
@@ -195,14 +194,13 @@ impl Items {
         self.0.hooks.store(Arc::new(hooks));
     }
 
-    /// Whether anything runs before writes of the table.
+    /// Whether the table has hooks.
     pub(super) fn has_hooks(&self, table: &str) -> bool {
         self.0.hooks.load().contains_key(table)
     }
 
-    /// Runs the table's hooks, one after the other, on values spelled as records show them.
-    /// After an error the change cannot be committed:
-    /// a hook may have written.
+    /// Runs the table's hooks in turn, on values spelled as records show them. After an error the
+    /// change cannot be committed: a hook may have written.
     pub(super) async fn run_hooks(
         &self,
         change: &mut Change,

@@ -5,7 +5,7 @@ use data_encoding::BASE64URL_NOPAD;
 use super::Items;
 use crate::{Code, Cursors, Error, Result, content::Table, crypto};
 
-/// Tags that a condition names at most: each could be a guess.
+/// Maximum number of tags in a condition: each could be a guess.
 const MOST_TAGS: usize = 8;
 
 /// The strong entity tag of a text that is shown whole. It changes whenever the text changes.
@@ -20,9 +20,9 @@ pub fn etag(json: &str) -> String {
 }
 
 impl Items {
-    /// The strong entity tag of a record of `table`. It changes whenever the JSON changes. Nobody
-    /// makes it without the site's secrets: a condition is compared with the whole record, also
-    /// for callers who see less of it, and must not answer what they guess.
+    /// The strong entity tag of a record of `table`. The tag changes whenever the JSON changes,
+    /// and cannot be made without the site's secrets. A condition is compared with the whole
+    /// record, even for callers that see only part of it, and must not confirm their guesses.
     #[must_use]
     pub fn etag(&self, table: &str, json: &str) -> String {
         let mut tags = tags(self.0.base.cursors(), table, json);
@@ -30,7 +30,8 @@ impl Items {
     }
 }
 
-/// By the secret of today, then by those before it: a new secret makes no editor late.
+/// Tags by the present secret, then by earlier ones: an editor's tag stays good after
+/// a new secret.
 fn tags<'c>(
     cursors: &'c Cursors,
     table: &str,
@@ -56,7 +57,7 @@ pub enum IfMatch {
 }
 
 impl IfMatch {
-    /// Reads the header `If-Match`.
+    /// Parses the header `If-Match`.
     ///
     /// # Errors
     /// `bad_query` for more than 8 tags.

@@ -1,11 +1,11 @@
-//! The indexes of a content table, for those who choose what to sort and filter by.
+//! The indexes of a content table, which show what to sort and filter by.
 
 use super::Items;
 use crate::{Result, content::Table, db::IndexColumn};
 
 impl Items {
-    /// Columns of each index of a table, `-` before those that are sorted downwards. The primary
-    /// key is not among them, nor are indexes of expressions, of some rows only, or of columns that
+    /// The columns of each index of a table, with `-` before descending columns. The list leaves
+    /// out the primary key, indexes of expressions, partial indexes, and indexes with columns that
     /// reads do not return. Declared indexes end with the key, which is not shown.
     ///
     /// # Errors

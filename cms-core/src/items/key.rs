@@ -15,7 +15,7 @@ use crate::{
 pub(crate) struct Key(pub(super) Vec<Value>);
 
 impl Key {
-    /// Reads the parameter `id`.
+    /// Parses the parameter `id`.
     pub(super) fn parse(table: &Table, id: &str) -> Result<Self> {
         if !table.writable() {
             return Err(Error::new(
@@ -44,7 +44,7 @@ impl Key {
         })
     }
 
-    /// Reads the JSON array that the database returns for a key.
+    /// Parses the JSON array that the database returns for a key.
     pub(super) fn from_json(table: &Table, json: &str) -> Result<Self> {
         let parts: Vec<Value> = serde_json::from_str(json).map_err(Error::internal)?;
         let values = table.key_columns().zip(parts).map(|(column, part)| match column.kind {

@@ -1,5 +1,5 @@
-//! Items: the rows of content tables, read and written as JSON. The database makes this JSON and
-//! takes it apart. Long, because each way of reading and writing stands here once.
+//! Items: the rows of content tables, read and written as JSON. The database builds this JSON and
+//! takes it apart. The file is long because it holds each way of reading and writing once.
 
 mod addresses;
 mod bound;
@@ -87,9 +87,9 @@ struct Inner {
     registry: Registry,
     write_rules: OnceLock<by_hand::RuledTables>,
     hooks: ArcSwap<hooks::Hooks>,
-    /// Tables that the program makes by itself.
+    /// Tables of the embedding program.
     own: BTreeSet<&'static str>,
-    /// Held by who reads through a whole table.
+    /// Held during a read of a whole table.
     whole: Arc<tokio::sync::Mutex<()>>,
 }
 
@@ -107,8 +107,9 @@ pub struct List {
     pub total: Option<i64>,
 }
 
-/// Records and positions, each joined; the number found, the number that fit, and that of all.
-type Found = (Option<String>, Option<String>, i64, i64, Option<i64>);
+/// The records joined, their positions joined, the number found, the number that fit, and the
+/// number of all matching rows.
+type PageRow = (Option<String>, Option<String>, i64, i64, Option<i64>);
 
 /// A record after a write.
 #[derive(Clone, Debug)]
@@ -120,26 +121,27 @@ pub struct Written {
     pub key: Json,
     /// The record as JSON.
     pub json: String,
-    /// Names of the columns whose values are others than before; all of a new record.
+    /// Names of the columns whose values have changed; for a new record, the columns that
+    /// were written.
     pub changed: Vec<String>,
     /// The record as it was before, as JSON; None for a new one.
     pub before: Option<String>,
 }
 
 impl Written {
-    /// Whether the record was made.
+    /// Whether the write created the record.
     pub(crate) fn is_new(&self) -> bool {
         self.before.is_none()
     }
 
-    /// Whether the column has another value than before; of a new record, whether it was written.
+    /// Whether the column's value has changed; for a new record, whether the column was written.
     pub(crate) fn has_changed(&self, column: &str) -> bool {
         self.changed.iter().any(|name| name == column)
     }
 }
 
 impl Items {
-    /// `own` are the tables of the program's own.
+    /// `own`: the tables of the embedding program.
     pub(crate) fn new(base: &Base, registry: &Registry, own: BTreeSet<&'static str>) -> Self {
         let (base, registry) = (base.clone(), registry.clone());
         Self(Arc::new(Inner {
@@ -171,7 +173,8 @@ impl Items {
     pub fn source<'n>(&self, table: &'n str) -> Option<Source<'n>> {
         let tables = self.0.registry.tables();
         let found = tables.find(table)?;
-        // An adopted table may be one of the service's own under another name.
+        // If an adopted table has this source, other programs may write it, and no epoch counts
+        // their changes.
         let foreign = |other: &Arc<Table>| other.adopted && other.source == found.source;
         Some(if tables.iter().any(foreign) { Source::File } else { Source::Counted(table) })
     }
@@ -284,7 +287,7 @@ impl Items {
         select::reference(&self.0.registry.tables(), &*self.table(table)?, column)
     }
 
-    /// As [`Items::create`], for rooms whose records nobody makes by hand.
+    /// As [`Items::create`], also for records that callers may not create as items.
     pub(crate) async fn insert(
         &self,
         change: &mut Change,
@@ -322,7 +325,7 @@ impl Items {
         let Statement { sql, args } = write::insert(table, values.clone());
         let inserted = change.one(AssertSqlSafe(sql), args).await;
         let (key, mut json): (String, Option<String>) =
-            references::explained(change, table, &values, inserted).await?;
+            references::explain_refusal(change, table, &values, inserted).await?;
         let key = Key::from_json(table, &key)?;
         let base = write::base(&values);
         if table.multilanguage && base.is_none_or(|base| base.is_null() && !table.adopted) {
@@ -336,9 +339,9 @@ impl Items {
         {
             change.all::<(Option<String>,)>(AssertSqlSafe(sql), Vec::new()).await?;
         }
-        let json = self.written(change, table, &key, json).await?;
+        let json = self.read_written(change, table, &key, json).await?;
         let record = parsed(&json)?;
-        // Rows that are copied come in any order.
+        // Copied rows come in any order, so a base may follow its versions.
         let is_copied = key_given && change.is_silent();
         if table.multilanguage && !is_copied {
             self.check_base(change, table, &key, &record).await.inspect_err(|_| change.fail())?;
@@ -349,7 +352,7 @@ impl Items {
         Ok(Written { id, key, json, changed, before: None })
     }
 
-    /// As [`Items::update`], for rooms whose records have columns that nobody writes by hand.
+    /// As [`Items::update`], also for columns that callers may not write.
     pub(crate) async fn set(
         &self,
         change: &mut Change,
@@ -362,12 +365,12 @@ impl Items {
         let table = self.writable(table)?;
         let vault = self.0.base.vault();
         let has_hooks = self.has_hooks(&table.name);
-        // Hooks may mend what was sent.
+        // Hooks may correct the sent values, so these are checked after the hooks.
         let mut values = match has_hooks {
             true => Ok(Vec::new()),
             false => Ok(write::values(&table, vault, body, false)?),
         };
-        let (key, before) = self.present(change, &table, id, language).await?;
+        let (key, before) = self.lock_record(change, &table, id, language).await?;
         if_match.check(self.0.base.cursors(), &table, &before)?;
         if has_hooks {
             let (mut body, old, id) = (body.clone(), members(&before)?, key.spelled(&table));
@@ -402,7 +405,7 @@ impl Items {
         let Statement { sql, args } = write::update(table, &key, values.clone());
         let moved = change.optional(AssertSqlSafe(sql), args).await;
         let moved: Option<(String, Option<String>)> =
-            references::explained(change, table, &values, moved).await?;
+            references::explain_refusal(change, table, &values, moved).await?;
         let (moved, mut json) = moved.ok_or_else(|| Error::internal("a locked row is gone"))?;
         let moved = Key::from_json(table, &moved)?;
         let is_unbased = write::base(&values).is_some_and(Json::is_null);
@@ -410,7 +413,7 @@ impl Items {
             Self::own_base(change, table, &moved).await?;
             json = None;
         }
-        let json = self.written(change, table, &moved, json).await?;
+        let json = self.read_written(change, table, &moved, json).await?;
         let new = parsed(&json)?;
         let changed = write::changed(&old, &new);
         if table.multilanguage && changed.iter().any(|name| name == "base_id") {
@@ -422,8 +425,8 @@ impl Items {
         Ok(Written { id, key, json, changed, before: Some(before) })
     }
 
-    /// As [`Items::delete`], for rooms whose records nobody removes by hand. Returns the record as
-    /// it was.
+    /// As [`Items::delete`], also for records that callers may not delete as items. Returns the
+    /// record as it was.
     pub(crate) async fn remove(
         &self,
         change: &mut Change,
@@ -433,7 +436,7 @@ impl Items {
         if_match: &IfMatch,
     ) -> Result<Json> {
         let table = self.writable(table)?;
-        let (key, before) = self.present(change, &table, id, language).await?;
+        let (key, before) = self.lock_record(change, &table, id, language).await?;
         if_match.check(self.0.base.cursors(), &table, &before)?;
         let has_hooks = self.has_hooks(&table.name);
         if has_hooks {
@@ -461,8 +464,8 @@ impl Items {
             allowed.inspect_err(|_| change.fail())?;
         }
         let Statement { sql, args } = write::delete(table, key);
-        let deleted = change.hit(AssertSqlSafe(sql), args).await;
-        references::explained(change, table, &Vec::new(), deleted).await?;
+        let deleted = change.run_expecting_row(AssertSqlSafe(sql), args).await;
+        references::explain_refusal(change, table, &Vec::new(), deleted).await?;
         self.record(change, table, "deleted", key, record, &[], None).await
     }
 
@@ -507,7 +510,8 @@ impl Items {
     }
 }
 
-/// What a write came to. Hooks may have written: without the record that goes too.
+/// Returns the outcome of a write. If the write failed after its hooks ran, the change cannot be
+/// committed: the hooks may have written.
 fn after_hooks<T>(change: &mut Change, has_hooks: bool, outcome: Result<T>) -> Result<T> {
     if has_hooks && outcome.is_err() {
         change.fail();
@@ -515,7 +519,7 @@ fn after_hooks<T>(change: &mut Change, has_hooks: bool, outcome: Result<T>) -> R
     outcome
 }
 
-/// Reads one record; with `query.language` its version in that language.
+/// The statement that reads one record; with `query.language`, its version in that language.
 fn single(tables: &Tables, table: &Table, id: &str, query: &Query) -> Result<Statement> {
     let mut conditions = Conditions::new(table);
     match &query.language {
@@ -537,7 +541,7 @@ async fn read_page(
     let cursors = base.cursors();
     let most = base.settings().http.page_limit_bytes;
     let page = |bound| page::page(tables, cursors, table, query, bound);
-    let mut read: Found = reader.one(page(Bound::Share(most))?).await?;
+    let mut read: PageRow = reader.one(page(Bound::Share(most))?).await?;
     if read.3 < read.2 {
         read = reader.one(page(Bound::Sum(most))?).await?;
     }
@@ -562,7 +566,7 @@ async fn read_page(
     Ok(Page { records, is_spaced, limit: query.limit, next, total })
 }
 
-/// Selects the version in `language` of a record. `id` may be the base or any version.
+/// Selects a record's version in `language`. `id` may be the base or any version.
 fn version(conditions: &mut Conditions, table: &Table, id: &str, language: &str) -> Result<()> {
     if !table.multilanguage {
         return Err(Error::new(

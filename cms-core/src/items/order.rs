@@ -7,10 +7,12 @@ use crate::{
     db::dialect::Kind,
 };
 
-/// The requested order, made total by the key, which follows in the direction of the last requested
-/// column: so an index on these columns serves the list. Columns with one value are left out.
+/// The requested order, made total by the key. The key follows in the direction of the last
+/// requested column, so that an index on these columns serves the list. Columns with only one
+/// value are left out.
 ///
-/// Without a key all columns follow; equal rows may still occur, so there a cursor counts rows.
+/// A table without a key is sorted by all of its columns. Equal rows may still occur, so its
+/// cursors count rows.
 pub(super) fn of<'t>(table: &'t Table, query: &Query) -> Result<Vec<(&'t Column, bool)>> {
     let mut sort: Vec<(&Column, bool)> = Vec::new();
     for (name, descending) in &query.sort {
@@ -39,7 +41,7 @@ pub(super) fn of<'t>(table: &'t Table, query: &Query) -> Result<Vec<(&'t Column,
     if table.writable() {
         let is_key = |column: &Column| table.key_columns().any(|key| key.name == column.name);
         sort.retain(|(column, _)| is_key(column) || !has_one_value(table, query, column));
-        // Rows are told apart by their key: nothing after it changes the order.
+        // The key is unique, so columns after it do not change the order.
         let last = sort.iter().rposition(|(column, _)| is_key(column)).unwrap_or_default();
         sort.truncate(last + 1);
     }
@@ -50,7 +52,7 @@ pub(super) fn of<'t>(table: &'t Table, query: &Query) -> Result<Vec<(&'t Column,
 fn has_one_value(table: &Table, query: &Query, column: &Column) -> bool {
     let one = |filter: &&Filter| matches!(filter.op, Op::Eq | Op::In) && filter.values.len() == 1;
     (table.multilanguage && query.language.is_some() && column.name == "language_short")
-        // A folded value is stored in several ways, and those are sorted.
+        // A folded value may be stored in several spellings, which have an order.
         || (!column.folded
             && query.filters.iter().filter(one).any(|filter| filter.column == column.name))
 }

@@ -1,5 +1,5 @@
-//! Lists of the service's own rows that callers may filter, sort and search by any column, as they
-//! do with records. They are no content tables: no address names them.
+//! Lists of the service's own rows. Callers filter, sort and search them by any column, as they do
+//! with records. The lists are not content tables, so their rows are not items.
 
 use std::{collections::HashMap, sync::OnceLock};
 
@@ -32,7 +32,7 @@ pub(crate) struct OwnColumn {
     is_time: bool,
     is_searched: bool,
     is_folded: bool,
-    /// The values that there are; none: any.
+    /// The only values; empty: any value.
     pub(crate) choices: &'static [&'static str],
 }
 
@@ -42,7 +42,7 @@ impl OwnColumn {
         Self { name, kind, is_nullable, is_time, is_searched, is_folded, choices: &[] }
     }
 
-    /// A text that is one of these.
+    /// A text column that holds only these values.
     pub(crate) const fn choice(name: &'static str, choices: &'static [&'static str]) -> Self {
         Self { choices, ..Self::text(name) }
     }
@@ -72,12 +72,12 @@ impl OwnColumn {
         Self { is_nullable: true, ..self }
     }
 
-    /// A search looks in it.
+    /// Lets searches look in this column.
     pub(crate) const fn searched(self) -> Self {
         Self { is_searched: true, ..self }
     }
 
-    /// Equal is what differs in the case of ASCII letters only.
+    /// Makes values equal that differ only in the case of ASCII letters.
     pub(crate) const fn folded(self) -> Self {
         Self { is_folded: true, ..self }
     }
@@ -104,10 +104,10 @@ pub(crate) fn columns(of: &[OwnColumn]) -> Vec<Column> {
         .collect()
 }
 
-/// Turns times in conditions into what the database holds.
+/// Turns the times in conditions into milliseconds, as the database holds them.
 ///
 /// # Errors
-/// `bad_query` for a text that is no time.
+/// `bad_query` for a text that is not a time.
 pub(crate) fn read_times(columns: &[OwnColumn], query: &mut Query) -> Result<()> {
     let time = |filter: &mut Filter| {
         let is_time = columns.iter().any(|one| one.is_time && one.name == filter.column);
@@ -125,10 +125,10 @@ pub(crate) fn read_times(columns: &[OwnColumn], query: &mut Query) -> Result<()>
     query.conditions.iter_mut().try_for_each(|one| one.each_filter(&time))
 }
 
-/// The declaration of a list whose rows a room reads by itself: columns of one table, by which
-/// callers choose and sort.
+/// Declares a list whose rows a room reads by itself: the columns of one table that callers may
+/// filter and sort by.
 pub(crate) struct RowList {
-    /// It stands in errors.
+    /// Its name in errors.
     pub(crate) name: &'static str,
     pub(crate) table: &'static str,
     /// The first one is the key, `id`.
@@ -153,7 +153,7 @@ impl Made {
 }
 
 impl RowList {
-    /// A page of rows. `args` are the own values of the statement, `key` finds the key of a row.
+    /// A page of rows. `args`: the values of the statement `rows`. `key` returns the key of a row.
     ///
     /// # Errors
     /// `bad_query`.
@@ -167,8 +167,8 @@ impl RowList {
         self.page_where(base, query, [], args, key).await
     }
 
-    /// The same of rows that meet `own` conditions too. They do not count among the 50 of the
-    /// caller.
+    /// As [`RowList::page`], of rows that also meet the conditions `own`. These do not count
+    /// towards the caller's 50 filters.
     ///
     /// # Errors
     /// `bad_query`.
@@ -185,7 +185,7 @@ impl RowList {
         let list = self.made.get(dialect, make);
         let asked = own
             .into_iter()
-            .fold(self.asked(query)?, |asked, (column, test)| asked.filter(column, test));
+            .fold(self.prepared(query)?, |asked, (column, test)| asked.filter(column, test));
         let (keys, next, total) = list.keys(base, &asked).await?;
         let mut data: Vec<T> = match keys.as_slice() {
             [] => Vec::new(),
@@ -196,7 +196,7 @@ impl RowList {
         Ok(Page { data, limit: query.limit, next, total })
     }
 
-    fn asked(&self, query: &Query) -> Result<Query> {
+    fn prepared(&self, query: &Query) -> Result<Query> {
         let Query { language, fields, expand, .. } = query;
         if language.is_some() || !fields.is_empty() || !expand.is_empty() {
             let hint = "leave language, fields and expand out";
@@ -216,7 +216,7 @@ impl RowList {
 pub(crate) struct OwnList(Table);
 
 impl OwnList {
-    /// The first column is the key. `name` stands in errors.
+    /// The first column is the key. `name`: the name of the list in errors.
     pub(crate) fn new(name: &str, view: &str, dialect: Dialect, columns: &[OwnColumn]) -> Self {
         let cast = |kind| if kind == Kind::Boolean { "boolean" } else { "" };
         let column = |one: &OwnColumn| Column {
@@ -240,7 +240,7 @@ impl OwnList {
         })
     }
 
-    /// A page: its rows, and the cursor of the next.
+    /// The rows of a page, and the cursor of the next page.
     pub(crate) async fn page(
         &self,
         base: &Base,
@@ -277,7 +277,7 @@ impl OwnList {
         base.db().plan(&sql, args).await
     }
 
-    /// How many rows match, by their value of a column of text; it reads `most` of them at most.
+    /// The number of matching rows for each value of a text column; reads at most `most` rows.
     pub(crate) async fn count_by(
         &self,
         base: &Base,
@@ -288,8 +288,8 @@ impl OwnList {
         self.count(base, Conditions::new(&self.0), query, column, most).await
     }
 
-    /// The same of all rows that match, among those whose keys a statement finds as its column
-    /// `id`. `args` are its values.
+    /// As [`OwnList::count_by`], of all matching rows among those whose keys the statement `found`
+    /// returns as its column `id`. `args`: the values of that statement.
     pub(crate) async fn count_found_by(
         &self,
         base: &Base,
@@ -298,7 +298,7 @@ impl OwnList {
         column: &str,
     ) -> Result<Vec<(String, i64)>> {
         let mut conditions = Conditions::after(&self.0, args);
-        conditions.found(found);
+        conditions.among_found(found);
         self.count(base, conditions, query, column, i64::MAX).await
     }
 
@@ -320,7 +320,7 @@ impl OwnList {
         base.db().all(AssertSqlSafe(sql), conditions.into_args()).await
     }
 
-    /// Whether the conditions and the order can be composed.
+    /// Checks that the conditions and the order can be composed.
     ///
     /// # Errors
     /// `bad_query`.
@@ -329,8 +329,8 @@ impl OwnList {
         Conditions::new(&self.0).query(query)
     }
 
-    /// Runs a fixed statement that ends with `in (`, over the keys of all rows that match. `args`
-    /// are its own values. Returns the number of rows that it wrote.
+    /// Runs a fixed statement that ends with `in`, over the keys of all matching rows. `args`: the
+    /// values of that statement. Returns the number of rows that it wrote.
     pub(crate) async fn write_matching(
         &self,
         change: &mut Change,
@@ -350,7 +350,7 @@ impl OwnList {
         change.run(AssertSqlSafe(sql), conditions.into_args()).await
     }
 
-    /// The query of these keys alone.
+    /// A query for the rows with these keys.
     pub(crate) fn keyed(&self, keys: impl IntoIterator<Item = i64>) -> Query {
         let column = self.0.key_columns().next().map(|key| key.name.clone()).unwrap_or_default();
         let values = keys.into_iter().map(|key| key.to_string()).collect();

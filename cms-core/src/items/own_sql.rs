@@ -7,8 +7,8 @@ use crate::{
     db::{Dialect, FromRow, Token, Value},
 };
 
-/// Words that a statement of the program may begin with. Others would end the transaction or change
-/// the schema, which the service has read.
+/// The words that a statement of the program may begin with. Other statements could end the
+/// transaction, or change the schema that the service has read.
 const ALLOWED: [&str; 5] = ["select", "insert", "update", "delete", "with"];
 
 /// A statement of the embedding program under a change. Made by [`Items::sql`].
@@ -23,12 +23,14 @@ pub struct OwnSql<'c> {
 
 impl Items {
     /// A statement of your own under `change`, on content tables and on those of
-    /// [`Builder::own_tables`](crate::Builder::own_tables): it sees what the change wrote, and is
-    /// kept or undone with it. One text serves both engines, with values as `$1`, `$2`...
-    /// Texts are bound, and comments are left out, so that each word of a statement is judged.
+    /// [`Builder::own_tables`](crate::Builder::own_tables): the statement sees the change's
+    /// writes, and is kept or undone with the change. One text serves both engines, with values as
+    /// `$1`, `$2`... The text may hold neither string literals nor comments, because each of its
+    /// words is judged: bind texts as values.
     ///
-    /// No rules of columns, hooks or events apply to what it writes; raise an event yourself with
-    /// [`Change::emit`]. Tables of the service itself are read only through their rooms.
+    /// Its writes skip the rules of columns, hooks and events; raise an event yourself
+    /// with [`Change::emit`]. The service's own tables can be read and written only
+    /// through their rooms.
     ///
     /// ```no_run
     /// # async fn take(cms: cms_core::Cms) -> cms_core::Result<()> {
@@ -57,7 +59,7 @@ impl Items {
 }
 
 impl OwnSql<'_> {
-    /// Names the tables that the statement changes, so that no cache serves what was before. Each
+    /// Names the tables that the statement changes, so that no cache serves their old rows. Each
     /// table behind `update`, `insert into` and `delete from` must be among them.
     pub fn touches<const N: usize>(mut self, tables: [&'static str; N]) -> Self {
         self.touched.extend(tables);
@@ -70,30 +72,30 @@ impl OwnSql<'_> {
         self
     }
 
-    /// Runs it. Returns the number of rows that it changed.
+    /// Runs the statement. Returns the number of rows that it changed.
     ///
     /// # Errors
-    /// `internal_error` for a statement that is not allowed here, that writes a table without
-    /// [`OwnSql::touches`], whose values are not exactly `$1`, `$2`... of its text, or that the
-    /// database refuses; `unknown_table`; `conflict` when a value is there already or a reference
-    /// is broken. After an error of the database the change cannot be committed.
+    /// `internal_error` for a statement that is not allowed here or writes a table without
+    /// [`OwnSql::touches`], for values other than exactly `$1`, `$2`... of its text, and when the
+    /// database refuses the statement. `unknown_table`. `conflict` when a value is there already
+    /// or a reference is broken. After an error of the database the change cannot be committed.
     pub async fn run(self) -> Result<u64> {
         self.check()?;
         let Self { items, change, text, touched, values } = self;
-        let done = change.run(text, values).await.map_err(explained)?;
+        let done = change.run(text, values).await.map_err(explain_violation)?;
         items.touch(change, &touched);
         Ok(done)
     }
 
-    /// Runs it, and reads its rows: as tuples such as `(i64, String)`, or as your own
-    /// [`FromRow`].
+    /// Runs the statement and reads its rows: as tuples such as `(i64, String)`, or as your
+    /// own [`FromRow`].
     ///
     /// # Errors
     /// As [`OwnSql::run`], and `internal_error` for a column of another type.
     pub async fn rows<T: FromRow>(self) -> Result<Vec<T>> {
         self.check()?;
         let Self { items, change, text, touched, values } = self;
-        let rows = change.all(text, values).await.map_err(explained)?;
+        let rows = change.all(text, values).await.map_err(explain_violation)?;
         items.touch(change, &touched);
         Ok(rows)
     }
@@ -109,7 +111,8 @@ impl OwnSql<'_> {
     fn check(&self) -> Result<()> {
         let refused = |why: &str| Err(Error::internal(format!("{why}: {}", self.text)));
         let dialect = self.change.dialect();
-        let judged = judged(self.text).and_then(|words| Ok((words, written(dialect, self.text)?)));
+        let judged = allowed_words(self.text)
+            .and_then(|words| Ok((words, written_tables(dialect, self.text)?)));
         let (words, written) = match judged {
             Ok(judged) => judged,
             Err(why) => return refused(why),
@@ -141,8 +144,9 @@ impl OwnSql<'_> {
     }
 }
 
-/// The words of a statement that may run, in lower case, or why it may not.
-fn judged(sql: &str) -> Result<Vec<String>, &'static str> {
+/// The words of an allowed statement, in lower case; the error says why a statement
+/// is not allowed.
+fn allowed_words(sql: &str) -> Result<Vec<String>, &'static str> {
     let sql = sql.to_lowercase();
     if sql.contains(['\'', ';']) || ["--", "/*", "u&"].iter().any(|part| sql.contains(part)) {
         return Err("one statement, without texts, comments and ';': bind texts");
@@ -173,9 +177,9 @@ fn judged(sql: &str) -> Result<Vec<String>, &'static str> {
     Ok(words)
 }
 
-/// The tables that any part of a statement writes, in lower case. `for update` and `for no key
-/// update` only lock, and `do update` goes on with the table of its `insert`.
-fn written(dialect: Dialect, sql: &str) -> Result<Vec<String>, &'static str> {
+/// The tables that any part of a statement writes, in lower case. `for update` and
+/// `for no key update` only lock; `do update` writes the table of its `insert`.
+fn written_tables(dialect: Dialect, sql: &str) -> Result<Vec<String>, &'static str> {
     let sql = sql.to_lowercase();
     let tokens = dialect.tokens(&sql);
     let word = |at: usize| match tokens.get(at) {
@@ -204,7 +208,7 @@ fn written(dialect: Dialect, sql: &str) -> Result<Vec<String>, &'static str> {
     Ok(written)
 }
 
-fn explained(error: Error) -> Error {
+fn explain_violation(error: Error) -> Error {
     let detail = match error.database() {
         Some(sqlx::Error::Database(cause)) if cause.is_unique_violation() => {
             "Another row already has this value. Nothing was changed."
@@ -220,7 +224,7 @@ fn explained(error: Error) -> Error {
 
 #[cfg(test)]
 mod tests {
-    use super::{judged, written};
+    use super::{allowed_words, written_tables};
     use crate::db::Dialect;
 
     const BOTH: [Dialect; 2] = [Dialect::Sqlite, Dialect::Postgres];
@@ -243,15 +247,15 @@ mod tests {
             ),
         ];
         for (sql, tables) in allowed {
-            assert!(judged(sql).is_ok(), "{sql}");
+            assert!(allowed_words(sql).is_ok(), "{sql}");
             for dialect in BOTH {
-                let written = written(dialect, sql).expect(sql);
+                let written = written_tables(dialect, sql).expect(sql);
                 assert_eq!(written, tables, "{dialect:?} {sql}");
             }
         }
         for sql in ["update main.stock set n = 1", "delete from \"main\".\"stock\"", "update"] {
             for dialect in BOTH {
-                assert!(written(dialect, sql).is_err(), "{dialect:?} {sql}");
+                assert!(written_tables(dialect, sql).is_err(), "{dialect:?} {sql}");
             }
         }
         for sql in [
@@ -274,7 +278,7 @@ mod tests {
             "explain select 1",
             "",
         ] {
-            assert!(judged(sql).is_err(), "{sql}");
+            assert!(allowed_words(sql).is_err(), "{sql}");
         }
     }
 }

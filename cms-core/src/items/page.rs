@@ -21,9 +21,9 @@ pub(super) const SEPARATOR: char = '\u{1e}';
 
 /// A page as it was read.
 pub(super) struct Page {
-    /// JSON objects, separated.
+    /// JSON objects, with [`SEPARATOR`] between them.
     pub(super) records: String,
-    /// Whether they may have white space between their values.
+    /// Whether the records may have white space between their values.
     pub(super) is_spaced: bool,
     pub(super) limit: u32,
     pub(super) next: Option<String>,
@@ -52,12 +52,13 @@ impl Page {
     }
 }
 
-/// A page: one row with the records that fit, the position of each found in the order, the number
-/// found (at most one more than the limit), the number that fit and, on demand, the number of all
-/// matching rows.
+/// The statement that reads a page as one row: the records that fit, the position of each record
+/// found, the number found (at most one more than the limit), the number that fit and, if the
+/// query counts, the number of all matching rows.
 ///
-/// Both engines aggregate the rows of a sorted subquery in its order: PostgreSQL documents it,
-/// tests show it for SQLite. Sorting again by row numbers would cost more than the records.
+/// Both engines aggregate the rows of a sorted subquery in its order: PostgreSQL documents
+/// this, and tests show it for SQLite. Sorting again by row numbers would cost more than
+/// reading the records.
 pub(super) fn page(
     tables: &Tables,
     cursors: &Cursors,
@@ -88,7 +89,8 @@ pub(super) fn page(
     } else {
         "cast(null as bigint)".to_owned()
     };
-    // The outer limit keeps the engines from writing the JSON of a record twice, for its size.
+    // Without the outer limit, the engines would build each record's JSON a second time
+    // for its size.
     let found = query.limit + 1;
     let records = format!(
         "select {object} as j, {position} as k from ({}) t limit {found}",
@@ -103,7 +105,7 @@ pub(super) fn page(
     Ok(Statement { sql, args: conditions.into_args() })
 }
 
-/// The rows of a page in their order: from one range of the list after the other.
+/// SQL for the rows of a page in their order, one range of the list after the other.
 ///
 /// Both engines run the parts of `union all` in turn and stop when the limit is reached; tests show
 /// it for both.

@@ -8,7 +8,7 @@ use crate::{
     db::dialect::{Kind, quote},
 };
 
-/// Values of each column that are tried.
+/// Number of values that are tried in each column.
 const TRIED: usize = 100;
 
 /// The context that the values of a column are sealed for.
@@ -28,7 +28,7 @@ impl Items {
                     table.quoted()
                 );
                 let found: Vec<(String,)> = base.db().all(AssertSqlSafe(sql), Vec::new()).await?;
-                // Other software may have written others.
+                // Other software may have written unsealed values.
                 let sealed = found.iter().filter(|(text,)| Vault::is_sealed(text));
                 opens.extend(sealed.map(|(text,)| base.vault().open(&context, text).is_ok()));
             }

@@ -1,6 +1,6 @@
-//! Placed rows: the nodes of pages, in tables of the service's own that have a column for each
-//! value of a widget. Plugins add columns, so these statements are composed. No address names the
-//! rows.
+//! Placed rows: the nodes of pages. Their tables belong to the service and have a column for each
+//! value of a widget. Plugins add columns, so these statements are composed. The rows are not
+//! served as items.
 
 use serde::Serialize;
 use serde_json::{Map, Value as Json};
@@ -15,7 +15,7 @@ use crate::{
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct PlacedTable {
     pub(crate) source: &'static str,
-    /// The column with the id of what a row stands in.
+    /// The column with the id of a row's parent.
     pub(crate) parent: &'static str,
     /// The column of [`PlacedRow::name`].
     pub(crate) name: Option<&'static str>,
@@ -28,7 +28,7 @@ pub(crate) struct PlacedTable {
 /// A row of one of several tables.
 #[derive(Debug)]
 pub(crate) struct PlacedRow {
-    /// Which table, counted from 0.
+    /// The place of its table among the tables, from 0.
     pub(crate) floor: i64,
     pub(crate) id: i64,
     pub(crate) parent: i64,
@@ -50,7 +50,7 @@ record! { PlacedRow: placed_columns {
 /// A row to be written. Values are texts.
 #[derive(Clone, Debug, Default, Serialize)]
 pub(crate) struct NewPlaced {
-    /// None: the database gives the next.
+    /// None: the database assigns the next id.
     pub(crate) id: Option<i64>,
     pub(crate) parent: i64,
     pub(crate) position: i64,
@@ -59,7 +59,7 @@ pub(crate) struct NewPlaced {
     pub(crate) data: Map<String, Json>,
 }
 
-/// Where a written row stands.
+/// The place of a written row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct At {
     pub(crate) id: i64,
@@ -67,8 +67,8 @@ pub(crate) struct At {
     pub(crate) position: i64,
 }
 
-/// The rows of a page in all `tables`, in one statement: table by table, each parent's together and
-/// in order. `columns` are those of widgets.
+/// The rows of a page in all `tables`, in one statement: table by table, grouped by parent and in
+/// order. `columns`: the columns of widgets.
 pub(crate) async fn of_page(
     dialect: Dialect,
     snapshot: &mut Snapshot,
@@ -111,7 +111,7 @@ pub(crate) async fn add(
     Ok(written.into_iter().map(|(id, parent, position)| At { id, parent, position }).collect())
 }
 
-/// Writes values of a row, which must be there; null empties a column.
+/// Writes values of an existing row; null empties a column.
 pub(crate) async fn set(
     change: &mut Change,
     table: &PlacedTable,
@@ -125,10 +125,12 @@ pub(crate) async fn set(
         values.keys().zip(2..).map(|(name, n)| format!("{} = ${n}", quote(name))).collect();
     let sql = format!("update {} set {} where id = $1", table.source, assigned.join(", "));
     let texts = values.values().map(|value| Value::Text(value.as_str().map(str::to_owned)));
-    change.hit(AssertSqlSafe(sql), [Value::from(id)].into_iter().chain(texts).collect()).await
+    change
+        .run_expecting_row(AssertSqlSafe(sql), [Value::from(id)].into_iter().chain(texts).collect())
+        .await
 }
 
-/// The pages whose placed rows hold a text, `most` at most.
+/// The pages whose placed rows hold a text, at most `most`.
 pub(crate) async fn holding(
     db: &Db,
     tables: &[PlacedTable],
@@ -148,8 +150,8 @@ pub(crate) async fn holding(
     Ok(rows.into_iter().map(|(page,)| page).collect())
 }
 
-/// Values of the rows of a table after an id, as a JSON object of these columns: the id of each
-/// row, its page, and its widget as the expression `widget` says.
+/// The rows of a table after an id: each row's id, its page, its widget by the expression
+/// `widget`, and its values of `columns` as a JSON object.
 pub(crate) async fn after(
     db: &Db,
     table: &PlacedTable,
@@ -168,7 +170,7 @@ pub(crate) async fn after(
     db.all(AssertSqlSafe(sql), vec![after.into()]).await
 }
 
-/// The texts of expressions with blanks between, as a tree: SQLite takes no expression that is
+/// Joins the texts of expressions with blanks, as a balanced tree: SQLite refuses expressions
 /// deeper than 1,000.
 fn joined(values: &[String]) -> String {
     match values {
@@ -221,7 +223,7 @@ fn inserted(dialect: Dialect, table: &PlacedTable, columns: &[&str], keeps_ids: 
         (quote(name), format!("e.value -> 'data' ->> '{}'", name.replace('\'', "''")))
     }));
     let (names, values): (Vec<_>, Vec<_>) = written.into_iter().unzip();
-    // The rows of a page name it twice, so that both values are bound whatever the table.
+    // Not every table inserts `$2`: this condition makes each statement use both bound values.
     format!(
         "insert into {source} ({}) select {} from {} where cast($2 as bigint) > 0 returning id, \
          {parent} as parent, sort_order",

@@ -17,13 +17,13 @@ use crate::{
     db::{args, dialect::quote},
 };
 
-/// What is said of a base that is not there.
+/// The message for a base that does not exist.
 const NO_BASE: &str = "there is no such record: leave it out for a new one (administrators copy \
                        rows in any order with no_events=true)";
 
 impl Items {
     /// Reads the key and the present record, and locks the record until the change ends.
-    pub(super) async fn present(
+    pub(super) async fn lock_record(
         &self,
         change: &mut Change,
         table: &Table,
@@ -34,11 +34,11 @@ impl Items {
             Some(language) => self.version_key(change, table, id, language).await?,
             None => Key::parse(table, id)?,
         };
-        let json = self.locked(change, table, &key).await?;
+        let json = self.find_locked(change, table, &key).await?;
         json.map(|json| (key, json)).ok_or_else(|| not_found(table, id, language))
     }
 
-    /// Refuses a new record that is no version of one that exists.
+    /// Refuses a new record that is not a version of an existing record.
     ///
     /// # Errors
     /// `permission_denied`.
@@ -56,7 +56,7 @@ impl Items {
         };
         let key = base.and_then(|base| Key::parse(&found, &base).ok());
         let exists = match &key {
-            Some(key) => self.locked(change, &found, key).await?.is_some(),
+            Some(key) => self.find_locked(change, &found, key).await?.is_some(),
             None => false,
         };
         if exists {
@@ -72,7 +72,7 @@ impl Items {
     /// Sets the base of a written row to itself, if the row has none.
     pub(super) async fn own_base(change: &mut Change, table: &Table, key: &Key) -> Result<()> {
         let Statement { sql, args } = write::own_base(table, key);
-        // No row is hit when a default or a trigger of the table has set it already.
+        // No row is hit when a default or a trigger of the table has set the base already.
         let based = change.run(AssertSqlSafe(sql), args).await;
         based.map(drop).map_err(|e| write::refused(table, e, &[]))
     }
@@ -96,9 +96,9 @@ impl Items {
         if versions(change, table, id, id).await? > 0 {
             return refused("refused", "other rows are versions of this one: leave it out");
         }
-        // Locked, so that the base stays its own until this change ends.
+        // Locked, so that this row stays its own base until the change ends.
         let named = Key::parse(table, &base.to_string())?;
-        let Some(json) = self.locked(change, table, &named).await? else {
+        let Some(json) = self.find_locked(change, table, &named).await? else {
             return match versions(change, table, base, id).await? {
                 0 => refused("unknown", NO_BASE),
                 _ => Ok(()),
@@ -113,8 +113,8 @@ impl Items {
         }
     }
 
-    /// Refuses another key of a row that is its own base: its versions name it. A row without
-    /// versions sends `base_id` null with it.
+    /// Refuses a new key for a row that is its own base, because its versions name the old key.
+    /// For a row without versions, callers send `base_id` null with the new key.
     pub(super) async fn check_number(
         change: &mut Change,
         table: &Table,
@@ -158,7 +158,7 @@ impl Items {
     }
 
     /// The written row as JSON: as the statement returned it, or read again.
-    pub(super) async fn written(
+    pub(super) async fn read_written(
         &self,
         change: &mut Change,
         table: &Table,
@@ -168,13 +168,13 @@ impl Items {
         match returned {
             Some(json) => Ok(self.0.registry.tables().compact(table, &[], json)),
             None => self
-                .locked(change, table, key)
+                .find_locked(change, table, key)
                 .await?
                 .ok_or_else(|| Error::internal("a written row cannot be read")),
         }
     }
 
-    async fn locked(
+    async fn find_locked(
         &self,
         change: &mut Change,
         table: &Table,
@@ -193,7 +193,7 @@ impl Items {
     }
 }
 
-/// How many rows have this base, beside the row `id`.
+/// The number of rows with this base, not counting the row `id`.
 async fn versions(change: &mut Change, table: &Table, base: i64, id: i64) -> Result<i64> {
     let key = table.key_columns().next().map(|column| quote(&column.name)).unwrap_or_default();
     let sql = format!(

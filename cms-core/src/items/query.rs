@@ -6,10 +6,10 @@ use crate::{
     ground::filter::{self, bad},
 };
 
-/// Most filters of one request, and most values of one `in` list.
+/// Maximum number of filters in one request, and of values in one `in` list.
 const MAX_FILTERS: usize = 50;
 const MAX_VALUES: usize = 500;
-/// Most characters of a search.
+/// Maximum characters of a search.
 const MAX_SEARCH: usize = 200;
 
 /// Selects rows and columns of a table, and their order.
@@ -48,17 +48,17 @@ pub struct Query {
     pub count: bool,
     /// References to replace by the record they name.
     pub expand: Vec<String>,
-    /// Only some of the rows, by their key: what an index found elsewhere. A cursor is not bound to
-    /// it.
+    /// Only some of the rows, by their key: those that an index elsewhere has found. Cursors are
+    /// not bound to this.
     pub within: Option<Within>,
 }
 
 /// Some rows of a table whose key is one whole number.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Within {
-    /// Those with these keys.
+    /// Rows with these keys.
     Keys(Vec<i64>),
-    /// Those from this key on.
+    /// Rows from this key on.
     From(i64),
 }
 
@@ -83,8 +83,8 @@ impl Default for Query {
 }
 
 impl Query {
-    /// Reads decoded query parameters. Skips `table` and `id`, because they select the table and
-    /// the record.
+    /// Parses decoded query parameters. Skips `table` and `id`, because they select the table
+    /// and the record.
     ///
     /// # Errors
     /// `bad_query` for unknown or unreadable parameters.
@@ -118,7 +118,8 @@ impl Query {
         Ok(query)
     }
 
-    /// What holds by itself stands among the filters, where orders and indexes find it.
+    /// Adds a condition that must hold. Filters that must hold by themselves join `filters`, where
+    /// orders and indexes find them.
     pub(super) fn require(&mut self, condition: Condition) {
         match condition {
             Condition::Is(filter) => self.filters.push(filter),
@@ -129,7 +130,7 @@ impl Query {
         }
     }
 
-    /// The limits that hold for programs as for requests.
+    /// Checks the limits, which are the same for programs and for requests.
     ///
     /// # Errors
     /// `bad_query`.

@@ -1,8 +1,8 @@
 //! A sorted list as ranges that follow one another.
 //!
 //! Each range is one stretch of an index on the sort columns: values on one side of a bound, or
-//! nulls. So the engine seeks to the place where a page begins and reads on from there, in both
-//! directions, although nulls come last in both.
+//! nulls. The engine therefore seeks to the place where a page begins and reads on from there, in
+//! both directions, although nulls come last in both.
 
 /// A column of the order.
 pub(super) struct Term {
@@ -10,7 +10,7 @@ pub(super) struct Term {
     pub(super) value: String,
     pub(super) descending: bool,
     pub(super) nullable: bool,
-    /// Whether no index seeks to it together with the columns before it.
+    /// Whether no index can seek by this column together with the columns before it.
     pub(super) apart: bool,
 }
 
@@ -21,8 +21,8 @@ pub(super) struct Range {
     pub(super) order: String,
 }
 
-/// Columns of the order that are split into ranges. Later ones are compared within the last range,
-/// so that a long order keeps its statement short.
+/// Columns of the order that are split into ranges. Later columns are compared within the last
+/// range, so that the statement stays short for a long order.
 const SPLIT: usize = 4;
 
 /// The whole list.
@@ -67,7 +67,8 @@ impl Ranges<'_> {
         let Some(bound) = bound else {
             return self.after(at + 1, place, &with(same, format!("{value} is null")));
         };
-        // Columns that go the same way and hold no null are compared at once: one range.
+        // Following columns with the same direction and without nulls are compared as one row
+        // value: one range.
         let beside = self.order.iter().zip(place).take(SPLIT).skip(at + 1);
         let beside = beside.map_while(|(next, bound)| {
             let fits = next.descending == term.descending && !next.nullable && !next.apart;
@@ -85,8 +86,8 @@ impl Ranges<'_> {
         }
     }
 
-    /// Adds a range. The first `decided` columns are all null in it or never, so the order need not
-    /// say where nulls come, and an index fits in either direction.
+    /// Adds a range. In this range each of the first `decided` columns is always null or never
+    /// null, so the order need not place nulls, and an index fits in either direction.
     fn add(&mut self, decided: usize, same: &[String], more: Option<String>) {
         let order = self.order.iter().enumerate().map(|(i, term)| {
             let direction = if term.descending { " desc" } else { "" };

@@ -1,4 +1,4 @@
-//! Where records are read.
+//! Where records are read from: the pool, or an open change.
 
 use sqlx::AssertSqlSafe;
 

@@ -22,14 +22,14 @@ pub trait Content: Serialize + DeserializeOwned + Send + Sync + 'static {
     /// Its columns that the type has, in their order.
     const FIELDS: &'static [ContentField];
 
-    /// The first column whose value no database holds, such as NaN.
+    /// The first column whose value no database can hold, such as NaN.
     #[doc(hidden)]
     fn unfit(&self) -> Option<&'static str> {
         None
     }
 }
 
-/// A column as a Rust type has it.
+/// A column as a field of a Rust type.
 #[derive(Clone, Copy, Debug)]
 pub struct ContentField {
     /// Its name.
@@ -51,14 +51,16 @@ impl ContentField {
     }
 }
 
-/// A Rust type of a column. Implement it for your own types: what counts is how serde writes them.
+/// A Rust type for the values of a column. Implement the trait for your own types, according to
+/// the JSON that serde writes for them.
 pub trait ColumnType {
     /// The kinds of columns that it can read.
     const KINDS: &'static [Kind];
     /// Whether it can be null.
     const IS_OPTIONAL: bool = false;
 
-    /// Whether a database holds the value: serde_json writes NaN and infinity as null.
+    /// Whether a database can hold the value. NaN and infinity are unfit: serde_json writes
+    /// them as null.
     fn is_fit(&self) -> bool {
         true
     }
@@ -99,7 +101,7 @@ impl<T> ColumnType for Vec<T> {
     const KINDS: &'static [Kind] = &[Kind::Json];
 }
 
-/// Takes every column, also null.
+/// Fits every column that is read, even with null.
 impl ColumnType for Json {
     const KINDS: &'static [Kind] = &[
         Kind::Integer,
@@ -116,10 +118,10 @@ impl ColumnType for Json {
     const IS_OPTIONAL: bool = true;
 }
 
-/// Declares a struct whose values are records of a content table. Its fields have the names of the
-/// columns, `r#type` that of `type`; serde's `rename` is not seen. A column that may be null is an
-/// `Option`. Columns that the struct leaves out are neither read nor written. The key of the table
-/// is one whole number.
+/// Declares a struct whose values are records of a content table. Fields have the names of their
+/// columns, with `r#type` for the column `type`; the macro ignores serde's `rename`. A column that
+/// may be null is an `Option`. Columns that the struct leaves out are neither read nor written.
+/// The table's key must be one whole number.
 ///
 /// ```
 /// use serde::{Deserialize, Serialize};
@@ -170,7 +172,7 @@ macro_rules! content {
     };
 }
 
-/// What of a type does not fit its table; empty: it fits.
+/// What does not fit between a type and its table; empty when all of it fits.
 pub(crate) fn mismatches<T: Content>(tables: &Tables) -> Vec<String> {
     let Some(table) = tables.find(T::TABLE) else {
         return vec![format!("there is no content table {:?}", T::TABLE)];
@@ -284,8 +286,9 @@ impl<T: Content> Records<T> {
         typed(self.items.page(T::TABLE, &fields::<T>(query.clone()), Some(change)).await?)
     }
 
-    /// All matching records, whatever the query's `limit`, read 500 at a time. Each page is a state
-    /// of its own: records that change meanwhile may be seen as before or after.
+    /// All matching records, whatever the query's `limit`, read 500 at a time. Each page is
+    /// read in a state of its own: a record that changes meanwhile may appear as before or as
+    /// after the change.
     pub fn stream(&self, query: Query) -> impl Stream<Item = Result<T>> + Send + 'static {
         let (items, query) = (self.items.clone(), fields::<T>(query.limit(MAX_LIMIT)));
         let pages = stream::try_unfold(Some(query), move |query| {
@@ -300,8 +303,9 @@ impl<T: Content> Records<T> {
         pages.map_ok(|records| stream::iter(records).map(Ok)).try_flatten()
     }
 
-    /// Adds a record and returns it as stored. The database numbers it, whatever its `id`; columns
-    /// that it computes are not sent, and for a field that is null the column's default counts.
+    /// Adds a record and returns it as stored. The database assigns the id, whatever the field
+    /// holds. Columns that the database computes are not sent, and a null field takes the
+    /// column's default.
     ///
     /// # Errors
     /// As [`Items::create`].
@@ -312,9 +316,9 @@ impl<T: Content> Records<T> {
         read(&self.items.create(change, T::TABLE, &body).await?.json)
     }
 
-    /// Changes a record with `edit`, and returns it as stored. Only columns whose value changed are
-    /// written, and nothing when none did; never its number, nor columns that the database
-    /// computes.
+    /// Changes a record with `edit`, and returns it as stored. Only columns whose value changed
+    /// are written, and nothing when none did. The id and the columns that the database computes
+    /// are never written.
     ///
     /// # Errors
     /// `not_found`, and as [`Items::update`].
@@ -325,8 +329,8 @@ impl<T: Content> Records<T> {
         edit: impl FnOnce(&mut T),
     ) -> Result<T> {
         let (table, id) = (self.items.table(T::TABLE)?, id.to_string());
-        // Locked, so that what `edit` saw is what it changes.
-        let stored = self.items.present(change, &table, &id, None).await?.1;
+        // Locked, so that nobody changes the record after `edit` has seen it.
+        let stored = self.items.lock_record(change, &table, &id, None).await?.1;
         let mut record: T = read(&stored)?;
         let before = members(&record)?;
         edit(&mut record);
@@ -354,7 +358,7 @@ fn fields<T: Content>(query: Query) -> Query {
     Query { fields, expand: Vec::new(), ..query }
 }
 
-/// Whether the database makes the column's values.
+/// Whether the database assigns or computes the column's values.
 fn is_made(table: &Table, column: &str) -> bool {
     let is_numbered = |key: &Column| key.kind == Kind::Integer && key.has_default;
     table.columns.iter().any(|one| one.name == column && one.generated)

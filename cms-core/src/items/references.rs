@@ -1,13 +1,13 @@
-//! Which reference of a write is broken, and which unique index violated. PostgreSQL names the
-//! columns in its error; SQLite often does not, so its tables are asked.
+//! Finds the broken reference or the violated unique index of a refused write. PostgreSQL names
+//! the columns in its error; SQLite often does not, so its tables are queried.
 
 use sqlx::AssertSqlSafe;
 
 use super::write::{self, Values};
 use crate::{Change, Error, Result, content::Table, db::args, db::dialect::quote};
 
-/// The outcome of a write, its refusal in terms of the table.
-pub(super) async fn explained<T>(
+/// The outcome of a write; a refusal is explained in terms of the table.
+pub(super) async fn explain_refusal<T>(
     change: &mut Change,
     table: &Table,
     values: &Values<'_>,
@@ -17,21 +17,22 @@ pub(super) async fn explained<T>(
         Ok(done) => return Ok(done),
         Err(error) => error,
     };
-    // Naming the column is a kindness: when it fails, the refusal itself is still told.
-    let broken = broken(change, table, values, &error).await.unwrap_or_default();
+    // The column names are optional: when they cannot be found, the refusal is reported
+    // without them.
+    let broken = broken_columns(change, table, values, &error).await.unwrap_or_default();
     Err(write::refused(table, error, &broken))
 }
 
-/// The columns whose value names a missing record. Without one, other records name the key. Of a
-/// violated index, its columns.
-async fn broken(
+/// The columns whose value names a missing record; if there are none, the key, which other records
+/// name. For a violated index, the columns of the index.
+async fn broken_columns(
     change: &mut Change,
     table: &Table,
     values: &Values<'_>,
     error: &Error,
 ) -> Result<Vec<String>> {
     let Some(keys) = table.dialect.foreign_keys().filter(|_| error.is_broken_reference()) else {
-        return indexed(change, table, error).await;
+        return index_columns(change, table, error).await;
     };
     let keys: Vec<(String, String, String)> =
         change.all_after_failure(keys, args![&table.source]).await?;
@@ -60,8 +61,9 @@ async fn broken(
     Ok(broken)
 }
 
-/// The columns of a violated unique index over expressions: SQLite tells only its name.
-async fn indexed(change: &mut Change, table: &Table, error: &Error) -> Result<Vec<String>> {
+/// The columns of a violated unique index over expressions: SQLite reports only the name
+/// of the index.
+async fn index_columns(change: &mut Change, table: &Table, error: &Error) -> Result<Vec<String>> {
     let Some(sqlx::Error::Database(cause)) = error.database() else { return Ok(Vec::new()) };
     let index = cause.message().strip_prefix("UNIQUE constraint failed: index '");
     let index = index.and_then(|rest| rest.strip_suffix('\''));
@@ -69,7 +71,7 @@ async fn indexed(change: &mut Change, table: &Table, error: &Error) -> Result<Ve
         return Ok(Vec::new());
     };
     let made: Vec<(String,)> = change.all_after_failure(made, args![index]).await?;
-    // Its name and its table stand before them, which rows it has behind them.
+    // The definition has the index and its table before the columns, and a `where` after them.
     let columns = made.first().and_then(|(sql,)| sql.split_once('(')).map_or("", |(_, rest)| rest);
     let columns = columns.split(") where ").next().unwrap_or(columns);
     let named = table.columns.iter().filter(|column| write::mentions(columns, &column.name));

@@ -112,7 +112,7 @@ pub(super) struct Conditions<'a> {
     table: &'a Table,
     args: Vec<Value>,
     parts: Vec<String>,
-    /// What stands before the table in `from`: the keys to look up.
+    /// The keys to look up, as SQL before the table in `from`.
     keys: String,
 }
 
@@ -149,7 +149,8 @@ impl<'a> Conditions<'a> {
         }
     }
 
-    /// Matches rows that are versions of the same record as `key`, also once its own row is gone.
+    /// Matches rows that are versions of the same record as `key`, even when the row of
+    /// `key` is gone.
     pub(super) fn version_of(&mut self, key: &Key) {
         let Some((column, value)) = self.table.key_columns().zip(&key.0).next() else { return };
         let mut base = Conditions::after(self.table, std::mem::take(&mut self.args));
@@ -161,7 +162,7 @@ impl<'a> Conditions<'a> {
         if !self.table.adopted {
             record = format!("coalesce({record}, {})", base.bind(column, value));
         }
-        // Not by `coalesce` here, which no index holds.
+        // No `coalesce` here: no index could serve it.
         let part =
             format!("(t.\"base_id\" = {record} or (t.\"base_id\" is null and t.{id} = {record}))");
         self.args = base.into_args();
@@ -175,20 +176,20 @@ impl<'a> Conditions<'a> {
         Ok(())
     }
 
-    /// What the rows are read from, as `t`.
+    /// The source of the rows, named `t`.
     pub(super) fn source(&self) -> String {
         format!("{}{} t", self.keys, self.table.quoted())
     }
 
     /// Only the rows whose keys a statement finds, as its column `id`. Its values are bound
     /// already.
-    pub(super) fn found(&mut self, sql: &str) {
+    pub(super) fn among_found(&mut self, sql: &str) {
         let Some(key) = self.table.key_columns().next() else { return };
         self.parts.push(format!("{} = k.id", self.compared(key)));
         self.keys = format!("({sql}) k cross join ");
     }
 
-    /// Only some rows. Those of some keys are looked up by the key, whatever the order.
+    /// Matches only some rows. Rows with given keys are looked up by the key, whatever the order.
     fn within(&mut self, within: &Within) {
         let Some(key) = self.table.key_columns().next() else { return };
         let (compared, table) = (self.compared(key), self.table);
@@ -255,7 +256,8 @@ impl<'a> Conditions<'a> {
             Condition::Is(filter) => self.filter(filter),
             Condition::All(list) => joined(list, " and "),
             Condition::Any(list) => joined(list, " or "),
-            // The complement: where null leaves the condition open, it does not hold.
+            // The complement: a condition that null leaves open does not hold, so its
+            // negation does.
             Condition::Not(one) => Ok(format!("(({}) is not true)", self.condition(one)?)),
         }
     }
@@ -329,7 +331,7 @@ impl<'a> Conditions<'a> {
         })
     }
 
-    /// The values of a place in a list, bound; None for null.
+    /// Binds the values of a place in a list; None for null.
     pub(super) fn place(
         &mut self,
         sort: &[(&Column, bool)],

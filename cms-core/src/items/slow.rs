@@ -1,4 +1,4 @@
-//! Tells of slow lists, and which index to declare for them.
+//! Logs slow lists, with the index to declare for them.
 
 use tokio::time::Instant;
 
@@ -34,7 +34,7 @@ impl Watch {
 }
 
 /// The index that would serve a list: columns with one value, then the order or a range. None when
-/// no column could stand in it.
+/// no column can be part of an index.
 fn advice(table: &Table, query: &Query) -> Option<String> {
     let mut columns: Vec<String> = Vec::new();
     let mut add = |name: &str, text: String| {

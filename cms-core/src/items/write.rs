@@ -1,4 +1,5 @@
-//! Builds the writes. Each binds one JSON array of values and returns the key of the row.
+//! Builds the writes. Inserts and updates bind one JSON array of values and return the
+//! key of the row.
 
 use serde_json::{Map, Value as Json, json};
 
@@ -109,7 +110,7 @@ pub(super) fn values<'t>(
 /// What is wrong with a value of the right type in one of the core's own tables, and with the
 /// language of a record.
 fn faults(table: &Table, column: &Column, sent: &Json, checked: &Json) -> Vec<FieldError> {
-    // Of JSON the canonical form is its text.
+    // The canonical form of JSON is its text, so the sent value is checked.
     let value = if column.kind == Kind::Json { sent } else { checked };
     let mut faults = match table.plugin == core::ID {
         true => core::problems(&table.name, &column.name, value),
@@ -156,7 +157,7 @@ pub(super) fn key_of(table: &Table, of: &str) -> String {
 
 /// The key of a written row `of`, and the row as JSON. Triggers of an adopted table may still
 /// change the row, so there the JSON is null.
-fn written(table: &Table, of: &str) -> String {
+fn returning(table: &Table, of: &str) -> String {
     let key = key_of(table, of);
     if table.adopted {
         return format!("{key}, cast(null as text)");
@@ -172,22 +173,22 @@ pub(super) fn insert(table: &Table, values: Values) -> Statement {
         .enumerate()
         .map(|(i, (column, _))| table.dialect.input(i, column.col()))
         .collect();
-    let written = written(table, &source);
+    let returning = returning(table, &source);
     if columns.is_empty() {
         return Statement {
-            sql: format!("insert into {source} default values returning {written}"),
+            sql: format!("insert into {source} default values returning {returning}"),
             args: Vec::new(),
         };
     }
     let sql = format!(
-        "insert into {source} ({}) values ({}) returning {written}",
+        "insert into {source} ({}) values ({}) returning {returning}",
         columns.join(", "),
         inputs.join(", ")
     );
     Statement { sql, args: vec![document(values)] }
 }
 
-/// The base that a row of a table with language versions is written with.
+/// The base among the written values of a row with language versions.
 pub(super) fn base<'v>(values: &'v Values<'_>) -> Option<&'v Json> {
     values.iter().find(|(column, _)| column.name == "base_id").map(|(_, value)| value)
 }
@@ -216,10 +217,10 @@ pub(super) fn update(table: &Table, key: &Key, values: Values) -> Statement {
     let mut conditions = Conditions::after(table, vec![document(values)]);
     conditions.key(key);
     let source = table.quoted();
-    let written = written(table, table.dialect.updated(&source));
+    let returning = returning(table, table.dialect.updated(&source));
     Statement {
         sql: format!(
-            "update {source} as t set {}{} returning {written}",
+            "update {source} as t set {}{} returning {returning}",
             set.join(", "),
             conditions.sql()
         ),
@@ -321,8 +322,9 @@ pub(super) fn refused(table: &Table, error: Error, broken: &[String]) -> Error {
 }
 
 /// Whether other records name the row, so that its key must stay. The violated columns are then
-/// those that the others name: of PostgreSQL it tells them, of SQLite they are `broken`. PostgreSQL
-/// also tells whose reference it is, in the same field whatever its language.
+/// the ones that the other records name: PostgreSQL reports them, and for SQLite they are
+/// `broken`. PostgreSQL also reports the referring table, in a field that does not depend on
+/// its language.
 fn is_referred_to(
     table: &Table,
     cause: &dyn sqlx::error::DatabaseError,

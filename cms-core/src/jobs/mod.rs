@@ -1,4 +1,4 @@
-//! Background work: what runs once, when, and again after a fault.
+//! Background work: queues, supervised workers, schedules and the removal of old rows.
 //!
 //! ```text
 //! queue      the engine of queues: claim, attempt, settle

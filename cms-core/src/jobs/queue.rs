@@ -1,5 +1,5 @@
-//! The engine of queues: claims what is due, attempts it, settles what has ended, many in one
-//! change. A [`Queue`] says what its jobs are and what becomes of them.
+//! The engine of queues: claims due jobs, attempts them and settles finished attempts, many in one
+//! change. A [`Queue`] defines its jobs, how to attempt them and how to settle them.
 
 use std::{panic::AssertUnwindSafe, time::Duration};
 
@@ -13,11 +13,11 @@ use crate::{
     db::{Lock, watched},
 };
 
-/// Finished attempts that share one change at most.
+/// Maximum number of finished attempts that share one change.
 const BATCH: usize = 256;
 /// How long the database may take for one change after a stop.
 const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(2);
-/// How often the end tries to write what has ended.
+/// Failed writes after which a stopping worker gives up settling.
 const TRIES: u32 = 3;
 
 /// Jobs in a table: a worker claims some for the time of a lease, attempts them, and settles them.
@@ -29,13 +29,13 @@ pub(crate) trait Queue {
 
     /// Its name in the log.
     const NAME: &'static str;
-    /// How often it is read: retries fall due by time alone.
+    /// How often the queue is polled: retries fall due by time alone.
     const POLL_INTERVAL: Duration;
     /// Whether a new event may bring jobs.
     const FOLLOWS_EVENTS: bool;
     /// How long attempts may go on after a stop.
     const LONGEST_END: Duration;
-    /// Held by whoever claims, or settles several.
+    /// The lock for claiming jobs and for settling several attempts at once.
     const CLAIMS: Lock;
     /// Whether settling one attempt needs the lock too.
     const SETTLES_UNDER_LOCK: bool;
@@ -49,10 +49,10 @@ pub(crate) trait Queue {
         Ok(())
     }
 
-    /// An attempt has ended. Returns a job to begin in its place.
+    /// Called when an attempt has ended. Returns a job to begin in its place, if any.
     fn ended(&mut self, ended: &mut Self::Ended) -> Option<Self::Job>;
 
-    /// Comes before each turn, outside its change.
+    /// Runs before each turn, outside its change.
     async fn prepare(&mut self) {}
 
     /// Whether a job is due that may begin here now.
@@ -68,13 +68,14 @@ pub(crate) trait Queue {
         false
     }
 
-    /// Writes what became of finished attempts, and returns jobs that do not begin here.
+    /// Writes the results of finished attempts, and puts claimed jobs that will not begin here
+    /// back into the queue.
     async fn settle(&mut self, change: &mut Change, ended: &mut [Self::Ended]) -> Result<Outcomes>;
 
-    /// Claims due jobs, those of lost leases among them.
+    /// Claims due jobs, including jobs whose lease has expired.
     async fn claim(&mut self, change: &mut Change) -> Result<Vec<Self::Job>>;
 
-    /// The change of a turn is committed. Returns those of the claimed jobs that begin now.
+    /// Called when a turn's change is committed. Returns the claimed jobs that begin now.
     fn committed(&mut self, claimed: Vec<Self::Job>) -> Vec<Self::Job> {
         claimed
     }
@@ -82,29 +83,30 @@ pub(crate) trait Queue {
     /// Makes an attempt.
     fn attempt(&self, job: Self::Job) -> BoxFuture<'static, Self::Ended>;
 
-    /// The end of an attempt that panicked. It counts: else the job would come back for ever.
+    /// The result of an attempt that panicked. It counts as a try: otherwise the job would come
+    /// back for ever.
     fn broken(job: Self::Job) -> Self::Ended;
 
     /// How long a finished attempt waits for others to share its change.
     fn gathering(&self) -> Duration;
 
-    /// Whether jobs are due that cannot begin yet but soon.
+    /// Whether some due jobs cannot begin yet but will soon.
     async fn has_due(&self) -> Result<bool> {
         Ok(false)
     }
 
-    /// The worker ends: nothing begins any more.
+    /// Called when the worker ends: no attempt begins any more.
     fn end(&mut self);
 }
 
-/// Attempts under way, and those that ended and are not settled yet.
+/// Attempts under way, and finished attempts that are not settled yet.
 pub(crate) struct Flight<E> {
     pub(crate) under_way: JoinSet<E>,
     pub(crate) ended: Vec<E>,
 }
 
-/// Works on a queue. Several may do so at once, in one process or in many. Every step returns what
-/// happened; only [`Engine::run`] sleeps.
+/// A worker on a queue. Several workers may share a queue, in one process or in many. Every step
+/// returns what happened; only [`Engine::run`] sleeps.
 pub(crate) struct Engine<Q: Queue> {
     queue: Q,
     flight: Flight<Q::Ended>,
@@ -138,8 +140,8 @@ impl<Q: Queue> Engine<Q> {
         Ok(all)
     }
 
-    /// Makes steps until one attempts nothing, `most` of them at most. Returns the attempts that
-    /// count.
+    /// Repeats [`Engine::step`] until a step counts no attempt, at most `most` times. Returns the
+    /// number of counted attempts.
     ///
     /// # Errors
     /// As [`Engine::claim`].
@@ -154,15 +156,15 @@ impl<Q: Queue> Engine<Q> {
         Ok(all)
     }
 
-    /// Works until `stop` turns true; with `drain`, also until nothing is due that can begin.
-    /// Attempts under way finish and are settled.
+    /// Works until `stop` turns true; with `drain`, also ends once no due job can begin. Attempts
+    /// under way finish and are settled.
     pub(crate) async fn run(mut self, stop: Stop, drain: bool) -> Until {
         let base = self.queue.base().clone();
         let _working = self.queue.counters().workers.begin();
         while !*stop.borrow() {
             let turned = tokio::select! {
                 turned = self.whole_turn() => turned,
-                // What was claimed meanwhile is due again when its lease ends.
+                // Jobs claimed by the interrupted turn are due again when their lease ends.
                 () = stopped(stop.clone(), SHUTDOWN_TIMEOUT) => break,
             };
             let moved = match turned {
@@ -188,7 +190,7 @@ impl<Q: Queue> Engine<Q> {
             };
             if drain && self.is_idle() {
                 match moved {
-                    // What was settled may let others begin: look once more.
+                    // Settled attempts may let other jobs begin: look once more.
                     true => continue,
                     false if matches!(self.queue.has_due().await, Ok(false)) => {
                         return Until::Drained;
@@ -213,8 +215,8 @@ impl<Q: Queue> Engine<Q> {
         Until::Stopped
     }
 
-    /// Waits for attempts under way, and settles them. After three failed writes or one without an
-    /// answer it gives up: unsettled jobs are due again when their lease ends.
+    /// Waits for attempts under way and settles them. Gives up after three failed writes, or after
+    /// one write without an answer: unsettled jobs are due again when their lease ends.
     async fn finish(&mut self) {
         self.queue.end();
         let until = tokio::time::Instant::now() + Q::LONGEST_END;
@@ -227,7 +229,7 @@ impl<Q: Queue> Engine<Q> {
                     tries -= 1;
                     Some(error.to_string())
                 }
-                // It was waited for already.
+                // The timeout has passed already: no second try.
                 Err(_) => {
                     tries = 0;
                     Some("the database does not answer".to_owned())
@@ -274,7 +276,7 @@ impl<Q: Queue> Engine<Q> {
         }
         let mut change = self.queue.base().change(Actor::System).await?;
         change.search_by_key().await?;
-        // Before any row: whoever holds the lock may wait for rows, never the other way round.
+        // Lock before any row: the holder of the lock may wait for rows, never the reverse.
         if claims || self.queue.returns_jobs() || ended > 1 || Q::SETTLES_UNDER_LOCK {
             change.lock(Q::CLAIMS).await?;
         }
@@ -323,7 +325,8 @@ impl<Q: Queue> Engine<Q> {
         }
     }
 
-    /// Half a batch ends the wait.
+    /// Waits for further attempts to end, for [`Queue::gathering`] at most. Half a batch
+    /// ends the wait.
     async fn gather(&mut self) {
         let gathering = self.queue.gathering();
         let others = async {

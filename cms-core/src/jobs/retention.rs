@@ -6,9 +6,9 @@ use crate::{
     db::{Statement, Value, args},
 };
 
-/// Rows that a statement with `limit 1000` removes at most.
+/// Maximum number of rows that one statement removes: its `limit 1000`.
 pub(crate) const BATCH: u64 = 1000;
-/// Batches of each statement in one call; the next call continues.
+/// Maximum number of batches of a statement in one call; the next call continues.
 const MAX_BATCHES: usize = 1000;
 
 /// A statement that removes at most 1,000 rows from before `$1`, and the value of `$1`.

@@ -1,18 +1,18 @@
-//! When work runs: what is due, whose it is, and the waits after failures. Pure.
+//! When work runs: due times, leases, and waits after failures. Pure.
 
 use crate::{Millis, Result};
 
 /// How long a lease lasts unless its owner renews it.
 pub(crate) const LEASE_MS: Millis = 30_000;
 
-/// Whether a task with this interval is due. A moment further away than one interval belongs to
-/// another interval, or to a clock that was set back since.
+/// Whether a task with this interval is due. A due time more than one interval ahead counts as
+/// due: the interval has changed, or the clock was set back.
 pub(crate) fn is_due(due: Millis, interval: Millis, now: Millis) -> bool {
     due <= now || due > now.saturating_add(interval)
 }
 
-/// When a task is due after a run that was due at `due` and begins now. Intervals that were missed
-/// are not made up for, and the beat stays the same.
+/// The next due time of a task whose run was due at `due` and begins now. Missed intervals are
+/// skipped, and the beat stays the same.
 pub(crate) fn next_due(due: Millis, interval: Millis, now: Millis) -> Millis {
     let interval = interval.max(1);
     if !is_due(due, interval, now) {
@@ -27,13 +27,13 @@ pub(crate) fn next_due(due: Millis, interval: Millis, now: Millis) -> Millis {
 
 /// The lease of a row as it is stored: one process at a time works on the row.
 ///
-/// Whoever claims a row raises its token and owns the row until the lease ends. Every later write
-/// of the owner names the token, so an owner whose lease was lost changes nothing.
+/// A claim raises the row's token, and the claimer owns the row until the lease ends. Every later
+/// write of the owner names the token, so an owner that lost its lease changes nothing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Lease {
-    /// When it ends; 0 for a row that nobody owns.
+    /// When the lease ends; 0 for a row without an owner.
     pub(crate) until: Millis,
-    /// Counts the owners.
+    /// Counts the claims of the row.
     pub(crate) token: i64,
 }
 
@@ -43,8 +43,8 @@ impl Lease {
         Ok(Self { until, token })
     }
 
-    /// Whether the row may be claimed. A lease that ends later than any can was given before the
-    /// clock was set back.
+    /// Whether the row may be claimed. A lease that ends more than twice [`LEASE_MS`] from now
+    /// counts as free: it was given before the clock was set back.
     pub(crate) fn is_free(self, now: Millis) -> bool {
         self.until <= now || self.until > now + 2 * LEASE_MS
     }
@@ -54,25 +54,26 @@ impl Lease {
         Self { token: self.token + 1, ..self }.renewed(now)
     }
 
-    /// The same lease, from now on.
+    /// The same lease, with a full term from now.
     pub(crate) fn renewed(self, now: Millis) -> Self {
         Self { until: now + LEASE_MS, ..self }
     }
 
-    /// Whether its owner should renew it: a third of it has passed, or the clock was set back.
+    /// Whether the owner should renew the lease: a third of its term has passed, or the clock
+    /// was set back.
     pub(crate) fn is_aging(self, now: Millis) -> bool {
         let left = self.until - now;
         !(2 * LEASE_MS / 3 + 1..=LEASE_MS).contains(&left)
     }
 }
 
-/// Waits after the first, second ... failure in a row, in seconds; the last one repeats.
+/// Waits after the first, second ... failure in a row, in seconds; the last wait repeats.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Backoff(pub(crate) &'static [i64]);
 
 impl Backoff {
-    /// Milliseconds until the next try after `tries` tries that failed before this one; None when
-    /// `most` retries are used up.
+    /// Milliseconds to wait after a failed try; `tries` counts the failed tries before it. None
+    /// when `most` retries are used up.
     pub(crate) fn wait_ms(self, tries: i64, most: i64) -> Option<Millis> {
         if tries >= most {
             return None;
@@ -87,10 +88,10 @@ impl Backoff {
     }
 }
 
-/// The rest of whatever this machine could not reach.
+/// A pause after faults of this machine; it grows with the faults in a row.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Rest {
-    /// Faults in a row. Those that end during one rest count as one.
+    /// Faults in a row. Further faults during a rest do not count.
     pub(crate) in_a_row: i64,
     pub(crate) until: Millis,
 }
@@ -105,7 +106,8 @@ impl Rest {
         }
     }
 
-    /// Whether it lasts. One that ends later than any can was set before the clock was set back.
+    /// Whether the rest lasts. A rest that ends later than its longest wait from now counts as
+    /// over: it was set before the clock was set back.
     pub(crate) fn is_under_way(self, waits: Backoff, now: Millis) -> bool {
         self.in_a_row > 0 && self.until > now && self.until <= now + waits.longest_ms()
     }

@@ -1,5 +1,5 @@
-//! Workers: started again after a panic, counted, stopped; how their attempts ended, and figures of
-//! the database that are read once a second at most.
+//! Workers: restarts after a panic, counts of running workers, stops, and the outcomes of
+//! attempts. Also figures of the database that are read at most once a second.
 
 use std::{
     collections::BTreeMap,
@@ -30,18 +30,18 @@ pub enum Until {
     Stopped,
 }
 
-/// How many of a kind run in this process.
+/// How many workers or attempts of one kind run in this process.
 #[derive(Debug, Default)]
 pub(crate) struct Running(Arc<AtomicU64>);
 
-/// Counts as one that runs until it is dropped.
+/// Counts one worker or attempt as running until dropped.
 #[must_use]
-pub(crate) struct Counted(Arc<AtomicU64>);
+pub(crate) struct RunningGuard(Arc<AtomicU64>);
 
 impl Running {
-    pub(crate) fn begin(&self) -> Counted {
+    pub(crate) fn begin(&self) -> RunningGuard {
         self.0.fetch_add(1, Ordering::Relaxed);
-        Counted(self.0.clone())
+        RunningGuard(self.0.clone())
     }
 
     pub(crate) fn count(&self) -> u64 {
@@ -54,13 +54,14 @@ impl Running {
     }
 }
 
-impl Drop for Counted {
+impl Drop for RunningGuard {
     fn drop(&mut self) {
         self.0.fetch_sub(1, Ordering::Relaxed);
     }
 }
 
-/// Ends this long after the stop. A dropped sender never stops anything.
+/// Completes when `after` has passed since the stop. Never completes if the sender was dropped
+/// without a stop.
 pub(crate) async fn stopped(mut stop: Stop, after: Duration) {
     if stop.wait_for(|stop| *stop).await.is_err() {
         std::future::pending().await
@@ -73,12 +74,12 @@ pub(crate) async fn stopped(mut stop: Stop, after: Duration) {
 /// Turns true when the service stops.
 pub(crate) type Stop = watch::Receiver<bool>;
 
-/// Starts background work again after a panic, and counts that. Clones share the counts.
+/// Restarts background work after a panic and counts the restarts. Clones share the counts.
 #[derive(Clone, Default)]
 pub(crate) struct Restarts(Arc<Mutex<BTreeMap<&'static str, u64>>>);
 
 impl Restarts {
-    /// How often each part that panicked was started again.
+    /// The number of restarts of each part that panicked.
     pub(crate) fn counts(&self) -> BTreeMap<&'static str, u64> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
@@ -97,7 +98,7 @@ impl Restarts {
         F: Future<Output = ()> + Send + 'static,
     {
         while let Err(error) = tokio::spawn(watched(task(stop.clone()))).await {
-            // The runtime is going: nothing starts any more.
+            // The runtime shuts down: nothing starts any more.
             if error.is_cancelled() {
                 return;
             }
@@ -120,7 +121,8 @@ pub struct Outcomes {
     pub retried: u64,
     /// Attempts that failed, after which the work was given up.
     pub failed: u64,
-    /// Attempts that this machine or a stop ended: they do not count, and the work is due again.
+    /// Attempts that ended because of this machine or a stop: they do not count, and the work
+    /// is due again.
     pub put_back: u64,
     /// Attempts whose lease was lost: another process has the work, or it was deleted.
     pub lost: u64,
@@ -167,7 +169,7 @@ impl Counters {
         add(&self.lost, ended.lost);
     }
 
-    /// Since the start of this process.
+    /// The outcomes since the start of this process.
     pub(crate) fn outcomes(&self) -> Outcomes {
         let read = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
         Outcomes {
@@ -180,13 +182,13 @@ impl Counters {
     }
 }
 
-/// A figure that is read once a second at most: anybody may call `/readyz` as often as they like.
+/// A figure that is read at most once a second, because anybody may call `/readyz` at any rate.
 #[derive(Debug, Default)]
 pub(crate) struct CachedFigure<T>(Arc<sync::Mutex<Option<(Millis, T)>>>);
 
 impl<T: Clone + Send + 'static> CachedFigure<T> {
-    /// A read goes on when its caller has gone, and the next callers wait for its end: each read
-    /// that is broken off would keep a connection for as long as the database stands still.
+    /// A read goes on when its caller has gone, and later callers wait for its end. Otherwise each
+    /// abandoned read would hold a connection for as long as the database does not answer.
     ///
     /// # Errors
     /// Those of `read`.

@@ -12,7 +12,7 @@ pub(crate) fn has_begun(expires_on: &str, zone: &TimeZone, now: Millis) -> bool 
     !start.is_ok_and(|start| now < start.timestamp().as_millisecond())
 }
 
-/// Normalises a day to its only accepted form.
+/// Accepts a day in its canonical form only, such as `2027-01-31`.
 pub(crate) fn checked(day: &str) -> Result<String> {
     let form = || Error::invalid_field("expires_on", "format", "a day such as 2027-01-31");
     let date = day.parse::<Date>().map_err(|_| form())?;

@@ -1,4 +1,5 @@
-//! The caller behind a key, judged at the door and again by whatever the caller does.
+//! Identifies the caller behind a key: when a request arrives, and again in each of the
+//! caller's changes.
 
 use std::sync::Arc;
 
@@ -30,8 +31,8 @@ impl KeyHolder {
 }
 
 impl Keys {
-    /// Finds the key with this value. Takes at most one query; none for a mistyped key, and on
-    /// SQLite none while nothing is committed.
+    /// Finds the key with this value. Costs at most one query: none for a mistyped key and, on
+    /// SQLite, none for a cached key while nothing is committed.
     ///
     /// # Errors
     /// `api_key_invalid`, `api_key_disabled`, `api_key_expired`, checked in this order.
@@ -39,8 +40,9 @@ impl Keys {
         Ok(self.identify_reader(sent, None).await?.0)
     }
 
-    /// As [`Keys::identify`], and also returns the epoch of `source`, the table that the caller is
-    /// about to read. Equal epochs mean equal rows. None: `source` is None or has no epoch.
+    /// As [`Keys::identify`], and also returns the epoch of `source`, the table that the caller
+    /// is about to read. Equal epochs mean equal rows. The epoch is None when `source` is None or
+    /// has no epoch.
     ///
     /// # Errors
     /// As [`Keys::identify`].
@@ -53,8 +55,8 @@ impl Keys {
         self.find(&hash, source).await
     }
 
-    /// Judges the caller again: the key as it is now. For an act that needs no change; a change
-    /// judges its caller itself.
+    /// Judges the caller again, by the key as it is now. For acts without a change:
+    /// [`Keys::change`] judges the caller itself.
     ///
     /// # Errors
     /// As [`Keys::identify`].
@@ -62,8 +64,9 @@ impl Keys {
         Ok(self.find(&holder.seen.record.hash, None).await?.0)
     }
 
-    /// Begins a change on behalf of a caller, who is judged again under it. Returns the caller with
-    /// the key's present rights, which stay as they are until the change ends.
+    /// Begins a change on behalf of a caller and judges the caller again within the
+    /// change. Also returns the caller with the key's present rights, which stay the same
+    /// until the change ends.
     ///
     /// # Errors
     /// As [`Keys::identify`].
@@ -80,7 +83,7 @@ impl Keys {
         mut change: Change,
         holder: &KeyHolder,
     ) -> Result<(Change, KeyHolder)> {
-        let found = match change.still(&holder.seen) {
+        let found = match change.cached_if_current(&holder.seen) {
             Some(found) => found,
             None => {
                 let (hash, in_use) = (&holder.seen.record.hash, IN_USE.of_row(holder.id));
@@ -112,8 +115,8 @@ impl Keys {
         Ok((self.admit(seen, now)?, count))
     }
 
-    /// Removes a value that is seen after its grace, so that it stays dead when the clock goes
-    /// back.
+    /// Removes a value that is sent after its grace, so that the value stays invalid when the
+    /// clock is set back.
     async fn end_grace(&self, hash: &str) {
         let removed = async {
             let mut change = self.0.base.change_in_time().await?;
@@ -125,7 +128,7 @@ impl Keys {
         }
     }
 
-    /// The holder of a key, if the key is good at this moment.
+    /// The holder of a key, if the key is valid at `now`.
     fn admit(&self, seen: Cached<Arc<sql::KeyRow>>, now: Millis) -> Result<KeyHolder> {
         let found = &seen.record;
         if found.valid_until.is_some_and(|until| until <= now) {

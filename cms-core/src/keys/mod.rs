@@ -25,11 +25,11 @@ use crate::{
     jobs,
 };
 
-/// Shared by the changes of a key, held by a change to the key itself.
+/// Shared by changes on behalf of a key; exclusive for a change to the key itself.
 const IN_USE: Lock = Lock::new(3);
-/// Taken by changes of keys on behalf of a key.
+/// Serializes the changes to keys that are made on behalf of a key.
 const CHANGES: Lock = Lock::new(7);
-/// Refuses a grace beyond [`MAX_GRACE_S`].
+/// Refuses a grace that is negative or beyond [`MAX_GRACE_S`].
 pub(crate) fn check_grace(grace_s: i64) -> Result<()> {
     if (0..=MAX_GRACE_S).contains(&grace_s) {
         return Ok(());
@@ -162,7 +162,7 @@ impl Keys {
         Self(Arc::new(Inner { base, endpoints, known, usage }))
     }
 
-    /// Writes the counted use of keys. Counts that cannot be written stay for the next time.
+    /// Writes the counted use of keys. Counts that cannot be written are kept for the next flush.
     pub(crate) async fn flush(&self) -> Result<()> {
         self.0.usage.flush(&self.0.base).await
     }
@@ -179,8 +179,8 @@ impl Keys {
     }
 
     /// Keys, one page at a time. Conditions and orders name `id`, `name`, `prefix`, `expires_on`,
-    /// `active`, `last_used_at`, `created_at`, `requests` and `denied`; use of the last seconds
-    /// does not count for them yet.
+    /// `active`, `last_used_at`, `created_at`, `requests` and `denied`; they see the counts as
+    /// last written, up to a minute ago.
     ///
     /// # Errors
     /// `bad_query`.
@@ -272,11 +272,11 @@ impl Keys {
         }
         if patch.rights.is_some() || !patch.grant.is_empty() || !patch.revoke.is_empty() {
             let rights = patch.rights.unwrap_or_else(|| std::mem::take(&mut key.rights));
-            key.rights = access::changed(rights, Vec::new(), &patch.revoke);
+            key.rights = access::changed_rights(rights, Vec::new(), &patch.revoke);
             columns.push("rights");
         }
         check(&key, &patch.grant, &self.0.endpoints)?;
-        key.rights = access::changed(key.rights, patch.grant, &[]);
+        key.rights = access::changed_rights(key.rights, patch.grant, &[]);
         check_held(held, &key.rights)?;
         sql::update(change, &key).await?;
         record(change, "update", id, &columns).await?;
@@ -304,8 +304,9 @@ impl Keys {
         Ok((key, value))
     }
 
-    /// Waits until no other change of keys on behalf of a key runs. Comes before the caller is
-    /// judged: two changes that hold their caller's key, each to change it, would deadlock.
+    /// Waits until no other change to keys on behalf of a key runs. Call this before the caller is
+    /// judged: judging shares the lock on the caller's key, and two changes that both share it and
+    /// then both change that key would deadlock.
     ///
     /// # Errors
     /// `unavailable` when the database cannot be reached.
@@ -323,7 +324,7 @@ impl Keys {
         record(change, "delete", id, &[]).await
     }
 
-    /// The code that this call would be refused with now; None when the key allows it.
+    /// The code with which this call would be refused now; None when the key allows the call.
     #[must_use]
     pub fn check(&self, key: &ApiKey, call: &KeyCall<'_>) -> Option<Code> {
         let expired = key.expires_on.as_deref().is_some_and(|day| {
@@ -337,8 +338,8 @@ impl Keys {
         }
     }
 
-    /// The key, if the caller holds all of its rights. Otherwise the caller could gain rights
-    /// through it.
+    /// Locks and reads a key. The caller must hold all of its rights: otherwise the caller could
+    /// gain rights through the key.
     async fn changeable(&self, change: &mut Change, held: &[Right], id: i64) -> Result<ApiKey> {
         change.lock(IN_USE.of_row(id)).await?;
         let key = sql::lock(change, id).await?.ok_or_else(|| not_found(id))?;
@@ -351,7 +352,7 @@ fn not_found(id: i64) -> Error {
     Error::new(Code::NotFound, format!("There is no API key with id {id}."))
 }
 
-/// `grant`: rights that it is about to get.
+/// Checks a key. `grant`: rights that the key is about to get.
 fn check(key: &ApiKey, grant: &[Right], endpoints: &Endpoints) -> Result<()> {
     let mut problems = access::problems("rights", &key.rights, endpoints);
     problems.extend(access::problems("grant", grant, endpoints));

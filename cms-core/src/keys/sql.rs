@@ -65,14 +65,15 @@ struct LastDenied {
 
 record! { LastDenied: last_denied_columns { call: "last_denied" => read::optional_json } }
 
-/// A change waits for one that revokes the key, and the other way round. Shares of the rows alone
-/// would let a key in constant use outlast its revocation, so it also shares the lock `$3`.
+/// Makes a change wait for another change that revokes the key, and the reverse. Shared row
+/// locks alone would let a key in constant use outlast its revocation, so the statement also
+/// shares the lock `$3`.
 pub(crate) const FIND_LOCKED: Statement = Statement::new(
     concat!(module_path!(), "::FIND_LOCKED"),
     find!(" cross join (select pg_advisory_xact_lock_shared($3)) l", " for share of v, k"),
 );
 
-/// Keys as a list. What this process has counted lately is not in the table yet.
+/// The list of keys. Recent counts of this process are not in the table yet.
 pub(crate) static LIST: RowList = RowList {
     name: "The list of keys",
     table: "cms_api_keys",
@@ -126,8 +127,8 @@ macro_rules! count_use {
     };
 }
 
-/// Counts the use of a key. On PostgreSQL it commits by itself, and returns 1 for a key that is
-/// being changed: nothing waits for that.
+/// Counts the use of a key. On PostgreSQL the statement commits by itself. It skips a key that is
+/// being changed, so that no caller waits, and then returns 1.
 pub(super) const COUNT_USE: PerEngine<Statement> = PerEngine {
     sqlite: Statement::new(concat!(module_path!(), "::COUNT_USE"), concat!(count_use!(), "= $1")),
     postgres: Statement::new(
@@ -188,7 +189,7 @@ pub(super) async fn insert(change: &mut Change, key: &ApiKey, hash: String) -> R
 
 pub(super) async fn update(change: &mut Change, key: &ApiKey) -> Result<()> {
     let args = args![key.id, &key.name, key.expires_on.clone(), key.active, text(&key.rights)?];
-    change.hit(UPDATE, args).await
+    change.run_expecting_row(UPDATE, args).await
 }
 
 /// Lets the current value expire at `until`, and deletes values that have expired.
@@ -202,7 +203,7 @@ pub(super) async fn replace_value(
     change.run(END_VALUES, args![id, until]).await?;
     change.run(DROP_VALUES, args![id, change.now()]).await?;
     change.run(INSERT_VALUE, args![hash, id]).await?;
-    change.hit(SET_PREFIX, args![id, prefix]).await
+    change.run_expecting_row(SET_PREFIX, args![id, prefix]).await
 }
 
 /// Deletes a value that has expired.
@@ -211,10 +212,10 @@ pub(super) async fn drop_value(change: &mut Change, hash: &str) -> Result<()> {
 }
 
 pub(super) async fn delete(change: &mut Change, id: i64) -> Result<()> {
-    change.hit(DELETE, args![id]).await
+    change.run_expecting_row(DELETE, args![id]).await
 }
 
-/// The last denied call of a key; None: there is no such key.
+/// The last denied call of a key. Outer `None`: there is no such key.
 pub(super) async fn last_denied(db: &Db, id: i64) -> Result<Option<Option<DeniedCall>>> {
     let found: Option<LastDenied> = db.optional(LAST_DENIED, args![id]).await?;
     Ok(found.map(|found| found.call))

@@ -1,6 +1,6 @@
-//! The use of keys, counted in memory and written at most once a minute and at shutdown; the last
-//! call that a key was refused for lack of a right. On PostgreSQL each key is counted by itself:
-//! nobody who uses one waits for another.
+//! The use of keys, counted in memory and written at most once a minute and at shutdown. Also
+//! keeps the last call of each key that was refused for lack of a right. On PostgreSQL each key is
+//! counted in a transaction of its own, so that no key's caller waits for another key.
 
 use std::{
     collections::{BTreeMap, HashMap},
@@ -15,9 +15,9 @@ use crate::{
     ground::clock,
 };
 
-/// Parameters that tell one call from another for whoever grants rights. Values of others may be
-/// about people.
-const TOLD: [&str; 2] = ["table", "action"];
+/// Parameters that are kept with a denied call, because rights distinguish calls by them. Values
+/// of other parameters may be personal data.
+const KEPT_PARAMETERS: [&str; 2] = ["table", "action"];
 
 #[derive(Clone, Default)]
 pub(super) struct Count {
@@ -36,7 +36,7 @@ impl Count {
     }
 }
 
-/// Counts that are not yet written. One entry a key, so the number of keys bounds its size.
+/// Counts that are not yet written, one entry for each key: the number of keys bounds the map.
 #[derive(Default)]
 pub(crate) struct Usage(Mutex<HashMap<i64, Count>>);
 
@@ -62,9 +62,10 @@ impl Usage {
         self.with(|counts| counts.get(&key).cloned().unwrap_or_default())
     }
 
-    /// Writes the gathered counts. After a failure those that are left stay for the next time.
+    /// Writes the gathered counts. After a failure the unwritten counts are kept for
+    /// the next flush.
     pub(crate) async fn flush(&self, base: &Base) -> Result<()> {
-        let mut taken = Taken { usage: self, counts: self.with(std::mem::take) };
+        let mut taken = PendingCounts { usage: self, counts: self.with(std::mem::take) };
         let dialect = base.db().dialect();
         let statement = dialect.of(&sql::COUNT_USE);
         if taken.counts.is_empty() {
@@ -81,8 +82,8 @@ impl Usage {
         }
         for key in taken.counts.keys().copied().collect::<Vec<_>>() {
             let args = taken.counts[&key].args(key)?;
-            // A key that is being changed is counted the next time. A lost reply may make a key
-            // count twice.
+            // A key that is being changed is counted at the next flush. A lost reply may make a
+            // key count twice.
             let (held,): (i64,) = base.db().one(statement, args).await?;
             if held == 0 {
                 taken.counts.remove(&key);
@@ -92,14 +93,14 @@ impl Usage {
     }
 }
 
-/// Counts that are being written. Unless that is done they come back, also when the stop breaks the
-/// write off. A commit that is broken off may count them twice; none is lost.
-struct Taken<'a> {
+/// Counts that are being written. Counts left at the drop return to [`Usage`], also when a stop
+/// interrupts the write. An interrupted commit may count them twice; none is lost.
+struct PendingCounts<'a> {
     usage: &'a Usage,
     counts: HashMap<i64, Count>,
 }
 
-impl Drop for Taken<'_> {
+impl Drop for PendingCounts<'_> {
     fn drop(&mut self) {
         self.usage.with(|now| {
             for (key, count) in self.counts.drain() {
@@ -113,9 +114,10 @@ impl Drop for Taken<'_> {
     }
 }
 
-/// The row of rights that allows this call and those like it.
+/// The row of rights that would allow this call and calls like it.
 fn right_for(call: &KeyCall<'_>) -> Right {
-    let sent = call.query.iter().filter(|(name, _)| TOLD.contains(&name.as_str())).cloned();
+    let sent =
+        call.query.iter().filter(|(name, _)| KEPT_PARAMETERS.contains(&name.as_str())).cloned();
     let mut query: BTreeMap<_, _> = sent.collect();
     query.extend(call.body_table.map(|table| ("table".to_owned(), table.to_owned())));
     let method = if call.method == "HEAD" { "GET" } else { call.method };
@@ -123,8 +125,8 @@ fn right_for(call: &KeyCall<'_>) -> Right {
 }
 
 impl Keys {
-    /// Remembers a call that was refused for lack of a right, if a right could allow it. As the
-    /// counts, it is written at most once a minute.
+    /// Keeps a call that was refused for lack of a right, if a right could allow the call. Like
+    /// the counts, the call is written at most once a minute.
     pub fn note_denied(&self, id: i64, call: &KeyCall<'_>) {
         let right = right_for(call);
         let rights = std::slice::from_ref(&right);
@@ -141,7 +143,7 @@ impl Keys {
     pub async fn last_denied(&self, id: i64) -> Result<Option<DeniedCall>> {
         let written = sql::last_denied(self.0.base.db(), id).await?.ok_or_else(|| not_found(id))?;
         let recent = self.0.usage.of(id).last_denied;
-        // Another process may have written a later one.
+        // Another process may have written a later call.
         Ok(match (recent, written) {
             (Some(one), Some(other)) if one.at >= other.at => Some(one),
             (one, other) => other.or(one),

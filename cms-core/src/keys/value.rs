@@ -1,7 +1,8 @@
 //! The form of a key: `<prefix>_k1_<28 random characters><6 characters of check sum>`, base62.
 //!
-//! 28 characters hold 166 random bits. With the check sum a mistyped key is refused without a
-//! query, and secret scanners can tell a key from noise. The segment `k1` names this form for good.
+//! 28 characters hold 166 random bits. The check sum lets a mistyped key be refused without
+//! a query, and lets secret scanners tell a key from noise. The segment `k1` permanently
+//! names this form.
 
 use std::fmt;
 
@@ -33,7 +34,7 @@ impl PlainKey {
         Ok(Self(value.into()))
     }
 
-    /// Reads a value that a caller sent. None when its form or check sum rules out a key.
+    /// Parses a value that a caller sent. None when its form or check sum rules out a key.
     ///
     /// ```
     /// assert!(cms_core::keys::PlainKey::parse("cms_k1_mistyped").is_none());

@@ -1,4 +1,4 @@
-//! Addresses of mail, checked once: nothing of them can break a header or a command.
+//! Mail addresses, checked once: a checked address cannot break out of a header or a command.
 
 use std::fmt;
 
@@ -10,7 +10,7 @@ use crate::{Error, Result, fields};
 pub struct MailAddress(String);
 
 impl MailAddress {
-    /// Reads an address as the field type `email` does. Blanks around it are removed.
+    /// Parses an address as the field type `email` does, without the blanks around it.
     ///
     /// ```
     /// use cms_core::mail::MailAddress;
@@ -26,12 +26,12 @@ impl MailAddress {
         Self::of(text).map_err(|why| Error::invalid_field("to", "format", why))
     }
 
-    /// As [`MailAddress::parse`], with the fault alone.
+    /// As [`MailAddress::parse`], but the error is only its message.
     pub(super) fn of(text: &str) -> std::result::Result<Self, String> {
         fields::address(text).map(Self)
     }
 
-    /// As [`MailAddress::of`]; the domain may also be one name, as on a machine of one's own.
+    /// As [`MailAddress::of`]; the domain may also be a single name, such as `localhost`.
     fn of_sender(text: &str) -> std::result::Result<Self, String> {
         Self::of(text).or_else(|why| {
             let Some((local, host)) = text.trim().rsplit_once('@') else { return Err(why) };
@@ -39,7 +39,7 @@ impl MailAddress {
             if host.is_empty() || !is_name {
                 return Err(why);
             }
-            // The rest is as good as the same before another domain.
+            // Checks the part before the @ with a valid domain behind it.
             Self::of(&format!("{local}@{host}.example")).map_err(|_| why)?;
             Ok(Self(format!("{local}@{}", host.to_ascii_lowercase())))
         })
@@ -57,8 +57,8 @@ impl MailAddress {
         self.0.rsplit_once('@').unwrap_or((&self.0, ""))
     }
 
-    /// The mailbox behind the address, so that nobody counts twice by capitals, a `+tag`, or
-    /// dots where they mean nothing.
+    /// The mailbox behind the address: capitals, a `+tag` and the dots of a Gmail address do not
+    /// make another mailbox.
     pub(crate) fn mailbox(&self) -> String {
         let (local, domain) = self.parts();
         let local = local.split_once('+').map_or(local, |(name, _)| name);
@@ -76,7 +76,7 @@ impl fmt::Display for MailAddress {
     }
 }
 
-/// Who sends the mails: `mail.from`.
+/// The sender of all mails: `mail.from`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Sender {
     pub(super) name: Option<String>,
@@ -84,7 +84,7 @@ pub(super) struct Sender {
 }
 
 impl Sender {
-    /// Reads `shop@example.org` or `Shop <shop@example.org>`; else what is wrong.
+    /// Parses `shop@example.org` or `Shop <shop@example.org>`; the error says what is wrong.
     pub(super) fn of(text: &str) -> std::result::Result<Self, String> {
         let text = text.trim();
         let Some((name, rest)) = text.split_once('<') else {

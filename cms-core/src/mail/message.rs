@@ -5,9 +5,9 @@ use std::borrow::Cow;
 use super::MailAddress;
 use crate::{Error, FieldError, Result, ground::plain};
 
-/// Bytes that text and HTML of a mail may have together.
+/// Maximum bytes of a mail's text and HTML together.
 pub const MAX_MAIL_BYTES: usize = 1 << 20;
-/// Bytes of `cause` and `once`.
+/// Maximum bytes of `cause`, and of `once`.
 const MOST_KEY: usize = 200;
 
 /// A mail to one person. For three recipients queue three mails.
@@ -21,15 +21,16 @@ pub struct Mail {
     pub once: Option<String>,
     /// Who gets it.
     pub to: MailAddress,
-    /// Who gets the answer; else the sender.
+    /// Who gets replies; None: the sender.
     pub reply_to: Option<MailAddress>,
     /// The subject.
     pub subject: Subject,
-    /// The plain part. Control characters but tabs and line ends are removed.
+    /// The plain part. Control characters other than tabs and line ends are removed.
     pub text: String,
     /// The HTML part. Escape values with [`escape_html`].
     pub html: Option<String>,
-    /// Whether it answers a person who entered the address: such mails are rationed.
+    /// Whether the mail is an automatic reply to the person who entered the address: such mails
+    /// are rationed.
     pub auto_reply: bool,
 }
 
@@ -58,7 +59,7 @@ impl Mail {
     /// The mail with its bodies as they are sent.
     ///
     /// # Errors
-    /// `validation_failed` for all that cannot be sent.
+    /// `validation_failed` with every member that cannot be sent.
     pub(super) fn checked(&self) -> Result<Self> {
         let problems: Vec<_> = self.problems().collect();
         if !problems.is_empty() {
@@ -101,7 +102,7 @@ impl Mail {
     }
 }
 
-/// Characters of a subject at most.
+/// Maximum characters of a subject.
 const MOST_SUBJECT: usize = 200;
 
 /// A subject: one line of 200 characters at most, without control characters.
@@ -130,7 +131,7 @@ impl Subject {
     }
 }
 
-/// A value for the HTML part of a mail: markup is shown, never obeyed, and line ends are kept.
+/// Escapes a value for the HTML part of a mail: markup is shown as text, and line ends are kept.
 ///
 /// ```
 /// use cms_core::mail::escape_html;

@@ -36,7 +36,7 @@ use crate::{
     jobs,
 };
 
-/// Taken by claims and settlements.
+/// Held while mails are claimed or settled.
 const CLAIMS: Lock = Lock::new(5);
 
 /// The id of a mail in the outbox.
@@ -55,7 +55,7 @@ struct Inner {
     /// The providers in the order in which they are tried.
     chain: Vec<Provider>,
     counters: jobs::Counters,
-    /// How many mails wait, and since when the first is due.
+    /// The number of waiting mails, and when the first of them was due.
     waiting: jobs::CachedFigure<(i64, Option<i64>)>,
     tests: test::UnderWay,
 }
@@ -71,7 +71,7 @@ impl Inner {
         self.chain.iter().map(|provider| provider.name)
     }
 
-    /// The longest that an attempt may take before its last reply, in milliseconds.
+    /// The longest time that an attempt may take up to its last reply, in milliseconds.
     fn longest_ms(&self) -> Millis {
         Millis::try_from(self.base.settings().mail.timeout_s * 1000).unwrap_or(Millis::MAX)
     }
@@ -106,7 +106,7 @@ impl Mails {
         self.0.can_send()
     }
 
-    /// How the database would look for due mails at a time, and claim them: the lines of the
+    /// How the database would look for due mails at `now` and claim them: the lines of the
     /// engine's plans.
     ///
     /// # Errors
@@ -116,8 +116,9 @@ impl Mails {
         outbox::plans(self.0.base.db(), now).await
     }
 
-    /// Gives up mails that have waited for `retention.mails_days`, and removes mails and attempts
-    /// that were settled so long ago. Returns the number of those.
+    /// Gives up mails that have waited for `retention.mails_days`. Removes mails that were settled
+    /// that long ago, with their attempts, and the reply counts of past days. Returns the number
+    /// of removed rows.
     pub(crate) async fn expire(&self) -> Result<u64> {
         let (base, now) = (&self.0.base, self.0.base.clock().now());
         let horizon = jobs::days_before(now, base.settings().retention.mails_days);

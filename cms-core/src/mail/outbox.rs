@@ -1,4 +1,5 @@
-//! The outbox as the sender sees it: claimed mails, attempts, settlements, the health of providers.
+//! The outbox as the postman sees it: claimed mails, attempts, settlements, the health
+//! of providers.
 
 use std::collections::BTreeMap;
 
@@ -14,7 +15,7 @@ use crate::{
 pub(super) struct Outgoing {
     pub(super) id: i64,
     pub(super) lease_token: i64,
-    /// Until then nobody else sends it.
+    /// Until then no other postman sends the mail.
     pub(super) lease_until: Millis,
     /// Rounds that failed.
     pub(super) tries: i64,
@@ -26,7 +27,7 @@ pub(super) struct Outgoing {
     pub(super) text: String,
     pub(super) html: Option<String>,
     pub(super) auto_reply: bool,
-    /// The only provider that may send it.
+    /// The only provider that may send it; None: any.
     pub(super) provider: Option<String>,
     pub(super) created_at: Millis,
 }
@@ -86,7 +87,7 @@ pub(super) struct Attempt {
     /// What the provider calls the mail.
     pub(super) provider_id: Option<String>,
     pub(super) duration_ms: i64,
-    /// A local fault whose cause may be the provider: its name does not resolve, say.
+    /// Whether a local fault may be the provider's, such as a name that does not resolve.
     pub(super) is_suspect: bool,
 }
 
@@ -98,9 +99,9 @@ statements! {
     DUE = "select exists (select 1 from cms_mails where status = 'queued' \
            and next_attempt_at <= $1) or exists (select 1 from cms_mails \
            where status = 'sending' and (lease_until <= $1 or lease_until > $2))";
-    /// A lease that ends later than any can was given before the clock was set back. A lost lease
-    /// counts as a try: a mail that ends its postman must not come back for ever. A test mail is
-    /// tried once.
+    /// A lease that ends after [`latest`] was given before the clock was set back. A lost lease
+    /// counts as a try: a mail that kills its postman must not come back for ever. A test mail
+    /// is tried once.
     RECLAIM = "update cms_mails set lease_until = null, tries = tries + 1, \
                status = case when tries < $4 and purpose <> 'test' then 'queued' \
                else 'failed' end, settled_at = case when tries < $4 and purpose <> 'test' \
@@ -124,16 +125,18 @@ statements! {
     SETTLE = "update cms_mails set status = $3, tries = $4, next_attempt_at = $5, reason = $6, \
               settled_at = $7, lease_until = null \
               where id = $1 and lease_token = $2 and status = 'sending'";
-    /// The mail was sent all the same, if nobody has claimed it since the lease ended.
+    /// For a mail that was sent although its lease had ended: settles it, unless another postman
+    /// has claimed it since.
     SETTLE_LATE = "update cms_mails set status = $3, tries = $4, next_attempt_at = $5, \
                    reason = $6, settled_at = $7, lease_until = null where id = $1 \
                    and lease_token = $2 and status in ('sending', 'queued', 'failed')";
-    /// Retention may have removed the mail.
+    /// Writes nothing when retention has removed the mail.
     LOG = "insert into cms_mail_attempts (mail_id, provider, outcome, reason, provider_id, \
            duration_ms, created_at) select m.id, cast($2 as text), cast($3 as text), \
            cast($4 as text), cast($5 as text), cast($6 as bigint), cast($7 as bigint) \
            from cms_mails m where m.id = $1";
-    /// A fault of this machine is logged once, until there is another.
+    /// Logs a fault of this machine, unless the last attempt of the mail at this provider was
+    /// the same fault.
     LOG_LOCAL = "insert into cms_mail_attempts (mail_id, provider, outcome, reason, provider_id, \
                  duration_ms, created_at) select m.id, cast($2 as text), cast($3 as text), \
                  cast($4 as text), cast($5 as text), cast($6 as bigint), cast($7 as bigint) \
@@ -150,7 +153,8 @@ statements! {
     WAITING = "select count(*), min(next_attempt_at) from cms_mails where status = 'queued'";
     EXPIRE = "delete from cms_mails where id in (select id from cms_mails \
               where settled_at <= $1 limit 1000)";
-    /// Nobody sent them in all that time. Their rows are kept as long as those of other mails.
+    /// Fails mails that nobody sent in all that time. Their rows are then kept as long as those of
+    /// other settled mails.
     GIVE_UP = "update cms_mails set status = 'failed', settled_at = $2, \
                reason = cast($3 as text) || coalesce('; ' || reason, '') \
                where id in (select id from cms_mails where status = 'queued' \
@@ -171,7 +175,8 @@ pub(super) async fn is_due(db: &Db, now: Millis) -> Result<bool> {
     Ok(due)
 }
 
-/// Returns mails whose lease is over. Returns how many.
+/// Puts mails whose lease is over back into the queue, or fails them when their tries are used up.
+/// Returns how many.
 pub(super) async fn reclaim(change: &mut Change) -> Result<u64> {
     let now = change.now();
     let why = "its postman died or was too slow";
@@ -222,7 +227,7 @@ pub(super) struct Settled {
     pub(super) reason: Option<String>,
 }
 
-/// Ends a lease. False: it was lost before, and nothing was written.
+/// Settles a mail and ends its lease. False: the lease was lost before, and nothing was written.
 pub(super) async fn settle(change: &mut Change, mail: &Outgoing, settled: Settled) -> Result<bool> {
     let now = change.now();
     let is_over = settled.status != "queued";
@@ -269,8 +274,8 @@ fn by_name(rows: Vec<(String, i64, i64)>) -> BTreeMap<String, Health> {
     rows.into_iter().map(health).collect()
 }
 
-/// Notes the health of a provider; `reason` is its last fault, if it is a new one.
-pub(super) async fn note(
+/// Writes the health of a provider. `reason`: its last fault; None keeps the stored reason.
+pub(super) async fn save_health(
     change: &mut Change,
     provider: &str,
     health: &Health,
@@ -285,13 +290,13 @@ pub(super) async fn note(
     }
 }
 
-/// The plans of the look for due mails and of a claim.
+/// The engine's plans of the check for due mails and of a claim.
 pub(super) async fn plans(db: &Db, now: Millis) -> Result<[Vec<String>; 2]> {
     let due = db.plan(DUE.sql(), args![now, latest(now)]).await?;
     Ok([due, db.plan(CLAIM.sql(), args![now, now + LEASE_MS, 16_i64]).await?])
 }
 
-/// How many mails wait, and since when the first is due.
+/// The number of waiting mails, and when the first of them was due.
 pub(super) async fn waiting(db: &Db) -> Result<(i64, Option<i64>)> {
     db.one(WAITING, args![]).await
 }

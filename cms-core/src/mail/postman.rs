@@ -1,4 +1,4 @@
-//! The postman sends mails: what the engine of queues claims, sends and settles here.
+//! The postman sends mails: the queue of mails, run by the engine of queues.
 
 use std::{
     collections::BTreeSet,
@@ -25,13 +25,13 @@ use crate::{
     jobs::{Counters, Engine, Flight, Outcomes, Queue, Until},
 };
 
-/// Mails under way at most.
+/// Maximum number of mails under way.
 const SLOTS: usize = 16;
 /// How long a finished round waits for others to share its transaction.
 const GATHER: Duration = Duration::from_millis(5);
 
-/// How long an end waits for mail servers, which scan a message before they answer. Service
-/// managers wait for 90 s.
+/// How long a stopping postman waits for mail servers, which scan a message before they answer.
+/// Service managers wait for 90 s.
 pub(super) const LONGEST_END: Duration = Duration::from_secs(60);
 
 /// Sends mails. Several may run in one process or many.
@@ -62,8 +62,8 @@ impl Mails {
         self.0.counters.workers.state()
     }
 
-    /// How many mails wait, and the milliseconds by which the first is late. The figures may be one
-    /// second old.
+    /// The number of waiting mails, and by how many milliseconds the first of them is late. The
+    /// figures may be one second old.
     ///
     /// # Errors
     /// `unavailable` when the database cannot be reached.
@@ -77,7 +77,7 @@ impl Mails {
 }
 
 impl Postman {
-    /// Sends what is due, then settles until nothing is under way: for tests, and for programs that
+    /// Sends due mails, then settles until nothing is under way: for tests, and for programs that
     /// drive the postman themselves.
     ///
     /// # Errors
@@ -86,13 +86,14 @@ impl Postman {
         self.0.step().await
     }
 
-    /// Steps until one sends nothing, `most` of them at most. Returns the rounds that count.
+    /// Repeats [`Postman::step`] until a step counts no round, at most `most` times. Returns the
+    /// number of counted rounds.
     pub(crate) async fn steps(&mut self, most: usize) -> Result<u64> {
         self.0.steps(most).await
     }
 
-    /// Works until `stop` turns true; with `drain`, also until nothing is due that can be sent.
-    /// Rounds under way finish and are settled.
+    /// Works until `stop` turns true; with `drain`, also ends once no due mail can be sent. Rounds
+    /// under way finish and are settled.
     pub async fn run(self, stop: watch::Receiver<bool>, drain: bool) -> Until {
         self.0.run(stop, drain).await
     }
@@ -101,13 +102,13 @@ impl Postman {
 /// The queue of mails.
 struct Outbox {
     site: Arc<Inner>,
-    /// Whether the log says that mails cannot be sent.
+    /// Whether the log already says that mails cannot be sent.
     knows_unsendable: bool,
-    /// Faults of this machine.
+    /// The rest after faults of this machine.
     rest: LocalRest,
     /// Mails that the turn may claim.
     free: usize,
-    /// Whether the postman ends: rounds under way ask no further provider.
+    /// Set when the postman ends: rounds under way then try no further provider.
     ends: Arc<AtomicBool>,
 }
 
@@ -120,7 +121,7 @@ impl Queue for Outbox {
     const FOLLOWS_EVENTS: bool = false;
     const LONGEST_END: Duration = LONGEST_END;
     const CLAIMS: Lock = CLAIMS;
-    /// It notes the health of providers, which others note too.
+    /// Settling writes the health of providers, which other postmen write too.
     const SETTLES_UNDER_LOCK: bool = true;
 
     fn base(&self) -> &Base {
@@ -170,14 +171,14 @@ impl Queue for Outbox {
         let mut plan = Plan::new(self.site.names(), &health, change.now());
         let claimed = outbox::claim(change, plan.places(self.free)).await?;
         let routed: Vec<_> = claimed.into_iter().map(|mail| (mail, plan.next())).collect();
-        // Until a probe has ended nobody else tries its provider.
+        // While a probe runs, no other mail tries its provider.
         let probes = routed.iter().flat_map(|(_, route)| &route.probes);
         let probed: BTreeSet<_> =
             probes.filter_map(|place| self.site.chain.get(*place)).map(|p| p.name).collect();
         for name in probed {
             if let Some(health) = health.get(name) {
                 let health = health.clone().probed(change.now() + LEASE_MS);
-                outbox::note(change, name, &health, None).await?;
+                outbox::save_health(change, name, &health, None).await?;
             }
         }
         Ok(routed)

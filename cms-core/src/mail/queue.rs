@@ -1,4 +1,4 @@
-//! Queues mails in the change of what causes them, and who gets an automatic reply.
+//! Queues mails in the change that causes them, and decides who gets an automatic reply.
 
 use super::{Mail, MailAddress, MailId, Mails};
 use crate::{
@@ -16,8 +16,8 @@ pub(super) fn day(now: Millis) -> i64 {
 }
 
 impl Mails {
-    /// Writes the mail into the outbox, in `change`. It is sent after the commit; a dropped change
-    /// sends nothing. The Message-ID is made here, so it is the same in every attempt.
+    /// Writes the mail into the outbox, in `change`. The mail is sent after the commit; a dropped
+    /// change sends nothing. The Message-ID is made here, so it is the same in every attempt.
     ///
     /// An automatic reply beyond the ration, or to a robot, is recorded as `dropped`, with the
     /// reason. Without a provider mails wait.
@@ -46,7 +46,8 @@ impl Mails {
         }
     }
 
-    /// Why an automatic reply is not sent; else counts it.
+    /// Returns why an automatic reply must not be sent; otherwise counts the reply and
+    /// returns None.
     async fn refused_reply(&self, change: &mut Change, mail: &Mail) -> Result<Option<String>> {
         let sender = self.0.sender.as_ref().map(|sender| &sender.address);
         let own: Vec<_> = sender.map(|sender| sender.parts().1).into_iter().collect();
@@ -72,7 +73,7 @@ impl Mails {
     }
 }
 
-/// Names of mailboxes that nobody reads, or that answer by themselves.
+/// Names of mailboxes that belong to roles or to programs.
 const ROBOTS: [&str; 14] = [
     "abuse",
     "bounce",
@@ -89,14 +90,14 @@ const ROBOTS: [&str; 14] = [
     "postmaster",
     "root",
 ];
-/// How such names begin and end.
+/// Prefixes and suffixes of such names.
 const BEGINNINGS: [&str; 3] = ["owner-", "bounce-", "bounces-"];
 const ENDS: [&str; 6] = ["-owner", "-request", "-bounces", "-noreply", "-no-reply", "-admin"];
 
 /// Why an address gets no automatic reply (RFC 3834, 2): never robots, never ourselves. Pure.
 ///
-/// `own` are the domains of the site. At a domain of a free provider only the sender itself is our
-/// own.
+/// `own` are the domains of the site. At a domain of a free mail provider, only the sender's own
+/// mailbox counts as ours.
 fn refused(to: &MailAddress, sender: Option<&MailAddress>, own: &[&str]) -> Option<String> {
     let mailbox = to.mailbox();
     if sender.is_some_and(|sender| sender.mailbox() == mailbox) {
@@ -107,7 +108,7 @@ fn refused(to: &MailAddress, sender: Option<&MailAddress>, own: &[&str]) -> Opti
         || BEGINNINGS.iter().any(|beginning| local.starts_with(beginning))
         || ENDS.iter().any(|end| local.ends_with(end));
     if is_robot {
-        return Some(format!("no automatic reply to {local}@: nobody reads it"));
+        return Some(format!("no automatic reply to {local}@: it belongs to a role or a program"));
     }
     let is_own = |own: &&str| own.eq_ignore_ascii_case(domain) && !fields::is_free(domain);
     own.iter().any(is_own).then(|| format!("no automatic reply to {domain}: it is this site's own"))
@@ -119,7 +120,7 @@ statements! {
            subject, body_text, body_html, auto_reply, status, reason, next_attempt_at, created_at, \
            settled_at) values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $13, $14) \
            on conflict (once_key) do nothing returning id";
-    /// A row for each address and day: only replies to one address wait for each other.
+    /// One row for each mailbox and day: only replies to the same mailbox wait for each other.
     RATION = "insert into cms_mail_rations (recipient, day, replies) values ($1, $2, 1) \
               on conflict (recipient, day) do update set replies = cms_mail_rations.replies + 1 \
               where cms_mail_rations.replies < $3 returning replies";
@@ -160,7 +161,7 @@ async fn add(change: &mut Change, row: NewRow<'_>) -> Result<Option<MailId>> {
     Ok(change.optional::<(i64,)>(ADD, args).await?.map(|(id,)| id))
 }
 
-/// Counts an automatic reply to an address, unless it has had `most` of that day.
+/// Counts an automatic reply to a mailbox. False: the mailbox has had `most` replies that day.
 async fn take_ration(change: &mut Change, mailbox: &str, day: i64, most: i64) -> Result<bool> {
     Ok(change.optional::<(i64,)>(RATION, args![mailbox, day, most]).await?.is_some())
 }

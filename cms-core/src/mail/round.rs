@@ -1,5 +1,5 @@
-//! A round: one mail through the providers of its route. Which ones it tries follows from their
-//! health; what came of it is settled in one change for many.
+//! A round takes one mail through the providers of its route. The route follows from the health of
+//! the providers; many rounds are settled in one change.
 
 use std::{
     collections::BTreeMap,
@@ -26,7 +26,7 @@ pub(super) struct Round {
 }
 
 impl Round {
-    /// A round that the service itself broke off.
+    /// The result of a round that panicked.
     pub(super) fn broken(mail: Outgoing, route: Route) -> Self {
         let verdict = verdict(&[Outcome::Fault], true, mail.tries);
         Self { mail, attempts: Vec::new(), route, verdict }
@@ -42,7 +42,7 @@ pub(super) async fn round(site: &Inner, mail: Outgoing, route: Route, ends: &Ato
         let may = |name: &str| mail.provider.as_deref().is_none_or(|only| only == name);
         let chain = route.places.iter().filter_map(|place| site.chain.get(*place));
         for provider in chain.filter(|provider| may(provider.name)) {
-            // Another postman may have the mail soon.
+            // The lease may end during the attempt, and another postman may then claim the mail.
             let may_be_lost = mail.lease_until - site.base.clock().now() < site.longest_ms();
             if may_be_lost || ends.load(Ordering::Relaxed) {
                 is_cut = true;
@@ -62,7 +62,7 @@ pub(super) async fn round(site: &Inner, mail: Outgoing, route: Route, ends: &Ato
     Round { mail, attempts, route, verdict }
 }
 
-/// A local fault is the provider's when another one was reached in the same round.
+/// A suspect local fault counts as the provider's when the same round reached another provider.
 fn blame(attempts: &mut [Attempt]) {
     if attempts.iter().any(|attempt| attempt.outcome != Outcome::Local) {
         for attempt in attempts.iter_mut().filter(|attempt| attempt.is_suspect) {
@@ -75,7 +75,7 @@ fn blame(attempts: &mut [Attempt]) {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Route {
     pub(super) places: Vec<usize>,
-    /// Those of them that this mail alone tries.
+    /// The providers among them that this mail probes: no other mail tries them meanwhile.
     pub(super) probes: Vec<usize>,
     /// Whether a provider of the chain rests.
     pub(super) skips: bool,
@@ -98,7 +98,7 @@ impl Plan {
         Self { admissions: chain.into_iter().map(admission).collect() }
     }
 
-    /// How many of `free` mails can be tried now.
+    /// How many mails can be tried now, at most `free`.
     pub(super) fn places(&self, free: usize) -> usize {
         if self.admissions.contains(&Admission::Ready) {
             free
@@ -107,7 +107,7 @@ impl Plan {
         }
     }
 
-    /// The route of the next mail. The first one probes.
+    /// The route of the next mail. The first mail probes every provider that needs a probe.
     pub(super) fn next(&mut self) -> Route {
         let mut route = Route::default();
         for (place, admission) in self.admissions.iter_mut().enumerate() {
@@ -132,7 +132,7 @@ pub(super) async fn settle(
 ) -> Result<Outcomes> {
     let (mut counted, mut failed) = (Outcomes::default(), Vec::new());
     for round in rounds {
-        let is_ours = outbox::settle(change, &round.mail, settled(round, change.now())).await?;
+        let is_ours = outbox::settle(change, &round.mail, settlement(round, change.now())).await?;
         for attempt in &round.attempts {
             outbox::log(change, round.mail.id, attempt).await?;
         }
@@ -152,7 +152,7 @@ pub(super) async fn settle(
     Ok(counted)
 }
 
-fn settled(round: &Round, now: i64) -> Settled {
+fn settlement(round: &Round, now: i64) -> Settled {
     let reason = round.attempts.iter().rev().find_map(|attempt| {
         attempt.reason.as_ref().map(|reason| format!("{}: {reason}", attempt.provider))
     });
@@ -168,22 +168,22 @@ fn settled(round: &Round, now: i64) -> Settled {
     Settled { status, tries, next_attempt_at, reason }
 }
 
-/// Notes what the attempts tell of their providers. Nothing is written while all are well. The
-/// caller holds the lock on claims: two processes may settle at the same time.
+/// Writes the health of providers after these rounds. Writes nothing while all are well. The
+/// caller holds the lock on claims, because two processes may settle at the same time.
 async fn note_health(site: &Inner, change: &mut Change, rounds: &[Round]) -> Result<()> {
     let known = outbox::health_in(change).await?;
-    let after = after(site, &known, rounds, change.now());
+    let after = health_after(site, &known, rounds, change.now());
     for (name, health) in after {
         if known.get(&name) != Some(&health) {
             let reason = last_reason(rounds, &name);
-            outbox::note(change, &name, &health, reason).await?;
+            outbox::save_health(change, &name, &health, reason).await?;
         }
     }
     Ok(())
 }
 
 /// The health of all providers after these rounds.
-fn after(
+fn health_after(
     site: &Inner,
     known: &BTreeMap<String, Health>,
     rounds: &[Round],
@@ -194,7 +194,7 @@ fn after(
     for round in rounds {
         let probes: Vec<_> = round.route.probes.iter().filter_map(name).collect();
         let tried = |probe: &&str| round.attempts.iter().any(|a| a.provider == *probe);
-        // An earlier provider has sent the mail: the next one probes.
+        // The round ended before this provider was tried: the next mail probes it.
         for probe in probes.iter().filter(|probe| !tried(probe)) {
             if let Some(health) = all.get_mut(*probe) {
                 *health = health.clone().probed(now);

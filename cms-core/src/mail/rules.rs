@@ -1,6 +1,6 @@
-//! What an attempt means: for its mail, for its provider (the breaker: after five faults in a row
-//! it rests, then one mail tries it), and for a postman, who rests after faults of this machine.
-//! Pure.
+//! What an attempt means for its mail, its provider and its postman. Pure. After five faults in a
+//! row the breaker of a provider opens: the provider rests, then one mail probes it. A postman
+//! rests after faults of its machine.
 
 use crate::{
     Millis,
@@ -8,10 +8,10 @@ use crate::{
 };
 
 /// Waits after rounds that failed, in seconds; some three days in all.
-const WAITS: Backoff = Backoff(&[30, 120, 480, 1920, 7200, 14_400]);
-/// Rounds after which a mail is given up.
+const RETRY_BACKOFF: Backoff = Backoff(&[30, 120, 480, 1920, 7200, 14_400]);
+/// Retries after which a mail is given up.
 pub(super) const MOST_TRIES: i64 = 22;
-/// Wait after faults of this machine, which count as no try.
+/// Wait after a fault of this machine, which does not count as a try.
 const LOCAL_WAIT_MS: Millis = 5_000;
 
 /// How an attempt of one provider ended.
@@ -27,7 +27,7 @@ pub(super) enum Outcome {
     Deferred,
     /// The provider does not work.
     Fault,
-    /// This machine does not work, so nothing is known of the provider.
+    /// This machine is at fault, so the attempt says nothing about the provider.
     Local,
 }
 
@@ -55,13 +55,14 @@ impl Outcome {
 pub(super) enum Verdict {
     Sent,
     Failed,
-    /// Another round after so many milliseconds; this one counts as a try.
+    /// Another round after this many milliseconds; the finished round counts as a try.
     Again(Millis),
-    /// Another round; this one does not count.
+    /// As `Again`, but the finished round does not count.
     Later(Millis),
 }
 
-/// The verdict on a round. `skipped`: providers of the chain rested. `tries`: failed rounds before.
+/// The verdict on a round. `skipped`: some providers of the chain were not tried. `tries`: failed
+/// rounds before this one.
 pub(super) fn verdict(outcomes: &[Outcome], skipped: bool, tries: i64) -> Verdict {
     let all = |of: &[Outcome]| outcomes.iter().all(|outcome| of.contains(outcome));
     if outcomes.contains(&Outcome::Sent) {
@@ -75,18 +76,18 @@ pub(super) fn verdict(outcomes: &[Outcome], skipped: bool, tries: i64) -> Verdic
     {
         Verdict::Later(LOCAL_WAIT_MS)
     } else {
-        WAITS.wait_ms(tries, MOST_TRIES).map_or(Verdict::Failed, Verdict::Again)
+        RETRY_BACKOFF.wait_ms(tries, MOST_TRIES).map_or(Verdict::Failed, Verdict::Again)
     }
 }
 
 /// Faults in a row that open the breaker.
 const FAULTS: i64 = 5;
 /// How long a provider rests, in seconds; the last one repeats.
-const RESTS: Backoff = Backoff(&[30, 60, 120, 300]);
-/// The longest rest. A later end was set before the clock was set back.
+const BREAKER_BACKOFF: Backoff = Backoff(&[30, 60, 120, 300]);
+/// The longest rest. An end more than twice as far ahead was set before the clock was set back.
 const LONGEST_MS: Millis = 300_000;
 
-/// What is known of a provider.
+/// The recent faults of a provider.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Health {
     /// Faults in a row.
@@ -99,7 +100,7 @@ pub(super) struct Health {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Admission {
     Ready,
-    /// One mail, to see whether it works again.
+    /// One mail only, to see whether the provider works again.
     Probe,
     Rests,
 }
@@ -116,8 +117,8 @@ impl Health {
         }
     }
 
-    /// The health after an attempt. `probe`: the one mail that tried it. Attempts that ran beside
-    /// each other open the breaker once.
+    /// The health after an attempt. `probe`: this attempt was the provider's probe. Concurrent
+    /// attempts open the breaker only once.
     pub(super) fn after(self, outcome: Outcome, probe: bool, now: Millis) -> Self {
         match outcome {
             // Nothing is known of the provider: the next mail tries it.
@@ -126,7 +127,7 @@ impl Health {
             Outcome::Fault if !probe && self.admission(now) == Admission::Rests => self,
             Outcome::Fault => {
                 let faults = self.faults.saturating_add(1);
-                let rest = RESTS.wait_ms(faults - FAULTS, i64::MAX).unwrap_or(LONGEST_MS);
+                let rest = BREAKER_BACKOFF.wait_ms(faults - FAULTS, i64::MAX).unwrap_or(LONGEST_MS);
                 Self { faults, rests_until: if faults < FAULTS { 0 } else { now + rest } }
             }
             _ => Self::default(),
@@ -140,23 +141,23 @@ impl Health {
 }
 
 /// How long a postman rests, in seconds; the last one repeats.
-const LOCAL_WAITS: Backoff = Backoff(&[5, 10, 20, 40, 60]);
+const LOCAL_BACKOFF: Backoff = Backoff(&[5, 10, 20, 40, 60]);
 
-/// What a postman knows of its machine.
+/// The rest of a postman after faults of its machine.
 #[derive(Debug, Default)]
 pub(super) struct LocalRest(Rest);
 
 impl LocalRest {
-    /// How many of `free` mails may begin, while `under_way` others are on their way.
+    /// How many mails may begin, at most `free`, while `under_way` others are being sent.
     pub(super) fn places(&self, free: usize, under_way: usize, now: Millis) -> usize {
         match self.0.in_a_row {
             0 => free,
-            _ if self.0.is_under_way(LOCAL_WAITS, now) || under_way > 0 => 0,
+            _ if self.0.is_under_way(LOCAL_BACKOFF, now) || under_way > 0 => 0,
             _ => free.min(1),
         }
     }
 
-    /// Notes the end of a round. Rounds that ran beside each other begin one rest.
+    /// Notes the end of a round. Concurrent rounds begin only one rest.
     pub(super) fn note(
         &mut self,
         outcomes: impl IntoIterator<Item = Outcome>,
@@ -167,7 +168,7 @@ impl LocalRest {
         if !is_local {
             *self = Self::default();
         } else if matches!(verdict, Verdict::Later(_)) {
-            self.0.fault(LOCAL_WAITS, now);
+            self.0.fault(LOCAL_BACKOFF, now);
         }
     }
 }

@@ -16,11 +16,11 @@ use super::{
 };
 use crate::{Actor, AuditEntry, Change, Code, Error, Result};
 
-/// Test mails under way: each reads the lock until it is settled.
+/// Test mails under way: each holds a read lock until it is settled.
 #[derive(Default)]
 pub(super) struct UnderWay {
     lock: Arc<RwLock<()>>,
-    /// Whether the site closes: they ask no further provider.
+    /// Set when the site closes: test mails then try no further provider.
     ends: AtomicBool,
 }
 
@@ -37,8 +37,8 @@ impl ClaimedTest {
 }
 
 impl Mails {
-    /// Queues a test mail and claims it: through the whole chain, or through one provider. It is
-    /// tried once, also while providers rest.
+    /// Queues a test mail and claims it, for the whole chain or for one provider. The mail is
+    /// tried once, even while providers rest.
     ///
     /// # Errors
     /// `validation_failed` for a provider that is not in the chain; `conflict` when no mail can be
@@ -75,16 +75,16 @@ impl Mails {
         outbox::claim_one(change, id, provider).await.map(ClaimedTest)
     }
 
-    /// Sends a claimed mail to its end, also when nobody waits for that.
+    /// Sends a claimed mail and settles it, even when the returned future is dropped.
     pub fn begin(&self, claimed: ClaimedTest) -> impl Future<Output = ()> + Send + use<> {
         let mails = self.clone();
-        // None while the site closes: nobody waits for it then.
+        // None while the site closes: the close does not wait for this mail.
         let counted = mails.0.tests.lock.clone().try_read_owned().ok();
         let running = tokio::spawn(async move {
             let (site, _counted) = (&mails.0, counted);
             let route = Route { places: (0..site.chain.len()).collect(), ..Route::default() };
             let mut ended = round(site, claimed.0, route, &site.tests.ends).await;
-            // It is tried once.
+            // A test mail is tried once.
             if ended.verdict != Verdict::Sent {
                 ended.verdict = Verdict::Failed;
             }

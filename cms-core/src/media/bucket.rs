@@ -1,5 +1,5 @@
-//! A bucket of an S3-compatible store. An object has the name that its file would have in the media
-//! folder, behind the prefix.
+//! A bucket of an S3-compatible store. The key of an object is the prefix and the path that the
+//! file would have in the media folder.
 //!
 //! ```text
 //! objects   whole objects under names of their own
@@ -39,38 +39,38 @@ use super::{
 };
 use crate::{Code, Error, Millis, Result, settings};
 
-/// An answer of the store; sending a part may take longer.
+/// Timeout of a response of the store; sending a part may take longer.
 const RESPONSE_TIMEOUT: Duration = Duration::from_secs(10);
-/// An answer that a change waits for, because others wait for the change.
-const BRIEF: Duration = Duration::from_secs(3);
-/// A pause within an object that is read.
+/// Timeout of a response that a change waits for, because other changes wait for that one.
+const CHANGE_TIMEOUT: Duration = Duration::from_secs(3);
+/// Longest pause while an object is read.
 const PAUSE: Duration = Duration::from_secs(30);
-/// Whether there is a bucket is asked so often at most.
-const ASKED: Duration = Duration::from_secs(10);
-/// Parts that are in memory at the same time, whoever sends them.
+/// How long the result of a check for the bucket is reused.
+const PROBE_TTL: Duration = Duration::from_secs(10);
+/// Parts that may be in memory at the same time, for all uploads together.
 const AT_ONCE: usize = 4;
 
 /// A bucket.
 pub(super) struct Bucket {
     store: AmazonS3,
-    /// For the one call that `store` does not have.
+    /// For the one call that `store` lacks.
     client: HttpClient,
     address: String,
     region: String,
-    /// As in the settings, for people.
+    /// The name from the settings, for messages.
     name: String,
-    /// Stands before every name; empty: nothing.
+    /// The prefix of every key; empty: none.
     prefix: Key,
-    /// Who has one may hold a part.
+    /// Each part in memory holds a permit.
     turns: Semaphore,
     sending: Sending,
-    /// When the bucket was looked for, and whether it was there.
+    /// When the bucket was last checked, and whether it was reachable.
     known: Mutex<Option<(Instant, bool)>>,
     pub(super) removals: Removals,
 }
 
 impl Bucket {
-    /// Nothing is asked of the store yet.
+    /// Sends no request to the store yet.
     ///
     /// # Errors
     /// `validation_failed` for settings that name no bucket.
@@ -100,10 +100,10 @@ impl Bucket {
         names.fold(self.prefix.clone(), |key, name| key.join(name.as_ref()))
     }
 
-    /// Whether the store answers, knows the bucket and takes the keys.
+    /// Whether the store answers, has the bucket and accepts the access keys.
     ///
     /// # Errors
-    /// `unavailable` with what to mend.
+    /// `unavailable`, with what to repair.
     pub(super) async fn reach(&self) -> Result<()> {
         let mut listed = self.store.list(Some(&self.key(Path::new("00"))));
         let cannot = |reason: String| {
@@ -117,10 +117,11 @@ impl Bucket {
         }
     }
 
-    /// Whether there is a bucket, because a store without it answers as one without an object.
+    /// Whether the bucket can be reached. A store answers for a missing bucket as for a
+    /// missing object.
     async fn is_known(&self) -> Result<()> {
         let mut known = self.known.lock().await;
-        if known.is_none_or(|(asked, _)| asked.elapsed() >= ASKED) {
+        if known.is_none_or(|(asked, _)| asked.elapsed() >= PROBE_TTL) {
             *known = Some((Instant::now(), self.reach().await.is_ok()));
         }
         match *known {
@@ -129,20 +130,20 @@ impl Bucket {
         }
     }
 
-    /// Whether the store answers, ahead of a change that removes a file: no change should wait for
-    /// a store that is away.
+    /// Whether the store answers. Called before a change that removes a file, so that no change
+    /// waits for a store that is away.
     pub(super) async fn answers(&self, name: &Name) -> Result<()> {
         let key = self.key(&name.place());
         let asked = async {
             match self.store.head(&key).await {
                 Ok(_) => Ok(true),
-                // What may not be read may be removed.
+                // A key that may not read may still remove.
                 Err(fault) if link::is_forbidden(&fault) => Ok(true),
                 Err(Fault::NotFound { .. }) => Ok(false),
                 Err(fault) => Err(fault),
             }
         };
-        match within(BRIEF, asked).await? {
+        match within(CHANGE_TIMEOUT, asked).await? {
             true => Ok(()),
             false => self.is_known().await,
         }
@@ -152,12 +153,12 @@ impl Bucket {
         answered(patience, self.store.head(key)).await
     }
 
-    /// Whether a file that was sent is there still, for the change that stores it.
+    /// Whether a file that was sent still exists. Called by the change that stores the file.
     pub(super) async fn has(&self, name: &Name) -> Result<bool> {
-        Ok(self.about(&self.key(&name.place()), BRIEF).await?.is_some())
+        Ok(self.about(&self.key(&name.place()), CHANGE_TIMEOUT).await?.is_some())
     }
 
-    /// What lies at a place, read when it is asked for; None: nothing.
+    /// Opens the object of a place, whose content is read on demand. `None`: there is no object.
     pub(super) async fn open(&self, place: &Path) -> Result<Option<Opened>> {
         let key = self.key(place);
         let Some(about) = self.about(&key, RESPONSE_TIMEOUT).await? else {
@@ -181,11 +182,11 @@ impl Bucket {
         Ok(Some((Content::Remote(Box::new(read)), about.size, modified)))
     }
 
-    /// Removes what lies at these places, if anything does; the first alone before the others. A
-    /// change waits for it. Returns false when the store forbids it.
+    /// Removes the objects of these places; missing ones are no error. The first is removed before
+    /// the others. A change waits for this. Returns false when the store forbids the removal.
     ///
     /// # Errors
-    /// `unavailable` when it is not known whether they are gone, or will be.
+    /// `unavailable` when it is unknown whether the objects are or will be removed.
     pub(super) async fn remove(&self, places: &[PathBuf]) -> Result<bool> {
         let (first, others) = places.split_at(places.len().min(1));
         let all = async {
@@ -197,7 +198,7 @@ impl Bucket {
                     match one {
                         Ok(_) | Err(Fault::NotFound { .. }) => {}
                         Err(fault) if link::is_forbidden(&fault) => {
-                            // Once for all that is of one file.
+                            // Logged once for all objects of a file.
                             if std::mem::take(&mut is_allowed) {
                                 let (place, reason) = (first.first(), link::reason(&fault));
                                 tracing::warn!(?place, reason, "a file may not be removed");
@@ -209,10 +210,10 @@ impl Bucket {
             }
             Ok(is_allowed)
         };
-        within(BRIEF, all).await
+        within(CHANGE_TIMEOUT, all).await
     }
 
-    /// The names in a folder with their lengths, without what lies deeper.
+    /// The names in a folder with their lengths, without subfolders.
     pub(super) async fn list(&self, folder: &Path) -> Result<Vec<(String, u64)>> {
         let folder = self.key(folder);
         let mut listed = self.store.list(Some(&folder));
@@ -227,41 +228,42 @@ impl Bucket {
     }
 }
 
-/// A store has carried out by then what it was asked, or never will.
-const DECIDED: Millis = 60_000;
-/// After a failure nobody but `Media::tidy` tries for so long.
-const AWAY: Millis = 60_000;
+/// After this time a store has carried out a request, or never will.
+const UNDECIDED_MS: Millis = 60_000;
+/// After a failed removal only `Media::tidy` tries again for this long.
+const AWAY_MS: Millis = 60_000;
 
-/// Removals that failed in this process. A store that did not answer may still carry one out, so
-/// until then nobody may count on the object; and others need not wait for the same silence.
+/// Removals that failed in this process. A store that did not answer may still carry out the
+/// removal, so nothing may rely on the object until then. Other removals do not wait for the same
+/// store again.
 #[derive(Default)]
 pub(super) struct Removals {
-    /// Files with the time until which their removal is undecided.
+    /// Files, each with the time until which its removal is undecided.
     undecided: std::sync::Mutex<BTreeMap<Name, Millis>>,
-    /// Until when the store counts as away.
+    /// The time until which the store counts as away.
     away: AtomicI64,
 }
 
 impl Removals {
-    /// It is not known what has become of a file.
+    /// Notes that the removal of a file may or may not have happened.
     pub(super) fn doubt(&self, name: &Name, now: Millis) {
         let mut undecided = self.undecided.lock().unwrap_or_else(PoisonError::into_inner);
         undecided.retain(|_, until| *until > now);
-        undecided.insert(name.clone(), now + DECIDED);
+        undecided.insert(name.clone(), now + UNDECIDED_MS);
     }
 
-    /// Milliseconds until it is known what has become of a file; None: it is known.
+    /// Milliseconds until the removal of a file is decided; `None`: it is decided.
     pub(super) fn undecided(&self, name: &Name, now: Millis) -> Option<Millis> {
         let undecided = self.undecided.lock().unwrap_or_else(PoisonError::into_inner);
         undecided.get(name).map(|until| until - now).filter(|left| *left > 0)
     }
 
-    /// A removal has failed.
+    /// Notes that a removal failed.
     pub(super) fn fail(&self, now: Millis) {
-        self.away.store(now + AWAY, Ordering::Relaxed);
+        self.away.store(now + AWAY_MS, Ordering::Relaxed);
     }
 
-    /// Whether one has failed a short time ago.
+    /// Whether a removal failed recently.
     pub(super) fn is_away(&self, now: Millis) -> bool {
         now < self.away.load(Ordering::Relaxed)
     }

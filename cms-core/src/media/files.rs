@@ -1,5 +1,5 @@
-//! A file as it is served, and files on the disk of this machine: put in their place, listed,
-//! removed, opened by their name alone, never through a link.
+//! A file as it is served; and files on the disk of this machine: placed, listed, removed, and
+//! opened by their name alone, never through a link.
 
 use std::{
     fmt,
@@ -22,15 +22,15 @@ use super::{
 };
 use crate::{Code, Error, Millis, Result, ground::private};
 
-/// Reads so many bytes, the second number, from the first on. A store that goes away meanwhile ends
-/// them with an error.
+/// Reads bytes from an offset (the first number) and a length (the second). If the store goes away
+/// meanwhile, the stream ends with an error.
 pub type Remote = Box<dyn FnOnce(u64, u64) -> BoxStream<'static, Result<Bytes>> + Send>;
 
 /// The content of a file.
 pub enum Content {
     /// An open file, from its start.
     File(File),
-    /// An object of a bucket, which is read when somebody wants its content.
+    /// An object of a bucket, whose content is read on demand.
     Remote(Remote),
 }
 
@@ -53,7 +53,7 @@ pub struct Served {
     pub length: u64,
     /// Its type.
     pub media_type: &'static str,
-    /// Without quotes; it stands for this content alone.
+    /// Without quotes. Identifies exactly this content.
     pub etag: String,
     /// When it was stored.
     pub modified: Millis,
@@ -93,7 +93,7 @@ pub(super) fn missing() -> Error {
 /// A file with its length and time.
 pub(crate) type Opened = (Content, u64, Millis);
 
-/// A plain file with its length and time; None: there is none, or it is a link.
+/// Opens a plain file. `None`: there is no file, or it is a link.
 pub(crate) fn opened(path: &Path) -> io::Result<Option<Opened>> {
     let no_link = i32::try_from((OFlags::NOFOLLOW | OFlags::NONBLOCK).bits()).unwrap_or_default();
     let file = match OpenOptions::new().read(true).custom_flags(no_link).open(path) {
@@ -142,7 +142,7 @@ pub(super) fn gone(path: &Path) -> io::Result<bool> {
     }
 }
 
-/// Puts a file in its place: after a crash it is there whole, or not at all.
+/// Moves a file to its place. After a crash the whole file is there, or none.
 pub(super) fn place(from: TempPath, folder: &Path, name: &Name) -> io::Result<()> {
     let to = folder.join(name.place());
     let above = folder.join(name.folder());
@@ -165,7 +165,7 @@ pub(super) fn plain_files(folder: &Path) -> io::Result<Vec<(String, u64)>> {
                 found.push((file.file_name().to_string_lossy().into_owned(), about.len()));
             }
             Ok(_) => {}
-            // Removed meanwhile.
+            // The file was removed meanwhile.
             Err(error) if error.kind() == io::ErrorKind::NotFound => {}
             Err(error) => return Err(error),
         }
@@ -173,7 +173,7 @@ pub(super) fn plain_files(folder: &Path) -> io::Result<Vec<(String, u64)>> {
     Ok(found)
 }
 
-/// What lies in a folder; nothing when there is none.
+/// The entries of a folder; none when the folder does not exist.
 pub(super) fn entries(folder: &Path) -> io::Result<Vec<fs::DirEntry>> {
     match fs::read_dir(folder) {
         Ok(entries) => entries.collect(),
@@ -183,14 +183,14 @@ pub(super) fn entries(folder: &Path) -> io::Result<Vec<fs::DirEntry>> {
     }
 }
 
-pub(super) fn kept(error: io::Error) -> Error {
+pub(super) fn cannot_keep(error: io::Error) -> Error {
     let detail = "The file cannot be kept: the disk may be full.";
     Error::new(Code::Unavailable, detail).caused_by(error)
 }
 
-/// Works with files on a thread that may wait.
+/// Runs file operations on a blocking thread.
 pub(super) async fn blocking<T: Send + 'static>(
     work: impl FnOnce() -> io::Result<T> + Send + 'static,
 ) -> Result<T> {
-    spawn_blocking(work).await.map_err(Error::internal)?.map_err(kept)
+    spawn_blocking(work).await.map_err(Error::internal)?.map_err(cannot_keep)
 }

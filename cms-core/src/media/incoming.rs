@@ -1,4 +1,4 @@
-//! A file that comes in: written and hashed part by part, judged when it is whole.
+//! An upload: written and hashed part by part, judged when it is complete.
 
 use data_encoding::HEXLOWER;
 use futures_util::TryStreamExt as _;
@@ -8,7 +8,7 @@ use tokio::{fs::File, io::AsyncWriteExt as _};
 
 use super::{
     Media,
-    files::{Content, blocking, kept, missing},
+    files::{Content, blocking, cannot_keep, missing},
     kinds::{self, Kind},
     name::{INCOMING, Name},
     shape::{self, Fault, Size},
@@ -19,10 +19,10 @@ use crate::{
     ground::{plain, private},
 };
 
-/// Characters of a file's name at most.
+/// Maximum length of a file's name, in characters.
 const NAME: usize = 200;
 
-/// A file of which parts may still come. Dropping it removes what came.
+/// A file that is still arriving. Dropping it removes the parts that came.
 pub struct Incoming {
     file: File,
     place: TempPath,
@@ -32,13 +32,13 @@ pub struct Incoming {
     head: Vec<u8>,
 }
 
-/// A file that is whole, safe on the disk, and may be stored. Dropping it removes it.
+/// A complete file that is safe on the disk and may be stored. Dropping it removes it.
 pub struct Ready {
     pub(super) place: TempPath,
     pub(super) staged: Staged,
     pub(super) name: Name,
     pub(super) kind: &'static Kind,
-    /// As its sender named it.
+    /// The name that its sender gave.
     pub(super) given: String,
     pub(super) size: u64,
     pub(super) pixels: Option<Size>,
@@ -73,13 +73,13 @@ impl Media {
         Ok(Incoming { file: File::from_std(file), place, hash, size: 0, most, head })
     }
 
-    /// Judges a file that is whole. `given`: what its sender calls it, which says nothing of what
-    /// it is.
+    /// Judges a complete file. `given` is the name that its sender gave; the name says nothing
+    /// about the type.
     ///
     /// # Errors
-    /// `validation_failed` for an empty file, a type that is not taken, a picture that does not
-    /// hold together or has too many pixels; `unavailable` when the disk is full, or the store of
-    /// files does not answer.
+    /// `validation_failed` for an empty file, a type that is not accepted, a broken picture or
+    /// one with too many pixels; `unavailable` when the disk is full, or the store of files does
+    /// not answer.
     pub async fn judge(&self, incoming: Incoming, given: &str) -> Result<Ready> {
         let Incoming { mut file, place, hash, size, head, .. } = incoming;
         let refused = |code, message: String| Error::invalid_field("file", code, message);
@@ -92,7 +92,7 @@ impl Media {
             let message = format!("is {media_type} by its bytes, which media.types does not take");
             return Err(refused("media_type", message));
         };
-        file.flush().await.map_err(kept)?;
+        file.flush().await.map_err(cannot_keep)?;
         let mut file = file.into_std().await;
         let judged = blocking(move || {
             let judged = shape::size(media_type, &mut file, size)?;
@@ -120,11 +120,12 @@ impl Media {
         Ok(Ready { place, staged, name, kind, given: cleaned(given), size, pixels })
     }
 
-    /// Fetches a stored file from a bucket. It is compared with its name, as when it came.
+    /// Fetches a stored file from a bucket. Compares the content with the file's name, as
+    /// on upload.
     ///
     /// # Errors
-    /// `not_found`; `unavailable` when the store does not answer, or the disk is full; `internal`
-    /// for another content than its name says.
+    /// `not_found`; `unavailable` when the store does not answer, or the disk is full;
+    /// `internal_error` when the content does not match the name.
     pub(super) async fn fetch(&self, name: &Name) -> Result<TempPath> {
         let (content, length, _) = self.opened(&name.place()).await?.ok_or_else(missing)?;
         let Content::Remote(read) = content else { return Err(missing()) };
@@ -134,7 +135,7 @@ impl Media {
             incoming.write(&part).await?;
         }
         let Incoming { mut file, place, hash, .. } = incoming;
-        file.flush().await.map_err(kept)?;
+        file.flush().await.map_err(cannot_keep)?;
         match HEXLOWER.encode(&hash.finalize()) == name.sha256() {
             true => Ok(place),
             false => Err(Error::internal("a file in the bucket is not what its name says")),
@@ -156,7 +157,7 @@ impl Incoming {
         let room = kinds::HEAD.saturating_sub(self.head.len()).min(part.len());
         self.head.extend_from_slice(&part[..room]);
         self.hash.update(part);
-        self.file.write_all(part).await.map_err(kept)
+        self.file.write_all(part).await.map_err(cannot_keep)
     }
 }
 

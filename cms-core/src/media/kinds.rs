@@ -1,15 +1,15 @@
-//! The types of files: what the bytes of a file say it is, since names and declared types say
-//! nothing, how its name ends, and how browsers get it. Pure.
+//! The types of files: the type that a file's bytes show (its name and declared type prove
+//! nothing), the extension of its name, and how browsers get it. Pure.
 
 /// A type of files.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Kind {
     pub(super) media_type: &'static str,
-    /// The end of its files' names.
+    /// The extension of its files' names.
     pub(super) extension: &'static str,
-    /// Whether browsers show it; all others they save. Nothing that is shown can run a script.
+    /// Whether browsers show it; they save all others. No type that is shown can run a script.
     pub(super) is_shown: bool,
-    /// Whether it is taken unless the settings say otherwise.
+    /// Whether it is accepted by default.
     is_usual: bool,
 }
 
@@ -22,7 +22,7 @@ const fn kind(
     Kind { media_type, extension, is_shown, is_usual }
 }
 
-/// All of them, each with an end of its own.
+/// All types, each with its own extension.
 const KINDS: [Kind; 23] = [
     kind("image/png", "png", true, true),
     kind("image/jpeg", "jpg", true, true),
@@ -59,17 +59,17 @@ const KINDS: [Kind; 23] = [
     kind("application/vnd.oasis.opendocument.spreadsheet", "ods", false, false),
 ];
 
-/// The type of this name.
+/// The type with this media type.
 pub(super) fn of_type(media_type: &str) -> Option<&'static Kind> {
     KINDS.iter().find(|kind| kind.media_type == media_type)
 }
 
-/// The type whose files' names end so.
+/// The type with this extension.
 pub(super) fn of_extension(extension: &str) -> Option<&'static Kind> {
     KINDS.iter().find(|kind| kind.extension == extension)
 }
 
-/// Whether the settings take a type; an empty list takes the usual ones.
+/// Whether the settings accept a type; an empty list accepts the default types.
 pub(super) fn is_taken(kind: &Kind, types: &[String]) -> bool {
     match types {
         [] => kind.is_usual,
@@ -77,7 +77,7 @@ pub(super) fn is_taken(kind: &Kind, types: &[String]) -> bool {
     }
 }
 
-/// Beginnings of files, each at its place.
+/// First bytes of files, each at its offset.
 const MAGIC: [(usize, &[u8], &str); 21] = [
     (0, b"%PDF-", "application/pdf"),
     (0, b"\x89PNG\r\n\x1a\n", "image/png"),
@@ -101,19 +101,20 @@ const MAGIC: [(usize, &[u8], &str); 21] = [
     (0, b"OggS", "audio/ogg"),
     (0, b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1", "application/x-ole-storage"),
 ];
-/// Documents that are archives: what the name of their first parts begins with.
+/// Documents that are archives: the beginning of their first parts' names.
 const ARCHIVES: [(&str, &str); 3] = [
     ("word/", "application/vnd.openxmlformats-officedocument.wordprocessingml.document"),
     ("xl/", "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet"),
     ("ppt/", "application/vnd.openxmlformats-officedocument.presentationml.presentation"),
 ];
-/// What OpenDocument files begin with, before their type.
+/// The first bytes of OpenDocument files, before their type.
 const OPEN_DOCUMENT: &[u8] = b"mimetypeapplication/vnd.oasis.opendocument.";
 
-/// Bytes that are looked at.
+/// Number of first bytes that are examined.
 pub(crate) const HEAD: usize = 8192;
 
-/// The media type of a file that begins so; `application/octet-stream` for what is not known.
+/// The media type of a file with these first bytes; `application/octet-stream` when they
+/// are unknown.
 pub(crate) fn media_type(head: &[u8]) -> &'static str {
     let at = |(place, magic, _): &&(usize, &[u8], &str)| {
         head.get(*place..).is_some_and(|rest| rest.starts_with(magic))
@@ -124,7 +125,7 @@ pub(crate) fn media_type(head: &[u8]) -> &'static str {
     if head.starts_with(b"PK\x03\x04") {
         return archive(head);
     }
-    // A cut character at the end of the head is none of the file's faults.
+    // A character cut off at the end of the head is not an error.
     let is_text = match std::str::from_utf8(head) {
         Ok(_) => true,
         Err(error) => error.error_len().is_none() && head.len() == HEAD,
@@ -154,7 +155,8 @@ fn archive(head: &[u8]) -> &'static str {
     found.map_or("application/zip", |(_, media_type)| media_type)
 }
 
-/// What a browser would take a text for: a page or a drawing, both with scripts; None: text.
+/// The markup that a browser would recognise in a text: a page or a drawing, both of which may
+/// hold scripts. `None`: plain text.
 fn markup(head: &[u8]) -> Option<&'static str> {
     let start = head.trim_ascii_start();
     let start = start.strip_prefix(b"\xef\xbb\xbf").unwrap_or(start).trim_ascii_start();

@@ -1,5 +1,5 @@
-//! Media: files that editors upload and websites show. Their records are the content table `media`;
-//! this room takes the files, serves and removes them.
+//! Media: files that editors upload and websites show. The content table `media` holds their
+//! records; this room accepts, serves and removes the files.
 //!
 //! ```text
 //! incoming  an upload: written and hashed part by part, judged, put in its place
@@ -15,8 +15,9 @@
 //! sql       statements
 //! ```
 //!
-//! A row exists only for a whole file. Whoever stores or removes a file holds a lock, and a file is
-//! removed only under it, when no row is there: equal content that comes meanwhile loses nothing.
+//! A row exists only for a complete file. Storing and removing a file take the same lock, and a
+//! removal checks under that lock that no row exists. So equal content uploaded meanwhile is
+//! not lost.
 
 #[cfg(feature = "s3")]
 mod bucket;
@@ -72,9 +73,10 @@ pub use variants::{Found, Unmade, WIDTHS};
 const TABLE: &str = "media";
 /// The columns that a search looks in.
 const SEARCHED: [&str; 3] = ["file_name", "path", "folder"];
-/// A bucket where so many removals fail is away; one may be the fault of its object.
+/// A bucket counts as away after this many failed removals; a single one may be the fault of
+/// its object.
 const FAILURES: u32 = 2;
-/// Held while a file and its row come or go.
+/// Held while a file and its row are stored or removed.
 const TURN: Lock = Lock::new(20);
 
 /// The media of a site: `cms.media()`.
@@ -87,17 +89,17 @@ struct Inner {
     pages: Pages,
     store: Store,
     doubtful: Doubtful,
-    /// Held by who makes a variant: one at a time bounds their memory.
+    /// Held while a variant is made: one at a time limits the memory that variants take.
     making: Arc<tokio::sync::Mutex<()>>,
     made: Arc<AtomicU64>,
 }
 
-/// What has become of an upload.
+/// The outcome of an upload.
 #[derive(Debug)]
 pub enum Stored {
-    /// A new file, when its change commits.
+    /// A new file, once its change commits.
     New(Name, Written),
-    /// The content is there already, with this id.
+    /// The content is already stored, with this id.
     Present(i64),
 }
 
@@ -148,18 +150,18 @@ impl Media {
         self.0.items.get(TABLE, &id.to_string(), &Query::default()).await
     }
 
-    /// Stores a file with its row and the event `media.uploaded`. Content that is there already is
-    /// not stored again.
+    /// Stores a file with its row and the event `media.uploaded`. Content that is already stored
+    /// is not stored again.
     ///
     /// # Errors
-    /// `validation_failed` for a folder that is none; `unavailable` when the disk is full, or the
+    /// `validation_failed` for an invalid folder; `unavailable` when the disk is full, or the
     /// bucket does not answer; as every write.
     pub async fn store(&self, change: &mut Change, ready: Ready, folder: &str) -> Result<Stored> {
-        // Until the end: a file that was staged and is not stored goes with `tidy`.
+        // Kept until the end: when dropped, `tidy` removes a staged file that was not stored.
         let Ready { place: from, staged: _staged, name, kind, given, size, pixels } = ready;
         self.take_turn(change).await?;
         if let Some(id) = sql::by_content(change, name.sha256()).await? {
-            // A file that was lost is there again.
+            // Restores the file if it was lost.
             self.place_unless_there(from, &name).await?;
             return Ok(Stored::Present(id));
         }
@@ -190,7 +192,7 @@ impl Media {
         self.0.made.load(Ordering::Relaxed)
     }
 
-    /// The change that stored a file has been committed.
+    /// Call this after the change that stored a file has committed.
     pub fn settled(&self, name: &Name) {
         self.0.doubtful.settle(name);
     }
@@ -231,9 +233,11 @@ impl Media {
         Ok(name)
     }
 
-    /// Removes a file that has no row. One that cannot be removed now is tried again every minute.
+    /// Removes a file that has no row. A file that cannot be removed now is tried again
+    /// every minute.
     pub async fn discard(&self, name: &Name) {
-        // Nobody waits for a store that has just failed: the file is in doubt, `tidy` removes it.
+        // Does not wait for a store that has just failed: the file stays in doubt, and `tidy`
+        // removes it.
         if !self.0.store.is_away(self.now()) && !self.has_answered(name).await {
             self.0.store.fail(self.now());
         }
@@ -243,20 +247,20 @@ impl Media {
     async fn has_answered(&self, name: &Name) -> bool {
         let fate = self.remove_unless_known(name).await;
         match &fate {
-            // What the store forbids to remove, `sweep` tries and tells once a day.
+            // If the store forbids the removal, `sweep` tries again and reports it once a day.
             Ok(_) => self.settled(name),
             Err(error) => tracing::warn!(%error, "a file without a row was not removed yet"),
         }
         fate.is_ok()
     }
 
-    /// Removes what changes have left that did not end.
+    /// Removes files left by changes that did not end.
     pub(crate) async fn tidy(&self) {
         let mut failures = 0;
         for name in self.0.doubtful.in_turn() {
             self.0.doubtful.tries(&name);
             failures += u32::from(!self.has_answered(&name).await);
-            // A store that is away would let a change wait for each of them.
+            // Otherwise a store that is away would make a change wait for each of these files.
             if failures == FAILURES && !self.0.store.is_folder() {
                 self.0.store.fail(self.now());
                 return;
@@ -268,14 +272,15 @@ impl Media {
     async fn remove_unless_known(&self, name: &Name) -> Result<Fate> {
         self.answers(name).await?;
         let (media, name) = (self.clone(), name.clone());
-        // A task of its own: a caller that stops waiting does not end it, and the lock is held
-        // until the store has answered.
+        // Runs in a task of its own: a caller that stops waiting does not end it, and the lock is
+        // held until the store has answered.
         let removal = tokio::spawn(watched(async move {
-            // On SQLite the commit that removed the row may not be on the disk yet. `large` brings
-            // it there first, and begins a transaction of its own.
+            // On SQLite the commit that removed the row may not be on the disk yet. `large` writes
+            // it to the disk first, and begins a transaction of its own.
             let alone = async || media.0.base.change(Actor::System).await?.large().await;
             let mut change = match alone().await {
-                // Another process wrote in between, and nothing has been read yet.
+                // Another process wrote in between. Retrying is safe, since nothing has been
+                // read yet.
                 Err(error) if error.code() == Code::Unavailable => alone().await?,
                 change => change?,
             };
@@ -290,10 +295,10 @@ impl Media {
         removal.await.map_err(Error::internal)?
     }
 
-    /// Waits until no other change stores or removes a file. Only those wait for it.
+    /// Waits until no other change stores or removes a file. Only such changes wait for this one.
     async fn take_turn(&self, change: &mut Change) -> Result<()> {
         if !self.0.store.is_folder() {
-            change.wait_outside().await?;
+            change.extend_idle_timeout().await?;
         }
         change.lock(TURN).await
     }

@@ -1,11 +1,11 @@
-//! Names of files in the media folder: the SHA-256 of the content and the end of its type. Pure.
-//! Nothing else is ever opened, so no path leads out of the folder.
+//! Names of files in the media folder: the SHA-256 of the content and the extension of the type.
+//! Pure. Only such names are ever opened, so no path leads out of the folder.
 
 use std::path::PathBuf;
 
 use super::kinds::{self, Kind};
 
-/// The folder of uploads that are under way, and of those that a crash has left.
+/// The folder of uploads under way, and of those left by a crash.
 pub(super) const INCOMING: &str = ".incoming";
 /// The folder of smaller pictures.
 pub(super) const VARIANTS: &str = ".variants";
@@ -23,7 +23,7 @@ impl Name {
         Self { sha256, extension: kind.extension }
     }
 
-    /// Reads a folder and the name of a file in it.
+    /// Parses a folder and the name of a file in it.
     pub(super) fn read(folder: &str, file: &str) -> Option<Self> {
         let is_hex = |text: &str, length| {
             let fits = |byte: u8| byte.is_ascii_digit() || (b'a'..=b'f').contains(&byte);
@@ -35,14 +35,15 @@ impl Name {
         is_ours.then(|| Self { sha256: format!("{folder}{rest}"), extension: kind.extension })
     }
 
-    /// Reads a folder of variants and the name of one in it: the file that it is made of.
+    /// Parses a folder of variants and the name of one in it. Returns the name of the
+    /// original file.
     pub(super) fn of_variant(folder: &str, file: &str) -> Option<Self> {
         let (rest, of_width) = file.split_once('-')?;
         let (_, extension) = of_width.split_once('.')?;
         Self::read(folder, &format!("{rest}.{extension}"))
     }
 
-    /// Reads the path under which a file is served.
+    /// Parses the path under which a file is served.
     pub(crate) fn of_path(path: &str) -> Option<Self> {
         let (folder, file) = path.strip_prefix("/media/")?.split_once('/')?;
         Self::read(folder, file)
@@ -52,7 +53,8 @@ impl Name {
         &self.sha256
     }
 
-    /// The digits of its name within its folder: whatever holds its path holds them.
+    /// The hex digits of its name within its folder. Any text that contains the file's path
+    /// contains them.
     pub(super) fn digits(&self) -> &str {
         &self.sha256[2..]
     }
@@ -71,18 +73,18 @@ impl Name {
         format!("{}.{}", self.digits(), self.extension)
     }
 
-    /// Where it lies in the media folder.
+    /// Its path within the media folder.
     pub(crate) fn place(&self) -> PathBuf {
         [self.folder(), &self.file()].iter().collect()
     }
 
-    /// Where its variant of a width lies in the media folder.
+    /// The path of its variant of a width within the media folder.
     pub(super) fn variant(&self, width: u32) -> PathBuf {
         let file = format!("{}-{width}.{}", self.digits(), self.extension);
         [VARIANTS, self.folder(), &file].iter().collect()
     }
 
-    /// The path under which it is served.
+    /// The path under which the file is served.
     pub(super) fn path(&self) -> String {
         format!("/media/{}/{}", self.folder(), self.file())
     }

@@ -1,5 +1,5 @@
-//! Whether a file is whole, and the size of a picture, by its structure. Nothing is unpacked, and
-//! memory does not grow with the file.
+//! Whether a file is complete, and the size of a picture, judged by its structure. Nothing is
+//! decoded, and memory does not grow with the file.
 
 mod whole;
 
@@ -8,10 +8,10 @@ use std::io::{BufRead, BufReader, Read, Result, Seek, SeekFrom};
 /// Pixels from left to right and from top to bottom, as the picture is shown.
 pub(super) type Size = (u32, u32);
 
-/// Why a file is not what it begins as.
+/// Why a file does not match the type that its first bytes show.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Fault {
-    /// It ends too early, or does not hold together.
+    /// It ends too early, or its structure is broken.
     Broken,
     /// It goes on after its end.
     Longer,
@@ -19,12 +19,12 @@ pub(super) enum Fault {
 
 type Judged<T> = Result<std::result::Result<T, Fault>>;
 
-/// Bytes that are read at once.
+/// Bytes read at once.
 const STEP: usize = 64 << 10;
-/// In how many first bytes the size of an AVIF picture stands.
+/// The number of first bytes that contain the size of an AVIF picture.
 const AVIF_HEAD: u64 = 64 << 10;
 
-/// Looks through a file of this type and length. None: the type has no size.
+/// Checks a file of this type and length. `None`: the type has no size.
 pub(super) fn size(
     media_type: &str,
     file: &mut (impl Read + Seek),
@@ -57,7 +57,7 @@ fn bytes<const N: usize>(file: &mut impl Read) -> Result<[u8; N]> {
     Ok(bytes)
 }
 
-/// Goes on by so many bytes, also beyond the end: the next read tells.
+/// Skips `count` bytes, possibly beyond the end: the next read then reports the end.
 fn skip<F: Read + Seek>(file: &mut BufReader<F>, count: u64) -> Result<()> {
     match i64::try_from(count) {
         Ok(count) => file.seek_relative(count),
@@ -165,7 +165,7 @@ fn avif<F: Read + Seek>(file: &mut BufReader<F>, length: u64) -> Judged<Size> {
     Ok(largest.ok_or(Fault::Broken))
 }
 
-/// Goes on to the next byte of this value, and behind it.
+/// Skips up to and including the next byte of this value.
 fn seek_byte(file: &mut impl BufRead, byte: u8) -> Result<()> {
     loop {
         let held = file.fill_buf()?;
@@ -185,23 +185,23 @@ fn seek_byte(file: &mut impl BufRead, byte: u8) -> Result<()> {
     }
 }
 
-/// Most bytes of a segment.
+/// Maximum size of a segment in bytes.
 const SEGMENT: usize = 1 << 16;
 
-/// Segments up to the end (ITU-T T.81, annex B). Cameras and phones append to it, so what follows
-/// the end is let be.
+/// Segments up to the end (ITU-T T.81, annex B). Data after the end is ignored, because cameras
+/// and phones append some.
 fn jpeg<F: Read + Seek>(file: &mut BufReader<F>) -> Judged<Size> {
     bytes::<2>(file)?;
     let (mut size, mut is_turned) = (None, false);
     loop {
-        // Behind a scan this skips its data; between segments the next byte is one.
+        // After a scan this skips its data; between segments the next byte is already 0xff.
         seek_byte(file, 0xff)?;
         let mut marker = 0xff;
         while marker == 0xff {
             [marker] = bytes(file)?;
         }
         match marker {
-            // Data of a scan, restarts, and marks without content.
+            // Data of a scan, restarts, and markers without content.
             0x00 | 0x01 | 0xd0..=0xd7 => continue,
             0xd9 => {
                 let turned =
@@ -227,7 +227,7 @@ fn jpeg<F: Read + Seek>(file: &mut BufReader<F>) -> Judged<Size> {
     }
 }
 
-/// Whether EXIF says that width and height change places (values 5 to 8 of tag 0x0112).
+/// Whether EXIF swaps width and height (values 5 to 8 of tag 0x0112).
 fn turned(file: &mut impl Read, count: u16) -> Result<bool> {
     let mut segment = Vec::with_capacity(SEGMENT.min(count.into()));
     file.take(count.into()).read_to_end(&mut segment)?;

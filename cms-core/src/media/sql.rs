@@ -21,14 +21,14 @@ macro_rules! shows {
 
 statements! {
     BY_CONTENT = "select id from cms_media where sha256 = $1";
-    /// The next of all, in the order of their paths.
+    /// The next files, in the order of their paths.
     AFTER = "select path, size from cms_media where path > $1 order by path limit 1000";
     SIZE = "select size from cms_media where path = $1";
     ALL_BYTES = "select cast(coalesce(sum(size), 0) as bigint) from cms_media";
-    /// Those whose content begins so.
+    /// The files whose SHA-256 is in this range.
     WITHIN = "select path, size from cms_media where sha256 >= $1 and sha256 < $2 order by sha256";
-    /// Drafts, the versions that visitors see, and those that visits go on with. Mails cannot name
-    /// a file by its id.
+    /// Searches drafts, the published versions, and older versions that visits still use. Mails
+    /// cannot name a file by its id.
     IN_FUNNELS = concat!(
         "select u.id, u.part from (select id, 'settings' as part from cms_formfunnels where ",
         shows!("settings_json"),
@@ -65,14 +65,15 @@ pub(super) async fn is_known(db: &Db, sha256: &str) -> Result<bool> {
     Ok(found.is_some())
 }
 
-/// Paths and sizes of the files in a folder of the media folder, by content.
+/// Paths and sizes of the files in a folder of the media folder, ordered by hash.
 pub(super) async fn within(db: &Db, folder: u8) -> Result<Vec<(String, i64)>> {
-    // `g` stands behind all digits.
+    // `g` sorts after all hex digits.
     let (first, end) = (format!("{folder:02x}"), format!("{folder:02x}g"));
     db.all(WITHIN, args![first, end]).await
 }
 
-/// The funnels that show a file, each with the part that does. `digits`: those of its path.
+/// The funnels that show a file, each with the part that shows it. `digits`: those of the
+/// file's path.
 pub(super) async fn in_funnels(
     db: &Db,
     id: i64,
@@ -91,7 +92,7 @@ pub(super) async fn in_forms(db: &Db, id: i64, most: usize) -> Result<Vec<i64>> 
     Ok(rows.into_iter().map(|(id,)| id).collect())
 }
 
-/// Patterns of JSON that names a file by its id: other members follow, or none.
+/// Patterns of JSON that names a file by its id, with other members after the id or without.
 fn named(id: i64) -> [String; 2] {
     [",", "}"].map(|end| format!("%\"media_id\":{id}{end}%"))
 }

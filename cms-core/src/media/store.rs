@@ -1,6 +1,5 @@
 //! Where stored files and smaller pictures lie: in the media folder, or in a bucket of an
-//! S3-compatible store. Both name a place alike. Uploads under way lie in the folder in either
-//! case.
+//! S3-compatible store. Both use the same places. Uploads under way always lie in the folder.
 
 use std::{
     fs::File,
@@ -16,7 +15,7 @@ use super::{
     name::{Name, VARIANTS},
 };
 #[cfg(feature = "s3")]
-use super::{bucket::Bucket, files::kept, variants};
+use super::{bucket::Bucket, files::cannot_keep, variants};
 use crate::{Millis, Result, ground::private, settings::Settings};
 
 /// The place of stored files.
@@ -29,7 +28,7 @@ pub(super) enum Store {
 }
 
 impl Store {
-    /// The store that the settings name. Nothing is asked of it yet.
+    /// The store that the settings name. Sends no request yet.
     ///
     /// # Errors
     /// `validation_failed` for a bucket that this program cannot use.
@@ -52,7 +51,7 @@ impl Store {
         matches!(self, Self::Folder)
     }
 
-    /// Whether removals have failed a short time ago.
+    /// Whether removals failed recently.
     pub(super) fn is_away(&self, now: Millis) -> bool {
         match self {
             Self::Folder => {
@@ -64,7 +63,7 @@ impl Store {
         }
     }
 
-    /// A removal has failed.
+    /// Notes that a removal failed.
     pub(super) fn fail(&self, now: Millis) {
         match self {
             Self::Folder => {
@@ -75,12 +74,12 @@ impl Store {
         }
     }
 
-    /// Folders that are listed at the same time.
+    /// Number of folders listed at the same time.
     pub(super) fn at_once(&self) -> usize {
         if self.is_folder() { 1 } else { 8 }
     }
 
-    /// Opens what lies at a place; None: nothing.
+    /// Opens the file at a place; `None`: there is none.
     async fn opened(&self, folder: &Path, place: &Path) -> Result<Option<Opened>> {
         match self {
             Self::Folder => {
@@ -105,14 +104,14 @@ impl Store {
     }
 }
 
-/// Stored files without the rest of a site: what a backup reads and brings back.
+/// The stored files without the rest of a site, which a backup reads and restores.
 pub(crate) struct Files {
     store: Store,
     folder: PathBuf,
 }
 
 impl Files {
-    /// Those that the settings name.
+    /// The files of the store that the settings name.
     ///
     /// # Errors
     /// `validation_failed` for a bucket that this program cannot use.
@@ -120,7 +119,7 @@ impl Files {
         Ok(Self { store: Store::of(settings)?, folder: settings.dirs.media.clone() })
     }
 
-    /// Whether they lie on the disk of this machine.
+    /// Whether the files lie on the disk of this machine.
     pub(crate) fn is_folder(&self) -> bool {
         self.store.is_folder()
     }
@@ -130,7 +129,7 @@ impl Files {
         self.store.opened(&self.folder, &name.place()).await
     }
 
-    /// Adds a file that is whole, unless it is there.
+    /// Adds a complete file, unless it is already there.
     pub(crate) async fn add(&self, from: TempPath, name: &Name) -> Result<()> {
         match &self.store {
             Store::Folder => {
@@ -144,27 +143,27 @@ impl Files {
             #[cfg(feature = "s3")]
             Store::Bucket(bucket) => match bucket.has(name).await? {
                 true => Ok(()),
-                false => bucket.put(File::open(&from).map_err(kept)?, name).await,
+                false => bucket.put(File::open(&from).map_err(cannot_keep)?, name).await,
             },
         }
     }
 }
 
-/// What has become of a file that may have no row.
+/// The outcome of removing a file that may have no row.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Fate {
-    /// There is a row for it.
+    /// The file has a row and was kept.
     Known,
-    /// It was not there.
+    /// The file did not exist.
     Absent,
-    /// It was removed.
+    /// The file was removed.
     Gone,
-    /// The store does not let it be removed.
+    /// The store forbids the removal.
     #[cfg(feature = "s3")]
     Forbidden,
 }
 
-/// Asks the bucket of the settings for an answer. None: files lie in a folder.
+/// Checks that the bucket of the settings answers. `None`: files lie in a folder.
 ///
 /// # Errors
 /// `unavailable` with what is wrong, `validation_failed` for a bucket that this program cannot use.
@@ -176,8 +175,8 @@ pub async fn reach_bucket(settings: &Settings) -> Result<Option<()>> {
     }
 }
 
-/// A file that was sent to a bucket, ahead of the change that stores it. If it is dropped,
-/// [`Media::tidy`] removes the file that no change has stored.
+/// A file sent to a bucket before the change that stores it. When dropped, it marks the file for
+/// [`Media::tidy`], which removes the file if no change has stored it.
 pub(super) struct Staged(Option<(Media, Name)>);
 
 impl Drop for Staged {
@@ -189,8 +188,8 @@ impl Drop for Staged {
 }
 
 impl Media {
-    /// Brings a file that is whole to a bucket, because no change should wait for that. Until a
-    /// change stores it, nobody sees it.
+    /// Sends a complete file to a bucket, outside of any change, so that no change waits for the
+    /// upload. The file stays invisible until a change stores it.
     pub(super) async fn stage(&self, file: File, name: &Name) -> Result<Staged> {
         match &self.0.store {
             Store::Folder => {
@@ -200,8 +199,8 @@ impl Media {
             #[cfg(feature = "s3")]
             Store::Bucket(_) => {
                 let staged = Staged(Some((self.clone(), name.clone())));
-                // A task of its own: a caller that stops waiting does not leave parts of an
-                // upload behind.
+                // Runs in a task of its own: a caller that stops waiting does not leave parts of
+                // an upload behind.
                 let sent = tokio::spawn(async move {
                     if let Some((media, name)) = &staged.0
                         && let Store::Bucket(bucket) = &media.0.store
@@ -215,7 +214,7 @@ impl Media {
         }
     }
 
-    /// Puts a file in its place, inside of the change that stores it.
+    /// Puts a file in its place, within the change that stores it.
     pub(super) async fn place(&self, from: TempPath, name: &Name) -> Result<()> {
         match &self.0.store {
             Store::Folder => {
@@ -228,13 +227,13 @@ impl Media {
                     let detail = "The same file was removed at this moment: send it again.";
                     crate::Error::new(crate::Code::Unavailable, detail).retry_after(seconds)
                 };
-                // A removal that was not answered may still be carried out.
+                // The store may still carry out a removal that it did not answer.
                 if let Some(left) = bucket.removals.undecided(name, self.now()) {
                     return Err(again(left.unsigned_abs().div_ceil(1000)));
                 }
                 match bucket.has(name).await? {
                     true => Ok(()),
-                    // Whoever removed equal content since it was staged.
+                    // Equal content was removed since this file was staged.
                     false => Err(again(1)),
                 }
             }
@@ -254,7 +253,7 @@ impl Media {
         .await
     }
 
-    /// Keeps a variant that was made.
+    /// Stores a variant that was made.
     pub(super) async fn keep_variant(
         &self,
         made: NamedTempFile,
@@ -267,7 +266,7 @@ impl Media {
                 let (media, folder) = (self.folder().to_owned(), name.folder().to_owned());
                 let kept = move || -> io::Result<()> {
                     private::create_folder(&media.join(VARIANTS).join(folder))?;
-                    // After a crash the name must not stand there without the data.
+                    // After a crash the name must not exist without the data.
                     made.as_file().sync_all()?;
                     made.persist(media.join(place)).map(drop).map_err(|refused| refused.error)
                 };
@@ -275,18 +274,18 @@ impl Media {
             }
             #[cfg(feature = "s3")]
             Store::Bucket(bucket) => {
-                let file = made.reopen().map_err(kept)?;
+                let file = made.reopen().map_err(cannot_keep)?;
                 bucket.send(file, &place, None).await
             }
         }
     }
 
-    /// Opens what lies at a place; None: nothing.
+    /// Opens the file at a place; `None`: there is none.
     pub(super) async fn opened(&self, place: &Path) -> Result<Option<Opened>> {
         self.0.store.opened(self.folder(), place).await
     }
 
-    /// Whether the store answers, ahead of a change that removes a file.
+    /// Whether the store answers. Called before a change that removes a file.
     pub(super) async fn answers(&self, name: &Name) -> Result<()> {
         match &self.0.store {
             Store::Folder => {
@@ -298,8 +297,8 @@ impl Media {
         }
     }
 
-    /// Removes a stored file and its smaller pictures, under the lock. What is absent from a
-    /// bucket is told as gone, because the difference would cost a call.
+    /// Removes a stored file and its smaller pictures, under the lock. In a bucket, a missing file
+    /// counts as removed, because a check would cost a call.
     pub(super) async fn remove(&self, name: &Name) -> Result<Fate> {
         match &self.0.store {
             Store::Folder => {
@@ -322,7 +321,7 @@ impl Media {
         }
     }
 
-    /// Removes what lies at a place.
+    /// Removes the file at a place.
     pub(super) async fn remove_at(&self, place: PathBuf) -> Result<bool> {
         match &self.0.store {
             Store::Folder => {
@@ -334,7 +333,7 @@ impl Media {
         }
     }
 
-    /// Uploads in parts that have broken off, and how many of them were given up.
+    /// Returns the number of abandoned uploads in parts, and how many of them were aborted.
     pub(super) async fn left_parts(&self, remove: bool) -> Result<(u64, u64)> {
         match &self.0.store {
             Store::Folder => {

@@ -1,5 +1,5 @@
-//! Files and rows compared: what a crash has left is removed, what was lost is told. And files
-//! that may have no row, removed later.
+//! Compares files and rows: files left by a crash are removed, lost files are reported. Also
+//! removes files that may have no row, later.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -25,12 +25,12 @@ use super::{
 };
 use crate::{Error, Millis, Result};
 
-/// An upload that nothing was written to for so long has broken off.
+/// An upload without a write for this long is abandoned.
 const ABANDONED: Millis = 3_600_000;
-/// When so many single files fail, the store does.
+/// After this many failures of single files, the store itself counts as failing.
 const FAILURES: u32 = 10;
-/// Rows without a file that are told at most.
-const TOLD: usize = 100;
+/// Maximum number of reported rows without a file.
+const MAX_REPORTED: usize = 100;
 
 /// What a comparison has found.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -41,8 +41,8 @@ pub struct CheckedFiles {
     pub files: u64,
     /// Bytes of these.
     pub bytes: u64,
-    /// Files without a row, uploads that broke off, and variants without their file. Those that
-    /// cannot be looked at or removed are among them, and named in the log.
+    /// Files without a row, abandoned uploads and variants without their file. Includes those
+    /// that cannot be read or removed; the log names them.
     pub orphans: u64,
     /// Of the orphans, those that were removed.
     pub removed: u64,
@@ -60,7 +60,7 @@ impl CheckedFiles {
         self.orphans += other.orphans;
         self.removed += other.removed;
         self.lost += other.lost;
-        let room = TOLD.saturating_sub(self.missing.len());
+        let room = MAX_REPORTED.saturating_sub(self.missing.len());
         self.missing.extend(other.missing.into_iter().take(room));
     }
 }
@@ -99,7 +99,7 @@ impl Media {
         let of = format!("{folder:02x}");
         let listed = self.listed(PathBuf::from(&of)).await?;
         let named = |(file, length): &(String, u64)| Some((Name::read(&of, file)?, *length));
-        // What is no stored file is let be.
+        // Ignores everything that is not a stored file.
         let mut files: BTreeMap<Name, u64> = listed.iter().filter_map(named).collect();
         let present: BTreeSet<Name> = files.keys().cloned().collect();
         for (path, size) in rows {
@@ -109,18 +109,19 @@ impl Media {
                     found.files += 1;
                     found.bytes += length;
                 }
-                // A row that is gone by now lost nothing.
+                // A row deleted meanwhile has lost nothing.
                 _ if !self.is_known(&path).await? => {}
                 _ => {
                     found.lost += 1;
-                    if found.missing.len() < TOLD {
+                    if found.missing.len() < MAX_REPORTED {
                         found.missing.push(path);
                     }
                 }
             }
         }
         for name in files.into_keys() {
-            // One that has come since the rows were read has its row by now, or is under way.
+            // A file that came after the rows were read has its row by now, or is still
+            // being stored.
             let (is_orphan, is_gone) = match remove {
                 true => match self.remove_unless_known(&name).await {
                     Ok(fate) => (!matches!(fate, Fate::Known | Fate::Absent), fate == Fate::Gone),
@@ -148,8 +149,8 @@ impl Media {
         Ok(found)
     }
 
-    /// Removes a variant whose file is gone. None: the file is there, it has come since the files
-    /// were listed.
+    /// Removes a variant whose file is gone. `None`: the file exists, because it came after the
+    /// files were listed.
     async fn remove_stray(&self, of: &Name, place: PathBuf, remove: bool) -> Result<Option<bool>> {
         if self.opened(&of.place()).await?.is_some() {
             return Ok(None);
@@ -166,7 +167,7 @@ impl Media {
     async fn check_parts(&self, remove: bool, found: &mut CheckedFiles) {
         let (left, removed) = match self.left_parts(remove).await {
             Ok(counts) => counts,
-            // Not every key may list them, and not every store can.
+            // Not every access key may list these uploads, and not every store can.
             Err(error) => return tracing::warn!(%error, "uploads in parts cannot be listed"),
         };
         found.orphans += left;
@@ -174,7 +175,8 @@ impl Media {
     }
 }
 
-/// One file that fails keeps no others; many mean that the store is away.
+/// Tolerates single failures, so that one file does not stop the others. Many failures mean that
+/// the store is away.
 fn pass_over(error: Error, failed: &AtomicU32) -> Result<()> {
     if failed.fetch_add(1, Ordering::Relaxed) + 1 >= FAILURES {
         return Err(error);
@@ -183,7 +185,7 @@ fn pass_over(error: Error, failed: &AtomicU32) -> Result<()> {
     Ok(())
 }
 
-/// Uploads that broke off.
+/// Counts abandoned uploads and removes them when `remove` says so.
 fn leftovers(media: &Path, now: Millis, remove: bool) -> io::Result<(u64, u64)> {
     let (mut orphans, mut removed) = (0, 0);
     let mut orphan = |path: &Path| {
@@ -205,15 +207,15 @@ fn leftovers(media: &Path, now: Millis, remove: bool) -> io::Result<(u64, u64)> 
     Ok((orphans, removed))
 }
 
-/// Files that may have no row: their change has not ended well, or not yet. `Media::tidy` goes
-/// through them in turn, so that one that cannot be removed keeps no others.
+/// Files that may have no row, because their change failed or has not ended. `Media::tidy` tries
+/// them in turn, so that a file that cannot be removed does not hold up the others.
 #[derive(Default)]
 pub(super) struct Doubtful(Mutex<Doubts>);
 
 #[derive(Default)]
 struct Doubts {
     names: BTreeSet<Name>,
-    /// The last that was tried.
+    /// The file that was tried last.
     tried: Option<Name>,
 }
 
@@ -222,17 +224,17 @@ impl Doubtful {
         self.state().names.insert(name.clone());
     }
 
-    /// Nothing is left to do for it.
+    /// Removes a file from the list: nothing is left to do for it.
     pub(super) fn settle(&self, name: &Name) {
         self.state().names.remove(name);
     }
 
-    /// It is its turn.
+    /// Notes that this file is tried now.
     pub(super) fn tries(&self, name: &Name) {
         self.state().tried = Some(name.clone());
     }
 
-    /// All, first those behind the one that was tried last.
+    /// All files, beginning after the one that was tried last.
     pub(super) fn in_turn(&self) -> Vec<Name> {
         let state = self.state();
         let mut names: Vec<_> = state.names.iter().cloned().collect();

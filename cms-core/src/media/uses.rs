@@ -1,5 +1,5 @@
-//! The places that show a file: records that hold its path, funnels and forms that name it, pages
-//! whose widgets do.
+//! The places that show a file: records that contain its path, funnels and forms that name it, and
+//! pages whose widgets name it.
 
 use std::{fmt, time::Duration};
 
@@ -11,9 +11,9 @@ use tokio::time::Instant;
 use super::{Media, Name, TABLE, sql};
 use crate::{Code, Error, Result};
 
-/// Places that are told at most.
+/// Maximum number of reported places.
 pub const TOLD: usize = 20;
-/// How long is looked. Adopted tables may have many millions of rows.
+/// Timeout of the search. Adopted tables may have many millions of rows.
 const SEARCH_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// A place that shows a file.
@@ -25,11 +25,11 @@ pub struct Use {
     pub what: Holder,
     /// The content table of a record; of a funnel null.
     pub table: Option<String>,
-    /// Id of the record or funnel; of a record of a table without a key empty.
+    /// Id of the record or funnel; empty for a record of a table without a key.
     pub id: String,
-    /// The column of a record; of the widgets of a page `draft` or `published`; of a funnel
-    /// `settings`, `nodes`, `mails` of the draft, `published`, or `visits`: an older version that
-    /// visits go on with.
+    /// Where the file is shown. Record: its column. Page: `draft` or `published`. Funnel:
+    /// `settings`, `nodes` or `mails` of the draft, `published`, or `visits` (an older version
+    /// that visits still use).
     pub part: String,
 }
 
@@ -53,18 +53,19 @@ impl fmt::Display for Use {
 }
 
 impl Media {
-    /// The places that show a file, [`TOLD`] at most. A path is found in every text and every JSON
-    /// value, however it is spelled around its digits.
+    /// The places that show a file, [`TOLD`] at most. Finds a path in every text and every JSON
+    /// value, however the text around its digits is written.
     ///
     /// # Errors
-    /// `not_found`; `unavailable` when the tables cannot be looked through in 10 s, or others look
-    /// through them for so long.
+    /// `not_found`; `unavailable` when searching the tables takes longer than 10 s, or other
+    /// searches take that long.
     pub async fn uses(&self, id: i64) -> Result<Vec<Use>> {
         let record: Json = serde_json::from_str(&self.get(id).await?).map_err(Error::internal)?;
         let name = record["path"].as_str().and_then(Name::of_path);
         let name = name.ok_or_else(|| Error::internal("a path of no file"))?;
         let until = Instant::now() + SEARCH_TIMEOUT;
-        // Who waits for a turn until then says so: what is inside is asked first.
+        // `timeout_at` polls the inner future first, so a call that waited for its turn until then
+        // reports that.
         let found = tokio::time::timeout_at(until, self.uses_of(id, &name, until)).await;
         found.unwrap_or_else(|_| {
             let detail = "The tables are too large to see in 10 s whether the file is in use: \

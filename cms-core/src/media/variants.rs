@@ -1,4 +1,4 @@
-//! Smaller pictures: made once for each width, one at a time, kept where the files lie.
+//! Smaller pictures: each width is made once, one at a time, and kept where the files lie.
 
 use std::{
     fs::File,
@@ -35,32 +35,32 @@ use crate::{Code, Error, Result, ground::private};
 /// The widths that are served, in pixels.
 pub const WIDTHS: [u32; 7] = [160, 320, 640, 960, 1280, 1920, 2560];
 
-/// Bytes of an unpacked picture at most: 25 million pixels of three colours. Of larger ones there
-/// are no variants.
+/// Maximum size of a decoded picture in bytes: 25 million pixels of three colours. Larger pictures
+/// have no variants.
 const UNPACKED: u64 = 72 << 20;
-/// Bytes that unpacking takes in all.
+/// Maximum memory for decoding, in bytes.
 const AT_WORK: u64 = 108 << 20;
-/// What stands in a PNG before its pixels, unpacked: a profile of colours, texts.
+/// Maximum size of the data before the pixels of a PNG, decoded: a colour profile, texts.
 const HEAD: u64 = 16 << 20;
 /// How long a visitor waits for the turn to make a variant.
 const QUEUE_TIMEOUT: Duration = Duration::from_secs(20);
-/// How long a picture may take to come from a bucket: all others wait meanwhile.
+/// How long fetching a picture from a bucket may take: all others wait meanwhile.
 const FETCH: Duration = Duration::from_secs(60);
-/// Seconds after which they may ask again.
+/// `retry_after` of these errors, in seconds.
 const AGAIN_S: u64 = 10;
-/// Of 100.
+/// Quality of encoded variants, out of 100.
 const QUALITY: u8 = 82;
 
-/// What is at a path.
+/// The result of opening a path.
 #[derive(Debug)]
 pub enum Found {
     /// A file that can be served.
     Served(Served),
-    /// A variant that is not made yet.
+    /// A variant that has not been made yet.
     Unmade(Unmade),
 }
 
-/// A variant that nobody has asked for yet.
+/// A variant that has not been made yet.
 #[derive(Debug)]
 pub struct Unmade {
     name: Name,
@@ -68,8 +68,8 @@ pub struct Unmade {
 }
 
 impl Media {
-    /// Opens a file by its folder and its name, the two parts of its path. `width`: the variant of
-    /// this width; of files that have none the file itself.
+    /// Opens a file by its folder and its name, the two parts of its path. With `width`, opens the
+    /// variant of this width, or the file itself if its type has no variants.
     ///
     /// # Errors
     /// `not_found`; `bad_query` for a width that is none of [`WIDTHS`];
@@ -82,8 +82,8 @@ impl Media {
         }
     }
 
-    /// A variant, the file itself where it is no wider or cannot be made smaller, or what is to be
-    /// made.
+    /// Finds a variant. Returns the file itself if it is no wider or cannot be made smaller, and
+    /// `Unmade` if the variant must be made.
     async fn find_variant(&self, name: Name, width: u32) -> Result<Found> {
         if !WIDTHS.contains(&width) {
             let widths = WIDTHS.map(|width| width.to_string()).join(", ");
@@ -92,9 +92,9 @@ impl Media {
         if format(&name).is_none() {
             return self.served(&name, None).await.map(Found::Served);
         }
-        // The picture itself is not read: everybody may ask, at the same time.
+        // The picture itself is not read here, so any number of requests may do this at once.
         Ok(match self.opened(&name.variant(width)).await? {
-            // An empty one says that there is none to make.
+            // An empty variant means that none can be made.
             Some((_, 0, _)) => Found::Served(self.served(&name, None).await?),
             Some(file) => Found::Served(Served::new(&name, Some(width), file)?),
             None => {
@@ -104,12 +104,12 @@ impl Media {
         })
     }
 
-    /// Makes a variant. Requests that wait for the same get what the first has made. A picture
-    /// that cannot be unpacked is served as it is.
+    /// Makes a variant. Requests that wait for the same variant get the one that the first has
+    /// made. A picture that cannot be decoded is served as it is.
     ///
     /// # Errors
-    /// `not_found` when the file has gone; `unavailable` when the disk is full, the store does not
-    /// answer, or others' variants take too long.
+    /// `not_found` when the file is gone; `unavailable` when the disk is full, the store does not
+    /// answer, or other variants take too long.
     pub async fn make(&self, unmade: Unmade) -> Result<Served> {
         let Unmade { name, width } = unmade;
         let late = |_| {
@@ -119,7 +119,7 @@ impl Media {
         let turn = self.0.making.clone().lock_owned();
         let turn = timeout(QUEUE_TIMEOUT, turn).await.map_err(late)?;
         let (media, named) = (self.clone(), name.clone());
-        // Held until the work ends, also when nobody waits any longer.
+        // The lock is held until the work ends, even if the caller stops waiting.
         let work = tokio::spawn(async move {
             let made = media.make_unless_there(&named, width).await;
             drop(turn);
@@ -139,7 +139,8 @@ impl Media {
         let (source, fetched) = self.at_hand(name).await?;
         let (incoming, named) = (self.folder().join(INCOMING), name.clone());
         let made = blocking(move || {
-            // What comes from a bucket was compared already. A damaged file somebody may put right.
+            // A file fetched from a bucket has already been compared. A damaged file gets no mark,
+            // because it may be repaired.
             let is_whole = match fetched {
                 Some(_) => Ok(true),
                 None => is_whole(&source, &named),
@@ -150,11 +151,11 @@ impl Media {
             });
             match made {
                 Ok(Some(Some(made))) => Ok((Some(made), true)),
-                // The picture was refused, or is no larger: that stays so. Without room for an
-                // empty file it is found out again.
+                // The picture was refused, or its variant is no smaller. An empty file records
+                // that permanently; if there is no room for it, the next request finds out again.
                 Ok(Some(None)) => Ok((in_folder(&incoming).ok(), false)),
                 Ok(None) => Ok((None, false)),
-                // Deleted meanwhile, as is told when the file is served.
+                // The file was deleted meanwhile; serving it reports that.
                 Err(error) if error.kind() == io::ErrorKind::NotFound => Ok((None, false)),
                 Err(error) => Err(error),
             }
@@ -164,7 +165,7 @@ impl Media {
             Err(_) if !is_made => return Ok(false),
             kept => kept?,
         }
-        // Who deleted the file meanwhile has looked for its variants before this one was there.
+        // A deletion of the file in the meantime looked for variants before this one existed.
         if self.opened(&name.place()).await?.is_none() {
             self.remove_at(name.variant(width)).await?;
             return Err(missing());
@@ -173,7 +174,8 @@ impl Media {
         Ok(is_made)
     }
 
-    /// The path of a file on this machine, and what removes it when it was fetched.
+    /// The path of a file on this machine. A fetched file is removed when the second value
+    /// is dropped.
     async fn at_hand(&self, name: &Name) -> Result<(PathBuf, Option<TempPath>)> {
         if self.0.store.is_folder() {
             return Ok((self.folder().join(name.place()), None));
@@ -187,19 +189,19 @@ impl Media {
     }
 }
 
-/// How a picture is unpacked and packed; None: there are no variants of its type.
+/// How a picture is decoded and encoded; `None`: its type has no variants.
 pub(super) fn format(name: &Name) -> Option<ImageFormat> {
     match name.kind()?.media_type {
         "image/png" => Some(ImageFormat::Png),
         "image/jpeg" => Some(ImageFormat::Jpeg),
         "image/webp" => Some(ImageFormat::WebP),
-        // Smaller, a GIF would no longer move.
+        // A smaller GIF would no longer be animated.
         _ => None,
     }
 }
 
-/// Whether a picture moves, as an animated WebP or PNG does. What cannot be read is refused where
-/// it is unpacked.
+/// Whether a picture is animated, as a WebP or PNG can be. A picture that cannot be read is
+/// refused when it is decoded.
 fn is_moving(file: &File, format: ImageFormat) -> bool {
     let reader = BufReader::new(file);
     let moving = match format {
@@ -218,16 +220,17 @@ fn limits(bytes: u64) -> Limits {
     limits
 }
 
-/// A picture whose head was read.
+/// A picture whose header was read.
 struct Read<D> {
     decoder: D,
     orientation: Orientation,
-    /// Bytes that unpacking takes.
+    /// Bytes that decoding takes.
     at_work: u64,
 }
 
-/// None: the picture moves, or it cannot be unpacked, and never will. A disk that fails at this
-/// moment, or a file that is gone, says nothing of the picture.
+/// Reads the header of a picture. `None`: the picture is animated, or it cannot be decoded and
+/// never will be. A failing disk or a missing file is an error, because it says nothing about
+/// the picture.
 fn read(source: &Path, name: &Name) -> io::Result<Option<Read<impl ImageDecoder + use<>>>> {
     let Some(format) = format(name) else { return Ok(None) };
     let (file, length, _) = opened(source)?.ok_or(io::ErrorKind::NotFound)?;
@@ -245,10 +248,10 @@ fn read(source: &Path, name: &Name) -> io::Result<Option<Read<impl ImageDecoder 
         let pixels = decoder.total_bytes();
         let at_work = match format {
             ImageFormat::Png => pixels,
-            // Two bytes for each colour of a pixel wait until the last pass has come.
+            // Two bytes for each colour of a pixel are kept until the last pass.
             ImageFormat::Jpeg if is_progressive => 3 * pixels + length,
             ImageFormat::Jpeg => pixels + length,
-            // All four colours once more.
+            // Another copy with four channels.
             _ => pixels + pixels.div_ceil(3) * 4 + length,
         };
         Ok(Read { decoder, orientation, at_work })
@@ -256,15 +259,15 @@ fn read(source: &Path, name: &Name) -> io::Result<Option<Read<impl ImageDecoder 
     unless_refused(read)
 }
 
-/// Whether a JPEG comes in passes. What cannot be read is refused where it is unpacked.
+/// Whether a JPEG is progressive. A picture that cannot be read is refused when it is decoded.
 fn is_progressive(file: &File) -> bool {
     let mut decoder = zune_jpeg::JpegDecoder::new(BufReader::new(file));
     let _ = decoder.decode_headers();
     decoder.info().is_some_and(|info| info.sof.is_progressive())
 }
 
-/// None: the picture was refused. What the system refused is an error; an end that comes too early
-/// is the picture's own.
+/// `None`: the picture was refused. Errors of the system stay errors; a premature end is a fault
+/// of the picture.
 fn unless_refused<T>(outcome: image::ImageResult<T>) -> io::Result<Option<T>> {
     match outcome {
         Ok(found) => Ok(Some(found)),
@@ -273,7 +276,7 @@ fn unless_refused<T>(outcome: image::ImageResult<T>) -> io::Result<Option<T>> {
     }
 }
 
-/// Whether a file has the content that it was named for.
+/// Whether the content of a file matches its name.
 fn is_whole(source: &Path, name: &Name) -> io::Result<bool> {
     let (file, ..) = opened(source)?.ok_or(io::ErrorKind::NotFound)?;
     let Content::File(mut file) = file else { return Ok(false) };
@@ -292,7 +295,7 @@ fn is_turned(orientation: Orientation) -> bool {
 }
 
 impl<D: ImageDecoder> Read<D> {
-    /// Whether a picture of this width would be smaller and can be made.
+    /// Whether a variant of this width would be smaller and can be made.
     fn is_larger(&self, width: u32) -> bool {
         let (across, down) = self.decoder.dimensions();
         let shown = if is_turned(self.orientation) { down } else { across };
@@ -300,14 +303,14 @@ impl<D: ImageDecoder> Read<D> {
     }
 }
 
-/// A file of our own, beside the uploads that are under way.
+/// A new file of ours, in the folder of uploads under way.
 fn in_folder(incoming: &Path) -> io::Result<NamedTempFile> {
     private::create_folder(incoming)?;
     NamedTempFile::new_in(incoming)
 }
 
-/// Makes a variant of a file. None: the picture cannot be unpacked, is no wider, or has no more
-/// bytes.
+/// Makes a variant of a file. `None`: the picture cannot be decoded, is no wider, or its variant
+/// would have no fewer bytes.
 fn made(
     incoming: &Path,
     source: &Path,
@@ -321,7 +324,7 @@ fn made(
     let profile = decoder.icc_profile().ok().flatten();
     let size @ (across, down) = decoder.dimensions();
     let color = decoder.color_type();
-    // An allocator would keep so much, and without room end the process.
+    // Mapped memory: an allocator would keep this much, and abort the process without room.
     let bytes = usize::try_from(decoder.total_bytes()).unwrap_or(usize::MAX);
     let mut pixels = MmapMut::map_anon(bytes).map_err(|_| io::ErrorKind::OutOfMemory)?;
     if unless_refused(decoder.read_image(&mut pixels))?.is_none() {
@@ -340,7 +343,7 @@ fn made(
     Ok((is_written && is_smaller).then_some(file))
 }
 
-/// Makes a smaller picture of pixels. None: they have colours that no file of ours has.
+/// Makes a smaller picture from pixels. `None`: no type of ours has this colour format.
 fn shrunk(
     pixels: &mut [u8],
     color: ColorType,
@@ -353,7 +356,7 @@ fn shrunk(
             let whole = ImageBuffer::<$pixel, &[_]>::from_raw(across, down, pixels)?;
             imageops::thumbnail(&whole, width, height)
         }};
-        // Else the colours of what nobody sees would darken the edges.
+        // Otherwise the colours of invisible pixels would darken the edges.
         ($pixel:ty, $part:ty) => {{
             let most = u64::from(<$part>::MAX);
             let parts: &mut [$part] = bytemuck::try_cast_slice_mut(pixels).ok()?;
@@ -378,7 +381,7 @@ fn shrunk(
     })
 }
 
-/// Gives each part of a pixel's colour the weight of its alpha, which is the last part.
+/// Weights each part of a pixel's colour by its alpha, which is the last part.
 fn weigh<T: Copy + Into<u64> + TryFrom<u64>>(
     parts: &mut [T],
     color: ColorType,
@@ -392,7 +395,7 @@ fn weigh<T: Copy + Into<u64> + TryFrom<u64>>(
     }
 }
 
-/// Packs a picture as its file is packed. Returns false when it cannot be.
+/// Encodes a picture in the format of its file. Returns false when that is not possible.
 fn written(
     file: &mut NamedTempFile,
     name: &Name,
@@ -433,7 +436,7 @@ fn packs(
     picture: &DynamicImage,
     profile: Option<Vec<u8>>,
 ) -> image::ImageResult<()> {
-    // Without its profile a picture has other colours, but it can be seen.
+    // A picture without its profile shows other colours, but it can be seen.
     let _ = profile.map(|profile| encoder.set_icc_profile(profile));
     picture.write_with_encoder(encoder)
 }
@@ -487,7 +490,7 @@ mod tests {
 
     #[test]
     fn what_is_transparent_does_not_darken_the_edges() {
-        // Each pixel of the smaller picture is of one white one and three that nobody sees.
+        // Each pixel of the smaller picture is made of one white and three invisible pixels.
         let mut pixels = [[255, 255, 255, 255], [0; 4], [0; 4], [0; 4]].as_flattened().to_vec();
         let small = shrunk(&mut pixels, ColorType::Rgba8, (2, 2), (1, 1)).expect("a picture");
         let [red, green, blue, alpha] = small.into_rgba8().get_pixel(0, 0).0;
@@ -500,7 +503,7 @@ mod tests {
         let folder = tempfile::tempdir().expect("a folder");
         let name = Name::read("ab", &format!("{}.jpg", "c".repeat(62))).expect("a name");
         let source = folder.path().join("a.jpg");
-        // Of the worst quality: what is made of it has a better one.
+        // Low quality: the picture made of this one has a better quality.
         let noise = |x: u32, y: u32| Luma([((x * x * 31 + y * y * 17 + x * y) % 251) as u8]);
         let file = File::create(&source).expect("a file");
         let worst = JpegEncoder::new_with_quality(file, 1);
@@ -519,7 +522,7 @@ mod tests {
             bytes.into_inner()
         };
         let png = still(ImageFormat::Png);
-        // Behind the signature and the head: an animation of one frame, with its checksum.
+        // After the signature and the header: an animation of one frame, with its checksum.
         let control = [0, 0, 0, 8, b'a', b'c', b'T', b'L', 0, 0, 0, 1, 0, 0, 0, 0];
         let apng = [&png[..33], &control, &0xb42d_e9a0_u32.to_be_bytes(), &png[33..]].concat();
         let webp = still(ImageFormat::WebP);
@@ -527,7 +530,7 @@ mod tests {
             let length = u32::try_from(data.len()).expect("few").to_le_bytes();
             [kind, &length, data].concat()
         };
-        // The picture is 400 pixels across and 2 down; 2 says that it moves.
+        // 400 pixels wide and 2 high; the flag 2 means animated.
         let extended = chunk(b"VP8X", &[2, 0, 0, 0, 143, 1, 0, 1, 0, 0]);
         let frame = [&[0, 0, 0, 0, 0, 0, 143, 1, 0, 1, 0, 0, 100, 0, 0, 0][..], &webp[12..]];
         let (control, frame) = (chunk(b"ANIM", &[0; 6]), chunk(b"ANMF", &frame.concat()));
@@ -559,7 +562,7 @@ mod tests {
             let scan = [0xff, 0xda, 0, 12, 3, 1, 0, 2, 0, 3, 0, 0, 63, 0];
             [&[0xff, 0xd8][..], &frame, &scan].concat()
         };
-        // 4,096 pixels across: 12.6 and 25 million of them are the limits.
+        // 4,096 pixels wide: the limits are 12.6 and 25 million pixels.
         for (frame, down, fits) in
             [(0xc0, 6_100, true), (0xc0, 6_200, false), (0xc2, 3_000, true), (0xc2, 3_100, false)]
         {

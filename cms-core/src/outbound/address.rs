@@ -39,7 +39,7 @@ const FORBIDDEN_V4: &[(&str, &str)] = &[
     ("240.0.0.0/4", "reserved, broadcast"),
 ];
 
-/// IPv6 networks that are not public, or that carry an IPv4 address, which may be any.
+/// IPv6 networks that are not public, or whose addresses may carry any IPv4 address.
 const FORBIDDEN_V6: &[(&str, &str)] = &[
     ("::/8", "unspecified, loopback, IPv4 inside"),
     ("64:ff9b::/96", "NAT64"),
@@ -59,7 +59,7 @@ const FORBIDDEN_V6: &[(&str, &str)] = &[
     ("8000::/1", "not global unicast"),
 ];
 
-/// Metadata services of clouds, which give a machine its secrets.
+/// Metadata services of clouds, which hand secrets to their machines.
 const METADATA: [&str; 9] = [
     "100.100.100.200",
     "168.63.129.16",
@@ -77,7 +77,7 @@ impl AddressRule {
         Self { allow: settings.allow_cidrs.clone(), allow_http: settings.allow_http }
     }
 
-    /// Checks a URL without looking its host up.
+    /// Checks a URL without looking up its host.
     ///
     /// # Errors
     /// The code of the fault, `format` or `address`, and the fault as a sentence without the URL.
@@ -117,7 +117,7 @@ impl AddressRule {
         Ok(url)
     }
 
-    /// Checks a host that is an address, or always this machine.
+    /// Checks a host that is an IP address, or a name that always means this machine.
     fn check_host(&self, url: &Url) -> Result<(), String> {
         // The parser has already turned decimal, octal and hexadecimal numbers into addresses.
         let host = url.host_str().unwrap_or_default();
@@ -144,7 +144,7 @@ impl AddressRule {
         if let IpAddr::V6(v6) = address
             && let Some((v4, by)) = v4_inside(v6)
         {
-            // The packet may end at the IPv4 address, so that one counts, whatever opens the
+            // The packet may end at the IPv4 address, so that address decides, whatever opens the
             // network around it.
             self.check(v4.into())?;
             if by == Carrier::Nat64 && self.is_open(v4.into()) {
@@ -170,8 +170,8 @@ impl AddressRule {
             .any(|network| network.contains(address) && (!is_metadata || network.is_single()))
     }
 
-    /// Checks all addresses of a name. One forbidden address refuses the name, so that nobody can
-    /// repeat a mixed answer until the forbidden address is dialled.
+    /// Checks all addresses of a name. One forbidden address refuses the whole name. Otherwise
+    /// somebody could repeat a mixed answer until the forbidden address is dialled.
     ///
     /// # Errors
     /// The forbidden address and the reason.
@@ -180,7 +180,7 @@ impl AddressRule {
     }
 }
 
-/// What an IPv6 address carries an IPv4 address for.
+/// The kinds of IPv6 addresses that carry an IPv4 address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Carrier {
     /// RFC 6052, 2.1.

@@ -24,8 +24,8 @@ const LOOK_UP: Duration = Duration::from_secs(5);
 /// Bytes kept of a reply for the log of deliveries.
 const MAX_KEPT_BYTES: usize = 4 << 10;
 
-/// Codes of attempts that sent nothing because the service failed: its own fault, a secret that
-/// does not open, an event that is no longer kept.
+/// Codes of attempts that sent nothing because the service itself failed: an internal error, a
+/// secret that does not open, an event that is no longer kept.
 const OWN: [&str; 3] = ["internal", "secret", "event"];
 
 /// The outcome of an attempt.
@@ -123,10 +123,10 @@ impl HttpClient {
         roots: RootCertStore,
     ) -> Result<Self> {
         let timeout = Duration::from_secs(settings.timeout_s);
-        // A resolver that does not answer must be told apart from a receiver that does not.
+        // The look-up ends earlier, to distinguish a silent resolver from a silent receiver.
         let patience = timeout * 4 / 5;
         let guard = Guarded { rule: AddressRule::new(settings), names, patience };
-        // Idle connections to many receivers would take what deliveries need.
+        // Idle connections to many receivers would use up descriptors that deliveries need.
         let is_scarce = Descriptors::shares().deliveries < settings.most_attempts();
         let http = reqwest::Client::builder()
             .tls_backend_preconfigured(tls(roots).map_err(Error::internal)?)
@@ -144,7 +144,7 @@ impl HttpClient {
         Ok(Self { http, guard, timeout, kept: MAX_KEPT_BYTES })
     }
 
-    /// The same client, for a caller who reads the whole of each reply.
+    /// The same client, for a caller that reads each reply completely.
     pub(crate) fn keeping_all(self) -> Self {
         Self { kept: MAX_READ_BYTES, ..self }
     }
@@ -175,7 +175,7 @@ impl HttpClient {
         let ended = tokio::time::timeout(self.timeout, exchange).await;
         let fault = ended.unwrap_or_else(|_| Some(self.late(reply.status)));
         let duration_ms = i64::try_from(began.elapsed().as_millis()).unwrap_or(i64::MAX);
-        // A status other than 2xx decides the outcome, whatever became of the body.
+        // A status other than 2xx decides the outcome, whatever happened to the body.
         let fault = match reply.status {
             None | Some(200..=299) => fault,
             Some(code @ 300..=399) => {
@@ -184,7 +184,7 @@ impl HttpClient {
             Some(code) => Some(Fault::new("status", format!("answered {code}"))),
         };
         reply.body.truncate(self.kept);
-        let response = (!reply.body.is_empty()).then(|| kept(reply.body));
+        let response = (!reply.body.is_empty()).then(|| stored_text(reply.body));
         Attempt { fault, status: reply.status, is_whole: reply.is_whole, response, duration_ms }
     }
 
@@ -197,7 +197,8 @@ impl HttpClient {
         Fault::new("timeout", message)
     }
 
-    /// Sends a request and fills `reply` as it comes, so that a deadline takes nothing from it.
+    /// Sends a request and fills `reply` as data arrives, so that a timeout loses
+    /// nothing received.
     async fn exchange(
         &self,
         url: &str,
@@ -237,7 +238,7 @@ impl HttpClient {
     }
 }
 
-/// What came of a reply.
+/// The part of a reply received so far.
 #[derive(Default)]
 struct Reply {
     status: Option<u16>,
@@ -247,7 +248,7 @@ struct Reply {
 }
 
 /// The body as text, or as base64 after `base64:`.
-fn kept(bytes: Vec<u8>) -> String {
+fn stored_text(bytes: Vec<u8>) -> String {
     match String::from_utf8(bytes) {
         // PostgreSQL's text holds no NUL.
         Ok(text) if !text.contains('\0') => text,
@@ -255,7 +256,7 @@ fn kept(bytes: Vec<u8>) -> String {
         Err(error) => {
             let (valid, bytes) = (error.utf8_error(), error.into_bytes());
             match std::str::from_utf8(&bytes[..valid.valid_up_to()]) {
-                // The cut went through the last character.
+                // The limit cut through the last character.
                 Ok(text) if valid.error_len().is_none() && !text.contains('\0') => text.to_owned(),
                 _ => format!("base64:{}", BASE64.encode(&bytes)),
             }
@@ -263,7 +264,7 @@ fn kept(bytes: Vec<u8>) -> String {
     }
 }
 
-/// The failure of an attempt, by the causes of an error.
+/// Classifies the failure of an attempt by the causes of an error.
 fn classified(error: reqwest::Error) -> Attempt {
     // The URL may hold a secret in its path.
     let error = error.without_url();
@@ -290,8 +291,8 @@ fn classified(error: reqwest::Error) -> Attempt {
     }
 }
 
-/// TLS errors are wrapped in I/O errors, sometimes in several, which do not name them as their
-/// source.
+/// TLS errors are wrapped in I/O errors, sometimes in several. These do not return them as
+/// their source.
 fn is_tls(error: &(dyn std::error::Error + 'static)) -> bool {
     let inner = error.downcast_ref::<std::io::Error>().and_then(std::io::Error::get_ref);
     error.is::<rustls::Error>() || inner.is_some_and(|inner| is_tls(inner))

@@ -1,5 +1,5 @@
 //! Names with changing or mixed answers: no forbidden address is dialled. 127.0.0.2 stands for an
-//! allowed address, 127.0.0.1 for a forbidden one; both listen.
+//! allowed address and 127.0.0.1 for a forbidden one; both listen.
 
 use std::{
     net::IpAddr,
@@ -14,7 +14,7 @@ use tokio::{
 use super::*;
 use std::net::SocketAddr;
 
-/// Gives its answers in order; the last one repeats.
+/// Returns its answers in order; the last one repeats.
 struct Scripted(Vec<std::io::Result<Vec<&'static str>>>, AtomicUsize);
 
 impl Names for Scripted {

@@ -103,7 +103,7 @@ async fn the_certificate_of_an_authority_is_refused_in_words() {
 
 #[tokio::test]
 async fn a_server_with_old_tls_has_the_code_tls() {
-    // The alert protocol_version, as servers answer that know only TLS 1.1.
+    // The alert protocol_version, as servers that know only TLS 1.1 send it.
     let old = listen(|mut stream| {
         let _ = stream.read(&mut [0; 1024]);
         let _ = stream.write_all(&[0x15, 3, 2, 0, 2, 2, 70]);

@@ -9,12 +9,12 @@ use tokio::{
 
 use super::local;
 
-/// Why there is no connection.
+/// Why no connection was made.
 #[derive(Debug)]
 pub(crate) struct Undialled {
-    /// Whether this machine failed, so that nothing is known of the server.
+    /// Whether this machine failed, so that nothing is known about the server.
     pub(crate) is_local: bool,
-    /// Whether the server may be the cause of that all the same.
+    /// Whether the server may still be the cause.
     pub(crate) is_suspect: bool,
     pub(crate) message: String,
 }
@@ -28,20 +28,20 @@ impl Undialled {
         }
     }
 
-    /// The name has no address, which is the fault of whoever set it.
+    /// The name has no address: the setting is wrong.
     fn of_name(why: &dyn std::fmt::Display) -> Self {
         Self { is_local: false, is_suspect: false, message: why.to_string() }
     }
 
-    /// What is known after two addresses: an address that was reached tells more of the server than
-    /// one that this machine has no way to.
+    /// Combines the failures of two addresses. A failure at an address that was reached says more
+    /// about the server than one at an address without a route.
     fn and(self, next: Self) -> Self {
         if self.is_local && !next.is_local { next } else { self }
     }
 }
 
-/// Connects to the first address of a name that answers, within `patience`. A look-up may take half
-/// of it; an address that does not answer leaves time for the others.
+/// Connects to the first address of a name that answers, within `patience`. The look-up may take
+/// half of that. An address that does not answer leaves time for the others.
 pub(crate) async fn dial(
     host: &str,
     port: u16,
@@ -87,7 +87,7 @@ mod tests {
 
     #[tokio::test]
     async fn a_server_that_is_not_there_is_not_our_fault() {
-        // Bound, so that nobody else takes the port, but not listening.
+        // Bound but not listening, so that no other process takes the port.
         let held = tokio::net::TcpSocket::new_v4().expect("a socket");
         held.bind("127.0.0.1:0".parse().expect("an address")).expect("a port");
         let port = held.local_addr().expect("an address").port();

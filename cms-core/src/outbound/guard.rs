@@ -1,4 +1,4 @@
-//! Look-up of names: only allowed addresses are dialled.
+//! Looks up names, so that only allowed addresses are dialled.
 
 use std::{fmt, net::SocketAddr, sync::Arc, time::Duration};
 
@@ -20,8 +20,8 @@ impl Names for SystemNames {
     }
 }
 
-/// Looks a name up once and lets the connector dial only those addresses. A second look-up could
-/// answer differently, so there is none.
+/// Looks up a name once and lets the connector dial only those addresses. A second look-up could
+/// return other addresses.
 #[derive(Clone)]
 pub(super) struct Guarded {
     pub(super) rule: AddressRule,
@@ -69,7 +69,7 @@ impl Resolve for Guarded {
 pub(crate) enum Refused {
     /// The name has no address.
     Unknown(String),
-    /// Nobody said whether the name has an address.
+    /// No resolver said whether the name has an address.
     Unanswered(String),
     Forbidden(String),
 }

@@ -8,7 +8,7 @@ use rustix::io::Errno;
 /// The code of an attempt that failed here.
 pub(super) const CODE: &str = "local";
 
-/// What the kernel says when this machine, not the receiver, lacks something.
+/// Errors of the kernel that mean that this machine, not the receiver, lacks something.
 const FAULTS: [Errno; 7] = [
     Errno::MFILE,
     Errno::NFILE,
@@ -20,8 +20,8 @@ const FAULTS: [Errno; 7] = [
 ];
 
 /// How resolvers say that a name has no address: glibc, musl, macOS. The standard library passes
-/// their text on without its number. Any other text means that nobody answered, or that the servers
-/// of the name itself fail.
+/// on their text without its number. Any other text means that no resolver answered, or that the
+/// servers of the name itself failed.
 const UNKNOWN: [&str; 6] = [
     "Name or service not known",
     "No address associated with",
@@ -37,8 +37,8 @@ pub(super) fn is_fault(error: &io::Error) -> bool {
         || Errno::from_io_error(error).is_some_and(|errno| FAULTS.contains(&errno))
 }
 
-/// Whether the kernel knows no way to the address: this machine is cut off, or the receiver has
-/// only addresses of a kind that it does not speak.
+/// Whether the kernel has no route to the address. Either this machine is cut off, or the receiver
+/// has only addresses of a family that this machine does not support.
 pub(super) fn has_no_route(error: &io::Error) -> bool {
     Errno::from_io_error(error) == Some(Errno::NETUNREACH)
 }
@@ -51,7 +51,7 @@ pub(super) fn says_unknown(error: &io::Error) -> bool {
     unknown && has_descriptor()
 }
 
-/// Without a free descriptor glibc cannot ask and says that the name is not known.
+/// Without a free descriptor glibc cannot ask and reports the name as unknown.
 fn has_descriptor() -> bool {
     std::fs::File::open("/dev/null").is_ok()
 }

@@ -1,5 +1,5 @@
-//! Requests of the service itself: to allowed addresses only, with verified certificates and a
-//! deadline.
+//! Requests that the service itself sends: to allowed addresses only, with verified certificates
+//! and a deadline.
 
 mod address;
 mod client;

@@ -9,7 +9,7 @@ pub(crate) fn public_roots() -> RootCertStore {
     RootCertStore { roots: webpki_roots::TLS_SERVER_ROOTS.into() }
 }
 
-/// A fault of TLS in words: rustls shows this one as the names of its types.
+/// Describes a TLS fault in words; rustls shows this one as type names.
 pub(crate) fn in_words(fault: String) -> String {
     if fault.contains("CaUsedAsEndEntity") {
         let why = "the server's certificate is that of an authority: make one with CA:FALSE";

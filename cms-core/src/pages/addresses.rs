@@ -1,4 +1,4 @@
-//! Values of placed widgets that are no addresses, where a field holds addresses.
+//! Finds values of placed widgets that are not addresses, although their field expects one.
 
 use std::collections::BTreeSet;
 
@@ -16,7 +16,7 @@ use crate::{
     items::{BrokenAddress, placed_after},
 };
 
-/// Rows that are read at once.
+/// Rows read at once.
 const BATCH: usize = 1000;
 /// Pages whose trees are read at once.
 const TREES: i64 = 20;
@@ -25,7 +25,7 @@ const WIDGET_OF: [&str; 2] =
     ["t.widget", "(select w.widget from cms_page_row_col_widget w where w.id = t.widget_id)"];
 
 impl Pages {
-    /// Values of drafts and of published pages that are no addresses, `most` at most.
+    /// Values of drafts and published pages that should be addresses but are not, `most` at most.
     ///
     /// # Errors
     /// `unavailable` when the database cannot be read.

@@ -1,5 +1,6 @@
-//! A tree as visitors read it: templates, content, and in `pagebuilder_element` the rows of other
-//! pages as they are published. All content of a page is made together, that of inner pages too.
+//! Builds a page as visitors read it: adds templates and content, and puts the published rows
+//! of other pages into `pagebuilder_element`. All content of a page, inner pages included, is
+//! made together.
 
 use std::collections::BTreeSet;
 
@@ -15,20 +16,20 @@ use super::{
 };
 use crate::plugins::installed;
 
-/// Puts rows together.
+/// Builds rows from a tree.
 struct Filler<'p> {
     widgets: &'p Widgets,
     parts: &'p Parts,
-    /// Bytes that parts may still take.
+    /// Bytes that further inner pages may take.
     room: usize,
-    /// Whether there was no room for one.
+    /// Whether an inner page had no room.
     short: bool,
 }
 
 impl Pages {
     /// The rows of a page with templates and content, and the tables that the content was read
-    /// from; None: they must not be kept. Also a draft is filled as for visitors: whoever has a
-    /// link to it reads it.
+    /// from. `None`: the rows must not be cached. A draft is filled as for visitors too, because
+    /// anyone with a link can read it.
     pub(super) async fn filled(
         &self,
         tree: &Tree,
@@ -60,7 +61,8 @@ impl Pages {
         if filler.short {
             tracing::warn!(page, "pages that it names are left out: too many, or too large ones");
         }
-        // What failed for a moment must not be kept. Templates and content come from plugins.
+        // Content that failed temporarily must not be cached. The table of plugins is included
+        // because templates and content come from plugins.
         let reads = reads.filter(|_| whole && !parts.lack);
         let with_plugins =
             |tables: BTreeSet<String>| tables.into_iter().chain([installed::TABLE.to_owned()]);
@@ -69,7 +71,7 @@ impl Pages {
 }
 
 impl Filler<'_> {
-    /// `chain`: the page that the tree is of, after those that it stands in.
+    /// `chain`: the pages around the tree from the outermost on, ending with the tree's own page.
     fn rows(&mut self, tree: &Tree, contents: Vec<Json>, chain: &[i64]) -> Vec<ShownRow> {
         let mut contents = contents.into_iter();
         let mut widget = |placed: &PlacedWidget| {
@@ -99,7 +101,7 @@ impl Filler<'_> {
         rows
     }
 
-    /// The rows of the page that a widget names; null when it shows none.
+    /// The rows of the page that a widget names; null when the widget shows none.
     fn element(&mut self, placed: &PlacedWidget, chain: &[i64]) -> Json {
         let parts = self.parts;
         let Some(part) = parts.of(placed, chain) else { return Json::Null };
@@ -113,7 +115,7 @@ impl Filler<'_> {
     }
 }
 
-/// The values of a widget, with its items among them: its component gets nothing else.
+/// The values of a widget, with its items among them. The component gets only these.
 fn with_items(placed: &PlacedWidget) -> Map<String, Json> {
     let mut data = placed.data.clone();
     if placed.items.is_empty() {

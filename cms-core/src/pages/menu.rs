@@ -45,7 +45,7 @@ pub(super) async fn read(base: &Base, name: &str, language: &str) -> Result<Vec<
     Ok(tree(base.db().all(sql::MENU, args![name, language]).await?))
 }
 
-/// Leaves out items whose parent is missing or lies below themselves.
+/// Builds the tree. Leaves out items whose parent is missing or below the item itself.
 fn tree(rows: Vec<Row>) -> Vec<MenuItem> {
     let mut children: HashMap<Option<i64>, Vec<Row>> = HashMap::new();
     for row in rows {
@@ -55,7 +55,7 @@ fn tree(rows: Vec<Row>) -> Vec<MenuItem> {
 }
 
 fn below(parent: Option<i64>, children: &mut HashMap<Option<i64>, Vec<Row>>) -> Vec<MenuItem> {
-    // Each list is taken once, so a circle ends.
+    // Each list is removed when used, so a circle ends.
     let rows = children.remove(&parent).unwrap_or_default();
     rows.into_iter()
         .map(|(id, _, title, url, target)| MenuItem {
@@ -68,13 +68,13 @@ fn below(parent: Option<i64>, children: &mut HashMap<Option<i64>, Vec<Row>>) -> 
         .collect()
 }
 
-/// Whether a write of such columns may move an item away from its parent, or from those below it.
-/// Nothing stands below a new one.
+/// Whether a write of such columns may move an item away from its parent or its children. A new
+/// item has no children.
 pub(super) fn is_moved(has: impl Fn(&str) -> bool, is_new: bool) -> bool {
     has("parent_id") || (!is_new && (has("menu") || has("language_short")))
 }
 
-/// Refuses a written item below itself, or in another menu or language than its parent.
+/// Refuses an item written below itself, or in a menu or language other than its parent's.
 pub(super) async fn item_written(change: &mut Change, written: &Written) -> Result<()> {
     let has = |column: &str| written.has_changed(column);
     let (true, Some(id)) = (is_moved(has, written.is_new()), written.key.as_i64()) else {
@@ -101,8 +101,8 @@ pub(super) async fn item_written(change: &mut Change, written: &Written) -> Resu
     Ok(())
 }
 
-/// Refuses the end of an item while others stand below it: the table would take those away with
-/// it, without event, audit row or right.
+/// Refuses to remove an item that has children: the table would remove these too, without an
+/// event, an audit row or a permission check.
 pub(super) async fn removing_item(change: &mut Change, record: &Json) -> Result<()> {
     let Some(id) = record["id"].as_i64() else { return Ok(()) };
     change.lock(TREE).await?;

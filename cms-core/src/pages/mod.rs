@@ -1,4 +1,4 @@
-//! Pages: what visitors read of them, menus, public settings, the sitemap; the page builder.
+//! Pages as visitors read them, menus, public settings and the sitemap; the page builder.
 
 mod addresses;
 pub mod builder;
@@ -29,7 +29,7 @@ use crate::{
     plugins::Plugins,
 };
 
-/// Selects a page. Of `id`, `view` and `url` the first given one counts.
+/// Selects a page by the first of `id`, `view` and `url` that is given.
 #[derive(Clone, Debug, Default)]
 pub struct Wanted<'a> {
     /// Id of the page.
@@ -38,8 +38,8 @@ pub struct Wanted<'a> {
     pub view: Option<&'a str>,
     /// Address, such as `/about`.
     pub url: Option<&'a str>,
-    /// Language: the version in it, whichever version `id` or `url` names. Without it `view` uses
-    /// the site's first language, and the others the version they name.
+    /// The language of the version to return, whichever version `id` or `url` names. Without a
+    /// language, `view` uses the site's first one, and `id` and `url` the version that they name.
     pub language: Option<&'a str>,
 }
 
@@ -118,7 +118,7 @@ impl WriteRules for Inner {
     fn lock(&self, table: &str, columns: &[&str], is_new: bool) -> Option<Lock> {
         let has = |column: &str| columns.contains(&column);
         let is_moved = match table {
-            // Nothing stands below a new page, so it closes no circle with another change.
+            // A new page has no children, so it cannot close a circle with another change.
             "pages" => has("parent_id") && !is_new,
             "menu_items" => menu::is_moved(has, is_new),
             _ => false,
@@ -171,11 +171,12 @@ impl WriteRules for Inner {
     }
 }
 
-/// Taken by changes of parents, before they write: two at the same time could close a circle
-/// together.
+/// Locked by changes of parents before they write: two at the same time could close a
+/// circle together.
 const TREE: Lock = Lock::new(22);
 
-/// Refuses a written row whose `parent_id` leads back to the row. `circle` asks for that.
+/// Refuses a written row whose `parent_id` leads back to the row. `circle` is the statement that
+/// checks this.
 async fn refuse_circle(change: &mut Change, circle: Statement, id: i64) -> Result<()> {
     let (times,): (i64,) = change.one(circle, args![id]).await?;
     if times == 0 {

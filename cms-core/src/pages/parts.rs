@@ -1,5 +1,5 @@
-//! The published pages that stand in a page: read level by level, one statement for each, as far as
-//! their number and their size allow.
+//! The published pages inside a page, read level by level with one statement for each level,
+//! within limits on their number and size.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -14,37 +14,37 @@ use super::{
 };
 use crate::{Error, Result, db::args};
 
-/// Pages that stand in one another at most, the outermost not counted.
+/// How deep pages may be nested, not counting the outermost.
 const DEEPEST: usize = 3;
-/// Other pages that stand in a page at most, with those that stand in these.
+/// Maximum number of pages inside a page, at all levels together.
 const MOST_PARTS: usize = 20;
 
-/// A page that stands in another.
+/// A page inside another page.
 pub(super) struct Part {
     pub(super) id: i64,
     pub(super) tree: Tree,
-    /// The content of its widgets, in their order.
+    /// The content of its widgets, in order.
     pub(super) contents: Vec<Json>,
-    /// Bytes of tree and content as JSON.
+    /// Size of tree and content as JSON, in bytes.
     pub(super) bytes: usize,
 }
 
-/// The pages that stand in a page.
+/// The pages inside a page.
 #[derive(Default)]
 pub(super) struct Parts {
     pub(super) all: Vec<Part>,
-    /// By the id that a widget names: the version in the language of the page. None: it is not
-    /// published, or is left out.
+    /// By the id that a widget names: the version in the language of the page. `None`: no such
+    /// version is published, or it is left out.
     named: BTreeMap<i64, Option<i64>>,
-    /// Whether one is missing that may come the next time.
+    /// Whether a page is missing that a later read may find.
     pub(super) lack: bool,
-    /// Whether one was left out because there are too many, or too large ones.
+    /// Whether a page was left out because there are too many, or they are too large.
     pub(super) short: bool,
 }
 
 impl Pages {
-    /// The published pages that a tree names, those that these name, and so on: what stands nearer
-    /// comes first, then what stands higher on its page.
+    /// The published pages that a tree names, the pages that these name, and so on. Pages at a
+    /// higher level come first; within a level, the order of the page decides.
     pub(super) async fn parts(
         &self,
         tree: &Tree,
@@ -102,9 +102,9 @@ impl Pages {
         parts
     }
 
-    /// The published versions in a language of the pages with these ids, other than `page`, in this
-    /// order: the id that was asked for, their own, and what was frozen, unless those as far as it
-    /// have more than `room` bytes.
+    /// The published versions, in a language, of the pages with these ids except `page`, in this
+    /// order. Each row has the requested id, the id of the version, and its frozen tree; the tree
+    /// is missing once the trees up to it exceed `room` bytes.
     async fn level(
         &self,
         page: i64,
@@ -123,16 +123,16 @@ impl Pages {
 }
 
 impl Parts {
-    /// The page that a widget shows. None: it is not published in this language, or a circle would
-    /// close, or it stands too deep. `chain`: the pages that the widget stands in.
+    /// The page that a widget shows. `None`: it is not published in this language, it would close
+    /// a circle, or it is nested too deep. `chain`: the pages around the widget.
     pub(super) fn of(&self, placed: &PlacedWidget, chain: &[i64]) -> Option<&Part> {
         let id = named(placed).and_then(|id| *self.named.get(&id)?)?;
         let part = self.all.iter().find(|part| part.id == id)?;
         (!chain.contains(&id) && chain.len() <= DEEPEST).then_some(part)
     }
 
-    /// Leaves out the pages that are shown nowhere, so that nobody makes their content: because a
-    /// circle would close, or because there is no room for their trees.
+    /// Drops the pages that are not shown, so that their content is not made: they would close a
+    /// circle, or there is no room for their trees.
     pub(super) fn keep_shown(&mut self, tree: &Tree, page: i64) {
         let ids = BTreeSet::new();
         let mut reach = Reach { parts: self, room: MOST_CONTENT, ids, short: self.short };
@@ -143,13 +143,13 @@ impl Parts {
     }
 }
 
-/// The pages that are shown somewhere.
+/// Collects the pages that are shown somewhere.
 struct Reach<'p> {
     parts: &'p Parts,
-    /// Bytes that further ones may still take.
+    /// Bytes that further pages may take.
     room: usize,
     ids: BTreeSet<i64>,
-    /// Whether there was no room for one.
+    /// Whether a page had no room.
     short: bool,
 }
 
@@ -172,7 +172,7 @@ fn elements(tree: &Tree) -> impl Iterator<Item = &PlacedWidget> {
     tree.widgets().filter(|one| one.widget == ELEMENT)
 }
 
-/// The ids of the pages that a tree names, each once, in their order on the page.
+/// The ids of the pages that a tree names, without duplicates, in their order on the page.
 fn names(tree: &Tree) -> Vec<i64> {
     let mut seen = BTreeSet::new();
     elements(tree).filter_map(named).filter(|id| seen.insert(*id)).collect()

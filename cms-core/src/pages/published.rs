@@ -1,5 +1,5 @@
-//! A published page as visitors read it: its record, its addresses, its rows as they were frozen.
-//! One statement reads them, so that nobody sees half of a publication.
+//! A published page as visitors read it: its record, its addresses, its frozen rows. One statement
+//! reads them together, so that nobody sees half of a publication.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -36,7 +36,7 @@ pub struct ListedPage {
 }
 
 impl ListedPage {
-    /// The columns that its members are.
+    /// The columns that hold the members of a listed page.
     pub(super) const COLUMNS: [&str; 8] = [
         "id",
         "base_id",
@@ -121,21 +121,22 @@ pub struct ShownWidget {
     pub content: Json,
 }
 
-/// A page, and what it was made from.
+/// A page, and the tables that its content was made from.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Shown {
     /// The page.
     pub page: ShownPage,
-    /// The tables that the content of its widgets was read from; None: the page must not be kept.
+    /// The tables that the content of its widgets was read from. `None`: the page must not
+    /// be cached.
     pub reads: Option<Vec<String>>,
 }
 
 impl Pages {
-    /// One published page with its rows. `site`: the site's address, without a slash at its end.
+    /// One published page with its rows. `site`: the site's address, without a trailing slash.
     ///
     /// # Errors
-    /// `not_found`, also for an unpublished page; `bad_query` for an id that is none.
+    /// `not_found`, also for an unpublished page; `bad_query` for an invalid id.
     pub async fn find(&self, wanted: &Wanted<'_>, site: &str) -> Result<Shown> {
         let db = self.base().db();
         let first = || self.base().settings().languages.first().cloned();
@@ -156,7 +157,8 @@ impl Pages {
             (None, None, url, language) => {
                 let url = text(url.unwrap_or("/"))?;
                 let mut rows = self.at(url, language).await?;
-                // Whoever asks may have decoded what is stored encoded, or may spell it otherwise.
+                // The caller may have decoded an address that is stored encoded, or may spell
+                // it differently.
                 let spelled = [escaped(url), encoded(url)];
                 for (place, other) in spelled.iter().enumerate() {
                     let is_tried = other == url || spelled[..place].contains(other);
@@ -180,10 +182,10 @@ impl Pages {
         }
     }
 
-    /// The draft of a page as visitors would read it, for who has a link to it.
+    /// The draft of a page as visitors would read it, for anyone with a link to it.
     ///
     /// # Errors
-    /// `not_found`, also for a link that was revoked or has ended.
+    /// `not_found`, also for a link that was revoked or has expired.
     pub async fn preview(&self, token: &Secret, site: &str) -> Result<Shown> {
         let page = self.admit_link(token).await?;
         let rows: Vec<sql::PageRow> = self.base().db().all(sql::ANY_BY_ID, args![page]).await?;
@@ -191,7 +193,7 @@ impl Pages {
         self.shown(rows, site, Some(tree)).await
     }
 
-    /// Puts a page together; `draft`: what it shows instead of its revision.
+    /// Builds a page. `draft`: the tree to show instead of its revision.
     async fn shown(
         &self,
         rows: Vec<sql::PageRow>,
@@ -249,13 +251,13 @@ impl Pages {
     }
 }
 
-/// A whole address: always https, because `site` is.
+/// A complete URL. It is always https, because `site` is.
 fn address(site: &str, url: &str) -> String {
     let slash = if url.starts_with('/') { "" } else { "/" };
     format!("{site}{slash}{}", url.replace(' ', "%20"))
 }
 
-/// PostgreSQL refuses to compare with text that holds U+0000.
+/// Refuses text with U+0000: PostgreSQL cannot compare with it.
 fn text(given: &str) -> Result<&str> {
     match given.contains('\0') {
         true => Err(Error::new(Code::NotFound, "There is no such published page.")),

@@ -1,6 +1,6 @@
-//! Old addresses and where they lead. The service writes a redirect when a published page moves or
-//! goes. Chains are followed when they are read, so that a page which is published again is found
-//! by all its old addresses.
+//! Old addresses and where they lead. The service writes a redirect when a published page moves,
+//! is taken off or is deleted. Chains are followed on reading, so that a page that is published
+//! again is found under all its old addresses.
 
 use std::{
     collections::HashMap,
@@ -22,11 +22,11 @@ use crate::{
 };
 
 const TABLE: &str = "redirects";
-/// Redirects of one chain at most.
+/// Maximum number of redirects in one chain.
 const MAX_CHAIN: usize = 16;
-/// Parts of an address that a redirect of all paths below can name.
+/// Maximum depth at which a redirect of all paths below can match.
 const MAX_DEPTH: usize = 20;
-/// Languages in which a redirect for all of them is tried.
+/// Maximum number of languages in which a redirect for all languages is checked.
 const MAX_LANGUAGES: i64 = 100;
 
 const MOVED: i64 = 301;
@@ -54,7 +54,7 @@ struct Rule {
 }
 
 impl Rule {
-    /// Where it leads an address that it matches in one of these spellings.
+    /// The target for an address that it matches in one of these spellings.
     fn target(&self, spellings: &[String]) -> Option<String> {
         let to = self.to.as_deref()?;
         let start = self.from.strip_suffix('*');
@@ -62,7 +62,7 @@ impl Rule {
         Some(rest.map_or_else(|| to.to_owned(), |rest| to.replacen('*', rest, 1)))
     }
 
-    /// What is wrong with its columns together.
+    /// Checks that its columns fit together.
     fn check(&self) -> Result<()> {
         let refused = |message| Err(Error::invalid_field("to", "format", message));
         match self.to.as_deref() {
@@ -78,10 +78,10 @@ impl Rule {
     }
 }
 
-/// Whose redirects count.
+/// Which redirects apply.
 #[derive(Clone, Copy, Debug)]
 enum Visitor<'v> {
-    /// Those of this language, and those for all.
+    /// Those of this language, and those for all languages.
     In(&'v str),
     /// Those of every language, this one first.
     Anywhere(&'v str),
@@ -96,7 +96,7 @@ impl Visitor<'_> {
     }
 }
 
-/// Follows a chain from its first redirect to its end.
+/// The state while a chain is followed.
 struct Chain {
     status: i64,
     to: Option<String>,
@@ -108,8 +108,8 @@ impl Chain {
         Self { status: first.status, to: first.target(spellings), length: 1 }
     }
 
-    /// The path to look at next, in its spellings. What stands outside of the site, or asks for
-    /// more than a page, is an end.
+    /// The next path to look up, in its spellings. An address outside of the site, or one with a
+    /// query or a fragment, ends the chain.
     fn next(&self) -> Option<Vec<String>> {
         self.to.as_deref().filter(|to| is_plain(to)).and_then(spellings)
     }
@@ -117,7 +117,7 @@ impl Chain {
     fn add(&mut self, next: &Rule, spellings: &[String]) {
         self.to = next.target(spellings);
         self.length += 1;
-        // A part that may change makes the whole one that nobody should keep.
+        // A temporary redirect in a chain makes the whole chain temporary.
         self.status = match (self.status, next.status) {
             (_, GONE) => GONE,
             (301, 302 | 307) => 302,
@@ -127,7 +127,8 @@ impl Chain {
     }
 }
 
-/// What was asked for since the counts were written last: redirect → times, and the last time.
+/// Uses of redirects since the counts were last written: redirect → number of uses, and the
+/// last time.
 #[derive(Default)]
 pub(super) struct Hits(Mutex<HashMap<i64, (i64, Millis)>>);
 
@@ -149,7 +150,7 @@ impl Hits {
         if counted.is_empty() {
             return Ok(());
         }
-        // All processes in one order: none waits for another in a circle.
+        // All processes write in the same order, so they cannot deadlock.
         counted.sort_unstable();
         let mut change = base.change(Actor::System).await?;
         for (id, (times, at)) in &counted {
@@ -157,7 +158,7 @@ impl Hits {
         }
         change.touch(TABLE);
         change.commit().await?;
-        // Until here they are kept: a write that is broken off may count twice, but loses none.
+        // Removed only after the commit: an interrupted write may count twice, but loses nothing.
         self.with(|hits| {
             for (id, (times, _)) in &counted {
                 if let Some(hit) = hits.get_mut(id) {
@@ -171,9 +172,9 @@ impl Hits {
 }
 
 impl Pages {
-    /// Where an address leads that no published page has, and counts it. Of those that match, the
-    /// exact one counts, else the longest. `language`: redirects of other languages count last, and
-    /// only where they lead to a page that has a version in it.
+    /// Finds where an address without a published page leads, and counts the use. Of the matching
+    /// redirects an exact match wins, else the longest. With `language`, redirects of other
+    /// languages apply last, and only if they lead to a page that has a version in `language`.
     ///
     /// ```no_run
     /// # async fn run(cms: cms_core::Cms) -> cms_core::Result<()> {
@@ -191,7 +192,8 @@ impl Pages {
         if found.is_none()
             && let Some(language) = language
         {
-            // A page is found at the addresses of all its versions, so also at their old ones.
+            // A page is found at the addresses of all its versions, and therefore also at their
+            // old addresses.
             found = self.followed(url, Visitor::Anywhere(language)).await?;
             let to = found.as_ref().and_then(|(_, redirect)| redirect.to.as_deref());
             let has_version = match to {
@@ -206,9 +208,10 @@ impl Pages {
         }))
     }
 
-    /// Where an address leads a visitor, with the id of the first redirect on the way.
+    /// Follows an address for a visitor. Returns the result with the id of the first
+    /// redirect used.
     async fn followed(&self, url: &str, visitor: Visitor<'_>) -> Result<Option<(i64, Redirect)>> {
-        // What `*` matches becomes a part of an address.
+        // Only an address can match, because the text that `*` matches becomes part of an address.
         let Some(asked) = spellings(url) else { return Ok(None) };
         let base = self.base();
         let statement = base.db().dialect().of(&sql::REDIRECT);
@@ -226,7 +229,7 @@ impl Pages {
                 return Ok(None);
             }
         }
-        // A page in another language may have ended the chain where it began.
+        // A page in another language may have ended the chain at its beginning.
         let is_back = chain.next().is_some_and(|last| last[0] == asked[0]);
         if is_back || chain.to.as_ref().is_some_and(|to| !Address::Redirect.accepts(to)) {
             return Ok(None);
@@ -238,13 +241,13 @@ impl Pages {
         self.base().settings().languages.first().map_or("en", String::as_str)
     }
 
-    /// Writes how often redirects were asked for.
+    /// Writes how often redirects were used.
     pub(crate) async fn write_hits(&self) -> Result<()> {
         self.0.hits.write(self.base()).await
     }
 
-    /// A published page has another address or another language. `before` and `now`: the page as
-    /// an item.
+    /// Handles a published page that got another address or another language. `before` and `now`:
+    /// the page as an item.
     pub(super) async fn moved(&self, change: &mut Change, before: &Json, now: &Json) -> Result<()> {
         let (old, new) = (place(before), place(now));
         self.published_at(change, new).await?;
@@ -252,12 +255,12 @@ impl Pages {
         self.write_redirect(change, old, to).await
     }
 
-    /// Nobody sees a page any longer: its address and language.
+    /// Handles a page that visitors can no longer see. `left`: its address and language.
     pub(super) async fn gone_from(&self, change: &mut Change, left: (&str, &str)) -> Result<()> {
         self.write_redirect(change, left, None).await
     }
 
-    /// A page is published at an address and in a language: a redirect of both is over.
+    /// Removes the redirect from an address and language at which a page is now published.
     pub(super) async fn published_at(
         &self,
         change: &mut Change,
@@ -308,7 +311,7 @@ impl Pages {
         };
         let visitors = languages.iter().map(|(language,)| Visitor::In(language));
         for visitor in visitors.chain([Visitor::Anywhere(self.first_language())]) {
-            // The sign `*` stands for whatever it matches.
+            // `*` itself stands for any text that it matches.
             let mut chain = Chain::begin(&written, slice::from_ref(&written.from));
             while let Some(address) = chain.next() {
                 let statement = change.dialect().of(&sql::REDIRECT);
@@ -330,7 +333,7 @@ impl Pages {
     }
 }
 
-/// The redirect at exactly this address and of this language.
+/// The redirect with exactly this address and language.
 async fn exactly(change: &mut Change, url: &str, language: &str) -> Result<Option<i64>> {
     let row: Option<(i64,)> = change.optional(sql::REDIRECT_AT, args![url, language]).await?;
     Ok(row.map(|(id,)| id))
@@ -346,22 +349,22 @@ pub(super) fn place(page: &Json) -> (&str, &str) {
     (text("url_rewrite"), text("language_short"))
 }
 
-/// An address as a redirect names it. Pages may have some that are older than the rule for them,
-/// and visitors may ask for a decoded one.
+/// An address as redirects store it. Older pages may have addresses that break today's rule, and
+/// visitors may request a decoded address.
 fn normalized(url: &str) -> Option<String> {
     let candidates = [url.to_owned(), encoded(url)];
     candidates.into_iter().find(|url| Address::Path.accepts(url))
 }
 
-/// The spellings in which rows may have an address: first the one that is written today, then the
-/// given one, as rows that SQL wrote may have it.
+/// The spellings under which rows may have an address: first the one written today, then the given
+/// one, for rows that SQL wrote.
 fn spellings(url: &str) -> Option<Vec<String>> {
     let today = normalized(url)?;
     let given = (is_plain(url) && today != url).then(|| url.to_owned());
     Some(iter::once(today).chain(given).collect())
 }
 
-/// Whether it is a path and nothing more.
+/// Whether an address is a path without query and fragment.
 fn is_plain(address: &str) -> bool {
     address.starts_with('/') && !address.contains(['?', '#'])
 }
@@ -370,13 +373,13 @@ fn members(body: &Json) -> Map<String, Json> {
     body.as_object().cloned().unwrap_or_default()
 }
 
-/// The arguments of [`sql::REDIRECT`]. `or_page`: none where a page is published.
+/// The arguments of [`sql::REDIRECT`]. `or_page`: no result where a page is published.
 fn matching(address: &[String], visitor: Visitor<'_>, or_page: bool) -> Vec<crate::db::Value> {
     let (language, any) = visitor.language();
     args![patterns(address), language, &address[0], any, or_page]
 }
 
-/// What a redirect of an address in these spellings may have in `from`, as a JSON array.
+/// The values of `from` that match an address in these spellings, as a JSON array.
 fn patterns(spellings: &[String]) -> String {
     let all = spellings.iter().flat_map(|url| {
         let ends = url.match_indices('/').map(|(at, _)| format!("{}/*", &url[..at]));

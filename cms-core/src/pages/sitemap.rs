@@ -5,16 +5,16 @@ use std::fmt::Write as _;
 use super::{Pages, sql};
 use crate::{Code, Error, Result, db::args};
 
-/// Most addresses and bytes that the protocol allows in one file.
+/// The protocol's limits for one file: addresses and bytes.
 const MAX_URLS: usize = 50_000;
 const MAX_BYTES: u64 = 50 << 20;
-/// Rows that are read at once.
+/// Rows read at once.
 const STEP: usize = 1000;
 
 const END: &str = "</urlset>\n";
 const NAMESPACE: &str = "http://www.sitemaps.org/schemas/sitemap/0.9";
 
-/// The pages of one file: those after an id, up to another.
+/// The pages of one file: those after an id, up to another id.
 #[derive(Clone, Copy)]
 struct File {
     after: i64,
@@ -22,13 +22,13 @@ struct File {
 }
 
 impl Pages {
-    /// The published pages as XML: those of the file that begins after the id `after`, 0 for the
-    /// first; without it all, or an index of the files that hold them. A file ends at 50,000
-    /// addresses or at `http.page_limit_bytes`. `base` is the site's address without a trailing
-    /// slash.
+    /// The published pages as XML. With `after`, returns the file that begins after this id (0 for
+    /// the first); without it, all pages or an index of the files. A file ends at 50,000 addresses
+    /// or at `http.page_limit_bytes`. `base` is the site's address without a trailing slash.
     ///
     /// # Errors
-    /// `not_found` when no file begins there; `unavailable` when the database cannot be reached.
+    /// `not_found` when no file begins after that id; `unavailable` when the database cannot
+    /// be reached.
     pub async fn sitemap(&self, base: &str, after: Option<i64>) -> Result<String> {
         let base = escaped(base);
         let files = self.files(&base, after).await?;
@@ -52,8 +52,8 @@ impl Pages {
         }
     }
 
-    /// The files, at least one; with `until` up to the one that begins there. Only sizes are
-    /// counted.
+    /// The files, at least one; with `until`, up to the file that begins there. Computes
+    /// only sizes.
     async fn files(&self, base: &str, until: Option<i64>) -> Result<Vec<File>> {
         let most = self.0.base.settings().http.page_limit_bytes.min(MAX_BYTES);
         let empty = (beginning("urlset").len() + END.len()) as u64;
@@ -80,7 +80,7 @@ impl Pages {
 
     async fn file(&self, base: &str, file: File) -> Result<String> {
         let mut xml = beginning("urlset");
-        // Ids that somebody set below 1 are in the first file.
+        // Ids below 1, which somebody may have set, are in the first file.
         let mut after = if file.after == 0 { i64::MIN } else { file.after };
         while after < file.last {
             let rows = self.rows(after).await?;
@@ -100,7 +100,7 @@ impl Pages {
     }
 }
 
-/// What is written before the site's address, before the page's and behind it.
+/// The texts before the site's address, before the page's address and after it.
 fn around(url: &str) -> [&'static str; 3] {
     ["  <url><loc>", if url.starts_with('/') { "" } else { "/" }, "</loc></url>\n"]
 }
@@ -125,7 +125,7 @@ fn escaped(text: &str) -> String {
     out
 }
 
-/// A character as XML has it.
+/// A character as XML writes it.
 enum Piece {
     Char(char),
     Text(&'static str),

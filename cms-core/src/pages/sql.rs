@@ -1,4 +1,4 @@
-//! The statements of the public reads.
+//! Statements of the public reads.
 
 use crate::db::{PerEngine, Statement, record, statements};
 
@@ -16,7 +16,7 @@ pub(super) struct PageRow {
     pub(super) meta_description: Option<String>,
     pub(super) version_language: Option<String>,
     pub(super) version_url: Option<String>,
-    /// What was frozen, once.
+    /// The frozen tree; set in one row only.
     pub(super) tree: Option<String>,
 }
 
@@ -36,7 +36,8 @@ record! { PageRow: found_columns {
     tree: "case when v.id = p.id or v.id is null then r.tree end",
 } }
 
-/// A page with its published versions. One that SQL has written may have no base: it is its own.
+/// A page with its published versions. A page that SQL wrote may have no base and then is its
+/// own base.
 macro_rules! page {
     ($condition:expr) => {
         concat!(
@@ -60,7 +61,7 @@ macro_rules! version_at_url {
     };
 }
 
-/// The base of the page `$1`, whose own row may be gone: its versions stay.
+/// The base of the page `$1`. The row of the page may be gone while its versions stay.
 macro_rules! base_of {
     () => {
         "coalesce((select coalesce(k.base_id, k.id) from cms_pages k where k.id = $1), \
@@ -68,7 +69,7 @@ macro_rules! base_of {
     };
 }
 
-/// Whether the row `$1` stands above itself: 1, else 0. `union` ends at circles of other rows.
+/// 1 if the row `$1` stands above itself, else 0. `union` ends at circles of other rows.
 macro_rules! circle {
     ($table:literal) => {
         concat!(
@@ -93,14 +94,14 @@ statements! {
         ") and q.language_short = $2 order by q.id limit 1)"
     ));
     BY_VIEW = page!("p.published and p.view = $1 and p.language_short = $2");
-    /// Of pages in several languages the one in `$2`, or else the first.
+    /// Of pages in several languages, the one in `$2`, or else the first.
     BY_URL = page!(
         "p.published and p.id = (select q.id from cms_pages q where q.published and \
          q.url_rewrite = $1 order by case when q.language_short = $2 then 0 else 1 end, q.id \
          limit 1)"
     );
     BY_URL_IN = version_at_url!();
-    /// For those who may see drafts.
+    /// For callers that may see drafts.
     ANY_BY_ID = page!("p.id = $1");
     PUBLISHED_TREES = "select p.id, r.tree from cms_pages p join cms_page_revisions r on \
                        r.page_id = p.id and r.number = p.revision where p.published and \
@@ -109,8 +110,8 @@ statements! {
             language_short = $2 order by sort_order, id limit 1000";
     PAGE_CIRCLE = circle!("cms_pages");
     MENU_CIRCLE = circle!("cms_menu_items");
-    /// How many items directly above and below `$1` stand in another menu or language. This and the
-    /// next one read the whole table: menus are small, so `parent_id` has no index.
+    /// Numbers of items directly above and below `$1` that are in another menu or language. This
+    /// statement and the next read the whole table: menus are small, so `parent_id` has no index.
     MENU_MISFITS = "select count(case when o.id = i.parent_id then 1 end), count(case when \
                     o.parent_id = i.id then 1 end) from cms_menu_items i join cms_menu_items o \
                     on (o.id = i.parent_id or o.parent_id = i.id) where i.id = $1 and \
@@ -122,17 +123,17 @@ statements! {
     COUNT_HITS = "update cms_redirects set hits = hits + $2, last_hit_at = case when \
                   last_hit_at is null or last_hit_at < $3 then $3 else last_hit_at end \
                   where id = $1";
-    /// The protocol allows addresses of less than 2,048 characters, the site's own included.
-    /// Versions in several languages may share an address: it counts once.
+    /// The protocol allows addresses of less than 2,048 characters, including the site's address.
+    /// Versions in several languages may share an address, which is then listed once.
     SITEMAP = "select p.id, p.url_rewrite from cms_pages p where p.published and p.id > $1 \
                and length(p.url_rewrite) < 2000 and not exists (select 1 from cms_pages o \
                where o.url_rewrite = p.url_rewrite and o.published and o.id < p.id) \
                order by p.id limit $2";
 }
 
-/// The active redirect of the address `$3`, in language `$2`. What may match it, other spellings
-/// too, is the array `$1`. `$4`: of any language, those of `$2` first; `$5`: none where a page is
-/// published.
+/// The active redirect of the address `$3`, in language `$2`. The array `$1` has all values of
+/// `from` that match, in every spelling. `$4`: redirects of any language apply, those of `$2`
+/// first. `$5`: no result where a page is published.
 macro_rules! redirect {
     ($name:literal, $elements:literal) => {
         Statement::new(
@@ -156,8 +157,9 @@ pub(crate) const REDIRECT: PerEngine<Statement> = PerEngine {
     postgres: redirect!("REDIRECT_POSTGRES", "json_array_elements_text(cast($1 as json)) e(value)"),
 };
 
-/// The published versions in language `$2` of the pages in the array `$1`, `$4` at most and without
-/// the page `$5`; trees as far as all before have `$3` bytes together. A tree is read only then.
+/// The published versions in language `$2` of the pages in the array `$1`, except the page `$5`,
+/// at most `$4`. A tree is returned only while it and the ones before have at most `$3` bytes
+/// together; no other tree is read.
 macro_rules! parts {
     ($name:literal, $elements:literal) => {
         Statement::new(

@@ -6,8 +6,8 @@ use futures_util::future::BoxFuture;
 
 use crate::{Change, Result, base::Base, change::Call};
 
-/// Begins the changes of one call of a handler. Refuses whoever may no longer write, and a call
-/// that would wait for itself.
+/// Begins the changes of one call of a handler. Refuses a caller that may no longer write, and a
+/// call that would wait for itself.
 #[derive(Clone)]
 pub struct Begin {
     base: Base,
@@ -23,7 +23,7 @@ impl Begin {
         Self { base: base.clone(), call: Call::new(), begin: Arc::new(begin) }
     }
 
-    /// The call whose changes it begins.
+    /// The call for which it begins changes.
     pub(crate) fn call(&self) -> Call {
         self.call
     }
@@ -33,7 +33,7 @@ impl Begin {
         self.base.held(Some(self.call), Location::caller(), (self.begin)())
     }
 
-    /// A change of a program that no call of a handler begins.
+    /// Begins a change for a program outside of any call of a handler.
     pub(crate) async fn change_of_task(self, at: &'static Location<'static>) -> Result<Change> {
         self.base.held(None, at, (self.begin)()).await
     }

@@ -1,8 +1,9 @@
-//! The names of the widgets that the service itself has.
+//! The names of the built-in widgets.
 
-/// They come from the documented list of groups, in its order. A group with names in parentheses
-/// has these, any other group is one widget of its own name: 6 + 11 + 1 + 2 + 1 + 1 + 8 + 7 + 2 + 3
-/// are 42. The widgets of the shop system have names of their own: the shop has a checkout too.
+/// The names follow the documented list of groups, in its order. A group with names in
+/// parentheses has these widgets; any other group is one widget of its own name: 6 + 11 + 1 + 2 +
+/// 1 + 1 + 8 + 7 + 2 + 3 are 42. The widgets of the shop system have a prefix, because the shop
+/// has a checkout too.
 pub(crate) const BUILT_IN_WIDGETS: [&str; 42] = [
     // Base.
     "title",

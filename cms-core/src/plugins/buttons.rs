@@ -1,4 +1,4 @@
-//! Buttons as a user sees them: with permissions, status, languages and options applied.
+//! Buttons as a user sees them, with permissions, status, languages and options applied.
 
 use std::{
     collections::{BTreeMap, BTreeSet, btree_map::Entry},
@@ -22,18 +22,18 @@ use crate::{
     items::{Items, Query},
 };
 
-/// Most options that a select shows.
+/// Maximum number of options of a select.
 const MAX_OPTIONS: u32 = 500;
 
-/// Who looks at buttons, and at what.
+/// The viewer of buttons, with what is needed to show them.
 pub struct ButtonViewer<'a> {
     /// Reads the options of selects.
     pub items: &'a Items,
     /// The permissions that count for `can_execute`.
     pub rights: &'a HeldPermissions,
-    /// Every button is visible: the caller is no user.
+    /// Whether every button is visible, because the caller is not a user.
     pub sees_all: bool,
-    /// Whether the caller may read a table, as far as the buttons do not open it.
+    /// Whether the caller may read a table without the rights that buttons give.
     pub may_read: Box<dyn Fn(&str) -> bool + Send + Sync + 'a>,
     /// The languages of the site.
     pub languages: &'a [String],
@@ -135,8 +135,8 @@ impl ButtonViewer<'_> {
         self.rights.may_use(plugin, &format!("{plugin}_{button}_{act}"))
     }
 
-    /// The tables whose rows the visible buttons on rows write, or whose status they ask for; the
-    /// plugin's first one when they name none.
+    /// The tables of the rows that visible buttons write, or whose status they depend on. If there
+    /// are none, the plugin's first table.
     #[must_use]
     pub fn row_tables<'m>(&self, manifest: &'m Manifest) -> BTreeSet<&'m str> {
         let first = manifest.first_table();
@@ -144,14 +144,14 @@ impl ButtonViewer<'_> {
         let buttons = buttons.filter(|button| self.sees(&manifest.id, &button.button_id));
         let asked = |button: &'m Button| button.for_status.as_ref().and(first);
         let tables = buttons.filter_map(|one| one.row_table(first).or_else(|| asked(one)));
-        // A checklist may write groups of users, which are no content.
+        // A checklist may write groups of users, which are not content.
         let tables: BTreeSet<_> = tables.filter(|table| *table != "user_groups").collect();
         if tables.is_empty() { first.into_iter().collect() } else { tables }
     }
 
-    /// The buttons of a plugin that the caller sees. With the statuses of a row in
-    /// [`ButtonViewer::row_tables`], those on rows are shown for it. A source of options that
-    /// cannot be read has none.
+    /// The buttons of a plugin that the caller sees. Buttons on rows are shown for the given
+    /// statuses of a row in [`ButtonViewer::row_tables`]. A source that cannot be read gives
+    /// no options.
     pub async fn buttons(
         &self,
         manifest: &Manifest,
@@ -167,7 +167,7 @@ impl ButtonViewer<'_> {
         shown
     }
 
-    /// The buttons in the list that a button opens.
+    /// The buttons on the rows of the list that a button opens.
     pub async fn nested(&self, manifest: &Manifest, button: &str) -> Vec<ShownButton> {
         let Some(button) = manifest.button(button) else { return Vec::new() };
         let options = self.options(manifest).await;
@@ -243,7 +243,7 @@ impl ButtonViewer<'_> {
         }
     }
 
-    /// The entries that a checklist offers.
+    /// The options of a checklist.
     fn of_checklist(&self, button: &Button) -> Option<Vec<SelectOption>> {
         let is_checklist = button.button_type == ButtonType::ShowChecklist;
         let values = button.values.as_ref().filter(|_| is_checklist)?;
@@ -286,7 +286,7 @@ impl ButtonViewer<'_> {
     }
 }
 
-/// Whether a button stands on a row, by the row of its own table.
+/// Whether a row shows a button, judged by the status of the row in the button's own table.
 fn is_on(statuses: &RowStatuses, button: &Button, listed: Option<&str>) -> bool {
     let written = button.row_table(listed);
     let status = written.or(listed).and_then(|table| statuses.get(table));
@@ -297,7 +297,7 @@ fn is_on(statuses: &RowStatuses, button: &Button, listed: Option<&str>) -> bool 
     button.for_status.as_ref().is_none_or(|rule| rule.shows(status))
 }
 
-/// The options that a table gives, by their titles.
+/// The options from a table, sorted by title.
 pub(crate) async fn options_of(items: &Items, source: &SelectSource) -> Result<Vec<SelectOption>> {
     let mut fields = vec![source.value.clone(), source.title.clone()];
     fields.dedup();

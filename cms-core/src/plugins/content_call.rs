@@ -12,7 +12,7 @@ use crate::{Result, items::Items};
 pub(crate) type ContentHandler =
     Arc<dyn Fn(ContentCall) -> BoxFuture<'static, Result<Json>> + Send + Sync>;
 
-/// One look at custom content.
+/// One call for custom content.
 #[derive(Clone)]
 pub struct ContentCall {
     pub(crate) row: Option<String>,
@@ -21,13 +21,14 @@ pub struct ContentCall {
 }
 
 impl ContentCall {
-    /// The id of the row that the button belongs to; None in a header.
+    /// The id of the row that the button belongs to; `None` in a header.
     #[must_use]
     pub fn row(&self) -> Option<&str> {
         self.row.as_deref()
     }
 
-    /// Records of content tables. No rights limit them: whoever sees the button sees what you show.
+    /// Records of content tables, without limits by rights: everyone who sees the button sees
+    /// the result.
     #[must_use]
     pub fn items(&self) -> &Items {
         &self.items

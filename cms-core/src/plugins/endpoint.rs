@@ -1,4 +1,4 @@
-//! What a handler of an endpoint gets and answers.
+//! The call of an endpoint's handler, and its reply.
 
 use std::{fmt, net::IpAddr, sync::Arc};
 
@@ -25,7 +25,7 @@ pub(crate) struct Answering {
     pub(crate) tables: Vec<String>,
 }
 
-/// A request for an endpoint, as the server hands it over: only servers make one.
+/// A request for an endpoint, as a server passes it on. Only servers create one.
 pub struct EndpointRequest {
     /// The method; GET for HEAD.
     pub method: Method,
@@ -35,9 +35,9 @@ pub struct EndpointRequest {
     pub query: Vec<(String, String)>,
     /// The headers.
     pub headers: HeaderMap,
-    /// What layers of the embedding application have added.
+    /// Extensions that layers of the embedding application added.
     pub extensions: Extensions,
-    /// The address that counts as the client's; None where no network is between.
+    /// The client's address. `None`: there is no network in between.
     pub client: Option<IpAddr>,
     /// Who calls.
     pub actor: Actor,
@@ -70,8 +70,8 @@ impl EndpointCall {
         self.request.method
     }
 
-    /// The path as it is declared, such as `/api/orders/{id}/pay`: its parameters are among those
-    /// of the query, and the base path of a mount is no part of it.
+    /// The path as it is declared, such as `/api/orders/{id}/pay`, without the base path of a
+    /// mount. [`query`](Self::query) has its parameters.
     #[must_use]
     pub fn path(&self) -> &str {
         &self.request.path
@@ -96,60 +96,60 @@ impl EndpointCall {
         &self.request.headers
     }
 
-    /// The first header of this name; None also for one that is no visible ASCII.
+    /// The first header of this name. `None` also when its value is not visible ASCII.
     #[must_use]
     pub fn header(&self, name: &str) -> Option<&str> {
         self.request.headers.get(name)?.to_str().ok()
     }
 
-    /// What a layer of the embedding application has put into the request's extensions.
+    /// An extension of the request that a layer of the embedding application added.
     #[must_use]
     pub fn extension<T: Clone + Send + Sync + 'static>(&self) -> Option<&T> {
         self.request.extensions.get()
     }
 
-    /// The client's address, also behind trusted proxies; None where no network is between, or the
-    /// embedding server passes no addresses on.
+    /// The client's address, also behind trusted proxies. `None`: there is no network in between,
+    /// or the embedding server passes on no addresses.
     #[must_use]
     pub fn client(&self) -> Option<IpAddr> {
         self.request.client
     }
 
-    /// Who calls: a visitor, the holder of a key, a user, the operator.
+    /// The caller: a visitor, the holder of a key, a user or the operator.
     #[must_use]
     pub fn actor(&self) -> &Actor {
         &self.request.actor
     }
 
-    /// The permissions of a user, as they were when the call began; all for the operator and for
-    /// a key with the row `*`. Visitors and other keys have none: their rights name endpoints.
+    /// The permissions of a user when the call began. The operator, and a key with the row `*`,
+    /// have all. Visitors and other keys have none, because their rights name endpoints.
     #[must_use]
     pub fn rights(&self) -> &HeldPermissions {
         &self.request.rights
     }
 
-    /// The bytes of the body: what signatures are made over. Bodies of DELETE are not read.
+    /// The bytes of the body, as signatures need them. Bodies of DELETE are not read.
     #[must_use]
     pub fn bytes(&self) -> &Bytes {
         &self.request.body
     }
 
-    /// The body; null without one, and for another type than JSON.
+    /// The body as JSON; null without a body, and for types other than JSON.
     #[must_use]
     pub fn body(&self) -> &Json {
         self.request.json.as_ref().unwrap_or(&Json::Null)
     }
 
-    /// The body as a value of your own.
+    /// The body, converted to your own type.
     ///
     /// # Errors
-    /// `validation_failed`, which tells the caller what does not fit.
+    /// `validation_failed`, which tells the caller which member does not fit.
     pub fn body_as<T: DeserializeOwned>(&self) -> Result<T> {
         T::deserialize(self.body())
             .map_err(|error| Error::invalid_field("body", "format", error.to_string()))
     }
 
-    /// Records of content tables. No rights limit them: whoever may call sees what you answer.
+    /// Records of content tables, without limits by rights: the caller sees what you answer.
     #[must_use]
     pub fn items(&self) -> &Items {
         &self.items
@@ -158,16 +158,16 @@ impl EndpointCall {
     /// Begins a change on behalf of the caller.
     ///
     /// # Errors
-    /// The refusal of a caller who was revoked meanwhile. `internal_error` when it waits for a
-    /// change that this call holds and that lies idle. As every write.
+    /// An error when the caller's access was revoked meanwhile. `internal_error` when the change
+    /// would wait for another change that this call holds open. As every write.
     #[track_caller]
     pub fn change(&self) -> impl Future<Output = Result<Change>> + Send + use<'_> {
         self.request.begin.change()
     }
 }
 
-/// What an endpoint answers. JSON is `{"data": …}` with status 200:
-/// [`Handlers::endpoint`](super::Handlers::endpoint) takes it as it is.
+/// The reply of an endpoint. A JSON value becomes `{"data": …}` with status 200, and
+/// [`Handlers::endpoint`](super::Handlers::endpoint) accepts it directly.
 ///
 /// ```
 /// use cms_core::plugins::EndpointReply;
@@ -182,7 +182,7 @@ pub struct EndpointReply {
     status: StatusCode,
     headers: HeaderMap,
     body: ReplyBody,
-    /// The first thing that cannot be sent.
+    /// The first part of the reply that cannot be sent.
     fault: Option<Error>,
 }
 
@@ -196,7 +196,7 @@ pub enum ReplyBody {
     Data(String),
     /// Bytes of the type in `Content-Type`; none for an empty reply.
     Bytes(Bytes),
-    /// The same, part by part: each is asked for when the one before has gone out.
+    /// The same, part by part. Each part is requested after the previous one was sent.
     Stream(BoxStream<'static, Result<Bytes>>),
 }
 
@@ -213,15 +213,15 @@ impl EndpointReply {
         }
     }
 
-    /// Bytes of this type with status 200. Browsers show them as they are: escape what others have
-    /// written.
+    /// Bytes of this type with status 200. Browsers render them as they are, so escape text that
+    /// others have written.
     pub fn bytes(media_type: &str, bytes: impl Into<Bytes>) -> Self {
         let reply = Self::new(StatusCode::OK, ReplyBody::Bytes(bytes.into()));
         reply.header(CONTENT_TYPE.as_str(), media_type)
     }
 
-    /// Parts of this type with status 200, each sent when the one before has gone out. The reply
-    /// is broken off after an error, and when its caller is revoked meanwhile.
+    /// Parts of this type with status 200, each sent after the previous one. The reply is cut off
+    /// after an error, and when the caller's access is revoked.
     pub fn stream(media_type: &str, parts: BoxStream<'static, Result<Bytes>>) -> Self {
         let reply = Self::new(StatusCode::OK, ReplyBody::Stream(parts));
         reply.header(CONTENT_TYPE.as_str(), media_type)
@@ -232,12 +232,12 @@ impl EndpointReply {
         Self::new(StatusCode::NO_CONTENT, ReplyBody::Bytes(Bytes::new()))
     }
 
-    /// 303: look there, with GET (RFC 9110, 15.4.4).
+    /// 303: the client follows with GET (RFC 9110, 15.4.4).
     pub fn redirect(to: &str) -> Self {
         Self::empty().status(303).header(LOCATION.as_str(), to)
     }
 
-    /// Another status, 200 to 599.
+    /// Sets the status, 200 to 599.
     pub fn status(mut self, status: u16) -> Self {
         match StatusCode::from_u16(status) {
             Ok(known) if (200..600).contains(&status) => self.status = known,
@@ -246,8 +246,8 @@ impl EndpointReply {
         self
     }
 
-    /// Adds a header; another `Content-Type` takes the place of the one before. A reply with a
-    /// header that cannot be sent is a 500, and the log has the cause.
+    /// Adds a header; `Content-Type` replaces the previous one. A reply with a header that cannot
+    /// be sent becomes a 500, and the cause is logged.
     pub fn header(mut self, name: &str, value: &str) -> Self {
         let both = HeaderName::try_from(name).ok().zip(HeaderValue::try_from(value).ok());
         match both {
@@ -273,7 +273,7 @@ impl EndpointReply {
     /// Status, headers and body, for the server that sends them.
     ///
     /// # Errors
-    /// `internal_error` for what cannot be sent.
+    /// `internal_error` for a reply that cannot be sent.
     pub fn into_parts(self) -> Result<(StatusCode, HeaderMap, ReplyBody)> {
         let is_bare = matches!(&self.body, ReplyBody::Bytes(bytes) if bytes.is_empty());
         match self.fault {

@@ -1,4 +1,4 @@
-//! Guards of plugins: code before an act of the service that raises an event.
+//! Guards of plugins: code that runs before an act of the service that raises an event.
 
 use std::{collections::BTreeSet, sync::Arc};
 
@@ -26,7 +26,7 @@ use crate::{
 /// let handlers = Handlers::default().guard("media.uploaded", "small", small);
 /// ```
 pub struct Act<'a> {
-    /// The change of the act: what you write through it is kept or undone with the act.
+    /// The change of the act. Your writes through it commit or roll back with the act.
     pub change: &'a mut Change,
     pub(super) event: &'a str,
     pub(super) data: &'a Json,
@@ -34,14 +34,14 @@ pub struct Act<'a> {
 }
 
 impl Act<'_> {
-    /// Who acts. At `auth.login` that is the user who logs in.
+    /// The actor. At `auth.login`, the user who logs in.
     #[must_use]
     pub fn actor(&self) -> &Actor {
         self.change.actor()
     }
 
-    /// Whether the act raises no event: a submission that looks automatic, a visit by
-    /// which an author tries a funnel. It counts for nothing else either.
+    /// Whether the act raises no event: a submission that looks automatic, or a visit by which an
+    /// author tries a funnel. Such an act does not count elsewhere either.
     #[must_use]
     pub fn is_unheard(&self) -> bool {
         self.change.is_unheard()
@@ -59,7 +59,7 @@ impl Act<'_> {
         self.data
     }
 
-    /// The data as a value. Members that the type leaves out are not read.
+    /// The data as a value of your own type. Members that the type lacks are ignored.
     ///
     /// # Errors
     /// `internal_error` when the data does not fit the type.
@@ -67,21 +67,21 @@ impl Act<'_> {
         T::deserialize(self.data).map_err(Error::internal)
     }
 
-    /// The error `validation_failed` at a field. Returned from a guard it refuses the act.
+    /// The error `validation_failed` at a field. A guard that returns it refuses the act.
     #[must_use]
     pub fn refuse(&self, field: &str, why: impl Into<String>) -> Error {
         Error::invalid_field(field, "refused", why)
     }
 }
 
-/// Code that stands before an act. Every named `async fn(Act<'_>) -> Result<()>` is one; implement
-/// the trait for a guard with state.
+/// Code that runs before an act. Every named `async fn(Act<'_>) -> Result<()>` implements it;
+/// implement it yourself for a guard with state.
 pub trait BeforeAct: Send + Sync + 'static {
-    /// Looks at the act, and refuses it with an error.
+    /// Inspects the act. An error refuses it.
     fn before<'a>(&'a self, act: Act<'a>) -> BoxFuture<'a, Result<()>>;
 }
 
-/// An async function that takes an act of any lifetime.
+/// An async function that takes an act with any lifetime.
 #[doc(hidden)]
 pub trait ActFn<'a>: Fn(Act<'a>) -> Self::Future {
     type Future: Future<Output = Result<()>> + Send + 'a;
@@ -104,7 +104,7 @@ where
     }
 }
 
-/// As a plugin declares it.
+/// A guard as its plugin declares it.
 #[derive(Clone)]
 pub(super) struct DeclaredGuard {
     pattern: String,
@@ -117,7 +117,7 @@ impl DeclaredGuard {
         Self { pattern: pattern.to_owned(), name: name.to_owned(), run: Arc::new(run) }
     }
 
-    /// The guard of this plugin, which reaches the site.
+    /// The guard of this plugin, with access to the site.
     pub(super) fn of(&self, plugin: &str, site: &SiteRef) -> Guard {
         let (run, site) = (self.run.clone(), site.clone());
         Guard {
@@ -130,7 +130,7 @@ impl DeclaredGuard {
         }
     }
 
-    /// What is wrong with guards: names that two have, patterns that cannot be.
+    /// Problems of guards: duplicate names and invalid patterns.
     pub(super) fn faults(all: &[Self]) -> Vec<Problem> {
         let (mut seen, mut problems) = (BTreeSet::new(), Vec::new());
         for Self { pattern, name, .. } in all {
@@ -152,7 +152,7 @@ impl DeclaredGuard {
     }
 }
 
-/// Tells the compiler that the closure takes references of any lifetime.
+/// Tells the compiler that the closure accepts references with any lifetime.
 fn judge(
     run: impl for<'c> Fn(&'c mut Change, &'c str, &'c Json) -> BoxFuture<'c, Result<()>>
     + Send

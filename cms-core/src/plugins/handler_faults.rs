@@ -1,4 +1,4 @@
-//! What is wrong with the handlers of a plugin, by themselves and beside its manifest.
+//! Problems of a plugin's handlers: faults of their own, and conflicts with the manifest.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -9,7 +9,7 @@ use super::{
 };
 
 impl Handlers {
-    /// Handlers of events with a name or a pattern that cannot be.
+    /// Handlers of events with an invalid name or pattern.
     pub(crate) fn faulty_events(&self) -> Vec<Problem> {
         let mut seen = BTreeSet::new();
         let mut problems = Vec::new();
@@ -30,12 +30,12 @@ impl Handlers {
         problems
     }
 
-    /// Guards with a name or a pattern that cannot be.
+    /// Guards with an invalid name or pattern.
     pub(crate) fn faulty_guards(&self) -> Vec<Problem> {
         DeclaredGuard::faults(&self.guards)
     }
 
-    /// Names that two of one kind have; hooks have names within their table.
+    /// Names that two handlers of one kind share. Names of hooks count per table.
     pub(crate) fn repeated(&self) -> Vec<Problem> {
         let mut seen = BTreeSet::new();
         let hooks = self.hooks.iter().filter(|hook| !seen.insert((&hook.table, &hook.name)));
@@ -46,7 +46,7 @@ impl Handlers {
         told.map(|(kind, name)| Problem::whole(format!("two {kind} are named {name}"))).collect()
     }
 
-    /// Handlers that a manifest names and that are not here.
+    /// Handlers that a manifest names and that do not exist.
     pub(crate) fn missing(&self, manifest: &Manifest) -> Vec<Problem> {
         [
             self.missing_tasks(manifest),
@@ -56,8 +56,8 @@ impl Handlers {
         .concat()
     }
 
-    /// Handlers that the manifest does not name: nothing would call them. Contents of widgets may
-    /// belong to any plugin of the program.
+    /// Handlers that the manifest does not name, so that nothing would call them. Contents of
+    /// widgets may belong to any plugin of the program.
     pub(crate) fn unnamed(&self, manifest: &Manifest, program: &[Manifest]) -> Vec<Problem> {
         let buttons = manifest.buttons();
         let widgets = &manifest.pagebuilder_widgets;
@@ -122,7 +122,7 @@ impl Handlers {
             .collect()
     }
 
-    /// Icons of widgets that are not here. A plugin without code has them as files.
+    /// Icons of widgets that were not added. A plugin without code has its icons as files.
     pub(crate) fn missing_icons(&self, manifest: &Manifest) -> Vec<Problem> {
         let named = manifest.pagebuilder_widgets.iter().enumerate();
         let fits = |icon: &[u8]| icon.len() as u64 <= MAX_ICON_BYTES;
@@ -156,7 +156,7 @@ impl Handlers {
     }
 }
 
-/// Those of one kind whose name is not among these.
+/// The handlers of one kind whose name is not among these.
 fn unnamed<'n, T>(
     all: &BTreeMap<String, T>,
     what: &str,

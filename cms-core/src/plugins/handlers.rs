@@ -1,4 +1,5 @@
-//! What a plugin of the embedding program runs by itself: its tasks and scripts.
+//! The handlers of a plugin of the embedding program: code for its tasks, scripts, events
+//! and more.
 
 use std::{collections::BTreeMap, fmt, future::Future, sync::Arc};
 
@@ -25,7 +26,7 @@ use crate::{
 /// Runs a task.
 pub(crate) type TaskHandler = Arc<dyn Fn(TaskRun) -> BoxFuture<'static, Result<()>> + Send + Sync>;
 
-/// Runs in place of a script.
+/// Runs instead of a script.
 pub(crate) type ScriptHandler =
     Arc<dyn Fn(ScriptCall) -> BoxFuture<'static, Result<ScriptReply>> + Send + Sync>;
 
@@ -47,8 +48,8 @@ impl EventHandler {
     }
 }
 
-/// The handlers of a plugin, by the names in its manifest. Two of one kind with the same name, and
-/// one that the manifest does not name, are problems of the plugin.
+/// The handlers of a plugin, by the names in its manifest. Two handlers of one kind with the same
+/// name, and a handler that the manifest does not name, are problems of the plugin.
 ///
 /// ```
 /// use cms_core::{items::IfMatch, plugins::Handlers};
@@ -70,13 +71,13 @@ pub struct Handlers {
     pub(super) hooks: Vec<Hook>,
     pub(super) guards: Vec<DeclaredGuard>,
     pub(super) events: Vec<EventHandler>,
-    /// Names that were given twice: of what, and the name.
+    /// Names that were given twice, each with its kind of handler.
     pub(super) repeated: Vec<(&'static str, String)>,
 }
 
 impl Handlers {
-    /// Adds the handler of the tasks whose `handler` is this name. An error makes the run fail;
-    /// its text is kept in the history.
+    /// Adds the handler of the tasks whose `handler` is this name. An error makes the run fail,
+    /// and its text is kept in the history.
     #[must_use]
     pub fn task<F>(
         mut self,
@@ -91,8 +92,8 @@ impl Handlers {
         self.noted(former, "handlers of tasks", name)
     }
 
-    /// Adds what runs in place of the script with this path, such as `orders/export.php`: no file
-    /// is needed.
+    /// Adds a handler that runs instead of the script with this path, such as `orders/export.php`.
+    /// No file is needed.
     #[must_use]
     pub fn script<F>(
         mut self,
@@ -122,12 +123,15 @@ impl Handlers {
         self.noted(former, "classes of custom content", class)
     }
 
-    /// Adds the handler of the endpoints whose `modelPath` is this name. It answers with JSON,
-    /// which is wrapped in `data`, or with an [`EndpointReply`]. `tables` are the content tables
-    /// that its replies to GET are made from: one reply is kept for all visitors who ask the same
-    /// path and query of the same host, until one of the tables changes. A handler that looks at
-    /// more of a request names no tables, and nothing is kept. A panic is a 500 for the caller, and
-    /// the log has its text.
+    /// Adds the handler of the endpoints whose `modelPath` is this name. The handler answers with
+    /// JSON, which is wrapped in `data`, or with an [`EndpointReply`].
+    ///
+    /// `tables` are the content tables that replies to GET are made from. One reply is then
+    /// cached for all visitors that request the same path and query of the same host, until one
+    /// of the tables changes. A handler that uses more of a request must name no tables; then
+    /// nothing is cached.
+    ///
+    /// A panic is a 500 for the caller, and its text is logged.
     ///
     /// ```
     /// use cms_core::plugins::{EndpointReply, Handlers};
@@ -160,7 +164,8 @@ impl Handlers {
         self.noted(former, "handlers of endpoints", name)
     }
 
-    /// Adds what makes the content of a widget: one of a plugin of the program, or a built-in one.
+    /// Adds the code that makes the content of a widget: a built-in one, or one of a plugin of
+    /// the program.
     #[must_use]
     pub fn widget(mut self, content: impl WidgetContent) -> Self {
         let name = content.name().to_owned();
@@ -168,49 +173,54 @@ impl Handlers {
         self.noted(former, "contents of widgets", &name)
     }
 
-    /// Adds the icon that the widgets of the manifest name `file`, such as `include_bytes!` reads:
-    /// SVG, PNG, JPEG or WebP of at most 256 KiB.
+    /// Adds the icon that widgets of the manifest name as `file`, for example from
+    /// `include_bytes!`: SVG, PNG, JPEG or WebP of at most 256 KiB.
     #[must_use]
     pub fn icon(mut self, file: &str, content: &'static [u8]) -> Self {
         let former = self.icons.insert(file.to_owned(), content);
         self.noted(former, "icons", file)
     }
 
-    /// Adds a hook: `run` stands before each create, update and delete of a record of `table`, in
-    /// the same transaction. It may change the values, which are then checked, write more records,
-    /// or refuse with an error; nothing is written then. Hooks of one table run in the order in
-    /// which their plugins load, those of one plugin in the order in which they are added. A hook
-    /// that panics or waits longer than 3 s refuses the write; none may block its thread. `name`
-    /// stands in the log.
+    /// Adds a hook: `run` is called before each create, update and delete of a record of `table`,
+    /// in the same transaction. `name` appears in the log.
+    ///
+    /// The hook may change the values, which are checked afterwards, write more records, or refuse
+    /// the write with an error; then nothing is written. The hooks of a table run in the order in
+    /// which their plugins load, those of one plugin in the order in which they were added. A hook
+    /// that panics or takes longer than 3 s refuses the write. A hook must not block its thread.
     #[must_use]
     pub fn before(mut self, table: &str, name: &str, run: impl BeforeWrite) -> Self {
         self.hooks.push(Hook::new(table, name, run));
         self
     }
 
-    /// Adds a guard: `run` stands before each act that raises an event whose name matches
-    /// `pattern`, such as `auth.login`, `media.uploaded` or `form.*`, in the same transaction. It
-    /// may refuse the act with an error, which the caller gets; nothing is written then. It may
-    /// write more through the change. Guards are asked in the order in which their plugins load,
-    /// those of one plugin in the order in which they are added. One that panics or waits longer
-    /// than 3 s refuses the act; none may block its thread. `name` stands in the log.
+    /// Adds a guard: `run` is called before each act that raises an event whose name matches
+    /// `pattern`, such as `auth.login`, `media.uploaded` or `form.*`, in the same transaction.
+    /// `name` appears in the log.
     ///
-    /// Changes of [`Actor::System`](crate::Actor::System) are not asked for: nobody waits for the
-    /// answer. Events of records have [`Handlers::before`].
+    /// The guard may refuse the act with an error, which the caller gets; then nothing is written.
+    /// It may also write through the change. Guards run in the order in which their plugins load,
+    /// those of one plugin in the order in which they were added. A guard that panics or takes
+    /// longer than 3 s refuses the act. A guard must not block its thread.
+    ///
+    /// Guards are not called for changes of [`Actor::System`](crate::Actor::System), because no
+    /// caller waits for the answer. For events of records, use [`Handlers::before`].
     #[must_use]
     pub fn guard(mut self, pattern: &str, name: &str, run: impl BeforeAct) -> Self {
         self.guards.push(DeclaredGuard::new(pattern, name, run));
         self
     }
 
-    /// Adds what is called after each event whose name matches `pattern`, such as
-    /// `item.orders.created` or `item.orders.*`, in their order and at least once: the database
-    /// keeps under `name` where it stands. A new name begins with the events after the first
-    /// start with the plugin. An event is done when the handler returns, or with the commit of
-    /// [`EventCall::change`]: what that change writes is written exactly once. After an error, a
-    /// panic or 20 s the handler is called again, after 1, 5, 30, 60, 300, 300 ... s; later events
-    /// wait meanwhile, and `cms status` tells why. One process at a time calls it, of those that
-    /// run `Work::Events`.
+    /// Adds a handler that is called after each event whose name matches `pattern`, such as
+    /// `item.orders.created` or `item.orders.*`. Events come in order and at least once: the
+    /// database keeps the handler's position under `name`. A new name begins with the events after
+    /// the first start with the plugin.
+    ///
+    /// An event is done when the handler returns, or with the commit of [`EventCall::change`];
+    /// the writes of that change happen exactly once. After an error, a panic or 20 s the handler
+    /// is called again, after 1, 5, 30, 60, 300, 300 ... s. Later events wait meanwhile, and `cms
+    /// status` shows the reason. Of the processes that run `Work::Events`, one at a time calls
+    /// the handler.
     ///
     /// ```
     /// use cms_core::plugins::Handlers;
@@ -236,7 +246,7 @@ impl Handlers {
         self
     }
 
-    /// Notes whether another one of its kind had the name.
+    /// Notes when another handler of its kind already had the name.
     fn noted<T>(mut self, former: Option<T>, kind: &'static str, name: &str) -> Self {
         if former.is_some() {
             self.repeated.push((kind, name.to_owned()));
@@ -249,7 +259,7 @@ impl Handlers {
         self.hooks.iter().map(|hook| hook.of(plugin))
     }
 
-    /// The guards of a plugin, which reach the site.
+    /// The guards of a plugin, with access to the site.
     pub(crate) fn guards<'h>(
         &'h self,
         plugin: &'h str,
@@ -258,7 +268,7 @@ impl Handlers {
         self.guards.iter().map(|guard| guard.of(plugin, site))
     }
 
-    /// The endpoints whose replies are kept, each with the tables that it names.
+    /// The endpoints whose replies are cached, each with a table that it names.
     pub(crate) fn endpoint_tables(&self) -> impl Iterator<Item = (&str, &str)> {
         self.endpoints.iter().flat_map(|(name, endpoint)| {
             endpoint.tables.iter().map(|table| (name.as_str(), table.as_str()))
@@ -310,13 +320,13 @@ impl TaskRun {
         &self.items
     }
 
-    /// Begins a change on behalf of the system, and renews the lease of the run within it: as long
-    /// as the change lasts, no other process begins the task.
+    /// Begins a change on behalf of the system, and renews the lease of the run within the change.
+    /// While the change lasts, no other process begins the task.
     ///
     /// # Errors
-    /// `conflict` when the lease is lost, because the process stood still: another one runs the
-    /// task, and this run can change nothing more. `internal_error` when it waits for a change
-    /// that this call holds and that lies idle. As every write.
+    /// `conflict` when the lease is lost because the process hung: another process runs the task,
+    /// and this run can write no more. `internal_error` when the change would wait for another
+    /// change that this call holds open. As every write.
     #[track_caller]
     pub fn change(&self) -> impl Future<Output = Result<Change>> + Send + use<'_> {
         self.begin.change()
@@ -345,27 +355,27 @@ impl EventCall {
         &self.items
     }
 
-    /// Begins a change on behalf of the system that marks the event as done. What it writes commits
-    /// together with that mark, or not at all. A handler commits one at most.
+    /// Begins a change on behalf of the system that marks the event as done. The writes of the
+    /// change commit together with that mark, or not at all. A handler may commit one such change.
     ///
     /// # Errors
-    /// `conflict` when the event is done already, or another process has taken over.
-    /// `internal_error` when it waits for a change that this call holds and that lies idle. As
-    /// every write.
+    /// `conflict` when the event is already done, or another process has taken over.
+    /// `internal_error` when the change would wait for another change that this call holds open.
+    /// As every write.
     #[track_caller]
     pub fn change(&self) -> impl Future<Output = Result<Change>> + Send + use<'_> {
         self.begin.change()
     }
 }
 
-/// What a script is given.
+/// The input of a script.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct ScriptInput {
     /// The row that the button belongs to; null in a header.
     pub id: Json,
-    /// Its `url_rewrite`.
+    /// The `url_rewrite` of that row.
     pub url_rewrite: Option<String>,
-    /// What the front end adds.
+    /// Further data from the front end.
     pub data: Json,
 }
 
@@ -379,14 +389,14 @@ pub struct ScriptCall {
 }
 
 impl ScriptCall {
-    /// What the script is given.
+    /// The input of the script.
     #[must_use]
     pub fn input(&self) -> &ScriptInput {
         &self.input
     }
 
-    /// Records of content tables. No rights limit them: whoever may press the button may see what
-    /// the handler shows.
+    /// Records of content tables, without limits by rights: everyone who may press the button may
+    /// see what the handler shows.
     #[must_use]
     pub fn items(&self) -> &Items {
         &self.items
@@ -395,15 +405,15 @@ impl ScriptCall {
     /// Begins a change on behalf of the caller.
     ///
     /// # Errors
-    /// The refusal of a caller who was revoked meanwhile. `internal_error` when it waits for a
-    /// change that this call holds and that lies idle. As every write.
+    /// An error when the caller's access was revoked meanwhile. `internal_error` when the change
+    /// would wait for another change that this call holds open. As every write.
     #[track_caller]
     pub fn change(&self) -> impl Future<Output = Result<Change>> + Send + use<'_> {
         self.begin.change()
     }
 }
 
-/// What a script answers.
+/// The reply of a script.
 pub enum ScriptReply {
     /// JSON, passed on byte for byte.
     Json(String),
@@ -422,7 +432,7 @@ pub enum ScriptReply {
         media_type: String,
         /// The name to save it under.
         save_as: String,
-        /// The parts; each is asked for when the one before has gone out.
+        /// The parts. Each is requested after the previous one was sent.
         parts: BoxStream<'static, Result<Bytes>>,
     },
 }

@@ -1,12 +1,12 @@
-//! Looks up by name what the plugins in service declare.
+//! Looks up, by name, declarations of the plugins in service.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::{Manifest, names, writers};
 use crate::access::{AREAS, CORE, Writer, keys_of};
 
-/// Events and permission keys, each with the plugin that declares it; the buttons that write a
-/// table.
+/// Events and permission keys, each with the plugin that declares it, and the buttons that write
+/// each table.
 #[derive(Debug, Default)]
 pub struct Index {
     events: BTreeMap<(String, String), String>,
@@ -57,7 +57,7 @@ impl Index {
         plugins.flat_map(|(plugin, keys)| keys.iter().map(|key| (plugin.as_str(), key.as_str())))
     }
 
-    /// The permission keys that groups can hold, sorted: those of the built-in areas and of all
+    /// The permission keys that groups can hold, sorted: keys of the built-in areas and of all
     /// buttons, each with its plugin.
     #[must_use]
     pub fn grantable(&self) -> Vec<(String, &str)> {

@@ -1,5 +1,5 @@
-//! What the database remembers of plugins: the declaration that was last taken into service, and
-//! which plugins were removed.
+//! The plugins that the database remembers: for each the declaration that was last in service, and
+//! whether the plugin was removed.
 
 use std::collections::BTreeMap;
 
@@ -32,7 +32,7 @@ pub(crate) mod sql {
     }
 }
 
-/// The name by which epochs count changes of what is installed.
+/// The name under which epochs count changes of the installed plugins.
 pub(crate) const TABLE: &str = "cms_plugins";
 
 /// A plugin as it was last taken into service.
@@ -43,13 +43,13 @@ pub(crate) struct Installed {
 }
 
 impl Installed {
-    /// Its declaration; None when this version of the service cannot read it.
+    /// Its declaration; `None`: this version of the service cannot read it.
     pub(crate) fn manifest(&self) -> Option<Manifest> {
         serde_json::from_str(&self.text).ok()
     }
 
-    /// Passwords that a newer declaration would show: their columns and fields have another type
-    /// there, and what is stored is the sealed text.
+    /// Passwords that a newer declaration would show: it gives their columns or fields another
+    /// type, while the stored values are sealed texts.
     pub(crate) fn exposed(&self, now: &Manifest) -> Vec<Problem> {
         let Some(before) = self.manifest() else { return Vec::new() };
         let mut problems = Vec::new();
@@ -88,30 +88,31 @@ impl Installed {
         problems
     }
 
-    /// Whether the declaration is this one, and in service.
+    /// Whether exactly this declaration is in service.
     pub(crate) fn is(&self, manifest: &Manifest) -> Result<bool> {
         Ok(!self.removed && self.text == text(manifest)?)
     }
 
-    /// Whether it declares the same, whichever version of the service wrote it.
+    /// Whether the declarations are equal, even if another version of the service wrote the
+    /// stored one.
     pub(crate) fn declares(&self, manifest: &Manifest) -> Result<bool> {
         Ok(self.is(manifest)? || self.manifest().as_ref() == Some(manifest))
     }
 }
 
-/// The table in the database.
+/// The name of the table in the database.
 fn source(table: &TableDeclaration) -> &str {
     table.source.as_ref().unwrap_or(&table.name)
 }
 
-/// The place of a field that held passwords before and has another type now.
+/// The index of a field that held passwords before and now has another type.
 pub(crate) fn exposed_entry(before: &List<MenuEntry>, now: &List<MenuEntry>) -> Option<usize> {
     let is_secret = |entry: &MenuEntry| entry.field_type == FieldType::Password;
     let was_secret = |row: &str| before.iter().any(|one| one.row == row && is_secret(one));
     now.iter().position(|entry| !is_secret(entry) && was_secret(&entry.row))
 }
 
-/// How to mend that.
+/// The remedy for such a field.
 pub(crate) fn exposure(row: &str) -> String {
     format!(
         "{row} holds passwords, and another type would show their sealed text: write \"password\", \
@@ -130,15 +131,15 @@ pub(crate) async fn all(db: &Db) -> Result<BTreeMap<String, Installed>> {
     Ok(rows.into_iter().map(installed).collect())
 }
 
-/// Records a declaration as the one in service, unless the plugin was removed meanwhile. The commit
-/// tells other processes. Returns whether it is recorded.
+/// Records a declaration as the one in service, unless the plugin was removed meanwhile. The
+/// commit notifies other processes. Returns whether the declaration was recorded.
 pub(crate) async fn record(change: &mut Change, manifest: &Manifest) -> Result<bool> {
     let args = args![&manifest.id, text(manifest)?, false, change.now()];
     change.announce(TABLE);
     Ok(change.run(sql::RECORD, args).await? > 0)
 }
 
-/// Takes a plugin out of service, or back. Returns whether it was ever in service.
+/// Takes a plugin out of service, or back into service. Returns whether it was ever in service.
 pub(crate) async fn remove(change: &mut Change, id: &str, removed: bool) -> Result<bool> {
     change.announce(TABLE);
     Ok(change.run(sql::REMOVE, args![id, removed]).await? > 0)
@@ -156,14 +157,14 @@ pub(crate) async fn is_removed(change: &mut Change, id: &str) -> Result<bool> {
     Ok(row.is_some_and(|(removed,)| removed))
 }
 
-/// What of a plugin the database may refuse.
+/// The parts of a plugin that the database may refuse.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Part {
     Tables,
     Widgets,
 }
 
-/// Why the database refused tables or widgets of plugins, when they were tried last.
+/// The reasons why the database last refused tables or widgets of plugins.
 #[derive(Default)]
 pub(crate) struct Refusals(BTreeMap<String, (String, String)>);
 
@@ -173,14 +174,15 @@ impl Refusals {
         Ok(Self(rows.into_iter().map(|(id, digest, why)| (id, (digest, why))).collect()))
     }
 
-    /// Why this part of a declaration cannot be made; None: nobody has tried.
+    /// Why the database refused this part of a declaration; `None`: it was not tried or
+    /// not refused.
     pub(crate) fn of(&self, manifest: &Manifest, part: Part) -> Result<Option<&str>> {
         let Some((before, why)) = self.0.get(&manifest.id) else { return Ok(None) };
         Ok((*before == digest(manifest, part)?).then_some(why.as_str()))
     }
 }
 
-/// Notes that the database refused a part of a plugin.
+/// Records that the database refused a part of a plugin.
 pub(crate) async fn refuse(
     change: &mut Change,
     (manifest, part): (&Manifest, Part),
@@ -190,7 +192,7 @@ pub(crate) async fn refuse(
     change.run(sql::REFUSE, args).await.map(drop)
 }
 
-/// Forgets that the database refused the widgets of a plugin.
+/// Forgets a refusal of the widgets of a plugin.
 pub(crate) async fn accept(change: &mut Change, manifest: &Manifest) -> Result<()> {
     let args = args![&manifest.id, digest(manifest, Part::Widgets)?];
     change.run(sql::ACCEPT, args).await.map(drop)

@@ -31,8 +31,9 @@ impl LoadedPlugin {
         &self.folder
     }
 
-    /// What only the tables in service show, such as columns of adopted tables. Of other plugins
-    /// only the tables of `others` count; those of `absent` belong to plugins out of service.
+    /// Problems that only the tables in service show, for example in columns of adopted tables. Of
+    /// other plugins, only the tables of `others` are known; tables in `absent` belong to plugins
+    /// out of service.
     pub(crate) fn problems_with<'m>(
         &self,
         manifest: &Manifest,
@@ -47,18 +48,19 @@ impl LoadedPlugin {
         self.located(check::problems(manifest, &known, &BTreeSet::new()))
     }
 
-    /// Problems with their places in the file.
+    /// Adds to problems their places in the file.
     pub(crate) fn located(&self, problems: Vec<Problem>) -> Vec<Problem> {
         locate(&self.places, problems)
     }
 }
 
-/// Largest manifest in bytes. Manifests are small; a larger file is a mistake.
+/// Maximum size of a manifest in bytes. A larger file is a mistake.
 const MAX_MANIFEST_BYTES: u64 = 1 << 20;
 
-/// All plugins in a folder, by name. A missing folder has none; one that cannot be read counts as a
-/// plugin with that problem. Tables of the plugins `given`, such as those of the program, count as
-/// known; of a plugin that the folder has too, those that it declares there.
+/// All plugins in a folder, by name. A missing folder has none; an unreadable one counts as a
+/// plugin with that problem. The tables of the plugins in `given`, for example those of the
+/// program, count as known. If the folder has a plugin of the same id, its declaration there
+/// counts instead.
 #[must_use]
 pub fn load_folder(folder: &Path, given: &[Manifest]) -> Vec<LoadedPlugin> {
     if let Err(error) = std::fs::read_dir(folder)
@@ -76,7 +78,7 @@ pub fn load_folder(folder: &Path, given: &[Manifest]) -> Vec<LoadedPlugin> {
     loaded.map(|(folder, reading)| judge_folder(folder, reading, known.clone())).collect()
 }
 
-/// The folders of plugins in a folder, by name.
+/// The folders of plugins within a folder, sorted by name.
 fn folders(folder: &Path) -> Vec<PathBuf> {
     let entries = std::fs::read_dir(folder).into_iter().flatten();
     let mut folders: Vec<_> = entries.flatten().map(|entry| entry.path()).collect();
@@ -89,13 +91,14 @@ fn name(folder: &Path) -> String {
     folder.file_name().unwrap_or_default().to_string_lossy().into_owned()
 }
 
-/// Whether this is a folder that names a manifest, be it readable or not.
+/// Whether a path is a folder with a manifest, readable or not.
 pub(crate) fn has_manifest(folder: &Path) -> bool {
     let found = std::fs::symlink_metadata(folder.join("plugin.json"));
     folder.is_dir() && !found.is_err_and(|error| error.kind() == ErrorKind::NotFound)
 }
 
-/// The full path of a plugin's folder. A link stays one: what takes it into service sees it so.
+/// The full path of a plugin's folder. Links are kept, because plugins are taken into service
+/// under the path with the link.
 #[must_use]
 pub fn full_path(folder: &Path) -> PathBuf {
     let full = std::path::absolute(folder).ok().filter(|full| full.file_name().is_some());
@@ -103,7 +106,7 @@ pub fn full_path(folder: &Path) -> PathBuf {
     full.unwrap_or_else(|| folder.to_owned())
 }
 
-/// Reads and checks a plugin's folder. Tables of the plugins beside it count as known.
+/// Reads and checks a plugin's folder. The tables of the neighbouring plugins count as known.
 #[must_use]
 pub fn check_folder(folder: &Path) -> LoadedPlugin {
     let folder = full_path(folder);
@@ -113,7 +116,7 @@ pub fn check_folder(folder: &Path) -> LoadedPlugin {
     judge_folder(&folder, read(&folder), CheckContext::of(others.iter()))
 }
 
-/// Checks the text of a `plugin.json`, as far as it alone shows.
+/// Checks the text of a `plugin.json` on its own.
 ///
 /// # Errors
 /// All problems.

@@ -1,4 +1,4 @@
-//! Plugins extend the service. Each is declared as JSON or as a Rust value.
+//! Plugins extend the service. Each plugin is declared as JSON or as a Rust value.
 //!
 //! ```text
 //! manifest  a plugin's declarations, and their JSON Schema
@@ -10,8 +10,9 @@
 //! script_path  the rule of a script's path, and its file; widget_path: those of widgets
 //! handlers  what a plugin written in Rust runs by itself; endpoint, content_call: what it answers
 //! handler_faults  what is wrong with them
-//! site_ref  the site, as handlers hold it
-//! widgets   what a plugin written in Rust shows in widgets
+//! site_ref  the site, as handlers hold it; begin: how they begin changes
+//! guard     code that runs before an act that raises an event, and may refuse it
+//! widgets   what a plugin written in Rust shows in widgets; widget_columns: their columns
 //! writers   what buttons write; buttons: as a user sees them; select: their fixed options
 //! installed what the database remembers: the last declaration in service
 //! names     names that plugins declare, each with the plugin that it belongs to
@@ -83,8 +84,8 @@ pub(crate) use widget_columns::{MOST_COLUMNS, check_made, check_rows, rows_of};
 pub(crate) use widget_path::{MAX_ICON_BYTES, find_component, find_icon};
 pub use widgets::{PlacedWidget, TODAY, WidgetContent};
 
-/// A plugin of the embedding program. Every [`Manifest`] is one; your own type may hold state
-/// beside its manifest.
+/// A plugin of the embedding program. Every [`Manifest`] is a plugin; your own type may hold state
+/// besides its manifest.
 ///
 /// ```
 /// use cms_core::plugins::{Manifest, Plugin};
@@ -101,7 +102,7 @@ pub trait Plugin: Send + Sync + 'static {
     /// Its declarations. Read when the site opens, and when plugins are applied.
     fn manifest(&self) -> Manifest;
 
-    /// What it runs by itself. Read with the declarations.
+    /// Its code: the handlers. Read together with the declarations.
     fn handlers(&self) -> Handlers {
         Handlers::default()
     }
@@ -117,7 +118,7 @@ impl Plugin for Manifest {
 #[derive(Clone, Debug, Default)]
 pub struct Plugins {
     known: Arc<ArcSwap<Registry>>,
-    /// The site, and how long its handlers may take.
+    /// The site, and the timeout of its handlers.
     site: Arc<OnceLock<(SiteRef, Duration)>>,
 }
 
@@ -129,7 +130,7 @@ struct Registry {
     handlers: BTreeMap<String, Handlers>,
     /// Plugins that were in service and whose folder is gone.
     gone: Vec<String>,
-    /// Tables that plugins in service own and declare no longer, by the plugin's id.
+    /// Tables that plugins in service own but no longer declare, by the plugin's id.
     left: BTreeMap<String, Vec<String>>,
 }
 
@@ -139,9 +140,10 @@ struct Registry {
 pub struct PluginState {
     /// Its id.
     pub id: String,
-    /// Problems of its present declaration; empty when that is in service.
+    /// Problems of its present declaration; empty when that declaration is in service.
     pub problems: Vec<Problem>,
-    /// Its declarations in service: the present ones, or with problems those before.
+    /// The declaration in service: the present one, or the previous one when the present one
+    /// has problems.
     pub manifest: Option<Arc<Manifest>>,
 }
 
@@ -151,7 +153,7 @@ impl PluginState {
         Self { id, problems, manifest: Some(Arc::new(manifest)) }
     }
 
-    /// A newer declaration has problems: the one before stays in service.
+    /// The newer declaration has problems, so the previous one stays in service.
     pub(crate) fn earlier(manifest: Manifest, problems: Vec<Problem>) -> Self {
         Self { problems, ..Self::in_service(manifest) }
     }
@@ -168,15 +170,15 @@ impl PluginState {
 }
 
 impl Plugins {
-    /// Says which site they belong to, and how long a handler may take to answer.
+    /// Sets the site of the plugins, and the timeout of handlers.
     pub(crate) fn set_site(&self, site: SiteRef, limit: Duration) {
         let _ = self.site.set((site, limit));
     }
 
-    /// Ends the work of a handler that takes too long. A change that it holds is undone.
+    /// Stops a handler that takes too long. An open change of the handler is rolled back.
     ///
     /// # Errors
-    /// `unavailable` then.
+    /// `unavailable` when the handler was stopped.
     pub(crate) async fn in_time<T>(
         &self,
         (plugin, name): (&str, &str),
@@ -225,7 +227,7 @@ impl Plugins {
         self.known.load().handlers.get(plugin)?.of_task(name)
     }
 
-    /// What the plugins in service call for events, with the ids of the plugins.
+    /// The event handlers of the plugins in service, each with the id of its plugin.
     pub(crate) fn event_handlers(&self) -> Vec<(String, EventHandler)> {
         let known = self.known.load();
         let of = |(id, own): (&String, &Handlers)| {
@@ -258,7 +260,7 @@ impl Plugins {
         self.known.load().handlers.values().find_map(|own| own.widgets.get(widget).cloned())
     }
 
-    /// The icon that a plugin in Rust has of this name.
+    /// The icon of this name that a plugin in Rust has added.
     pub(crate) fn icon(&self, plugin: &str, file: &str) -> Option<&'static [u8]> {
         self.known.load().handlers.get(plugin)?.icons.get(file).copied()
     }
@@ -270,10 +272,10 @@ impl Plugins {
         known.states.iter().find(|state| state.id == plugin)?.manifest.clone()
     }
 
-    /// Custom content of a plugin; None when it has no such class.
+    /// Custom content of a plugin; `None`: the plugin has no such class.
     ///
     /// # Errors
-    /// As its handler says.
+    /// The errors of its handler.
     pub async fn content(
         &self,
         items: &Items,
@@ -286,10 +288,10 @@ impl Plugins {
         Some(self.in_time((plugin, class), Call::new(), handler(call)).await)
     }
 
-    /// The answer of an endpoint's handler; None when the plugin has none of this name.
+    /// The answer of an endpoint's handler; `None`: the plugin has no handler of this name.
     ///
     /// # Errors
-    /// As its handler says.
+    /// The errors of its handler.
     pub async fn answer(
         &self,
         items: &Items,
@@ -303,7 +305,7 @@ impl Plugins {
         Some(self.in_time((plugin, name), of, handler(call)).await)
     }
 
-    /// The content tables that an endpoint's replies are made from; none: they are not kept.
+    /// The content tables that an endpoint's replies are made from; empty: replies are not cached.
     #[must_use]
     pub fn tables_of(&self, plugin: &str, name: &str) -> Vec<String> {
         let known = self.known.load();
@@ -316,7 +318,7 @@ impl Plugins {
         self.known.load().gone.clone()
     }
 
-    /// What an operator should know of tables that a plugin in service declares no longer.
+    /// Notes for the operator about tables that a plugin in service no longer declares.
     #[must_use]
     pub fn left_tables(&self, plugin: &str) -> Vec<Problem> {
         let known = self.known.load();

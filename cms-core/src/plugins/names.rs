@@ -1,5 +1,6 @@
-//! Names that plugins declare. Each belongs to the plugin that was in service with it first; a
-//! newcomer that declares it is refused. Load order never decides about a name that has an owner.
+//! Names that plugins declare. A name belongs to the plugin that was first in service with it;
+//! any other plugin that declares it is refused. Load order never decides about a name that has
+//! an owner.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -29,7 +30,7 @@ pub(crate) mod sql {
     }
 }
 
-/// What a name names.
+/// The kinds of names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum NameKind {
     Table,
@@ -37,8 +38,8 @@ pub(crate) enum NameKind {
     Endpoint,
     Widget,
     Permission,
-    /// What holds passwords, and is to show nobody their sealed text, also when later declarations
-    /// leave it out for a while. See [`sealed`].
+    /// A column or a field that holds passwords. Their sealed texts must not be shown, even if
+    /// later declarations leave it out for a while. See [`sealed`].
     Sealed,
 }
 
@@ -46,7 +47,7 @@ impl NameKind {
     const ALL: [Self; 6] =
         [Self::Table, Self::Event, Self::Endpoint, Self::Widget, Self::Permission, Self::Sealed];
 
-    /// As the database and the API spell it.
+    /// The spelling in the database and the API.
     pub(crate) fn name(self) -> &'static str {
         match self {
             Self::Table => "table",
@@ -65,7 +66,7 @@ struct Declared {
     name: String,
     /// JSON pointer to the member.
     at: String,
-    /// Of the addresses of records: the path of the endpoint.
+    /// For the address of a record: the path of the endpoint.
     below: Option<String>,
 }
 
@@ -99,8 +100,8 @@ fn declared(manifest: &Manifest) -> Vec<Declared> {
     tables.chain(events).chain(endpoints).chain(widgets).chain(keys).collect()
 }
 
-/// The tables of the database that a plugin adopts under another name. Engines differ in whether
-/// they tell the case of names.
+/// The database tables that a plugin adopts under another name, in lower case: only some engines
+/// distinguish case.
 fn sources(manifest: &Manifest) -> impl Iterator<Item = Declared> {
     let tables = manifest.tables.iter().enumerate();
     tables.filter(|(_, table)| table.adopt).filter_map(|(i, table)| {
@@ -113,7 +114,7 @@ fn source(table: &TableDeclaration) -> String {
     table.source.as_ref().unwrap_or(&table.name).to_lowercase()
 }
 
-/// How to mend a declaration that would show passwords.
+/// The remedy for a declaration that would show passwords.
 fn exposure(name: &str) -> String {
     format!(
         "{name} has held passwords, and another type would show their sealed text: write \
@@ -121,8 +122,9 @@ fn exposure(name: &str) -> String {
     )
 }
 
-/// What of a plugin's may hold passwords, and whether it is declared to: columns of tables that it
-/// adopts, fields of its widgets. Tables of its own lose a column with all that it holds.
+/// The columns and fields of a plugin that could show sealed passwords, each with whether it is
+/// declared as a password: columns of adopted tables and fields of widgets. The plugin's own
+/// tables are left out, because they lose a column together with its values.
 fn sealable(manifest: &Manifest) -> Vec<(Declared, bool)> {
     let one = |name: String, at| Declared { kind: NameKind::Sealed, name, at, below: None };
     let tables = manifest.tables.iter().enumerate().filter(|(_, table)| table.adopt);
@@ -150,7 +152,7 @@ fn sealable(manifest: &Manifest) -> Vec<(Declared, bool)> {
     columns.chain(fields).collect()
 }
 
-/// The names of what a plugin declares to hold passwords.
+/// The columns and fields that a plugin declares as passwords.
 fn sealed(manifest: &Manifest) -> impl Iterator<Item = Declared> {
     sealable(manifest).into_iter().filter(|(_, is_sealed)| *is_sealed).map(|(one, _)| one)
 }
@@ -161,7 +163,7 @@ pub(crate) fn permission_keys(manifest: &Manifest) -> impl Iterator<Item = Strin
     buttons.flat_map(|(_, button)| keys_of(&format!("{}_{}", manifest.id, button.button_id)))
 }
 
-/// Names with the plugins that they belong to.
+/// Names, each with the plugin that owns it.
 #[derive(Clone, Debug, Default)]
 pub struct Names(BTreeMap<(NameKind, String), String>);
 
@@ -170,7 +172,7 @@ impl Names {
         Ok(Self::of(db.all(sql::NAMES, args![]).await?))
     }
 
-    /// As this change sees them.
+    /// The names as this change sees them.
     pub(crate) async fn within(change: &mut Change) -> Result<Self> {
         Ok(Self::of(change.all(sql::NAMES, args![]).await?))
     }
@@ -182,7 +184,7 @@ impl Names {
         Self(rows.into_iter().filter_map(entry).collect())
     }
 
-    /// Names a plugin owner of what it declares, as far as nobody owns it.
+    /// Makes a plugin the owner of the names that it declares and nobody owns.
     pub(crate) fn hold(&mut self, manifest: &Manifest) {
         for one in declared(manifest).into_iter().chain(sealed(manifest)) {
             self.0.entry((one.kind, one.name)).or_insert_with(|| manifest.id.clone());
@@ -194,9 +196,9 @@ impl Names {
         self.0.get(&(one.kind, one.name.clone())).map(String::as_str)
     }
 
-    /// Another plugin that owns a name, after that name: of paths also one that some request could
-    /// mean as well. Who owns the path itself keeps it, and the addresses of the records below it:
-    /// these had no owner in databases of before.
+    /// The plugin that conflicts over a name, after the name that it owns. A path also conflicts
+    /// with another path if one request could match both. The owner of a path keeps it, and the
+    /// addresses of its records: in older databases those had no owner.
     fn rival(&self, one: &Declared, id: &str) -> Option<(&str, &str)> {
         let owner_of = |path: &String| self.0.get(&(NameKind::Endpoint, path.clone()));
         if one.below.as_ref().and_then(owner_of).is_some_and(|owner| owner == id) {
@@ -214,14 +216,14 @@ impl Names {
         owned.map(|((_, name), owner)| (name.as_str(), owner.as_str()))
     }
 
-    /// Whether a plugin declares names that nobody owns.
+    /// Whether a plugin declares names without an owner.
     pub(crate) fn lack(&self, manifest: &Manifest) -> bool {
         let mut names = declared(manifest).into_iter().chain(sealed(manifest));
         names.any(|one| !self.0.contains_key(&(one.kind, one.name)))
     }
 
-    /// The names of a plugin that a declaration does not have: all of them without one.
-    pub(crate) fn beside(
+    /// The names that a plugin owns but a declaration lacks; without a declaration, all of them.
+    pub(crate) fn undeclared(
         &self,
         plugin: &str,
         manifest: Option<&Manifest>,
@@ -240,14 +242,14 @@ impl Names {
         tables.map(|((_, name), plugin)| (name.as_str(), plugin.as_str()))
     }
 
-    /// The plugins that own names which this one declares.
+    /// The plugins that conflict with this one over names.
     pub(crate) fn rivals(&self, manifest: &Manifest) -> BTreeSet<&str> {
         let declared = declared(manifest);
         declared.iter().filter_map(|one| self.rival(one, &manifest.id)).map(|(_, id)| id).collect()
     }
 
-    /// Problems of a plugin that declares names of others, adopts their tables, or would show what
-    /// was sealed as a password.
+    /// Problems of a plugin that declares names of others, adopts their tables, or would show text
+    /// that was sealed as a password.
     pub(crate) fn clashes(&self, manifest: &Manifest) -> Vec<Problem> {
         let mut problems: Vec<Problem> = Vec::new();
         for one in declared(manifest) {
@@ -281,8 +283,8 @@ impl Names {
         problems
     }
 
-    /// Problems of names that a plugin shares with others beside it: of an owner's, and of names
-    /// that nobody owns yet.
+    /// Problems of names that a plugin shares with its neighbours: names with an owner, and names
+    /// without one.
     #[must_use]
     pub fn problems_of(&self, plugin: &LoadedPlugin, beside: &[LoadedPlugin]) -> Vec<Problem> {
         let Ok(manifest) = &plugin.outcome else { return Vec::new() };
@@ -292,7 +294,8 @@ impl Names {
         all.sort_by(|one, other| one.id.cmp(&other.id));
         let mut mutual = self.mutual(&all, None);
         let mut names = self.clone();
-        // Who comes into service first gets what nobody owns, but for keys.
+        // The first plugin to come into service gets the names without an owner, except
+        // permission keys.
         for other in order(all).into_iter().take_while(|other| other.id != manifest.id) {
             if !mutual.contains_key(&other.id) && names.clashes(other).is_empty() {
                 names.hold(other);
@@ -304,8 +307,8 @@ impl Names {
         plugin.located(problems)
     }
 
-    /// Problems that new plugins have only together, by plugin: of the permission keys of `only`,
-    /// or of all; of references.
+    /// Problems that new plugins have only in combination, by plugin: their references, and their
+    /// permission keys. `only` limits the keys to one plugin.
     pub(crate) fn mutual(
         &self,
         plugins: &[&Manifest],
@@ -319,8 +322,8 @@ impl Names {
         problems
     }
 
-    /// Problems of tables that nobody owns yet and that refer to each other in a circle: none can
-    /// be made before the others.
+    /// Problems of tables without an owner that refer to each other in a circle: none can be
+    /// created before the others.
     fn circle(&self, plugins: &[&Manifest]) -> Vec<(String, Problem)> {
         let is_new = |table: &&TableDeclaration| {
             !self.0.contains_key(&(NameKind::Table, table.name.clone()))
@@ -338,8 +341,8 @@ impl Names {
         problems
     }
 
-    /// Problems of permission keys that nobody owns and that several of these plugins declare: a
-    /// group that holds such a key could mean either.
+    /// Problems of permission keys without an owner that several of these plugins declare: a group
+    /// that holds such a key could mean any of them.
     fn ambiguous<'m>(
         &self,
         plugins: impl Iterator<Item = &'m Manifest>,
@@ -378,7 +381,7 @@ impl Declared {
         self.kind == kind && self.name == name
     }
 
-    /// What is wrong with it beside the name that its owner has.
+    /// The message about a conflict with the name that another plugin owns.
     fn clash(&self, (owned, owner): (&str, &str), id: &str) -> String {
         let Self { kind, name, .. } = self;
         match kind {
@@ -411,7 +414,7 @@ impl Declared {
     }
 }
 
-/// Makes a plugin the owner of the names that it declares, as far as nobody owns them.
+/// Makes a plugin the owner of the names that it declares and nobody owns.
 pub(crate) async fn claim(change: &mut Change, manifest: &Manifest) -> Result<()> {
     for one in declared(manifest).into_iter().chain(sealed(manifest)) {
         let args = args![one.kind.name(), one.name, &manifest.id, change.now()];
@@ -420,7 +423,7 @@ pub(crate) async fn claim(change: &mut Change, manifest: &Manifest) -> Result<()
     Ok(())
 }
 
-/// Gives names of a plugin up. A table keeps its rows: the next plugin that declares it gets them.
+/// Releases names of a plugin. A table keeps its rows for the next plugin that declares it.
 pub(crate) async fn release(
     change: &mut Change,
     plugin: &str,
@@ -469,14 +472,14 @@ mod tests {
             }
             assert_eq!(names.rivals(second), BTreeSet::from([first.id.as_str()]));
         }
-        // Neither is first: a group that holds the key could mean either.
+        // Neither has an owner: a group that holds the key could mean either.
         let both = Names::default().ambiguous([&shop, &orders].into_iter());
         let ids: Vec<_> = both.keys().map(String::as_str).collect();
         assert_eq!(ids, ["shop", "shop_orders"]);
         assert_eq!(both["shop"][0].pointer, "/content_button/0/button_id");
     }
 
-    /// Whoever came first: the ids of tables that the service made are numbers.
+    /// The first plugin owns the path. Ids in tables that the service created are numbers.
     #[test]
     fn paths_that_one_request_could_mean_belong_to_one_plugin() {
         let tours = manifest(
@@ -510,12 +513,12 @@ mod tests {
                 assert_eq!(problems.is_empty(), told.is_none(), "{endpoint}: {problems:?}");
                 let is_told = |one: &Problem| told.is_some_and(|told| one.remedy.contains(told));
                 assert!(problems.iter().all(is_told), "{endpoint}: {problems:?}");
-                // What has been in service beside it stays.
+                // A plugin that was in service beside it stays.
                 names.hold(second);
                 assert!(names.clashes(first).is_empty(), "{endpoint}");
             }
         }
-        // Addresses of records had no owner once: who was in service stays.
+        // Addresses of records once had no owner: the plugin in service keeps them.
         for endpoint in ["tour-list/1", "tour-list/{id}", "wp/{id}"] {
             let other = format!(
                 r#"{{"id": "b", "endpoints": [{{"modelPath": "h", "endpoint": "{endpoint}"}}]}}"#
@@ -550,7 +553,7 @@ mod tests {
         assert_eq!(found.keys().collect::<Vec<_>>(), ["a", "b"], "c only waits for it");
         assert_eq!(found["b"][0].pointer, "/tables/0/columns/0/references");
         assert!(found["b"][0].remedy.contains("a_t, b_t refer to each other in a circle"));
-        // Two circles, and c between them.
+        // Two circles, connected by c.
         let (d, e) = (plugin("d", &["c", "e"]), plugin("e", &["d"]));
         let found = names.mutual(&[&a, &b, &c, &d, &e], None);
         assert_eq!(found.keys().collect::<Vec<_>>(), ["a", "b", "d", "e"]);
@@ -558,7 +561,7 @@ mod tests {
         assert!(found["a"][0].remedy.contains("a_t, b_t refer"), "{found:?}");
         assert!(found["d"][0].remedy.contains("d_t, e_t refer"), "{found:?}");
         assert_eq!(found["d"][0].pointer, "/tables/0/columns/1/references");
-        // A table that is there already can be referred to.
+        // An existing table can be referred to.
         names.hold(&a);
         assert!(names.mutual(&[&a, &b, &c], None).is_empty());
     }
@@ -570,8 +573,8 @@ mod tests {
         let after = manifest(r#"{"id": "a", "webhook_events": [{"name": "a.x"}]}"#);
         let mut names = Names::default();
         names.hold(&before);
-        assert_eq!(names.beside("a", Some(&after)), [(NameKind::Event, "a.y".to_owned())]);
-        assert_eq!(names.beside("a", None).len(), 2);
+        assert_eq!(names.undeclared("a", Some(&after)), [(NameKind::Event, "a.y".to_owned())]);
+        assert_eq!(names.undeclared("a", None).len(), 2);
         let other = manifest(r#"{"id": "b", "webhook_events": [{"name": "a.y"}]}"#);
         assert_eq!(names.clashes(&other).len(), 1);
     }

@@ -1,12 +1,12 @@
-//! The order in which plugins are taken into service: who names a table of another plugin comes
-//! after it, so that it is known by then whether there will be such a table.
+//! The order in which plugins are taken into service. A plugin that names a table of another
+//! plugin comes after it, so that it is known by then whether that table exists.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::{LoadedPlugin, Manifest};
 
 impl Manifest {
-    /// The content tables that its members name, without its own.
+    /// The content tables that its members name, except its own.
     fn named_tables(&self) -> BTreeSet<&str> {
         let mut named = BTreeSet::new();
         let columns = self.tables.iter().flat_map(|table| &table.columns);
@@ -30,8 +30,8 @@ impl Manifest {
     }
 }
 
-/// Puts plugins in order. `expected` holds the declaration of each that probably will be in
-/// service. In a circle the first by name comes first.
+/// Sorts plugins. `expected` holds the declaration of each plugin that is likely to be in service.
+/// In a circle, the first by name comes first.
 pub(crate) fn in_order(
     found: Vec<LoadedPlugin>,
     expected: &BTreeMap<String, Manifest>,
@@ -43,7 +43,7 @@ pub(crate) fn in_order(
     sorted(found.into_iter().map(declared).collect())
 }
 
-/// Puts declarations in that order.
+/// Sorts declarations in the same order.
 pub(super) fn order(manifests: Vec<&Manifest>) -> Vec<&Manifest> {
     sorted(manifests.into_iter().map(|manifest| (manifest, Some(manifest))).collect())
 }

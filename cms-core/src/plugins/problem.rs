@@ -44,7 +44,7 @@ impl Problem {
 }
 
 impl From<Error> for Problem {
-    /// Refuses a whole plugin.
+    /// Turns an error into a problem of the whole plugin.
     fn from(error: Error) -> Self {
         Self::new("", error.detail())
     }

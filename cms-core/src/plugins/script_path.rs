@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-/// Longest path in bytes.
+/// Maximum length of a path in bytes.
 const LONGEST: usize = 200;
 
 /// Whether a text is a path below a plugin's folder `script/`:
@@ -16,13 +16,14 @@ pub(crate) fn is_script_path(path: &str) -> bool {
         && path.strip_suffix(".php").is_some_and(|stem| stem.split('/').all(is_word))
 }
 
-/// The file of a script: one that really lies in the plugin's folder `script/`, whatever links lead
-/// there. None for every other path.
+/// The file of a script. `None` unless it really lies in the plugin's folder `script/`, whatever
+/// links lead there.
 pub(crate) fn find_script(plugins: &Path, plugin: &str, path: &str) -> Option<PathBuf> {
     is_script_path(path).then(|| find_within(plugins, &Path::new(plugin).join("script"), path))?
 }
 
-/// A file that really lies in a folder of the plugins, whatever links lead there.
+/// A file within a folder of the plugins. `None` unless it really lies there, whatever links lead
+/// to it.
 pub(super) fn find_within(plugins: &Path, folder: &Path, path: &str) -> Option<PathBuf> {
     let folder = std::fs::canonicalize(plugins).ok()?.join(folder);
     let file = std::fs::canonicalize(folder.join(path)).ok()?;
@@ -35,8 +36,8 @@ mod tests {
 
     use super::*;
 
-    /// Paths that break the rule. Most of them would lead to a file outside, or to one inside by
-    /// another spelling.
+    /// Paths that break the rule. Most of them would lead outside of the folder, or to a file
+    /// inside by another spelling.
     const ATTACKS: [&str; 72] = [
         "",
         ".",

@@ -1,4 +1,4 @@
-//! Columns of the type `select` take the fixed options of the fields that edit them.
+//! Columns of the type `select` accept only the fixed options of the fields that edit them.
 
 use std::collections::BTreeMap;
 
@@ -7,8 +7,8 @@ use serde_json::Value as Json;
 use super::{Button, List, Manifest, manifest::FieldType};
 use crate::content::TableDeclaration;
 
-/// The tables of a plugin. A `select` column without an enum is bound by the union of its static
-/// options, unless a field takes its options from a table.
+/// The tables of a plugin. A `select` column without an enum accepts the union of the fixed
+/// options of its fields, unless a field takes its options from a table.
 pub(crate) fn bound_tables(manifest: &Manifest) -> Vec<TableDeclaration> {
     let mut options = Options::new();
     for (_, _, list) in manifest.button_lists() {
@@ -29,7 +29,7 @@ pub(crate) fn bound_tables(manifest: &Manifest) -> Vec<TableDeclaration> {
     tables
 }
 
-/// The options of each edited column, by table and column; None when some come from a table.
+/// The options of each edited column, by table and column; `None`: some come from a table.
 type Options = BTreeMap<(String, String), Option<Vec<String>>>;
 
 /// Gathers the options of buttons in a list of `listed` rows.

@@ -1,5 +1,5 @@
-//! The site, as handlers of plugins hold it. Plugins stand below the site, so they cannot name it:
-//! the site itself gives handlers its type (`site/handlers.rs`).
+//! The site, as handlers of plugins hold it. Plugins are a layer below the site and cannot name
+//! its type; `site/handlers.rs` gives handlers the typed site.
 
 use std::{
     any::Any,
@@ -7,7 +7,7 @@ use std::{
     sync::{Arc, Weak},
 };
 
-/// A site that may be gone: no handler keeps one open.
+/// A weak reference to the site, so that no handler keeps it open.
 #[derive(Clone, Default)]
 pub(crate) struct SiteRef(Option<Weak<dyn Any + Send + Sync>>);
 
@@ -17,7 +17,7 @@ impl SiteRef {
         Self(Some(site))
     }
 
-    /// None: the last handle on it was dropped.
+    /// The site; `None`: its last handle was dropped.
     pub(crate) fn get<T: Any + Send + Sync>(&self) -> Option<Arc<T>> {
         self.0.as_ref()?.upgrade()?.downcast().ok()
     }

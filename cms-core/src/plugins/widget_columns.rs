@@ -1,13 +1,13 @@
-//! The columns of placed widgets and of their items: those that built-in widgets use, and how many
-//! more those of plugins may.
+//! The columns of placed widgets and of their items: those that built-in widgets use, and the
+//! number that widgets of plugins may add.
 
 use std::collections::BTreeSet;
 
 use super::Manifest;
 use crate::{Code, Error, Result};
 
-/// Columns that widgets of all plugins may have beside the built-in ones. Twice as many have room
-/// in a table, because those that nobody uses any more stay.
+/// Columns that widgets of all plugins may use besides the built-in ones. A table has room for
+/// twice as many, because unused columns stay.
 pub(crate) const MOST_COLUMNS: usize = 500;
 
 /// The columns that the widgets of a plugin use.
@@ -17,7 +17,7 @@ pub(crate) fn rows_of(manifest: &Manifest) -> impl Iterator<Item = &str> {
     entries.map(|entry| entry.row.as_str())
 }
 
-/// What is wrong with a number of columns, if anything is.
+/// The problem with a number of columns, if it is too large.
 pub(super) fn too_many<'r>(rows: impl Iterator<Item = &'r str>) -> Option<String> {
     let more: BTreeSet<_> = rows.filter(|row| !WIDGET_COLUMNS.contains(row)).collect();
     let needed = more.len();
@@ -30,8 +30,8 @@ pub(super) fn too_many<'r>(rows: impl Iterator<Item = &'r str>) -> Option<String
     })
 }
 
-/// Refuses a plugin whose widgets have the columns `own`, when those of plugins would be too many
-/// with `others`.
+/// Refuses a plugin whose widgets use the columns `own`, if these and the columns `others` of
+/// other plugins are too many.
 ///
 /// # Errors
 /// `validation_failed`.
@@ -50,8 +50,8 @@ pub(crate) fn check_rows<'r>(
     }
 }
 
-/// Refuses a plugin whose widgets need columns that a table has no room for: those that were made
-/// once stay, whoever uses them. `others`: columns that other plugins need.
+/// Refuses a plugin whose widgets need columns that a table has no room for. Columns that were
+/// created once stay, even if unused. `others`: columns that other plugins need.
 ///
 /// # Errors
 /// `validation_failed`.
@@ -63,7 +63,7 @@ pub(crate) fn check_made(
 ) -> Result<()> {
     let made_once: BTreeSet<_> = made.iter().map(String::as_str).collect();
     let all: BTreeSet<_> = made_once.iter().chain(own).chain(others).copied().collect();
-    // A table that is not there gets no columns.
+    // No columns are added to a table that does not exist.
     if made.is_empty() || own.is_subset(&made_once) || all.len() <= most {
         return Ok(());
     }
@@ -79,8 +79,9 @@ fn refused(why: &str) -> Result<()> {
     Err(Error::new(Code::ValidationFailed, format!("Too many fields: {why}.")))
 }
 
-/// The `row` values of built-in widgets. Each is a nullable column of text of the tables of placed
-/// widgets and of their items; the menu says how a value is written as text. Plugins may add more.
+/// The `row` values of built-in widgets. Each is a nullable text column in the tables of
+/// placed widgets and of their items. The menu defines how a value is written as text. Plugins
+/// may add more.
 pub const WIDGET_COLUMNS: [&str; 69] = [
     "title",
     "subtitle",

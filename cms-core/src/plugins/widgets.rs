@@ -1,15 +1,16 @@
-//! What a plugin written in Rust shows in widgets.
+//! Content that a plugin written in Rust shows in widgets.
 
 use futures_util::future::BoxFuture;
 use serde_json::{Map, Value as Json};
 
 use crate::{Result, items::Items};
 
-/// Stands in [`WidgetContent::tables`] for what changes at midnight, in the site's time zone.
+/// A name in [`WidgetContent::tables`] for content that changes at midnight in the site's
+/// time zone.
 pub const TODAY: &str = "@today";
 
-/// Makes the content of a widget: what its component gets beside the stored values. It belongs to a
-/// widget of a plugin of the program, or to a built-in one.
+/// Makes the content of a widget, which its component gets besides the stored values. The widget
+/// is built in or belongs to a plugin of the program.
 ///
 /// ```
 /// use cms_core::{
@@ -50,17 +51,19 @@ pub trait WidgetContent: Send + Sync + 'static {
     /// The version of this code, as the picker shows it.
     fn version(&self) -> &str;
 
-    /// The content tables that the content is made from: a page with the widget is kept until one
-    /// of them changes. [`TODAY`] among them: at midnight too. None: nobody can tell, so such a
-    /// page is never kept.
+    /// The content tables that the content is made from. A page with the widget is cached until
+    /// one of them changes; with [`TODAY`] among them, also no longer than until midnight. `None`:
+    /// unknown, so the page is never cached.
     fn tables(&self) -> Option<Vec<String>> {
         None
     }
 
-    /// The content of a placed widget. `backend`: an embedding program shows it to editors. The
-    /// service itself never says so: its links show drafts to people without a login. Of a page 16
-    /// widgets make their content at once, and all of it within the same two seconds, in 4 MiB
-    /// as JSON. An error, what is late, and what no longer fits is null and logged.
+    /// The content of a placed widget. `backend` is true when an embedding program shows the page
+    /// to editors; the service itself always passes false, because its links show drafts to people
+    /// without a login.
+    ///
+    /// Of one page, 16 widgets make their content at a time. All content shares two seconds and 4
+    /// MiB as JSON. Content that fails, is late or does not fit becomes null and is logged.
     fn content<'a>(
         &'a self,
         widget: &'a PlacedWidget,
@@ -80,26 +83,26 @@ pub struct PlacedWidget {
     pub language: String,
     /// The values that are set, by column.
     pub data: Map<String, Json>,
-    /// The same of each item of a repeater, in order.
+    /// The values of each item of a repeater, in order.
     pub items: Vec<Map<String, Json>>,
     pub(crate) records: Items,
 }
 
 impl PlacedWidget {
-    /// Records of content tables. No rights limit them: every visitor of the page sees what you
-    /// show.
+    /// Records of content tables, without limits by rights: every visitor of the page sees what
+    /// you show.
     #[must_use]
     pub fn records(&self) -> &Items {
         &self.records
     }
 
-    /// A value as text; None when it is not set or no text.
+    /// A value as text; `None`: it is not set or not text.
     #[must_use]
     pub fn text(&self, column: &str) -> Option<&str> {
         self.data.get(column)?.as_str()
     }
 
-    /// A whole number from 1 to `most`; `otherwise` when there is none.
+    /// A whole number from 1 to `most`; `otherwise` if there is none.
     #[must_use]
     pub fn amount(&self, column: &str, otherwise: u32, most: u32) -> u32 {
         let given = self.data.get(column).and_then(Json::as_f64);

@@ -1,5 +1,5 @@
-//! The second step of the launcher: takes from itself what a script does not need, then becomes the
-//! interpreter.
+//! The second step of the launcher: gives up everything that a script does not need, then becomes
+//! the interpreter.
 
 use std::{
     fs,
@@ -25,12 +25,12 @@ use rustix::{
 use super::launcher::{Confinement, Plan, complain};
 use crate::settings::Confine;
 
-/// The newest rules asked for; kernels that know fewer enforce those that they know.
+/// The newest rules that are requested. Older kernels enforce those that they know.
 const RULES: ABI = ABI::V6;
-/// Programs, libraries and what those read, on the usual systems.
+/// Programs, libraries and the files that they read, on common systems.
 const PROGRAMS: [&str; 8] =
     ["/usr", "/lib", "/lib64", "/lib32", "/bin", "/sbin", "/nix/store", "/gnu/store"];
-/// Files of `/etc` that programs read; beside them everything whose name begins with `php`.
+/// Files of `/etc` that programs read. Everything whose name begins with `php` is added.
 const CONFIGURATION: [&str; 16] = [
     "alternatives",
     "ca-certificates",
@@ -66,7 +66,7 @@ impl Confinement {
     }
 }
 
-/// Becomes the interpreter. Returns only when that fails.
+/// Becomes the interpreter. Returns only on failure.
 pub(super) fn become_script(plan: &Plan) -> ExitCode {
     if let Err(why) = confine(plan) {
         complain(&why);
@@ -113,7 +113,7 @@ fn confine(plan: &Plan) -> Result<(), String> {
     Ok(())
 }
 
-/// Processes and threads of this user: the limit counts them all.
+/// Number of processes and threads of this user: the limit counts them all.
 fn tasks() -> u64 {
     let user = getuid().as_raw();
     let processes = fs::read_dir("/proc").into_iter().flatten().flatten();
@@ -128,8 +128,8 @@ fn tasks() -> u64 {
     threads.sum()
 }
 
-/// Leaves this process and all that it starts the plugin's folder, a folder for temporary files,
-/// and what programs need.
+/// Restricts this process, and all that it starts, to the plugin's folder, a folder for temporary
+/// files, and the files that programs need.
 fn restrict(plan: &Plan) -> Result<RulesetStatus, RulesetError> {
     let (read, all) = (AccessFs::from_read(RULES), AccessFs::from_all(RULES));
     let written = all & !AccessFs::Execute;

@@ -1,8 +1,9 @@
-//! What stands between the service and a script: a program that confines itself, becomes the
-//! interpreter and ends with all that the script started.
+//! The launcher between the service and a script: a program that confines itself, becomes the
+//! interpreter and ends everything that the script started.
 //!
-//! The embedding program is its own launcher: it is started again with [`ScriptLauncher::args`] and
-//! hands the rest of its arguments to [`launch`](super::launch). Two steps follow each other:
+//! The embedding program is its own launcher. The service starts that program again with
+//! [`ScriptLauncher::args`], and the program passes the remaining arguments to
+//! [`launch`](super::launch). Two steps follow:
 //!
 //! ```text
 //! service ── supervise   knows of the service by its standard input, and of all descendants
@@ -22,14 +23,14 @@ use crate::settings::Confine;
 pub struct ScriptLauncher {
     /// The program that calls [`launch`](super::launch).
     pub program: PathBuf,
-    /// The arguments that make it do so.
+    /// The arguments that make the program do so.
     pub args: Vec<String>,
 }
 
-/// One run, from the service to both steps.
+/// One run, as the service passes it to both steps.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct Plan {
-    /// [`ScriptLauncher::args`], to start the second step.
+    /// [`ScriptLauncher::args`], for starting the second step.
     pub(super) args: Vec<String>,
     pub(super) interpreter: PathBuf,
     pub(super) file: PathBuf,
@@ -40,24 +41,24 @@ pub(super) struct Plan {
     pub(super) confine: Confine,
     /// Bytes of address space; 0: no limit.
     pub(super) memory: u64,
-    /// Processes and threads beside those that the user has; 0: no limit.
+    /// Processes and threads in addition to those that the user has; 0: no limit.
     pub(super) processes: u64,
     /// Further paths that may be read.
     pub(super) read: Vec<PathBuf>,
-    /// The folder for temporary files: the first step makes it.
+    /// The folder for temporary files, which the first step creates.
     pub(super) temporary: Option<PathBuf>,
     /// The process of the first step.
     pub(super) supervisor: Option<u32>,
 }
 
-/// What this kernel can keep a script from.
+/// How far this kernel can confine a script.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Confinement {
-    /// Nothing: it has no Landlock, which came with Linux 5.13.
+    /// Not at all: it has no Landlock, which came with Linux 5.13.
     None,
-    /// From files and from the memory of other processes.
+    /// No access to other files, or to the memory of other processes.
     Files,
-    /// From these, and from signals to other processes (Linux 6.12).
+    /// The same, and no signals to other processes (Linux 6.12).
     FilesAndSignals,
 }
 
@@ -70,7 +71,7 @@ impl Confinement {
     }
 }
 
-/// Tells the service, whose log keeps what a script complains of.
+/// Reports to the service, which logs the error output of scripts.
 #[expect(clippy::print_stderr, reason = "the error output of a script goes to the log")]
 pub(super) fn complain(why: &str) {
     eprintln!("{why}");

@@ -1,5 +1,5 @@
-//! Scripts of plugins: a handler of the embedding program, or a file that the interpreter runs in a
-//! process of its own.
+//! Scripts of plugins. A script is a handler of the embedding program, or a file that the
+//! interpreter runs in a process of its own.
 //!
 //! ```text
 //! process    one run: input, output, limits; a process and all that it starts, killed together
@@ -48,13 +48,13 @@ use crate::{
     settings::Confine,
 };
 
-/// How long a caller waits for one of the places.
+/// How long a caller waits for a slot.
 const QUEUE_TIMEOUT: Duration = Duration::from_secs(5);
-/// Seconds after which a refused caller may find a place.
+/// Seconds after which a refused caller may find a slot.
 const RETRY_AFTER_S: u64 = 5;
-/// Bytes of an output that is no JSON, in the log.
+/// Bytes of an invalid output that are logged.
 const LOGGED: usize = 4096;
-/// How long a stop waits for scripts that were killed.
+/// How long a stop waits for killed scripts.
 const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// The scripts of a site: `cms.scripts()`.
@@ -66,9 +66,9 @@ struct Inner {
     items: Items,
     plugins: Plugins,
     launcher: Option<ScriptLauncher>,
-    /// Whether the log knows how scripts are confined.
+    /// Whether the confinement of scripts was logged.
     is_reported: AtomicBool,
-    /// One for each process that may run.
+    /// One permit for each process that may run.
     places: Semaphore,
     /// Turns true when the site closes.
     closed: watch::Sender<bool>,
@@ -104,7 +104,7 @@ impl Scripts {
         }))
     }
 
-    /// The script of a button: the handler of its path, or else the file.
+    /// The script of a button: the handler of its path, or otherwise the file.
     ///
     /// # Errors
     /// `not_found` when no plugin in service has such a button. `script_path` for a path that
@@ -119,13 +119,12 @@ impl Scripts {
         Ok(Script { plugin, path, way })
     }
 
-    /// Runs a script. `begin` begins changes on behalf of the caller. Dropping the future kills the
-    /// process and all that it has started.
+    /// Runs a script. `begin` begins changes on behalf of the caller. Dropping the future kills
+    /// the process and everything that it started.
     ///
     /// # Errors
-    /// `script_failed` for a missing interpreter, an exit with a failure, too much time or output,
-    /// and output that is no JSON. `unavailable` while too many scripts run. A handler's own
-    /// errors.
+    /// `script_failed` for a missing interpreter, a failing exit, too much time or output, and
+    /// output that is not JSON. `unavailable` while too many scripts run. A handler's own errors.
     pub async fn run(
         &self,
         script: &Script,
@@ -148,7 +147,7 @@ impl Scripts {
         };
         let input = serde_json::to_vec(&input).map_err(Error::internal)?;
         let ran = self.execute(place?, (plugin, path, file), input).await?;
-        // Any text of JSON; nothing is read from it, so that no depth is too deep.
+        // Any JSON text is accepted; nothing is read from it, so its depth does not matter.
         let (place, output) = match String::from_utf8(ran.output) {
             Ok(text) => match serde_json::from_str::<IgnoredAny>(&text) {
                 Ok(_) => {
@@ -165,7 +164,7 @@ impl Scripts {
         Err(failure(plugin, path, why))
     }
 
-    /// Runs the script of a task. Its output is not looked at.
+    /// Runs the script of a task. Its output is ignored.
     pub(crate) async fn run_task(&self, plugin: &str, path: &str, name: &str) -> Result<()> {
         let file = self.file(plugin, path)?;
         let place = self.place().await?;
@@ -177,12 +176,12 @@ impl Scripts {
         Ok(())
     }
 
-    /// The program that runs scripts; None: it is not there.
+    /// The program that runs scripts; `None`: it is missing.
     pub(crate) fn interpreter(&self) -> Option<PathBuf> {
         find_program(&self.0.base.settings().scripts.interpreter)
     }
 
-    /// Kills all scripts, and lets none begin. [`Cms::close`](crate::Cms::close) does this too.
+    /// Kills all scripts, and lets no more begin. [`Cms::close`](crate::Cms::close) does this too.
     pub async fn close(&self) {
         self.0.closed.send_replace(true);
         let most = u32::try_from(self.0.base.settings().scripts.max_running).unwrap_or(u32::MAX);
@@ -269,7 +268,7 @@ impl Scripts {
         input: usize,
     ) -> Plan {
         let settings = self.0.base.settings();
-        // As `find_script` has found the file.
+        // The same path as in `find_script`.
         let folder = settings.dirs.plugins.join(plugin);
         let folder = folder.canonicalize().unwrap_or(folder);
         Plan {
@@ -287,7 +286,7 @@ impl Scripts {
         }
     }
 
-    /// Warns once when scripts see more than their plugin's folder.
+    /// Warns once if scripts can access more than their plugin's folder.
     fn report(&self) {
         let confine = self.0.base.settings().scripts.confine;
         if confine == Confine::Off || self.0.is_reported.swap(true, Ordering::Relaxed) {
@@ -309,8 +308,8 @@ impl Scripts {
     }
 }
 
-/// Runs a script as the service has asked: the arguments after [`ScriptLauncher::args`]. Returns
-/// when the script and everything that it started have ended.
+/// Runs a script for the service, from the arguments after [`ScriptLauncher::args`]. Returns when
+/// the script and everything that it started have ended.
 #[must_use]
 pub fn launch(mut args: impl Iterator<Item = OsString>) -> ExitCode {
     let step = args.next();
@@ -330,29 +329,29 @@ pub fn launch(mut args: impl Iterator<Item = OsString>) -> ExitCode {
     }
 }
 
-/// Tells the log what a script that ended well wrote to its error output.
+/// Logs the error output of a script that ended well.
 fn complained(plugin: &str, path: &str, complaints: &str) {
     if !complaints.is_empty() {
         tracing::warn!(plugin, path, ?complaints, "a script has complained");
     }
 }
 
-/// Tells the log what a script wrote, and the caller that it failed.
+/// Logs the error output of a script, and returns the error for the caller.
 fn failed(plugin: &str, path: &str, why: &str, complaints: &str) -> Error {
     tracing::warn!(plugin, path, why, ?complaints, "a script failed");
     failure(plugin, path, why)
 }
 
-/// What the caller learns of a script that failed.
+/// The error for the caller of a failed script.
 fn failure(plugin: &str, path: &str, why: &str) -> Error {
     let detail = format!("The script {path} of the plugin {plugin} {why}; the log has the rest.");
     Error::new(Code::ScriptFailed, detail)
 }
 
-/// The program of this name in `PATH`, or at this path. None when there is nothing to execute.
+/// The program of this name in `PATH`, or at this path. `None`: there is no executable.
 fn find_program(name: &str) -> Option<PathBuf> {
     if name.contains('/') {
-        // The script runs in its own folder.
+        // The script runs in its own folder, so the path must be absolute.
         return std::path::absolute(name).ok().filter(|path| is_executable(path));
     }
     let folders = env::var_os("PATH")?;

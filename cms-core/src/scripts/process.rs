@@ -1,4 +1,4 @@
-//! One run of a script in a process of its own, which ends with all that it started.
+//! One run of a script in a process of its own, which ends together with all that it started.
 
 use std::{
     io,
@@ -17,13 +17,13 @@ use tokio::{
 
 use super::launcher::{Plan, ScriptLauncher};
 
-/// Bytes of the error output that are kept for the log.
+/// Bytes of the error output that are logged.
 const COMPLAINTS: u64 = 4096;
 
-/// How long a launcher may take to end what a script has started.
+/// How long a launcher may take to end what a script started.
 const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// What a run may take.
+/// The limits of a run.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Limits {
     pub(super) time: Duration,
@@ -40,7 +40,7 @@ pub(super) struct Ran {
 
 /// A run that failed.
 pub(super) struct Fault {
-    /// What the script did, as the end of a sentence.
+    /// What the script did wrong, as the end of a sentence.
     pub(super) why: String,
     pub(super) complaints: String,
 }
@@ -51,8 +51,8 @@ impl Fault {
     }
 }
 
-/// Runs the interpreter on `file` itself, in the folder of `file`. At the end, also when this
-/// future is dropped, nothing of its process group is left.
+/// Runs the interpreter on `file`, in the folder of `file`. Nothing of its process group survives
+/// the run, even if this future is dropped.
 pub(super) async fn run(
     interpreter: &Path,
     file: &Path,
@@ -64,8 +64,8 @@ pub(super) async fn run(
     finish(command, false, input, limits).await
 }
 
-/// Runs a launcher, which ends with all that the script has started when its standard input ends:
-/// also when this future is dropped, or this process killed.
+/// Runs a launcher. It ends everything that the script started when its standard input ends, even
+/// if this future is dropped or this process is killed.
 pub(super) async fn run_launched(
     launcher: &ScriptLauncher,
     plan: &Plan,
@@ -79,7 +79,8 @@ pub(super) async fn run_launched(
     finish(command, true, input, limits).await
 }
 
-/// Runs a command without a shell and with an empty environment. A launcher's input stays open.
+/// Runs a command without a shell and with an empty environment. The input of a launcher
+/// stays open.
 async fn finish(
     mut command: Command,
     is_launcher: bool,
@@ -102,7 +103,7 @@ async fn finish(
             let unwaited = |error| Fault::new(format!("cannot be waited for: {error}"));
             if let Some(group) = &group {
                 group.ended().await.map_err(unwaited)?;
-                // What it has left behind keeps neither the pipes nor the machine.
+                // Processes left behind must keep neither the pipes nor the machine busy.
                 group.kill();
             }
             child.wait().await.map_err(unwaited)
@@ -118,7 +119,7 @@ async fn finish(
         tokio::time::timeout(limits.time, all).await
     };
     if is_launcher {
-        // Its input has ended with the futures above.
+        // The futures above have ended, and with them its input.
         let _ = tokio::time::timeout(SHUTDOWN_TIMEOUT, child.wait()).await;
     }
     let complaints = String::from_utf8_lossy(&complaints).into_owned();
@@ -133,7 +134,7 @@ async fn finish(
     }
 }
 
-/// Writes the input. A script need not read it. Returns what is to stay open.
+/// Writes the input, which a script need not read. Returns what must stay open.
 async fn feed(
     stdin: Option<ChildStdin>,
     input: &[u8],
@@ -144,14 +145,15 @@ async fn feed(
     Ok(stays_open.then_some(stdin))
 }
 
-/// Reads the output, which must not be longer than `most`.
+/// Reads the output, at most `most` bytes.
 async fn read(stdout: Option<impl AsyncRead + Unpin>, most: usize) -> Result<Vec<u8>, Fault> {
     let mut output = Vec::with_capacity(most.min(64 << 10));
     if let Some(stdout) = stdout {
         let mut stdout = stdout.take(most as u64 + 1);
         while stdout.read_buf(&mut output).await.map_err(|error| unread(&error))? > 0 {
             if output.len() == output.capacity() {
-                // Twice as much, but no more than may come: several scripts run at a time.
+                // Doubles the capacity, but not beyond the limit, because several scripts run at
+                // a time.
                 output.reserve_exact(output.len().min(most.saturating_sub(output.len()) + 1));
             }
         }
@@ -162,7 +164,7 @@ async fn read(stdout: Option<impl AsyncRead + Unpin>, most: usize) -> Result<Vec
     Ok(output)
 }
 
-/// Keeps the beginning of the error output, and reads the rest so that the script goes on.
+/// Keeps the beginning of the error output and reads the rest, so that the script can continue.
 async fn listen(stderr: Option<impl AsyncRead + Unpin>, kept: &mut Vec<u8>) -> Result<(), Fault> {
     let Some(mut stderr) = stderr else { return Ok(()) };
     let read = (&mut stderr).take(COMPLAINTS).read_to_end(kept).await;
@@ -175,8 +177,8 @@ fn unread(error: &io::Error) -> Fault {
     Fault::new(format!("cannot be read: {error}"))
 }
 
-/// A process and all that it starts, as far as they stay in its group. Kills them when dropped,
-/// unless [`Group::kill`] did.
+/// A process and everything that it starts within its process group. Dropping kills them, unless
+/// [`Group::kill`] did.
 struct Group {
     leader: Option<Pid>,
     is_over: AtomicBool,
@@ -189,8 +191,8 @@ impl Group {
         Self { leader, is_over: AtomicBool::new(false) }
     }
 
-    /// Waits for the end of the leader, and leaves it to be reaped: until then nobody else can have
-    /// its id.
+    /// Waits for the end of the leader without reaping it: until it is reaped, its id cannot
+    /// be reused.
     async fn ended(&self) -> io::Result<()> {
         let Some(leader) = self.leader else { return Ok(()) };
         let mut ends = signal(SignalKind::child())?;
@@ -201,11 +203,11 @@ impl Group {
         Ok(())
     }
 
-    /// Kills all that is left of the group, once. Comes before the leader is reaped: later its id
-    /// may be another's.
+    /// Kills the rest of the group, once. Call this before the leader is reaped, because its id
+    /// may be reused afterwards.
     fn kill(&self) {
         if let (Some(leader), false) = (self.leader, self.is_over.swap(true, Ordering::Relaxed)) {
-            // Nobody is left: that is as good.
+            // An error means that no process is left, which is fine.
             let _ = kill_process_group(leader, Signal::KILL);
         }
     }

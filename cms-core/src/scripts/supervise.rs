@@ -1,8 +1,9 @@
-//! The first step of the launcher: starts the second and outlives everything that comes of it.
+//! The first step of the launcher: starts the second step and outlives everything that comes
+//! of it.
 //!
 //! Orphans of the script become children of this process (`PR_SET_CHILD_SUBREAPER`), whatever
-//! groups and sessions they are in. Standard input ends when the service closes it or dies: then,
-//! or when the script ends, everything is killed.
+//! groups and sessions they are in. Everything is killed when the script ends, and when standard
+//! input ends, because the service has closed it or died.
 
 use std::{
     fs,
@@ -21,15 +22,15 @@ use rustix::process::{
 
 use super::launcher::{Plan, complain};
 
-/// Between two looks for processes that are left.
+/// Interval between checks for remaining processes.
 const POLL_INTERVAL: Duration = Duration::from_millis(2);
-/// Looks after which this process gives up: 10 s.
+/// Number of checks after which this process gives up: 10 s.
 const MOST_LOOKS: usize = 5000;
 
 pub(super) fn supervise(mut plan: Plan) -> ExitCode {
-    // Without it orphans go to init, and only the group is left to kill.
+    // If this fails, orphans go to init, and only the group can be killed.
     let _ = set_child_subreaper(Some(getpid()));
-    // Without it a script has no place for temporary files.
+    // If this fails, the script has no folder for temporary files.
     let temporary = tempfile::Builder::new().prefix("cms-script-").tempdir().ok();
     plan.temporary = temporary.as_ref().map(|folder| folder.path().to_owned());
     plan.supervisor = Some(std::process::id());
@@ -66,7 +67,7 @@ pub(super) fn supervise(mut plan: Plan) -> ExitCode {
     }
 }
 
-/// Starts this program again, for the second step, in a group of its own.
+/// Starts this program again for the second step, in a group of its own.
 fn start(plan: &Plan) -> std::io::Result<Child> {
     let folder = plan.file.parent().unwrap_or(&plan.plugin);
     Command::new("/proc/self/exe")
@@ -80,21 +81,22 @@ fn start(plan: &Plan) -> std::io::Result<Child> {
         .spawn()
 }
 
-/// Passes the input on. Returns when the service wants the end, or is gone.
+/// Passes on the input. Returns when the service ends the run, or is gone.
 fn listen(stdin: Option<ChildStdin>, length: usize) {
     let mut own = std::io::stdin().lock();
     let mut input = vec![0; length];
     if own.read_exact(&mut input).is_err() {
         return;
     }
-    // A script that does not read its input must not keep this thread from seeing the end.
+    // Written in another thread, so that this one notices the end even if the script does
+    // not read.
     thread::spawn(move || stdin.map(|mut stdin| stdin.write_all(&input)));
     let _ = own.read(&mut [0]);
 }
 
-/// Waits for the script, then kills what it has left until nothing is.
+/// Waits for the script, then kills remaining processes until none is left.
 fn end(child: &mut Child, leader: Pid, reaped: &Mutex<bool>) -> std::io::Result<ExitStatus> {
-    // Not reaped yet: until then nobody else can have the number of its group.
+    // Not reaped yet: until then the id of its group cannot be reused.
     while let Err(error) =
         waitid(WaitId::Pid(leader), WaitIdOptions::EXITED | WaitIdOptions::NOWAIT)
     {
@@ -103,7 +105,7 @@ fn end(child: &mut Child, leader: Pid, reaped: &Mutex<bool>) -> std::io::Result<
         }
     }
     kill(leader);
-    // From here on the number of its group may be another's.
+    // From here on the id of its group may be reused.
     let mut is_reaped = reaped.lock().unwrap_or_else(PoisonError::into_inner);
     *is_reaped = true;
     let status = child.wait();
@@ -128,7 +130,8 @@ fn kill(leader: Pid) {
     kill_children();
 }
 
-/// Kills the children, the orphans of the script among them. Their own children follow as orphans.
+/// Kills the children, including orphans of the script. Their own children then become
+/// orphans too.
 fn kill_children() {
     let tasks = fs::read_dir("/proc/self/task").into_iter().flatten().flatten();
     for task in tasks {
@@ -139,12 +142,12 @@ fn kill_children() {
     }
 }
 
-/// Ends as the script has ended: with its code or by its signal.
+/// Ends like the script: with its code or by its signal.
 fn as_status(status: ExitStatus) -> ExitCode {
     if let Some(signal) = status.signal() {
         if let Some(signal) = Signal::from_named_raw(signal) {
             let _ = kill_process(getpid(), signal);
-            // Some signals kill nobody here.
+            // Some signals do not kill this process.
             thread::sleep(POLL_INTERVAL);
         }
         return ExitCode::from(u8::try_from(128 + signal).unwrap_or(u8::MAX));

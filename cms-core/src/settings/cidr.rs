@@ -4,7 +4,7 @@ use std::{fmt, net::IpAddr, str::FromStr};
 
 use serde::Deserialize;
 
-/// A network: an address and the number of leading bits that count.
+/// A network: an address and the number of its leading bits that are compared.
 ///
 /// A v4 address written as v6 (`::ffff:10.0.0.1`) counts as that v4 address, in rules and in
 /// requests. So a listener on `[::]` cannot be used to evade a v4 rule.
@@ -62,7 +62,7 @@ impl FromStr for Cidr {
             let written: IpAddr = address.parse().ok()?;
             let address = written.to_canonical();
             let longest: u8 = if written.is_ipv4() { 32 } else { 128 };
-            // The 96 bits in front only mark a mapped v4 address.
+            // The first 96 bits only mark a mapped v4 address.
             let mapped = if written.is_ipv6() && address.is_ipv4() { 96 } else { 0 };
             let bits = bits
                 .map_or(Some(longest), |bits| bits.parse().ok().filter(|bits| *bits <= longest))?;

@@ -21,7 +21,7 @@ pub enum Database {
     Postgres {
         /// `postgres://user:password@host:port/name`, percent-encoded.
         url: Secret,
-        /// Seconds after which PostgreSQL ends a transaction that nobody goes on with.
+        /// Seconds after which PostgreSQL ends an idle transaction.
         idle_in_transaction_s: u64,
     },
 }
@@ -36,8 +36,9 @@ impl Settings {
     /// The configured database. The default is SQLite in `cms.db` of the data folder.
     ///
     /// # Errors
-    /// `database_url` and a `db_` key are both set, the address has another scheme, names no
-    /// database or cannot be parsed, or one of `db_host`, `db_user`, `db_db` is missing.
+    /// An error when `database_url` and a `db_` key are both set, when the address has another
+    /// scheme, names no database or cannot be parsed, and when one of `db_host`, `db_user`,
+    /// `db_db` is missing.
     pub fn database(&self) -> Result<Database, SettingsError> {
         let parts = [&self.db_host, &self.db_user, &self.db_db];
         let in_parts = self.db_pw.is_some() || parts.iter().any(|part| part.is_some());
@@ -142,7 +143,7 @@ fn host(host: &str) -> Result<String, SettingsError> {
     }
 }
 
-/// Percent-encodes everything but letters, digits and `-._~` (RFC 3986, unreserved).
+/// Percent-encodes all characters except letters, digits and `-._~` (RFC 3986, unreserved).
 fn encoded(text: &str) -> String {
     let encode = |byte: u8| match byte {
         b'A'..=b'Z' | b'a'..=b'z' | b'0'..=b'9' | b'-' | b'.' | b'_' | b'~' => {

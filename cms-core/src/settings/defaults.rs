@@ -66,16 +66,16 @@ fn insert(table: &mut Table, key: &str, value: &Value) {
     }
 }
 
-/// The text of a new `cms.toml`: every key that may be under version control, explained, with its
-/// default as a comment. Has no table header, so that lines can be appended.
+/// The text of a new `cms.toml`: every key that may be under version control, with an explanation
+/// and its default as a comment. The text has no table header, so that lines can be appended.
 #[must_use]
 pub fn starter_file() -> String {
     let versioned = TEXT.split_once(LOCAL).map_or(TEXT, |(versioned, _)| versioned);
     versioned.trim_end().lines().map(|line| commented(line) + "\n").collect()
 }
 
-/// The text of a new `cms.local.toml` with the two secrets, unless another layer has them. Only the
-/// service's user may read this file (mode 0600). `encryption_key` is base64 of 32 bytes.
+/// The text of a new `cms.local.toml` with the two secrets, except those that another layer has.
+/// Only the service's user may read this file (mode 0600). `encryption_key` is base64 of 32 bytes.
 #[must_use]
 pub fn starter_local_file(salt: Option<&str>, encryption_key: Option<&str>) -> String {
     let local = TEXT.split_once(LOCAL).map_or("", |(_, local)| local);
@@ -93,7 +93,7 @@ pub fn starter_local_file(salt: Option<&str>, encryption_key: Option<&str>) -> S
     local.trim_start().lines().map(line).collect()
 }
 
-/// Comments out a setting without a space after `#`. Explanations have a space.
+/// Comments out a setting without a space after `#`; explanations have a space.
 fn commented(line: &str) -> String {
     if line.is_empty() || line.starts_with('#') { line.to_owned() } else { format!("#{line}") }
 }

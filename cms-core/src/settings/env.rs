@@ -2,7 +2,7 @@
 
 use toml::Value;
 
-/// Variables with the prefix of settings that belong to the command line or the tests.
+/// Variables that have the prefix of settings but belong to the command line or the tests.
 pub(super) const NOT_SETTINGS: [&str; 13] = [
     "CMS_API_KEY",
     "CMS_API_KEY_FILE",
@@ -58,7 +58,7 @@ pub(super) fn typed(text: &str, like: &Value) -> Option<Value> {
     })
 }
 
-/// Whether a text is meant as a list of TOML. `[::1], example.org` is one of hosts.
+/// Whether a text is meant as a TOML list. `[::1], example.org` is a list of hosts instead.
 fn is_toml_list(text: &str) -> bool {
     let first = text.trim_start().strip_prefix('[').map(str::trim_start);
     first.is_some_and(|first| first.starts_with(['"', '\'', ']']))

@@ -1,4 +1,4 @@
-//! Faults of settings. Each display is one sentence: the fault, where it is, and how to fix it.
+//! Faults of settings. Each message is one sentence: the fault, its place, and the remedy.
 
 use std::{
     io::{self, ErrorKind},
@@ -7,8 +7,8 @@ use std::{
 
 use super::ValueOrigin;
 
-/// Why settings were refused. The display is one sentence for the author of the settings, without
-/// secrets.
+/// Why settings were refused. The message is one sentence for the author of the settings and
+/// contains no secrets.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum SettingsError {
@@ -69,7 +69,7 @@ impl SettingsError {
         matches!(origin, Some(ValueOrigin::Flag(_)))
     }
 
-    /// What helps where no setting is at fault.
+    /// The remedy when no setting is at fault.
     pub(crate) fn remedy(&self) -> Option<&'static str> {
         match self {
             Self::Unreadable { source, .. } => {
@@ -92,7 +92,7 @@ impl SettingsError {
     }
 }
 
-/// What helps a file that cannot be read; None where only the system's message tells.
+/// The remedy for a file that cannot be read; `None`: only the system's message explains it.
 fn of_file(error: &io::Error) -> Option<&'static str> {
     match error.kind() {
         ErrorKind::PermissionDenied => Some("give this user the right to read it"),

@@ -21,8 +21,8 @@ pub(super) struct NotToml {
     pub(super) line: usize,
 }
 
-/// The keys of `text` in file order; `[table]` and `table.key` are alike. An empty table counts as
-/// a key, so that a mistyped one is noticed.
+/// The keys of `text` in the order of the file; `[table]` and `table.key` are equivalent. An empty
+/// table counts as a key, so that a mistyped table is noticed.
 pub(super) fn lines(text: &str) -> Result<Vec<Line>, NotToml> {
     // The error's own display quotes the line, which may contain a secret.
     let not_toml = |error: Error| NotToml {

@@ -1,4 +1,4 @@
-//! Form checks of texts, each answered with yes or no.
+//! Checks the form of texts; each check answers yes or no.
 
 use data_encoding::BASE64;
 use percent_encoding::percent_decode_str;
@@ -40,7 +40,7 @@ pub(super) fn is_web(text: &str) -> bool {
     web_rest(text).is_some_and(|rest| host(rest) && rest.chars().all(|c| c.is_ascii_graphic()))
 }
 
-/// An address of a service that gets a secret: https, but on this machine.
+/// The address of a service that gets a secret: https, except on this machine.
 pub(super) fn is_safe_web(text: &str) -> bool {
     let host = text.strip_prefix("http://").and_then(|rest| rest.split(['/', '?']).next());
     let is_here = host.is_none_or(|host| {
@@ -50,7 +50,7 @@ pub(super) fn is_safe_web(text: &str) -> bool {
     is_web(text) && is_here
 }
 
-/// Names of mail providers, each known and configured, none twice.
+/// Names of mail providers: each is known and configured, and none occurs twice.
 pub(super) fn is_chain(chain: &[String], providers: &[(&str, bool)]) -> bool {
     chain
         .iter()
@@ -58,7 +58,7 @@ pub(super) fn is_chain(chain: &[String], providers: &[(&str, bool)]) -> bool {
         .all(|(at, name)| providers.contains(&(name.as_str(), true)) && !chain[..at].contains(name))
 }
 
-/// A provider has a known make, and the address that its make needs.
+/// Whether a provider has a known make, and the address that this make needs.
 pub(super) fn is_provider(provider: &MailProvider) -> bool {
     provider
         .kind
@@ -70,7 +70,7 @@ pub(super) fn is_token(text: &str) -> bool {
     !text.is_empty() && text.bytes().all(|b| b.is_ascii_alphanumeric() || b"-_.".contains(&b))
 }
 
-/// As Amazon names buckets.
+/// Whether a text follows Amazon's rules for names of buckets.
 pub(crate) fn is_bucket(text: &str) -> bool {
     let ends = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit();
     (3..=63).contains(&text.len())
@@ -79,7 +79,7 @@ pub(crate) fn is_bucket(text: &str) -> bool {
         && text.ends_with(ends)
 }
 
-/// What stands before the names of objects.
+/// A prefix for the names of objects.
 pub(crate) fn is_key_path(text: &str) -> bool {
     text.len() <= 512 && text.split('/').all(|name| is_token(name) && ![".", ".."].contains(&name))
 }
@@ -92,13 +92,13 @@ pub(super) fn is_recipient(key: &str) -> bool {
     key.starts_with("age1")
 }
 
-/// A folder, or a bucket with what the names of objects in it begin with.
+/// A folder, or a bucket with a prefix for the names of objects.
 pub(super) fn is_backup_place(to: &str) -> bool {
     let Some((_, names)) = bucket_of(to) else { return is_line(to) };
     names.is_empty() || is_key_path(names)
 }
 
-/// A folder, or a bucket whose name can be one.
+/// Whether a place is a folder, or a bucket with a valid name.
 pub(super) fn has_bucket(to: &str) -> bool {
     bucket_of(to).is_none_or(|(bucket, _)| is_bucket(bucket))
 }

@@ -31,7 +31,7 @@ pub struct Loaded {
 }
 
 impl Loaded {
-    /// Whether the folder holds a site, or the environment names its database.
+    /// Whether the folder contains a site, or the environment names its database.
     #[must_use]
     pub fn is_site(&self) -> bool {
         let file = |name| self.dir.join(name).is_file();
@@ -128,8 +128,8 @@ impl Layers {
     pub(super) fn finish(self, dir: &Path) -> Result<Loaded, SettingsError> {
         let mut settings = self.settings.clone();
         let origin = |key: &str| self.find(key).map(|index| self.values[index].1.origin.clone());
-        // A default is refused only when another setting is missing. A leading "default:" would
-        // mislead.
+        // A default is refused only because another setting is missing, so a leading "default:"
+        // would mislead.
         let given = |key: &str| origin(key).filter(|origin| *origin != ValueOrigin::Default);
         for url in [&mut settings.site_url, &mut settings.api_url].into_iter().flatten() {
             url.truncate(url.trim_end_matches('/').len());
@@ -165,8 +165,8 @@ impl Layers {
         self.values.iter().position(|(known, _)| *known == key)
     }
 
-    /// Applies a value if its type is that of the default and the settings accept it. All earlier
-    /// values were accepted, so a refusal is due to this value and names its origin.
+    /// Applies a value if it has the type of the default and the settings accept it. All earlier
+    /// values were accepted, so a refusal concerns this value and names its origin.
     fn set(
         &mut self,
         index: usize,
@@ -188,7 +188,7 @@ impl Layers {
     }
 }
 
-/// Lists that may be written as a text while they have one member.
+/// Lists that may be written as a text when they have one member.
 const ONE_OR_MORE: [&str; 1] = ["update.public_key"];
 
 fn listed(key: &str, value: Value) -> Value {
@@ -201,7 +201,8 @@ fn listed(key: &str, value: Value) -> Value {
     }
 }
 
-/// All lists contain texts, and all numbers are counts.
+/// Whether a value has the type of its default. All lists contain texts, and no number
+/// is negative.
 fn same_type(value: &Value, like: &Value) -> bool {
     match value {
         Value::Array(list) => like.is_array() && list.iter().all(Value::is_str),
@@ -230,7 +231,7 @@ fn is_empty_table(key: &str, value: &Value) -> bool {
     value.as_table().is_some_and(Table::is_empty) && is_table(key)
 }
 
-/// A hint at what an unknown key may mean.
+/// A hint about the meaning of an unknown key.
 fn hint(key: &str) -> String {
     let known = || defaults().values.iter().map(|(key, _)| key.as_str());
     if is_table(key) {

@@ -1,10 +1,10 @@
 //! Settings: built-in defaults ← `cms.toml` ← `cms.local.toml` ← environment ← flags.
 //!
-//! `settings.default.toml` is the one list of keys and defaults. To add a setting, add a line with
-//! a comment there and a field in [`Settings`] or one of its tables. Add a rule in `validate.rs` if
-//! the type does not express it, and a line in [`SECRET_KEYS`] if it is secret. Write
-//! `docs/settings.md` again: `UPDATE_GOLDEN=1 cargo test -p cms-tests all_keys`. Tests find
-//! omissions.
+//! `settings.default.toml` is the only list of keys and defaults. To add a setting, add a line
+//! with a comment there and a field in [`Settings`] or one of its tables. If the type does not
+//! express a rule, add the rule in `validate.rs`. If the setting is secret, add a line in
+//! [`SECRET_KEYS`]. Then generate `docs/settings.md`: `UPDATE_GOLDEN=1 cargo test -p cms-tests
+//! all_keys`. Tests find omissions.
 
 mod cidr;
 mod database;
@@ -76,11 +76,12 @@ pub struct Settings {
     /// the request's host.
     #[serde(deserialize_with = "unless_empty")]
     pub site_url: Option<String>,
-    /// Address of the service for themes and clients, without a trailing slash; a path is what a
-    /// proxy takes off, or the base path of an embedding program. Default: [`Settings::site_url`].
+    /// Address of the service for themes and clients, without a trailing slash. Its
+    /// path is one that a proxy removes, or the base path of an embedding program.
+    /// Default: [`Settings::site_url`].
     #[serde(deserialize_with = "unless_empty")]
     pub api_url: Option<String>,
-    /// Name of the product as people read it, 1 to 64 bytes.
+    /// Name of the product as it is displayed, 1 to 64 bytes.
     pub product: String,
     /// Languages of the content, at least one; the first is the default.
     pub languages: Vec<String>,
@@ -92,8 +93,8 @@ pub struct Settings {
     pub listen: String,
     /// Host names that the service answers for; empty means any.
     pub allowed_hosts: Vec<String>,
-    /// Networks of the proxies whose [`Settings::proxy_header`], `X-Request-Id` and `traceparent`
-    /// are trusted.
+    /// Networks of trusted proxies. Their [`Settings::proxy_header`], `X-Request-Id` and
+    /// `traceparent` are believed.
     pub trusted_proxies: Vec<Cidr>,
     /// The one header that carries the client's address.
     pub proxy_header: String,
@@ -127,7 +128,7 @@ pub struct Settings {
     pub scripts: ScriptSettings,
     /// Logins to the backend.
     pub session: SessionSettings,
-    /// How long things are kept.
+    /// How long data is kept.
     pub retention: Retention,
     /// Backups.
     pub backup: Backups,
@@ -161,7 +162,7 @@ pub struct Settings {
     /// Password at the update server.
     #[serde(deserialize_with = "unless_empty")]
     pub update_password: Option<Secret>,
-    /// Keys every password hash: after a change every login fails.
+    /// Key for password hashes: after a change every login fails.
     #[serde(deserialize_with = "unless_empty")]
     pub password_salt: Option<Secret>,
     /// Base64 of 32 bytes: the key for secrets that must be read back.
@@ -169,10 +170,11 @@ pub struct Settings {
     pub encryption_key: Option<Secret>,
     /// Earlier encryption keys; they still decrypt.
     pub old_encryption_keys: Vec<Secret>,
-    /// The folder that they were read from; none for settings built in code.
+    /// The folder from which they were read; `None` for settings built in code.
     #[serde(skip)]
     pub folder: Option<PathBuf>,
-    /// The `CMS_` variables that they were read from, so that checks read the folder alike.
+    /// The `CMS_` variables from which they were read, so that checks read the folder with the
+    /// same ones.
     #[serde(skip)]
     pub variables: Vec<(String, Secret)>,
 }
@@ -198,8 +200,8 @@ impl Settings {
     }
 
     /// Reads the settings of the site in the folder `dir`: `cms.toml` and `cms.local.toml` if they
-    /// exist, then `env` (usually [`environment()`]), then `flags` as dotted key and text. Joins
-    /// relative paths to `dir`. An empty text unsets a key.
+    /// exist, then `env` (usually [`environment()`]), then `flags`, each a dotted key and a text.
+    /// Relative paths are joined to `dir`. An empty text unsets a key.
     ///
     /// ```
     /// use cms_core::settings::{ValueOrigin, Settings};
@@ -213,9 +215,9 @@ impl Settings {
     /// ```
     ///
     /// # Errors
-    /// The first unreadable or invalid file, unknown key of a file or flag, or value of the wrong
-    /// type, form or range, with its origin. Unknown `CMS_` variables only become
-    /// [`Loaded::warnings`].
+    /// The first fault with its origin: an unreadable or invalid file, an unknown key of a file
+    /// or flag, or a value of the wrong type, form or range. Unknown `CMS_` variables only
+    /// become [`Loaded::warnings`].
     pub fn load(
         dir: &Path,
         env: impl Iterator<Item = (String, String)>,
@@ -234,7 +236,7 @@ impl Settings {
     }
 }
 
-/// TOML has no null, so an empty text means "not set", in files and in variables.
+/// TOML has no null, so an empty text means "not set" in files and in variables.
 fn unless_empty<'de, D: Deserializer<'de>, T: From<String>>(
     deserializer: D,
 ) -> Result<Option<T>, D::Error> {

@@ -101,7 +101,8 @@ fn masked_url(url: &str) -> String {
     let (user, server) =
         rest.rsplit_once('@').map_or((None, rest), |(user, server)| (Some(user), server));
     let user = match user.map(|user| (user, user.split_once(':'))) {
-        // The password or an option contains an unencoded `@`, so the end of the secret is unknown.
+        // The password or an option contains an unencoded `@`, so it is unclear where the
+        // secret ends.
         Some((user, _)) if user.contains(['/', '?', '#']) => return format!("{scheme}://***"),
         Some((_, Some((name, _)))) => format!("{name}:***@"),
         Some((name, None)) => format!("{name}@"),

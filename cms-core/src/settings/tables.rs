@@ -36,16 +36,16 @@ defaults!(
     Update = update
 );
 
-/// When SQLite reports a commit (sqlite.org/pragma.html, `synchronous`). PostgreSQL has a setting
-/// of its own.
+/// When SQLite reports a commit (sqlite.org/pragma.html, `synchronous`). PostgreSQL has its
+/// own setting.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 #[non_exhaustive]
 pub enum Synchronous {
-    /// Once it is on the disk.
+    /// Once the commit is on the disk.
     Full,
-    /// Once the system has it: a power cut can undo the last commits, a crash of the process
-    /// cannot.
+    /// Once the operating system has the commit: a power cut can undo the last commits, a crash of
+    /// the process cannot.
     Normal,
 }
 
@@ -56,7 +56,8 @@ pub enum Synchronous {
 pub struct Commits {
     /// When SQLite reports a commit.
     pub synchronous: Synchronous,
-    /// Seconds after which PostgreSQL ends a transaction of a process that stands still, 1 to 3600.
+    /// Seconds after which PostgreSQL ends an idle transaction, for example of a hung process, 1
+    /// to 3600.
     pub idle_in_transaction_s: u64,
 }
 
@@ -65,7 +66,8 @@ pub struct Commits {
 #[serde(deny_unknown_fields)]
 #[non_exhaustive]
 pub struct Shutdown {
-    /// Seconds for which requests are served on after SIGTERM, while `/readyz` is 503; 0 to 3600.
+    /// Seconds for which requests are still served after SIGTERM, while `/readyz` is 503; 0
+    /// to 3600.
     pub drain_s: u64,
 }
 
@@ -93,7 +95,7 @@ pub struct Http {
     pub page_limit_bytes: u64,
     /// Most bytes of large replies that wait for their readers, 1 MiB to 1 TiB.
     pub unread_limit_bytes: u64,
-    /// Most bytes that the bodies of requests under way take, parsed ones included, 1 MiB to 1 TiB.
+    /// Most bytes for the bodies of requests under way, including parsed bodies, 1 MiB to 1 TiB.
     pub parsed_limit_bytes: u64,
     /// Largest block of headers in bytes, 8 KiB to 1 MiB.
     pub header_limit_bytes: usize,
@@ -101,8 +103,8 @@ pub struct Http {
     pub request_timeout_s: u64,
     /// Most connections at the same time, 1 to 1 000 000.
     pub max_connections: usize,
-    /// Most connections of one IPv4 address or IPv6 /64 at the same time, 1 to 1 000 000. At most
-    /// half of all places; trusted proxies are exempt.
+    /// Most connections of one IPv4 address or IPv6 /64 at the same time, 1 to 1 000 000. Never
+    /// more than half of all connections; trusted proxies are exempt.
     pub max_connections_per_network: usize,
     /// Most open event streams at the same time, 1 to 100 000.
     pub max_streams: usize,
@@ -113,12 +115,12 @@ pub struct Http {
 #[serde(deny_unknown_fields)]
 #[non_exhaustive]
 pub struct Docs {
-    /// Whether `/api/docs` is there; None: for callers on this machine only.
+    /// Whether `/api/docs` is served; `None`: only for callers on this machine.
     #[serde(deserialize_with = "unless_loopback")]
     pub enabled: Option<bool>,
 }
 
-/// `true` and `false`, also as text; None for `loopback`.
+/// Reads `true` and `false`, also as text; `None` for `loopback`.
 fn unless_loopback<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<bool>, D::Error> {
     #[derive(Deserialize)]
     #[serde(untagged)]
@@ -140,7 +142,7 @@ fn unless_loopback<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<
 }
 
 impl WebhookSettings {
-    /// Attempts under way at most, quick and slow together: four for each slot.
+    /// Maximum number of attempts under way, quick and slow together: four for each slot.
     #[must_use]
     pub fn most_attempts(&self) -> usize {
         4 * self.concurrency
@@ -156,7 +158,7 @@ pub enum LimiterStore {
     Memory,
     /// In Redis, shared by all processes.
     Redis,
-    /// None: every request is allowed.
+    /// Nowhere: every request is allowed.
     Off,
 }
 
@@ -208,8 +210,8 @@ pub struct WebhookSettings {
     pub allow_http: bool,
     /// Longest attempt in seconds, 1 to 25, so that it ends within the lease of 30 s.
     pub timeout_s: u64,
-    /// Attempts at the same time, 1 to 1024. Attempts slower than half a second do not count, up to
-    /// four times as many in total.
+    /// Attempts at the same time, 1 to 1024. Attempts slower than half a second do not count, but
+    /// all attempts together are limited to four times this number.
     pub concurrency: usize,
 }
 
@@ -223,11 +225,11 @@ pub struct MailSettings {
     pub from: Option<String>,
     /// Most automatic replies to one address a day, 0 to 1000.
     pub auto_reply_per_day: u64,
-    /// Where mails about submissions of funnels lead, with `{id}` in the place of the id. Default:
-    /// the submission in the API.
+    /// Address in mails about submissions of funnels, with `{id}` in place of the id. Default: the
+    /// submission in the API.
     #[serde(deserialize_with = "unless_empty")]
     pub submission_url: Option<String>,
-    /// Providers in the order in which they are tried; empty means those that are configured.
+    /// Providers in the order in which they are tried; empty means all that are configured.
     pub chain: Vec<String>,
     /// Longest attempt of one provider in seconds, 1 to 30.
     pub timeout_s: u64,
@@ -250,13 +252,13 @@ pub struct MailSettings {
 #[serde(deny_unknown_fields)]
 #[non_exhaustive]
 pub struct MailProvider {
-    /// Its make, one of [`MAIL_KINDS`]; without one it is not configured.
+    /// Its make, one of [`MAIL_KINDS`]; `None`: it is not configured.
     #[serde(deserialize_with = "unless_empty")]
     pub kind: Option<String>,
     /// Its address; not needed for makes with a public one.
     #[serde(deserialize_with = "unless_empty")]
     pub url: Option<String>,
-    /// What it knows us by.
+    /// The token with which the service authenticates there.
     #[serde(deserialize_with = "unless_empty")]
     pub token: Option<Secret>,
 }
@@ -268,17 +270,17 @@ pub const MAIL_KINDS: [&str; 3] = ["postmark", "brevo", "json"];
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum SmtpTls {
-    /// Expected, but not on this machine.
+    /// Required, except on this machine.
     Auto,
-    /// Always expected.
+    /// Always required.
     Required,
-    /// Never begun.
+    /// Never used.
     Off,
 }
 
 impl MailSettings {
-    /// The names of the providers, and whether each is configured, in the order in which they are
-    /// tried by default.
+    /// The names of the providers, each with whether it is configured, in the default order
+    /// of trying.
     #[must_use]
     pub fn providers(&self) -> [(&'static str, bool); 3] {
         [
@@ -296,23 +298,23 @@ impl MailSettings {
 pub struct MediaSettings {
     /// Largest file in bytes, 1 to 1 TiB.
     pub max_bytes: u64,
-    /// Types that are taken, by the bytes of a file, each one of [`MEDIA_TYPES`]; empty means the
-    /// usual ones: pictures, sound, film and PDF.
+    /// Accepted types, as the bytes of a file show them, each one of [`MEDIA_TYPES`]. Empty means
+    /// the default types: pictures, sound, film and PDF.
     pub types: Vec<String>,
     /// Most pixels of a picture, 1 to 1 000 000 000.
     pub max_pixels: u64,
-    /// Name of the bucket of an S3-compatible store in which files lie; none: they lie in
+    /// Name of the bucket of an S3-compatible store that holds the files; `None`: they lie in
     /// `dirs.media`. Needs the feature `s3`.
     #[serde(deserialize_with = "unless_empty")]
     pub bucket: Option<String>,
-    /// Address of the store; none: Amazon's of the region.
+    /// Address of the store; `None`: Amazon's address for the region.
     #[serde(deserialize_with = "unless_empty")]
     pub endpoint: Option<String>,
-    /// Whether addresses name the bucket in their path, or before the host.
+    /// Whether addresses name the bucket in their path instead of before the host.
     pub path_style: bool,
     /// Region of the bucket.
     pub region: String,
-    /// What stands before the names of files in the bucket, such as `site/media`.
+    /// Prefix of the names of files in the bucket, such as `site/media`.
     #[serde(deserialize_with = "unless_empty")]
     pub prefix: Option<String>,
     /// Id of the access key.
@@ -323,7 +325,7 @@ pub struct MediaSettings {
     pub secret_key: Option<Secret>,
 }
 
-/// The types of files that can be told by their bytes.
+/// The types of files that can be recognised by their bytes.
 pub const MEDIA_TYPES: [&str; 23] = [
     "image/png",
     "image/jpeg",
@@ -363,26 +365,26 @@ pub struct ScriptSettings {
     pub max_running: usize,
     /// Most output of one run in bytes, 1 to 1 GiB.
     pub max_output_bytes: usize,
-    /// Whether a script sees its plugin's folder only.
+    /// Whether a script can access only its plugin's folder.
     pub confine: Confine,
     /// Further paths that confined scripts may read.
     pub read: Vec<PathBuf>,
     /// Most bytes of address space of each process; 0: no limit.
     pub max_memory_bytes: u64,
-    /// Most processes and threads beside those that the user has; 0: no limit.
+    /// Most processes and threads in addition to those that the user has; 0: no limit.
     pub max_processes: u64,
 }
 
-/// Whether scripts are confined by the kernel.
+/// How strictly the kernel confines scripts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 #[non_exhaustive]
 pub enum Confine {
-    /// As far as the kernel can.
+    /// Confined as far as the kernel supports it.
     Auto,
-    /// Not at all.
+    /// Not confined.
     Off,
-    /// Or they do not run.
+    /// Confined; if the kernel cannot, scripts do not run.
     Require,
 }
 
@@ -416,7 +418,7 @@ pub struct Retention {
     pub mails_days: u64,
     /// Days of the history of tasks.
     pub task_runs_days: u64,
-    /// Days of submissions of funnels, unless a funnel says otherwise.
+    /// Days of submissions of funnels, unless a funnel sets its own number.
     pub submissions_days: u64,
     /// Revisions of a page, 1 to 10 000.
     pub page_revisions: u64,
@@ -424,20 +426,20 @@ pub struct Retention {
     pub funnel_versions: u64,
 }
 
-/// Backups: where the service puts those that it makes by itself, and who can read any.
+/// Backups: where the service puts automatic ones, and who can read any backup.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 #[non_exhaustive]
 pub struct Backups {
-    /// A folder, or `s3://BUCKET/NAMES` in the store of [`MediaSettings::endpoint`]. None: the
-    /// service makes none by itself.
+    /// A folder, or `s3://BUCKET/NAMES` in the store of [`MediaSettings::endpoint`]. `None`: the
+    /// service makes no automatic backups.
     #[serde(deserialize_with = "unless_empty")]
     pub to: Option<String>,
-    /// Hours from one to the next, 1 to 8760.
+    /// Hours between two backups, 1 to 8760.
     pub every_h: u64,
-    /// How many are kept, 1 to 10 000.
+    /// Number of backups that are kept, 1 to 10 000.
     pub keep: u64,
-    /// Whether each is restored beside the site, to try it.
+    /// Whether each backup is restored beside the site, as a test.
     pub verify: bool,
     /// Public keys of age, 16 at most. Empty: backups are not encrypted.
     pub recipients: Vec<String>,

@@ -192,7 +192,7 @@ fn no_secret_is_ever_shown() {
         "encryption_key" | "old_encryption_keys" => key.clone(),
         _ => "hunter2".to_owned(),
     };
-    // db_pw excludes database_url, so each is tested without the other.
+    // `db_pw` excludes `database_url`, so each is tested without the other.
     for without in ["db_pw", "database_url"] {
         let keys = SECRET_KEYS.into_iter().filter(|key| *key != without);
         let mut env: Vec<_> = keys.map(|name| (env::variable(name), value(name))).collect();
@@ -219,7 +219,7 @@ fn every_secret_type_is_on_the_list_of_secret_keys() {
         let values = defaults::defaults().values.iter();
         let values: Vec<_> =
             values.map(|(k, v)| (k, if k == key { marked(v) } else { v.clone() })).collect();
-        // Values refused here (enums, networks) are no secrets.
+        // Values that are refused here (enums, networks) are not secret.
         let Ok(settings) = defaults::typed_settings(values.iter().map(|(k, v)| (k.as_str(), v)))
         else {
             continue;

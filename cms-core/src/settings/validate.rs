@@ -15,8 +15,8 @@ const YEAR_H: u64 = 8_760;
 const GIB: u64 = 1 << 30;
 
 impl Settings {
-    /// Checks everything that needs neither network nor database. [`Settings::load`] calls this
-    /// already.
+    /// Checks all rules that need neither network nor database. [`Settings::load`] already
+    /// does this.
     ///
     /// # Errors
     /// The first broken rule, with its key.
@@ -271,7 +271,7 @@ impl Settings {
             ("backup.every_h", self.backup.every_h, 1, YEAR_H),
             ("backup.keep", self.backup.keep, 1, 10_000),
             ("retention.page_revisions", keep.page_revisions, 1, 10_000),
-            // A visit may begin with a version that was replaced in the same instant.
+            // A visit may begin with a version that was replaced at the same moment.
             ("retention.funnel_versions", keep.funnel_versions, 10, 10_000),
         ]
     }

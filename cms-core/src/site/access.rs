@@ -1,4 +1,4 @@
-//! Who may call what on this site: applies the rules of [`crate::access`] to the site's tables,
+//! Who may call what on this site. Applies the rules of [`crate::access`] to the site's tables,
 //! plugins and endpoints.
 
 use super::Cms;
@@ -10,7 +10,7 @@ use crate::{
 };
 
 impl Cms {
-    /// The endpoints of the site. An API declares its own.
+    /// The endpoints of the site. A server adds its own.
     #[must_use]
     pub fn access(&self) -> &Endpoints {
         &self.0.endpoints
@@ -40,7 +40,7 @@ impl Cms {
         access::allows(rights, access, method, owner)
     }
 
-    /// Refuses columns that no button writes which these rights hold.
+    /// Refuses columns that none of the buttons covered by these rights writes.
     ///
     /// # Errors
     /// `permission_denied` with the columns that the rights cover.
@@ -79,7 +79,7 @@ impl Cms {
         Err(Error::new(Code::PermissionDenied, detail))
     }
 
-    /// Whether a new record that these rights admit must be a version of one that exists.
+    /// Whether these rights admit a new record only as a version of an existing one.
     #[must_use]
     pub fn makes_versions_only(
         &self,
@@ -95,7 +95,7 @@ impl Cms {
         })
     }
 
-    /// The calls that a user with these rights may make, as rows of a key.
+    /// The calls that a user with these rights may make, as rows of an API key.
     #[must_use]
     pub fn rows_of(&self, rights: &HeldPermissions) -> Vec<Right> {
         let (tables, index) = (self.tables(), self.plugins().index());

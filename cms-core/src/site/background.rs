@@ -14,23 +14,23 @@ use crate::{
     media::Media,
     pages::Pages,
     settings::Settings,
-    tasks::{self, Own},
+    tasks::{self, ServiceTask},
     webhooks,
 };
 
-/// How often counters are written and old rows removed.
+/// Interval between rounds that write counters and remove old rows.
 const UPKEEP: Millis = 60_000;
-/// Seconds from one look for abandoned visits to the next.
+/// Seconds between searches for abandoned visits.
 const ABANDONED_S: u64 = 300;
-/// Seconds from one removal of old submissions, or of files without rows, to the next.
+/// Seconds between removals of old submissions, and of files without rows.
 const CLEANUP_S: u64 = 86_400;
-/// Seconds from one look for pages that are to be published or taken off to the next.
+/// Seconds between searches for pages to publish or take off.
 const SCHEDULE_S: u64 = 60;
 /// Seconds after which a backup is given up.
 const DAY_S: u64 = 86_400;
-/// Rounds of deliveries, and of mails, in one step.
+/// Maximum number of rounds of deliveries, and of mails, in one step.
 const MOST_ROUNDS: usize = 50;
-/// How often the clock is asked whether it is time.
+/// How often the clock is checked for the next round.
 const POLL_INTERVAL: Duration = Duration::from_secs(1);
 
 /// A part of the background work.
@@ -39,8 +39,8 @@ const POLL_INTERVAL: Duration = Duration::from_secs(1);
 pub enum Work {
     /// Delivers webhooks.
     Deliveries,
-    /// Writes what this process has counted, tries indexes again that it could not make, and
-    /// removes files whose upload did not end, once a minute. Every process does this for itself.
+    /// Writes this process's counters, retries indexes that it could not make, and removes files
+    /// of unfinished uploads, once a minute. Every process does this for itself.
     Counters,
     /// Removes rows older than `retention` says, once a minute.
     Upkeep,
@@ -51,7 +51,7 @@ pub enum Work {
     /// Sends mails.
     Mail,
     /// Runs the service's own tasks when they are due: marks abandoned visits of funnels, compares
-    /// media with their rows, publishes pages and takes them off at their time.
+    /// media with their rows, and publishes and takes off pages at their planned times.
     Funnels,
 }
 
@@ -78,8 +78,8 @@ pub struct Background {
 
 impl Cms {
     /// Starts all background work: deliveries, counters, retention, tasks, handlers of events and
-    /// mails. A program that embeds the site starts it once and keeps the handle. Several processes
-    /// of one site may all run it. A task that panics starts again.
+    /// mails. A program that embeds the site starts it once and keeps the handle. Several
+    /// processes of one site may run it at once. Work that panics is restarted.
     ///
     /// ```no_run
     /// # async fn run(cms: cms_core::Cms) {
@@ -96,7 +96,7 @@ impl Cms {
         self.background_of(Work::ALL)
     }
 
-    /// Starts these parts of the background work. A process may leave deliveries to others.
+    /// Starts these parts of the background work, for a process that leaves other parts to others.
     ///
     /// # Panics
     /// Outside of a tokio runtime.
@@ -118,15 +118,15 @@ impl Cms {
         Background { stop, tasks }
     }
 
-    /// Does once what these parts of the background work have to do now, and waits for it: for
-    /// tests, and for programs that drive the work themselves. Returns how many things were done;
-    /// what a handler or a task has made due meanwhile waits for the next call.
+    /// Does once all that is due for these parts of the background work, and waits for it: for
+    /// tests, and for programs that drive the work themselves. Returns the number of things done.
+    /// Work that a handler or a task makes due meanwhile waits for the next call.
     ///
-    /// A task that hangs is ended when the site's clock says that its time is over.
+    /// A hanging task is ended when its time is over by the site's clock.
     ///
     /// # Errors
-    /// `unavailable` when the database fails; the next call goes on. What was sent and could not be
-    /// written down is sent again when its lease ends.
+    /// `unavailable` when the database fails; the next call continues. A delivery or mail whose
+    /// result could not be written is sent again when its lease ends.
     pub async fn step(&self, work: &[Work]) -> Result<u64> {
         let mut done = 0;
         for part in work {
@@ -148,8 +148,8 @@ impl Cms {
         Ok(done)
     }
 
-    /// Runs a task until it ends by itself. It starts again after a panic, which
-    /// [`Cms::restarts`] counts.
+    /// Runs a task until it ends by itself, and restarts it after a panic. [`Cms::restarts`]
+    /// counts the panics.
     #[doc(hidden)]
     pub fn supervised<F>(
         &self,
@@ -163,14 +163,15 @@ impl Cms {
         self.0.restarts.clone().supervise(name, stop, task)
     }
 
-    /// The background tasks of this process that panicked and were started again, with how often.
+    /// The background tasks of this process that panicked and were restarted, each with its number
+    /// of restarts.
     #[must_use]
     pub fn restarts(&self) -> BTreeMap<&'static str, u64> {
         self.0.restarts.counts()
     }
 
-    /// One round: writes counters, tries indexes again that could not be made, and removes rows
-    /// older than `retention` says. Errors are logged; the next round tries again.
+    /// One round: writes counters, retries indexes that could not be made, and removes rows older
+    /// than `retention` says. Errors are logged; the next round tries again.
     pub async fn upkeep(&self) {
         self.count().await;
         self.remove_old_rows().await;
@@ -182,7 +183,7 @@ impl Cms {
         if let Err(error) = self.flush().await {
             tracing::warn!(%error, "counters were not written; they are kept for the next minute");
         }
-        // Last: a store that is slow keeps nothing else.
+        // Last, so that a slow store delays nothing else.
         self.media().tidy().await;
     }
 
@@ -190,7 +191,7 @@ impl Cms {
         match self.expire().await {
             Ok(0) => {}
             Ok(rows) => tracing::debug!(rows, "old rows were removed"),
-            // Logged with its room.
+            // `expire` has logged each error with its room.
             Err(_) => {}
         }
     }
@@ -207,7 +208,7 @@ impl Background {
 impl Drop for Background {
     fn drop(&mut self) {
         self.stop.send_replace(true);
-        // The tasks end by themselves; aborting them would break attempts off.
+        // The tasks end by themselves; aborting them would interrupt attempts.
         self.tasks.detach_all();
     }
 }
@@ -218,7 +219,7 @@ pub(super) fn own_tasks(
     funnels: &Funnels,
     media: &Media,
     pages: &Pages,
-) -> Vec<Own> {
+) -> Vec<ServiceTask> {
     let (marks, cleans) = (funnels.clone(), funnels.clone());
     let mark = move |_| -> BoxFuture<'static, Result<()>> {
         let funnels = marks.clone();
@@ -238,7 +239,7 @@ pub(super) fn own_tasks(
         let pages = scheduled.clone();
         Box::pin(async move { pages.run_schedule().await.map(drop) })
     };
-    let own = |area, name, interval_s, handler| Own {
+    let own = |area, name, interval_s, handler| ServiceTask {
         area,
         name,
         interval_s,
@@ -258,9 +259,9 @@ pub(super) fn own_tasks(
             Box::pin(async move { backup::scheduled(&settings).await })
         };
         let every = settings.backup.every_h * 3600;
-        // A large one takes hours.
+        // A large backup takes hours.
         let own = own("backup", "backup", every, Arc::new(backup));
-        all.push(Own { timeout_s: DAY_S, ..own });
+        all.push(ServiceTask { timeout_s: DAY_S, ..own });
     }
     all
 }
@@ -286,7 +287,7 @@ async fn run(cms: Cms, part: Work, mut stop: Stop) {
         let mut last = cms.clock().now();
         loop {
             tokio::time::sleep(POLL_INTERVAL).await;
-            // A clock that is set back makes a round early, never late.
+            // If the clock is set back, the round comes early, never late.
             if (cms.clock().now() - last).abs() < UPKEEP {
                 continue;
             }
@@ -297,7 +298,7 @@ async fn run(cms: Cms, part: Work, mut stop: Stop) {
             last = cms.clock().now();
         }
     };
-    // What is left at the stop waits for the next run; a database that is away is not waited for.
+    // Work left at the stop waits for the next start. A database that is away is not waited for.
     tokio::select! {
         () = rounds => {}
         _ = stop.wait_for(|stop| *stop) => {}

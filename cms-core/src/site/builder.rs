@@ -43,7 +43,7 @@ use crate::{
     webhooks::Webhooks,
 };
 
-/// Opens a site with more than settings: clock, randomness, plugins.
+/// Opens a site with more than settings: a clock, randomness, plugins.
 pub struct Builder {
     settings: Settings,
     clock: Clock,
@@ -81,14 +81,14 @@ impl Builder {
         self
     }
 
-    /// Adds a plugin that the embedding program contains.
+    /// Adds a plugin of the embedding program.
     #[must_use]
     pub fn plugin(mut self, plugin: impl Plugin) -> Self {
         self.plugins.push(Arc::new(plugin));
         self
     }
 
-    /// Makes tables of the program's own when the site opens, and lets
+    /// Creates tables of the embedding program when the site opens, and lets
     /// [`Items::sql`](crate::items::Items::sql) write to them.
     #[must_use]
     pub fn own_tables(mut self, tables: OwnTables) -> Self {
@@ -96,15 +96,15 @@ impl Builder {
         self
     }
 
-    /// Compares a Rust type with its content table when the site opens, which fails with all that
-    /// does not fit.
+    /// Compares a Rust type with its content table when the site opens. If they do not fit,
+    /// opening fails and reports all differences.
     #[must_use]
     pub fn content<T: Content>(mut self) -> Self {
         self.types.push(mismatches::<T>);
         self
     }
 
-    /// Sets the program that stands between the service and the scripts of plugins. Without it they
+    /// Sets the program that runs between the service and scripts of plugins. Without it, scripts
     /// run with all rights of this process.
     #[must_use]
     pub fn script_launcher(mut self, launcher: ScriptLauncher) -> Self {
@@ -112,12 +112,12 @@ impl Builder {
         self
     }
 
-    /// The steps of the schema, without opening the site. `apply` makes the database when missing
-    /// and brings it up to date, with the program's own tables.
+    /// The steps of the schema, without opening the site. With `apply`, creates the database if it
+    /// is missing and brings it up to date, including the program's own tables.
     ///
     /// # Errors
-    /// `validation_failed` for settings; `unavailable` when a step fails, the files were edited or
-    /// there is no database to look at.
+    /// `validation_failed` for settings; `unavailable` when a step fails, when the files were
+    /// edited, or when there is no database to read.
     pub async fn migrations(self, apply: bool) -> Result<Vec<Migration>> {
         let database = self.settings.database().map_err(invalid)?;
         backup::expect_none(&self.settings)?;
@@ -135,11 +135,11 @@ impl Builder {
         steps
     }
 
-    /// The names of plugins with their owners, without opening the site.
+    /// The names of plugins, each with its owner, without opening the site.
     ///
     /// # Errors
-    /// `validation_failed` for settings; `unavailable` when there is no database to look at, or one
-    /// of another version.
+    /// `validation_failed` for settings; `unavailable` when there is no database to read, or its
+    /// version is another.
     pub async fn plugin_names(self) -> Result<Names> {
         let db = Db::existing(&self.settings.database().map_err(invalid)?).await?;
         let names = Names::load(&db).await;
@@ -147,19 +147,20 @@ impl Builder {
         names
     }
 
-    /// Connects, applies pending migrations and loads the plugins, making their tables. Indexes of
-    /// tables that have rows are made under way: [`Cms::indexes_made`] waits for them. With
-    /// `migrate = false` nothing is made: a database that is missing or not up to date is refused.
+    /// Connects, applies pending migrations, and loads the plugins with their tables. Indexes of
+    /// tables that have rows are made in the background: [`Cms::indexes_made`] waits for them.
+    /// With `migrate = false` nothing is created, and a database that is missing or not up to date
+    /// is refused.
     ///
     /// # Errors
-    /// `validation_failed` for wrong settings or for a faulty plugin given here; `unavailable` when
-    /// the database cannot be used. A faulty plugin of the folder is logged and left out.
+    /// `validation_failed` for wrong settings or for a faulty plugin given here; `unavailable`
+    /// when the database cannot be used. A faulty plugin of the folder is logged and left out.
     pub async fn open(self) -> Result<Cms> {
         let opening = if self.settings.migrate { Opening::Start } else { Opening::AsIs };
         self.open_for(opening).await
     }
 
-    /// Opens the site to look at it: writes nothing, and leaves out plugins whose tables are not up
+    /// Opens the site for reading: writes nothing, and leaves out plugins whose tables are not up
     /// to date.
     ///
     /// # Errors
@@ -183,7 +184,7 @@ impl Builder {
             random.clone(),
         )?;
         let keys = settings.encryption_key.iter().chain(&settings.old_encryption_keys);
-        // A site without encryption_key still has a salt, if anybody can log in.
+        // A site without `encryption_key` still has a salt, if anyone can log in.
         let salt = settings.password_salt.iter().filter(|_| settings.encryption_key.is_none());
         let cursors = Cursors::new(keys.chain(salt).map(Secret::expose), &random)?;
         let redis = Redis::of(&settings)?;
@@ -275,7 +276,7 @@ impl Builder {
             return Err(Error::new(Code::ValidationFailed, why));
         }
         cms.catch_up().await?;
-        // Reads the rules now, so that no visitor waits for them.
+        // Reads the rules now, so that no visitor has to wait for them.
         cms.cache().rules().await?;
         let site = Arc::downgrade(&cms.0);
         let (unstopped, stop) = watch::channel(false);
@@ -285,7 +286,7 @@ impl Builder {
             cms.supervised("plugins", stop, move |_| refresh(refreshed.clone(), news.clone()));
         tokio::spawn(async move {
             tokio::join!(following, refreshing);
-            // It ends with the site, and no stop comes before.
+            // This work ends with the site; no stop comes before.
             drop(unstopped);
         });
         Ok(cms)

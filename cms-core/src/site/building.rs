@@ -1,5 +1,5 @@
-//! Indexes that a start makes under way: requests are served meanwhile. One that cannot be made is
-//! tried again, after ever longer waits.
+//! Makes indexes in the background after a start, while requests are served. An index that cannot
+//! be made is retried after increasing waits.
 
 use std::{
     collections::VecDeque,
@@ -17,9 +17,9 @@ use crate::{
     plugins::Problem,
 };
 
-/// Waits after failures in a row.
+/// Waits after consecutive failures.
 const WAITS: Backoff = Backoff(&[60, 120, 240, 480, 960, 1920, 3600]);
-/// Pause between two indexes, in which others who wait for their turn get it.
+/// Pause between two indexes, in which others that wait for their turn get it.
 const BETWEEN: Duration = db::TURN.saturating_mul(2);
 
 /// An index to be made.
@@ -27,7 +27,7 @@ const BETWEEN: Duration = db::TURN.saturating_mul(2);
 pub(super) struct IndexJob {
     plugin: String,
     build: Build,
-    /// How often it was tried without success.
+    /// Number of failed tries.
     tries: i64,
 }
 
@@ -46,13 +46,13 @@ impl IndexJob {
         self.plugin == other.plugin && self.build.index.name == other.build.index.name
     }
 
-    /// Table and columns.
+    /// Its table and columns, for messages.
     fn named(&self) -> String {
         format!("{} ({})", self.build.table.name, self.build.index.spelled().join(", "))
     }
 }
 
-/// An index that was not made, and why. It stands here until it is made.
+/// An index that was not made, and the reason. It stays listed until it is made.
 struct Failed {
     wanted: IndexJob,
     why: String,
@@ -61,7 +61,7 @@ struct Failed {
     is_tried: bool,
 }
 
-/// How many indexes are still to be made, and which were not.
+/// The number of indexes that are still to be made, and those that failed.
 #[derive(Default)]
 struct Progress {
     left: usize,
@@ -69,14 +69,14 @@ struct Progress {
 }
 
 impl Progress {
-    /// Notes what came of an index.
+    /// Records the outcome of an index.
     fn end(&mut self, wanted: &IndexJob, failed: Option<Failed>) {
         self.left -= 1;
         self.failed.retain(|one| !one.wanted.is(wanted));
         self.failed.extend(failed);
     }
 
-    /// Notes that an index was broken off.
+    /// Records that making an index was interrupted.
     fn break_off(&mut self, wanted: IndexJob, now: Millis) {
         self.left -= 1;
         if let Some(failed) = self.failed.iter_mut().find(|one| one.wanted.is(&wanted)) {
@@ -88,7 +88,7 @@ impl Progress {
     }
 }
 
-/// The indexes that opening the site makes.
+/// The indexes that this process makes since opening the site.
 #[derive(Default)]
 pub(super) struct Building(watch::Sender<Progress>);
 
@@ -99,7 +99,7 @@ impl Building {
         self.run(cms, wanted);
     }
 
-    /// Makes those that failed again, as far as they are due at this time.
+    /// Retries the failed indexes that are due at this time.
     fn again(&self, cms: &Cms, now: Millis) {
         let mut due = Vec::new();
         self.0.send_modify(|progress| {
@@ -120,8 +120,9 @@ impl Building {
         }
         let all = wanted.len();
         let (progress, clock) = (self.0.clone(), cms.clock().clone());
-        let mut left = Left { progress, clock, wanted: wanted.into() };
-        // Not the site itself: that could not be closed before the last index is made.
+        let mut left = PendingIndexes { progress, clock, wanted: wanted.into() };
+        // Holds only the database: a handle on the site would keep it open until the last index
+        // is made.
         let db = cms.db().clone();
         tokio::spawn(async move {
             let mut number = 1;
@@ -144,7 +145,7 @@ impl Building {
     }
 }
 
-/// Makes an index and tells of it. Returns one that was not made, and why.
+/// Makes an index and logs the outcome. Returns the index and the reason if it was not made.
 async fn one(
     db: &Db,
     mut wanted: IndexJob,
@@ -160,7 +161,7 @@ async fn one(
             tracing::info!(plugin, table, columns, took_ms, "index {number} of {all} is made");
             None
         }
-        // The next start makes it.
+        // The next start makes the index.
         Ok(false) | Err(_) if db.is_closed() => None,
         Ok(false) => {
             tracing::info!(plugin, table, columns, "index {number} of {all} is no longer declared");
@@ -174,15 +175,15 @@ async fn one(
     }
 }
 
-/// Indexes that one start has not made yet. What a panic leaves is tried again; nobody waits for it
-/// meanwhile.
-struct Left {
+/// Indexes that one start has not made yet. After a panic the rest is retried, and nobody waits
+/// for it meanwhile.
+struct PendingIndexes {
     progress: watch::Sender<Progress>,
     clock: Clock,
     wanted: VecDeque<IndexJob>,
 }
 
-impl Drop for Left {
+impl Drop for PendingIndexes {
     fn drop(&mut self) {
         let (rest, now) = (std::mem::take(&mut self.wanted), self.clock.now());
         if rest.is_empty() {
@@ -195,10 +196,11 @@ impl Drop for Left {
 }
 
 impl Cms {
-    /// Waits until the indexes are made that opening the site has begun.
+    /// Waits until the indexes that opening the site began are made.
     ///
     /// # Errors
-    /// `unavailable` when some were not made; the background work and the next start try again.
+    /// `unavailable` when some could not be made; the background work and the next start
+    /// retry them.
     pub async fn indexes_made(&self) -> Result<()> {
         let mut progress = self.0.building.0.subscribe();
         // The sender lives as long as the site.
@@ -217,8 +219,8 @@ impl Cms {
         Err(Error::new(Code::Unavailable, detail))
     }
 
-    /// How far this process is with the indexes that it makes: `failed` while some could not be
-    /// made, also while they are tried again; `making`; `made`.
+    /// The state of the indexes that this process makes: `failed` while some could not be made,
+    /// also while they are retried; `making`; `made`.
     #[must_use]
     pub fn indexes_state(&self) -> &'static str {
         let progress = self.0.building.0.borrow();
@@ -241,8 +243,8 @@ impl Cms {
         .collect()
     }
 
-    /// Tries indexes again that could not be made. With `now` all of them, else those whose wait is
-    /// over.
+    /// Retries indexes that could not be made: with `now` all of them, else those whose wait
+    /// is over.
     pub(super) fn retry_indexes(&self, now: bool) {
         let until = if now { Millis::MAX } else { self.clock().now() };
         self.0.building.again(self, until);

@@ -14,7 +14,7 @@ use crate::{
     settings::Database,
 };
 
-/// What the rooms say of their tables.
+/// What each room declares about its tables.
 const RULES: TableRules = TableRules {
     prefix: "cms_",
     skipped: "cms_formfunnel_search",
@@ -31,7 +31,7 @@ const RULES: TableRules = TableRules {
              cms_table_epochs group by name) t",
         ),
     ],
-    fresh: &[
+    initial_rows: &[
         ("cms_migrations", "1 = 0"),
         ("cms_own_tables", "1 = 0"),
         ("cms_content_tables", "1 = 0"),
@@ -47,7 +47,7 @@ const RULES: TableRules = TableRules {
         ("cms_formfunnel_salt", "1 = 0"),
         ("cms_audit", "actor_kind <> 'system'"),
     ],
-    // The first worker takes the work over, and when it is due stays.
+    // The first worker takes over such a job, which keeps its due time.
     leases: "update cms_webhook_queue set lease_until = 0 where status = 'sending'; \
              update cms_mails set lease_until = 0 where status = 'sending'; \
              update cms_tasks set lease_until = 0 where lease_until <> 0; \
@@ -58,17 +58,17 @@ const EVERY_PLUGIN: &str = "copy";
 
 impl Cms {
     /// Copies every row of the service and of plugins into an empty database of the other engine:
-    /// ids, waiting jobs with their times, encrypted values as they are. The site may be served
-    /// meanwhile; for the last part, seconds, nobody can write to it. Then both are compared. With
-    /// `resume` it goes on with a copy that was broken off.
+    /// ids, waiting jobs with their times, and encrypted values unchanged. The site may be served
+    /// meanwhile. During the last part, which takes seconds, writes wait. Then both databases are
+    /// compared. With `resume`, continues an interrupted copy.
     ///
-    /// The target has the same schema and is refused by sites until the copy is complete. No worker
-    /// may run on it before the site is switched.
+    /// The target has the same schema. Sites refuse to open it until the copy is complete. No
+    /// worker may run on it before the site is switched.
     ///
     /// # Errors
-    /// `conflict` when the target is in use, or holds an unfinished copy that is not resumed, or
-    /// when it cannot hold a value, which the error names; `validation_failed` when the two differ;
-    /// `unavailable` when one of them cannot be reached, or writers kept the source for 30 s.
+    /// `conflict` when the target is in use, holds an unfinished copy that is not resumed, or
+    /// cannot hold a value, which the error names; `validation_failed` when the two differ;
+    /// `unavailable` when one of them cannot be reached, or writers held the source for 30 s.
     pub async fn copy_to(
         &self,
         target: &Database,
@@ -100,8 +100,8 @@ impl Cms {
             let copy = Transfer::open(from, to, (&content, RULES), on_progress).await?;
             let copied = copy.run(is_prepared).await?;
             if own_tables::applied(self.db()).await? != own {
-                let why =
-                    "Own tables were changed during the copy: empty the target, and begin anew.";
+                let why = "Own tables were changed during the copy: empty the target and start the \
+                           copy again.";
                 return Err(Error::new(Code::Conflict, why));
             }
             Ok(copied)
@@ -111,7 +111,7 @@ impl Cms {
         copied
     }
 
-    /// Makes the tables of the service and of plugins.
+    /// Creates the tables of the service and of plugins.
     async fn make_tables(
         &self,
         db: &Db,
@@ -119,7 +119,7 @@ impl Cms {
         own: &[own_tables::Applied],
     ) -> Result<()> {
         db.migrate(self.clock(), true).await?;
-        // A site that nobody has used yet may have some.
+        // The target may have such tables if it belongs to a new site.
         let there = install::recorded(db).await?;
         let missing = recorded.iter().filter(|table| !there.contains(table));
         let missing: Vec<_> = missing.cloned().collect();

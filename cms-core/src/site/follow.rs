@@ -1,4 +1,4 @@
-//! Follows what other processes commit.
+//! Follows the commits of other processes.
 
 use std::{pin::pin, sync::Weak, time::Duration};
 
@@ -14,22 +14,22 @@ use crate::{
 
 /// Pause after a lost connection.
 const PAUSE: Duration = Duration::from_millis(500);
-/// How often the folders of plugins are looked for that are gone.
+/// How often missing plugin folders are checked.
 const FOLDERS: Duration = Duration::from_secs(1);
-/// Waits after plugins could not be taken into service again.
+/// Waits after an attempt to take plugins into service again has failed.
 const WAITS: Backoff = Backoff(&[1, 2, 5, 10, 30, 60]);
 
 impl Cms {
-    /// Learns what other processes have committed: raises epochs, wakes the worker and those who
-    /// follow events. Runs in the background several times a second; a test calls it instead of
-    /// waiting.
+    /// Catches up with the commits of other processes: raises epochs, and wakes the worker and
+    /// those that follow events. Runs in the background several times a second. A test calls it
+    /// instead of waiting.
     ///
     /// # Errors
     /// `unavailable` when the database cannot be reached.
     pub async fn catch_up(&self) -> Result<()> {
         let changed = self.db().catch_up().await?;
         if changed.iter().any(|table| table == installed::TABLE) {
-            // Taken into service beside: what else is news must not wait for it.
+            // `refresh` does this in a task of its own, so that other news does not wait for it.
             self.0.reapplied.send_modify(|times| *times += 1);
         }
         self.0.base.outbox().ring();
@@ -39,7 +39,7 @@ impl Cms {
 }
 
 impl Cms {
-    /// Whether the folder of a plugin that was in service was gone and is there again.
+    /// Whether the missing folder of a plugin that was in service exists again.
     fn has_lost_folder_again(&self) -> bool {
         let plugins = &self.settings().dirs.plugins;
         self.plugins().gone().iter().any(|id| has_manifest(&plugins.join(id)))
@@ -68,12 +68,12 @@ pub(super) async fn follow(site: Weak<Rooms>) {
     }
 }
 
-/// Connects. What others commit is looked for meanwhile too: the site may work on without a
-/// connection to spare.
+/// Connects. Looks for commits meanwhile too, because the site may work for a while without a
+/// spare connection.
 async fn connected(site: &Weak<Rooms>, db: &Db) -> Result<Follower> {
     let mut connecting = pin!(Follower::new(db));
     loop {
-        // When the database is away, connecting says so.
+        // If the database is away, connecting reports that.
         let _ = look(site).await;
         if let Ok(follower) = timeout(PAUSE, &mut connecting).await {
             return follower;
@@ -81,16 +81,16 @@ async fn connected(site: &Weak<Rooms>, db: &Db) -> Result<Follower> {
     }
 }
 
-/// Learns what others have committed. Returns false when the site is gone.
+/// Catches up with other commits. Returns false when the site is gone.
 async fn look(site: &Weak<Rooms>) -> Result<bool> {
     let Some(rooms) = site.upgrade() else { return Ok(false) };
     Cms(rooms).catch_up().await.map(|()| true)
 }
 
-/// Takes the plugins into service again that other processes have applied or removed, and those
-/// whose folder was gone and is back, until the site is dropped or closed.
+/// Takes plugins into service again that other processes have applied or removed, and plugins
+/// whose missing folder is back. Runs until the site is dropped or closed.
 pub(super) async fn refresh(site: Weak<Rooms>, mut reapplied: watch::Receiver<u64>) {
-    // A folder that is back and does not fit is not tried again each second.
+    // A folder that is back but does not fit is not retried each second.
     let mut looks_for_folders = true;
     loop {
         match timeout(FOLDERS, reapplied.changed()).await {
@@ -107,8 +107,8 @@ pub(super) async fn refresh(site: Weak<Rooms>, mut reapplied: watch::Receiver<u6
             match cms.refresh_plugins().await {
                 Ok(()) => break,
                 Err(_) if cms.db().is_closed() => return,
-                // Such as this program's own plugin, older than the tables: only other declarations
-                // mend that.
+                // For example, this program's own plugin is older than the tables. Only other
+                // declarations solve this, so it is not retried.
                 Err(error) if error.is_outdated() || error.code() == Code::ValidationFailed => {
                     let what = "plugins that another process applied do not fit this program; \
                                 those before stay in service";
@@ -126,7 +126,7 @@ pub(super) async fn refresh(site: Weak<Rooms>, mut reapplied: watch::Receiver<u6
             let wait_ms = WAITS.wait_ms(tries, i64::MAX).unwrap_or_default();
             tries += 1;
             let wait = Duration::from_millis(wait_ms.unsigned_abs());
-            // What is news meanwhile is not waited for.
+            // News ends the wait early.
             if let Ok(Err(_)) = timeout(wait, reapplied.changed()).await {
                 return;
             }

@@ -14,11 +14,11 @@ fn of(site: &SiteRef) -> Result<Cms> {
 macro_rules! reaches_site {
     ($($call:ident),*) => { $(
         impl $call {
-            /// The site. A change that begins there is not the call's: it is on behalf of whoever
-            /// it names, and nobody judges it.
+            /// The site. A change begun on it does not belong to the call: it acts on behalf of
+            /// the actor that it names, and rights are not checked.
             ///
             /// # Errors
-            /// `unavailable` when the last handle on the site was dropped meanwhile.
+            /// `unavailable` when the last handle on the site was dropped.
             pub fn cms(&self) -> Result<Cms> {
                 of(&self.site)
             }
@@ -27,12 +27,12 @@ macro_rules! reaches_site {
 }
 
 impl Act<'_> {
-    /// The site. Begin no change there: one is open, and another is refused. Read with
-    /// [`Items::get_in`](crate::items::Items::get_in) and
-    /// [`Items::list_in`](crate::items::Items::list_in) under [`Act::change`].
+    /// The site. Do not begin a change on it: one is already open, and another is refused. Read
+    /// with [`Items::get_in`](crate::items::Items::get_in) and
+    /// [`Items::list_in`](crate::items::Items::list_in) on [`Act::change`].
     ///
     /// # Errors
-    /// `unavailable` when the last handle on the site was dropped meanwhile.
+    /// `unavailable` when the last handle on the site was dropped.
     pub fn cms(&self) -> Result<Cms> {
         of(self.site)
     }

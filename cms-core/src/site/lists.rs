@@ -1,11 +1,11 @@
-//! The columns of the service's own lists, for whoever describes them.
+//! The columns of the service's own lists, for descriptions of the API.
 
 use super::Cms;
 use crate::{accounts, content::Column, funnels, items, keys, traffic::origins, webhooks};
 
 impl Cms {
-    /// The columns by which callers choose and sort the rows of a list; none: there is no such
-    /// list.
+    /// The columns by which callers can filter and sort the rows of a list; empty: there is no
+    /// such list.
     #[doc(hidden)]
     #[must_use]
     pub fn list_columns(&self, list: &str) -> Vec<Column> {

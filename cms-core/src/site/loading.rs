@@ -1,4 +1,4 @@
-//! What is in service while plugins are loaded, and what the load may do to the database.
+//! The state while plugins are loaded, and what a load may do to the database.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -11,12 +11,12 @@ use crate::{
 /// What loading plugins may do to the database.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Opening {
-    /// Make it when missing, bring it up to date. Indexes that no rule needs are made under way;
-    /// none is dropped.
+    /// Create the database if it is missing, and bring it up to date. Indexes that enforce no rule
+    /// are made in the background. No index is dropped.
     Start,
     /// Give the tables exactly their declared form.
     Apply,
-    /// Write nothing, and refuse it when it is not up to date.
+    /// Write nothing, and refuse a database that is not up to date.
     AsIs,
     /// Write nothing, and leave out plugins that are not up to date.
     Inspect,
@@ -27,7 +27,7 @@ impl Opening {
         matches!(self, Self::Start | Self::Apply)
     }
 
-    /// Whether tables in this form need a change, not just indexes.
+    /// Whether tables in this state need changes beyond indexes.
     pub(super) fn changes(self, standing: Standing) -> bool {
         match self {
             Self::Apply => standing != Standing::Current,
@@ -35,7 +35,7 @@ impl Opening {
         }
     }
 
-    /// Whether tables in this form need something done, or cannot be served as they are.
+    /// Whether tables in this state need work, or cannot be served as they are.
     pub(super) fn wants(self, standing: Standing) -> bool {
         match self {
             Self::Apply => standing != Standing::Current,
@@ -45,21 +45,21 @@ impl Opening {
     }
 }
 
-/// What is in service so far.
+/// The state of a load so far.
 #[derive(Default)]
 pub(super) struct Loading {
     pub(super) tables: Tables,
     pub(super) states: Vec<PluginState>,
-    /// Names with their owners, as the database has them.
+    /// Names with their owners, as the database records them.
     pub(super) names: Names,
     /// Why the database refused tables or widgets.
     pub(super) refusals: Refusals,
-    /// What is in service, and what probably will be, by id.
+    /// The declarations in service, and those that are likely to be, by plugin id.
     pub(super) expected: BTreeMap<String, Manifest>,
-    /// Tables that are not in service, with their plugins.
+    /// Tables that are not in service, each with its plugin.
     pub(super) absent: BTreeMap<String, String>,
-    /// Columns of widgets that are registered, or that this load registers, by plugin; none of
-    /// plugins that are out of service.
+    /// Columns of widgets that are registered, or that this load registers, by plugin. Plugins out
+    /// of service are left out.
     pub(super) rows: BTreeMap<String, BTreeSet<String>>,
     /// Declarations to be recorded.
     pub(super) news: Vec<Manifest>,
@@ -70,13 +70,13 @@ pub(super) struct Loading {
 }
 
 impl Loading {
-    /// Nothing but what is registered.
+    /// An empty state that knows only the registered columns and the names.
     pub(super) fn with(rows: BTreeMap<String, BTreeSet<String>>, names: Names) -> Self {
         Self { rows, names, ..Self::default() }
     }
 
-    /// Names with their owners, those of plugins included that are in service without having
-    /// claimed them yet.
+    /// Names with their owners, except the plugin `id`. Includes plugins that are in service and
+    /// have not claimed their names yet.
     pub(super) fn names_but_of(&self, id: &str) -> Names {
         let mut names = self.names.clone();
         let others = self.states.iter().filter(|state| state.id != id);
@@ -84,7 +84,8 @@ impl Loading {
         names
     }
 
-    /// Notes what will be in service of a plugin, unless the program contains one of that id.
+    /// Records the declaration that will be in service for a plugin, unless the program contains
+    /// one of that id.
     pub(super) fn expect(&mut self, id: &str, manifest: Option<Manifest>) {
         if self.states.iter().any(|state| state.id == id) {
             return;
@@ -93,20 +94,20 @@ impl Loading {
             Some(manifest) => self.expected.insert(id.to_owned(), manifest.clone()),
             None => self.expected.remove(id),
         };
-        self.miss(before.as_ref());
+        self.note_out_of_service(before.as_ref());
         for table in manifest.iter().flat_map(|manifest| &manifest.tables) {
             self.absent.remove(&table.name);
         }
     }
 
-    /// Takes the tables of a plugin out of service, and the indexes that were to be made of them.
+    /// Takes the tables of a plugin out of service, and drops their planned indexes.
     pub(super) fn withdraw(&mut self, id: &str) {
         self.tables.remove(id);
         self.builds.retain(|wanted| !wanted.is_of(id));
     }
 
-    /// Notes why tables that plugins own are not served. Returns those that plugins in service
-    /// declare no longer.
+    /// Records why tables that plugins own are not served. Returns the tables that plugins in
+    /// service no longer declare.
     pub(super) fn note_absent_tables(&mut self, opening: Opening) -> BTreeMap<String, Vec<String>> {
         let mut left = BTreeMap::<String, Vec<String>>::new();
         let mut absent = BTreeMap::new();
@@ -133,8 +134,8 @@ impl Loading {
         left
     }
 
-    /// Notes the tables of a plugin that is not in service.
-    pub(super) fn miss(&mut self, manifest: Option<&Manifest>) {
+    /// Records the tables of a plugin that is not in service.
+    pub(super) fn note_out_of_service(&mut self, manifest: Option<&Manifest>) {
         for (id, table) in manifest.iter().flat_map(|m| m.tables.iter().map(|t| (&m.id, t))) {
             self.absent.insert(table.name.clone(), id.clone());
         }

@@ -1,4 +1,4 @@
-//! The one handle on an open site.
+//! The handle on an open site.
 
 mod access;
 mod background;
@@ -98,12 +98,12 @@ struct Rooms {
     items: Items,
     plugins: Plugins,
     scripts: Scripts,
-    /// The plugins that the embedding program contains.
+    /// The plugins of the embedding program.
     given: Vec<Arc<dyn Plugin>>,
     /// Held while plugins are taken into service.
     loading: tokio::sync::Mutex<()>,
     building: building::Building,
-    /// How often other processes were seen to apply or remove plugins.
+    /// Number of times that other processes were seen to apply or remove plugins.
     reapplied: watch::Sender<u64>,
     pages: Pages,
     media: Media,
@@ -115,7 +115,7 @@ struct Rooms {
     theme: Theme,
     restarts: Restarts,
     kept: checks::kept::LastFindings,
-    /// The connection of limiter and cache, where one of them is in Redis.
+    /// The connection of limiter and cache, if one of them uses Redis.
     redis: Option<Redis>,
 }
 
@@ -134,21 +134,21 @@ impl Cms {
         Builder::new(settings)
     }
 
-    /// Begins a change on behalf of `actor`. Changes beside each other, as in a `join!`, take turns
-    /// on SQLite, which has one writer. One that lies idle for 3 s is named in the log, with the
-    /// place of this call.
+    /// Begins a change on behalf of `actor`. SQLite has one writer, so concurrent changes, as in
+    /// a `join!`, take turns there. A change that is idle for 3 s is logged with the place of
+    /// this call.
     ///
     /// # Errors
-    /// `unavailable` when the database cannot be reached. `internal_error` when it waits for a
-    /// change that its own task began here and that lies idle: it would wait for ever.
+    /// `unavailable` when the database cannot be reached. `internal_error` when the change would
+    /// wait for an idle change that its own task began here, which would never end.
     #[track_caller]
     pub fn change(&self, actor: Actor) -> impl Future<Output = Result<Change>> + Send + '_ {
-        // In a box, so that it is moved once and not at each step down.
+        // Boxed, so that the future is moved once and not at each level.
         let begin = Box::pin(self.0.base.change(actor));
         self.0.base.held(None, Location::caller(), begin)
     }
 
-    /// How handlers of plugins begin changes that `begin` makes. Only servers need this.
+    /// How handlers of plugins begin changes, each made by `begin`. Only servers need this.
     #[doc(hidden)]
     pub fn begins(
         &self,
@@ -157,8 +157,8 @@ impl Cms {
         Begin::new(&self.0.base, begin)
     }
 
-    /// As [`Cms::change`], while a request waits for it: requests may be answered beside each other
-    /// in one task. Only servers need this.
+    /// As [`Cms::change`], while a request waits for it. One task may answer several requests at
+    /// once, so waiting for its own change is no error here. Only servers need this.
     ///
     /// # Errors
     /// `unavailable` when the database cannot be reached.
@@ -167,8 +167,8 @@ impl Cms {
         self.0.base.change(actor).await
     }
 
-    /// As [`Cms::change`] by the service itself, while a request waits for it: SQLite's writer is
-    /// waited for 10 s at most. Only servers need this.
+    /// As [`Cms::change`] by the service itself, while a request waits for it: waits at most 10 s
+    /// for SQLite's writer. Only servers need this.
     ///
     /// # Errors
     /// `unavailable` when the database cannot be reached, or its writer is not free in time.
@@ -203,13 +203,13 @@ impl Cms {
         &self.0.webhooks
     }
 
-    /// Events for code of this process: as they happen, or from where it stood.
+    /// Events for code of this process: live, or from where a named consumer stands.
     #[must_use]
     pub fn events(&self) -> Events {
         Events::new(&self.0.webhooks)
     }
 
-    /// What the build of a theme reads: variables, and the key of its server.
+    /// The data that the build of a theme reads: variables, and the key of its server.
     #[must_use]
     pub fn theme(&self) -> &Theme {
         &self.0.theme
@@ -282,7 +282,7 @@ impl Cms {
         &self.0.tasks
     }
 
-    /// The mail room: mails are queued here.
+    /// The mail room, which queues mails.
     #[must_use]
     pub fn mail(&self) -> &Mails {
         &self.0.mail
@@ -300,8 +300,8 @@ impl Cms {
         &self.0.funnels
     }
 
-    /// Finds everything that visitors sent under an address, and removes it; `only_looks`: only
-    /// counts it.
+    /// Finds everything that visitors sent under an address, and removes it. With `only_looks`,
+    /// only counts it.
     #[must_use]
     pub fn eraser(
         &self,
@@ -342,13 +342,13 @@ impl Cms {
         self.0.base.clock()
     }
 
-    /// The time zone that the setting `timezone` names.
+    /// The time zone of the setting `timezone`.
     #[must_use]
     pub fn zone(&self) -> &TimeZone {
         self.0.base.zone()
     }
 
-    /// The day of a moment in the site's time zone, as a number that grows with the days.
+    /// The day of a moment in the site's time zone, as a number that increases with each day.
     #[must_use]
     pub fn day(&self, at: Millis) -> i64 {
         let number = |day: Date| {
@@ -363,8 +363,8 @@ impl Cms {
         self.0.base.random()
     }
 
-    /// Writes counters of keys that are gathered in memory. [`Cms::background`] calls this once a
-    /// minute, [`Cms::close`] at the end.
+    /// Writes the counters of keys that are collected in memory. [`Cms::background`] calls this
+    /// once a minute, [`Cms::close`] at the end.
     ///
     /// # Errors
     /// As every write. Unwritten counters are kept.
@@ -382,7 +382,7 @@ impl Cms {
     /// a minute.
     ///
     /// # Errors
-    /// As every write: the first of them. What the other rooms have to remove is gone all the same.
+    /// The first error, as every write. The other rooms still remove their rows.
     pub async fn expire(&self) -> Result<u64> {
         watched(self.remove_expired()).await
     }
@@ -390,7 +390,7 @@ impl Cms {
     async fn remove_expired(&self) -> Result<u64> {
         let rooms = &*self.0;
         let (mut removed, mut first) = (0, None);
-        // A room that cannot be cleared keeps no other from it.
+        // A room that fails does not keep the others from removing rows.
         let mut note = |room, outcome: Result<u64>| match outcome {
             Ok(rows) => removed += rows,
             Err(error) => {
@@ -410,7 +410,7 @@ impl Cms {
         note("accounts", rooms.accounts.expire().await);
         note("keys", rooms.keys.expire().await);
         note("epochs", watched(rooms.base.db().fold_epochs()).await);
-        // Removes nothing, and takes longest.
+        // Removes no rows, and takes longest.
         note("inbox", rooms.funnels.tend_inbox().await.map(|()| 0));
         match first {
             None => Ok(removed),
@@ -418,8 +418,8 @@ impl Cms {
         }
     }
 
-    /// Whether the database serves this site: a session can be had that may write, and every
-    /// migration is applied. `/readyz`, `cms status` and `cms doctor` ask this.
+    /// Checks that the database serves this site: a session may write, and every migration is
+    /// applied. `/readyz`, `cms status` and `cms doctor` use this.
     ///
     /// # Errors
     /// `unavailable` with the reason, within seconds.
@@ -427,16 +427,16 @@ impl Cms {
         self.db().ready().await
     }
 
-    /// Ends runs of tasks and scripts, writes the counters, gives back the names of consumers and
-    /// closes the database, within seconds also when it does not answer. Test mails under way have
-    /// a minute to be settled. A change that is still open after 2 s is undone: its commit is
-    /// refused with `unavailable`.
+    /// Stops tasks and scripts, writes the counters, gives back the names of consumers and closes
+    /// the database. Takes seconds, even if the database does not answer. Test mails under way
+    /// have a minute to be settled. A change that is still open after 2 s is rolled back: its
+    /// commit fails with `unavailable`.
     pub async fn close(&self) {
-        // Asked once, so that not each of those who want to write waits for it in vain.
+        // Checked once, so that the following writes do not all wait in vain.
         let ((), (), answers) =
             tokio::join!(self.tasks().close(), self.scripts().close(), self.answers());
         if answers {
-            // Whoever stops the process may kill it before the mails have ended.
+            // Written first: the process may be killed before the mails have ended.
             self.write_counters().await;
             self.mail().close().await;
             self.idempotency().close().await;
@@ -464,7 +464,7 @@ impl Cms {
     }
 }
 
-/// One of the last writes of a site; `failure` is what the log says without it.
+/// Runs one of the last writes of a site; `failure` is logged if it fails.
 async fn in_time(failure: &'static str, write: impl Future<Output = Result<()>>) {
     match tokio::time::timeout(SHUTDOWN_TIMEOUT, write).await {
         Ok(Ok(())) => {}

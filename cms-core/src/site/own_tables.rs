@@ -14,14 +14,15 @@ use crate::{
 pub(crate) mod sql {
     crate::db::statements! {
         APPLIED = "select name, step, sql, tables from cms_own_tables order by name, step";
-        /// All steps of a name list the same tables.
+        /// All steps of one name list the same tables.
         LIST = "update cms_own_tables set tables = $2 where name = $1";
         RECORD = "insert into cms_own_tables (name, step, sql, tables, applied_at) values ($1, \
                   $2, $3, $4, $5)";
     }
 }
 
-/// What no statement may begin with: it would end the transaction of the steps, or reach beyond it.
+/// Statements that a step must not contain, by their first word: they would end the transaction of
+/// the steps, or affect more than it.
 const REFUSED: [&str; 13] = [
     "begin",
     "start",
@@ -39,15 +40,15 @@ const REFUSED: [&str; 13] = [
 ];
 const MAX_NAME: usize = 40;
 
-/// Tables of a program's own, and the SQL that makes them. The steps run when the site opens, after
-/// those of the service and before plugins load, in one transaction, each once. A step that was
-/// applied is never edited: what changes later is another step.
+/// Tables of the embedding program, and the SQL that creates them. The steps run when the site
+/// opens, after the steps of the service and before plugins load, in one transaction, each once.
+/// Never edit a step that was applied: add another step instead.
 ///
-/// One text serves both engines. These tokens stand for what they write differently: `{{id}}` a
-/// primary key that counts up, `{{json}}` a type of JSON, `{{bytes}}` a type of bytes, `{{false}}`
-/// and `{{true}}`, `{{strict}}` SQLite's mark of STRICT tables. Other types are `TEXT`, `BIGINT`,
-/// `BOOLEAN` and `DOUBLE PRECISION`, in capitals. Texts, names in quotes and comments stay as they
-/// are.
+/// One text serves both engines. These tokens stand for engine-specific SQL: `{{id}}` a
+/// primary key that counts up, `{{json}}` a JSON type, `{{bytes}}` a type for bytes,
+/// `{{false}}` and `{{true}}`, `{{strict}}` SQLite's mark of STRICT tables. Other types are
+/// `TEXT`, `BIGINT`, `BOOLEAN` and `DOUBLE PRECISION`, in capitals. Texts, quoted names and
+/// comments are not changed.
 ///
 /// ```
 /// use cms_core::{Cms, OwnTables, settings::Settings};
@@ -66,9 +67,9 @@ pub struct OwnTables {
 }
 
 impl OwnTables {
-    /// `name` is 1 to 40 of `a-z`, `0-9` and `_`, and stays the same; `tables` are all tables that
-    /// are there after the last step. Names of tables and columns are written in small letters, and
-    /// none begins with `cms_`.
+    /// `name` is 1 to 40 of `a-z`, `0-9` and `_`, and must not change. `tables` are all tables
+    /// that exist after the last step. Names of tables and columns are in lower case and do not
+    /// begin with `cms_`; names of tables do not begin with `sqlite_` or `pg_` either.
     #[must_use]
     pub const fn new(
         name: &'static str,
@@ -78,12 +79,12 @@ impl OwnTables {
         Self { name, tables, steps }
     }
 
-    /// The tables as the database keeps them.
+    /// The list of tables as the database stores it.
     fn list(&self) -> String {
         json!(self.tables).to_string()
     }
 
-    /// Whether all steps that are applied list these tables.
+    /// Whether all applied steps list these tables.
     fn is_listed(&self, applied: &[Applied]) -> bool {
         let list = self.list();
         applied.iter().filter(|(name, ..)| name == self.name).all(|(.., tables)| *tables == list)
@@ -115,7 +116,7 @@ impl OwnTables {
                 if let Some(word) = words.first().filter(|word| REFUSED.contains(&word.as_str())) {
                     problem(format!("step {at} has {word:?}: all steps run in one transaction"));
                 }
-                // It would undo the changes of others that share the commit.
+                // That would undo the changes of others that share the commit.
                 if words.windows(3).any(|three| three == ["on", "conflict", "rollback"]) {
                     problem(format!(
                         "step {at} has \"on conflict rollback\": leave it out, a value that is \
@@ -135,14 +136,14 @@ impl OwnTables {
     }
 }
 
-/// A step as it was applied: its name, number, text and tables.
+/// An applied step: its name, number, text and tables.
 pub(super) type Applied = (String, i64, String, String);
 
-/// Applies the steps that are missing (`apply`), or refuses a database that lacks one.
+/// With `apply`, applies the missing steps; otherwise refuses a database that lacks one.
 ///
 /// # Errors
-/// `validation_failed` for steps that cannot be; `unavailable` when steps were edited, when the
-/// database has more of them, lacks some that may not be applied, or refuses one.
+/// `validation_failed` for invalid steps; `unavailable` when steps were edited, and when the
+/// database has more steps, lacks some that may not be applied, or refuses one.
 pub(super) async fn make(
     own: &[OwnTables],
     (db, clock, random): (&Db, &Clock, &Random),
@@ -182,7 +183,7 @@ pub(super) async fn make(
             let Some(made) = change.describe(table).await? else {
                 return Err(refused(format!("the steps of {name} make no table {table}")));
             };
-            // PostgreSQL writes names in small letters, SQLite as they stand.
+            // PostgreSQL stores unquoted names in lower case, SQLite as they are written.
             let is_large = |name: &str| name.chars().any(char::is_uppercase);
             if let Some(column) = made.columns.iter().find(|column| is_large(&column.name)) {
                 let why = format!("{table}.{}: names are written in small letters", column.name);
@@ -196,16 +197,16 @@ pub(super) async fn make(
     change.commit().await
 }
 
-/// The steps that were applied, whichever program has them.
+/// All applied steps, of whichever program.
 #[cfg(all(feature = "sqlite", feature = "postgres"))]
 pub(super) async fn applied(db: &Db) -> Result<Vec<Applied>> {
     db.all(sql::APPLIED, Vec::new()).await
 }
 
-/// Makes the own tables of one database in another, as they were made there.
+/// Creates the own tables of one database in another, by the same steps.
 ///
 /// # Errors
-/// `conflict` when the other has steps that the first has not.
+/// `conflict` when the other database has steps that the first lacks.
 #[cfg(all(feature = "sqlite", feature = "postgres"))]
 pub(super) async fn make_as(wanted: &[Applied], target: &Db, change: &mut Change) -> Result<()> {
     let there = applied(target).await?;

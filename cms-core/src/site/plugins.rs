@@ -26,7 +26,7 @@ pub(super) fn declared<'a>(manifest: &'a Manifest, tables: &'a [TableDeclaration
     Declared { plugin: &manifest.id, tables, silent }
 }
 
-/// Refuses a plugin whose id another in service has.
+/// Refuses a plugin whose id is already in service.
 pub(super) fn check_id(loading: &[PluginState], id: &str) -> Result<()> {
     if loading.iter().any(|state| state.id == id && state.manifest.is_some()) {
         let why = format!("A plugin {id:?} is in service already: choose another id.");
@@ -57,8 +57,8 @@ fn removed(id: &str) -> PluginState {
 }
 
 impl Cms {
-    /// Loads the content tables: those of the core, then of plugins that the program contains, then
-    /// of plugins in the folder. With `only`, no other plugin of the folder changes the database.
+    /// Loads the content tables of the core, then those of plugins of the program, then those of
+    /// plugins in the folder. With `only`, no other plugin of the folder changes the database.
     /// Returns the indexes that are still to be made.
     ///
     /// # Errors
@@ -94,7 +94,7 @@ impl Cms {
             if !problems.is_empty() {
                 return Err(refusal(&manifest, &problems));
             }
-            // Applying one plugin takes nothing away from others.
+            // Applying one plugin removes nothing of others.
             let opening = match opening {
                 Opening::Apply if only.is_some_and(|only| only != manifest.id) => Opening::Start,
                 opening => opening,
@@ -106,7 +106,7 @@ impl Cms {
                 if names.rivals(&manifest).iter().any(is_given) {
                     return Err(refusal(&manifest, &clashes));
                 }
-                // What is in service stays, and the operator can still reach the site.
+                // The owner stays in service, and the operator can still reach the site.
                 loading.states.push(PluginState::refused(manifest.id, clashes));
                 continue;
             }
@@ -126,7 +126,7 @@ impl Cms {
             let manifest = found.outcome.as_ref().ok().cloned();
             let manifest = manifest.or_else(|| before.and_then(Installed::manifest));
             match before.is_some_and(|before| before.removed) {
-                true => loading.miss(manifest.as_ref()),
+                true => loading.note_out_of_service(manifest.as_ref()),
                 false => loading.expect(&found.id, manifest),
             }
         }
@@ -151,13 +151,14 @@ impl Cms {
             loading.states.push(state);
         }
         self.take_out(&mut loading, (&folder, first), &installed).await?;
-        // First, because what is recorded comes into service, in other processes too. A new plugin
-        // that is taken out here keeps its rows and names until it is applied, or gives them up.
+        // Before recording, because a recorded plugin comes into service in other processes
+        // too. A new plugin that is taken out here keeps its rows and names until it is applied
+        // or removed.
         while self.register_widgets(&mut loading, (opening, only), &installed).await? {
             self.take_out(&mut loading, (&folder, first), &installed).await?;
         }
-        // A command that looks before it applies reports by itself. A server that follows other
-        // processes has tables in service already, and only its log.
+        // A command that inspects before it applies reports problems itself. A server that follows
+        // other processes already has tables in service, and can report only in its log.
         let is_first = self.0.registry.tables().iter().next().is_none();
         let only_looks = is_first && opening == Opening::Inspect;
         for state in &loading.states {
@@ -173,7 +174,7 @@ impl Cms {
             }
         }
         if let Err(error) = self.record(&mut loading, opening).await {
-            // As when another process makes an index for which SQLite keeps its writer.
+            // For example, another process makes an index, for which SQLite reserves its writer.
             if opening != Opening::Start || error.code() != Code::Unavailable {
                 return Err(error);
             }
@@ -207,7 +208,7 @@ impl Cms {
         Ok(loading.builds)
     }
 
-    /// Warns of guards, and of handlers of events, that no event reaches which is declared.
+    /// Warns about guards and event handlers whose pattern matches no declared event.
     fn warn_of_unknown_events(&self) {
         let raised = self.webhooks().raised(&self.plugins().index());
         for guard in self.0.base.guards().all().iter() {
@@ -226,10 +227,10 @@ impl Cms {
     }
 
     /// Takes a plugin of the folder into service: with its present declaration, or else with the
-    /// one before.
+    /// previous one.
     ///
     /// # Errors
-    /// When the database cannot be used, or when it is not up to date and must be left as it is.
+    /// When the database cannot be used, or is not up to date and may not be changed.
     async fn state_of(
         &self,
         loading: &mut Loading,
@@ -243,7 +244,8 @@ impl Cms {
         let known = match (&found.outcome, installed) {
             (Ok(manifest), Some(before)) => {
                 let mut known = found.located(before.exposed(manifest));
-                // Only applying registers widgets: all else would come into service without them.
+                // Only applying registers widgets, so otherwise the plugin would come into service
+                // without them.
                 if opening != Opening::Apply {
                     let why = loading.refusals.of(manifest, Part::Widgets)?;
                     known.extend(why.map(|why| Problem::whole(why.to_owned())));
@@ -255,7 +257,7 @@ impl Cms {
         let problems = match &found.outcome {
             Ok(_) if !known.is_empty() => known,
             Ok(manifest) => match self.take_in(loading, manifest, Some(found), opening).await {
-                // Whoever takes it into service claims its names, and that needs a change.
+                // A new plugin must claim its names, which needs a change.
                 Ok(problems) if problems.is_empty() && !opening.writes() && installed.is_none() => {
                     loading.withdraw(&found.id);
                     let id = &found.id;
@@ -286,8 +288,9 @@ impl Cms {
         self.fall_back(loading, &found.id, installed, problems).await
     }
 
-    /// Notes that the database refused tables, so that commands which change nothing do not wait
-    /// for them; or widgets, so that other processes leave the plugin as it was.
+    /// Records that the database refused a part of a plugin. For tables, commands that change
+    /// nothing then need not try again. For widgets, other processes then keep the plugin as
+    /// it was.
     pub(super) async fn note_refusal(&self, manifest: &Manifest, part: Part, error: &Error) {
         if error.code() != Code::ValidationFailed {
             return;
@@ -302,8 +305,9 @@ impl Cms {
         }
     }
 
-    /// Claims the names of plugins that were in service before names had owners: of the one that
-    /// was applied first, when several have the same. Settles which plugin groups mean.
+    /// Claims the names of plugins that were in service before names had owners. Of several
+    /// plugins with the same name, the one that was applied first gets it. Then settles which
+    /// plugin the rights of groups mean.
     async fn claim_installed(
         &self,
         installed: &BTreeMap<String, Installed>,
@@ -334,10 +338,10 @@ impl Cms {
                 change.announce(installed::TABLE);
                 change.commit().await?;
             }
-            self.accounts().settle_rights(&formerly).await
+            self.accounts().reassign_owners(&formerly).await
         };
         match claimed.await {
-            // As when another process makes an index for which SQLite keeps its writer.
+            // For example, another process makes an index, for which SQLite reserves its writer.
             Err(error) if opening == Opening::Start && error.code() == Code::Unavailable => {
                 tracing::warn!(%error, "names of plugins are not claimed; the next start does it");
                 Ok(())
@@ -346,8 +350,8 @@ impl Cms {
         }
     }
 
-    /// Refuses plugins that were in service and whose folder is gone. Returns their ids: they come
-    /// back by themselves with their folders.
+    /// Refuses plugins that were in service and whose folder is missing. Returns their ids. They
+    /// come back automatically when the folder is back.
     fn miss_folders(
         &self,
         loading: &mut Loading,
@@ -367,14 +371,15 @@ impl Cms {
                  for good with `cms plugins remove {id}`",
                 path.display()
             );
-            loading.miss(before.manifest().as_ref());
+            loading.note_out_of_service(before.manifest().as_ref());
             loading.states.push(PluginState::refused(id.clone(), vec![Problem::whole(why)]));
             gone.push(id.clone());
         }
         gone
     }
 
-    /// Serves the declaration before of a plugin whose present one has problems, if there is one.
+    /// Serves the previous declaration, if there is one, of a plugin whose present one
+    /// has problems.
     async fn fall_back(
         &self,
         loading: &mut Loading,
@@ -407,8 +412,8 @@ impl Cms {
         })
     }
 
-    /// Takes plugins out again that use a table of another one which was refused after them: two
-    /// that use each other's tables.
+    /// Takes plugins out again that use a table of a plugin that was refused later. This happens
+    /// to plugins that use each other's tables.
     async fn take_out(
         &self,
         loading: &mut Loading,
@@ -428,13 +433,14 @@ impl Cms {
                 continue;
             }
             self.take_back(loading, state, installed, problems).await?;
-            // Others may use its tables.
+            // Other plugins may use its tables, so begin again.
             at = 0;
         }
         Ok(())
     }
 
-    /// Takes a plugin of the folder out again. Its declaration before stays, if there is one.
+    /// Takes a plugin of the folder out again, and serves its previous declaration, if there
+    /// is one.
     pub(super) async fn take_back(
         &self,
         loading: &mut Loading,
@@ -450,10 +456,10 @@ impl Cms {
         Ok(())
     }
 
-    /// Records the declarations that are newly in service, and claims their names. Refuses a plugin
-    /// that was removed while this load waited, and one whose names another process claimed for
-    /// another plugin; that process tells those that use its tables. Applying also tells the others
-    /// when nothing is new here: their folders may have changed.
+    /// Records the declarations that are newly in service, and claims their names. Refuses a
+    /// plugin that was removed while this load waited, and a plugin whose names another process
+    /// claimed for another plugin; that process notifies the processes that use its tables.
+    /// Applying always notifies other processes, because their folders may have changed.
     async fn record(&self, loading: &mut Loading, opening: Opening) -> Result<()> {
         let is_good = |manifest: &&Manifest| {
             loading.states.iter().any(|one| one.id == manifest.id && one.problems.is_empty())
@@ -489,7 +495,7 @@ impl Cms {
         }
         change.announce(installed::TABLE);
         change.commit().await?;
-        self.accounts().settle_rights(&BTreeMap::new()).await?;
+        self.accounts().reassign_owners(&BTreeMap::new()).await?;
         let serves_fewer = !refused.is_empty();
         for refused in refused {
             loading.withdraw(&refused.id);
@@ -504,9 +510,9 @@ impl Cms {
         Ok(())
     }
 
-    /// Adds the tables of a plugin. Everything is checked before anything is made: names, what the
-    /// database would refuse, what only the tables in service show. Returns the problems that its
-    /// file has beside them.
+    /// Adds the tables of a plugin. Everything is checked before anything is created: names,
+    /// refusals by the database, and problems that only the tables in service show. Returns
+    /// the problems.
     async fn take_in(
         &self,
         loading: &mut Loading,
@@ -546,7 +552,7 @@ impl Cms {
                 return Err(Error::outdated(format!("tables of the plugin {}", manifest.id)));
             }
             for build in self.install(loading, declared, opening).await? {
-                // A rule is in force before anybody writes.
+                // A unique index must be in force before the first write.
                 if opening == Opening::Apply || build.index.unique {
                     install::build(self.db(), &manifest.id, &build).await?;
                 } else {
@@ -559,7 +565,7 @@ impl Cms {
         Ok(Vec::new())
     }
 
-    /// What only the tables in service show, such as columns of adopted tables.
+    /// Problems that only the tables in service show, such as those of columns of adopted tables.
     async fn problems_of(
         &self,
         loading: &Loading,

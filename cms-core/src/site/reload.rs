@@ -1,5 +1,5 @@
-//! Plugins of a running site: what applying them would change, applying and removing them, and
-//! noticing that another process did.
+//! Plugins of a running site: previews changes, applies and removes plugins, and notices that
+//! another process did so.
 
 use std::sync::Arc;
 
@@ -22,20 +22,20 @@ use crate::{
     webhooks::Registered,
 };
 
-/// What applying a plugin changes, or has changed.
+/// The changes that applying a plugin makes, or has made.
 #[derive(Clone, Debug)]
 pub struct PluginDifference {
     /// The plugin.
     pub plugin: String,
-    /// Problems of its declaration. Then nothing is changed.
+    /// Problems of its declaration. With problems, nothing is changed.
     pub problems: Vec<Problem>,
-    /// What changes in the database.
+    /// The changes to the database.
     pub changes: Changes,
-    /// Events that are new.
+    /// New events.
     pub events: Vec<String>,
-    /// Widgets that are declared otherwise than they are registered.
+    /// Widgets whose declaration differs from the registered one.
     pub widgets: Vec<WidgetChange>,
-    /// Whether it was removed, and comes back.
+    /// Whether the plugin was removed and comes back.
     pub removed: bool,
 }
 
@@ -45,7 +45,7 @@ impl PluginDifference {
         Self { plugin: plugin.to_owned(), problems, changes, events, widgets, removed: false }
     }
 
-    /// Whether there is nothing to do, and nothing in the way.
+    /// Whether there are neither changes nor problems.
     fn is_nothing(&self) -> bool {
         self.problems.is_empty()
             && self.changes.is_empty()
@@ -57,15 +57,15 @@ impl PluginDifference {
 impl Cms {
     /// Loads the plugins for the first time.
     pub(super) async fn begin(&self, opening: Opening) -> Result<()> {
-        // Afterwards only changes by other processes are news.
+        // From here on only changes by other processes are news.
         self.db().catch_up().await?;
         let wanted = self.load(opening, None).await?;
         self.0.building.begin(self, wanted);
         Ok(())
     }
 
-    /// What applying the plugins would change: those of the folder, then those that the program
-    /// contains. Changes nothing.
+    /// The changes that applying the plugins would make: first those of the folder, then those of
+    /// the program. Changes nothing.
     ///
     /// # Errors
     /// `unavailable` when the database cannot be read; `not_found` when there is no plugin `only`.
@@ -77,7 +77,7 @@ impl Cms {
         let mut rows = self.rows_kept(&installed).await?;
         let is_out = |id: &str| states.iter().any(|one| one.id == id && one.manifest.is_none());
         rows.retain(|id, _| !is_out(id));
-        // Plugins are compared in the order of applying: each with what is in service by then.
+        // Plugins are compared in the order of applying, each with the plugins in service by then.
         let mut beside = Loading::with(rows, Names::load(self.db()).await?);
         beside.tables = self.tables().as_ref().clone();
         let mut differences = Vec::new();
@@ -89,7 +89,7 @@ impl Cms {
         for manifest in given.iter().filter(|given| is_asked(&given.id)) {
             let mut difference = PluginDifference::of(&manifest.id);
             self.compare(manifest, (&registered, &beside), &mut difference).await?;
-            self.foresee(&mut beside, manifest, &difference).await?;
+            self.assume_applied(&mut beside, manifest, &difference).await?;
             of_program.push(difference);
         }
         let wanted = folder.iter().filter_map(|one| one.outcome.as_ref().ok());
@@ -114,7 +114,7 @@ impl Cms {
                     difference.problems = found.located(difference.problems);
                     let checked = self.check_rows(&beside, manifest, (false, true)).await;
                     difference.problems.extend(checked.err().map(Problem::from));
-                    // Buttons and tasks change no table: nothing else would tell.
+                    // Changed buttons and tasks change no table, so they are compared here.
                     let before = installed.get(&found.id).filter(|before| !before.removed);
                     if difference.is_nothing()
                         && before.map(|one| one.declares(manifest)).transpose()? == Some(false)
@@ -123,7 +123,7 @@ impl Cms {
                         difference.changes.steps.push(Step { action, table, columns: Vec::new() });
                     }
                     if !difference.removed || only.is_some() {
-                        self.foresee(&mut beside, manifest, &difference).await?;
+                        self.assume_applied(&mut beside, manifest, &difference).await?;
                     }
                 }
             }
@@ -166,8 +166,8 @@ impl Cms {
         Ok(())
     }
 
-    /// Notes what a plugin has once it is applied, unless it is refused.
-    async fn foresee(
+    /// Adds to `beside` what a plugin has once it is applied, unless it would be refused.
+    async fn assume_applied(
         &self,
         beside: &mut Loading,
         manifest: &Manifest,
@@ -183,15 +183,16 @@ impl Cms {
             manifest.tables.iter().cloned().partition(|table| table.adopt);
         beside.tables.foresee(declared(manifest, &made), self.db().dialect());
         match self.resolve(&mut beside.tables, declared(manifest, &adopted)).await {
-            // Applying says what is wrong with an adopted table.
+            // Applying reports problems of an adopted table.
             Err(error) if error.code() == Code::ValidationFailed => Ok(()),
             resolved => resolved,
         }
     }
 
-    /// Reads the plugins again and takes them into service: their tables get their declared form.
-    /// With `only`, just that one, also when it was removed; one with problems stays removed.
-    /// Returns what was changed, and the problems of those that keep their earlier declaration.
+    /// Reads the plugins again and takes them into service; their tables get exactly their
+    /// declared form. With `only`, applies just that plugin, even if it was removed; a removed
+    /// plugin with problems stays removed. Returns the changes, and the problems of plugins that
+    /// keep their earlier declaration.
     ///
     /// # Errors
     /// As [`Cms::plugin_differences`].
@@ -203,7 +204,7 @@ impl Cms {
     async fn apply_now(&self, only: Option<&str>) -> Result<Vec<PluginDifference>> {
         let mut differences = self.plugin_differences(only).await?;
         if let Some(id) = only.filter(|_| differences.iter().any(|one| one.removed)) {
-            // What did not fit would come between others and their columns.
+            // A plugin that does not fit would conflict with other plugins over their columns.
             if differences.iter().any(|one| !one.problems.is_empty()) {
                 return Ok(differences);
             }
@@ -212,13 +213,13 @@ impl Cms {
             change.commit().await?;
         }
         self.load(Opening::Apply, only).await?;
-        // Applying has made them, or has told why it could not.
+        // Applying has made these indexes, or has reported why not.
         self.retry_indexes(true);
         let states = self.plugins().states();
         for difference in &mut differences {
             if let Some(state) = states.iter().find(|state| state.id == difference.plugin) {
                 difference.problems.clone_from(&state.problems);
-                // What was in the way before may come with another plugin.
+                // Another plugin may have removed the obstacle.
                 if state.problems.is_empty() && state.manifest.is_some() {
                     difference.changes.refused.clear();
                 }
@@ -227,9 +228,10 @@ impl Cms {
         Ok(differences)
     }
 
-    /// Takes a plugin out of service until it is applied by name. Its tables and their rows stay;
-    /// its other names are free for other plugins. What groups hold of it allows nothing of theirs.
-    /// After the commit [`Cms::refresh_plugins`] makes this process notice.
+    /// Takes a plugin out of service until it is applied by name. Its tables and their rows
+    /// stay; its other names are free for other plugins. Rights that groups hold for it do not
+    /// apply to those plugins. After the commit, call [`Cms::refresh_plugins`] so that this
+    /// process notices.
     ///
     /// # Errors
     /// `not_found`; `conflict` for a plugin that the program contains.
@@ -238,24 +240,24 @@ impl Cms {
             let detail = format!("{id} is part of the program, so it cannot be removed.");
             return Err(Error::new(Code::Conflict, detail));
         }
-        // Whoever takes plugins into service has it first too.
+        // Loading plugins takes this lock first, too.
         change.lock(Lock::SCHEMA).await?;
         if !installed::remove(change, id, true).await? {
             let detail = format!("No plugin {id:?} was ever in service.");
             return Err(Error::new(Code::NotFound, detail));
         }
-        let mut free = Names::within(change).await?.beside(id, None);
+        let mut free = Names::within(change).await?.undeclared(id, None);
         free.retain(|(kind, _)| *kind != NameKind::Table);
         names::release(change, id, &free).await
     }
 
-    /// Gives up the names that a plugin owns and does not declare: all of them when it was removed.
-    /// The next plugin that declares a table of theirs gets it with its rows. Returns kinds and
-    /// names. After the commit [`Cms::refresh_plugins`] makes this process notice.
+    /// Releases the names that a plugin owns but does not declare: all of them if it was removed.
+    /// The next plugin that declares one of its tables gets the table with its rows. Returns kinds
+    /// and names. After the commit, call [`Cms::refresh_plugins`] so that this process notices.
     ///
     /// # Errors
-    /// `not_found` when the plugin owns no name; `conflict` for a plugin that is out of service and
-    /// was not removed: it may come back.
+    /// `not_found` when the plugin owns no name; `conflict` for a plugin that is out of service
+    /// but was not removed, because it may come back.
     pub async fn release_names(
         &self,
         change: &mut Change,
@@ -263,13 +265,13 @@ impl Cms {
     ) -> Result<Vec<(&'static str, String)>> {
         change.lock(Lock::SCHEMA).await?;
         let names = Names::within(change).await?;
-        if names.beside(id, None).is_empty() {
+        if names.undeclared(id, None).is_empty() {
             let detail = format!("No plugin {id:?} owns a name.");
             return Err(Error::new(Code::NotFound, detail));
         }
         let mut manifest = self.plugins().manifest(id);
         if let Some(recorded) = installed::recorded(change, id).await? {
-            // What this process knows may be older.
+            // This process may know an older declaration.
             let readable = recorded.manifest().filter(|_| manifest.is_some());
             let Some(readable) = readable else {
                 let detail = format!(
@@ -280,12 +282,12 @@ impl Cms {
             };
             manifest = Some(Arc::new(readable));
         }
-        let free = names.beside(id, manifest.as_deref());
+        let free = names.undeclared(id, manifest.as_deref());
         names::release(change, id, &free).await?;
         Ok(free.into_iter().map(|(kind, name)| (kind.name(), name)).collect())
     }
 
-    /// Takes the plugins into service as the database remembers them. Changes no table.
+    /// Takes the plugins into service as the database records them. Changes no table.
     ///
     /// # Errors
     /// `unavailable` when the database cannot be read.
@@ -295,8 +297,8 @@ impl Cms {
     }
 }
 
-/// Work that goes on when its caller hangs up: tables that are changed already would else be served
-/// by their old declaration.
+/// Runs work that continues when its caller disconnects. Otherwise tables that were already
+/// changed would be served by their old declaration.
 async fn outlasting<T: Send + 'static>(
     work: impl Future<Output = Result<T>> + Send + 'static,
 ) -> Result<T> {

@@ -1,4 +1,4 @@
-//! All fixed statements of the library, so that a test can prepare them.
+//! All fixed statements of the library, for a test that prepares them.
 
 use super::{Cms, checks};
 use crate::{
@@ -57,8 +57,8 @@ fn all(dialect: Dialect) -> Vec<db::Statement> {
 }
 
 impl Cms {
-    /// Prepares every statement of the library. Returns those that the engine refuses, with its
-    /// reason.
+    /// Prepares every statement of the library. Returns those that the engine refuses, each with
+    /// the reason.
     ///
     /// # Errors
     /// `unavailable` when the database cannot be reached.

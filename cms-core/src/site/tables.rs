@@ -1,4 +1,4 @@
-//! Tables of plugins: made, changed, served.
+//! Creates, changes and serves tables of plugins.
 
 use super::{
     Cms,
@@ -13,8 +13,8 @@ use crate::{
 };
 
 impl Cms {
-    /// Makes or changes tables that are not as declared. Returns the indexes that are still to be
-    /// made.
+    /// Creates or changes tables that differ from their declaration. Returns the indexes that are
+    /// still to be made.
     pub(super) async fn install(
         &self,
         loading: &Loading,
@@ -22,7 +22,7 @@ impl Cms {
         opening: Opening,
     ) -> Result<Vec<Build>> {
         let (db, mut turn) = (self.db(), None);
-        // Another process may make this change, and then its indexes, which can take long.
+        // Another process may make the same change and then its indexes, which can take long.
         let is_made =
             async || Ok::<_, Error>(!opening.changes(install::standing(db, declared).await?));
         let lacking = async || install::lacking(db, &loading.tables, declared).await;
@@ -56,12 +56,12 @@ impl Cms {
         if let Some(turn) = turn {
             turn.end().await;
         }
-        // Such as when SQLite's writer is kept for one of those indexes.
+        // For example, SQLite's writer is reserved for one of those indexes.
         let is_away = installed.as_ref().is_err_and(|error| error.code() == Code::Unavailable);
         if is_away && is_made().await? { lacking().await } else { installed }
     }
 
-    /// Adds the tables of a plugin as they are.
+    /// Adds the tables of a plugin without changing them.
     pub(super) async fn serve(&self, loading: &mut Loading, manifest: &Manifest) -> Result<()> {
         let mut tables = plugins::bound_tables(manifest);
         install::keep_indexes(self.db(), &mut tables).await?;

@@ -1,4 +1,4 @@
-//! The content of built-in widgets that shows a form or a funnel; the columns of those of plugins.
+//! The content of built-in widgets that show a form or a funnel; the columns of plugins' widgets.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -21,13 +21,13 @@ use crate::{
     },
 };
 
-/// Columns that a table of widgets may come to have by plugins of the folder.
+/// Maximum number of columns of a table of widgets, after plugins of the folder have added theirs.
 const MOST_MADE: usize = 1_100;
-/// With those of the program: PostgreSQL takes 1,600, SQLite 2,000.
+/// The same including plugins of the program. PostgreSQL allows 1,600 columns, SQLite 2,000.
 const MOST_MADE_IN_ALL: usize = 1_580;
 
 impl Cms {
-    /// Adds the content of built-in widgets that other rooms know.
+    /// Adds the content of built-in widgets that other rooms provide.
     pub(super) fn provide_widgets(&self) {
         for widget in ["form", "newsletter"] {
             let (forms, funnels) = (self.forms().clone(), self.funnels().clone());
@@ -37,9 +37,9 @@ impl Cms {
 }
 
 impl Cms {
-    /// Registers widgets: those of plugins that are new, or that are applied. A plugin of the
-    /// folder whose widgets the database refuses falls back to its declaration before. Returns
-    /// whether one did: others may use its tables.
+    /// Registers the widgets of plugins that are new or applied. A plugin of the folder whose
+    /// widgets the database refuses falls back to its previous declaration. Returns whether a
+    /// plugin fell back, because others may use its tables.
     pub(super) async fn register_widgets(
         &self,
         loading: &mut Loading,
@@ -55,7 +55,7 @@ impl Cms {
         };
         let widgets = self.pages().widgets();
         let refused = match widgets.load(&in_service, refresh).await {
-            // As when another process makes an index for which SQLite keeps its writer.
+            // For example, another process makes an index, for which SQLite reserves its writer.
             Err(error) if opening == Opening::Start && error.code() == Code::Unavailable => {
                 tracing::warn!(%error, "widgets are not registered; the next start does it");
                 widgets.load(&in_service, Refresh::Nothing).await?
@@ -80,14 +80,14 @@ impl Cms {
             }
             let problem = Problem::from(error);
             if !state.problems.contains(&problem) {
-                // An earlier declaration is served with the widgets that it has.
+                // The earlier declaration is served with the widgets that are registered.
                 state.problems.push(problem);
             }
         }
         Ok(fell_back)
     }
 
-    /// The columns of registered widgets by plugin, but of plugins that were removed.
+    /// The columns of registered widgets by plugin, without removed plugins.
     pub(super) async fn rows_kept(
         &self,
         installed: &BTreeMap<String, Installed>,
@@ -97,9 +97,10 @@ impl Cms {
         Ok(rows)
     }
 
-    /// Refuses a plugin whose widgets need more columns than tables of widgets may have, with those
-    /// that others have registered, or will have after this load. Those of the program come first:
-    /// of them only what is declared counts. `registers`: it will be registered as it is declared.
+    /// Refuses a plugin whose widgets would need more columns than tables of widgets may have,
+    /// together with those that other plugins have registered or will have after this load. For
+    /// plugins of the program, which come first, only declared columns count. `registers`: this
+    /// load registers the plugin as declared.
     pub(super) async fn check_rows(
         &self,
         loading: &Loading,
@@ -130,7 +131,7 @@ impl Cms {
 }
 
 impl Loading {
-    /// Notes the columns of a plugin that is in service after this load.
+    /// Records the columns of a plugin that is in service after this load.
     pub(super) fn note_rows(&mut self, manifest: &Manifest, registers: bool) {
         if registers || !self.rows.contains_key(&manifest.id) {
             let declared = rows_of(manifest).map(str::to_owned).collect();
@@ -139,7 +140,7 @@ impl Loading {
     }
 }
 
-/// `form` and `newsletter`: the fields of the form that it names, or the funnel.
+/// `form` and `newsletter`: the fields of the named form, or the named funnel.
 struct FormContent {
     widget: &'static str,
     forms: Forms,
@@ -173,7 +174,7 @@ impl WidgetContent for FormContent {
     }
 }
 
-/// A form that is gone or switched off is no fault of the page.
+/// A form that is missing or switched off is not an error of the page.
 fn unless_missing<T>(found: Result<T>) -> Result<Option<T>> {
     match found {
         Err(error) if matches!(error.code(), Code::NotFound | Code::FunnelNotAvailable) => Ok(None),

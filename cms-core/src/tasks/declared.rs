@@ -1,4 +1,4 @@
-//! The tasks that the plugins in service declare, and those of the service itself.
+//! The tasks that plugins in service declare, and the service's own tasks.
 
 use super::Inner;
 use crate::{
@@ -6,7 +6,7 @@ use crate::{
     plugins::{Plugins, TaskHandler},
 };
 
-/// After so many seconds a run is ended whose task declares no `timeout_s`.
+/// The timeout of a run in seconds, if its task declares no `timeout_s`.
 pub(crate) const TIMEOUT_S: u64 = 3_600;
 
 /// A task as its plugin declares it.
@@ -14,14 +14,15 @@ pub(super) struct Declared {
     pub(super) plugin: String,
     pub(super) name: String,
     pub(super) interval_s: u64,
-    /// After so many seconds a run is ended.
+    /// The timeout of a run in seconds.
     pub(super) timeout_s: u64,
     pub(super) work: Work,
 }
 
-/// A task of the service itself. It is shown under the name of an area, as a plugin's is.
+/// A task of the service itself. It is listed under the name of an area, as a plugin's task is
+/// under its plugin.
 #[derive(Clone)]
-pub(crate) struct Own {
+pub(crate) struct ServiceTask {
     pub(crate) area: &'static str,
     pub(crate) name: &'static str,
     pub(crate) interval_s: u64,
@@ -29,14 +30,14 @@ pub(crate) struct Own {
     pub(crate) handler: TaskHandler,
 }
 
-/// Whose tasks.
+/// Who declares the tasks to run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Whose {
+pub(super) enum TaskOwner {
     Plugins,
-    Own,
+    Service,
 }
 
-/// What a run does.
+/// The work of a run.
 pub(super) enum Work {
     Handler(TaskHandler),
     /// A path below the plugin's folder `script/`.
@@ -54,20 +55,20 @@ impl Declared {
 
 /// All tasks: those of plugins in load order, then the service's own.
 pub(super) fn all(site: &Inner) -> Vec<Declared> {
-    let mut tasks = of(site, Whose::Plugins);
-    tasks.extend(of(site, Whose::Own));
+    let mut tasks = of(site, TaskOwner::Plugins);
+    tasks.extend(of(site, TaskOwner::Service));
     tasks
 }
 
-pub(super) fn of(site: &Inner, whose: Whose) -> Vec<Declared> {
-    match whose {
-        Whose::Plugins => of_plugins(&site.plugins),
-        Whose::Own => site.own.iter().map(Declared::from).collect(),
+pub(super) fn of(site: &Inner, owner: TaskOwner) -> Vec<Declared> {
+    match owner {
+        TaskOwner::Plugins => of_plugins(&site.plugins),
+        TaskOwner::Service => site.own.iter().map(Declared::from).collect(),
     }
 }
 
-impl From<&Own> for Declared {
-    fn from(own: &Own) -> Self {
+impl From<&ServiceTask> for Declared {
+    fn from(own: &ServiceTask) -> Self {
         Self {
             plugin: own.area.to_owned(),
             name: own.name.to_owned(),

@@ -1,4 +1,4 @@
-//! Tasks of plugins, and of the service itself: each runs once in its interval, in one process of
+//! Tasks of plugins, and of the service itself. Each runs once in its interval, in one process of
 //! the site.
 //!
 //! ```text
@@ -19,9 +19,9 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use tokio::sync::watch;
 
-pub(crate) use self::declared::{Own, TIMEOUT_S};
+pub(crate) use self::declared::{ServiceTask, TIMEOUT_S};
 use self::{
-    declared::Whose,
+    declared::TaskOwner,
     run::{Cause, claim, perform},
 };
 pub use self::{run::Claimed, scheduler::Scheduler};
@@ -36,7 +36,7 @@ use crate::{
     scripts::Scripts,
 };
 
-/// How long a stop waits for runs that it has asked to end.
+/// How long a stop waits for runs that were asked to end.
 const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// A task of a plugin, or of the service itself. Times are RFC 3339 in UTC.
@@ -91,12 +91,12 @@ struct Inner {
     items: Items,
     plugins: Plugins,
     scripts: Scripts,
-    own: Vec<Own>,
-    /// Machine and process.
+    own: Vec<ServiceTask>,
+    /// The machine and the process, as runs record them.
     process: String,
     /// Turns true when the site closes.
     closed: watch::Sender<bool>,
-    /// Runs of this process, and schedulers that work, at this moment.
+    /// Number of runs and of working schedulers in this process.
     under_way: watch::Sender<usize>,
     counters: Counters,
 }
@@ -107,7 +107,7 @@ impl Tasks {
         items: &Items,
         plugins: &Plugins,
         scripts: &Scripts,
-        own: Vec<Own>,
+        own: Vec<ServiceTask>,
     ) -> Self {
         let machine = rustix::system::uname().nodename().to_string_lossy().into_owned();
         Self(Arc::new(Inner {
@@ -126,13 +126,13 @@ impl Tasks {
     /// Runs tasks of plugins when they are due.
     #[must_use]
     pub fn scheduler(&self) -> Scheduler {
-        Scheduler::new(self.0.clone(), Whose::Plugins)
+        Scheduler::new(self.0.clone(), TaskOwner::Plugins)
     }
 
     /// Runs the service's own tasks when they are due.
     #[must_use]
     pub fn own_scheduler(&self) -> Scheduler {
-        Scheduler::new(self.0.clone(), Whose::Own)
+        Scheduler::new(self.0.clone(), TaskOwner::Service)
     }
 
     /// The tasks of the plugins in service, in load order, then the service's own.
@@ -185,14 +185,14 @@ impl Tasks {
         found.ok_or_else(|| Error::new(Code::NotFound, format!("There is no run with id {id}.")))
     }
 
-    /// When the newest run of a task began that has ended well, in whatever process; also of a task
-    /// that nobody declares any more.
+    /// When the newest successful run of a task began, in whatever process. Also finds tasks that
+    /// are no longer declared.
     pub(crate) async fn last_done(&self, plugin: &str, name: &str) -> Result<Option<Millis>> {
         sql::last_done(self.0.base.db(), plugin, name).await
     }
 
-    /// Claims a task that somebody asks for now; its schedule stays as it is. Begin the run with
-    /// [`Tasks::begin`] after the commit.
+    /// Claims a task for a run now; its schedule does not change. After the commit, begin the run
+    /// with [`Tasks::begin`].
     ///
     /// # Errors
     /// `not_found` for a name that no task has, `validation_failed` for one that several plugins
@@ -218,18 +218,19 @@ impl Tasks {
         sql::opened(change, claimed.run_id()).await
     }
 
-    /// Runs a claimed task to its end, also when nobody waits for that.
+    /// Runs a claimed task to its end, even if the returned future is dropped.
     pub fn begin(&self, claimed: Claimed) -> impl Future<Output = ()> + Send + use<> {
         let run = perform(self.0.clone(), claimed, self.0.closed.subscribe());
         let running = tokio::spawn(watched(run));
         async move {
-            // A panic of the task itself is an outcome; there is nothing else to wait for.
+            // A panic of the task itself is recorded as its outcome, so this result does
+            // not matter.
             let _ = running.await;
         }
     }
 
-    /// Runs of this process since its start, by outcome. A run that a stop of the service ended is
-    /// put back; none is retried.
+    /// Runs of this process since its start, by outcome. A run ended by a stop of the service
+    /// counts as put back; no run is retried.
     #[must_use]
     pub fn outcomes(&self) -> Outcomes {
         self.0.counters.outcomes()
@@ -241,7 +242,7 @@ impl Tasks {
         self.0.counters.workers.state()
     }
 
-    /// Ends all runs of this process; each is written down as stopped.
+    /// Ends all runs of this process; each is recorded as stopped.
     pub(crate) async fn close(&self) {
         self.0.closed.send_replace(true);
         let mut under_way = self.0.under_way.subscribe();
@@ -304,7 +305,7 @@ impl Inner {
     }
 }
 
-/// Characters of an error that are kept.
+/// Characters of an error's text that are kept.
 const MOST_ERROR: usize = 2_000;
 
 /// How a run ended.
@@ -312,9 +313,9 @@ const MOST_ERROR: usize = 2_000;
 enum Outcome {
     Done,
     Failed(String),
-    /// The service ended.
+    /// The service has stopped.
     Stopped,
-    /// Another process may run the task by now: nothing is written.
+    /// Another process may run the task by now, so nothing is written.
     Lost,
 }
 

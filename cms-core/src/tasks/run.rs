@@ -1,5 +1,5 @@
-//! Takes a task for the time of a lease, opens its run in the history, runs it, renews the lease
-//! meanwhile, and writes down the end.
+//! Claims a task for the time of a lease and opens its run in the history. Runs the task, renews
+//! the lease meanwhile, and records the end.
 
 use std::{panic::AssertUnwindSafe, sync::Arc, time::Duration};
 
@@ -18,7 +18,7 @@ use crate::{
     plugins::{Begin, TaskRun},
 };
 
-/// Why a task is to run.
+/// Why a task runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Cause {
     Schedule,
@@ -45,8 +45,8 @@ impl Claimed {
     }
 }
 
-/// Claims a task if nobody runs it and, for the schedule, it is due. An earlier run that is still
-/// open was lost: whoever had it no longer owns the task.
+/// Claims a task if no process runs it and, for the schedule, it is due. An earlier run that is
+/// still open was lost: its process no longer owns the task.
 pub(super) async fn claim(
     site: &Inner,
     change: &mut Change,
@@ -78,14 +78,15 @@ pub(super) async fn claim(
     }))
 }
 
-/// How often the clock is asked whether the lease is to be renewed.
+/// How often the lease is checked for renewal.
 const POLL_INTERVAL: Duration = Duration::from_secs(1);
-/// How long one renewal may take.
+/// Timeout of a renewal.
 const RENEW_TIMEOUT: Duration = Duration::from_secs(5);
-/// How often the end of a run is tried to be written down.
+/// Number of attempts to record the end of a run.
 const TRIES: u32 = 3;
 
-/// Runs a task to its end, or until the stop. Dropping the work undoes what it has not committed.
+/// Runs a task to its end, or until the stop. Dropping the work rolls back what it has
+/// not committed.
 pub(super) async fn perform(site: Arc<Inner>, claimed: Claimed, stop: Stop) {
     let _under_way = UnderWay::begin(&site);
     let Claimed { task_id, run_id, plugin, name, lease, .. } = &claimed;
@@ -148,7 +149,7 @@ async fn worked(site: &Inner, claimed: &Claimed) -> Outcome {
             Work::Nothing => Err(Error::internal("a task with neither handler nor script")),
         }
     };
-    // The lease is renewed beside it.
+    // Runs concurrently with the renewal of the lease.
     match AssertUnwindSafe(watched(work)).catch_unwind().await {
         Ok(Ok(())) => Outcome::Done,
         Ok(Err(error)) if error.code() == Code::Internal => {
@@ -165,7 +166,7 @@ async fn worked(site: &Inner, claimed: &Claimed) -> Outcome {
     }
 }
 
-/// Begins changes that hold the task: its row stays locked until the change ends.
+/// Begins changes that lock the row of the task until they end.
 fn fenced(base: &Base, task: i64, lease: Lease) -> Begin {
     let of = base.clone();
     Begin::new(base, move || {
@@ -182,7 +183,7 @@ fn fenced(base: &Base, task: i64, lease: Lease) -> Begin {
     })
 }
 
-/// Ends when the run has taken too long.
+/// Ends when the run has exceeded its timeout.
 async fn overdue(base: &Base, claimed: &Claimed) {
     let most = i64::try_from(claimed.timeout_s).unwrap_or(i64::MAX).saturating_mul(1000);
     while base.clock().now() - claimed.began < most {
@@ -190,7 +191,7 @@ async fn overdue(base: &Base, claimed: &Claimed) {
     }
 }
 
-/// Renews the lease; ends when it is lost, or when that cannot be known.
+/// Renews the lease. Ends when the lease is lost, or may be lost.
 async fn lost(base: &Base, task: i64, mut lease: Lease) {
     loop {
         tokio::time::sleep(POLL_INTERVAL).await;
@@ -216,16 +217,16 @@ async fn lost(base: &Base, task: i64, mut lease: Lease) {
     }
 }
 
-/// Whether nobody has claimed the task since. A change of the run itself may hold its row for
-/// longer than the lease, and a long change of others the whole of SQLite: then nobody can claim it
-/// either.
+/// Whether no other process has claimed the task. Renewing can fail while the task is still owned:
+/// a change of the run may lock its row for longer than the lease, and a long change may lock all
+/// of SQLite. Then no other process can claim the task either.
 async fn is_owned(base: &Base, task: i64, token: i64) -> bool {
     let rows = tokio::time::timeout(RENEW_TIMEOUT, sql::rows(base.db())).await;
     let is_own = |row: &sql::Row| row.id == task && row.lease.token == token;
     rows.is_ok_and(|rows| rows.is_ok_and(|rows| rows.iter().any(is_own)))
 }
 
-/// Writes down the end. Returns it, or that the lease was lost before.
+/// Records the end. Returns `outcome`, or `Lost` if the lease was lost before.
 async fn settle(site: &Inner, claimed: &Claimed, outcome: Outcome) -> Outcome {
     if outcome == Outcome::Lost {
         return outcome;

@@ -1,5 +1,4 @@
-//! Claims due tasks and runs them. Every step returns what happened; only [`Scheduler::run`]
-//! sleeps.
+//! Claims due tasks and runs them. Every step returns the result; only [`Scheduler::run`] sleeps.
 
 use std::{sync::Arc, time::Duration};
 
@@ -10,33 +9,33 @@ use tokio::{
 
 use super::{
     Inner,
-    declared::{self, Declared, Whose},
+    declared::{self, Declared, TaskOwner},
     run::{Cause, Claimed, claim, perform},
     sql,
 };
 use crate::{Actor, Error, Result, db::watched, jobs};
 
-/// How often due tasks are looked for.
+/// Interval between searches for due tasks.
 const POLL_INTERVAL: Duration = Duration::from_secs(1);
 /// The same while the database does not answer.
 const PAUSE: Duration = Duration::from_secs(5);
-/// How long one claim may take: its row may be locked by a process that stands still.
+/// Timeout of a claim: its row may be locked by a hung process.
 const CLAIM_TIMEOUT: Duration = Duration::from_secs(5);
-/// How long runs may go on after a stop.
+/// How long runs may continue after a stop.
 const GRACE: Duration = Duration::from_secs(5);
-/// How long stopped runs may take to write down their end.
+/// How long stopped runs may take to record their end.
 const STOP_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// Runs tasks when they are due. Several schedulers may work at once, in one process or in many.
 pub struct Scheduler {
     site: Arc<Inner>,
-    whose: Whose,
+    owner: TaskOwner,
     under_way: JoinSet<()>,
     stop: watch::Sender<bool>,
 }
 
-/// Claims a task. None: somebody else has it, or its row is locked.
-async fn taken(site: &Inner, task: Declared) -> Result<Option<Claimed>> {
+/// Claims a task. `None`: another process has it, or its row is locked.
+async fn try_claim(site: &Inner, task: Declared) -> Result<Option<Claimed>> {
     let claimed = async {
         let mut change = site.base.change(Actor::System).await?;
         let claimed = claim(site, &mut change, task, Cause::Schedule).await?;
@@ -49,17 +48,17 @@ async fn taken(site: &Inner, task: Declared) -> Result<Option<Claimed>> {
 }
 
 impl Scheduler {
-    pub(super) fn new(site: Arc<Inner>, whose: Whose) -> Self {
-        Self { site, whose, under_way: JoinSet::new(), stop: watch::Sender::new(false) }
+    pub(super) fn new(site: Arc<Inner>, owner: TaskOwner) -> Self {
+        Self { site, owner, under_way: JoinSet::new(), stop: watch::Sender::new(false) }
     }
 
-    /// Begins the tasks that are due and that nobody runs. Returns how many.
+    /// Begins the due tasks that no process runs. Returns their number.
     ///
     /// # Errors
     /// `unavailable` when the database cannot be reached.
     pub async fn claim(&mut self) -> Result<usize> {
         while self.under_way.try_join_next().is_some() {}
-        let tasks = declared::of(&self.site, self.whose);
+        let tasks = declared::of(&self.site, self.owner);
         if tasks.is_empty() {
             return Ok(0);
         }
@@ -78,7 +77,7 @@ impl Scheduler {
             match tokio::time::timeout(2 * CLAIM_TIMEOUT, self.take(task)).await {
                 Ok(Ok(Ok(is_taken))) => begun += usize::from(is_taken),
                 Ok(Ok(Err(error))) => return Err(error),
-                // Its commit may still come, and then its run.
+                // The claim may still commit and then run.
                 Ok(Err(_)) | Err(_) => {
                     tracing::warn!(task = name, "a task was not claimed in time")
                 }
@@ -87,17 +86,17 @@ impl Scheduler {
         Ok(begun)
     }
 
-    /// Claims a task and begins its run, whether anybody waits for that or not: nothing comes
-    /// between the commit of a claim and the run. Tells whether it was claimed.
+    /// Claims a task and begins its run in a task of its own, so that nothing can come between the
+    /// commit of the claim and the run. Sends whether the task was claimed.
     fn take(&mut self, task: Declared) -> oneshot::Receiver<Result<bool>> {
         let (tell, told) = oneshot::channel();
         let (site, stop) = (self.site.clone(), self.stop.subscribe());
         self.under_way.spawn(watched(async move {
-            let (outcome, claimed) = match taken(&site, task).await {
+            let (outcome, claimed) = match try_claim(&site, task).await {
                 Ok(claimed) => (Ok(claimed.is_some()), claimed),
                 Err(error) => (Err(error), None),
             };
-            // Whoever asked may be gone.
+            // The receiver may be gone.
             let _ = tell.send(outcome);
             if let Some(claimed) = claimed {
                 perform(site, claimed, stop).await;
@@ -107,7 +106,7 @@ impl Scheduler {
     }
 
     /// Claims once, then waits for the runs to end: for tests, and for programs that drive the
-    /// scheduler themselves. Returns how many began.
+    /// scheduler themselves. Returns the number of runs begun.
     ///
     /// # Errors
     /// As [`Scheduler::claim`].
@@ -117,16 +116,16 @@ impl Scheduler {
         Ok(begun)
     }
 
-    /// Works until `stop` turns true. Runs under way then have five seconds to end; the others are
-    /// stopped, and due again.
+    /// Works until `stop` turns true. Runs under way then have five seconds to end. Longer ones
+    /// are stopped and are due again.
     pub async fn run(mut self, stop: watch::Receiver<bool>) {
         let site = self.site.clone();
-        // What `/readyz` shows is whether tasks of plugins run.
-        let _working = (self.whose == Whose::Plugins).then(|| site.counters.workers.begin());
+        // `/readyz` shows whether tasks of plugins run.
+        let _working = (self.owner == TaskOwner::Plugins).then(|| site.counters.workers.begin());
         loop {
             let claimed = tokio::select! {
                 claimed = self.claim() => claimed,
-                // The database does not answer: no run can write down how it ended.
+                // The database does not answer, so no run can record its end.
                 () = jobs::stopped(stop.clone(), STOP_TIMEOUT) => {
                     return self.finish(Duration::ZERO).await;
                 }
@@ -147,11 +146,11 @@ impl Scheduler {
         self.finish(GRACE).await;
     }
 
-    /// Waits for the runs under way, stops those that are left, and gives up on ends that nobody
-    /// can write down: their leases make the tasks due again.
+    /// Waits for the runs under way, stops the remaining ones, and gives up if their ends cannot
+    /// be recorded: when their leases end, the tasks are due again.
     async fn finish(&mut self, grace: Duration) {
         let site = self.site.clone();
-        // Without the database they could write down nothing.
+        // Without the database they cannot record anything.
         let away = async {
             while site.base.db().answers().await {
                 tokio::time::sleep(POLL_INTERVAL).await;
@@ -171,7 +170,7 @@ impl Scheduler {
         }
     }
 
-    /// Whether all runs end in time.
+    /// Whether all runs end within this time.
     async fn ended(&mut self, time: Duration) -> bool {
         let ended = async { while self.under_way.join_next().await.is_some() {} };
         tokio::time::timeout(time, ended).await.is_ok()

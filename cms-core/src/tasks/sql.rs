@@ -7,7 +7,7 @@ use crate::{
     jobs::Lease,
 };
 
-/// A task as it is stored.
+/// A task as stored.
 #[derive(Clone, Debug)]
 pub(super) struct Row {
     pub(super) id: i64,
@@ -39,7 +39,7 @@ record! { Run: run_columns {
     process: "r.process",
     started_at: "r.started_at" => read::time,
     ended_at: "r.ended_at" => read::optional_time,
-    // A run whose process died stays open until the next one begins.
+    // The run of a process that died stays open until the next run begins.
     outcome: "case when r.outcome = 'running' and (t.lease_token <> r.lease_token or t.lease_until \
               <= $1) then 'lost' else r.outcome end",
     error: "r.error_message",
@@ -54,7 +54,7 @@ statements! {
     ROW = concat!("select ", row_columns!(), " from cms_tasks where plugin_id = $1 and name = $2");
     ADD = "insert into cms_tasks (plugin_id, name, next_due_at) values ($1, $2, $3) \
            on conflict (plugin_id, name) do nothing";
-    /// The token alone would not notice that the owner has renewed the lease meanwhile.
+    /// Compares the end too: the token alone does not show that the owner has renewed the lease.
     TAKE = "update cms_tasks set lease_token = $4, lease_until = $5, next_due_at = $6 \
             where id = $1 and lease_token = $2 and lease_until = $3";
     LOSE = "update cms_task_runs set outcome = 'lost', ended_at = $2, error_message = $3 \
@@ -91,12 +91,12 @@ statements! {
               where started_at <= $1 order by started_at limit 1000)";
 }
 
-/// All tasks that ran at least once.
+/// All tasks that have run at least once.
 pub(super) async fn rows(db: &Db) -> Result<Vec<Row>> {
     db.all(ROWS, args![]).await
 }
 
-/// The row of a task, made when it is missing: due at once.
+/// The row of a task. Creates a missing row, which is due at once.
 pub(super) async fn row_of(change: &mut Change, task: &Declared) -> Result<Row> {
     let row = async |change: &mut Change| -> Result<Option<Row>> {
         change.optional(ROW, args![&task.plugin, &task.name]).await
@@ -108,7 +108,7 @@ pub(super) async fn row_of(change: &mut Change, task: &Declared) -> Result<Row> 
     change.one(ROW, args![&task.plugin, &task.name]).await
 }
 
-/// Takes the lease. False: somebody else was quicker.
+/// Takes the lease. False: another process was faster.
 pub(super) async fn take(
     change: &mut Change,
     row: &Row,
@@ -119,7 +119,7 @@ pub(super) async fn take(
     Ok(change.run(TAKE, args).await? > 0)
 }
 
-/// Closes the open runs of a task whose owner has lost it.
+/// Closes the open runs of a task whose process has lost it.
 pub(super) async fn lose_open_runs(change: &mut Change, task: i64) -> Result<u64> {
     let why = "its process died or stood still for longer than its lease";
     change.run(LOSE, args![task, change.now(), why]).await
@@ -144,7 +144,7 @@ pub(super) async fn renew(change: &mut Change, task: i64, lease: Lease) -> Resul
     Ok(change.run(RENEW, args![task, lease.token, lease.until]).await? > 0)
 }
 
-/// Ends a run and its lease. A run that was stopped is due again at once. False: the lease was
+/// Ends a run and its lease. A stopped run makes the task due again at once. False: the lease was
 /// lost, and nothing was written.
 pub(super) async fn close(
     change: &mut Change,
@@ -205,7 +205,7 @@ pub(super) async fn last_runs(db: &Db, now: i64) -> Result<Vec<Run>> {
     db.all(LAST, args![now]).await
 }
 
-/// When the newest run of a task began that has ended well.
+/// When the newest successful run of a task began.
 pub(super) async fn last_done(db: &Db, plugin: &str, name: &str) -> Result<Option<i64>> {
     Ok(db.optional::<(i64,)>(LAST_DONE, args![plugin, name]).await?.map(|(at,)| at))
 }

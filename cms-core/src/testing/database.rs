@@ -12,7 +12,7 @@ use crate::{
     settings::{LimiterStore, Settings},
 };
 
-/// A database that no other test uses, and a folder for the site's files.
+/// A database of one test, and a folder for the site's files.
 pub struct TestDatabase {
     folder: TempDir,
     /// URL of the schema, on PostgreSQL.
@@ -22,17 +22,17 @@ pub struct TestDatabase {
 }
 
 impl TestDatabase {
-    /// A new database: SQLite in a folder, or a schema on the PostgreSQL server that the variable
-    /// `CMS_TEST_DB` names, such as `postgres://postgres@127.0.0.1/test`. It is empty; a site makes
-    /// its tables when it opens.
+    /// A new, empty database: SQLite in a folder, or a schema on the PostgreSQL server of the
+    /// variable `CMS_TEST_DB`, such as `postgres://postgres@127.0.0.1/test`. A site creates its
+    /// tables when it opens.
     ///
     /// # Panics
-    /// When there is no room for it, or that server does not answer.
+    /// If the database cannot be created, or the server does not answer.
     pub async fn new() -> Self {
         Self::at(std::env::var("CMS_TEST_DB").ok().filter(|url| !url.is_empty())).await
     }
 
-    /// SQLite, whatever `CMS_TEST_DB` says.
+    /// A SQLite database, even if `CMS_TEST_DB` is set.
     ///
     /// # Panics
     /// As [`TestDatabase::new`].
@@ -49,8 +49,8 @@ impl TestDatabase {
         Self { folder, url, opened: AtomicU64::new(0) }
     }
 
-    /// The folder of the site's files, which is removed in the end. SQLite's file is `data/cms.db`
-    /// in it.
+    /// The folder of the site's files, which is removed at the end. It contains SQLite's
+    /// file `data/cms.db`.
     #[must_use]
     pub fn folder(&self) -> &Path {
         self.folder.path()
@@ -62,11 +62,11 @@ impl TestDatabase {
         self.url.is_some()
     }
 
-    /// Settings of a site on it: without a limiter, so that a test may send as many requests as it
-    /// likes, and with webhooks to loopback allowed.
+    /// Settings of a site on it. There is no limiter, so a test may send any number of requests.
+    /// Webhooks to loopback are allowed.
     ///
     /// # Panics
-    /// Never: the addresses that are allowed are written here.
+    /// Never: the allowed addresses are constants.
     #[must_use]
     pub fn settings(&self) -> Settings {
         let (mut settings, folder) = (Settings::default(), self.folder.path());
@@ -82,15 +82,16 @@ impl TestDatabase {
         settings
     }
 
-    /// Where the sequence of a site's ids begins: the second site on a database makes others.
+    /// The start of the sequence of a site's ids. A second site on the same database gets
+    /// other ids.
     pub(super) fn sequence(&self, seed: u32) -> u64 {
         (u64::from(seed) << 32) + (self.opened.fetch_add(1, Ordering::SeqCst) << 24)
     }
 
-    /// Removes it from its server.
+    /// Removes the database from its server.
     ///
     /// # Panics
-    /// When the server does not answer.
+    /// If the server does not answer.
     pub async fn remove(self) {
         if let Some(url) = &self.url {
             postgres::remove(url).await;
@@ -98,7 +99,7 @@ impl TestDatabase {
     }
 }
 
-/// What a test that fails leaves behind is there to be looked at.
+/// The database of a failed test stays for inspection.
 impl Drop for TestDatabase {
     fn drop(&mut self) {
         if std::thread::panicking() {
@@ -113,13 +114,13 @@ mod postgres {
 
     use crate::Random;
 
-    /// Makes a schema; returns its URL.
+    /// Creates a schema; returns its URL.
     pub(super) async fn schema(server: &str) -> String {
         let number = u64::from_be_bytes(Random::system().bytes().expect("randomness"));
         let schema = format!("t{number:016x}");
         run(server, format!("create schema {schema}")).await;
         let separator = if server.contains('?') { '&' } else { '?' };
-        // By its name a test knows the connections of its own site.
+        // The name lets a test recognise the connections of its own site.
         format!("{server}{separator}options[search_path]={schema}&application_name={schema}")
     }
 

@@ -1,4 +1,4 @@
-//! JSON without what differs from run to run.
+//! JSON without the values that differ from run to run.
 
 use std::collections::HashMap;
 
@@ -7,11 +7,11 @@ use uuid::Uuid;
 
 use crate::{keys::PlainKey, parse_rfc3339};
 
-/// A reply as a snapshot can hold it: ids become `[id:1]`, times `[time:1]`, secrets `[secret:1]`,
-/// numbered as they are first met, so that what is equal stays equal.
+/// A reply in the form of a snapshot: ids become `[id:1]`, times `[time:1]`, secrets `[secret:1]`.
+/// Each is numbered by its first occurrence, so equal values stay equal.
 ///
-/// Numbers are ids in members that are named `id` or end in `_id`; texts are when they are UUIDs.
-/// Times are texts of RFC 3339. Secrets are keys of the API and secrets of webhooks.
+/// A number is an id in a member that is named `id` or ends in `_id`; a text is an id if it is a
+/// UUID. Times are texts of RFC 3339. Secrets are API keys and secrets of webhooks.
 ///
 /// ```
 /// use cms_core::testing::masked;
@@ -25,7 +25,7 @@ pub fn masked(value: &Json) -> Json {
     Masks::default().masked(value, false)
 }
 
-/// What was met so far.
+/// The values found so far.
 #[derive(Default)]
 struct Masks(HashMap<&'static str, Vec<String>>);
 

@@ -1,5 +1,5 @@
-//! A site for each test, with a clock that the test moves and a receiver for what the site sends:
-//! the feature `testing`.
+//! The feature `testing`: a site for each test, with a clock that the test moves and a receiver
+//! for the requests that the site sends.
 //!
 //! ```text
 //! mod        the site: opened, moved in time, worked until nothing is due
@@ -8,7 +8,7 @@
 //! masked     JSON without what differs from run to run
 //! ```
 //!
-//! Everything here panics where a test would: a step that fails is a test that fails.
+//! Most functions here panic instead of returning an error, so that a failing step fails the test.
 
 mod database;
 mod masked;
@@ -35,12 +35,12 @@ use crate::{
     webhooks::{Feed, NewSubscription, WebhookSecret},
 };
 
-/// When the clock of a site stands that was told nothing else: 2026-11-21T09:30:00Z.
+/// The time of a site's clock unless a test sets another: 2026-11-21T09:30:00Z.
 pub const NOW: Millis = 1_795_253_400_000;
-/// More rounds than a site has work for: something makes its own work.
+/// More rounds than a site needs: work that makes new work without end.
 const MOST_ROUNDS: usize = 100;
 
-/// A site of its own for one test.
+/// A site for one test.
 ///
 /// ```
 /// use cms_core::testing::TestSite;
@@ -58,19 +58,19 @@ const MOST_ROUNDS: usize = 100;
 pub struct TestSite {
     /// The site.
     pub cms: Cms,
-    /// Its clock, which stands still until the test moves it.
+    /// Its clock, which does not run: the test moves it.
     pub clock: Clock,
-    /// Where it lives.
+    /// Its database and its folder.
     pub database: TestDatabase,
     mailbox: Receiver,
     feed: Mutex<Feed>,
 }
 
-/// A mail that the site has sent.
+/// A mail that the site sent.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct TestMail {
-    /// The address that it went to.
+    /// The address of the recipient.
     pub to: String,
     /// Its subject.
     pub subject: String,
@@ -78,7 +78,7 @@ pub struct TestMail {
     pub text: String,
 }
 
-/// What a site is opened with.
+/// The options for opening a site.
 pub struct TestSiteBuilder {
     database: TestDatabase,
     mailbox: Receiver,
@@ -100,22 +100,22 @@ impl TestSiteBuilder {
         self.with(Builder::content::<T>)
     }
 
-    /// Changes the settings, which are those of [`TestDatabase::settings`] with a mail provider
-    /// that [`TestSite::mails`] reads.
+    /// Changes the settings. They begin as those of [`TestDatabase::settings`], with a mail
+    /// provider that [`TestSite::mails`] reads.
     #[must_use]
     pub fn settings(mut self, change: impl FnOnce(&mut Settings)) -> Self {
         change(&mut self.settings);
         self
     }
 
-    /// Sets whatever else a builder of sites sets.
+    /// Sets any other option of a [`Builder`].
     #[must_use]
     pub fn with(mut self, set: impl FnOnce(Builder) -> Builder + Send + 'static) -> Self {
         self.parts.push(Box::new(set));
         self
     }
 
-    /// Chooses another sequence of ids and secrets. The same seed gives the same ones.
+    /// Chooses another sequence of ids and secrets. The same seed gives the same sequence.
     #[must_use]
     pub fn seed(mut self, seed: u32) -> Self {
         self.seed = seed;
@@ -130,7 +130,7 @@ impl TestSiteBuilder {
         self.try_open().await.expect("the site opens")
     }
 
-    /// Opens the site, or says why it cannot be opened: for tests of faulty plugins and settings.
+    /// Opens the site, or returns the error: for tests of faulty plugins and settings.
     ///
     /// # Errors
     /// As [`Builder::open`].
@@ -150,12 +150,12 @@ impl TestSite {
     /// A site on a database of its own: [`TestDatabase::new`].
     ///
     /// # Panics
-    /// When there is no room for a database.
+    /// If no database can be created.
     pub async fn builder() -> TestSiteBuilder {
         Self::on(TestDatabase::new().await).await
     }
 
-    /// A site on a database that is there, such as that of a site which was closed before.
+    /// A site on an existing database, for example that of a site that was closed.
     ///
     /// # Panics
     /// When loopback has no free port for the receiver of its mails.
@@ -171,8 +171,8 @@ impl TestSite {
         TestSiteBuilder { database, mailbox, settings, seed: 0, parts: Vec::new() }
     }
 
-    /// Closes the site and removes its database. What a test that fails has made stays, to be
-    /// looked at: its folder, and its schema on PostgreSQL.
+    /// Closes the site and removes its database. The folder and the PostgreSQL schema of a failed
+    /// test stay for inspection.
     pub async fn close(self) {
         self.cms.close().await;
         self.database.remove().await;
@@ -186,11 +186,10 @@ impl TestSite {
         self.cms.change(Actor::Operator).await.expect("a change begins")
     }
 
-    /// Creates records of a type, the first with the number 1, and returns them as they were
-    /// stored.
+    /// Creates records of a type, numbered from 1, and returns them as stored.
     ///
     /// # Panics
-    /// When one is refused.
+    /// If a record is refused.
     pub async fn make<T: Content>(&self, count: usize, record: impl Fn(usize) -> T) -> Vec<T> {
         let (items, mut change) = (self.cms.items().of::<T>(), self.change().await);
         let mut made = Vec::with_capacity(count);
@@ -201,11 +200,11 @@ impl TestSite {
         made
     }
 
-    /// Creates an API key with these rights, as `cms keys create --right` takes them, and returns
-    /// its value: `site.key(&["GET /api/backend/item?table=orders"])`.
+    /// Creates an API key with these rights, in the format of `cms keys create --right`, and
+    /// returns its value: `site.key(&["GET /api/backend/item?table=orders"])`.
     ///
     /// # Panics
-    /// When a right is none.
+    /// If a right is invalid.
     pub async fn key(&self, rights: &[&str]) -> String {
         let rights = rights.iter().map(|right| Right::parse(right).expect("a right")).collect();
         let mut new = NewApiKey::new("test");
@@ -217,7 +216,7 @@ impl TestSite {
         value.expose().to_owned()
     }
 
-    /// Starts a receiver that takes every webhook, and subscribes it to these events.
+    /// Starts a receiver that accepts every webhook, and subscribes it to these events.
     ///
     /// # Panics
     /// When an event is unknown.
@@ -227,8 +226,8 @@ impl TestSite {
         receiver
     }
 
-    /// Subscribes a receiver, and returns the secret that signs what it gets: [`Delivery::verify`]
-    /// takes it.
+    /// Subscribes a receiver. Returns the secret that signs its deliveries,
+    /// for [`Delivery::verify`].
     ///
     /// # Panics
     /// When an event is unknown.
@@ -242,7 +241,7 @@ impl TestSite {
         secret
     }
 
-    /// Does all that is due, moves the clock, and does all that is due by then.
+    /// Does all that is due, moves the clock, and does all that is due then.
     ///
     /// # Panics
     /// As [`TestSite::step_until_idle`].
@@ -253,11 +252,11 @@ impl TestSite {
     }
 
     /// Does all that is due: calls handlers of events, runs tasks, sends webhooks and mails, and
-    /// what follows from that, until nothing is due. What has failed is due again later:
-    /// [`TestSite::forward`]. Returns how many things were done.
+    /// continues until nothing is due. Failed work is due again later: see [`TestSite::forward`].
+    /// Returns the number of things done.
     ///
     /// # Panics
-    /// When the database fails, and when work makes new work without end.
+    /// If the database fails, or if work makes new work without end.
     pub async fn step_until_idle(&self) -> u64 {
         let mut all = 0;
         for _ in 0..MOST_ROUNDS {
@@ -276,9 +275,9 @@ impl TestSite {
         sent.iter().map(|mail| TestMail::read(&mail.json())).collect()
     }
 
-    /// The names of the events that were committed since the last call, or since the site was
-    /// opened, sorted: events of one change have no order. A test that compares them sees that
-    /// nothing else has happened.
+    /// The names of the events committed since the last call, or since the site was opened. They
+    /// are sorted, because events of one change have no order. A test that compares the whole list
+    /// also checks that nothing else has happened.
     ///
     /// # Panics
     /// When the database fails.
@@ -290,7 +289,7 @@ impl TestSite {
             match feed.next().await {
                 Ok(events) if events.is_empty() => break,
                 Ok(events) => names.extend(events.into_iter().map(|event| event.event)),
-                // Retention has emptied the table, so all that are there are new.
+                // Retention has emptied the table, so all recorded events are new.
                 Err(error) if error.code() == Code::Unavailable => {
                     *feed = webhooks.feed(None, Some("")).await.expect("the events are read")
                 }

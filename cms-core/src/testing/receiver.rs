@@ -18,14 +18,14 @@ use crate::{
     webhooks::{SignedHeaders, VerifyError, WebhookSecret, verify},
 };
 
-/// The most headers of a request; the service sends fewer.
+/// Maximum number of headers of a request; the service sends fewer.
 const MOST_HEADERS: usize = 64;
 
 /// A request as it arrived.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Delivery {
-    /// Its headers, their names in small letters.
+    /// Its headers, with names in lower case.
     pub headers: BTreeMap<String, String>,
     /// The bytes of its body.
     pub body: Vec<u8>,
@@ -35,13 +35,13 @@ impl Delivery {
     /// Its body as JSON.
     ///
     /// # Panics
-    /// When it is none.
+    /// If the body is not JSON.
     #[must_use]
     pub fn json(&self) -> Json {
         serde_json::from_slice(&self.body).expect("a body of JSON")
     }
 
-    /// Checks its signature, as a receiver should.
+    /// Verifies its signature, as a receiver should.
     ///
     /// # Errors
     /// [`VerifyError`].
@@ -56,7 +56,7 @@ impl Delivery {
     }
 }
 
-/// What a receiver does with a request.
+/// The answer of a receiver to a request.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub enum Answer {
@@ -64,22 +64,22 @@ pub enum Answer {
     Status(u16),
     /// Answers with a status and JSON.
     Json(u16, Json),
-    /// Answers with a status after a while.
+    /// Answers with a status after a delay.
     After(Duration, u16),
-    /// Sends these bytes, then ends the connection.
+    /// Sends these bytes, then closes the connection.
     Raw(Vec<u8>),
     /// Sends the bytes again and again, with pauses.
     Drip(&'static [u8], Duration),
-    /// Sends nothing, for ever.
+    /// Sends nothing, forever.
     Silence,
-    /// Ends the connection at once.
+    /// Closes the connection at once.
     HangUp,
 }
 
 type Script = Arc<dyn Fn(usize, &Delivery) -> Answer + Send + Sync>;
 
-/// An HTTP server on loopback that keeps what it gets, and answers as the test says. It reads
-/// bodies that have a `Content-Length`, as those of the service do.
+/// An HTTP server on loopback that keeps its requests and answers as the test says. It reads only
+/// bodies with a `Content-Length`, which the service always sends.
 pub struct Receiver {
     /// Its address.
     pub url: String,
@@ -95,7 +95,7 @@ impl Drop for Receiver {
 }
 
 impl Receiver {
-    /// Answers every request with this status.
+    /// Starts a receiver that answers every request with this status.
     ///
     /// # Panics
     /// When loopback has no free port.
@@ -103,7 +103,7 @@ impl Receiver {
         Self::scripted(move |_, _| Answer::Status(status)).await
     }
 
-    /// Answers as `answer` says, which gets the number of the request, from 0.
+    /// Starts a receiver that calls `answer` with the number of each request, from 0.
     ///
     /// # Panics
     /// When loopback has no free port.
@@ -125,7 +125,7 @@ impl Receiver {
         Self { url, received, connections, accepting: accepting.abort_handle() }
     }
 
-    /// The requests so far, the first one first.
+    /// The requests so far, oldest first.
     #[must_use]
     pub fn deliveries(&self) -> Vec<Delivery> {
         locked(&self.received).clone()
@@ -193,7 +193,7 @@ fn reply(status: u16, kind: &str, body: &str) -> String {
     format!("HTTP/1.1 {status} X\r\ncontent-type: {kind}\r\ncontent-length: {length}\r\n\r\n{body}")
 }
 
-/// The next request. None: the connection has ended, or what came is no HTTP.
+/// Reads the next request. `None`: the connection has ended, or the data is not HTTP.
 async fn next(stream: &mut TcpStream, buffer: &mut Vec<u8>) -> Option<Delivery> {
     loop {
         if let Some((head, headers)) = parsed(buffer)? {
@@ -210,7 +210,7 @@ async fn next(stream: &mut TcpStream, buffer: &mut Vec<u8>) -> Option<Delivery> 
     }
 }
 
-/// The length of the head and its headers; the inner None while it is not whole.
+/// The length of the head and its headers; the inner `None` while the head is incomplete.
 fn parsed(buffer: &[u8]) -> Option<Option<(usize, BTreeMap<String, String>)>> {
     let mut headers = [httparse::EMPTY_HEADER; MOST_HEADERS];
     let mut request = httparse::Request::new(&mut headers);

@@ -5,9 +5,9 @@ use std::net::{IpAddr, Ipv4Addr};
 pub use crate::ground::network;
 use crate::settings::Cidr;
 
-/// The address that counts as the client's: the socket's, unless that is a trusted proxy. Behind a
-/// trusted proxy it is the right-most entry of the proxy's header that is not itself a trusted
-/// proxy. Anybody can forge entries further left.
+/// The address that counts as the client's. This is the socket's address, unless that belongs to a
+/// trusted proxy. Behind a trusted proxy it is the right-most entry of the proxy's header that is
+/// not a trusted proxy itself. Entries further left can be forged.
 ///
 /// ```
 /// use cms_core::traffic::address::client;
@@ -29,7 +29,8 @@ pub fn client<'a>(
         return address;
     }
     for entry in header.into_iter().rev().flat_map(|line| line.rsplit(|byte| *byte == b',')) {
-        // No trusted proxy wrote an entry that is not an address. The last good entry counts.
+        // An entry that is not an address cannot come from a trusted proxy. The last valid
+        // entry counts.
         let entry = entry.trim_ascii();
         let other = || std::str::from_utf8(entry).ok().and_then(parse);
         let Some(entry) = quad(entry).map(IpAddr::V4).or_else(other) else { return address };
@@ -41,7 +42,8 @@ pub fn client<'a>(
     address
 }
 
-/// A plain IPv4 address, which nearly all are: the standard library reads text only.
+/// Parses a plain IPv4 address, which nearly all entries are: the standard library parses
+/// only text.
 fn quad(entry: &[u8]) -> Option<Ipv4Addr> {
     let mut octets = [0; 4];
     let mut parts = entry.split(|byte| *byte == b'.');
@@ -57,7 +59,7 @@ fn quad(entry: &[u8]) -> Option<Ipv4Addr> {
     parts.next().is_none().then(|| octets.into())
 }
 
-/// Reads an address, also with a port or in brackets.
+/// Parses an address, also with a port or in brackets.
 fn parse(entry: &str) -> Option<IpAddr> {
     let bare = entry.strip_prefix('[').and_then(|rest| rest.split(']').next()).unwrap_or(entry);
     let parsed = bare

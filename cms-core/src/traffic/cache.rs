@@ -1,6 +1,6 @@
-//! The rules of the response cache: its settings and its clears. A clear is a request to forget
-//! replies. Every process follows both. `cms-http` keeps the replies themselves, also those in
-//! Redis, which all processes of the site share.
+//! The rules of the response cache: its settings and its clears. A clear makes every process
+//! forget replies. Every process follows both. `cms-http` keeps the replies themselves, including
+//! those in Redis, which all processes of the site share.
 
 use std::{collections::BTreeSet, sync::Arc};
 
@@ -17,7 +17,8 @@ use crate::{
     settings::CacheStore,
 };
 
-/// Taken by changes of the rules: clears get consecutive numbers, and the rules stay as read.
+/// Locked by changes of the rules: clears get consecutive numbers, and the rules do not change
+/// after they are read.
 const RULES: Lock = Lock::new(21);
 /// The table's name among the epochs.
 const TABLE: &str = "cache";
@@ -62,7 +63,7 @@ pub struct CachePatch {
 /// Settings and clears, as one state of the site.
 #[derive(Debug)]
 pub struct CacheRules {
-    /// The table's epoch at which the rules were read; None: not read yet.
+    /// The table's epoch when the rules were read; `None`: not read yet.
     epoch: Option<i64>,
     /// Settings in force.
     pub settings: CacheSettings,
@@ -71,7 +72,7 @@ pub struct CacheRules {
 }
 
 impl CacheRules {
-    /// The number of the last clear. Note it before making a reply, and keep it with the reply.
+    /// The number of the last clear. Note it before making a reply, and store it with the reply.
     // For cms-http, which keeps replies; so the other hidden calls of this room.
     #[doc(hidden)]
     #[must_use]
@@ -102,14 +103,14 @@ impl CacheRules {
     }
 }
 
-/// The rules in memory, as of the epoch they were read at.
-struct Followed {
+/// The rules in memory, with the epoch at which they were read.
+struct RulesCache {
     rules: ArcSwap<CacheRules>,
     /// After a change one request reads the rules and the others wait for it.
     reading: tokio::sync::Mutex<()>,
 }
 
-impl Followed {
+impl RulesCache {
     fn new(configured: &crate::settings::ReplyCacheSettings) -> Self {
         let rules = CacheRules {
             epoch: None,
@@ -124,14 +125,14 @@ impl Followed {
         db: &Db,
         configured: &crate::settings::ReplyCacheSettings,
     ) -> Result<Arc<CacheRules>> {
-        match self.known(db) {
+        match self.current(db) {
             Some(known) => Ok(known),
-            // Boxed, so that other requests do not carry the memory of a read.
+            // Boxed, so that the futures of other requests do not reserve memory for a read.
             None => Box::pin(self.read(db, configured)).await,
         }
     }
 
-    fn known(&self, db: &Db) -> Option<Arc<CacheRules>> {
+    fn current(&self, db: &Db) -> Option<Arc<CacheRules>> {
         let known = self.rules.load();
         (known.epoch == Some(db.epochs().of(TABLE))).then(|| Arc::clone(&known))
     }
@@ -166,7 +167,7 @@ pub struct Cache(Arc<Inner>);
 
 struct Inner {
     base: Base,
-    followed: Followed,
+    cached: RulesCache,
     redis: Option<Redis>,
 }
 
@@ -174,8 +175,8 @@ impl Cache {
     pub(crate) fn new(base: &Base, redis: Option<&Redis>) -> Self {
         let settings = &base.settings().cache;
         let redis = redis.filter(|_| settings.store == CacheStore::Redis).cloned();
-        let followed = Followed::new(settings);
-        Self(Arc::new(Inner { base: base.clone(), followed, redis }))
+        let cached = RulesCache::new(settings);
+        Self(Arc::new(Inner { base: base.clone(), cached, redis }))
     }
 
     /// Deletes clears that are older than a day.
@@ -189,15 +190,14 @@ impl Cache {
     /// # Errors
     /// `unavailable` when changed rules cannot be read.
     pub async fn rules(&self) -> Result<Arc<CacheRules>> {
-        self.0.followed.rules(self.0.base.db(), &self.0.base.settings().cache).await
+        self.0.cached.rules(self.0.base.db(), &self.0.base.settings().cache).await
     }
 
-    /// The rules of the response cache, if memory has them; None: they have changed and must be
-    /// read.
+    /// The rules of the response cache from memory; `None`: they have changed and must be read.
     #[doc(hidden)]
     #[must_use]
     pub fn known_rules(&self) -> Option<Arc<CacheRules>> {
-        self.0.followed.known(self.0.base.db())
+        self.0.cached.current(self.0.base.db())
     }
 
     /// Changes the settings of the response cache, in every process.
@@ -236,7 +236,7 @@ impl Cache {
     }
 
     /// Makes every process forget replies whose path starts with `prefix`. An empty prefix covers
-    /// all.
+    /// all replies.
     ///
     /// # Errors
     /// `bad_query` for a text that is not a path prefix.
@@ -297,7 +297,7 @@ async fn record(change: &mut Change, action: &'static str, columns: &[&str]) -> 
 
 impl Cache {
     /// Where replies are kept: `memory`, `redis`, or `redis_away` (Redis does not answer, so each
-    /// process keeps its own).
+    /// process keeps its own replies).
     #[must_use]
     pub fn state(&self) -> &'static str {
         match self.0.redis.as_ref() {
@@ -307,8 +307,8 @@ impl Cache {
         }
     }
 
-    /// The value that some process of the site kept under this name. None also while Redis is away
-    /// or not configured.
+    /// The value that any process of the site stored under this name. Also `None` while Redis is
+    /// away or not configured.
     // For cms-http: the names and the form of replies are its own.
     #[doc(hidden)]
     pub async fn shared_reply(&self, name: &str) -> Option<Vec<u8>> {

@@ -1,4 +1,4 @@
-//! Kept replies of requests that are repeated with the same `Idempotency-Key`
+//! Stored replies for requests that are repeated with the same `Idempotency-Key`
 //! (draft-ietf-httpapi-idempotency-key-header-07). [`Idempotency::remember`] writes them.
 
 use std::{
@@ -17,22 +17,21 @@ use crate::{
     jobs,
 };
 
-/// Requests with the same caller and `Idempotency-Key` pass one at a time.
+/// Requests with the same caller and `Idempotency-Key` run one at a time.
 const TURN: Lock = Lock::new(4);
 /// How long a repetition waits for its turn, in milliseconds.
 const LOCK_TIMEOUT: Millis = 5_000;
-/// A request that has not renewed its claim for this long is abandoned: its process died or stood
-/// still.
+/// A request that has not renewed its claim for this long is abandoned: its process died or hung.
 const LEASE_MS: Millis = 60_000;
-/// How often a request says that it is under way.
+/// How often a request renews its claim.
 const RENEWAL: Duration = Duration::from_secs(15);
-/// Pause after the database could not be written: on SQLite another process may make an index.
+/// Pause after a failed write: on SQLite another process may be making an index.
 const PAUSE: Duration = Duration::from_secs(1);
-/// How long the reply of work that is done is tried to be kept.
-const PERSISTENCE: Duration = Duration::from_secs(300);
-/// How long its caller waits for that.
-const COURTESY: Duration = Duration::from_secs(5);
-/// How long the end of the site waits for that.
+/// How long storing the reply of finished work is retried.
+const RETRY_TIMEOUT: Duration = Duration::from_secs(300);
+/// How long the caller waits for that.
+const CALLER_TIMEOUT: Duration = Duration::from_secs(5);
+/// How long closing the site waits for that.
 const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(10);
 
 pub(crate) mod sql {
@@ -48,7 +47,7 @@ pub(crate) mod sql {
                     created_at = excluded.created_at, claim = null, rights = excluded.rights \
                     where cms_idempotency.created_at <= $8 or (cms_idempotency.status = 0 and \
                     cms_idempotency.created_at <= $9)";
-        /// A row with the status 0 says that the request is being worked on; `claim`, by whom.
+        /// Status 0 means that the request is being worked on; `claim` is the token of its claim.
         CLAIM = "insert into cms_idempotency (caller, idempotency_key, fingerprint, status, \
                  created_at, claim) values ($1, $2, $3, 0, $4, $7) on conflict (caller, \
                  idempotency_key) do update set fingerprint = excluded.fingerprint, status = 0, \
@@ -67,7 +66,7 @@ pub(crate) mod sql {
     }
 }
 
-/// A reply to keep for a repeated request with the same `Idempotency-Key`.
+/// A reply to store for repetitions with the same `Idempotency-Key`.
 #[derive(Clone, Debug)]
 pub struct Remember {
     /// The caller. The same key of two callers means two requests.
@@ -82,11 +81,11 @@ pub struct Remember {
     pub body: Option<String>,
     /// Entity tag of the reply.
     pub etag: Option<String>,
-    /// A digest of the caller's rights, which decided what the reply shows.
+    /// A digest of the caller's rights, which determined the content of the reply.
     pub rights: String,
 }
 
-/// The kept reply to an earlier request.
+/// The stored reply to an earlier request.
 #[derive(Clone, Debug)]
 pub struct Remembered {
     /// Hash of the request.
@@ -97,14 +96,14 @@ pub struct Remembered {
     pub body: Option<String>,
     /// Its entity tag.
     pub etag: Option<String>,
-    /// A digest of the rights that its caller had; None: nobody knows.
+    /// A digest of the rights of its caller; `None`: unknown.
     pub rights: Option<String>,
 }
 
 /// Fingerprint, status, body, entity tag, rights.
-type Kept = (String, i64, Option<String>, Option<String>, Option<String>);
+type StoredReply = (String, i64, Option<String>, Option<String>, Option<String>);
 
-/// The refusal of a request that another one with its `Idempotency-Key` came before.
+/// The error for a request when another one with its `Idempotency-Key` came first.
 #[doc(hidden)]
 #[must_use]
 pub fn in_progress() -> Error {
@@ -113,33 +112,34 @@ pub fn in_progress() -> Error {
     Error::new(Code::InProgress, detail)
 }
 
-/// A request that is being worked on, until this is dropped. Whoever stood still past the lease has
-/// lost it: then another claim may stand in its place, and this one changes nothing.
+/// A request that is being worked on, until this is dropped. A process that hung past the lease
+/// has lost its claim: another claim may have replaced it, and this one changes nothing.
 #[doc(hidden)]
 pub struct Claim {
     base: Base,
-    of: Of,
+    of: ClaimKey,
     is_over: bool,
-    /// None while the site closes: nobody waits for it then.
+    /// `None` while the site closes, which then does not wait for this claim.
     _under_way: Option<OwnedRwLockReadGuard<()>>,
 }
 
 /// Caller, key, and the token of the claim.
-type Of = (String, String, String);
+type ClaimKey = (String, String, String);
 
 impl Claim {
-    /// Ends the claim and keeps its reply for repetitions. Goes on trying while the database cannot
-    /// be written: the work is done, and must not be done again. The caller waits for 5 s of that,
-    /// the end of the site for 10 s. The log says when it is not kept, as after a lost claim.
+    /// Ends the claim and stores its reply for repetitions. Retries while the database cannot be
+    /// written, because the work is done and must not be done again. The caller waits at most 5 s
+    /// for that, closing the site at most 10 s. If the reply is not stored, for example after a
+    /// lost claim, this is logged.
     pub async fn keep(mut self, reply: Remember) {
         self.is_over = true;
-        // A task of its own, which goes on when nobody waits.
+        // A task of its own, which continues when nobody waits.
         let kept = tokio::spawn(watched(async move {
             if let Err(error) = self.persist(reply).await {
                 tracing::warn!(%error, "a reply is not kept: a repetition may do its work again");
             }
         }));
-        let _ = tokio::time::timeout(COURTESY, kept).await;
+        let _ = tokio::time::timeout(CALLER_TIMEOUT, kept).await;
     }
 
     async fn persist(&self, reply: Remember) -> Result<()> {
@@ -148,7 +148,7 @@ impl Claim {
             match self.try_to_keep(&reply).await {
                 Err(error)
                     if error.code() == Code::Unavailable
-                        && began.elapsed() < PERSISTENCE
+                        && began.elapsed() < RETRY_TIMEOUT
                         && !self.base.db().is_closed() =>
                 {
                     tracing::warn!(%error, "a reply is not kept yet; trying again");
@@ -171,9 +171,9 @@ impl Claim {
         }
     }
 
-    /// Keeps the claim while `work` lasts.
+    /// Renews the claim while `work` runs.
     pub async fn during<T>(&self, work: impl Future<Output = T>) -> T {
-        // Side by side: the work may hold the one writer.
+        // Concurrently, because the work may hold the only writer.
         tokio::select! {
             biased;
             done = watched(work) => done,
@@ -231,7 +231,7 @@ impl Drop for Claim {
 #[derive(Clone)]
 pub struct Idempotency {
     base: Base,
-    /// Each claim reads; the end of the site writes.
+    /// Each claim holds a read lock; closing the site takes the write lock.
     claims: Arc<RwLock<()>>,
 }
 
@@ -240,10 +240,10 @@ impl Idempotency {
         Self { base: base.clone(), claims: Arc::default() }
     }
 
-    /// Waits for replies that are not kept yet, 10 s at most: the site closes next.
+    /// Waits at most 10 s for replies that are not stored yet. Called before the site closes.
     pub(crate) async fn close(&self) {
         if tokio::time::timeout(SHUTDOWN_TIMEOUT, self.claims.write()).await.is_err() {
-            tracing::warn!("replies are not kept at the end: the database cannot be written");
+            tracing::warn!("replies were not stored at shutdown: the database cannot be written");
         }
     }
 
@@ -252,22 +252,23 @@ impl Idempotency {
         jobs::expire(&self.base, &[(sql::EXPIRE, self.horizon())]).await
     }
 
-    /// A digest that tells requests apart. It is keyed, because a body may hold a password that
-    /// readers of the database must not be able to guess.
+    /// A digest that distinguishes requests. It is keyed, because a body may contain a password
+    /// that readers of the database must not be able to guess.
     #[must_use]
     pub fn fingerprint(&self, request: &[u8]) -> String {
         let key = self.base.settings().encryption_key.as_ref().map_or("", |key| key.expose());
         data_encoding::HEXLOWER.encode(&crypto::hmac_sha256(key.as_bytes(), request))
     }
 
-    /// The reply that this caller got for this key within the last `retention.idempotency_h` hours.
+    /// The reply that this caller got for this key within the last
+    /// `retention.idempotency_h` hours.
     ///
     /// # Errors
     /// `unavailable` when the database cannot be reached.
     // For cms-http: what is kept is a reply over HTTP.
     #[doc(hidden)]
     pub async fn remembered(&self, caller: &str, key: &str) -> Result<Option<Remembered>> {
-        let found: Option<Kept> =
+        let found: Option<StoredReply> =
             self.base.db().optional(sql::FIND, args![caller, key, self.horizon()]).await?;
         Ok(found.map(|(fingerprint, status, body, etag, rights)| Remembered {
             fingerprint,
@@ -278,8 +279,8 @@ impl Idempotency {
         }))
     }
 
-    /// Waits until no other change of this caller works under this key, 5 s at most: meanwhile it
-    /// holds one of PostgreSQL's connections. Comes first in a change.
+    /// Waits until no other change of this caller works under this key, at most 5 s, because the
+    /// wait takes one of PostgreSQL's connections. Call this first in a change.
     ///
     /// # Errors
     /// `in_progress` when it takes longer.
@@ -297,20 +298,20 @@ impl Idempotency {
         })
     }
 
-    /// Whether a reply is kept already, as this change sees it.
+    /// Whether a reply is already stored, as this change sees it.
     ///
     /// # Errors
     /// `unavailable` when the database cannot be reached.
     // For cms-http, as above.
     #[doc(hidden)]
     pub async fn is_kept(&self, change: &mut Change, caller: &str, key: &str) -> Result<bool> {
-        let found: Option<Kept> =
+        let found: Option<StoredReply> =
             change.optional(sql::FIND, args![caller, key, self.horizon()]).await?;
         Ok(found.is_some_and(|(_, status, ..)| status != 0))
     }
 
-    /// Claims a request whose work is no part of a change: the change's commit tells all processes.
-    /// None: another one is working on it.
+    /// Claims a request whose work is not part of a change. The commit of the change makes the
+    /// claim visible to all processes. `None`: another request is being worked on.
     ///
     /// # Errors
     /// As every write.
@@ -331,7 +332,7 @@ impl Idempotency {
         Ok(claimed.then(|| Claim { base, of, is_over: false, _under_way }))
     }
 
-    /// Keeps the reply of a change for repetitions of its request.
+    /// Stores the reply of a change for repetitions of its request.
     ///
     /// # Errors
     /// `in_progress` when the same request has been answered meanwhile.

@@ -1,4 +1,4 @@
-//! Stands in for Redis in a build without the feature `redis`. There is never a connection.
+//! Replaces Redis in a build without the feature `redis`. There is never a connection.
 
 use std::sync::Arc;
 

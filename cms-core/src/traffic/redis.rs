@@ -1,7 +1,7 @@
 //! The connection to Redis, shared by limiter and cache.
 //!
-//! When Redis does not answer within [`RESPONSE_TIMEOUT`], each process uses its own memory, logs
-//! that, and returns to Redis by itself.
+//! When Redis does not answer within [`RESPONSE_TIMEOUT`], each process uses its own memory and
+//! logs that. Each process returns to Redis by itself.
 
 use std::{sync::Arc, time::Duration};
 
@@ -19,7 +19,7 @@ use crate::{
 
 /// Longest time that a request waits for Redis.
 const RESPONSE_TIMEOUT: Duration = Duration::from_millis(40);
-/// How often to ask whether a Redis that was away is back.
+/// Interval between checks whether a Redis that was away is back.
 const RETRY: Duration = Duration::from_millis(200);
 
 const UNREACHABLE: &str = "Redis cannot be reached: check redis_url.";
@@ -32,13 +32,13 @@ struct Shared {
     client: Client,
     connection: ArcSwap<ConnectionManager>,
     prefix: String,
-    /// Why Redis is away; None: it is used.
+    /// Why Redis is away; `None`: Redis is in use.
     away: ArcSwapOption<String>,
 }
 
 impl Redis {
-    /// The Redis of the site, if a store is set to `redis`. It connects later, because a site also
-    /// starts without Redis.
+    /// The Redis of the site, if a store is set to `redis`. It connects later, because a site can
+    /// start without Redis.
     pub(crate) fn of(settings: &Settings) -> Result<Option<Self>> {
         let wanted = settings.limiter.store == LimiterStore::Redis
             || settings.cache.store == CacheStore::Redis;
@@ -67,17 +67,17 @@ impl Redis {
         self.0.away.load().is_some()
     }
 
-    /// Why this process left Redis; None: it uses Redis.
+    /// Why this process left Redis; `None`: it uses Redis.
     pub(crate) fn why_away(&self) -> Option<Arc<String>> {
         self.0.away.load_full()
     }
 
-    /// Whether Redis can be written and read. This process leaves a Redis that fails here.
+    /// Whether Redis can be written and read. If this fails, the process leaves Redis.
     ///
     /// # Errors
-    /// What is wrong, and the remedy.
+    /// The fault, and the remedy.
     pub(crate) async fn ping(&self) -> Result<(), (Error, &'static str)> {
-        // A new connection may be refused while the one in use answers.
+        // A new connection may be refused while the existing one still answers.
         let tried = if self.is_away() {
             self.0.reach().await.map(drop)
         } else {
@@ -89,7 +89,7 @@ impl Redis {
         Err((Error::new(Code::Unavailable, what).caused_by(error), remedy))
     }
 
-    /// The answer, if it comes in time. None: Redis is away.
+    /// The answer, if it comes in time. `None`: Redis is away.
     pub(crate) async fn ask<T>(&self, asked: impl Future<Output = RedisResult<T>>) -> Option<T> {
         if self.is_away() {
             return None;
@@ -103,7 +103,7 @@ impl Redis {
         None
     }
 
-    /// The value of a key. None also while Redis is away.
+    /// The value of a key. Also `None` while Redis is away.
     pub(crate) async fn get(&self, name: &str) -> Option<Vec<u8>> {
         let mut connection = self.connection();
         let mut get = redis::cmd("GET");
@@ -131,7 +131,7 @@ impl Redis {
                 tokio::time::sleep(RETRY).await;
                 let Some(shared) = shared.upgrade() else { return };
                 let trying = shared.clone();
-                // A task of its own: a panic is a failed try.
+                // A task of its own, so that a panic is just a failed try.
                 let tried = tokio::spawn(async move {
                     tokio::time::timeout(RESPONSE_TIMEOUT * 5, trying.reach()).await
                 });
@@ -148,25 +148,25 @@ impl Redis {
 
 impl Shared {
     /// Opens a new connection and checks that it can write and read. An old connection may lead to
-    /// a server that is now a replica, and a full server only reads.
+    /// a server that is now a replica, and a full server can only read.
     async fn reach(&self) -> RedisResult<ConnectionManager> {
         let mut connection = connect(&self.client)?;
         self.probe(&mut connection).await?;
         Ok(connection)
     }
 
-    /// Writes and reads.
+    /// Writes a value and reads it back.
     async fn probe(&self, connection: &mut ConnectionManager) -> RedisResult<()> {
         let key = format!("{}:probe", self.prefix);
         let mut write = redis::cmd("SET");
         write.arg(&key).arg(1).arg("PX").arg(1000);
         write.query_async::<()>(connection).await?;
-        // A full server may have dropped the key by now.
+        // A full server may already have dropped the key.
         redis::cmd("GET").arg(&key).query_async::<Option<String>>(connection).await.map(drop)
     }
 }
 
-/// What an error with this code means, and what helps. None: Redis has not answered.
+/// The meaning of an error with this code, and the remedy. `None`: Redis has not answered.
 fn judge(code: Option<&str>) -> (&'static str, &'static str) {
     match code {
         None => (UNREACHABLE, "start Redis or correct redis_url"),

@@ -1,6 +1,6 @@
-//! Takes the program out of a release's archive, a ZIP. Nothing is unpacked by its own name: one
-//! file is read, the one named `cms`, and an archive with anything suspicious in it is refused
-//! whole.
+//! Extracts the program from a release's archive, a ZIP. Only the file named `cms` is read, and
+//! nothing is written under its own name. An archive with anything suspicious in it is refused as
+//! a whole.
 
 use std::io::{self, Read, Seek, Write};
 
@@ -11,25 +11,25 @@ use super::{UpdateError, UpdateFault};
 
 /// The file in the archive that is the program.
 const PROGRAM: &str = "cms";
-/// Files in an archive.
+/// Maximum number of files in an archive.
 const MAX_FILES: usize = 256;
-/// Bytes of all files together, unpacked.
+/// Maximum size of all files together, unpacked, in bytes.
 const MAX_UNPACKED_BYTES: u64 = 1 << 30;
-/// Unpacked bytes for each byte of the archive; a program has three or four.
+/// Maximum ratio of unpacked to packed bytes; a program has three or four.
 const MAX_RATIO: u64 = 32;
-/// Small archives may be packed more tightly.
+/// Unpacked bytes allowed beyond the ratio, because small archives may compress better.
 const FREE_BYTES: u64 = 1 << 20;
-/// The kind of a file, in the mode that Unix gives it.
+/// The bits of a Unix mode that hold the kind of a file.
 const KIND: u32 = 0o170_000;
 const REGULAR: u32 = 0o100_000;
 const FOLDER: u32 = 0o040_000;
 
-/// Writes the program of an archive of `size` bytes to `to`. `on_bytes` is called with the bytes
-/// that are written so far. Check the archive's digest first.
+/// Writes the program of an archive of `size` bytes to `to`. Calls `on_bytes` with the number of
+/// bytes written so far. Check the archive's digest first.
 ///
 /// # Errors
-/// The archive cannot be read, has no program, or holds what no release holds: absolute names and
-/// `..`, links, names twice, more bytes than announced. Or `to` cannot be written.
+/// The archive cannot be read, has no program, or contains what a release never contains: absolute
+/// names and `..`, links, duplicate names, more bytes than announced. Or `to` cannot be written.
 pub fn unpack(
     archive: impl Read + Seek,
     size: u64,
@@ -62,7 +62,7 @@ pub fn unpack(
     let announced = file.size();
     let (mut written, mut part) = (0, vec![0; 64 << 10]);
     loop {
-        // A damaged file shows here, and a wrong sum at its end.
+        // A damaged file fails here, a wrong checksum at its end.
         let read = match file.read(&mut part) {
             Ok(0) => break,
             Ok(read) => read,
@@ -101,7 +101,7 @@ pub fn digest(mut file: impl Read) -> io::Result<String> {
     }
 }
 
-/// The name of a file that a release may hold.
+/// The name of a file, if a release may contain it.
 fn checked<R: Read>(file: &ZipFile<'_, R>) -> Result<String, UpdateError> {
     let name = file.name().map_err(unreadable)?.into_owned();
     let shown = crate::plain::shown(&name).into_owned();

@@ -1,4 +1,4 @@
-//! Updates: what an update server offers, judged before anything of it is used.
+//! Updates: the offers of an update server, verified before any part of them is used.
 //!
 //! ```text
 //! release  the description of a release: its form, its signature, the order of versions; the
@@ -7,7 +7,7 @@
 //! archive  takes the program out of a release's archive
 //! ```
 //!
-//! Nothing here replaces a program: `cms update` does.
+//! Nothing here replaces a program; `cms update` does.
 
 mod archive;
 mod release;
@@ -24,11 +24,11 @@ pub use server::{Latest, UpdateServer};
 pub enum UpdateFault {
     /// A setting, a version or the state of this machine forbids it.
     Refused,
-    /// What the server sent is not what it must be: form, signature, digest, size, archive.
+    /// The data from the server is wrong: form, signature, digest, size or archive.
     Invalid,
     /// The server does not answer, or not in time.
     Unreachable,
-    /// The server wants other credentials.
+    /// The server requires other credentials.
     NoRight,
     /// The server has no such file.
     NotFound,
@@ -36,7 +36,7 @@ pub enum UpdateFault {
     Local,
 }
 
-/// Why an update is not made, as one sentence.
+/// Why an update is not made, in one sentence.
 #[derive(Debug)]
 pub struct UpdateError {
     fault: UpdateFault,

@@ -1,5 +1,5 @@
-//! The description of a release, `latest.json`: its form, its signature, the order of versions, and
-//! the highest one that was ever offered.
+//! The description of a release, `latest.json`: its form, its signature, the order of versions,
+//! and the highest version that was ever offered.
 
 use std::{cmp::Ordering, fmt, str::FromStr};
 
@@ -10,17 +10,17 @@ use serde::{Deserialize, Serialize};
 use super::{UpdateError, UpdateFault};
 use crate::Millis;
 
-/// The largest archive.
+/// Maximum size of an archive in bytes.
 const MAX_ARCHIVE_BYTES: u64 = 512 << 20;
-/// Bytes of a version; of a file's name.
+/// Maximum length of a version and of a file's name, in bytes.
 const MAX_NAME_BYTES: usize = 128;
-/// Bytes of the notes.
+/// Maximum length of the notes in bytes.
 const MAX_NOTES_BYTES: usize = 16 << 10;
 const DAY: Millis = 86_400_000;
-/// Days after which a description without a change is old.
+/// Days after which an unchanged description is old.
 const OLD_DAYS: Millis = 180;
 
-/// A version, ordered as Semantic Versioning says.
+/// A version, ordered by the rules of Semantic Versioning.
 #[derive(Clone, Debug)]
 pub struct Version(semver::Version);
 
@@ -60,22 +60,22 @@ impl PartialEq for Version {
 
 impl Eq for Version {}
 
-/// A release whose signature is good.
+/// A release with a valid signature.
 #[derive(Clone, Debug)]
 pub struct Release {
     /// Its version.
     pub version: Version,
-    /// The archive's name, beside `latest.json`.
+    /// The archive's name; the file is next to `latest.json`.
     pub file: String,
     /// The archive's SHA-256, in hexadecimal.
     pub sha256: String,
     /// The archive's length in bytes.
     pub size: u64,
-    /// What is new. Not signed, so nothing may follow from it.
+    /// What is new. The notes are not signed, so no decision may depend on them.
     pub notes: String,
 }
 
-/// `latest.json` as it was sent.
+/// `latest.json` as the server sent it.
 #[derive(Deserialize)]
 struct Description {
     version: String,
@@ -87,7 +87,7 @@ struct Description {
     size: u64,
 }
 
-/// The bytes that a release's signature is about. Each value follows its length, so that no other
+/// The bytes that a release's signature covers. Each value follows its length, so that no other
 /// three values give the same text.
 ///
 /// ```
@@ -111,7 +111,7 @@ impl Release {
     /// base64 of 32 bytes, as the setting `update.public_key` holds them.
     ///
     /// # Errors
-    /// There is no key. Or the text is not a description of a release, or nobody with these keys
+    /// There is no key, the text is not a description of a release, or none of these keys
     /// signed it.
     pub fn verified(json: &[u8], keys: &[String]) -> Result<Self, UpdateError> {
         if keys.is_empty() {
@@ -157,7 +157,7 @@ impl Release {
     }
 }
 
-/// One part of a path, visible and without dots at its start.
+/// Whether a name is one part of a path, visible and without leading dots.
 fn is_archive_name(name: &str) -> bool {
     let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.+".contains(&byte);
     name.len() <= MAX_NAME_BYTES
@@ -167,23 +167,23 @@ fn is_archive_name(name: &str) -> bool {
         && name.ends_with(".zip")
 }
 
-/// What was offered so far; kept as JSON between two looks. A server that offers less has gone
-/// back, or somebody plays an old reply again.
+/// The highest version offered so far, stored as JSON between two checks. A server that offers
+/// less was rolled back, or somebody replays an old reply.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Seen {
-    /// The highest version, with a good signature.
+    /// The highest version with a valid signature.
     highest: Option<String>,
-    /// When it was offered first.
+    /// When that version was first offered.
     since: Millis,
 }
 
 impl Seen {
-    /// Compares a release with what was offered before and notes it. `modified` is when the server
-    /// says that it wrote the description. Returns a warning about an old description: somebody may
-    /// keep newer ones away.
+    /// Compares a release with earlier offers and records it. `modified` is when the server says
+    /// that it wrote the description. Returns a warning about an old description, because somebody
+    /// may be withholding newer ones.
     ///
     /// # Errors
-    /// A higher version was offered before.
+    /// An error when a higher version was offered before.
     pub fn note(
         &mut self,
         release: &Release,
@@ -273,7 +273,7 @@ mod tests {
             let said = why(&changed, &keys);
             assert!(said.contains(expected), "{member}: {said}");
         }
-        // What is not signed may change.
+        // Unsigned members may change.
         let mut noted = described(1);
         noted["notes"] = "Other.".into();
         assert_eq!(why(&noted, &keys), "3.1.0");

@@ -1,5 +1,5 @@
-//! Asks the update server. Every reply is bounded in bytes and time; the credentials go to the
-//! server's own host alone.
+//! Requests to the update server. Every reply is limited in bytes and time. The credentials are
+//! sent only to the server's own host.
 
 use std::{error::Error as _, io, time::Duration};
 
@@ -17,9 +17,9 @@ use crate::{
     settings::Settings,
 };
 
-/// Longest wait for a connection, the head of a reply or its next bytes.
+/// Longest wait for a connection, for the head of a reply, and for its next bytes.
 const IDLE: Duration = Duration::from_secs(20);
-/// A server that sends less in a second is given up.
+/// Minimum speed; a slower server is given up.
 const LEAST_BYTES_PER_SECOND: u64 = 16 << 10;
 const MAX_DESCRIPTION_BYTES: u64 = 64 << 10;
 const MAX_REDIRECTS: usize = 5;
@@ -32,11 +32,11 @@ pub struct UpdateServer {
     idle: Duration,
 }
 
-/// What the server offers.
+/// The offer of the server.
 #[derive(Debug)]
 #[non_exhaustive]
 pub struct Latest {
-    /// The release; its signature is good.
+    /// The release; its signature is valid.
     pub release: Release,
     /// When the server says that it wrote the description.
     pub modified: Option<Millis>,
@@ -46,7 +46,7 @@ impl UpdateServer {
     /// The server at `update_base_url`.
     ///
     /// # Errors
-    /// The setting is missing.
+    /// An error when the setting is missing.
     pub fn new(settings: &Settings) -> Result<Self, UpdateError> {
         let refused = |why: String| UpdateError::new(UpdateFault::Refused, why);
         let Some(base) = settings.update_base_url.as_deref() else {
@@ -59,7 +59,7 @@ impl UpdateServer {
         let local = |e: &dyn std::fmt::Display| UpdateError::new(UpdateFault::Local, e.to_string());
         let http = Client::builder()
             .tls_backend_preconfigured(tls(public_roots()).map_err(|e| local(&e))?)
-            // They are followed here, without the credentials.
+            // Redirects are followed here, without the credentials.
             .redirect(reqwest::redirect::Policy::none())
             .no_proxy()
             .http1_only()
@@ -70,7 +70,7 @@ impl UpdateServer {
         Ok(Self { http, base, login, idle: IDLE })
     }
 
-    /// The same server with another longest wait for its next bytes.
+    /// The same server with another limit on waiting for its next bytes.
     #[must_use]
     pub fn waiting(self, idle: Duration) -> Self {
         Self { idle, ..self }
@@ -82,7 +82,7 @@ impl UpdateServer {
         self.login.is_some()
     }
 
-    /// Asks for `latest.json` and checks its signature with `keys`, see [`Release::verified`].
+    /// Requests `latest.json` and checks its signature with `keys`, see [`Release::verified`].
     ///
     /// # Errors
     /// As [`UpdateFault`] lists them.
@@ -103,8 +103,7 @@ impl UpdateServer {
     }
 
     /// Downloads the archive of a release into `to`, and checks its length and digest on the way.
-    /// `on_bytes` is called with the bytes so far. What was written is to be thrown away after an
-    /// error.
+    /// Calls `on_bytes` with the number of bytes so far. After an error, discard what was written.
     ///
     /// # Errors
     /// As [`UpdateFault`] lists them.
@@ -145,12 +144,12 @@ impl UpdateServer {
         Ok(())
     }
 
-    /// When a reply of so many bytes must have come.
+    /// The deadline for a reply of this many bytes.
     fn until(&self, bytes: u64) -> Instant {
         Instant::now() + self.idle + Duration::from_secs(bytes / LEAST_BYTES_PER_SECOND + 1)
     }
 
-    /// A file beside `latest.json`, after redirects.
+    /// Requests a file next to `latest.json`, following redirects.
     async fn get(&self, name: &str, until: Instant) -> Result<Response, UpdateError> {
         let invalid = |why: String| UpdateError::invalid(format!("{name}: {why}"));
         let mut url = self.base.join(name).map_err(|e| invalid(e.to_string()))?;
@@ -177,7 +176,7 @@ impl UpdateServer {
         Err(invalid(format!("more than {MAX_REDIRECTS} redirects")))
     }
 
-    /// The reply, if it is the file.
+    /// The reply, if its status says that it is the file.
     fn judged(&self, name: &str, reply: Response) -> Result<Response, UpdateError> {
         let fault = match reply.status() {
             StatusCode::OK => return Ok(reply),
@@ -221,7 +220,7 @@ impl UpdateServer {
     }
 }
 
-/// `Wed, 25 Nov 2026 22:39:00 GMT`.
+/// Parses a date such as `Wed, 25 Nov 2026 22:39:00 GMT`.
 fn written(text: &str) -> Option<Millis> {
     let time = jiff::fmt::rfc2822::parse(text).ok()?;
     Some(time.timestamp().as_millisecond())
@@ -231,7 +230,7 @@ fn unwritten(error: &io::Error) -> UpdateError {
     UpdateError::new(UpdateFault::Local, format!("the archive cannot be written: {error}"))
 }
 
-/// The innermost cause: the outer ones only say that a request failed.
+/// The innermost cause: the outer ones say only that a request failed.
 fn unreachable(error: reqwest::Error) -> UpdateError {
     let error = error.without_url();
     let mut why = error.to_string();

@@ -3,7 +3,7 @@
 //! ```text
 //! rules          retries, breaker, matching, headers, signatures (pure)
 //! subscriptions  which events go to which address; the catalogue of events
-//! deliver        claim (lane, lease) → ahead → request (sign) → send → settle (fenced)
+//! deliver        claim (lane, lease) → claimed → request (sign) → send → settle (fenced)
 //! history        the log of attempts, the queue, recorded events, what an event would send
 //! consumers      events for code of this process
 //! ```
@@ -57,7 +57,7 @@ struct Inner {
     registry: Registry,
     http: HttpClient,
     counters: jobs::Counters,
-    /// Since when the oldest job is due.
+    /// When the oldest job becomes due.
     oldest: jobs::CachedFigure<Option<i64>>,
     backlog: jobs::CachedFigure<deliver::backlog::Figures>,
     leases: consumers::Leases,
@@ -84,7 +84,7 @@ impl Webhooks {
         Worker::new(self.0.clone())
     }
 
-    /// Puts events in order that were restored from another server.
+    /// Orders events that were restored from another server.
     async fn put_in_order(&self) -> Result<()> {
         let base = &self.0.base;
         if let Some(sql) = base.db().dialect().of(&history::feed::sql::RESTORED) {

@@ -1,5 +1,5 @@
-//! The JSON of a request: measured before it is parsed. A tree takes up to eighty times the bytes
-//! of its text, so a bound of the bytes alone bounds no memory.
+//! The JSON of a request, measured before it is parsed. A parsed tree takes up to eighty times
+//! the bytes of its text, so a limit on the bytes alone does not limit memory.
 
 use std::ops::Range;
 
@@ -8,27 +8,27 @@ use cms_core::{Code, Error, Result};
 use serde::de::DeserializeOwned;
 use serde_json::Value as Json;
 
-/// How deep values may be nested.
+/// The deepest nesting of values.
 pub(crate) const MOST_DEPTH: usize = 64;
 
-/// Bytes that a tree takes: for an object, however small, one leaf of its B-tree; for each further
-/// member what a leaf that is half full has for it; for an array, and each further element, places
-/// of a vector that doubles; for a text what the allocator adds to it.
+/// Bytes that a parsed tree takes: `OBJECT` for the first leaf of an object's B-tree, `MEMBER`
+/// for each further member (leaves may be half full), `ARRAY` for an array and `ELEMENT` for each
+/// further element (vectors double), `TEXT` for what the allocator adds to each text.
 const OBJECT: u64 = 640;
 const MEMBER: u64 = 128;
 const ARRAY: u64 = 128;
 const ELEMENT: u64 = 64;
 const TEXT: u64 = 32;
 
-/// A JSON text within its bounds, which may be no JSON: only parsing tells.
+/// A text within the limits on JSON. Only parsing tells whether it is JSON.
 #[derive(Debug)]
 pub struct Unparsed {
     raw: Bytes,
-    /// What its tree takes, at most.
+    /// The most bytes that its tree takes.
     memory: u64,
     /// A text may hold U+0000.
     may_hold_nul: bool,
-    /// The first number with more digits than a number keeps.
+    /// The first number with more digits than a parsed number keeps.
     rounded: Option<Range<usize>>,
 }
 
@@ -44,13 +44,13 @@ impl Unparsed {
         Ok(Self { raw, memory, may_hold_nul, rounded })
     }
 
-    /// Bytes that its tree takes, at most.
+    /// The most bytes that its tree takes.
     pub(crate) fn memory(&self) -> u64 {
         self.memory
     }
 
-    /// The members that `K` has, before the rest is parsed. None: they cannot be told so, and the
-    /// whole says why.
+    /// The members that `K` has, without parsing the rest. None: they cannot be read alone;
+    /// parsing the whole text then says why.
     pub(crate) fn first<K: DeserializeOwned>(&self) -> Option<K> {
         if self.may_hold_nul {
             return None;
@@ -58,7 +58,7 @@ impl Unparsed {
         serde_json::from_slice(&self.raw).ok()
     }
 
-    /// Parses it.
+    /// Parses the text.
     ///
     /// # Errors
     /// `bad_json`; `validation_failed` for texts and numbers that cannot be stored as they are.
@@ -79,8 +79,8 @@ impl Unparsed {
     }
 }
 
-/// What a text holds, found in one pass without a parser. Of what is no JSON it counts at least
-/// what a parser would make of the part before the fault.
+/// The size of a text, found in one pass without a parser. For a text that is not JSON, at least
+/// the size of what a parser would make before the fault.
 #[derive(Debug, Default)]
 struct Measure {
     /// Values: objects, arrays and what they hold.
@@ -132,7 +132,7 @@ impl Measure {
         }
         self.depth += 1;
         self.objects = self.objects << 1 | u64::from(is_object);
-        // What is empty takes nothing.
+        // An empty object or array allocates nothing.
         let first = rest.iter().find(|byte| !byte.is_ascii_whitespace());
         if !matches!(first, Some(b'}' | b']') | None) {
             self.nodes += 1;
@@ -169,7 +169,7 @@ impl Measure {
     }
 }
 
-/// Whether a number stays what it is: no more digits than a double has, or an integer of 64 bits.
+/// Whether a parsed number keeps all its digits: at most 17, or an integer of 64 bits.
 fn is_kept(number: &[u8]) -> bool {
     let mantissa = number.iter().take_while(|byte| !matches!(byte, b'e' | b'E'));
     let (mut digits, mut significant) = (0, 0);

@@ -20,7 +20,7 @@ pub(crate) use read::{Memory, read};
 pub use upload::Upload;
 pub(crate) use upload::{Limits, Source};
 
-/// What a streamed body is made of. Each part is asked for when the one before has gone out.
+/// The parts of a streamed body. Each is made once the one before it has gone out.
 pub(crate) type Parts = BoxStream<'static, Result<Bytes>>;
 
 /// The body of a reply.
@@ -38,7 +38,7 @@ impl Body {
         Self(Inner::Streamed(parts))
     }
 
-    /// The bytes, unless they are streamed.
+    /// The bytes, or None for a streamed body.
     pub(crate) fn whole(&self) -> Option<&Bytes> {
         match &self.0 {
             Inner::Whole(bytes) => Some(bytes),
@@ -46,7 +46,7 @@ impl Body {
         }
     }
 
-    /// Changes a streamed body; one that is whole stays as it is.
+    /// Changes the parts of a streamed body; leaves a whole body as it is.
     pub(crate) fn map_parts(&mut self, change: impl FnOnce(Parts) -> Parts) {
         if let Inner::Streamed(parts) = &mut self.0 {
             let taken = std::mem::replace(parts, futures_util::stream::empty().boxed());

@@ -1,5 +1,5 @@
-//! The body of a request, whole; what the bodies of requests under way take in memory: one budget
-//! for all of them.
+//! Reads the body of a request whole, and counts the memory of all bodies under way
+//! against one budget.
 
 use std::{
     pin::pin,
@@ -13,12 +13,12 @@ use http_body_util::BodyExt as _;
 
 use crate::budget::Share;
 
-/// Once this part of an announced body has come, room is made for all of it.
+/// Once one eighth of an announced body has come, the buffer grows to its full length.
 const PART_OF_ANNOUNCED: usize = 8;
 
-/// Reads a request's body: at most `limit` bytes within `time`. Parts are added up as they come,
-/// however small: keeping them would cost many times what they hold. Room is taken from `memory`
-/// as parts come, not when they are announced: nobody blocks others by announcing.
+/// Reads a request's body: at most `limit` bytes within `time`. Parts are joined as they come,
+/// because keeping small parts would cost many times their bytes. Memory is taken as parts come,
+/// not when they are announced, so that a client cannot block others by announcing a large body.
 pub(crate) async fn read<B>(body: B, limit: usize, time: Duration, memory: &Memory) -> Result<Bytes>
 where
     B: http_body::Body,
@@ -48,7 +48,7 @@ where
                 return Err(too_large());
             }
             if length > room {
-                // Growing step by step would leave pieces behind it.
+                // Growing in small steps would fragment the memory.
                 let whole_comes = announced.filter(|all| length >= all / PART_OF_ANNOUNCED);
                 let wanted = whole_comes.unwrap_or((2 * room).min(limit)).max(length);
                 memory.take((wanted - room) as u64)?;
@@ -61,34 +61,34 @@ where
     tokio::time::timeout(time, whole).await.map_err(late)?
 }
 
-/// Bodies that take no more, bytes and tree together, are not counted: connections are bounded, so
-/// a login or a step of a few answers is read whatever others send. Bytes alone decide nothing:
-/// trees of bodies of this size would take more than 1 GiB on 1,024 connections.
+/// Bodies up to this size, bytes and tree together, are not counted. Connections are limited, so
+/// a login or a short step of a funnel is read whatever other clients send. The tree counts too:
+/// the trees of 1,024 bodies with this many bytes would take more than 1 GiB.
 const SMALL: u64 = 16 << 10;
-/// Seconds after which a refused request may find room.
+/// Seconds after which a refused request is told to try again.
 const RETRY_AFTER_S: u64 = 1;
 
-/// The memory of one body: its bytes as they came, and what they were parsed into. It is free again
-/// when the last copy of this is dropped.
+/// The memory of one body: its bytes, and the tree parsed from them. Dropping the last
+/// clone frees it.
 #[derive(Clone)]
-pub(crate) struct Memory(Arc<Mutex<Taken>>);
+pub(crate) struct Memory(Arc<Mutex<Reserved>>);
 
-struct Taken {
+struct Reserved {
     share: Share,
-    /// Those of a small body and its tree, which the share does not count.
+    /// Bytes of a small body and its tree, which `share` does not count.
     bytes: u64,
     is_counted: bool,
 }
 
 impl Memory {
     pub(crate) fn of(share: Share) -> Self {
-        Self(Arc::new(Mutex::new(Taken { share, bytes: 0, is_counted: false })))
+        Self(Arc::new(Mutex::new(Reserved { share, bytes: 0, is_counted: false })))
     }
 
     /// Takes room before it is filled.
     ///
     /// # Errors
-    /// `unavailable` when other bodies have taken it.
+    /// `unavailable` when other bodies have taken the memory.
     pub(crate) fn take(&self, bytes: u64) -> Result<()> {
         let mut taken = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let more = if taken.is_counted { bytes } else { taken.bytes + bytes };

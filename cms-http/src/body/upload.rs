@@ -1,4 +1,4 @@
-//! The body of a request as it comes in, within limits of size and time.
+//! The body of a request that its handler reads while it comes in, within limits of size and time.
 
 use std::{
     fmt,
@@ -15,26 +15,26 @@ use tokio::{sync::mpsc, time::Instant};
 
 use super::{Memory, Parts};
 
-/// Slower bodies are refused, however large they may be.
+/// The slowest rate of an upload: slower bodies are refused, whatever their size.
 const BYTES_A_SECOND: u64 = 16 << 10;
 
-/// A body that was not read yet.
+/// A body that is still to be read.
 pub struct Upload {
     pub(crate) parts: Parts,
     /// The value of `Content-Type`.
     pub(crate) content_type: String,
-    /// Where files may lie until they are taken.
+    /// The folder for temporary files, until the handler takes them.
     pub(crate) folder: PathBuf,
-    /// What is kept of it besides files.
+    /// Memory for the parts of the body that are not files.
     pub(crate) memory: Memory,
 }
 
-/// What an upload is held to.
+/// Limits on an upload.
 #[derive(Clone, Copy)]
 pub(crate) struct Limits {
-    /// Most bytes.
+    /// The most bytes.
     pub(crate) bytes: u64,
-    /// Time to wait for a small body, in all.
+    /// How long the sender is waited for; each [`BYTES_A_SECOND`] bytes that came add a second.
     pub(crate) time: Duration,
 }
 
@@ -46,7 +46,7 @@ pub(crate) struct Source<B> {
 }
 
 impl Upload {
-    /// Of a body that announces more than the limit nothing is read: its first part is
+    /// If the body announces more than the limit, nothing of it is read: the first part is
     /// `payload_too_large`.
     pub(crate) fn new<B: http_body::Body>(
         body: B,
@@ -55,7 +55,7 @@ impl Upload {
         folder: &Path,
         memory: Memory,
     ) -> (Self, Source<B>) {
-        // The next part is read only when this one was taken.
+        // Reads the next part only after the handler has taken this one.
         let (sender, mut receiver) = mpsc::channel(1);
         let announced = body.size_hint().lower() > limits.bytes;
         if announced {
@@ -82,7 +82,7 @@ where
     B: http_body::Body,
     B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
 {
-    /// Runs the handler of the upload, and reads for it.
+    /// Runs the handler of the upload while reading the body for it.
     pub(crate) async fn feed<T>(self, handler: impl Future<Output = T>) -> T {
         let reading = async {
             self.read().await;
@@ -107,7 +107,7 @@ where
                 Ok(part) => part.transpose(),
                 Err(_) => Some(Err(late(limits.time))),
             };
-            // Only the sender's time counts, not the handler's.
+            // Counts the time of the sender only, not that of the handler.
             waited += since.elapsed();
             let Some(mut part) = part else { return };
             came += part.as_ref().map_or(0, |part| part.len() as u64);
@@ -122,7 +122,7 @@ where
     }
 }
 
-/// The next bytes of a body; None at its end. Trailers say nothing here.
+/// The next bytes of a body; None at its end. Skips trailers.
 async fn part<B>(mut body: Pin<&mut B>) -> Result<Option<Bytes>>
 where
     B: http_body::Body,

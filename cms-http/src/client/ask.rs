@@ -1,4 +1,4 @@
-//! A call as it is to be made.
+//! A call before it is sent.
 
 use http::{HeaderName, Method, header, uri::PathAndQuery};
 use serde_json::Value as Json;
@@ -59,7 +59,7 @@ impl Ask {
         Self::new(Method::DELETE, path)
     }
 
-    /// Any call. `target` is path and query as they go on their way, encoded already.
+    /// Any call. `target` is the percent-encoded path and query.
     ///
     /// # Errors
     /// [`ClientError::Unexpected`] for a method or a target that no request can have.
@@ -75,7 +75,7 @@ impl Ask {
         }
     }
 
-    /// Adds a query parameter; it is encoded for the way.
+    /// Adds a query parameter, which is percent-encoded.
     #[must_use]
     pub fn query(mut self, name: &str, value: impl ToString) -> Self {
         self.query.push((name.to_owned(), value.to_string()));
@@ -105,14 +105,14 @@ impl Ask {
         self
     }
 
-    /// Only if the record still has this entity tag.
+    /// Makes the call fail unless the record still has this entity tag.
     #[must_use]
     pub fn if_match(mut self, etag: Option<String>) -> Self {
         self.if_match = etag;
         self
     }
 
-    /// A repetition with the same key gets the first reply and does nothing.
+    /// With this key a repetition does nothing and gets the first reply.
     #[must_use]
     pub fn idempotency_key(mut self, key: String) -> Self {
         self.idempotency_key = Some(key);

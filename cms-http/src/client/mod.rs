@@ -1,5 +1,4 @@
-//! The typed client: the same calls against a site opened in this process, or one that runs
-//! elsewhere.
+//! The typed client. It makes the same calls to a site in this process and to a running site.
 
 mod ask;
 mod remote;
@@ -22,9 +21,10 @@ use crate::{
     call::{AsOperator, Cause, InProcess},
 };
 
-/// How often a call is repeated when the service asks for patience.
+/// How often a call is repeated after the limiter has refused it.
 const MAX_WAITS: u32 = 5;
-/// A longer wait is told, not waited for: after too many wrong logins it is up to an hour.
+/// A longer wait is reported to the caller, not waited for: after too many wrong logins it
+/// may be an hour.
 const MAX_WAIT_S: u64 = 60;
 
 /// Speaks to a site.
@@ -50,7 +50,7 @@ pub enum Client {
     Remote(Remote),
 }
 
-/// A bucket of the limiter, as the service tells it with a reply.
+/// A bucket of the limiter, as the headers of a reply report it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RateLimit {
     /// Tokens of the full bucket.
@@ -59,7 +59,7 @@ pub struct RateLimit {
     pub remaining: u32,
 }
 
-/// A good reply.
+/// The reply to a call that succeeded.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Answer {
@@ -69,9 +69,11 @@ pub struct Answer {
     pub body: String,
     /// Its entity tag.
     pub etag: Option<String>,
-    /// The limiter's bucket that has the least left; None when nothing is limited.
+    /// The bucket with the least tokens left, as the service reports it; None when
+    /// nothing is limited.
     pub limit: Option<RateLimit>,
-    /// When it was made, by the service's clock in full seconds; None in this process.
+    /// When the reply was made, by the service's clock, in full seconds; None for a site
+    /// in this process.
     pub date: Option<cms_core::Millis>,
 }
 
@@ -86,7 +88,7 @@ impl Answer {
     }
 }
 
-/// Why there is no good reply.
+/// Why a call failed.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ClientError {
@@ -97,17 +99,18 @@ pub enum ClientError {
         status: StatusCode,
         /// The stable code.
         code: String,
-        /// How to mend it.
+        /// What is wrong, and how to mend it.
         detail: String,
-        /// The whole document. From a site in this process, `cause` is the cause of a fault.
+        /// The whole document. From a site in this process, its member `cause` tells why the
+        /// service failed.
         document: Json,
-        /// Seconds after which to come again.
+        /// Seconds after which the call may be repeated.
         retry_after: Option<u64>,
     },
     /// Nobody answered.
     #[error("{0}")]
     Unreachable(String),
-    /// Something answered that is not this service.
+    /// The answer does not come from this service.
     #[error("{0}")]
     Unexpected(String),
 }
@@ -125,7 +128,7 @@ impl ClientError {
                     retry_after: None,
                 }
             }
-            // Something in front of the service has a limit too.
+            // A proxy in front of the service may have a limit too.
             _ if status == StatusCode::TOO_MANY_REQUESTS => Self::Problem {
                 status,
                 code: cms_core::Code::RateLimited.as_str().to_owned(),
@@ -139,8 +142,8 @@ impl ClientError {
         }
     }
 
-    /// Seconds after which the same call may be made again, when the limiter refused it. None: it
-    /// did not, or the wait is too long to be waited for.
+    /// Seconds after which the same call may be repeated, when the limiter refused it. None:
+    /// something else refused it, or the wait is longer than a minute.
     #[must_use]
     pub fn come_again(&self) -> Option<u64> {
         match self {
@@ -153,7 +156,7 @@ impl ClientError {
         }
     }
 
-    /// With what `Retry-After` says.
+    /// Adds the value of `Retry-After`.
     fn after(mut self, seconds: Option<u64>) -> Self {
         if let Self::Problem { retry_after, .. } = &mut self {
             *retry_after = seconds;
@@ -163,24 +166,24 @@ impl ClientError {
 }
 
 impl Client {
-    /// For a site that is open in this process. Whoever can open it may do everything with it.
+    /// A client for a site in this process, acting as operator: it may do everything.
     #[must_use]
     pub fn local(api: Api) -> Self {
         Self::Local(api)
     }
 
-    /// For a site that is open in this process, as the user of this session: every call is judged
-    /// and refused as one over the network would be. Only the limiter does not count it.
+    /// A client for a site in this process, acting as the user of this session. The site judges its
+    /// calls as it judges those over the network, except that the limiter does not count them.
     #[must_use]
     pub fn local_as(api: Api, token: Secret) -> Self {
         Self::LocalAs(api, Credential::Session(token))
     }
 
-    /// For a site that runs at `url`, with what to show there.
+    /// A client for the site at `url`, which shows this credential.
     ///
     /// # Errors
-    /// [`ClientError::Unexpected`] for an address that is not http(s), or a credential that cannot
-    /// stand in a header.
+    /// [`ClientError::Unexpected`] for an address that is not http(s), or a credential that a
+    /// header cannot hold.
     pub fn remote(url: &str, credential: &Credential) -> Result<Self, ClientError> {
         Self::remote_within(url, credential, Wait::default())
     }
@@ -197,8 +200,8 @@ impl Client {
         Remote::new(url, credential, wait).map(Self::Remote)
     }
 
-    /// Makes the call. When the limiter refuses, waits as long as it says and tries again, a few
-    /// times.
+    /// Makes the call. When the limiter refuses it, waits as long as the service asks and repeats
+    /// it, at most five times.
     ///
     /// # Errors
     /// [`ClientError`], also for every status that is not 2xx.
@@ -213,7 +216,7 @@ impl Client {
         self.send_once(&ask).await
     }
 
-    /// Makes the call once; a refusal of the limiter is told like any other.
+    /// Makes the call once; reports a refusal of the limiter like any other.
     ///
     /// # Errors
     /// As [`Client::send`].
@@ -231,8 +234,8 @@ impl Client {
         }
     }
 
-    /// The number of the present state of a site in this process. It grows with every commit of
-    /// every process, and is cheap to read. None: the engine has none, or the site runs elsewhere.
+    /// The snapshot version of a site in this process. It grows with every commit of every process,
+    /// and is cheap to read. None: the engine has no such number, or the site runs elsewhere.
     #[must_use]
     pub fn snapshot_version(&self) -> Option<i64> {
         match self {
@@ -282,7 +285,7 @@ where
     Ok(outcome(parts.status, &parts.headers, body))
 }
 
-/// Refuses a reply that has no end.
+/// Refuses an event stream, whose body never ends.
 fn finite(headers: &http::HeaderMap) -> Result<(), ClientError> {
     let kind = headers.get(header::CONTENT_TYPE).map_or(&b""[..], HeaderValue::as_bytes);
     if kind.starts_with(b"text/event-stream") {
@@ -310,12 +313,12 @@ fn outcome(status: StatusCode, headers: &http::HeaderMap, body: String) -> Outco
     )
 }
 
-/// Seconds after which the service wants to be asked again.
+/// Seconds after which the service asks for a repetition.
 fn retry_after(headers: &http::HeaderMap) -> Option<u64> {
     headers.get(header::RETRY_AFTER)?.to_str().ok()?.parse().ok()
 }
 
-/// The form of dates that servers send (RFC 9110, 5.6.7) is one of e-mail's.
+/// HTTP dates (RFC 9110, 5.6.7) have a form that e-mail uses too.
 fn http_date(text: &str) -> Option<cms_core::Millis> {
     jiff::fmt::rfc2822::parse(text).ok().map(|date| date.timestamp().as_millisecond())
 }

@@ -1,4 +1,4 @@
-//! A site that runs elsewhere, over HTTPS, and what a client shows to it.
+//! A site that runs elsewhere, called over HTTP or HTTPS, and the credential that it is shown.
 
 use std::{sync::Arc, time::Duration};
 
@@ -10,14 +10,14 @@ use crate::request::is_loopback;
 
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 const TIMEOUT: Duration = Duration::from_secs(60);
-/// After so long, a wait has a sign.
+/// How long a call waits before its sign is shown.
 const SIGN_AFTER: Duration = Duration::from_secs(1);
-/// Bytes a second of the slowest upload that is waited for.
+/// The slowest upload that is waited for, in bytes a second.
 const SLOWEST_UPLOAD: u64 = 32 << 10;
-/// A reply that is larger is not one of this service's.
+/// The largest reply that is read; this service sends no larger ones.
 const MAX_REPLY_BYTES: usize = 64 << 20;
 
-/// Shows that the address is waited for, until what it returns is dropped.
+/// Shows that the address is being waited for. Dropping the returned value hides the sign.
 pub type Sign = Arc<dyn Fn(&str) -> Box<dyn Send> + Send + Sync>;
 
 /// How long a site is waited for.
@@ -25,7 +25,7 @@ pub type Sign = Arc<dyn Fn(&str) -> Box<dyn Send> + Send + Sync>;
 pub struct Wait {
     /// The longest wait for a whole reply.
     pub timeout: Duration,
-    /// What is called after a second.
+    /// Called after a second of waiting.
     pub sign: Option<Sign>,
 }
 
@@ -48,8 +48,8 @@ pub struct Remote {
 impl Remote {
     pub(super) fn new(url: &str, credential: &Credential, wait: Wait) -> Result<Self, ClientError> {
         let (base, shown) = (address(url)?, credential.header()?);
-        // A proxy named in the environment could not reach this machine itself, and must not see
-        // what is sent there.
+        // A proxy named in the environment would look for localhost on its own machine, and must
+        // not see what is sent there.
         let is_here = reqwest::Url::parse(&base).is_ok_and(|url| is_loopback(url.authority()));
         let transport = if is_here { transport()?.no_proxy() } else { transport()? };
         let http = transport
@@ -61,7 +61,7 @@ impl Remote {
         Ok(Self { http, base, shown, timeout: wait.timeout, sign: wait.sign })
     }
 
-    /// A stream, which may last for a day once its head has come.
+    /// Opens a stream. Only its head has the usual time limit; the stream may last for a day.
     pub(super) async fn open(&self, ask: &Ask) -> Result<reqwest::Response, ClientError> {
         let request = self.request(ask).timeout(Duration::from_secs(86_400));
         match tokio::time::timeout(self.timeout, request.send()).await {
@@ -103,8 +103,7 @@ impl Remote {
         answer.await
     }
 
-    /// A body that comes part by part. It may take a second for each 32 KiB, and the usual wait for
-    /// a reply.
+    /// Sends a body part by part. The time limit is a second for each 32 KiB plus the usual wait.
     pub(super) async fn upload(
         &self,
         ask: &Ask,
@@ -135,7 +134,7 @@ impl Remote {
     }
 }
 
-/// What sends requests: TLS with the roots of the web, no redirects.
+/// The client that sends requests: TLS with the public web's root certificates, no redirects.
 ///
 /// # Errors
 /// [`ClientError::Unexpected`] when TLS cannot be set up.
@@ -152,11 +151,10 @@ pub fn transport() -> Result<reqwest::ClientBuilder, ClientError> {
         .redirect(reqwest::redirect::Policy::none()))
 }
 
-/// An address in its one spelling: lower case, no default port, no slash at the end.
+/// An address in canonical form: lower case, no default port, no slash at the end.
 ///
 /// # Errors
-/// [`ClientError::Unexpected`] for what is no http or https address, or names a user, a query or a
-/// fragment.
+/// [`ClientError::Unexpected`] unless it is an http(s) address without user, query and fragment.
 pub fn address(url: &str) -> Result<String, ClientError> {
     let refused =
         |why: &str| ClientError::Unexpected(format!("{url:?} is no address of a site: {why}"));
@@ -169,7 +167,7 @@ pub fn address(url: &str) -> Result<String, ClientError> {
         || parsed.query().is_some()
         || parsed.fragment().is_some()
     {
-        // Not repeated: it may hold a password.
+        // The message leaves the address out: it may hold a password.
         let why = "an address of a site has scheme, host, port and path only";
         return Err(ClientError::Unexpected(why.to_owned()));
     }
@@ -185,7 +183,7 @@ fn cause(error: &dyn std::error::Error) -> String {
     inner.to_string()
 }
 
-/// Who the caller is. `Debug` hides the values.
+/// What the caller shows. `Debug` hides the values.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub enum Credential {
@@ -193,12 +191,12 @@ pub enum Credential {
     Key(Secret),
     /// The token of a login, as `Authorization: Bearer` (RFC 6750, 2.1).
     Session(Secret),
-    /// Nothing: enough to log in, and for what everybody may read.
+    /// No credential: enough to log in and to read what is public.
     None,
 }
 
 impl Credential {
-    /// The header that shows it.
+    /// The header that carries the credential.
     pub(super) fn header(&self) -> Result<Option<(HeaderName, HeaderValue)>, ClientError> {
         let (name, value) = match self {
             Self::Key(key) => (HeaderName::from_static("x-api-key"), key.clone()),

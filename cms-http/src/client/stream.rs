@@ -1,5 +1,4 @@
-//! Replies as they come, part by part; server-sent events, read as they come; files that are sent
-//! part by part.
+//! Replies read part by part, server-sent events, and uploads sent part by part.
 
 use std::{pin::Pin, time::Duration};
 
@@ -20,11 +19,11 @@ use crate::wire::{
 pub type Parts = Pin<Box<dyn Stream<Item = Result<Bytes, ClientError>> + Send>>;
 
 impl Client {
-    /// Makes the call once, for a reply that is larger than memory should hold, or has no end.
+    /// Makes the call once, for a reply that is too large for memory or never ends.
     ///
     /// # Errors
-    /// [`ClientError`], also for every status that is not 2xx. A part is an error when the reply
-    /// broke off.
+    /// [`ClientError`], also for every status that is not 2xx. An error as a part: the
+    /// reply broke off.
     pub async fn stream(&self, ask: &Ask) -> Result<Parts, ClientError> {
         match self {
             Self::Local(api) | Self::LocalAs(api, _) => {
@@ -60,16 +59,16 @@ impl Client {
     }
 }
 
-/// The service speaks at least every 15 seconds.
+/// The longest silence of a stream; the service sends something at least every 15 seconds.
 const SILENCE: Duration = Duration::from_secs(45);
-/// An event that is larger is not one of this service's.
+/// The largest event that is read; this service sends no larger ones.
 const LARGEST: usize = 64 << 20;
 
 /// An event as it came.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct StreamEvent {
-    /// To go on after: `Last-Event-ID`. `stream.gap` has none.
+    /// The id to go on after, in `Last-Event-ID`. `stream.gap` has none.
     pub id: Option<String>,
     /// Its name.
     pub event: String,
@@ -77,14 +76,14 @@ pub struct StreamEvent {
     pub data: String,
 }
 
-/// A stream that is open. It ends when the service stops; open another one then.
+/// An open stream. It ends when the service stops; then open another one.
 pub struct Following {
     parts: Parts,
     unread: Vec<u8>,
 }
 
 impl Client {
-    /// Follows events, those after `last` first.
+    /// Follows events, beginning with those after `last`.
     ///
     /// # Errors
     /// [`ClientError`], when the stream cannot be opened.
@@ -103,14 +102,14 @@ impl Following {
     /// The next event. None: the stream has ended.
     ///
     /// # Errors
-    /// [`ClientError`] when it broke off, or was silent for too long.
+    /// [`ClientError`] when the stream broke off, or was silent for too long.
     pub async fn next(&mut self) -> Option<Result<StreamEvent, ClientError>> {
         loop {
             if let Some(end) = self.unread.windows(2).position(|two| two == b"\n\n") {
                 let block: Vec<u8> = self.unread.drain(..end + 2).collect();
                 match happened(&String::from_utf8_lossy(&block)) {
                     Some(happened) => return Some(Ok(happened)),
-                    // A comment, or a wish about reconnecting.
+                    // A comment, or a `retry` line.
                     None => continue,
                 }
             }
@@ -131,7 +130,7 @@ impl Following {
     }
 }
 
-/// One event of the format (HTML standard, 9.2.6), as this service writes it.
+/// Parses one event (HTML standard, 9.2.6), as this service writes it.
 fn happened(block: &str) -> Option<StreamEvent> {
     let (mut happened, mut data) = (StreamEvent::default(), Vec::new());
     for line in block.lines() {
@@ -159,11 +158,11 @@ pub struct Outgoing<S> {
 }
 
 impl Client {
-    /// Sends a form with fields and a file, which is never whole in memory.
+    /// Sends a form with fields and a file. The file is never whole in memory.
     ///
     /// # Errors
-    /// [`ClientError`], also for every status that is not 2xx; a part that cannot be read breaks
-    /// the call off.
+    /// [`ClientError`], also for every status that is not 2xx. A part that cannot be read
+    /// ends the call.
     pub async fn upload<S>(
         &self,
         ask: &Ask,
@@ -204,7 +203,7 @@ impl Client {
     }
 }
 
-/// What stands before and behind the file.
+/// The body before and behind the file.
 fn around(boundary: &str, fields: &[(&str, &str)], name: &str) -> (String, String) {
     // As browsers write them (HTML, 4.10.21.8).
     let escaped = |text: &str| text.replace('"', "%22").replace('\r', "%0D").replace('\n', "%0A");

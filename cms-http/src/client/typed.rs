@@ -1,4 +1,4 @@
-//! Calls by the types of an operation.
+//! Calls typed by their operation.
 
 use std::borrow::Cow;
 
@@ -12,7 +12,7 @@ use super::{
 use crate::wire::{self, Body as _, BodyKind, Data, OnlyId, Operation, ReplyKind, Written};
 
 impl Ask {
-    /// Asks for an operation; parameters in the path are taken from the query.
+    /// The call of an operation. Moves parameters of the path there from the query.
     ///
     /// # Errors
     /// [`ClientError::Unexpected`] for a body that cannot be written as JSON.
@@ -55,10 +55,10 @@ impl Ask {
 }
 
 impl Answer {
-    /// The reply of an operation.
+    /// The reply as the type of its operation.
     ///
     /// # Errors
-    /// [`ClientError::Unexpected`] when it is something else.
+    /// [`ClientError::Unexpected`] when the reply is something else.
     pub fn read<O: Operation>(&self) -> Result<O::Reply, ClientError> {
         O::read(&self.as_json(O::REPLY)?).map_err(|e| self.unread(&e))
     }
@@ -85,7 +85,7 @@ impl Answer {
         })
     }
 
-    /// The id in a reply to a caller who may write but not read: the write is done.
+    /// The id in a reply to a caller that may write but not read. The write has been done.
     #[must_use]
     pub fn only_id(&self) -> Option<Json> {
         let body: Data<OnlyId> = serde_json::from_str(&self.body).ok()?;
@@ -94,8 +94,8 @@ impl Answer {
 }
 
 impl Answer {
-    /// The id and the secret in a reply to a caller who may write but not read. Only this reply
-    /// holds the secret.
+    /// The id and the secret in a reply to a caller that may write but not read. The secret is in
+    /// no other reply.
     #[must_use]
     pub fn only_secret(&self) -> Option<(Json, String)> {
         let body: Data<Json> = serde_json::from_str(&self.body).ok()?;

@@ -1,4 +1,4 @@
-//! Where a reply may lie, and what it depends on; replies that the caller has already
+//! Which replies may be kept, what they depend on, and replies that the caller already has
 //! (`If-None-Match`, `If-Modified-Since`: RFC 9110, 13.1).
 
 use cms_core::{Cms, Result, db::Source};
@@ -13,19 +13,19 @@ use crate::{
     reply::Reply,
 };
 
-/// Where callers read records.
+/// The path where callers read records.
 const ITEM: &str = "/api/backend/item";
-/// Where addresses of pages are listed.
+/// The path of the site map.
 const SITEMAP: &str = "/sitemap.xml";
-/// Longer keys are not worth a place.
+/// The longest key, in bytes; replies with longer keys are not kept.
 const MAX_KEY: usize = 2048;
 
-/// What the reply to a caller would be made from, where it may be kept: the records of one table.
-/// Those of others, which `expand` adds, depend on the caller's rights.
+/// The records that a caller's reply would be made from, where that reply may be kept: those of
+/// one table. Records of other tables, which `expand` adds, depend on the caller's rights.
 pub(super) fn source<'v>(cms: &Cms, visit: &'v Visit) -> Option<Source<'v>> {
     let request = &visit.request;
     let asks = |name| request.parameter(name).is_some();
-    // With `fields`, rights may limit the columns that are searched.
+    // With `fields`, rights may limit the searched columns.
     let by_rights = asks("expand") || (asks("search") && asks("fields"));
     if request.path != ITEM || !visit.is_read() || by_rights {
         return None;
@@ -34,8 +34,8 @@ pub(super) fn source<'v>(cms: &Cms, visit: &'v Visit) -> Option<Source<'v>> {
     cms.items().source(request.parameter("table")?)
 }
 
-/// The reply that is asked for, if it may be kept: one for visitors, or one for callers that is
-/// made from what counts its `changes`.
+/// The lookup of a kept reply, if the reply may be kept: a visitor's, or a caller's with
+/// `changes`, the count of changes of its records.
 pub(super) async fn lookup<'v>(
     cms: &'v Cms,
     visit: &'v Visit,
@@ -60,13 +60,13 @@ pub(super) async fn lookup<'v>(
     if !rules.may_keep(&request.path) {
         return Ok(None);
     }
-    // After a write by this process others would not know the reply by this process's own numbers.
+    // Local epochs after a write by this process mean nothing to others: read the shared ones.
     let _ = cms.db().read_epochs(Some(tables)).await;
     let host = request.headers.get(header::HOST).and_then(|host| host.to_str().ok());
-    // Its links begin with the site's own address, whatever the host.
+    // Links of the site map begin with `site_url`, whatever the host.
     let is_same = request.path == SITEMAP && cms.settings().site_url.is_some();
     let mut key = key(host.filter(|_| !is_same).unwrap_or_default(), visit);
-    // A plugin may declare other tables for the same address.
+    // Another version of the plugin may declare other tables for the same address.
     if let (Some(key), Some(_)) = (&mut key, visit.route.and_then(|route| route.endpoint)) {
         key.extend(tables.iter().flat_map(|table| [table.as_bytes(), b"\0"]).flatten());
     }
@@ -90,7 +90,7 @@ fn key(host: &str, visit: &Visit) -> Option<Key> {
     (key.len() <= MAX_KEY).then_some(key)
 }
 
-/// Whether the request carries a login of some kind, good or not.
+/// Whether the request carries a credential of any kind, valid or not.
 fn shows_somebody(visit: &Visit) -> bool {
     let headers = &visit.request.headers;
     let name = visit.mount.cookie_name();
@@ -104,7 +104,7 @@ fn is_session(cookies: &HeaderValue, name: &str) -> bool {
     cookies.to_str().map_or(true, |line| line.split(';').any(named))
 }
 
-/// The reply, without its body when the caller has it.
+/// The reply, without its body when the caller has it already.
 pub(super) fn conditional(visit: &Visit, mut reply: Reply) -> Reply {
     let (Some(etag), true) = (reply.headers.get(header::ETAG), visit.is_read()) else {
         return reply;
@@ -115,7 +115,7 @@ pub(super) fn conditional(visit: &Visit, mut reply: Reply) -> Reply {
     } else {
         is_unmodified(asked, &reply.headers)
     };
-    // The condition comes before the range (13.2.2).
+    // Conditions come before ranges (13.2.2).
     if ![StatusCode::OK, StatusCode::PARTIAL_CONTENT].contains(&reply.status) || !is_known {
         return reply;
     }
@@ -125,8 +125,8 @@ pub(super) fn conditional(visit: &Visit, mut reply: Reply) -> Reply {
     Reply { status: StatusCode::NOT_MODIFIED, body: Body::default(), ..reply }
 }
 
-/// Whether the reply is no younger than the caller's copy. A date that cannot be read counts as
-/// none.
+/// Whether the reply has not changed since the date of the caller's copy. An unreadable date
+/// counts as no date.
 fn is_unmodified(asked: &HeaderMap, reply: &HeaderMap) -> bool {
     let time = |headers: &HeaderMap, name: HeaderName| {
         let mut lines = headers.get_all(name).iter();
@@ -137,12 +137,12 @@ fn is_unmodified(asked: &HeaderMap, reply: &HeaderMap) -> bool {
     time(reply, header::LAST_MODIFIED).is_some_and(|modified| modified <= since)
 }
 
-/// Whether a line names the state of this tag, or any.
+/// Whether a line of `If-None-Match` names this tag, or `*`.
 fn names(line: &HeaderValue, etag: &HeaderValue) -> bool {
     let named = || {
         let (line, etag) = (line.to_str().unwrap_or_default(), etag.to_str().unwrap_or_default());
         line.split(',').map(str::trim).any(|tag| tag == "*" || tag.trim_start_matches("W/") == etag)
     };
-    // Nearly always it is the one tag that we have sent.
+    // The fast path: most lines are exactly one tag that we have sent.
     line == etag || named()
 }

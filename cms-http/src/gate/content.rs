@@ -1,4 +1,4 @@
-//! The body of a request, as the kind that its operation takes.
+//! Reads the body of a request as the kind that its operation takes.
 
 use std::time::Duration;
 
@@ -18,13 +18,13 @@ use crate::{
     wire::{BodyKind, Content, script::is_inbox_export},
 };
 
-/// A body that was read, or that its handler will read.
+/// A body that was read, or that the handler will read.
 pub(super) struct Sent<B> {
     pub(super) raw: Bytes,
     pub(super) content: Content,
-    /// Reads while the handler runs.
+    /// Reads the body while the handler runs.
     pub(super) source: Option<Box<Source<B>>>,
-    /// Held until nothing is left of the body.
+    /// The memory of the body, held as long as anything of the body is.
     pub(super) memory: Memory,
 }
 
@@ -45,7 +45,7 @@ impl<B> Sent<B> {
         Named {
             table: text("table").map(str::to_owned),
             button: button.map(|(plugin, button)| match is_inbox_export(plugin, button) {
-                // Who may see the inbox may take it along.
+                // Callers that may see the inbox may export it.
                 true => (CORE.to_owned(), "formfunnel_inbox_view".to_owned()),
                 false => (plugin.to_owned(), format!("{plugin}_{button}_edit")),
             }),
@@ -53,13 +53,13 @@ impl<B> Sent<B> {
         }
     }
 
-    /// The bytes, unless they are still to come.
+    /// The bytes of the body, unless the handler reads them.
     pub(super) fn bytes(&self) -> Option<&Bytes> {
         (!matches!(self.content, Content::Upload(_))).then_some(&self.raw)
     }
 }
 
-/// Whether rights depend on the body: on the table or the button that it names, or on `dry_run`.
+/// Whether rights depend on the body: on its table, its button or its `dry_run`.
 pub(super) fn decides_rights(visit: &Visit) -> bool {
     let names_target = visit.request.path.starts_with("/api/backend/actions/");
     dry_run_reads(visit) || (names_target && types(visit).is_some())
@@ -78,7 +78,7 @@ fn types(visit: &Visit) -> Option<&'static Types> {
     Some(&visit.method()?.types)
 }
 
-/// The body, where one is expected. Actions without arguments may leave it out.
+/// Reads the body, if the operation takes one. Actions without arguments may leave it out.
 pub(super) async fn read<B>(cms: &Cms, kept: &Kept, visit: &Visit, body: B) -> Result<Sent<B>>
 where
     B: http_body::Body,
@@ -94,7 +94,7 @@ where
     if matches!(kind, BodyKind::Multipart | BodyKind::Octets) {
         let sent = declared(visit, kind)?;
         let (media, folder) = (cms.settings().media.max_bytes, &cms.settings().dirs.data);
-        // Beside the files there is room for fields.
+        // In addition to the files, form fields have the usual limit of a body.
         let beside = if kind == BodyKind::Multipart { limits.body_limit_bytes as u64 } else { 0 };
         let limits = Limits { bytes: media.saturating_add(beside), time };
         let (upload, source) = Upload::new(body, limits, sent, folder, memory.clone());
@@ -146,7 +146,7 @@ where
     Ok(Sent::whole(raw, content, memory))
 }
 
-/// What the body will take, of the budget that all share.
+/// The memory of the body, a share of the budget for all bodies.
 fn memory(cms: &Cms, kept: &Kept, visit: &Visit) -> Memory {
     let network = match visit.client.is_known {
         true => budget::network(visit.client.address, &cms.settings().trusted_proxies),
@@ -155,12 +155,12 @@ fn memory(cms: &Cms, kept: &Kept, visit: &Visit) -> Memory {
     Memory::of(kept.bodies.share(network))
 }
 
-/// Whether a handler of a plugin takes the body, of whatever type.
+/// Whether a plugin's handler takes the body, of any media type.
 fn takes_any(visit: &Visit) -> bool {
     visit.route.is_some_and(|route| route.endpoint.is_some() && route.records.is_none())
 }
 
-/// The type without its parameters.
+/// The media type without its parameters.
 fn essence(sent: Option<&str>) -> String {
     let essence = sent.unwrap_or_default().split(';').next().unwrap_or_default();
     essence.trim().to_ascii_lowercase()
@@ -171,7 +171,7 @@ fn is_json(essence: &str) -> bool {
         || (essence.starts_with("application/") && essence.ends_with("+json"))
 }
 
-/// The declared kind of the body, which must be the one that is expected.
+/// The `Content-Type` of the body, which must be of the expected kind.
 fn declared(visit: &Visit, kind: BodyKind) -> Result<&str> {
     let sent = visit.request.header(&header::CONTENT_TYPE)?.unwrap_or_default();
     let essence = essence(Some(sent));

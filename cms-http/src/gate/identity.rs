@@ -1,5 +1,5 @@
-//! Who calls: a user of the embedding application, else a key, else a token, else a cookie; and
-//! what the caller may do.
+//! Identifies the caller and judges their rights. A user of the embedding application comes
+//! first, then a key, then a token, then a cookie.
 
 use cms_core::{
     Cms, Code, Error, Result,
@@ -22,14 +22,14 @@ use crate::{
 
 /// What a request shows of its caller.
 pub(super) enum Credential {
-    /// It is good, or nothing was shown that counts. With the count of changes of what the caller
-    /// is about to read, where something counts them.
+    /// A valid credential, or none that counts. Holds the count of changes of the records that
+    /// the caller is about to read, where that is counted.
     Good(Caller, Option<i64>),
-    /// It is bad, for this reason.
+    /// An invalid credential, for this reason.
     Bad(Error),
 }
 
-/// Looks the credential up. `source`: what the caller is about to read.
+/// Looks the credential up. `source`: the records that the caller is about to read.
 pub(super) async fn credential(cms: &Cms, visit: &Visit, source: Option<Source<'_>>) -> Credential {
     if visit.way == Way::Operator {
         return Credential::Good(Caller::Operator, None);
@@ -44,7 +44,7 @@ pub(super) async fn credential(cms: &Cms, visit: &Visit, source: Option<Source<'
             Ok(rights) => {
                 Credential::Good(Caller::Application { user: user.clone(), rights }, None)
             }
-            // What everybody may read needs no group.
+            // Public endpoints need no group.
             Err(reason) if is_open && reason.code() == Code::PermissionDenied => {
                 Credential::Good(Caller::Anonymous, None)
             }
@@ -54,7 +54,7 @@ pub(super) async fn credential(cms: &Cms, visit: &Visit, source: Option<Source<'
     if !visit.shows_credential() {
         return Credential::Good(Caller::Anonymous, None);
     }
-    // In a box, so that visitors do not carry its room.
+    // Boxed, so that requests of visitors do not carry the size of this future.
     match Box::pin(look_up(cms, visit, source)).await {
         Ok((caller, changes)) => Credential::Good(caller, changes),
         Err(reason) => Credential::Bad(reason),
@@ -81,8 +81,8 @@ async fn look_up(
     if access == Some(Access::Login) {
         return Ok(nobody);
     }
-    // Neither a cookie, which is sent by itself, nor a token, which may be the embedding server's
-    // own, is a reason to refuse what everybody may read.
+    // An invalid cookie or token is no reason to refuse a public endpoint: browsers send cookies
+    // by themselves, and a token may be the embedding server's own.
     let (token, by_cookie) =
         match (bearer(request)?, session_cookie(request, visit.mount.cookie_name())) {
             (Some(token), _) => (token, false),
@@ -93,7 +93,7 @@ async fn look_up(
     Ok(found.map_or(nobody, |(user, changes)| (Caller::User { user, by_cookie }, changes)))
 }
 
-/// Refuses bad credentials, and callers that are nobody where somebody is asked for.
+/// Refuses invalid credentials, and anonymous callers where a credential is needed.
 pub(super) fn admit(
     visit: &Visit,
     credential: Credential,
@@ -104,14 +104,14 @@ pub(super) fn admit(
         Credential::Bad(reason) => return Err(reason),
     };
     if visit.way == Way::Judged {
-        known(visit, &caller)?;
-        forged(visit, &caller, page)?;
+        refuse_anonymous(visit, &caller)?;
+        refuse_csrf(visit, &caller, page)?;
     }
     Ok((caller, changes))
 }
 
-/// Who is not known does not learn more than that.
-fn known(visit: &Visit, caller: &Caller) -> Result<()> {
+/// Refuses anonymous callers before they learn whether something exists.
+fn refuse_anonymous(visit: &Visit, caller: &Caller) -> Result<()> {
     let access = visit.route.map(|route| route.access);
     let free = matches!(access, Some(Access::Public | Access::Login));
     if !matches!(caller, Caller::Anonymous) || free {
@@ -131,9 +131,9 @@ fn known(visit: &Visit, caller: &Caller) -> Result<()> {
     Err(Error::new(Code::ApiKeyMissing, "Send an API key in the header X-Api-Key."))
 }
 
-/// A browser sends the cookie with every request: what changes something must come from a page that
-/// may call, and say so.
-fn forged(visit: &Visit, caller: &Caller, page: &Page) -> Result<()> {
+/// Browsers send the cookie with every request. A change must therefore come from a page that may
+/// call, and name its origin.
+fn refuse_csrf(visit: &Visit, caller: &Caller, page: &Page) -> Result<()> {
     let changes = !visit.is_read() && visit.request.method != Method::OPTIONS;
     let by_cookie = match caller {
         Caller::User { by_cookie, .. } => *by_cookie,
@@ -156,7 +156,7 @@ fn forged(visit: &Visit, caller: &Caller, page: &Page) -> Result<()> {
     Ok(())
 }
 
-/// `Authorization: Bearer ...` (RFC 6750, 2.1); other schemes are somebody else's.
+/// The token of `Authorization: Bearer ...` (RFC 6750, 2.1); other schemes are not ours.
 fn bearer(request: &Canonical) -> Result<Option<&str>> {
     let sent = request.header(&header::AUTHORIZATION)?;
     Ok(sent
@@ -165,11 +165,11 @@ fn bearer(request: &Canonical) -> Result<Option<&str>> {
         .map(|(_, token)| token.trim()))
 }
 
-/// The session's cookie. Two of them are nobody's: another website of the domain may have set the
-/// one.
+/// The session's cookie. Of two such cookies none counts: another website of the domain may have
+/// set one of them.
 fn session_cookie<'r>(request: &'r Canonical, name: &str) -> Option<&'r str> {
     let lines = request.headers.get_all(header::COOKIE).iter();
-    // Cookies of others may hold bytes that are no text.
+    // Other cookies may hold bytes that are not text.
     let pairs =
         lines.flat_map(|line| line.as_bytes().split(|byte| *byte == b';')).map(<[u8]>::trim_ascii);
     let mut sessions =
@@ -180,7 +180,7 @@ fn session_cookie<'r>(request: &'r Canonical, name: &str) -> Option<&'r str> {
     }
 }
 
-/// Whether the caller could act on some table: else there is no reason to read the body.
+/// Whether the caller could act on any table; if not, the body need not be read.
 pub(super) fn may_act(visit: &Visit, caller: &Caller) -> bool {
     let names = |right: &access::Right| {
         right.endpoint == "*"
@@ -189,7 +189,7 @@ pub(super) fn may_act(visit: &Visit, caller: &Caller) -> bool {
     !matches!(caller, Caller::Key(key) if !key.rights.iter().any(names))
 }
 
-/// What a request demands that comes over the network.
+/// The demand of a request that comes over the network.
 pub(super) fn demand_of(declared: &Declared, request: &mut Canonical) -> Result<Demand> {
     declared.respell(request)?;
     Ok(demand(visit::route_of(request), request))
@@ -203,8 +203,8 @@ fn demand(route: Option<&'static Route>, request: &Canonical) -> Demand {
     }
 }
 
-/// Judges the caller, and returns by what: a change judges again. `body`: what an action names
-/// in its body.
+/// Judges the caller, and returns the demand, so that a change can judge it again. `body`: what
+/// the body of an action names.
 pub(super) fn judge(cms: &Cms, visit: &Visit, caller: &Caller, body: Named) -> Result<Demand> {
     let mut demand = demand(visit.route, &visit.request);
     demand.body = body;

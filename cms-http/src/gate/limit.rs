@@ -1,4 +1,4 @@
-//! The limiter's place in the gate: whose bucket, and what the reply says of it.
+//! The limiter in the gate: chooses the buckets, and reports them in the reply.
 
 use cms_core::{
     Cms, Code, Error, Result,
@@ -15,8 +15,8 @@ use crate::{caller::Caller, reply::number};
 const LIMIT: HeaderName = HeaderName::from_static("x-ratelimit-limit");
 const REMAINING: HeaderName = HeaderName::from_static("x-ratelimit-remaining");
 
-/// Takes from the buckets of a key or session that is good, or else of the address: guesses count
-/// against the address. None: there is nothing to count, or the limiter is off.
+/// Takes tokens from the buckets of a valid key or session, else from those of the address, so that
+/// guesses count against the address. None: the request is not counted, or the limiter is off.
 pub(super) async fn take(cms: &Cms, visit: &Visit, credential: &Credential) -> Option<Quota> {
     if !visit.counts() {
         return None;
@@ -31,8 +31,8 @@ pub(super) async fn take(cms: &Cms, visit: &Visit, credential: &Credential) -> O
         }
         _ => (network, bucket::PUBLIC),
     };
-    // The bucket of a route is the address's, however many users log in from there. Where no
-    // address is known, all users would share it.
+    // A route's own bucket belongs to the address, however many users log in from there. Without
+    // a known address all users would share one bucket, so then it belongs to the caller.
     let is_key = matches!(credential, Credential::Good(Caller::Key(_), _));
     let of_route = if is_key || !visit.client.is_known { owner } else { network };
     let (owner, of_route) = match (credential, chosen) {
@@ -42,7 +42,7 @@ pub(super) async fn take(cms: &Cms, visit: &Visit, credential: &Credential) -> O
     cms.limiter().take(owner, identity, Some((of_route, visit.request.path.as_str()))).await
 }
 
-/// Refuses when a bucket is empty.
+/// Refuses the request when a bucket is empty.
 pub(super) fn admit(quota: Option<&Quota>) -> Result<()> {
     match quota.and_then(|quota| quota.retry_after_s) {
         None => Ok(()),
@@ -53,7 +53,7 @@ pub(super) fn admit(quota: Option<&Quota>) -> Result<()> {
     }
 }
 
-/// What every reply under `/api` says.
+/// The limiter's headers, which every counted reply has.
 pub(super) fn headers(quota: &Quota, headers: &mut HeaderMap) {
     headers.insert(LIMIT, number(quota.limit));
     headers.insert(REMAINING, number(quota.remaining));

@@ -1,5 +1,5 @@
-//! The one order of every request. Each step is a file; it returns what it found, or refuses. The
-//! first is done before the others begin: see [`Visit`].
+//! The fixed order of steps for every request. Each step has a file, and either returns what it
+//! found or refuses the request. [`Visit`] is made before the other steps begin.
 //!
 //! ```text
 //! visit     the request in its one canonical form: all steps see the same; the address that
@@ -11,7 +11,7 @@
 //! content   the body
 //! ```
 //!
-//! [`Findings`] are what every reply tells, also of a refusal.
+//! [`Findings`] are what every reply reports, refusals too.
 
 mod cache;
 mod content;
@@ -42,7 +42,7 @@ use crate::{
     wire::Content,
 };
 
-/// Runs a request. `found` is filled on the way, so that a refusal tells it as well.
+/// Runs a request. Fills `found` on the way, so that refusals report it too.
 pub(crate) async fn pass<B>(
     cms: &Cms,
     kept: &Kept,
@@ -54,7 +54,8 @@ where
     B: http_body::Body,
     B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
 {
-    // Nothing is refused before all of this is known: a page that may call reads every refusal.
+    // Refuse only after all of this is known: pages that may call must be able to read
+    // every refusal.
     let page = origin::page(cms, visit).await;
     found.sharing = origin::Sharing::of(visit, &page);
     let source = cache::source(cms, visit);
@@ -80,7 +81,7 @@ where
     {
         return Ok(cache::conditional(visit, reply));
     }
-    // In a box, so that a kept reply does not carry the room of what follows.
+    // Boxed, so that kept replies do not carry the size of what follows.
     Box::pin(act(cms, kept, visit, lookup, body, found)).await
 }
 
@@ -109,8 +110,8 @@ where
 
     let (route, operation) = visit.operation()?;
     let Some(operation) = operation else {
-        let allow = route.allow(visit.here);
-        let place = if visit.here.is_some() { "This path" } else { route.path };
+        let allow = route.allow(visit.methods_here);
+        let place = if visit.methods_here.is_some() { "This path" } else { route.path };
         let detail = format!("{place} takes {allow}.");
         found.allow = Some(allow);
         return Err(Error::new(Code::MethodNotAllowed, detail));
@@ -131,8 +132,8 @@ where
         stopping: &kept.stopping,
         client: visit.client,
         request: &visit.request,
-        found: caller,
-        again: OnceLock::new(),
+        caller_at_gate: caller,
+        caller_rejudged: OnceLock::new(),
         demand,
         answers: operation.answers,
         selects: route.action.is_some(),
@@ -148,12 +149,12 @@ where
     if let Some(ticket) = &call.repetition
         && let Some(earlier) = Box::pin(ticket.earlier_reply(cms)).await?
     {
-        return call.again_shown(earlier).await;
+        return call.replay(earlier).await;
     }
-    // Before a fill that others may wait for.
+    // Take the turn before a fill that others may wait for.
     let turn = turn(kept, visit).await?;
     if turn.is_some() {
-        // The caller may have been revoked meanwhile.
+        // Waiting for the turn may have taken long: the caller may be revoked by now.
         call.judge_again().await?;
     }
     let reply = match &lookup {
@@ -174,10 +175,10 @@ where
         && let Some(ticket) = &call.repetition
         && let Some(first) = Box::pin(ticket.earlier_reply(cms)).await?
     {
-        return call.again_shown(first).await;
+        return call.replay(first).await;
     }
     if refused_as == Some(Code::MethodNotAllowed) {
-        // The handler knows the table: one that is only read, or whose records others make.
+        // Only the handler knows whether a table is read-only, or has records that others make.
         let table = visit.request.parameter("table").and_then(|name| cms.tables().find(name));
         let is_changed = table.is_some_and(|table| table.writable());
         found.allow = Some(if is_changed { "GET, HEAD, PATCH" } else { "GET, HEAD" }.to_owned());
@@ -185,7 +186,7 @@ where
     Ok(cache::conditional(visit, reply?))
 }
 
-/// Refuses tags in `If-Match`: the caller believes that they protect what has none.
+/// Refuses tags in `If-Match`: the caller would believe that they protect something.
 fn refuse_tags(request: &Canonical) -> Result<()> {
     match IfMatch::parse(request.header(&header::IF_MATCH)?)? {
         IfMatch::Tags(_) => {
@@ -196,7 +197,7 @@ fn refuse_tags(request: &Canonical) -> Result<()> {
     }
 }
 
-/// The turn to make the reply to a read. Writes wait for nobody.
+/// The turn to make the reply to a read. Writes never wait for a turn.
 async fn turn(kept: &Kept, visit: &Visit) -> Result<Option<OwnedSemaphorePermit>> {
     match visit.peer {
         Some(Peer(peer)) if visit.is_read() => kept.reply_budget.turn(peer).await,
@@ -204,7 +205,7 @@ async fn turn(kept: &Kept, visit: &Visit) -> Result<Option<OwnedSemaphorePermit>
     }
 }
 
-/// What is found out about a request whatever becomes of it: replies tell it, refusals too.
+/// What every reply to a request reports, refusals too.
 pub(crate) struct Findings {
     pub(crate) caller: Caller,
     quota: Option<Quota>,
@@ -214,14 +215,14 @@ pub(crate) struct Findings {
 }
 
 impl Findings {
-    /// Before anything is known.
+    /// The findings at the beginning, before any step.
     pub(crate) fn of(operator: bool) -> Self {
         let caller = if operator { Caller::Operator } else { Caller::Anonymous };
         Self { caller, quota: None, sharing: Sharing::None, allow: None }
     }
 
-    /// The reply, with the headers that tell what was found.
-    pub(crate) fn told(&self, mut reply: Reply) -> Reply {
+    /// Adds the headers that report the findings.
+    pub(crate) fn add_headers(&self, mut reply: Reply) -> Reply {
         if let Some(quota) = &self.quota {
             limit::headers(quota, &mut reply.headers);
         }

@@ -1,5 +1,5 @@
-//! Which websites' pages may call: the browser names the origin, the gate judges it, the reply
-//! tells the browser.
+//! Judges which websites' pages may call. The browser names the origin; the headers of the reply
+//! tell the browser the outcome.
 
 use cms_core::{
     Cms, Code, Error, Result,
@@ -10,20 +10,20 @@ use http::{HeaderMap, HeaderName, HeaderValue, Method, header};
 use super::visit::{Visit, Way};
 use crate::reply::Reply;
 
-/// What pages may read of a reply besides the headers that browsers always show.
+/// Headers that pages may read in addition to those that browsers always show.
 const EXPOSED: HeaderValue = HeaderValue::from_static(
     "X-RateLimit-Limit, X-RateLimit-Remaining, X-Request-Id, X-Cache, Age, ETag, Retry-After",
 );
 const METHODS: &str = "GET, HEAD, POST, PATCH, DELETE";
 const MAX_AGE_S: &str = "600";
 
-/// What replies under `/api` tell browsers and the caches before them.
+/// What replies under `/api` tell browsers, and caches in front of the service.
 #[derive(Debug, Default)]
 pub(super) enum Sharing {
-    /// Nothing: the request is not subject to origins.
+    /// Nothing: origins do not matter to this request.
     #[default]
     None,
-    /// Another origin would get another reply.
+    /// The reply would differ for another origin.
     Varies,
     /// Pages of this origin may read it.
     With(HeaderValue),
@@ -32,12 +32,12 @@ pub(super) enum Sharing {
 /// The page that calls.
 #[derive(Debug)]
 pub(super) enum Page {
-    /// None is named.
+    /// The request names no origin.
     Unnamed,
-    /// It may call. This is its origin, as it was sent.
+    /// The page may call. Holds its origin as it was sent.
     Allowed(HeaderValue),
-    /// It may not, for this reason: `origin_not_allowed`, also for `null`, for what is no origin
-    /// and for more than one.
+    /// The page may not call, for this reason. The code is `origin_not_allowed`, also for `null`,
+    /// for an invalid origin and for more than one.
     Refused(Error),
 }
 
@@ -78,7 +78,8 @@ pub(super) fn admit(page: Page) -> Result<Page> {
     }
 }
 
-/// Public calls of funnels come from pages; a browser that names no origin may name the page.
+/// Public calls of funnels come from pages. A browser that sends no `Origin` may still send
+/// `Referer`: then the page of that header must be allowed.
 pub(super) async fn admit_referer(cms: &Cms, visit: &Visit, page: &Page) -> Result<()> {
     let request = &visit.request;
     let asked = visit.way == Way::Judged && matches!(page, Page::Unnamed);
@@ -101,12 +102,12 @@ fn single<'h>(headers: &'h HeaderMap, name: &HeaderName) -> Result<Option<&'h He
     }
 }
 
-/// The host that was asked, the site's own address, or registered and active.
+/// Allows the requested host, the site's own address, and registered, active origins.
 async fn allowed(cms: &Cms, origin: &str, headers: &HeaderMap) -> Result<()> {
     let host = single(headers, &header::HOST)?.and_then(|host| host.to_str().ok());
     let (scheme, name) = origin.split_once("://").unwrap_or_default();
-    // Whether this service is reached over TLS is known to the proxy before it only, and to who
-    // wrote `site_url`.
+    // Whether clients reach this service over TLS is known only to the proxy in front of it, and
+    // to whoever set `site_url`.
     let own = cms.settings().site_url.as_deref().and_then(of_url);
     let other_scheme = own.is_some_and(|own| {
         own != origin && own.split_once("://").is_some_and(|(_, own)| own == name)
@@ -125,7 +126,7 @@ fn refusal() -> Error {
     )
 }
 
-/// The reply to a browser that asks before it sends.
+/// The reply to a browser's preflight request.
 pub(super) fn preflight(visit: &Visit, page: &Page) -> Option<Reply> {
     let request = &visit.request;
     let asks = matches!(page, Page::Allowed(_))
@@ -156,7 +157,7 @@ fn is_token(name: &str) -> bool {
         && name.bytes().all(|b| b.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&b))
 }
 
-/// What every reply under `/api` says.
+/// The headers about origins, for every reply under `/api`.
 pub(super) fn headers(sharing: &Sharing, headers: &mut HeaderMap) {
     if matches!(sharing, Sharing::None) {
         return;

@@ -1,5 +1,5 @@
-//! A request as it comes to the gate: in its one canonical form, with its route and its sender,
-//! also behind trusted proxies.
+//! A request as the gate judges it: in its one canonical form, with its route and the address of
+//! its client, also behind trusted proxies.
 
 use std::{
     net::{IpAddr, Ipv4Addr},
@@ -17,42 +17,42 @@ use crate::{
     routes::{self, Declared, Method as Operation, Route},
 };
 
-/// How much there is to judge.
+/// How much of a request is judged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Way {
-    /// Whoever can open the site's folder: no limiter, no origin, no credential.
+    /// The in-process client as operator: no limiter, no origin, no credential.
     Operator,
-    /// Outside of `/api`: the same, for everybody.
+    /// Paths outside of `/api`: the same, for everybody.
     Open,
     Judged,
 }
 
 pub(crate) struct Visit {
-    /// As it was sent, for the log.
+    /// The address as it was sent, for the log.
     pub(crate) uri: Uri,
     pub(crate) request: Canonical,
-    /// Why the address cannot be read. Such a request is counted like any other.
+    /// Why the address cannot be read. The limiter counts such a request like any other.
     unreadable: Option<Error>,
-    /// The methods that its path answers, if it is not the route's first spelling.
-    pub(super) here: Option<&'static [&'static str]>,
+    /// The methods that this path answers, if it is not the route's first spelling.
+    pub(super) methods_here: Option<&'static [&'static str]>,
     pub(super) route: Option<&'static Route>,
     pub(super) way: Way,
     pub(super) client: Client,
     /// The other end of the connection.
     pub(crate) peer: Option<Peer>,
-    /// It shows a session, but comes over no network: it has no host, and nobody floods with it.
+    /// A request with a session from the in-process client: it has no host, and is not counted.
     in_process: bool,
-    /// At the embedding server's front end.
+    /// Whether the embedding server's front end has logged the visitor in.
     pub(super) logged_in: bool,
-    /// Whom the embedding server has logged in.
+    /// The user that the embedding server has logged in.
     pub(super) app_user: Option<AppUser>,
     /// What layers of the embedding server have added.
     pub(super) extensions: Extensions,
-    /// What the embedding server counts the request by.
+    /// The key that the embedding server has chosen for the limiter.
     pub(super) limit_key: Option<String>,
-    /// Whether a header is there that can show a caller.
+    /// Whether the request has a header that can identify a caller.
     pub(super) shows_caller: bool,
-    /// Routes of plugins.
+    /// The routes that plugins declare.
     pub(super) declared: Arc<Declared>,
     pub(super) mount: Arc<Mount>,
 }
@@ -73,7 +73,7 @@ impl Visit {
         let limit_key = extensions.get::<LimitKey>().map(|LimitKey(key)| key.clone());
         asked_host(&uri, &mut headers);
         if peer.is_none() && !operator && !in_process {
-            warn_of_strangers(&kept.told_of_strangers);
+            warn_of_strangers(&kept.warned_of_strangers);
         }
         let client = client(cms, &kept.proxy_header, peer, &headers);
         let mount = kept.mount.clone();
@@ -86,10 +86,10 @@ impl Visit {
         if let Err(elsewhere) = within {
             unreadable = Some(elsewhere);
         }
-        let mut here = None;
+        let mut methods_here = None;
         if unreadable.is_none() {
             match declared.respell(&mut request) {
-                Ok(methods) => here = methods,
+                Ok(methods) => methods_here = methods,
                 Err(error) => unreadable = Some(error),
             }
         }
@@ -106,7 +106,7 @@ impl Visit {
             uri,
             request,
             unreadable,
-            here,
+            methods_here,
             route,
             way,
             client,
@@ -122,7 +122,7 @@ impl Visit {
         }
     }
 
-    /// The client's address, where the request came over a network.
+    /// The client's address, if the request came over a network.
     pub(crate) fn known_client(&self) -> Option<IpAddr> {
         self.client.is_known.then_some(self.client.address)
     }
@@ -135,14 +135,14 @@ impl Visit {
         self.request.method == Method::GET || self.request.method == Method::HEAD
     }
 
-    /// Whether the limiter counts it: what is judged, and what is made from tables for everybody.
+    /// Whether the limiter counts the request: judged ones, and public ones made from tables.
     pub(super) fn counts(&self) -> bool {
         let from_tables = || self.route.is_some_and(|route| !route.tables.is_empty());
         let is_judged = self.way == Way::Judged || (self.way == Way::Open && from_tables());
         is_judged && !self.in_process
     }
 
-    /// Whether it matters who calls.
+    /// Whether the caller matters for this request.
     pub(super) fn is_judged(&self) -> bool {
         self.way == Way::Judged && self.unreadable.is_none()
     }
@@ -152,22 +152,22 @@ impl Visit {
         self.shows_caller && self.is_judged()
     }
 
-    /// Refuses what cannot be read, and hosts that the service does not answer for.
+    /// Refuses unreadable addresses, and hosts that the service does not answer for.
     pub(super) fn admit(&mut self, cms: &Cms) -> Result<()> {
         match self.unreadable.take() {
             Some(refusal) => Err(refusal),
-            // Requests of this process come by no host at all, checks by whatever leads here.
+            // Requests of this process have no host; health checks may come by any host.
             None if self.way == Way::Operator || self.in_process || self.is_check() => Ok(()),
             None => check_host(cms, &self.request),
         }
     }
 
-    /// Whether a machine asks how the service is.
+    /// Whether this is a health check or a request for metrics.
     fn is_check(&self) -> bool {
         matches!(self.request.path.as_str(), "/healthz" | "/readyz" | "/metrics")
     }
 
-    /// The route, and what answers this method; None: it takes other methods only.
+    /// The route, and its operation for this method; None: the route has only other methods.
     pub(super) fn operation(&self) -> Result<(&'static Route, Option<&'static Operation>)> {
         let nothing = || {
             let why = routes::unknown_action(&self.request);
@@ -177,13 +177,13 @@ impl Visit {
         Ok((self.route.ok_or_else(nothing)?, self.method()))
     }
 
-    /// What answers the request's method at its path.
+    /// The operation for the request's method at its path.
     pub(super) fn method(&self) -> Option<&'static Operation> {
         let method = match self.request.method.as_str() {
             "HEAD" => "GET",
             method => method,
         };
-        let is_here = self.here.is_none_or(|here| here.contains(&method));
+        let is_here = self.methods_here.is_none_or(|methods| methods.contains(&method));
         self.route?.method(method).filter(|_| is_here)
     }
 }
@@ -201,7 +201,7 @@ fn find(request: &Canonical) -> Option<&'static Route> {
     routes::find(&request.path, request.parameter("action"))
 }
 
-/// The host that a request line names counts, whatever the header beside it says (RFC 9112, 3.2.2).
+/// The host of the request line wins over the header `Host` (RFC 9112, 3.2.2).
 fn asked_host(uri: &Uri, headers: &mut HeaderMap) {
     if let Some(host) =
         uri.authority().and_then(|authority| HeaderValue::from_str(authority.as_str()).ok())
@@ -221,7 +221,7 @@ fn check_host(cms: &Cms, request: &Canonical) -> Result<()> {
     ))
 }
 
-/// The client of a request that `peer` sent.
+/// The client of a request that came from `peer`.
 fn client(cms: &Cms, proxy_header: &HeaderName, peer: Option<Peer>, headers: &HeaderMap) -> Client {
     let Some(Peer(socket)) = peer else {
         return Client { address: Ipv4Addr::LOCALHOST.into(), is_known: false };
@@ -231,9 +231,9 @@ fn client(cms: &Cms, proxy_header: &HeaderName, peer: Option<Peer>, headers: &He
     Client { address, is_known: true }
 }
 
-/// Tells the log, once, that the embedding server does not pass addresses on.
-fn warn_of_strangers(told: &Once) {
-    told.call_once(|| {
+/// Warns once, in the log, that the embedding server does not pass addresses on.
+fn warn_of_strangers(warned: &Once) {
+    warned.call_once(|| {
         tracing::warn!(
             "requests come without the extension cms_http::Peer: all visitors count as one, and \
              the limiter refuses them together"

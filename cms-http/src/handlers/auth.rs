@@ -79,7 +79,8 @@ pub(crate) async fn verify(
 
 pub(crate) async fn logout(call: &Call<'_>, _: NoQuery, _: NoBody) -> Result<Success<Done>> {
     if let Caller::User { user, .. } = call.caller() {
-        // Its own session is what it is judged by: two that end the same one would deadlock.
+        // Waits for other changes of users: two logouts of one session, by which both are judged,
+        // would deadlock.
         let mut change = call.change_of_users().await?;
         call.cms.accounts().logout(&mut change, user).await?;
         change.commit().await?;
@@ -120,11 +121,11 @@ pub(crate) async fn change_password(
     _: NoQuery,
     sent: PasswordChange,
 ) -> Result<Success<Done>> {
-    let (accounts, user, visitor) = (call.cms.accounts(), own(call)?, visitor(call));
+    let (accounts, user, visitor) = (call.cms.accounts(), session_user(call)?, visitor(call));
     call.judge_again().await?;
     let new = accounts.hash_own_password(user, &sent.new).await?;
     let current = accounts.check_own_password(&visitor, user, &sent.current).await?;
-    let mut change = call.change_of_own(&visitor.network()).await?;
+    let mut change = call.change_with_password(&visitor.network()).await?;
     let changed = accounts.change_own_password(&mut change, user, current, new).await?;
     let ((), change) = changed.right(change).await?;
     call.commit(change, Done, true).await
@@ -135,7 +136,7 @@ pub(crate) async fn new_recovery_codes(
     _: NoQuery,
     sent: wire::auth::OwnProof,
 ) -> Result<Success<Data<RecoveryCodes>>> {
-    let (accounts, user, visitor) = (call.cms.accounts(), own(call)?, visitor(call));
+    let (accounts, user, visitor) = (call.cms.accounts(), session_user(call)?, visitor(call));
     call.judge_again().await?;
     let proof = match (sent.password, sent.code) {
         (Some(password), None) => {
@@ -144,7 +145,7 @@ pub(crate) async fn new_recovery_codes(
         (None, Some(code)) => OwnProof::Code(code),
         _ => return Err(Error::invalid_field("code", "required", "either password or code")),
     };
-    let mut change = call.change_of_own(&visitor.network()).await?;
+    let mut change = call.change_with_password(&visitor.network()).await?;
     let made = accounts.own_recovery_codes(&mut change, &visitor, user, proof).await?;
     let (codes, change) = made.right(change).await?;
     let data = RecoveryCodes { recovery_codes: shown_once(&codes) };
@@ -152,7 +153,7 @@ pub(crate) async fn new_recovery_codes(
 }
 
 pub(crate) async fn own_sessions(call: &Call<'_>, asked: Listing) -> Result<Page<OwnSession>> {
-    let (accounts, user) = (call.cms.accounts(), own(call)?);
+    let (accounts, user) = (call.cms.accounts(), session_user(call)?);
     let page = accounts.sessions(user.id, &asked.paging()).await?;
     let Page { data, meta } = page.into();
     let marked = |session: Session| {
@@ -163,15 +164,15 @@ pub(crate) async fn own_sessions(call: &Call<'_>, asked: Listing) -> Result<Page
 }
 
 pub(crate) async fn end_sessions(call: &Call<'_>, which: WhichOwn) -> Result<Success<Done>> {
-    let user = own(call)?;
+    let user = session_user(call)?;
     let mut change = call.change_of_users().await?;
     call.cms.accounts().end_own_sessions(&mut change, user, which.session).await?;
     call.commit(change, Done, false).await
 }
 
 /// The user of the caller's session.
-fn own<'c>(call: &Call<'c>) -> Result<&'c SessionUser> {
-    match call.found {
+fn session_user<'c>(call: &Call<'c>) -> Result<&'c SessionUser> {
+    match call.caller_at_gate {
         Caller::User { user, .. } => Ok(user),
         Caller::Application { .. } => Err(Error::new(
             Code::PermissionDenied,

@@ -1,4 +1,4 @@
-//! Pages of lists that lie in memory, sorted by a name.
+//! Pages of lists that are held in memory, sorted by a name.
 
 use cms_core::Result;
 
@@ -8,7 +8,7 @@ use crate::{
     wire::{Page, envelope::Meta, parameters::Listing},
 };
 
-/// A page of rows. A name is a place in the list; the list is that of the request's path.
+/// A page of rows. The cursor holds a name, and is valid for the path of the request only.
 pub(super) fn page<T>(
     call: &Call<'_>,
     rows: Vec<T>,

@@ -47,14 +47,14 @@ pub(crate) async fn clear(call: &Call<'_>, which: Which) -> Result<Success<Done>
     let mut change = call.change().await?;
     call.cms.cache().clear(&mut change, path).await?;
     let done = call.commit(change, Done, false).await?;
-    // The clear is in force. Without the rules only its memory comes back later.
+    // The clear is in force already. Without the rules, only its memory is freed later.
     if let Ok(rules) = call.cms.cache().rules().await {
         call.replies.drop_cleared(&rules);
     }
     Ok(done)
 }
 
-/// Why a prefix never matches: it goes on behind the path under which replies are kept.
+/// Why a prefix never matches: it is longer than the path under which replies are kept.
 fn never_matches(call: &Call<'_>, prefix: &str) -> Option<String> {
     let prefix = prefix.replace('-', "_");
     let mut above = None;
@@ -65,7 +65,7 @@ fn never_matches(call: &Call<'_>, prefix: &str) -> Option<String> {
         if path.starts_with(&prefix) {
             return None;
         }
-        // Of a plugin's path the parameters have no values there.
+        // In the path of a plugin's endpoint, parameters have no values.
         let fixed = path.split('{').next().unwrap_or_default();
         let is_below = prefix.strip_prefix(&path).is_some_and(|rest| rest.starts_with('/'))
             || (is_declared && fixed.len() < path.len() && prefix.starts_with(fixed));
@@ -73,5 +73,5 @@ fn never_matches(call: &Call<'_>, prefix: &str) -> Option<String> {
             above = Some(fixed.to_owned());
         }
     }
-    above.map(|path| format!("no prefix tells replies below {path} apart: name {path}"))
+    above.map(|path| format!("replies below {path} can only be cleared together: name {path}"))
 }

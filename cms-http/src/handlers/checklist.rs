@@ -24,7 +24,7 @@ pub(crate) async fn apply(
         return Err(bad("The query and the body name different tables: leave the query's out."));
     }
     let if_match = if_match(call)?;
-    // The one checklist that is no content: for those who hold the rights that they pass on.
+    // The only checklist that is not content: it needs the rights that the caller passes on.
     let of_groups = asked.table == "user_groups";
     let mut change = if of_groups { call.change_of_users().await? } else { call.change().await? };
     let data = if of_groups {

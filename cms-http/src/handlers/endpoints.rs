@@ -1,4 +1,4 @@
-//! Endpoints that plugins declare: tables are read, handlers answer.
+//! Endpoints that plugins declare: reads of a table, or calls of a handler.
 
 use std::sync::Arc;
 
@@ -21,7 +21,7 @@ use cms_core::{
     },
 };
 
-/// Answers whatever method the declaration names.
+/// Answers a request of any method that the declaration names.
 pub(crate) async fn answer(call: &Call<'_>, content: Content) -> Result<Reply> {
     let (plugin, name) = declaration(call)?;
     if plugin.tables.iter().any(|table| table.name == name) {
@@ -34,7 +34,7 @@ pub(crate) async fn answer(call: &Call<'_>, content: Content) -> Result<Reply> {
     let mut headers = call.request.headers.clone();
     for name in [header::AUTHORIZATION, header::COOKIE, API_KEY] {
         if let http::header::Entry::Occupied(mut sent) = headers.entry(name) {
-            // `Debug` shows them no more.
+            // Hides the values from `Debug`.
             sent.iter_mut().for_each(|value| value.set_sensitive(true));
         }
     }
@@ -76,8 +76,8 @@ fn reply(answer: EndpointReply, reauthorizer: Arc<Reauthorizer>) -> Result<Reply
     Ok(reply)
 }
 
-/// The plugin of the address, and what its endpoint is made of, while both are as they were when
-/// the request was judged.
+/// The plugin of the address and the table or handler of its endpoint, if both are still those
+/// that the request was judged by.
 fn declaration(call: &Call<'_>) -> Result<(Arc<Manifest>, &'static str)> {
     let states = call.cms.plugins().states();
     let found = call.endpoint.and_then(|DeclaredBy { plugin, model_path, public }| {

@@ -1,5 +1,5 @@
-//! `/api/backend/webhooks/events`, `/explain`, `/emit` and `/messages`: what can happen, what would
-//! be sent of it, what has happened
+//! `/api/backend/webhooks/events`, `/explain`, `/emit` and `/messages`: known events, a preview
+//! of what would be sent, and recorded events
 
 use cms_core::{
     Direction, Emitted, Page, Result,
@@ -37,7 +37,7 @@ pub(crate) async fn list(
     Ok(OneOrPage::page(Page { data, limit, next, total }))
 }
 
-/// Callers know the columns of the tables that they may read.
+/// Callers may know the columns of tables that they may read.
 fn may_know(call: &Call<'_>, event: &RegisteredEvent) -> bool {
     let table = event.content_table.as_deref();
     table.is_none_or(|table| call.caller().may_read(call.cms, table))
@@ -51,7 +51,7 @@ pub(crate) async fn explain(
     call.judge_again().await?;
     let (explained, mut page) =
         call.cms.webhooks().explain(&event, data, &listing.paging()).await?;
-    // Addresses often hold a receiver's token: only those that the caller may read are told.
+    // Addresses often hold a receiver's token: show only subscriptions that the caller may read.
     page.data.retain(|one| call.may_read("/api/backend/webhooks", one.subscription.id));
     let total = page.total.filter(|_| call.caller().may_see_webhooks());
     let meta = Meta { limit: page.limit, next: page.next, total };
@@ -63,7 +63,7 @@ pub(crate) async fn emit(
     _: NoQuery,
     Event { event, data }: Event,
 ) -> Result<Success<Data<Emitted>>> {
-    // Before the change: large data takes time, and SQLite has one writer.
+    // Judge before the change begins: large data takes time, and SQLite has one writer.
     let judged = call.cms.webhooks().judge(&event, data).await?;
     let mut change = call.change().await?;
     let data = call.cms.webhooks().emit(&mut change, judged).await?;

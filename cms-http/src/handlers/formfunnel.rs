@@ -22,7 +22,7 @@ use crate::{
     },
 };
 
-/// Bytes of a beacon that are read: browsers send little more than the session.
+/// The most bytes of a beacon that are read. Browsers send little more than the session.
 const BEACON: usize = 16 << 10;
 /// Characters of a session's uuid.
 const UUID: usize = 36;
@@ -39,19 +39,19 @@ pub(crate) async fn start(
     call.commit(change, started, true).await
 }
 
-/// Who calls.
+/// The visitor behind a call.
 pub(super) fn visitor(call: &Call<'_>) -> Visitor {
     let text = |name| {
         let value = call.request.headers.get(name).and_then(|value| value.to_str().ok());
         value.map(str::to_owned)
     };
-    // The gate compares no host that the operator names.
+    // The gate has checked this host, except for the operator's.
     let host = text(header::HOST).filter(|host| call.cms.settings().answers_for(host));
     let address = call.client.is_known.then_some(call.client.address);
     Visitor { address, agent: text(header::USER_AGENT), host: host.as_deref().and_then(plain) }
 }
 
-/// The host as it stands in an address; None for what is more than a host, or none.
+/// The host in the form that addresses have; None if it is empty or more than a host.
 pub(super) fn plain(host: &str) -> Option<String> {
     let origin = normalise(&format!("https://{host}"))?;
     origin.strip_prefix("https://").map(str::to_owned)
@@ -70,7 +70,7 @@ pub(crate) async fn step(
     commit(call, change, stepped).await
 }
 
-/// Ends a change of a visit. What it notes of a refused call stays too.
+/// Ends a change of a visit. Keeps what the change notes of a refused call.
 async fn commit<T: Serialize>(
     call: &Call<'_>,
     change: Change,
@@ -93,7 +93,7 @@ pub(crate) async fn complete(
     commit(call, change, completed).await
 }
 
-/// Beacons learn nothing: their pages are gone.
+/// Beacons get no news: their pages are gone.
 pub(crate) async fn abandon(call: &Call<'_>, _: AnyQuery, body: Octets) -> Result<Success<Done>> {
     let mut parts = body.parts();
     let mut bytes = Vec::new();
@@ -117,7 +117,7 @@ pub(crate) async fn abandon(call: &Call<'_>, _: AnyQuery, body: Octets) -> Resul
     }
 }
 
-/// Whatever a beacon is about, its answer is the same, unless the database is away.
+/// The answer to a failed beacon: always the same, unless the database is away.
 fn unheard(error: Error) -> Result<Success<Done>> {
     match error.code() {
         Code::Unavailable => Err(error),
@@ -129,8 +129,8 @@ fn unheard(error: Error) -> Result<Success<Done>> {
     }
 }
 
-/// The session that a beacon names: the first uuid after `session_uuid`, else the first one. So it
-/// is found in JSON, in text, and in forms of both kinds.
+/// The session that a beacon names: the first uuid after `session_uuid`, else the first one. That
+/// finds it in JSON, in text and in both kinds of forms.
 fn session_in(bytes: &[u8]) -> Option<String> {
     const NAME: &[u8] = b"session_uuid";
     let named = bytes.windows(NAME.len()).position(|part| part == NAME);
@@ -167,7 +167,7 @@ pub(crate) async fn upload(
     form: Deferred<UploadFor>,
 ) -> Result<Success<Uploaded>> {
     let (funnels, field) = (call.cms.funnels(), form.fields.field.clone());
-    // Nothing is read of a file that belongs to no visit.
+    // Reads nothing of a file that belongs to no visit.
     let visit = funnels.visit(&form.fields.session_uuid).await?;
     let mut files = form.files().await?;
     let [file] = files.as_mut_slice() else {

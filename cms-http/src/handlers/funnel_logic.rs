@@ -1,4 +1,4 @@
-//! `/api/backend/formfunnel`: conditions explained, ways and mail rules tried
+//! `/api/backend/formfunnel`: explains conditions, tries answers and mail rules
 
 use std::time::Duration;
 
@@ -18,12 +18,13 @@ use crate::{
     },
 };
 
-/// Conditions that are explained at the same time: each may take seconds of a processor.
+/// Limits how many conditions are explained at once: each may take seconds of a processor.
 static TURNS: Semaphore = Semaphore::const_new(2);
-/// How long one waits for its turn, with its body in memory.
+/// How long a request waits for its turn, with its body in memory.
 const WAIT: Duration = Duration::from_secs(2);
 
-/// Conditions that are no good to save may take their time: not that of others.
+/// Explains a condition in a thread of its own: one that could not be saved may take long, and must
+/// not slow others down.
 pub(crate) async fn explain(
     call: &Call<'_>,
     _: NoQuery,

@@ -129,8 +129,8 @@ pub(crate) async fn preview(
 ) -> Result<Data<Preview>> {
     call.judge_again().await?;
     if asked.definition.is_some() && !call.caller().may_draw_funnels() {
-        let detail = "Only who may save funnels has one judged that is not stored: name a stored \
-                      one in funnel_id.";
+        let detail = "You may not save funnels, so you can preview only a stored one: name it in \
+                      funnel_id.";
         return Err(Error::new(Code::PermissionDenied, detail));
     }
     let query = in_query(named)?;
@@ -165,8 +165,7 @@ pub(crate) async fn delete(
     call.commit(change, Data { data: Deleted { id, deleted: true } }, false).await
 }
 
-/// The funnel that the query names. A right may be bound to one of both names, so they must be the
-/// same.
+/// The funnel that the query names. A right may fix either name, so both must name the same funnel.
 fn in_query(named: MayNameFunnel) -> Result<Option<String>> {
     match (named.funnel_id, named.id) {
         (Some(one), Some(other)) if one != other => {
@@ -177,7 +176,7 @@ fn in_query(named: MayNameFunnel) -> Result<Option<String>> {
     }
 }
 
-/// The funnel that the body or the query names. Two must be the same.
+/// The funnel that the body or the query names. If both name one, it must be the same.
 fn which(body: Option<WhichFunnel>, query: Option<String>) -> Result<WhichFunnel> {
     let body = body.map(|body| match body {
         WhichFunnel::Slug(text) => WhichFunnel::from(text),

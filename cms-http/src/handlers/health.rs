@@ -13,12 +13,12 @@ use crate::{
     },
 };
 
-/// How long `/readyz` waits for its figures: whether the service is ready is decided without them.
+/// How long `/readyz` waits for its figures; the service is ready or not without them.
 const READY_FIGURES: Duration = Duration::from_millis(500);
-/// How long `/metrics` waits for the figures of the database: scrapers give up after some seconds.
+/// How long `/metrics` waits for figures of the database. Scrapers give up after some seconds.
 const METRICS_FIGURES: Duration = Duration::from_secs(2);
 
-/// What the database tells in time; None: it fails, or does not answer.
+/// A figure of the database, if it comes in time; None: the read failed or took too long.
 async fn in_time<T>(limit: Duration, figure: impl Future<Output = Result<T>>) -> Option<T> {
     let told = tokio::time::timeout(limit, figure).await.ok()?;
     told.inspect_err(|error| tracing::debug!(%error, "the database does not tell a figure")).ok()
@@ -63,7 +63,7 @@ pub(crate) async fn status(call: &Call<'_>, _: NoQuery) -> Result<Data<Findings>
     Ok(Data { data: Findings { level: cms_core::worst(&findings), findings } })
 }
 
-/// For loopback and `metrics_allow` only: how much a site is used is nobody else's business.
+/// For loopback and `metrics_allow` only: the traffic of a site is nobody else's business.
 pub(crate) async fn metrics(call: &Call<'_>, _: AnyQuery) -> Result<Text> {
     let mut allowed = call.cms.settings().metrics_allow.iter();
     if !call.is_from_here() && !allowed.any(|network| network.contains(call.client.address)) {

@@ -1,4 +1,4 @@
-//! `/api/backend/formfunnel`: the inbox, what visitors of funnels sent
+//! `/api/backend/formfunnel`: the inbox, with what visitors of funnels sent
 
 use std::sync::Arc;
 
@@ -35,7 +35,7 @@ use crate::{
     },
 };
 
-/// Views of a caller at most.
+/// The most views of one caller.
 const VIEWS: u32 = 100;
 
 pub(crate) async fn submissions(call: &Call<'_>, asked: InboxAsked) -> Result<Inbox> {
@@ -49,7 +49,7 @@ pub(crate) async fn submissions(call: &Call<'_>, asked: InboxAsked) -> Result<In
     let own = own.into_iter().filter_map(|(name, value)| Some((name, value.as_deref()?)));
     let filters = asked.filters.iter().map(|(name, value)| (name.as_str(), value.as_str()));
     let query = InboxQuery::parse(own.chain(filters))?;
-    // A row may be bound to one state: then it tells nothing of others.
+    // A right may be bound to one state. Then the reply must not count the others.
     let counts = !call.demand.bounds(call.request, call.caller()).states;
     let page = call.cms.funnels().submissions(&query, counts).await?;
     let (total, counts) = (page.total, page.counts);
@@ -91,7 +91,7 @@ pub(crate) async fn delete(
     call.commit(change, Data { data: DeletedSubmission { id, deleted: true } }, false).await
 }
 
-/// Named submissions that share their commit with other changes.
+/// The most named submissions that share their commit with other changes.
 const FEW: usize = 500;
 
 pub(crate) async fn bulk(
@@ -101,8 +101,9 @@ pub(crate) async fn bulk(
 ) -> Result<Success<Data<BulkOutcome>>> {
     let mut change = call.change().await?;
     if bulk.filter.is_some() && !may_see(call) {
-        // How many match would tell what the inbox holds.
-        let detail = "Only who may see the inbox chooses submissions by a filter: name their ids.";
+        // The number of matches would tell what the inbox holds.
+        let detail = "You may not see the inbox, so a filter cannot choose submissions: name their \
+                      ids.";
         return Err(unseen(call, detail));
     }
     if bulk.ids.as_ref().is_none_or(|ids| ids.len() > FEW) {
@@ -120,8 +121,8 @@ pub(crate) async fn undo(call: &Call<'_>, _: NoQuery, _: Nothing) -> Result<Succ
     call.commit(change, Data { data }, false).await
 }
 
-/// Each part is a change of its own, and its caller judged again: whoever is interrupted calls
-/// again.
+/// Each part is a change of its own, and judges the caller again. After an interruption the
+/// caller repeats the call.
 pub(crate) async fn erase(
     call: &Call<'_>,
     _: NoQuery,
@@ -133,8 +134,9 @@ pub(crate) async fn erase(
     })?;
     call.judge_again().await?;
     if asked.dry_run && !may_see(call) {
-        // What would go tells whether the person has written, and what.
-        return Err(unseen(call, "Only who may see the inbox asks what would be erased."));
+        // A dry run tells whether the person has written, and what.
+        let detail = "You may not see the inbox, so you cannot ask what would be erased.";
+        return Err(unseen(call, detail));
     }
     let mut eraser = call.cms.eraser(&address, asked.dry_run);
     while let Some(found) = eraser.find().await? {
@@ -216,8 +218,8 @@ pub(crate) async fn export(call: &Call<'_>, asked: InboxExported) -> Result<Succ
 pub(super) async fn export_script(call: &Call<'_>, data: Json) -> Result<Success<Json>> {
     call.judge_again().await?;
     if !may_see(call) {
-        // A key may have a row for scripts, and none for the inbox.
-        return Err(unseen(call, "Only who may see the inbox may export it."));
+        // A key may have a right to scripts and none to the inbox.
+        return Err(unseen(call, "You may not see the inbox, so you cannot export it."));
     }
     let data = if data.is_null() { json!({}) } else { data };
     let asked: ExportData = serde_json::from_value(data)
@@ -268,7 +270,7 @@ pub(super) fn unseen(call: &Call<'_>, detail: &str) -> Error {
     Error::new(call.caller().refused_as(), detail)
 }
 
-/// The bytes are a visitor's: no browser shows them, and none guesses what they are.
+/// The bytes come from a visitor: no browser may show them or guess their type.
 pub(crate) async fn file(call: &Call<'_>, asked: WhichStoredFile) -> Result<Success<Text>> {
     let file = call.cms.funnels().file(&asked.file).await?;
     let unknown = HeaderValue::from_static("application/octet-stream");
@@ -283,7 +285,7 @@ fn may_see(call: &Call<'_>) -> bool {
     call.caller().may_see_inbox()
 }
 
-/// The submission that the body or the query names. Two must be the same.
+/// The submission that the body or the query names. If both name one, it must be the same.
 fn which(body: Option<i64>, query: Option<i64>) -> Result<i64> {
     match (body, query) {
         (Some(body), Some(query)) if body != query => {

@@ -23,7 +23,7 @@ pub(crate) async fn read(call: &Call<'_>, asked: WhichItems) -> Result<Success<O
     records(call, &asked.table, asked.id.as_deref()).await
 }
 
-/// One record by its id, else a page.
+/// One record by its id, or a page of records.
 pub(super) async fn records(
     call: &Call<'_>,
     table: &str,
@@ -38,7 +38,7 @@ pub(super) async fn records(
     }
     for column in &query.expand {
         let target = items.reference(table, column)?;
-        // Everybody reads the table of a public endpoint there anyway.
+        // Everybody may read this table at its public endpoint anyway.
         let is_shown = target.name == table && call.endpoint.is_some_and(|by| by.public);
         if !is_shown {
             may_see(call, &target.name)?;
@@ -53,7 +53,7 @@ pub(super) async fn records(
     Success::page(&list.records, &meta)
 }
 
-/// Entries of a batch: more would keep the writer of SQLite from everybody else for too long.
+/// The most entries of a batch: a larger one would hold SQLite's one writer for too long.
 const MAX_BATCH: usize = 1000;
 
 /// A reference is followed only into tables that the caller may read.
@@ -110,8 +110,8 @@ pub(crate) async fn create(
     }
 }
 
-/// Begins a change that adds records; without events only for administrators, who are judged again
-/// under the change as every caller is.
+/// Begins a change that adds records. Only administrators may add them without events; they are
+/// judged again under the change, as every caller is.
 async fn begin(call: &Call<'_>, table: &str, no_events: Option<bool>) -> Result<Change> {
     let mut change = call.change().await?;
     if no_events != Some(true) {
@@ -158,12 +158,12 @@ pub(crate) async fn delete(
     call.commit(change, Done, false).await
 }
 
-/// What the caller demands of the record as it is.
+/// The condition that `If-Match` puts on the record.
 pub(super) fn if_match(call: &Call<'_>) -> Result<IfMatch> {
     IfMatch::parse(call.request.header(&header::IF_MATCH)?)
 }
 
-/// The record, for who may read it; its id for all others.
+/// The record, if the caller may read it; otherwise its id.
 fn record<T: serde::Serialize>(call: &Call<'_>, table: &str, written: &Written) -> Success<T> {
     match shown(call, table, written) {
         Some(json) => Success::data(&json).with(header::ETAG, call.cms.items().etag(table, &json)),
@@ -176,13 +176,13 @@ fn shown(call: &Call<'_>, table: &str, written: &Written) -> Option<String> {
     may_read.then(|| written.json.clone())
 }
 
-/// One of a batch, for a caller who may not read it.
+/// One record of a batch, for a caller that may not read it.
 fn only_id(written: Written) -> Result<String> {
     serde_json::to_string(&OnlyId { id: written.key }).map_err(Error::internal)
 }
 
-/// Refuses, before any other record is looked at, what would make another record of this one: the
-/// refusal of a reference or of a second id would tell which records there are.
+/// Refuses a body that would make another record of this one, before any other record is looked
+/// at: a later refusal of a reference or a second id would tell which records exist.
 async fn names_itself(
     call: &Call<'_>,
     table: &str,
@@ -206,7 +206,7 @@ async fn names_itself(
     }
 }
 
-/// A right to one record is no right to make another record of it, nor a version of another.
+/// Refuses a write that has changed which record this is: the key's right is for this one alone.
 fn stays(table: &content::Table, written: &Written) -> Result<()> {
     let moved = written.changed.iter().find(|column| table.identifies(column));
     match moved {
@@ -222,12 +222,12 @@ fn for_this_alone(column: &str) -> Error {
     Error::new(Code::ApiKeyForbidden, detail)
 }
 
-/// An entry of a batch in a sentence, under the number that `errors` has.
+/// Names an entry of a batch by the number that `errors` uses.
 fn entry(index: usize) -> String {
     format!("Entry {index} (counted from 0)")
 }
 
-/// Which entry of a batch is wrong; all others are not written either.
+/// The error of a batch, with the entry that is wrong. No other entry is written either.
 fn in_row(index: usize, error: &Error) -> Error {
     let fields = error.fields().iter().cloned().map(|mut field| {
         field.field = format!("[{index}].{}", field.field);

@@ -72,7 +72,7 @@ pub(crate) async fn rotate(
     call.commit(change, shown_once(call, key, &value)?, true).await
 }
 
-/// The only replies that hold the value of a key.
+/// The value of a key. No other replies hold it.
 pub(super) fn shown_once(
     call: &Call<'_>,
     record: ApiKey,
@@ -99,7 +99,7 @@ pub(crate) async fn endpoints(call: &Call<'_>, asked: Listing) -> Result<Page<Gr
 }
 
 pub(crate) async fn check(call: &Call<'_>, asked: PossibleCall) -> Result<Data<Answer>> {
-    // Judged in the form in which the gate would see it.
+    // Judged in the form that the gate would see.
     let uri: Uri = asked.path.parse().map_err(|_| {
         bad("path is a path such as /api/backend/item?table=blog, percent-encoded.")
     })?;

@@ -11,7 +11,7 @@ use crate::{
     },
 };
 
-/// The kinds of buckets, and those of them that are not full.
+/// The kinds of buckets, and the buckets that are not full.
 pub(crate) async fn read(call: &Call<'_>, which: Which) -> Result<Data<Limits>> {
     let limiter = call.cms.limiter();
     let used = limiter.used(which.owner.as_deref()).await?;

@@ -20,7 +20,7 @@ use crate::{
 
 /// How long a request waits for the end of a test.
 const TEST_TIMEOUT: Duration = Duration::from_secs(20);
-/// Mails that one request sends again at most.
+/// The most mails that one request sends again.
 const MOST_IDS: usize = 500;
 
 pub(crate) async fn providers(call: &Call<'_>, _: NoQuery) -> Result<Page<ProviderState>> {
@@ -60,11 +60,11 @@ pub(crate) async fn test(
     let mut change = call.change().await?;
     let claimed = mails.claim_test(&mut change, to, asked.provider.as_deref()).await?;
     let id = claimed.id();
-    // A repetition sends nothing again: it is told what was queued.
+    // A repetition sends nothing again; it gets the mail as it was queued.
     let queued = mails.claimed_detail(&mut change, id).await?;
     call.keep(&mut change, Data { data: queued }).await?;
     change.commit().await?;
-    // A test that takes longer goes on, and the reply says that it is being sent.
+    // A test that takes longer goes on; then the reply shows it as being sent.
     let _ = tokio::time::timeout(TEST_TIMEOUT, mails.begin(claimed)).await;
     mails.detail(id).await.map(|data| Data { data })
 }
@@ -79,7 +79,7 @@ pub(crate) async fn retry(
         let why = format!("1 to {MOST_IDS} ids are expected");
         return Err(Error::invalid_field("ids", "range", why));
     }
-    // In one order, so that two requests do not wait for each other.
+    // Sorted, so that two requests lock the rows in the same order.
     ids.sort_unstable();
     ids.dedup();
     let mut change = call.change().await?;

@@ -28,7 +28,7 @@ use crate::{
 
 /// Content at this path never changes.
 const FOREVER: &str = "public, max-age=31536000, immutable";
-/// Whatever a browser takes a file for: it runs nothing and asks nobody.
+/// A browser must not run anything in a file, or load anything for it.
 const INERT: &str = "default-src 'none'; img-src 'self'; media-src 'self'; style-src \
                      'unsafe-inline'; sandbox";
 
@@ -77,7 +77,7 @@ pub(crate) async fn upload(
             Ok(made)
         }
         Stored::Present(id) => {
-            // The row may be as young as this change.
+            // Commit first: the row may be as new as this change.
             change.commit().await?;
             let json = media.get(id).await?;
             let answers = Answers { status: 200, ..call.answers };
@@ -97,7 +97,7 @@ pub(crate) async fn update(
     call.commit(change, shown_to(call, which.id, &written.json), false).await
 }
 
-/// A file that a write has met, for who may read it; its id for all others.
+/// A file that was written, if the caller may read it; otherwise its id.
 fn shown_to<T: Serialize>(call: &Call<'_>, id: i64, json: &str) -> Success<T> {
     match call.may_read("/api/backend/media", id) {
         true => tagged(call, json),
@@ -140,7 +140,7 @@ fn shown(call: &Call<'_>, uses: Vec<Use>) -> (Vec<Use>, usize) {
     (seen, hidden)
 }
 
-/// Refuses while something shows a file.
+/// Refuses while the file is in use.
 fn unused(call: &Call<'_>, uses: Vec<Use>) -> Result<()> {
     if uses.is_empty() {
         return Ok(());
@@ -199,7 +199,7 @@ pub(crate) async fn serve(call: &Call<'_>, asked: Served) -> Result<Success<Text
     Ok(Success::written(reply))
 }
 
-/// A variant that is to be made costs work: it counts as a request.
+/// Making a variant costs work, so it counts as a request.
 async fn admit(call: &Call<'_>) -> Result<()> {
     if matches!(call.caller(), Caller::Operator) {
         return Ok(());

@@ -37,7 +37,7 @@ pub(crate) async fn add(
     let if_match = if_match(call)?;
     let mut change = call.change().await?;
     let made = call.cms.pages().add_node(&mut change, &if_match, &new).await;
-    let data = shown(call, told(call, made)?);
+    let data = shown(call, hide_others_edits(call, made)?);
     done(call, change, (data.page_id, data.rev), data).await
 }
 
@@ -54,7 +54,7 @@ pub(crate) async fn set(
     let if_match = if_match(call)?;
     let mut change = call.change().await?;
     let made = call.cms.pages().set_node(&mut change, &if_match, node, &values.data).await;
-    let data = shown(call, told(call, made)?);
+    let data = shown(call, hide_others_edits(call, made)?);
     done(call, change, (data.page_id, data.rev), data).await
 }
 
@@ -62,7 +62,8 @@ pub(crate) async fn remove(call: &Call<'_>, asked: Removal) -> Result<Success<Do
     let if_match = if_match(call)?;
     let mut change = call.change().await?;
     let node = (asked.kind, asked.id);
-    let (page, rev) = told(call, call.cms.pages().remove_node(&mut change, &if_match, node).await)?;
+    let (page, rev) =
+        hide_others_edits(call, call.cms.pages().remove_node(&mut change, &if_match, node).await)?;
     let made = Success::from(Done).with(header::ETAG, draft_tag(page, rev));
     call.commit(change, made, false).await
 }
@@ -75,7 +76,7 @@ pub(crate) async fn move_node(
     let if_match = if_match(call)?;
     let mut change = call.change().await?;
     let made = call.cms.pages().move_node(&mut change, &if_match, &asked).await;
-    let data = shown(call, told(call, made)?);
+    let data = shown(call, hide_others_edits(call, made)?);
     done(call, change, (data.page_id, data.rev), data).await
 }
 
@@ -86,7 +87,8 @@ pub(crate) async fn publish(
 ) -> Result<Success<Data<Published>>> {
     let (page, if_match) = (which(asked.page_id, named)?, if_match(call)?);
     let mut change = call.change().await?;
-    let data = told(call, call.cms.pages().publish(&mut change, page, &if_match).await)?;
+    let data =
+        hide_others_edits(call, call.cms.pages().publish(&mut change, page, &if_match).await)?;
     done(call, change, (page, data.rev), data).await
 }
 
@@ -97,7 +99,8 @@ pub(crate) async fn take_off(
 ) -> Result<Success<Data<TakenOff>>> {
     let (page_id, if_match) = (which(asked.page_id, named)?, if_match(call)?);
     let mut change = call.change().await?;
-    let (_, rev) = told(call, call.cms.pages().take_off(&mut change, page_id, &if_match).await)?;
+    let (_, rev) =
+        hide_others_edits(call, call.cms.pages().take_off(&mut change, page_id, &if_match).await)?;
     done(call, change, (page_id, rev), TakenOff { page_id, published: false, rev }).await
 }
 
@@ -108,7 +111,8 @@ pub(crate) async fn discard(
 ) -> Result<Success<Data<Replaced>>> {
     let (page, if_match) = (which(asked.page_id, named)?, if_match(call)?);
     let mut change = call.change().await?;
-    let data = told(call, call.cms.pages().discard(&mut change, page, &if_match).await)?;
+    let data =
+        hide_others_edits(call, call.cms.pages().discard(&mut change, page, &if_match).await)?;
     let data = replaced(call, data);
     done(call, change, (page, data.rev), data).await
 }
@@ -120,8 +124,10 @@ pub(crate) async fn restore(
 ) -> Result<Success<Data<Replaced>>> {
     let (page, if_match) = (which(asked.page_id, named)?, if_match(call)?);
     let mut change = call.change().await?;
-    let data =
-        told(call, call.cms.pages().restore(&mut change, page, asked.revision, &if_match).await)?;
+    let data = hide_others_edits(
+        call,
+        call.cms.pages().restore(&mut change, page, asked.revision, &if_match).await,
+    )?;
     let data = replaced(call, data);
     done(call, change, (page, data.rev), data).await
 }
@@ -134,12 +140,14 @@ pub(crate) async fn copy(
     let (if_match, pages) = (if_match(call)?, (asked.from_page_id, asked.page_id));
     let mut change = call.change().await?;
     if !call.caller().may_see_draft(Some(asked.from_page_id)) {
-        // The target may be the one draft that a key may read.
-        let detail = "A copy shows the other draft: only who may read that one makes it.";
+        // The key may have a right to the draft of the target only.
+        let detail = "The copy would show you the other draft: you need the right to read it.";
         return Err(unseen(call, detail));
     }
-    let data =
-        told(call, call.cms.pages().copy(&mut change, pages, &if_match, asked.replace).await)?;
+    let data = hide_others_edits(
+        call,
+        call.cms.pages().copy(&mut change, pages, &if_match, asked.replace).await,
+    )?;
     done(call, change, (asked.page_id, data.rev), data).await
 }
 
@@ -158,7 +166,7 @@ pub(crate) async fn schedule(
     let mut change = call.change().await?;
     let pages = call.cms.pages();
     let (schedule, rev) =
-        told(call, pages.schedule(&mut change, page_id, &if_match, &wanted).await)?;
+        hide_others_edits(call, pages.schedule(&mut change, page_id, &if_match, &wanted).await)?;
     done(call, change, (page_id, rev), Scheduled { page_id, schedule, rev }).await
 }
 
@@ -170,7 +178,7 @@ pub(crate) async fn link(
     let page = which(asked.page_id, named)?;
     let mut change = call.change().await?;
     if !call.caller().may_see_draft(Some(page)) {
-        let detail = "A link shows the draft: only who may read the draft makes one.";
+        let detail = "A link shows the draft: you need the right to read the draft.";
         return Err(unseen(call, detail));
     }
     let (pages, how) = (call.cms.pages(), (asked.ttl_s, asked.note.as_deref()));
@@ -205,7 +213,7 @@ pub(crate) async fn diff(call: &Call<'_>, asked: Compared) -> Result<Page<Differ
     call.cms.pages().diff(asked.page_id, from, to).await.map(Page::whole)
 }
 
-/// What an edit made: its values only to who may read the draft.
+/// The result of an edit. Its values are only for callers that may read the draft.
 fn shown(call: &Call<'_>, mut made: Edited) -> Edited {
     if !call.caller().may_see_draft(Some(made.page_id)) {
         (made.widget, made.data) = (None, None);
@@ -213,7 +221,7 @@ fn shown(call: &Call<'_>, mut made: Edited) -> Edited {
     made
 }
 
-/// What replaced a draft: what it did not get only to who may read the draft.
+/// The result of replacing a draft. What was left out is only for callers that may read the draft.
 fn replaced(call: &Call<'_>, mut made: Replaced) -> Replaced {
     if !call.caller().may_see_draft(Some(made.page_id)) {
         made.left_out.clear();
@@ -221,15 +229,15 @@ fn replaced(call: &Call<'_>, mut made: Replaced) -> Replaced {
     made
 }
 
-/// What others have edited meanwhile is told to who may read drafts.
-fn told<T>(call: &Call<'_>, outcome: Result<T>) -> Result<T> {
+/// A refusal names what others have edited only to callers that may read drafts.
+fn hide_others_edits<T>(call: &Call<'_>, outcome: Result<T>) -> Result<T> {
     outcome.map_err(|error| match error.code() {
         Code::Stale if !call.caller().may_see_draft(None) => error.with_fields(Vec::new()),
         _ => error,
     })
 }
 
-/// Commits an edit, with the tag of the draft as it is then.
+/// Commits an edit. The reply has the entity tag of the draft after it.
 async fn done<T: serde::Serialize>(
     call: &Call<'_>,
     change: cms_core::Change,
@@ -240,7 +248,7 @@ async fn done<T: serde::Serialize>(
     call.commit(change, made, false).await
 }
 
-/// The page that the body or the query names. Two must be the same.
+/// The page that the body or the query names. If both name one, it must be the same.
 fn which(body: Option<i64>, named: MayName) -> Result<i64> {
     match (body, named.page_id) {
         (Some(body), Some(query)) if body != query => {

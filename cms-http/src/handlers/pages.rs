@@ -45,7 +45,7 @@ pub(crate) async fn read(
             && let Some(redirect) = pages.redirect(url, language).await?
         {
             let data = AtAddress::Redirect(Redirected { redirect });
-            // Each time is counted.
+            // Not kept: the service counts each visit of a redirect.
             return Ok(
                 Success::from(OneOrPage::One(Data { data })).with(header::CACHE_CONTROL, NO_STORE)
             );
@@ -55,7 +55,7 @@ pub(crate) async fn read(
         let found = Success::data(&json).with(header::ETAG, etag(&json));
         return Ok(match reads {
             Some(reads) => found.reading(reads),
-            // It shows what no table counts.
+            // The page shows something that no epoch counts, so no cache may keep it.
             None => found.with(header::CACHE_CONTROL, NO_STORE),
         });
     }
@@ -65,7 +65,7 @@ pub(crate) async fn read(
     Success::page(&list.records, &meta)?.tagged()
 }
 
-/// A draft for people without a login: never kept, never in a search engine.
+/// A draft for people without a login. No cache keeps it, and no search engine lists it.
 pub(crate) async fn draft(call: &Call<'_>, link: DraftLink) -> Result<Success<Data<ShownPage>>> {
     let token = link.token.unwrap_or_else(|| Secret::new(""));
     let data = call.cms.pages().preview(&token, &base(call)).await?.page;
@@ -92,13 +92,13 @@ pub(crate) async fn sitemap(call: &Call<'_>, which: WhichFile) -> Result<Text> {
     call.cms.pages().sitemap(&base(call), which.after).await.map(Text)
 }
 
-/// The address of the API, for links that lead there.
+/// The address of the API, for links to it.
 pub(super) fn api(call: &Call<'_>) -> String {
     let set = call.cms.settings().api_url.as_deref().map(|url| url.trim_end_matches('/'));
     set.map_or_else(|| [&base(call), call.mount.base()].concat(), str::to_owned)
 }
 
-/// Absolute links are always https, on the site's own address or the request's host.
+/// The beginning of absolute links: https, with the site's own address or the request's host.
 pub(super) fn base(call: &Call<'_>) -> String {
     let host = || {
         call.request

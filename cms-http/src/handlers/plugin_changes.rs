@@ -32,7 +32,7 @@ pub(crate) async fn apply(
     let mut change = call.change().await?;
     let id = only.unwrap_or("*");
     change.audit(AuditEntry { action: "apply", table: "plugins", id, columns: &[] }).await?;
-    // Indexes are made outside of any change, so who ordered them is written down before.
+    // Indexes are made outside of any change, so the audit row comes before them.
     change.commit().await?;
     let done = call.cms.apply_plugins(only).await?;
     let done = done.into_iter().map(|one| shown(one, ChangeState::Applied, only.is_some()));
@@ -65,8 +65,8 @@ pub(crate) async fn release(
     Ok(done)
 }
 
-/// `then`: the state of a plugin with changes that nothing is in the way of. `named`: a plugin that
-/// was removed comes back.
+/// `then`: the state of a plugin whose changes nothing prevents. `named`: the caller named the
+/// plugin, so it comes back even if it was removed.
 fn shown(found: PluginDifference, then: ChangeState, named: bool) -> PluginChanges {
     let PluginDifference { plugin, problems, changes, events, widgets, removed } = found;
     let refused = !problems.is_empty() || !changes.refused.is_empty();

@@ -67,7 +67,8 @@ fn info(call: &Call<'_>, state: &PluginState) -> PluginInfo {
     }
 }
 
-/// Keys have a row for this endpoint; users see plugins with a button of theirs.
+/// Whether the caller sees a plugin. Keys see all: their right is to this endpoint. Users see
+/// those with a button of theirs.
 fn sees(call: &Call<'_>, plugin: &str) -> bool {
     let Some(rights) = call.caller().user_rights() else { return true };
     let index = call.cms.plugins().index();
@@ -101,7 +102,8 @@ fn shown<'a>(call: &'a Call<'_>, rights: &'a HeldPermissions) -> ButtonViewer<'a
     }
 }
 
-/// Whether buttons open a table to the caller: to users those that they see, to keys none.
+/// Whether the caller may open a table through a button. Users may open what their buttons show;
+/// keys need a right to read the table.
 fn opens(call: &Call<'_>, table: &str) -> bool {
     !matches!(call.caller(), Caller::Key(_)) || call.caller().may_read(call.cms, table)
 }
@@ -114,7 +116,7 @@ fn admit_to(call: &Call<'_>, table: &str) -> Result<()> {
     Err(Error::new(Code::ApiKeyForbidden, detail))
 }
 
-/// Rights come before existence: others do not learn which plugins there are.
+/// Rights come before existence: callers without a right do not learn which plugins exist.
 fn in_service(call: &Call<'_>, id: &str) -> Result<Arc<Manifest>> {
     if !sees(call, id) {
         let detail = format!("You hold no permission of a plugin {id:?}.");
@@ -128,7 +130,7 @@ fn no_plugin(id: &str) -> Error {
     Error::new(Code::NotFound, detail)
 }
 
-/// What buttons ask of a record. All else goes out as the database made it.
+/// The members of a record that buttons ask for. The rest goes out as the database made it.
 #[derive(Deserialize)]
 struct Facts<'r> {
     #[serde(borrow, default)]
@@ -151,12 +153,12 @@ impl<'r> Facts<'r> {
     }
 }
 
-/// Why a table has no such row for the caller, the best answer first: others learn nothing of a row
-/// that they may not read, and an id may be of another type than the key.
+/// Why a table shows the caller no such row, the most useful answer first. Callers without a
+/// right learn nothing of a row, and an id may not fit the type of the table's key.
 const LACKS: [Code; 4] =
     [Code::NotFound, Code::BadQuery, Code::UnknownTable, Code::ApiKeyForbidden];
 
-/// The status of a row in each of these tables. One of them at least has such a row.
+/// The status of a row in each of these tables. At least one table must have the row.
 async fn statuses(call: &Call<'_>, tables: BTreeSet<&str>, id: &str) -> Result<RowStatuses> {
     if tables.is_empty() {
         return Err(bad("The plugin has no table, so it has no rows."));
@@ -213,7 +215,8 @@ pub(crate) async fn content(call: &Call<'_>, asked: WhichContent) -> Result<Data
         ButtonType::ShowModuleList => {
             let table = values.table.unwrap_or_default();
             admit_to(call, &table)?;
-            // The row is one of a table that a button beside it writes, or of the first table.
+            // The row belongs to a table that a button beside this one writes, or to
+            // the first table.
             let beside = manifest.content_button.iter();
             let stands = beside.clone().any(|one| one.button_id == asked.button);
             let written = beside.filter(|_| stands).filter_map(|one| one.row_table(listed));
@@ -246,8 +249,8 @@ pub(crate) async fn content(call: &Call<'_>, asked: WhichContent) -> Result<Data
     Ok(Data { data: content })
 }
 
-/// The rows of a module list: those that refer to the row of the first of these tables that they
-/// refer to, or all where they refer to none.
+/// The rows of a module list. If its table refers to one of these tables, only those that refer
+/// to the given row of the first such table.
 fn query(
     call: &Call<'_>,
     asked: &WhichContent,

@@ -18,9 +18,9 @@ use crate::{
 };
 
 const LAST_EVENT_ID: HeaderName = HeaderName::from_static("last-event-id");
-/// Proxies such as nginx must not hold the reply back.
+/// Tells proxies such as nginx not to buffer the reply.
 const BUFFERING: HeaderName = HeaderName::from_static("x-accel-buffering");
-/// Time between two looks at the caller, the clock and new events.
+/// Time between two checks of the caller, the clock and new events.
 const PAUSE: Duration = Duration::from_millis(500);
 
 pub(crate) async fn follow(call: &Call<'_>, asked: Followed) -> Result<Success<Text>> {
@@ -41,19 +41,19 @@ pub(crate) async fn follow(call: &Call<'_>, asked: Followed) -> Result<Success<T
         .with(BUFFERING, "no"))
 }
 
-/// One open stream. It reads only when its client takes more.
+/// One open stream. It reads events only when its client takes more.
 struct Following {
     cms: Cms,
     clock: Clock,
     feed: Feed,
     caller: Reauthorizer,
     place: StreamPermit,
-    /// When it last sent something.
+    /// When the stream last sent something.
     spoke: i64,
 }
 
 impl Following {
-    /// What to send next. None: it ends, and its client may come again and go on.
+    /// The next text to send. None: the stream ends; its client may reconnect and go on.
     async fn next(&mut self) -> Option<String> {
         loop {
             let text = self.news().await.inspect_err(|why| tracing::debug!(%why, "a stream ends"));
@@ -61,7 +61,7 @@ impl Following {
             if !text.is_empty() {
                 return self.send(text);
             }
-            // A clock may be set back.
+            // The clock may have been set back.
             let quiet = self.spoke..self.spoke + HEARTBEAT_S * 1000;
             if !quiet.contains(&self.clock.now()) {
                 return self.send(HEARTBEAT.to_owned());
@@ -79,8 +79,8 @@ impl Following {
         Some(text)
     }
 
-    /// Whether events were read, and those that the caller may see. The caller is judged after
-    /// they were read, so that nothing is sent that happened after a revocation.
+    /// Whether events were read, and the text of those that the caller may see. Judges the caller
+    /// after the read, so that nothing is sent that happened after a revocation.
     async fn news(&mut self) -> Result<(bool, String)> {
         let happened = self.feed.next().await?;
         let caller = self.caller.caller().await?;
@@ -94,8 +94,8 @@ impl Following {
     }
 }
 
-/// Events of items are for those who may read the table, all others for those who may subscribe to
-/// everything.
+/// Events of items need the right to read the table, all others the right to subscribe
+/// to everything.
 fn may_see(cms: &Cms, caller: &Caller, event: &str) -> bool {
     let table = event.strip_prefix("item.").and_then(|rest| rest.rsplit_once('.'));
     let readable = |table: &str| cms.tables().find(table).is_some() && caller.may_read(cms, table);

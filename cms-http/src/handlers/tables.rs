@@ -17,7 +17,7 @@ pub(crate) async fn read(call: &Call<'_>, asked: WhichTables) -> Result<OneOrPag
     let mut known = tables.iter().filter(|table| call.caller().may_read(call.cms, &table.name));
     if let Some(name) = &asked.name {
         let table = known.find(|table| table.name == *name).ok_or_else(|| {
-            // Others do not learn whose tables there were.
+            // Callers that may not read the table do not learn whether it exists.
             match call.caller().may_read(call.cms, name) {
                 true => tables.unknown(name),
                 false => {

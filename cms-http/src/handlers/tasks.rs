@@ -22,7 +22,7 @@ use crate::{
 const RUN_TIMEOUT: Duration = Duration::from_secs(20);
 
 pub(crate) async fn read(call: &Call<'_>, asked: Listing) -> Result<Page<Task>> {
-    // No id holds a slash.
+    // Ids hold no slash.
     let name = |task: &Task| format!("{}/{}", task.plugin, task.name);
     let mut tasks = call.cms.tasks().list().await?;
     tasks.sort_by_key(name);
@@ -49,12 +49,12 @@ pub(crate) async fn start(call: &Call<'_>, which: WhichTask, _: NoBody) -> Resul
     let tasks = call.cms.tasks();
     let mut change = call.change().await?;
     let claimed = tasks.claim(&mut change, &TaskName { name, plugin }).await?;
-    // A repetition must find its reply also when the run goes on for long: it says that it runs.
+    // The reply for a repetition: it must be there even while a long run goes on, as running.
     let opened = tasks.opened(&mut change, &claimed).await?;
     call.keep(&mut change, Data { data: opened }).await?;
     change.commit().await?;
     let id = claimed.run_id();
-    // A run that takes longer goes on, and the reply says that it runs.
+    // A run that takes longer goes on; then the reply shows it as running.
     let _ = tokio::time::timeout(RUN_TIMEOUT, tasks.begin(claimed)).await;
     tasks.run_of(id).await.map(|data| Data { data })
 }

@@ -18,9 +18,9 @@ use crate::{
 pub(crate) async fn read(call: &Call<'_>, _: NoQuery) -> Result<Data<Environment>> {
     let host = call.request.headers.get(header::HOST).map(|host| host.to_str().unwrap_or_default());
     let address = match host {
-        // A command in this process names no host.
+        // Commands in this process name no host.
         None => format!("http://{}", call.cms.settings().listen),
-        // A proxy here would name the site.
+        // A loopback host is from a direct call: a proxy on this machine would name the site.
         Some(host) if call.is_from_here() && is_loopback(host) => format!("http://{host}"),
         Some(_) => pages::base(call),
     };

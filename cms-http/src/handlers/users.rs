@@ -111,7 +111,7 @@ pub(crate) async fn new_recovery_codes(
     call.commit(change, Data { data }, true).await
 }
 
-/// The only place where recovery codes are written out.
+/// The recovery codes in plain text. Nothing else shows them.
 pub(super) fn shown_once(codes: &[RecoveryCode]) -> Vec<String> {
     codes.iter().map(|code| code.expose().to_string()).collect()
 }

@@ -74,10 +74,10 @@ pub(crate) async fn update(
     call.commit(change, made, false).await
 }
 
-/// What becomes of custom headers, for who may not know which there are.
+/// What happens to custom headers, for callers that may not know which there are.
 const REMOVED: &str = "the address has another origin: all are removed; send them for the new one";
 
-/// A record, beside it what its owner should know.
+/// A record with the warnings for its owner.
 fn noted<T>(data: T, warnings: impl IntoIterator<Item = FieldError>) -> Noted<T> {
     let warnings: Vec<_> = warnings.into_iter().map(|warning| (&warning).into()).collect();
     Noted { data, meta: (!warnings.is_empty()).then_some(Notes { warnings }) }
@@ -139,7 +139,7 @@ pub(crate) async fn stats(call: &Call<'_>, _: NoQuery) -> Result<Data<Depth>> {
     call.cms.webhooks().depth().await.map(|data| Data { data })
 }
 
-/// Removes settled jobs, 1,000 at most.
+/// Removes settled jobs, at most 1,000.
 pub(crate) async fn purge(call: &Call<'_>, which: OfStatus) -> Result<Success<Data<Removed>>> {
     let mut change = call.change().await?;
     let removed = call.cms.webhooks().purge(&mut change, &which.status).await?;
@@ -167,7 +167,7 @@ pub(crate) async fn deliveries(
         call.names_one("id")?;
         let mut delivery = webhooks.delivery(id).await?;
         if !call.caller().may_see_payloads() {
-            // The answer too: many receivers repeat what they were sent.
+            // Hide the response too: many receivers repeat what they were sent.
             (delivery.payload, delivery.response) = (None, None);
         }
         return Ok(OneOrPage::one(delivery));
@@ -227,7 +227,7 @@ fn selected(filter: RedeliveryFilter) -> Result<JobFilter> {
     Ok(selected)
 }
 
-/// No event and no status has control characters, and PostgreSQL takes no NUL.
+/// Refuses control characters: no event and no status has any, and PostgreSQL refuses NUL.
 fn plain(name: &str, text: Option<String>) -> Result<Option<String>> {
     match text {
         Some(text) if text.contains(char::is_control) => {

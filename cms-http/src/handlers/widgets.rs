@@ -21,7 +21,7 @@ use crate::{
     },
 };
 
-/// Whatever a browser takes an icon for: it runs nothing and asks nobody.
+/// A browser must not run anything in an icon, or load anything for it.
 const INERT: &str = "default-src 'none'; style-src 'unsafe-inline'; sandbox";
 
 pub(crate) async fn read(call: &Call<'_>, which: WhichWidgets) -> Result<OneOrPage<PickedWidget>> {
@@ -47,7 +47,7 @@ fn missing(name: &str) -> Error {
     Error::new(Code::NotFound, detail)
 }
 
-/// The file follows from the registry: the name that is asked for is no path.
+/// The icon of a widget. Its path comes from the registry, never from the requested name.
 pub(crate) async fn icon(call: &Call<'_>, which: WhichIcon) -> Result<Success<Text>> {
     let icon = call.cms.pages().widgets().icon(&which.widget).await?;
     let end = icon.file.rsplit('/').next().unwrap_or_default().to_owned();

@@ -1,12 +1,12 @@
-//! What operations share: headers, parameters, refusals, security, the schemas that are used; and
-//! the links from a reply that names a row to the operations on this row.
+//! The shared parts of the document: headers, parameters, refusals, security and schemas; and
+//! links from a reply that names a row to the operations on this row.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use http::StatusCode;
 use serde_json::{Map, Value as Json, json};
 
-/// Every status of a refusal, with what it means here.
+/// Every status of a refusal, and its meaning.
 const REFUSALS: [(u16, &str); 18] = [
     (400, "The request cannot be read, or asks for something that there is not."),
     (401, "No credential, or none that is good for this."),
@@ -31,7 +31,7 @@ const REFUSALS: [(u16, &str); 18] = [
 /// `*`, or up to 8 entity tags: of records, of drafts (`"29-4"`), of submissions.
 const TAGS: &str = r#"^(\*|"[A-Za-z0-9_.-]+"( *, *"[A-Za-z0-9_.-]+"){0,7})$"#;
 
-/// Adds the components of a document, of the schemas only those that it uses.
+/// Adds the shared components, and of the schemas only those that the document uses.
 pub(super) fn add(document: &mut Json, schemas: Map<String, Json>, cookie: &str) {
     let text =
         |description: &str, schema: Json| json!({"description": description, "schema": schema});
@@ -76,7 +76,7 @@ pub(super) fn add(document: &mut Json, schemas: Map<String, Json>, cookie: &str)
     document["components"] = components;
 }
 
-/// The component schemas that something refers to.
+/// The names of the component schemas that the JSON refers to.
 fn names(json: &Json) -> Vec<String> {
     match json {
         Json::Object(members) => members.values().flat_map(names).collect(),
@@ -102,7 +102,7 @@ fn refusal((status, meaning): &(u16, &str)) -> (String, Json) {
     (format!("Problem{status}"), response)
 }
 
-/// Adds links to the replies of lists and of creations.
+/// Adds links to replies that list or create rows.
 pub(super) fn add_links(paths: &mut Map<String, Json>, schemas: &Map<String, Json>) {
     let ends = paths.keys().filter_map(|path| path.strip_suffix("/{id}"));
     let lists = ends.filter(|path| paths.get(*path).is_some_and(|item| has_id(item, schemas)));
@@ -123,7 +123,7 @@ pub(super) fn add_links(paths: &mut Map<String, Json>, schemas: &Map<String, Jso
     }
 }
 
-/// Whether rows are listed and have an `id`; the key of a table may be called otherwise.
+/// Whether rows have an `id`; the key of a content table may have another name.
 fn has_id(item: &Json, schemas: &Map<String, Json>) -> bool {
     let rows = "/get/responses/200/content/application~1json/schema/properties/data/items";
     let Some(row) = item.pointer(rows) else { return item["get"].is_null() };
@@ -132,7 +132,7 @@ fn has_id(item: &Json, schemas: &Map<String, Json>) -> bool {
         .is_none_or(|row| row["properties"].is_null() || row["properties"]["id"].is_object())
 }
 
-/// The operations that ask for the id of one row.
+/// The operations that take the id of one row.
 fn about_rows(item: &Json) -> impl Iterator<Item = String> {
     let operations = item.as_object().into_iter().flat_map(Map::values);
     let with_id = operations.filter(|operation| asks_for_id(operation));
@@ -144,7 +144,7 @@ fn asks_for_id(operation: &Json) -> bool {
     parameters.is_some_and(|all| all.iter().any(|one| one["name"] == "id"))
 }
 
-/// The list whose rows an operation is about: the longest path of a list that its own begins with.
+/// The list that an operation belongs to: the longest path of a list that its own path begins with.
 fn nearest<'l>(lists: &'l BTreeSet<String>, path: &str) -> Option<&'l str> {
     let mut above = Some(path);
     while let Some(path) = above {

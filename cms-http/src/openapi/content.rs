@@ -1,4 +1,4 @@
-//! Content tables: operations and types of each, with its own columns and an example.
+//! Operations and types of each content table, with its own columns and an example.
 
 use std::{
     cell::RefCell,
@@ -16,7 +16,7 @@ use serde_json::{Map, Value as Json, json};
 
 use super::{
     knowledge::{self, Reach},
-    operation::{self, Form},
+    operation::{self, PathOperation},
     types::{self, Shapes},
 };
 use crate::{call::Call, caller::Caller, describe::Described};
@@ -24,19 +24,19 @@ use crate::{call::Call, caller::Caller, describe::Described};
 /// The component that describes fields of forms.
 const FIELD: &str = "FieldDeclaration";
 
-/// Types that TypeScript has already, or that `cms types typescript` adds.
+/// Type names that TypeScript has, or that `cms types typescript` adds.
 const OF_TYPESCRIPT: [&str; 21] = [
     "Array", "Blob", "Boolean", "Date", "Error", "Event", "File", "FormData", "Function",
     "Headers", "Map", "Number", "Object", "Partial", "Promise", "Record", "Refusal", "Request",
     "Response", "Set", "String",
 ];
 
-/// The names of the types of all tables: `blog_posts` has `BlogPosts`, `BlogPostsCreate` and
-/// `BlogPostsUpdate`. They are the same for every caller.
+/// The type names of all tables: `blog_posts` has `BlogPosts`, `BlogPostsCreate` and
+/// `BlogPostsUpdate`. Every caller gets the same names.
 pub(super) struct Names(BTreeMap<String, String>);
 
 impl Names {
-    /// None of them is `taken`, whatever the case of its letters.
+    /// Makes names that differ from those in `taken`, whatever the case of their letters.
     pub(super) fn of(tables: &Tables, taken: &Map<String, Json>) -> Self {
         let mut taken: BTreeSet<String> = taken.keys().map(|name| name.to_lowercase()).collect();
         taken.extend(OF_TYPESCRIPT.map(str::to_lowercase));
@@ -52,7 +52,7 @@ impl Names {
                 let all = ["", "create", "update"].map(|end| name.to_lowercase() + end);
                 !all.iter().any(|name| taken.contains(name))
             };
-            // One of so many numbers is free.
+            // One of these numbers is free: there are more of them than names.
             let name = wanted.find(is_free).unwrap_or(plain);
             taken.extend(["", "create", "update"].map(|end| name.to_lowercase() + end));
             names.insert(table.to_owned(), name);
@@ -69,7 +69,7 @@ impl Names {
     }
 }
 
-/// Whether a path can carry the name without another spelling (RFC 3986, 2.3).
+/// Whether a path can hold the name without percent-encoding (RFC 3986, 2.3).
 fn is_segment(name: &str) -> bool {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || ['-', '.', '_', '~'].contains(&c);
     name.chars().all(is_plain) && ![".", ".."].contains(&name)
@@ -98,14 +98,14 @@ impl<'c> Content<'c> {
 }
 
 impl Content<'_> {
-    /// The operation on each table on which the caller may use it.
+    /// The paths of an operation for each table that the caller may use it on.
     pub(super) fn operations<'d>(
         &self,
         described: &'d Described,
         shapes: &Shapes,
-    ) -> Vec<Form<'d>> {
+    ) -> Vec<PathOperation<'d>> {
         let tables = self.call.cms.tables();
-        let mut forms = Vec::new();
+        let mut operations = Vec::new();
         for table in tables.iter().filter(|table| is_segment(&table.name)) {
             let is_there = match described.method {
                 "GET" => true,
@@ -117,11 +117,11 @@ impl Content<'_> {
                 continue;
             }
             let list = format!("{}/{}", described.path, table.name);
-            let all = self.forms(described, shapes, table, &list);
-            let shown = all.into_iter().filter(|form| reach == Reach::All || form.path != list);
-            forms.extend(shown.map(|form| Form { tag: table.name.clone(), ..form }));
+            let all = self.operations_at(described, shapes, table, &list);
+            let shown = all.into_iter().filter(|one| reach == Reach::All || one.path != list);
+            operations.extend(shown.map(|one| PathOperation { tag: table.name.clone(), ..one }));
         }
-        forms
+        operations
     }
 
     /// A plugin's endpoint that reads the records of a table.
@@ -130,49 +130,54 @@ impl Content<'_> {
         described: &'d Described,
         shapes: &Shapes,
         table: &Table,
-    ) -> Vec<Form<'d>> {
-        // References are followed only by who may read the tables that they lead to.
+    ) -> Vec<PathOperation<'d>> {
+        // Only callers that may read the other table can follow a reference.
         let expands = !matches!(self.call.caller(), Caller::Anonymous);
-        let forms = self.forms(described, shapes, table, described.path);
-        forms.into_iter().map(|form| form.asking(|name| expands || name != "expand")).collect()
+        let all = self.operations_at(described, shapes, table, described.path);
+        all.into_iter().map(|one| one.keep_parameters(|name| expands || name != "expand")).collect()
     }
 
-    /// The operation on all records at `list`, and on one below it.
-    fn forms<'d>(
+    /// The operation on all records at `list`, and the one on a single record below it.
+    fn operations_at<'d>(
         &self,
         described: &'d Described,
         shapes: &Shapes,
         table: &Table,
         list: &str,
-    ) -> Vec<Form<'d>> {
+    ) -> Vec<PathOperation<'d>> {
         self.used.borrow_mut().insert(table.name.clone());
         let name = &table.name;
-        let form = |path: String, summary: String| {
-            let form = Form { summary, ..Form::new(described, path, shapes) };
-            form.asking(|asked| {
+        let at_path = |path: String, summary: String| {
+            let one = PathOperation { summary, ..PathOperation::new(described, path, shapes) };
+            one.keep_parameters(|asked| {
                 !["table", "fields"].contains(&asked)
                     && (table.multilanguage || asked != "language")
             })
         };
-        let all = |summary: String| form(list.to_owned(), summary).asking(|asked| asked != "id");
-        let one = |summary: String| {
-            let mut form = form(format!("{list}/{{id}}"), summary);
-            form.query["properties"]["id"] = id(table);
-            form
+        let all = |summary: String| {
+            at_path(list.to_owned(), summary).keep_parameters(|asked| asked != "id")
         };
-        let sends = |form: Form<'d>, end: &str, example: Json| {
-            Form { body: self.body(table, end), example: Some(example), ..form }
-                .answering(self.written(table))
+        let one = |summary: String| {
+            let mut one = at_path(format!("{list}/{{id}}"), summary);
+            one.query["properties"]["id"] = id(table);
+            one
+        };
+        let sends = |one: PathOperation<'d>, end: &str, example: Json| {
+            PathOperation { body: self.body(table, end), example: Some(example), ..one }
+                .with_reply(self.written(table))
         };
         match described.method {
             "GET" => {
                 let page = operation::halves(&shapes.reply).map(|(page, _)| page);
                 let page = self.page(table, page.unwrap_or_default());
-                let all = all(format!("Records of {name}, a page of them.")).answering(page);
-                let all = Form { filters: filters(&table.columns, |_, _| true).collect(), ..all };
+                let all = all(format!("Records of {name}, a page of them.")).with_reply(page);
+                let all = PathOperation {
+                    filters: filters(&table.columns, |_, _| true).collect(),
+                    ..all
+                };
                 let selects = |asked: &str| ["id", "language", "expand"].contains(&asked);
-                let shown = one(format!("One record of {name}.")).asking(selects);
-                let shown = table.writable().then(|| shown.answering(self.data(table)));
+                let shown = one(format!("One record of {name}.")).keep_parameters(selects);
+                let shown = table.writable().then(|| shown.with_reply(self.data(table)));
                 [Some(all), shown].into_iter().flatten().collect()
             }
             "POST" => {
@@ -190,7 +195,7 @@ impl Content<'_> {
         }
     }
 
-    /// A page of a table's records, of the shape of all pages.
+    /// A page of a table's records, in the shape of all pages.
     fn page(&self, table: &Table, mut page: Json) -> Json {
         page["properties"]["data"]["items"] = self.names.reference(&table.name);
         page
@@ -200,7 +205,7 @@ impl Content<'_> {
         data(self.names.reference(&table.name))
     }
 
-    /// What a write answers: who may not read the record learns its id.
+    /// The reply to a write: the record, or its id for callers that may not read it.
     fn written(&self, table: &Table) -> Json {
         if self.call.caller().may_read(self.call.cms, &table.name) {
             return self.data(table);
@@ -214,8 +219,8 @@ impl Content<'_> {
         json!({"$ref": format!("#/components/schemas/{}{end}", self.names.get(&table.name))})
     }
 
-    /// The types of the tables that operations name. References lead only to those that the caller
-    /// may read, which have operations too.
+    /// The types of the tables that the operations name. References lead only to tables that the
+    /// caller may read, and these have operations too.
     pub(super) fn schemas(&self, schemas: &mut Map<String, Json>) {
         schemas.insert(FIELD.to_owned(), field().clone());
         let used = self.used.borrow();
@@ -241,11 +246,11 @@ impl Content<'_> {
         })
     }
 
-    /// What a column holds. `expand` replaces a reference by the record that it names.
+    /// The schema of a column. `expand` replaces a reference by the record that it names.
     fn value(&self, table: &Table, column: &Column) -> Json {
-        let mut schema = held(table, column, column.may_hold_null());
+        let mut schema = schema_of(table, column, column.may_hold_null());
         if table.adopted {
-            // Its rows may be older than the declaration.
+            // Rows may be older than the declaration.
             schema = column.schema(true, true);
         }
         let (cms, name) = (self.call.cms, column.references.as_deref());
@@ -262,7 +267,7 @@ fn data(thing: Json) -> Json {
     json!({"type": "object", "properties": {"data": thing}, "required": ["data"]})
 }
 
-/// The id of a record in a path; of a composite key a JSON array.
+/// The id of a record in a path; for a composite key, a JSON array.
 fn id(table: &Table) -> Json {
     let mut keys = table.columns.iter().filter(|column| table.is_key(column));
     match (keys.next(), keys.next()) {
@@ -274,11 +279,11 @@ fn id(table: &Table) -> Json {
     }
 }
 
-/// The columns of a new record, or those that change of one.
+/// The columns to send for a new record, or to change one.
 fn written(table: &Table, new: bool) -> Json {
     let columns = || table.columns.iter().filter(|column| table.writes(column));
     let property = |column: &Column| {
-        let mut schema = held(table, column, !column.required);
+        let mut schema = schema_of(table, column, !column.required);
         if let Some(default) = column.default.as_ref().filter(|_| new) {
             schema["default"] = default.clone();
             types::wrap_default(&mut schema);
@@ -298,7 +303,7 @@ fn written(table: &Table, new: bool) -> Json {
     })
 }
 
-fn held(table: &Table, column: &Column, nullable: bool) -> Json {
+fn schema_of(table: &Table, column: &Column, nullable: bool) -> Json {
     if (table.name.as_str(), column.name.as_str()) == ("forms", "fields") {
         let field = json!({"$ref": format!("#/components/schemas/{FIELD}")});
         return json!({"type": "array", "items": field});
@@ -315,7 +320,7 @@ fn held(table: &Table, column: &Column, nullable: bool) -> Json {
     schema
 }
 
-/// A field as declared, of any type. It never changes, so it is made once.
+/// The schema of a form's field of any type. It is made once, because it never changes.
 fn field() -> &'static Json {
     static FIELD: OnceLock<Json> = OnceLock::new();
     FIELD.get_or_init(|| {
@@ -327,8 +332,7 @@ fn field() -> &'static Json {
     })
 }
 
-/// The conditions that a page of rows with these columns takes, by the names that are sent, of
-/// those that `takes` lets pass.
+/// The filters that a list of records with these columns takes, except those that `takes` refuses.
 pub(super) fn filters<'c>(
     columns: impl IntoIterator<Item = &'c Column>,
     takes: impl Fn(&Column, Op) -> bool,
@@ -348,12 +352,13 @@ pub(super) fn filters<'c>(
     })
 }
 
-/// Whether a list of the service compares a column so: one of few values is only the same or not.
+/// Whether one of the service's own lists has this filter. A column with few values is only
+/// compared for equality.
 pub(super) fn own_list_takes(column: &Column, op: Op) -> bool {
     column.allowed.is_none() || matches!(op, Op::Eq | Op::Ne | Op::In | Op::Nin | Op::Null)
 }
 
-/// What a column is compared with: one value, or several by commas.
+/// The value of a filter: one, or several separated by commas.
 fn compared(column: &Column, op: Op) -> Json {
     let text = json!({"type": "string"});
     match (op, column.kind) {
@@ -365,8 +370,8 @@ fn compared(column: &Column, op: Op) -> Json {
     }
 }
 
-/// What a new record must have, and what its table gives an example of; for a change one column of
-/// that.
+/// An example: columns that are required or have an example, and no default; for a change, one of
+/// them.
 fn example_of(table: &Table, new: bool) -> Json {
     let written = table.columns.iter().filter(|column| table.writes(column));
     let has_example = |column: &Column| column.resource.is_some_and(|one| !one.example.is_empty());

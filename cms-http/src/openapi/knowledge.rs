@@ -1,4 +1,4 @@
-//! Which operations and tables a caller may know: those that the caller may call.
+//! Which operations and tables a caller sees in the document: those that the caller may use.
 
 use std::sync::Arc;
 
@@ -14,11 +14,11 @@ const ITEM: &str = "/api/backend/item";
 pub(super) fn knows(call: &Call<'_>, operation: &Described) -> bool {
     match (operation.access, call.caller()) {
         (Access::Login | Access::Session, Caller::Key(_)) => false,
-        // Over the network there is no such path.
+        // The operator's paths do not exist over the network.
         (Access::Operator, _) => false,
         (Access::Open, _) | (_, Caller::Operator) => true,
         (Access::Login, Caller::Application { .. }) => false,
-        // The account is the application's.
+        // The application holds the account of its users.
         (Access::Session, Caller::Application { .. }) => {
             matches!(operation.path, "/api/backend/auth/me" | "/api/backend/auth/logout")
         }
@@ -51,7 +51,7 @@ fn opens(call: &Call<'_>, operation: &Described, access: Access, rights: &HeldPe
     }
 }
 
-/// What of a table a caller may use a method on.
+/// The records of a table that a caller may use a method on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Reach {
     Nothing,
@@ -60,8 +60,8 @@ pub(super) enum Reach {
     All,
 }
 
-/// What the caller may use a method on, with all columns: the document shows no column that a
-/// right hides.
+/// The records that the caller may use a method on, with all columns. A right that is bound to
+/// `fields` does not count, because the document shows whole records.
 pub(super) fn reach(call: &Call<'_>, method: &str, table: &str) -> Reach {
     let of = |right: &Right| {
         let query = &right.query;
@@ -82,7 +82,7 @@ pub(super) fn reach(call: &Call<'_>, method: &str, table: &str) -> Reach {
         Caller::Anonymous => false,
         Caller::Operator => true,
         Caller::Key(key) => return key.rights.iter().map(of).max().unwrap_or(Reach::Nothing),
-        // A button may open some columns to whoever may not read the table.
+        // A button may open some columns to callers that may not read the table.
         caller => {
             let allows = |rights| call.cms.allows(rights, Access::Table, method, Some(table));
             caller.user_rights().is_some_and(allows) && caller.may_read(call.cms, table)
@@ -91,7 +91,7 @@ pub(super) fn reach(call: &Call<'_>, method: &str, table: &str) -> Reach {
     if may { Reach::All } else { Reach::Nothing }
 }
 
-/// Whether a row of a key is about the operation, whatever the parameters.
+/// Whether a key's right names the operation, whatever its parameters.
 fn names(right: &Right, operation: &Described) -> bool {
     let action = right.query.get("action").map(String::as_str);
     right.endpoint == "*"

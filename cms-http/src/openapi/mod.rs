@@ -1,5 +1,5 @@
-//! The OpenAPI 3.1 document: made from routes, wire types and the live content tables, as far as
-//! the caller may know them.
+//! The OpenAPI 3.1 document, made from routes, wire types and the content tables. It holds what
+//! the caller may know.
 //!
 //! ```text
 //! types       schemas of all operations, made once
@@ -31,37 +31,37 @@ pub(crate) fn document(call: &Call<'_>) -> Json {
     let tables = call.cms.tables();
     let names = content::Names::of(&tables, &types.components);
     let content = content::Content::of(call, &names);
-    let mut forms = Vec::new();
+    let mut operations = Vec::new();
     for (described, shapes) in call.operations.iter().zip(&types.operations) {
         if described.access == Access::Table {
-            forms.extend(content.operations(described, shapes));
+            operations.extend(content.operations(described, shapes));
         } else if knowledge::knows(call, described) {
             let columns = described.types.list.map(|list| call.cms.list_columns(list));
             let filters = content::filters(columns.iter().flatten(), content::own_list_takes);
             let filters = filters.collect();
-            forms.extend(operation::forms_of(described, shapes, filters));
+            operations.extend(operation::paths_of(described, shapes, filters));
         }
     }
     for described in call.declared.iter().filter(|one| knowledge::knows(call, one)) {
         let table = described.records.and_then(|name| tables.find(name));
         if let ("GET", Some(table)) = (described.method, table) {
-            forms.extend(content.read_at(described, &types.records, &table));
+            operations.extend(content.read_at(described, &types.records, &table));
         } else if let Some(shapes) = types.declared.get(described.method) {
-            let all = operation::forms_of(described, shapes, Vec::new());
-            forms.extend(all.into_iter().map(with_parameters));
+            let all = operation::paths_of(described, shapes, Vec::new());
+            operations.extend(all.into_iter().map(with_parameters));
         }
     }
     let mut paths: Map<String, Json> = Map::new();
     let mut ids = BTreeMap::new();
-    for form in forms {
-        let method = form.described.method.to_ascii_lowercase();
-        let mut operation = operation::of(&form);
-        // `blog/{id}` and a table `blog_id` have one name.
-        let id = form.id();
+    for at_path in operations {
+        let method = at_path.described.method.to_ascii_lowercase();
+        let mut operation = operation::of(&at_path);
+        // `blog/{id}` and a table `blog_id` would get the same name.
+        let id = at_path.id();
         let same = ids.entry(id.clone()).and_modify(|count| *count += 1).or_insert(1);
         let id = if *same > 1 { format!("{id}_{same}") } else { id };
         operation["operationId"] = id.into();
-        paths.entry(form.path).or_insert_with(|| json!({}))[method] = operation;
+        paths.entry(at_path.path).or_insert_with(|| json!({}))[method] = operation;
     }
     let mut schemas = types.components.clone();
     content.schemas(&mut schemas);
@@ -81,12 +81,12 @@ pub(crate) fn document(call: &Call<'_>) -> Json {
     document
 }
 
-/// With the parameters in the path of an endpoint, which its handler reads as text.
-fn with_parameters(mut form: operation::Form<'_>) -> operation::Form<'_> {
-    let path = form.path.clone();
+/// Adds the parameters in the path of an endpoint; its handler reads them as text.
+fn with_parameters(mut at_path: operation::PathOperation<'_>) -> operation::PathOperation<'_> {
+    let path = at_path.path.clone();
     let names = path.split('/').filter_map(|part| part.strip_prefix('{')?.strip_suffix('}'));
     for name in names {
-        form.query["properties"][name] = json!({"type": "string"});
+        at_path.query["properties"][name] = json!({"type": "string"});
     }
-    form
+    at_path
 }

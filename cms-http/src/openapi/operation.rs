@@ -1,7 +1,6 @@
-//! One operation at one path: parameters, body, replies, security. What `?action=` and `?id=`
-//! select has a path of its own, and an endpoint that answers with one thing or with a list is two
-//! operations. Generators of clients know one operation for a method and path, and one type for a
-//! reply.
+//! One operation at one path: parameters, body, replies, security. `?action=` and `?id=` get paths
+//! of their own here, and an endpoint that returns one thing or a list becomes two operations.
+//! Generators of clients allow one operation for a method and path, and one type for a reply.
 
 use cms_core::access::Access;
 use http::StatusCode;
@@ -13,18 +12,18 @@ use crate::{
     wire::{BodyKind, ReplyKind},
 };
 
-pub(super) fn of(form: &Form<'_>) -> Json {
-    let described = form.described;
+pub(super) fn of(at_path: &PathOperation<'_>) -> Json {
+    let described = at_path.described;
     let mut operation = json!({
-        "tags": [form.tag],
-        "summary": form.summary,
-        "parameters": parameters(form),
-        "responses": responses(described, &form.reply),
+        "tags": [at_path.tag],
+        "summary": at_path.summary,
+        "parameters": parameters(at_path),
+        "responses": responses(described, &at_path.reply),
         "security": security(described.access),
     });
     if let Some(kind) = described.types.body.media_type() {
-        let mut content = json!({"schema": form.body});
-        if let Some(example) = &form.example {
+        let mut content = json!({"schema": at_path.body});
+        if let Some(example) = &at_path.example {
             content["example"] = example.clone();
         }
         operation["requestBody"] = json!({
@@ -35,8 +34,8 @@ pub(super) fn of(form: &Form<'_>) -> Json {
     operation
 }
 
-fn parameters(form: &Form<'_>) -> Vec<Json> {
-    let (described, query, none) = (form.described, &form.query, Map::new());
+fn parameters(at_path: &PathOperation<'_>) -> Vec<Json> {
+    let (described, query, none) = (at_path.described, &at_path.query, Map::new());
     let required: Vec<&str> = query["required"]
         .as_array()
         .map(|names| names.iter().filter_map(Json::as_str).collect())
@@ -48,7 +47,7 @@ fn parameters(form: &Form<'_>) -> Vec<Json> {
         .map(|(name, schema)| {
             let mut schema = without_null(schema.clone());
             let text = schema.as_object_mut().and_then(|schema| schema.remove("description"));
-            let in_path = form.path.contains(&format!("{{{name}}}"));
+            let in_path = at_path.path.contains(&format!("{{{name}}}"));
             json!({
                 "name": name,
                 "in": if in_path { "path" } else { "query" },
@@ -57,7 +56,7 @@ fn parameters(form: &Form<'_>) -> Vec<Json> {
                 "schema": schema,
             })
         })
-        .chain(form.filters.iter().cloned())
+        .chain(at_path.filters.iter().cloned())
         .collect();
     let is_kept = !matches!(described.types.body, BodyKind::Multipart | BodyKind::Octets);
     if described.method == "POST" && described.access.is_for_keys() && is_kept {
@@ -69,7 +68,7 @@ fn parameters(form: &Form<'_>) -> Vec<Json> {
     parameters
 }
 
-/// A parameter that is left out is not sent as null.
+/// Removes null from an optional parameter: callers leave it out instead.
 fn without_null(mut schema: Json) -> Json {
     if let Some(types) = schema["type"].as_array() {
         let types: Vec<_> = types.iter().filter(|one| *one != "null").cloned().collect();
@@ -112,7 +111,7 @@ fn responses(described: &Described, reply: &Json) -> Json {
     };
     let mut responses = json!({described.answers.status.to_string(): success});
     if described.resource == "media" && described.answers.status == StatusCode::CREATED {
-        // Content that is there already is not stored again.
+        // 200 instead of 201: the content exists already, and is not stored again.
         responses["200"] = responses["201"].clone();
     }
     if described.answers.kind == ReplyKind::File {
@@ -138,7 +137,7 @@ fn refusals(described: &Described) -> Vec<u16> {
     if access == Access::Open {
         statuses.push(403);
         if matches!(described.resource, "media" | "pages") {
-            // Pictures and site maps are made at some cost.
+            // Pictures and site maps cost some work to make, so the limiter counts them.
             statuses.push(429);
         }
         return statuses;
@@ -166,7 +165,7 @@ fn refusals(described: &Described) -> Vec<u16> {
     statuses
 }
 
-/// What the caller can show, any one of them.
+/// The credentials that the caller can show, any one of them.
 fn security(access: Access) -> Json {
     match access {
         Access::Open | Access::Login | Access::Operator => json!([]),
@@ -186,27 +185,27 @@ fn security(access: Access) -> Json {
     }
 }
 
-/// What names one published page.
+/// The parameters that name one published page.
 const OF_PAGE: [&str; 3] = ["id", "view", "url"];
-/// Also names one user; no path has it.
+/// The other name of a user; no path has it.
 const OTHER_NAME: &str = "username";
 
 /// An operation at one path.
-pub(super) struct Form<'d> {
+pub(super) struct PathOperation<'d> {
     pub(super) path: String,
     pub(super) described: &'d Described,
     pub(super) summary: String,
     pub(super) tag: String,
     pub(super) query: Json,
-    /// Parameters beside those of the query's type.
+    /// Parameters in addition to those of the query's type.
     pub(super) filters: Vec<Json>,
     pub(super) body: Json,
     pub(super) reply: Json,
-    /// A body to send.
+    /// An example of the body.
     pub(super) example: Option<Json>,
 }
 
-impl<'d> Form<'d> {
+impl<'d> PathOperation<'d> {
     pub(super) fn new(described: &'d Described, path: String, shapes: &Shapes) -> Self {
         let [query, body, reply] = [&shapes.query, &shapes.body, &shapes.reply].map(Json::clone);
         let example = body.pointer("/examples/0").cloned();
@@ -216,8 +215,8 @@ impl<'d> Form<'d> {
         Self { path, described, summary, tag, query, filters, body, reply, example }
     }
 
-    /// Its parameters, without those of which `keep` is false.
-    pub(super) fn asking(mut self, keep: impl Fn(&str) -> bool) -> Self {
+    /// Removes the parameters for which `keep` is false.
+    pub(super) fn keep_parameters(mut self, keep: impl Fn(&str) -> bool) -> Self {
         if let Some(members) = self.query["properties"].as_object_mut() {
             members.retain(|name, _| keep(name));
         }
@@ -227,11 +226,11 @@ impl<'d> Form<'d> {
         self
     }
 
-    pub(super) fn answering(self, reply: Json) -> Self {
+    pub(super) fn with_reply(self, reply: Json) -> Self {
         Self { reply, ..self }
     }
 
-    /// The name that clients call it by: `get_backend_keys_id`.
+    /// The name of the operation in clients: `get_backend_keys_id`.
     pub(super) fn id(&self) -> String {
         let path = self.path.trim_start_matches("/api/");
         let words =
@@ -241,18 +240,18 @@ impl<'d> Form<'d> {
     }
 }
 
-/// The operation at each of its paths. `filters` are the conditions that its list takes.
-pub(super) fn forms_of<'d>(
+/// The operation at each of its paths. `filters`: the filters that its list takes.
+pub(super) fn paths_of<'d>(
     described: &'d Described,
     shapes: &Shapes,
     filters: Vec<Json>,
-) -> Vec<Form<'d>> {
+) -> Vec<PathOperation<'d>> {
     let action = described.action.map(|action| format!("/{action}")).unwrap_or_default();
     let start = format!("{}{action}", described.path);
     let tail = described.tails.last().copied().unwrap_or_default();
     let named = tail.trim_matches(['/', '{', '}']);
-    let form = |path: String| Form::new(described, path, shapes);
-    let all = |path: String| Form { filters, ..form(path) };
+    let single = |path: String| PathOperation::new(described, path, shapes);
+    let all = |path: String| PathOperation { filters, ..single(path) };
     if let Some((list, one)) = halves(&shapes.reply) {
         debug_assert!(!tail.is_empty(), "{} has no path for one thing", described.path);
         let names_one = |name: &str| match named {
@@ -263,17 +262,17 @@ pub(super) fn forms_of<'d>(
             (names_one(name) && name != OTHER_NAME) || (named == "one" && name == "language")
         };
         return vec![
-            all(start.clone()).asking(|name| !names_one(name)).answering(list),
-            form(start + tail).asking(shows_one).answering(one),
+            all(start.clone()).keep_parameters(|name| !names_one(name)).with_reply(list),
+            single(start + tail).keep_parameters(shows_one).with_reply(one),
         ];
     }
     match is_named_by(tail, described.method, &shapes.query) {
-        true => vec![form(start + tail)],
+        true => vec![single(start + tail)],
         false => vec![all(start)],
     }
 }
 
-/// The two types of a reply that is a page of a list, or one thing of it.
+/// The two types of a reply that is a page of a list or one thing of it.
 pub(super) fn halves(reply: &Json) -> Option<(Json, Json)> {
     match reply["anyOf"].as_array()?.as_slice() {
         [list, one] if list["properties"]["meta"].is_object() => Some((list.clone(), one.clone())),

@@ -1,4 +1,4 @@
-//! The schemas of all operations. They never change, so they are made once.
+//! The schemas of all operations. They are made once, because they never change.
 
 use std::{collections::BTreeMap, sync::OnceLock};
 
@@ -10,11 +10,11 @@ use crate::describe::{self, Described, Schemas, Schemata, Types};
 pub(super) struct AllTypes {
     /// In the order of the operations.
     pub(super) operations: Vec<Shapes>,
-    /// Of the endpoints that plugins declare, by method.
+    /// The schemas of the endpoints that plugins declare, by method.
     pub(super) declared: BTreeMap<&'static str, Shapes>,
-    /// Of those that read the records of a content table.
+    /// The schemas of endpoints that read the records of a content table.
     pub(super) records: Shapes,
-    /// What replies share.
+    /// Component schemas that replies share.
     pub(super) components: Map<String, Json>,
 }
 
@@ -53,7 +53,7 @@ fn make(operations: &[Described]) -> AllTypes {
     let methods = ["GET", "POST", "PATCH", "DELETE"];
     let declared = methods.map(|method| (method, shapes(describe::of_declared(method)))).into();
     let mut records = shapes(Types::of::<crate::wire::item::Read>());
-    // The address names the table.
+    // The address names the table already.
     if let Some(parameters) = records.query["properties"].as_object_mut() {
         parameters.remove("table");
     }
@@ -67,8 +67,7 @@ fn make(operations: &[Described]) -> AllTypes {
     AllTypes { operations, declared, records, components }
 }
 
-/// Some generators take a member with a `default` for one that must be sent; within `allOf` none
-/// does.
+/// Wraps members with a `default` in `allOf`: some generators would take them for required.
 fn keep_optional(schema: &mut Json) {
     match schema {
         Json::Object(members) => {
@@ -97,8 +96,8 @@ pub(super) fn wrap_default(property: &mut Json) {
     }
 }
 
-/// An object of any members says so: to some generators a bare one has none. What may be anything
-/// is `{}`: orval fails at `true`.
+/// Says `additionalProperties` of an object with any members: some generators take a bare object
+/// for one without members. A schema for any value is `{}`, because orval fails at `true`.
 pub(super) fn open(schema: &mut Json) {
     const SHAPES: [&str; 6] =
         ["properties", "additionalProperties", "$ref", "oneOf", "anyOf", "allOf"];
@@ -122,7 +121,7 @@ pub(super) fn open(schema: &mut Json) {
     }
 }
 
-/// What a number of 64 bits holds: `format` alone binds nobody.
+/// Adds the bounds of 64-bit numbers: generators do not enforce `format`.
 fn bound(schema: &mut Json) {
     match schema {
         Json::Object(members) => {
@@ -143,7 +142,7 @@ fn bound(schema: &mut Json) {
 }
 
 /// Removes the formats of Rust's other integers: strict validators know only `int32` and `int64`.
-/// `minimum` says that a number is not negative.
+/// `minimum` still says that a number is not negative.
 pub(super) fn drop_unknown_formats(schema: &mut Json) {
     match schema {
         Json::Object(members) => {

@@ -1,4 +1,4 @@
-//! What receivers of webhooks get: each event as a request that the service sends.
+//! What receivers of webhooks get: each event as a request of the service.
 
 use serde_json::{Map, Value as Json, json};
 
@@ -17,7 +17,7 @@ const HEADERS: [(&str, &str); 6] = [
     ("X-Delivery-ID", "The id of the job."),
 ];
 
-/// Adds the events that can happen, for a caller who may know them; of items those of tables that
+/// Adds the known events, for a caller that may know them; of items, only events of tables that
 /// the caller may read.
 pub(super) fn add(call: &Call<'_>, document: &mut Json, schemas: &mut Map<String, Json>) {
     let is_list = |one: &&Described| (one.method, one.path) == ("GET", EVENTS);

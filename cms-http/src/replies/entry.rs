@@ -1,4 +1,4 @@
-//! A kept reply: what it is made from, where it lies, and how old it may be.
+//! A kept reply: its content, the tables it is made from, and whether it is still valid.
 
 use std::sync::Arc;
 
@@ -9,53 +9,58 @@ use http::{HeaderMap, HeaderValue, StatusCode, header};
 use crate::reply::{self, Reply};
 
 pub(crate) struct Entry {
-    pub(super) basis: Basis,
-    /// Tables that only the handler knew, with their epochs before it read them.
-    pub(super) beside: Vec<(String, i64)>,
+    pub(super) freshness: Freshness,
+    /// Tables that only the handler knew, with their epochs from before it read them.
+    pub(super) handler_epochs: Vec<(String, i64)>,
     pub(super) answer: Answer,
 }
 
-/// The outcome that all share who asked the same at the same moment.
+/// The outcome of a fill, shared by all who asked for the same at the same time.
 #[derive(Debug)]
 pub(super) enum Answer {
     Reply(HeaderMap, Bytes),
-    /// A reply for the one who asked: no 200, or too special to be shared.
+    /// A reply for one request only: not a 200, or marked as not to be shared.
     Once(StatusCode, HeaderMap, Bytes),
-    /// With its cause: each of them logs it under the id of its own request.
+    /// A refusal with its cause: each request logs the cause under its own id.
     Refusal(Error),
 }
 
 impl Entry {
     /// The answer to a lookup.
-    pub(super) fn new(lookup: &Lookup<'_>, beside: Vec<(String, i64)>, answer: Answer) -> Self {
-        Self { basis: lookup.basis.clone(), beside, answer }
+    pub(super) fn new(
+        lookup: &Lookup<'_>,
+        handler_epochs: Vec<(String, i64)>,
+        answer: Answer,
+    ) -> Self {
+        Self { freshness: lookup.freshness.clone(), handler_epochs, answer }
     }
 
     /// Whether a kept reply is still what a handler would answer.
-    pub(super) fn is_good(&self, lookup: &Lookup<'_>) -> bool {
-        let Basis { epochs, last_clear, at, .. } = &self.basis;
+    pub(super) fn is_fresh(&self, lookup: &Lookup<'_>) -> bool {
+        let Freshness { epochs, last_clear, at, .. } = &self.freshness;
         matches!(self.answer, Answer::Reply(..))
-            && lookup.basis.at - at < lookup.rules.settings.ttl_s * 1000
-            && *epochs == lookup.basis.epochs
-            && lookup.finds(&self.beside)
-            // From before a backup was restored, perhaps.
+            && lookup.freshness.at - at < lookup.rules.settings.ttl_s * 1000
+            && *epochs == lookup.freshness.epochs
+            && lookup.has_epochs(&self.handler_epochs)
+            // The entry may be from before a backup was restored.
             && *last_clear <= lookup.rules.last_clear()
             && !lookup.rules.is_cleared(lookup.path, *last_clear)
     }
 
-    /// Whether a clear covers it.
+    /// Whether a clear of the cache covers the entry.
     pub(super) fn is_cleared(&self, key: &[u8], rules: &CacheRules) -> bool {
-        path_of(key).is_some_and(|path| rules.is_cleared(path, self.basis.last_clear))
+        path_of(key).is_some_and(|path| rules.is_cleared(path, self.freshness.last_clear))
     }
 
-    /// Whether the outcome of a fill is for somebody who waited for it.
-    pub(super) fn is_for(&self, lookup: &Lookup<'_>) -> bool {
-        self.is_good(lookup) || (self.basis.covers(&lookup.basis) && lookup.finds(&self.beside))
+    /// Whether the outcome of a fill may go to a request that waited for the fill.
+    pub(super) fn is_usable_for(&self, lookup: &Lookup<'_>) -> bool {
+        self.is_fresh(lookup)
+            || (self.freshness.covers(&lookup.freshness) && lookup.has_epochs(&self.handler_epochs))
     }
 
-    /// Whether other processes can tell whether it is good.
+    /// Whether other processes can check the entry.
     pub(super) fn is_shared(&self) -> bool {
-        self.basis.is_shared() && self.beside.iter().all(|(_, epoch)| *epoch >= 0)
+        self.freshness.is_shared() && self.handler_epochs.iter().all(|(_, epoch)| *epoch >= 0)
     }
 
     pub(super) fn reply(&self) -> Result<Reply> {
@@ -75,10 +80,10 @@ impl Entry {
     }
 
     pub(super) fn age_s(&self, now: Millis) -> u64 {
-        u64::try_from((now - self.basis.at) / 1000).unwrap_or(0)
+        u64::try_from((now - self.freshness.at) / 1000).unwrap_or(0)
     }
 
-    /// Bytes in memory; headers and bookkeeping are about half a kilobyte.
+    /// Bytes in memory; headers and bookkeeping count as half a kilobyte.
     pub(super) fn weight(&self) -> usize {
         let content = match &self.answer {
             Answer::Reply(_, body) | Answer::Once(_, _, body) => body.len(),
@@ -97,7 +102,7 @@ impl Answer {
                 }
                 Some(body) => Self::Once(status, headers, body),
                 None => {
-                    let why = "a route whose replies are kept streams one";
+                    let why = "a route with cached replies returned a stream";
                     Self::Refusal(Error::internal(why))
                 }
             },
@@ -115,10 +120,11 @@ fn is_public(headers: &HeaderMap) -> bool {
         && !headers.get_all(header::CACHE_CONTROL).iter().any(no_store)
 }
 
-/// What a reply depends on, in one text: host, path, sorted query.
+/// Everything that a reply depends on, in one text: host, path, sorted query.
 pub(crate) type Key = Vec<u8>;
 
-/// Adds a part to a key. Its length before it keeps one part from looking like another.
+/// Adds a part to a key. Its length stands in front, so that no two lists of parts
+/// make the same key.
 pub(crate) fn add_part(key: &mut Key, part: &str) {
     key.extend_from_slice(&(part.len() as u32).to_be_bytes());
     key.extend_from_slice(part.as_bytes());
@@ -131,25 +137,25 @@ fn path_of(key: &[u8]) -> Option<&str> {
     std::str::from_utf8(path).ok()
 }
 
-/// The first part, and what follows it.
+/// The first part of a key, and the rest.
 fn split_part(key: &[u8]) -> Option<(&[u8], &[u8])> {
     let (length, rest) = key.split_first_chunk()?;
     rest.split_at_checked(u32::from_be_bytes(*length) as usize)
 }
 
-/// What is known when a reply is looked for: one that is made then is as old as this.
+/// What is known at the time of a lookup. A reply made after it is at least as new as this.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct Basis {
-    /// Of each table that it is made from. They are compared for equality only.
+pub(super) struct Freshness {
+    /// The epoch of each table that the reply is made from; compared for equality only.
     pub(super) epochs: Vec<i64>,
-    /// Rises with what is known of changes.
+    /// Rises with each change that this process learns of.
     pub(super) known: i64,
     pub(super) last_clear: i64,
     pub(super) at: Millis,
 }
 
-impl Basis {
-    /// Whether it is no older than another: who asked then may have the reply.
+impl Freshness {
+    /// Whether a reply with this freshness is new enough for a request that has the other one.
     fn covers(&self, other: &Self) -> bool {
         self.last_clear >= other.last_clear && self.known >= other.known
     }
@@ -160,18 +166,18 @@ impl Basis {
     }
 }
 
-/// A reply that is looked for.
+/// A look-up of a kept reply.
 pub(crate) struct Lookup<'a> {
     cms: &'a Cms,
     pub(super) key: Key,
     pub(super) path: &'a str,
     pub(super) rules: Arc<CacheRules>,
-    pub(super) basis: Basis,
+    pub(super) freshness: Freshness,
     tables: Option<&'static [&'static str]>,
 }
 
 impl<'a> Lookup<'a> {
-    /// By a visitor. Changes that other processes make count within a second.
+    /// For a visitor. Changes made by other processes count within a second.
     pub(crate) fn by_visitor(
         cms: &'a Cms,
         key: Key,
@@ -179,12 +185,12 @@ impl<'a> Lookup<'a> {
         tables: &'static [&'static str],
         rules: Arc<CacheRules>,
     ) -> Self {
-        let basis = basis(cms, cms.db().epochs().at_present(tables), &rules);
-        Self { cms, key, path, rules, basis, tables: Some(tables) }
+        let freshness = freshness(cms, cms.db().epochs().at_present(tables), &rules);
+        Self { cms, key, path, rules, freshness, tables: Some(tables) }
     }
 
-    /// By somebody whose rights were judged. `changes` counts the changes of all that the reply is
-    /// made from, up to a moment since the request came: nothing older is given.
+    /// For a caller whose rights were judged. `changes` counts the changes of everything that the
+    /// reply is made from. It was read after the request came, so no older reply is given.
     pub(crate) fn by_caller(
         cms: &'a Cms,
         key: Key,
@@ -192,32 +198,33 @@ impl<'a> Lookup<'a> {
         changes: i64,
         rules: Arc<CacheRules>,
     ) -> Self {
-        let basis = basis(cms, (vec![changes], changes), &rules);
-        Self { cms, key, path, rules, basis, tables: None }
+        let freshness = freshness(cms, (vec![changes], changes), &rules);
+        Self { cms, key, path, rules, freshness, tables: None }
     }
 
-    /// Whether it may be given before rights are judged.
+    /// Whether the reply may be given before rights are judged.
     pub(crate) fn is_by_visitor(&self) -> bool {
         self.tables.is_some()
     }
 
-    /// Whether tables beside those of the route are as they were.
-    fn finds(&self, beside: &[(String, i64)]) -> bool {
+    /// Whether these tables still have these epochs.
+    fn has_epochs(&self, handler_epochs: &[(String, i64)]) -> bool {
         let of = |table: &str| self.cms.db().epochs().of(table);
-        beside.iter().all(|(table, epoch)| self.epoch(table, of) == *epoch)
+        handler_epochs.iter().all(|(table, epoch)| self.epoch(table, of) == *epoch)
     }
 
-    /// The epoch of a table; of what changes at midnight it is the day of this request.
+    /// The epoch of a table. For [`TODAY`], which changes at midnight, it is the day
+    /// of this request.
     pub(super) fn epoch(&self, table: &str, of: impl Fn(&str) -> i64) -> i64 {
-        if table == TODAY { self.cms.day(self.basis.at) } else { of(table) }
+        if table == TODAY { self.cms.day(self.freshness.at) } else { of(table) }
     }
 
-    /// The tables of a reply that all processes and visitors share.
+    /// The tables of a reply that all visitors and processes share.
     pub(super) fn shared_tables(&self) -> Option<&'static [&'static str]> {
         self.tables
     }
 }
 
-fn basis(cms: &Cms, (epochs, known): (Vec<i64>, i64), rules: &CacheRules) -> Basis {
-    Basis { epochs, known, last_clear: rules.last_clear(), at: cms.clock().now() }
+fn freshness(cms: &Cms, (epochs, known): (Vec<i64>, i64), rules: &CacheRules) -> Freshness {
+    Freshness { epochs, known, last_clear: rules.last_clear(), at: cms.clock().now() }
 }

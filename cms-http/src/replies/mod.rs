@@ -1,9 +1,9 @@
-//! Replies kept in memory, bounded by bytes: those for anonymous visitors, which all processes
-//! share in Redis when it is set, and those for callers whose rights were judged.
+//! Replies kept in memory, within a limit of bytes: those for anonymous visitors, which all
+//! processes share through Redis if it is set, and those for callers whose rights were judged.
 //!
-//! An entry is judged where it is used: by the epochs of its tables, the requests to forget and its
-//! age. So nobody has to be told to throw one away, and Redis may hold old ones until they expire.
-//! A clear gives memory back at once only in the process that makes it.
+//! An entry is checked when it is used: by the epochs of its tables, the clears of the cache and
+//! its age. So no process has to be told to drop an entry, and Redis may hold stale ones until
+//! they expire. A clear frees memory at once only in the process that makes it.
 
 mod entry;
 mod shared;
@@ -31,7 +31,7 @@ use crate::reply::{self, Reply};
 
 const X_CACHE: HeaderName = HeaderName::from_static("x-cache");
 
-/// Kept replies are spread over as many locks; a reply larger than one share is not kept.
+/// Number of shards, each with a lock of its own; a reply larger than one shard is not kept.
 const SHARES: usize = 8;
 
 /// The store of one API.
@@ -70,12 +70,12 @@ impl Replies {
 
     /// The kept reply.
     pub(crate) fn find(&self, lookup: &Lookup<'_>) -> Option<Reply> {
-        let entry = self.kept.get(&lookup.key).filter(|entry| entry.is_good(lookup))?;
+        let entry = self.kept.get(&lookup.key).filter(|entry| entry.is_fresh(lookup))?;
         self.answer(lookup, &entry, true).ok()
     }
 
-    /// The kept reply, or the one that `fill` makes: once for all who ask the same at the same
-    /// moment.
+    /// The kept reply, or the one that `fill` makes. Requests for the same reply at the same time
+    /// share one fill.
     pub(crate) async fn get<'f>(
         &self,
         cms: &Cms,
@@ -84,7 +84,7 @@ impl Replies {
     ) -> Result<Reply> {
         match self.find(lookup) {
             Some(reply) => Ok(reply),
-            // In a box, so that hits do not carry the room of a fill.
+            // Boxed, so that hits do not carry the size of a fill.
             None => Box::pin(self.fill(cms, lookup, fill)).await,
         }
     }
@@ -96,13 +96,13 @@ impl Replies {
         fill: impl Fn() -> BoxFuture<'f, Result<Reply>> + Sync,
     ) -> Result<Reply> {
         loop {
-            // What is still found after this was made since the request came.
-            self.kept.remove_if(&lookup.key, |entry| !entry.is_good(lookup));
+            // A good entry found after this was made after the request came.
+            self.kept.remove_if(&lookup.key, |entry| !entry.is_fresh(lookup));
             let guard = match self.kept.get_value_or_guard_async(&lookup.key).await {
                 Err(guard) => guard,
-                // Somebody else's fill. One that began before a write that we may know of is not
-                // for us: ask again, that fill is over.
-                Ok(entry) if !entry.is_for(lookup) => continue,
+                // The fill of another request. If it began before a write that this request may
+                // know of, its reply is too old: ask again, now that it is over.
+                Ok(entry) if !entry.is_usable_for(lookup) => continue,
                 Ok(entry) if matches!(entry.answer, Answer::Once(..)) => {
                     let answer = Answer::of(fill().await);
                     return self.answer(lookup, &Entry::new(lookup, Vec::new(), answer), false);
@@ -114,10 +114,10 @@ impl Replies {
                 let _ = guard.insert(found.clone());
                 return self.answer(lookup, &found, true);
             }
-            // What was known before the handler runs counts: a write meanwhile makes the entry
-            // old, not wrong.
+            // The epochs from before the handler runs count: a write meanwhile makes the entry
+            // stale, never wrong.
             let read = cms.db().read_epochs(None).await;
-            // The numbers of this process alone will do; other processes do not get the reply.
+            // This process's own epochs are enough; then other processes do not get the reply.
             read.unwrap_or_else(|error| tracing::debug!(%error, "epochs were not read"));
             let known = cms.db().epochs().all();
             let filled = fill().await;
@@ -125,19 +125,19 @@ impl Replies {
             let unchanged = cms.db().epochs().of("");
             let of = |table: &str| known.get(table).copied().unwrap_or(unchanged);
             let epoch = |table: &String| (table.clone(), lookup.epoch(table, of));
-            let beside = reads.iter().map(epoch).collect();
-            let entry = Arc::new(Entry::new(lookup, beside, Answer::of(filled)));
+            let handler_epochs = reads.iter().map(epoch).collect();
+            let entry = Arc::new(Entry::new(lookup, handler_epochs, Answer::of(filled)));
             shared::share(cms, lookup, &entry).await;
             let _ = guard.insert(entry.clone());
             if !matches!(entry.answer, Answer::Reply(..)) {
-                // Those who wait have it already.
+                // Requests that wait for this fill have the entry already.
                 self.kept.remove_if(&lookup.key, |kept| Arc::ptr_eq(kept, &entry));
             }
             return self.answer(lookup, &entry, false);
         }
     }
 
-    /// The entry as a reply. Only visitors are told, and counted, whether it was kept.
+    /// The entry as a reply. Only visitors' replies report, and count, whether it was kept.
     fn answer(&self, lookup: &Lookup<'_>, entry: &Entry, hit: bool) -> Result<Reply> {
         if lookup.shared_tables().is_none() {
             return entry.reply();
@@ -146,7 +146,7 @@ impl Replies {
         counter.fetch_add(1, Ordering::Relaxed);
         let mut reply = entry.reply()?;
         if hit {
-            reply.headers.insert(header::AGE, reply::number(entry.age_s(lookup.basis.at)));
+            reply.headers.insert(header::AGE, reply::number(entry.age_s(lookup.freshness.at)));
         }
         reply.headers.insert(X_CACHE, HeaderValue::from_static(if hit { "HIT" } else { "MISS" }));
         Ok(reply)

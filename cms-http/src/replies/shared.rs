@@ -5,12 +5,12 @@ use cms_core::{Cms, crypto};
 use http::{HeaderMap, HeaderName, HeaderValue};
 use serde::{Deserialize, Serialize};
 
-use super::entry::{Answer, Basis, Entry, Lookup};
+use super::entry::{Answer, Entry, Freshness, Lookup};
 
-/// The form of an entry. It is part of the name, as the version of the service is: another version
-/// finds nothing to misread.
+/// The version of the format. It is part of the key, as is the version of the service, so that
+/// another version never reads these entries.
 const FORM: u32 = 1;
-/// Larger replies stay in the process that made them: all of Redis's answers share one connection.
+/// The largest reply that is shared, because all answers of Redis share one connection.
 const MAX_BYTES: usize = 256 << 10;
 
 #[derive(Serialize, Deserialize)]
@@ -25,15 +25,15 @@ fn name(key: &[u8]) -> String {
     format!("reply:{FORM}:{}:{}", cms_core::VERSION, crypto::sha256_hex(key))
 }
 
-/// The reply that some process has kept, if it is good still.
+/// The reply that another process has kept, if it is still good.
 pub(super) async fn find(cms: &Cms, lookup: &Lookup<'_>) -> Option<Entry> {
-    let is_shared = cms.cache().shares_replies() && lookup.basis.is_shared();
+    let is_shared = cms.cache().shares_replies() && lookup.freshness.is_shared();
     let tables = lookup.shared_tables().filter(|_| is_shared)?;
     let found = decode(cms.cache().shared_reply(&name(&lookup.key)).await?, tables)?;
-    found.is_good(lookup).then_some(found)
+    found.is_fresh(lookup).then_some(found)
 }
 
-/// Keeps a reply for other processes, if it is one to be kept.
+/// Gives a reply to other processes, if it may be kept.
 pub(super) async fn share(cms: &Cms, lookup: &Lookup<'_>, entry: &Entry) {
     let tables = lookup.shared_tables().filter(|_| cms.cache().shares_replies());
     if let Some(bytes) = tables.and_then(|tables| encode(entry, tables)) {
@@ -47,8 +47,8 @@ fn encode(entry: &Entry, tables: &[&str]) -> Option<Vec<u8>> {
     if !entry.is_shared() {
         return None;
     }
-    let Basis { epochs, last_clear, at, .. } = &entry.basis;
-    let beside = entry.beside.iter().cloned();
+    let Freshness { epochs, last_clear, at, .. } = &entry.freshness;
+    let handler_epochs = entry.handler_epochs.iter().cloned();
     let text = |(name, value): (&HeaderName, &HeaderValue)| {
         Some((name.to_string(), value.to_str().ok()?.to_owned()))
     };
@@ -59,7 +59,7 @@ fn encode(entry: &Entry, tables: &[&str]) -> Option<Vec<u8>> {
             .iter()
             .map(ToString::to_string)
             .zip(epochs.iter().copied())
-            .chain(beside)
+            .chain(handler_epochs)
             .collect(),
         headers: headers.iter().map(text).collect::<Option<_>>()?,
     };
@@ -67,7 +67,7 @@ fn encode(entry: &Entry, tables: &[&str]) -> Option<Vec<u8>> {
     (bytes.len() <= MAX_BYTES).then_some(bytes)
 }
 
-/// None for what we have not written ourselves.
+/// None for bytes that this version has not written.
 fn decode(bytes: Vec<u8>, tables: &[&str]) -> Option<Entry> {
     let end = bytes.iter().position(|byte| *byte == b'\n')?;
     let head: Head = serde_json::from_slice(&bytes[..end]).ok()?;
@@ -75,8 +75,8 @@ fn decode(bytes: Vec<u8>, tables: &[&str]) -> Option<Entry> {
     if !epochs.iter().map(|(table, _)| table).take(tables.len()).eq(tables) {
         return None;
     }
-    // Those that only the handler knew come after those of the route.
-    let beside = epochs.split_off(tables.len());
+    // Epochs of tables that only the handler knew follow those of the route.
+    let handler_epochs = epochs.split_off(tables.len());
     let mut map = HeaderMap::with_capacity(headers.len() + 8);
     for (name, value) in headers {
         map.append(
@@ -85,9 +85,13 @@ fn decode(bytes: Vec<u8>, tables: &[&str]) -> Option<Entry> {
         );
     }
     let epochs = epochs.into_iter().map(|(_, epoch)| epoch).collect();
-    // Nobody waits for it: it is there.
-    let basis = Basis { epochs, known: 0, last_clear, at };
-    Some(Entry { basis, beside, answer: Answer::Reply(map, Bytes::from(bytes).slice(end + 1..)) })
+    // `known` matters only to requests that wait for a fill; this entry is there already.
+    let freshness = Freshness { epochs, known: 0, last_clear, at };
+    Some(Entry {
+        freshness,
+        handler_epochs,
+        answer: Answer::Reply(map, Bytes::from(bytes).slice(end + 1..)),
+    })
 }
 
 #[cfg(test)]
@@ -102,16 +106,19 @@ mod tests {
         let mut headers = HeaderMap::new();
         headers.append("vary", HeaderValue::from_static("a"));
         headers.append("vary", HeaderValue::from_static("b"));
-        let basis = Basis { epochs: vec![5, 0], known: 0, last_clear: 3, at: 1_000 };
-        let beside = vec![("blog".to_owned(), 7)];
-        Entry { basis, beside, answer: Answer::Reply(headers, body.into()) }
+        let freshness = Freshness { epochs: vec![5, 0], known: 0, last_clear: 3, at: 1_000 };
+        let handler_epochs = vec![("blog".to_owned(), 7)];
+        Entry { freshness, handler_epochs, answer: Answer::Reply(headers, body.into()) }
     }
 
     #[test]
     fn what_is_shared_is_read_again() {
         let kept = entry("line\n{\"data\":1}");
         let found = decode(encode(&kept, TABLES).expect("bytes"), TABLES).expect("an entry");
-        assert_eq!((&found.basis, &found.beside), (&kept.basis, &kept.beside));
+        assert_eq!(
+            (&found.freshness, &found.handler_epochs),
+            (&kept.freshness, &kept.handler_epochs)
+        );
         assert_eq!(format!("{:?}", found.answer), format!("{:?}", kept.answer));
     }
 
@@ -133,11 +140,11 @@ mod tests {
 
     #[test]
     fn numbers_of_one_process_are_not_shared() {
-        let own = |epoch| Basis { epochs: vec![5, epoch], known: 0, last_clear: 3, at: 1_000 };
-        assert!(encode(&Entry { basis: own(1), ..entry("x") }, TABLES).is_some());
-        assert!(encode(&Entry { basis: own(-1), ..entry("x") }, TABLES).is_none());
-        let beside = vec![("blog".to_owned(), -1)];
-        assert!(encode(&Entry { beside, ..entry("x") }, TABLES).is_none());
+        let own = |epoch| Freshness { epochs: vec![5, epoch], known: 0, last_clear: 3, at: 1_000 };
+        assert!(encode(&Entry { freshness: own(1), ..entry("x") }, TABLES).is_some());
+        assert!(encode(&Entry { freshness: own(-1), ..entry("x") }, TABLES).is_none());
+        let handler_epochs = vec![("blog".to_owned(), -1)];
+        assert!(encode(&Entry { handler_epochs, ..entry("x") }, TABLES).is_none());
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! Who shares a fill with whom.
+//! Which requests share a fill.
 
 use std::sync::atomic::AtomicU32;
 
@@ -57,7 +57,7 @@ fn reply(body: &str) -> Result<Reply> {
     Ok(Reply::new(StatusCode::OK, HeaderValue::from_static("text/plain"), body.to_owned()))
 }
 
-/// Runs `first` until its fill hangs, then `meanwhile` and `second`, then lets the fill go on.
+/// Runs `first` until its fill waits, then `meanwhile` and `second`, then lets the fill go on.
 async fn overlapping(
     site: &Site,
     meanwhile: impl Future,
@@ -75,7 +75,7 @@ async fn overlapping(
     let second = async {
         begun.notified().await;
         meanwhile.await;
-        // Polled first, so that it stands in line before the fill goes on.
+        // Polled first, so that it is in line before the fill goes on.
         let release = async { go_on.notify_one() };
         tokio::join!(biased; site.get(fill), release).0
     };

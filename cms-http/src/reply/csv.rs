@@ -1,4 +1,4 @@
-//! Tables as CSV (RFC 4180), row by row, safe to open in a spreadsheet.
+//! Tables as CSV (RFC 4180), written row by row and safe to open in a spreadsheet.
 
 use bytes::Bytes;
 use cms_core::{Error, Result};
@@ -6,11 +6,11 @@ use futures_util::{FutureExt as _, Stream, StreamExt as _, stream};
 
 use crate::body::Parts;
 
-/// Bytes of a part at most: larger ones count as replies that wait for their readers, and may be
-/// refused in the middle of a table.
+/// The most bytes of a part: larger parts count against the budget of unread replies, and could
+/// be refused in the middle of a table.
 const PART: usize = 64 << 10;
 
-/// A line for the names of the columns, then one for each row.
+/// The parts of a table: a line with the names of the columns, then one line for each row.
 pub(crate) fn rows(
     names: Vec<String>,
     rows: impl Stream<Item = Result<Vec<String>>> + Send + 'static,
@@ -20,18 +20,18 @@ pub(crate) fn rows(
     stream::unfold(table, async |mut table| Some((table.part().await?, table))).boxed()
 }
 
-/// A table under way. It makes lines of one row at a time, so that a slow reader costs one part and
-/// one row.
+/// A table under way. It formats one row at a time, so a slow reader costs the memory of one
+/// part and one row.
 struct Table {
     rows: stream::Fuse<stream::BoxStream<'static, Result<Vec<String>>>>,
-    /// Lines that were not sent.
+    /// Lines that are still to be sent.
     lines: Vec<u8>,
-    /// What ends the table after them.
+    /// The error that ends the table after these lines.
     fault: Option<Error>,
 }
 
 impl Table {
-    /// The next lines: a full part, or what is there while the next row is not. The first fault is
+    /// The next lines: a full part, or fewer while the next row is not ready. An error is
     /// the last part.
     async fn part(&mut self) -> Option<Result<Bytes>> {
         while self.lines.len() <= PART && self.fault.is_none() {
@@ -61,7 +61,7 @@ impl Table {
 }
 
 fn line(row: &[String]) -> Result<Vec<u8>> {
-    // Room for the cells with quotes and commas; the writer's own choice is 8 KiB.
+    // Enough room for quotes and commas around the cells; the writer's default is 8 KiB.
     let room = row.iter().map(|cell| cell.len() + 4).sum();
     let mut writer = csv::WriterBuilder::new()
         .terminator(csv::Terminator::CRLF)
@@ -71,15 +71,16 @@ fn line(row: &[String]) -> Result<Vec<u8>> {
     writer.into_inner().map_err(|error| Error::internal(error.into_error()))
 }
 
-/// A cell that no spreadsheet takes for a formula: what could begin one follows an apostrophe, also
-/// within a cell, where some spreadsheets split at `;`, tabs and ends of lines. Numbers stay.
+/// A cell that no spreadsheet reads as a formula. An apostrophe goes in front of any character
+/// that could begin one; also within a cell, because some spreadsheets split at `;`, tabs and
+/// line ends. Numbers stay as they are.
 fn safe(cell: &str) -> String {
     if is_number(cell) {
         return cell.to_owned();
     }
     let (mut safe, mut begins) = (String::with_capacity(cell.len() + 1), true);
     for (at, c) in cell.char_indices() {
-        // Some spreadsheets take the wide forms too.
+        // Some spreadsheets accept the full-width forms too.
         let is_formula = matches!(c, '=' | '+' | '-' | '@' | '＝' | '＋' | '－' | '＠');
         if begins && (is_formula || at == 0 && matches!(c, '\t' | '\r')) {
             safe.push('\'');
@@ -178,7 +179,8 @@ mod tests {
         assert!(matches!(&parts[..], [Ok(lines), Err(_)] if lines == "a\r\n"), "{parts:?}");
     }
 
-    /// A reader who takes nothing more keeps one part and one row here, whatever follows.
+    /// However many rows follow, a reader that takes nothing more keeps one part and one
+    /// row in memory.
     #[test]
     fn a_slow_reader_holds_one_row() {
         let taken = Arc::new(AtomicUsize::new(0));

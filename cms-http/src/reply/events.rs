@@ -2,13 +2,13 @@
 
 /// Seconds of silence after which a comment shows that the connection lives.
 pub(crate) const HEARTBEAT_S: i64 = 15;
-/// A comment, which clients ignore.
+/// A comment: clients ignore it.
 pub(crate) const HEARTBEAT: &str = ": \n\n";
-/// The first thing that clients get: how many milliseconds they wait before they connect again.
+/// The first line of a stream: how many milliseconds clients wait before they reconnect.
 pub(crate) const BEGINNING: &str = "retry: 2000\n\n";
 
-/// Tells that events may be missing: the one to go on after was not there. It has no id, so that a
-/// client that breaks off here asks the same again.
+/// Reports that events may be missing, because the one to go on after was not found. The event
+/// has no id, so that a client that breaks off here sends the same id again.
 pub(crate) fn gap(last: &str) -> String {
     let data = serde_json::json!({"last_event_id": last});
     format!("event: stream.gap\ndata: {data}\n\n")
@@ -19,7 +19,7 @@ pub(crate) fn write(text: &mut String, id: &str, event: &str, data: &str) {
     for part in ["id: ", id, "\nevent: ", event, "\n"] {
         text.push_str(part);
     }
-    // Three line ends are known: all would end the field.
+    // All three forms of a line end would end the field.
     for line in data.split("\r\n").flat_map(|line| line.split(['\r', '\n'])) {
         for part in ["data: ", line, "\n"] {
             text.push_str(part);

@@ -1,5 +1,4 @@
-//! A file, or the part of it that is asked for (RFC 9110, 14), and the name under which it is
-//! saved.
+//! A file, or the requested part of it (RFC 9110, 14), and the name that it is saved under.
 
 use std::io::SeekFrom;
 
@@ -23,7 +22,7 @@ const STEP: usize = 64 << 10;
 pub(crate) enum Content {
     /// A file on this machine.
     File(tokio::fs::File),
-    /// Reads so many bytes from a place on.
+    /// Reads a number of bytes from an offset on.
     Remote(Remote),
 }
 
@@ -34,7 +33,7 @@ pub(crate) struct File {
     pub(crate) media_type: HeaderValue,
     /// A strong entity tag, with its quotes.
     pub(crate) etag: HeaderValue,
-    /// The name to save it under; None: it is shown.
+    /// The name to save the file under; None: browsers show the file.
     pub(crate) save_as: Option<String>,
 }
 
@@ -42,7 +41,7 @@ impl File {
     /// The reply: 200, or 206 with a part.
     ///
     /// # Errors
-    /// `range_not_satisfiable` for a part that is not there.
+    /// `range_not_satisfiable` for a part that begins after the end.
     pub(crate) async fn reply(self, request: &Canonical) -> Result<Reply> {
         let (status, first, length) = match self.range(request)? {
             ByteRange::Whole => (StatusCode::OK, 0, self.length),
@@ -78,7 +77,7 @@ impl File {
     }
 
     fn range(&self, request: &Canonical) -> Result<ByteRange> {
-        // A part of another state is no use.
+        // A part of another version of the file is of no use.
         let of_this_state = match request.headers.get(header::IF_RANGE) {
             None => true,
             Some(state) => *state == self.etag,
@@ -97,8 +96,8 @@ impl File {
     }
 }
 
-/// So many bytes from where the file stands. A file that is shorter breaks the reply off, so that
-/// nobody takes it for the whole.
+/// The next `length` bytes of a file. If the file ends early, the reply breaks off, so that
+/// nobody takes it for complete.
 fn bytes(file: tokio::fs::File, length: u64) -> Parts {
     stream::try_unfold((file, length), |(mut file, left)| async move {
         if left == 0 {
@@ -117,26 +116,26 @@ fn bytes(file: tokio::fs::File, length: u64) -> Parts {
     .boxed()
 }
 
-/// What `Range` asks for.
+/// The range that `Range` asks for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum ByteRange {
-    /// Everything. So are several parts at once, and what cannot be read.
+    /// The whole file; also for several ranges at once and for an unreadable header.
     Whole,
-    /// From one byte to another, both included.
+    /// From the first byte to the last one, both included.
     Part(u64, u64),
-    /// A part that begins after the end.
+    /// A range that begins after the end.
     Beyond,
 }
 
 impl ByteRange {
-    /// Reads the value of `Range` for a file of this length.
+    /// Parses the value of `Range` for a file of this length.
     pub(crate) fn parse(range: &str, length: u64) -> Self {
         let Some((unit, part)) = range.split_once('=') else { return Self::Whole };
         if !unit.trim().eq_ignore_ascii_case("bytes") {
             return Self::Whole;
         }
         let Some((first, last)) = part.trim().split_once('-') else { return Self::Whole };
-        // A number of more than 64 bits lies beyond every file.
+        // A number of more than 64 bits is beyond the end of every file.
         let number = |digits: &str| {
             let all = !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit());
             all.then(|| digits.parse().unwrap_or(u64::MAX))
@@ -149,7 +148,7 @@ impl ByteRange {
                 }
                 Self::Part(first, last.unwrap_or(u64::MAX).min(length - 1))
             }
-            // The last so many bytes.
+            // The last `count` bytes.
             (None, Some(count)) if first.is_empty() => match (count, length) {
                 (0, _) | (_, 0) => Self::Beyond,
                 _ => Self::Part(length.saturating_sub(count), length - 1),
@@ -159,11 +158,11 @@ impl ByteRange {
     }
 }
 
-/// What stays as it is in `filename*` (RFC 8187, 3.2.1).
+/// Characters that stay unescaped in `filename*` (RFC 8187, 3.2.1).
 const NAME: &AsciiSet = &NON_ALPHANUMERIC.remove(b'.').remove(b'-').remove(b'_');
 
-/// The value of `Content-Disposition` (RFC 6266), with the name for old readers beside the exact
-/// one.
+/// The value of `Content-Disposition` (RFC 6266), with the exact name and a plain one
+/// for old clients.
 pub(crate) fn attachment(name: &str) -> String {
     let plain = |c: char| if c.is_ascii_alphanumeric() || ".-_ ".contains(c) { c } else { '_' };
     let (old, exact): (String, _) =

@@ -61,27 +61,28 @@ pub fn status_of(code: Code) -> StatusCode {
     }
 }
 
-/// Why a part of a file cannot be sent: the file ends before it, after so many bytes.
+/// Why a part of a file cannot be sent: the file ends before it. Holds the length in bytes.
 #[derive(Debug, thiserror::Error)]
 #[error("the file has {0} bytes")]
 pub(crate) struct PastEnd(pub(crate) u64);
 
-/// A reply before the gate adds what all replies carry.
+/// A reply, before the gate adds the headers that all replies carry.
 #[derive(Debug)]
 pub(crate) struct Reply {
     pub(crate) status: StatusCode,
     pub(crate) headers: HeaderMap,
     pub(crate) body: Body,
-    /// The tables that it was made from beside those of its route: only the handler knows them.
+    /// Tables that the reply was made from in addition to those of its route; only the
+    /// handler knows them.
     pub(crate) reads: Vec<String>,
 }
 
-/// Room for the headers of most replies, those of the gate included.
+/// A map with room for the headers of most replies, those of the gate included.
 pub(crate) fn headers() -> HeaderMap {
     HeaderMap::with_capacity(12)
 }
 
-/// The digits of small numbers, three each.
+/// The digits of the numbers below 1,000, three bytes each.
 static DIGITS: [[u8; 3]; 1000] = {
     let mut texts = [[b'0'; 3]; 1000];
     let mut n = 0;
@@ -92,8 +93,8 @@ static DIGITS: [[u8; 3]; 1000] = {
     texts
 };
 
-/// A number as a header; small ones, which are most, without memory of their own: no two cores
-/// count who uses it.
+/// A number as a header value. Small ones, which are most, point to static bytes: no allocation,
+/// and no reference count that cores would share.
 pub(crate) fn number(number: u64) -> HeaderValue {
     static SMALL: LazyLock<Vec<HeaderValue>> = LazyLock::new(|| {
         let short = |(number, text): (usize, &'static [u8; 3])| {

@@ -1,4 +1,4 @@
-//! Routes of the endpoints that plugins declare. They come behind those of the table.
+//! Routes of the endpoints that plugins declare. Those of the table take precedence.
 
 use std::{
     collections::HashMap,
@@ -16,7 +16,7 @@ use cms_core::{
 
 use super::{
     Handler, Method, Route, find, handled,
-    spellings::{self, First},
+    spellings::{self, Rewrite},
 };
 use crate::{
     call::DeclaredBy,
@@ -27,25 +27,25 @@ use crate::{
     wire::ReplyKind,
 };
 
-/// Names one record of an endpoint that reads a table.
+/// The path of one record, at an endpoint that reads a table.
 const ONE: &str = "/{id}";
 
 /// The routes of a site's plugins.
 pub(crate) struct Declared {
     by_path: HashMap<String, &'static Route>,
-    /// Those with parameters in their path, each named by its place: two routes may name the same
-    /// place differently.
+    /// Routes with parameters in their path. A parameter is named by its place, because two
+    /// routes may give the same place different names.
     patterns: matchit::Router<&'static Route>,
-    /// For the OpenAPI document.
+    /// The operations, for the OpenAPI document.
     pub(crate) operations: Vec<Described>,
-    /// The declarations that they are made of.
+    /// The declarations that the routes are made of.
     index: Arc<Index>,
 }
 
 impl Declared {
     /// The routes of the plugins in service.
     pub(crate) fn of(cms: &Cms) -> Self {
-        // Read first: after a change meanwhile the routes are made again.
+        // Read first, so that a change made meanwhile causes new routes.
         let index = cms.plugins().index();
         let mut by_path = HashMap::new();
         let mut patterns = matchit::Router::new();
@@ -53,7 +53,7 @@ impl Declared {
             let Some(manifest) = state.manifest.as_deref() else { continue };
             for endpoint in manifest.endpoints.iter() {
                 let path = endpoint.path();
-                if find(&path, None).is_some() || spellings::first(&path).is_some() {
+                if find(&path, None).is_some() || spellings::find(&path).is_some() {
                     tracing::error!(path, plugin = manifest.id, "the path is the service's own");
                     continue;
                 }
@@ -71,7 +71,7 @@ impl Declared {
         Self { by_path, patterns, operations, index }
     }
 
-    /// Whether the plugins in service are those that the routes were made of.
+    /// Whether the routes are those of the plugins in service.
     pub(crate) fn is_current(&self, cms: &Cms) -> bool {
         cms.plugins().has(&self.index)
     }
@@ -80,46 +80,46 @@ impl Declared {
         self.by_path.get(path).copied()
     }
 
-    /// Gives the request its first spelling. Returns the methods that another spelling answers;
-    /// None: it was the first.
+    /// Writes the first spelling into the request. Returns the methods that the requested
+    /// spelling answers; None: it is the first spelling.
     ///
     /// # Errors
-    /// `bad_query` for a parameter that the path has already.
+    /// `bad_query` for a query parameter that the path already gives.
     pub(crate) fn respell(
         &self,
         request: &mut Canonical,
     ) -> Result<Option<&'static [&'static str]>> {
         let is_fixed = !request.path.contains('{') && self.find(&request.path).is_some();
-        if spellings::is_first(&request.path) || is_fixed {
+        if spellings::is_route(&request.path) || is_fixed {
             return Ok(None);
         }
         let of_plugin = || {
             let (path, id) = request.path.rsplit_once('/')?;
-            // Dashes of an id are no other spelling of underscores.
+            // Dashes in an id are not a spelling of underscores.
             let id =
                 request.as_sent.as_deref().and_then(|path| path.rsplit('/').next()).unwrap_or(id);
             let route = self.find(path).filter(|route| !route.tails.is_empty())?;
-            let said = vec![("id".to_owned(), id.to_owned())];
-            Some(First { route, methods: &["GET"], said, needs_selector: false })
+            let parameters = vec![("id".to_owned(), id.to_owned())];
+            Some(Rewrite { route, methods: &["GET"], parameters, needs_selector: false })
         };
-        if let Some(first) = spellings::first(&request.path).or_else(of_plugin) {
-            return spellings::write(request, first).map(Some);
+        if let Some(rewrite) = spellings::find(&request.path).or_else(of_plugin) {
+            return spellings::apply(request, rewrite).map(Some);
         }
-        // Last, so that no pattern takes another path from whoever has it.
+        // Last, so that no pattern matches a path that has a route of its own.
         if let Ok(found) = self.patterns.at(&request.path) {
-            let first = of_pattern(found.value, request);
-            spellings::write(request, first)?;
+            let rewrite = of_pattern(found.value, request);
+            spellings::apply(request, rewrite)?;
         }
         Ok(None)
     }
 
-    /// What keys may name beside the endpoints of the table.
+    /// The endpoints that keys may name in addition to those of the table.
     pub(crate) fn endpoints(&self) -> impl Iterator<Item = Endpoint> {
         self.by_path.values().map(|route| super::endpoint(route))
     }
 }
 
-/// `/api/orders/{3}/pay`: the parameters by their place.
+/// The path with its parameters named by their place: `/api/orders/{3}/pay`.
 fn placed(path: &str) -> String {
     let place = |(place, part): (usize, &str)| match part.starts_with('{') {
         true => format!("{{{place}}}"),
@@ -128,15 +128,15 @@ fn placed(path: &str) -> String {
     path.split('/').enumerate().map(place).collect::<Vec<_>>().join("/")
 }
 
-/// The path of a route with parameters, whose values go into the query.
-fn of_pattern(route: &'static Route, request: &Canonical) -> First {
-    // Dashes of a value are no other spelling of underscores.
+/// The first spelling of a path with parameters: their values become query parameters.
+fn of_pattern(route: &'static Route, request: &Canonical) -> Rewrite {
+    // Dashes in a value are not a spelling of underscores.
     let sent = request.as_sent.as_deref().unwrap_or(&request.path);
-    let said = route.path.split('/').zip(sent.split('/')).filter_map(|(part, value)| {
+    let parameters = route.path.split('/').zip(sent.split('/')).filter_map(|(part, value)| {
         let name = part.strip_prefix('{')?.strip_suffix('}')?;
         Some((name.to_owned(), value.to_owned()))
     });
-    First { route, methods: &[], said: said.collect(), needs_selector: false }
+    Rewrite { route, methods: &[], parameters: parameters.collect(), needs_selector: false }
 }
 
 /// What a route is made of.
@@ -145,7 +145,7 @@ struct Parts {
     path: String,
     plugin: String,
     model_path: String,
-    /// Whether everybody may call it; else the plugin's permissions count.
+    /// Whether everybody may call the endpoint; if not, callers need a permission of the plugin.
     public: bool,
     /// The content table whose records are read; None: a handler answers.
     records: Option<String>,
@@ -169,8 +169,8 @@ impl Parts {
     }
 }
 
-/// The route of these parts. It is never freed, and the same parts have the same one: memory grows
-/// only with endpoints that nobody has declared before in this process.
+/// The route for these parts. Routes are never freed, but equal parts share one, so memory grows
+/// only with endpoints that are declared for the first time in this process.
 fn kept(parts: Parts) -> &'static Route {
     static MADE: Mutex<Vec<(Parts, &'static Route)>> = Mutex::new(Vec::new());
     let mut made = MADE.lock().unwrap_or_else(PoisonError::into_inner);
@@ -200,8 +200,8 @@ fn route(parts: Parts) -> Route {
     }
 }
 
-/// The tables that replies are made from. Others write adopted tables too, so their replies are not
-/// kept.
+/// The tables that replies are made from. Empty if one of them is adopted: other programs write
+/// adopted tables, so such replies are not kept.
 fn tables(cms: &Cms, manifest: &Manifest, endpoint: &EndpointDeclaration) -> Vec<String> {
     let name = &endpoint.model_path;
     let declared = manifest.tables.iter().any(|table| table.name == *name);

@@ -1,6 +1,7 @@
-//! Paths for typed clients: `/api/backend/keys/7` is `/api/backend/keys?id=7`, and
-//! `/api/backend/formfunnel/list` is `/api/backend/formfunnel?action=list`. A request is given its
-//! first spelling before anything looks at it, so limiter, rights, cache and audit know no other.
+//! Paths for typed clients: `/api/backend/keys/7` stands for `/api/backend/keys?id=7`, and
+//! `/api/backend/formfunnel/list` for `/api/backend/formfunnel?action=list`. The first spelling
+//! is written into the request before anything else looks at it, so limiter, rights, cache and
+//! audit need to know no other.
 
 use std::sync::LazyLock;
 
@@ -12,23 +13,23 @@ use crate::{
     request::{Canonical, bad},
 };
 
-/// The query names one thing by one of the selectors.
+/// The path for a query that names one thing by a selector.
 const NAMES_ONE: &str = "/one";
 const SELECTORS: [&str; 3] = ["view", "url", "id"];
-/// Names a table, not one of its records.
+/// The path for a table, not for one of its records.
 const OF_TABLE: &str = "/{table}";
 
 /// A path that stands for another with a query.
 pub(super) struct Spelling {
     route: &'static Route,
     tail: &'static str,
-    /// What the path answers: those that ask for what it names.
+    /// The methods that the path answers: those whose query has its parameter.
     methods: Vec<&'static str>,
 }
 
 static SPELLINGS: LazyLock<matchit::Router<Spelling>> = LazyLock::new(|| {
     let mut router = matchit::Router::new();
-    // What has parameters in its path has no other spelling.
+    // A path with parameters has no other spelling.
     for route in table().filter(|route| !route.path.contains('{')) {
         let action = route.action.map(|action| format!("/{action}"));
         let start = format!("{}{}", route.path, action.as_deref().unwrap_or_default());
@@ -57,43 +58,44 @@ fn methods(route: &Route, tail: &str) -> Vec<&'static str> {
     route.methods.iter().filter(|method| asks(method)).map(|method| method.name).collect()
 }
 
-/// The first spelling of a path: its route, the methods that it answers, and what it says that
-/// belongs in the query.
-pub(super) struct First {
+/// What a path is rewritten to: its route, the methods that the path answers, and the query
+/// parameters that the path stands for.
+pub(super) struct Rewrite {
     pub(super) route: &'static Route,
     pub(super) methods: &'static [&'static str],
-    pub(super) said: Vec<(String, String)>,
+    pub(super) parameters: Vec<(String, String)>,
     pub(super) needs_selector: bool,
 }
 
-/// Whether a route has the path itself. It comes first: `/api/backend/keys/rotate` is no key.
-pub(super) fn is_first(path: &str) -> bool {
+/// Whether a route has exactly this path. Such a route comes first:
+/// `/api/backend/keys/rotate` is not a key.
+pub(super) fn is_route(path: &str) -> bool {
     BY_PATH.at(path).is_ok()
 }
 
-pub(super) fn first(path: &str) -> Option<First> {
+pub(super) fn find(path: &str) -> Option<Rewrite> {
     let found = SPELLINGS.at(path).ok()?;
     let Spelling { route, tail, methods } = found.value;
     let action = route.action.map(|action| ("action".to_owned(), action.to_owned()));
     let named = found.params.iter().map(|(name, value)| (name.to_owned(), value.to_owned()));
-    let said = action.into_iter().chain(named).collect();
-    Some(First { route, methods, said, needs_selector: *tail == NAMES_ONE })
+    let parameters = action.into_iter().chain(named).collect();
+    Some(Rewrite { route, methods, parameters, needs_selector: *tail == NAMES_ONE })
 }
 
 /// Writes the first spelling into the request. Returns the methods that the path answers.
 ///
 /// # Errors
-/// `bad_query` for a parameter that the path has already, for an action beside it, and for `/one`
-/// without a selector.
-pub(super) fn write(
+/// `bad_query` for a query parameter that the path already gives, for an action in the query, and
+/// for `/one` without a selector.
+pub(super) fn apply(
     request: &mut Canonical,
-    First { route, methods, said, needs_selector }: First,
+    Rewrite { route, methods, parameters, needs_selector }: Rewrite,
 ) -> Result<&'static [&'static str]> {
-    // Else the path would name one thing, and the query act on another.
+    // Otherwise the path would name one thing while the query acts on another.
     if route.action.is_none() && request.parameter("action").is_some() {
-        return Err(bad("An action is a part of the path, or goes with its first spelling."));
+        return Err(bad("Put the action into the path, or use the address with ?action= alone."));
     }
-    let mut query = said;
+    let mut query = parameters;
     for (name, value) in std::mem::take(&mut request.query) {
         if query.iter().any(|(known, _)| *known == name) {
             return Err(bad(format!("The path already gives {name}: leave it out of the query.")));

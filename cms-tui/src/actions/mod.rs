@@ -1,5 +1,5 @@
-//! The one list of actions, and which key means which of them, here. Keys, footer, help, palette
-//! and `:` commands are made from it.
+//! The one list of actions, and the keys that run them on each screen. Keys, footer, help,
+//! palette and `:` commands are made from it.
 //!
 //! ```text
 //! table  every action, one line each
@@ -16,32 +16,33 @@ use serde_json::Value as Json;
 
 use crate::keys::{Key, KeysFile, OwnCommand};
 
-/// Why a read-only session does not.
+/// Why a read-only session refuses an action.
 pub(crate) const READONLY: &str = "this is a read-only session";
 
-/// Examples in the table, and the words for what the user chooses only after the key.
+/// Placeholders in the table, and the words for what the user chooses only after the key.
 const CHOSEN: [(&str, &str); 3] =
     [("--grace 1h", "--grace GRACE"), ("--on 2027-01-01", "--on DAY"), ("ttl 300", "ttl SECONDS")];
 
 /// Something a user can do.
 #[derive(Debug)]
 pub(crate) struct Action {
-    /// `{noun}.{verb}`: the noun of a screen, `list` for all lists, `app` for everywhere, `go` for
-    /// opening a screen.
+    /// `{noun}.{verb}`. The noun is that of a screen, `list` for all lists, `app` for everywhere,
+    /// or `go` for opening a screen.
     pub(crate) name: &'static str,
     /// Its usual keys, separated by spaces.
     pub(crate) keys: &'static str,
-    /// What it does: a short label, and more behind `:`, `,` or `;`.
+    /// The description: a short label, and more text behind `:`, `,` or `;`.
     pub(crate) help: &'static str,
-    /// The equal command line; empty for what only moves within this screen.
+    /// The command line that does the same; empty for actions that only move within a screen.
     pub(crate) cli: &'static str,
-    /// Lines of what it does in other states, or besides; of a switch, the line that switches on.
+    /// Further command lines, for other states or side effects; of a switch, the line
+    /// that switches on.
     pub(crate) also: &'static [&'static str],
     pub(crate) needs: Needs,
     pub(crate) right: Right,
     /// Whether it changes something at the site.
     pub(crate) changes: bool,
-    /// Why the thing under the cursor is in no state for it.
+    /// Why the state of the row under the cursor does not allow the action.
     pub(crate) state: Option<fn(&Json) -> Option<&'static str>>,
 }
 
@@ -55,7 +56,7 @@ pub(crate) enum Needs {
     Rows,
 }
 
-/// Who may.
+/// Who may run an action.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Right {
     Free,
@@ -67,7 +68,8 @@ pub(crate) enum Right {
 }
 
 impl Right {
-    /// Whether the holder of these rights may; None: everything, or not known.
+    /// Whether the holder of these rights may run the action; None: they hold everything,
+    /// or are unknown.
     pub(crate) fn is_held(self, rights: Option<&[String]>) -> bool {
         match (self, rights) {
             (Self::Holds(key), Some(held)) => held.iter().any(|one| one == key),
@@ -86,12 +88,12 @@ impl Action {
         self.name.split_once('.').map_or("", |(_, verb)| verb)
     }
 
-    /// The first words of its help, for lines that have little room.
+    /// The label: the first words of the help, for lines with little room.
     pub(crate) fn label(&self) -> &'static str {
         self.help.split([':', ',', ';']).next().unwrap_or_default()
     }
 
-    /// Whether it can be done on this screen at all.
+    /// Whether the action exists on this screen.
     pub(crate) fn is_here(&self, scene: &Scene<'_>) -> bool {
         match self.noun() {
             "app" | "go" => true,
@@ -100,13 +102,13 @@ impl Action {
         }
     }
 
-    /// Whether it is refused for a right that somebody can grant.
+    /// Whether the action is refused only for lack of a right that somebody can grant.
     pub(crate) fn lacks_right(&self, scene: &Scene<'_>) -> bool {
         let is_readonly = scene.readonly && self.changes;
         !is_readonly && self.right != Right::Local && scene.missing(self.right).is_some()
     }
 
-    /// Why it cannot be done now.
+    /// Why the action cannot be done now.
     pub(crate) fn disabled(&self, scene: &Scene<'_>) -> Option<String> {
         if scene.readonly && self.changes {
             return Some(READONLY.to_owned());
@@ -126,9 +128,9 @@ impl Action {
         scene.row.filter(|_| scene.marks.is_empty()).and_then(state).map(str::to_owned)
     }
 
-    /// The equal command line for what is under the cursor.
+    /// The command line that does the same to the rows under the cursor.
     pub(crate) fn command_line(&self, scene: &Scene<'_>) -> Option<String> {
-        // What matches a filter has no ids here.
+        // Rows that match a filter have no ids here.
         if self.cli.is_empty() || (self.needs == Needs::Rows && scene.is_all) {
             return None;
         }
@@ -148,11 +150,11 @@ impl Action {
     }
 }
 
-/// Whether a list does this. Those of some screens are only walked.
+/// Whether a list has this action. Some screens only use the list for walking.
 fn has_list_action(noun: &str, verb: &str) -> bool {
     let walks = ["open", "down", "up", "half_down", "half_up", "first", "last"].contains(&verb);
     match noun {
-        // There is nothing behind what they show.
+        // These rows cannot be opened.
         "rights" | "submission" if verb == "open" => false,
         "home" | "rights" | "funnel" | "analytics" => walks,
         "submission" => walks || verb == "pane",
@@ -199,7 +201,7 @@ impl KeyMap {
         Ok(map)
     }
 
-    /// The action of a key: those of the screen first, then those of lists, then all others.
+    /// The action of a key: one of the screen first, then one of lists, then any other.
     pub(crate) fn action(&self, key: Key, scene: &Scene<'_>) -> Option<&'static Action> {
         let rank = |action: &Action| match action.noun() {
             "app" | "go" => 2,
@@ -217,7 +219,7 @@ impl KeyMap {
         Some(&command.run)
     }
 
-    /// The keys of an action that nothing on this screen covers.
+    /// The keys of an action, without those that other actions of this screen take.
     pub(crate) fn keys(&self, action: &Action, scene: &Scene<'_>) -> Vec<Key> {
         let of = self.keys.iter().filter(|(_, one)| one.name == action.name);
         of.map(|(key, _)| *key)

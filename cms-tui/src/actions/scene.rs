@@ -1,11 +1,11 @@
-//! What an action looks at.
+//! The state that actions depend on.
 
 use serde_json::Value as Json;
 
 use super::Right;
 use crate::text;
 
-/// Where the user is, on what, with which rights.
+/// The screen, its rows and the user's rights.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Scene<'a> {
     /// The noun of the screen.
@@ -19,17 +19,17 @@ pub(crate) struct Scene<'a> {
     pub(crate) marks: Vec<&'a Json>,
     /// All rows that match the filter are marked.
     pub(crate) is_all: bool,
-    /// Permission keys; None: everything, or not known.
+    /// The user's permission keys; None: the user holds everything, or is not known yet.
     pub(crate) rights: Option<&'a [String]>,
     /// What names the site on a command line, such as `--context prod`.
     pub(crate) site: &'a str,
-    /// The filter in force.
+    /// The filter that is in force.
     pub(crate) filter: &'a str,
     /// The column that the list is sorted by, and whether downwards.
     pub(crate) sort: Option<(&'a str, bool)>,
     /// Who the user is, once known.
     pub(crate) who: &'a str,
-    /// Whether the caller is whoever can open the site's folder.
+    /// Whether the caller is the operator.
     pub(crate) is_operator: bool,
     pub(crate) readonly: bool,
     pub(crate) now: i64,
@@ -41,7 +41,7 @@ impl<'a> Scene<'a> {
         if self.marks.is_empty() { self.row.into_iter().collect() } else { self.marks.clone() }
     }
 
-    /// What is missing for a right.
+    /// Says which right is missing.
     pub(super) fn missing(&self, right: Right) -> Option<String> {
         match (right, self.rights) {
             (Right::Local, _) if !self.is_operator => {
@@ -55,7 +55,7 @@ impl<'a> Scene<'a> {
         }
     }
 
-    /// A command line with its `{member}`s filled from these rows, else from the subject.
+    /// A command line with each `{member}` filled in from these rows, else from the subject.
     pub(super) fn fill(&self, line: &str, rows: &[&Json]) -> String {
         let mut filled = String::new();
         let mut rest = line;
@@ -74,10 +74,11 @@ impl<'a> Scene<'a> {
         filled + rest
     }
 
-    /// The words of a command of the user's own. A value fills one word and is never an option.
+    /// The words of a command that the user has defined. A value fills one word and is
+    /// never an option.
     ///
     /// # Errors
-    /// For a value that is missing, or that a command line could take for something else.
+    /// For a missing value, or one that a command line could read as something else.
     pub(crate) fn own_words(&self, line: &str) -> Result<Vec<String>, String> {
         let rows = match self.rows() {
             rows if rows.is_empty() => vec![&self.subject],
@@ -124,7 +125,7 @@ fn member(json: &Json, name: &str) -> Option<String> {
     }
 }
 
-/// One word of a shell. None: a terminal would obey it when the line is pasted.
+/// One word of a shell command. None: a terminal would obey the text when the line is pasted.
 pub(crate) fn quoted(text: &str) -> Option<String> {
     if text.contains(char::is_control) {
         return None;

@@ -1,5 +1,6 @@
-//! Every action, one line each: name, keys, help; then the equal command line, what it needs, who
-//! may, and the states in which it cannot be done. The help begins with a short label, which the
+//! Every action, one line each: name, keys, help; then the command line that does the same, what
+//! the action needs, who may run it, and the states that do not allow it. The help begins with a
+//! short label, which the footer shows. The file is longer than usual because it is one table.
 //! footer shows. More lines than usual because it is one table.
 
 use serde_json::Value as Json;
@@ -11,7 +12,7 @@ const fn act(name: &'static str, keys: &'static str, help: &'static str) -> Acti
     Action { name, keys, help, cli, also, needs, right, changes: false, state: None }
 }
 
-/// What changes something at the site: not in a read-only session.
+/// An action that changes the site: not in a read-only session.
 const fn write(name: &'static str, keys: &'static str, help: &'static str) -> Action {
     Action { changes: true, ..act(name, keys, help) }
 }
@@ -79,7 +80,10 @@ fn is_sent(row: &Json) -> Option<&'static str> {
     match row["status"].as_str() {
         Some("sent") => Some("it was sent"),
         Some("sending") => Some("it is being sent"),
-        Some("dropped") => Some("it was dropped: automatic replies are rationed"),
+        Some("dropped") => Some(
+            "it was dropped: an automatic reply to an address of a role or a program, to this site \
+             itself, or beyond the daily number",
+        ),
         _ => None,
     }
 }
@@ -118,7 +122,7 @@ pub(crate) static ACTIONS: &[Action] = &[
     act("app.login", "", "Log in").cli("login"),
     act("app.logout", "", "End the session").cli("logout"),
     act("app.quit", "q Ctrl-c", "Leave"),
-    act("go.home", "1", "Home: what needs a hand"),
+    act("go.home", "1", "Home: what needs attention"),
     act("go.webhooks", "2", "Webhooks").cli("webhooks list").on(Nothing, HOOKS_SEEN),
     act("go.deliveries", "3", "Deliveries").cli("webhooks deliveries list").on(Nothing, HOOKS_SEEN),
     act("go.queue", "4", "Queue and workers").cli("queue list").on(Nothing, HOOKS_SEEN),

@@ -12,7 +12,7 @@ use crate::{
     theme::Role,
 };
 
-/// What each hint of the tour asks for; the next one comes when it was done.
+/// The actions that each hint of the tour asks for. The next hint comes once one of them was done.
 const HINTED: [&[&str]; 5] =
     [&["app.help"], &["app.back"], &["list.filter", "list.mark"], &["app.undo"], &["app.copy"]];
 
@@ -23,16 +23,16 @@ const NOT_SAVED: &str = "Leave? What is not saved is lost.";
 /// The question before something is broken off.
 const NOT_DONE: &str = "Leave? Something is under way: what is not sent yet stays undone.";
 
-/// Whether an action goes to another screen, or away.
+/// Whether an action leads to another screen or ends the session.
 fn leaves(action: &Action) -> bool {
     matches!(
         action.name,
         LEAVE | "app.previous" | "app.next" | "app.last" | "app.logout" | "app.context"
     ) || action.noun() == "go"
 }
-/// How often a missing right is asked for again.
+/// Minimum time between two checks of a missing right.
 const WHO_MS: i64 = 3_000;
-/// Bytes that terminals take for their clipboard: 74,994 in base64.
+/// The most bytes that terminals accept for their clipboard: 74,994 in base64.
 const MOST_COPIED: usize = 56_244;
 
 impl Model {
@@ -58,15 +58,15 @@ impl Model {
         if HINTED.get(self.remembered.hints).is_some_and(|hinted| hinted.contains(&action.name)) {
             self.remembered.hints += 1;
         }
-        // No command line takes back what the last one did.
+        // The line of the last action does not describe what was undone.
         if line.is_some() || matches!(action.name, "app.undo" | "app.redo") {
             self.line = line;
         }
         self.act_now(action)
     }
 
-    /// Says why something is not done. The right may have been granted meanwhile: which ones the
-    /// user holds is asked again, but not for each key.
+    /// Says why an action is refused. The right may have been granted meanwhile, so the rights
+    /// are read again, but not for each key.
     fn refuse(&mut self, why: String, lacks_right: bool) -> Vec<Effect> {
         if !lacks_right {
             self.tell(Role::Warn, why);
@@ -87,7 +87,7 @@ impl Model {
         find(name).map(|action| self.act_now(action)).unwrap_or_default()
     }
 
-    /// Whether going elsewhere would lose what the user wrote or has not stored yet.
+    /// Whether leaving would lose something that the user wrote or has not stored yet.
     fn is_unsaved(&self) -> bool {
         let is_over = |over: &Over| match over {
             Over::Form(form) => form.is_changed(),
@@ -170,7 +170,7 @@ impl Model {
                     None => self.tell(Role::Plain, "This row has no id."),
                 }
             }
-            // Rights may be granted or revoked meanwhile.
+            // Rights may have been granted or revoked meanwhile.
             "reload" => {
                 let mut effects = self.reload();
                 effects.extend(self.ask_who());
@@ -187,7 +187,7 @@ impl Model {
         Vec::new()
     }
 
-    /// Whether leaving would break something off.
+    /// Whether leaving would break off an act.
     fn is_busy(&self) -> bool {
         self.is_acting() || !self.lines.is_empty()
     }
@@ -217,7 +217,7 @@ impl Model {
         self.step(Step::Menu(menu))
     }
 
-    /// Copies a text. Terminals drop long ones without a word, so they are not sent.
+    /// Copies a text to the clipboard. Terminals drop long texts silently, so these are not sent.
     pub(super) fn copy(&mut self, text: String) -> Vec<Effect> {
         if text.len() > MOST_COPIED {
             let size = text.len() / 1000;
@@ -225,7 +225,7 @@ impl Model {
             self.tell(Role::Warn, say);
             return Vec::new();
         }
-        // A secret is not shown once more.
+        // Do not show a secret once more.
         let is_line = self.over.is_empty() && !text.contains('\n');
         let shown = if is_line { format!(": {}", text::safe(&text)) } else { String::new() };
         self.tell(Role::Good, format!("✓ copied{shown}"));
@@ -251,7 +251,7 @@ impl Model {
         }
     }
 
-    /// A typed command: a screen with a filter, or an action's full name. None: neither.
+    /// Runs a typed command: a screen with a filter, or the full name of an action. None: neither.
     pub(super) fn command(&mut self, line: &str) -> Option<Vec<Effect>> {
         let (first, rest) = line.split_once(' ').unwrap_or((line, ""));
         if matches!(first, "q" | "quit") {

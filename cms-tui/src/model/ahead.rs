@@ -1,14 +1,14 @@
-//! What is typed ahead: a key asked for a form, a menu or a text that is still being read. It is
-//! meant for that, and never runs as commands of the screen.
+//! Typing ahead. A key has asked for a form, a menu or a text that is still being read. Keys
+//! typed meanwhile are meant for it, and never run as commands of the screen.
 
 use crossterm::event::KeyCode;
 
 use super::{Effect, Model, Msg, over::Over, take};
 use crate::{keys::Key, theme::Role};
 
-/// How long keys wait, by the clock of the model.
+/// How long such keys are kept, by the clock of the model.
 const LONGEST_MS: i64 = 1_000;
-/// Keys and pastes that wait.
+/// The most keys and pastes that are kept.
 const MOST: usize = 500;
 const DROPPED: &str = "What you typed meanwhile is dropped.";
 const NOTHING_OPENED: &str = "What you typed meanwhile is dropped: nothing opened for it.";
@@ -23,19 +23,20 @@ pub(super) struct Ahead {
 }
 
 impl Model {
-    /// What is typed from now on is for what this call opens.
+    /// Keeps what is typed from now on for what this call opens.
     pub(super) fn wait_for(&mut self, ticket: u64, screen: u64) {
         self.ahead = Some(Ahead { ticket, screen, since: self.now, typed: Vec::new() });
     }
 
-    /// Whether the screen on top waits for what one of its keys asked for.
+    /// Whether the screen on top waits for something that one of its keys asked for.
     fn reads_ahead(&self) -> bool {
         let top = self.stack.last().map_or(0, |shown| shown.id);
         self.over.is_empty() && self.ahead.as_ref().is_some_and(|ahead| ahead.screen == top)
     }
 
-    /// Keeps what is typed for what is being read; Esc gives that up. False: nothing is.
-    pub(super) fn keeps(&mut self, msg: &Msg) -> bool {
+    /// Keeps a key or a paste for what is being read; Esc stops waiting. False: nothing
+    /// is being read.
+    pub(super) fn buffer_key(&mut self, msg: &Msg) -> bool {
         if !self.reads_ahead() {
             return false;
         }
@@ -57,11 +58,11 @@ impl Model {
         true
     }
 
-    /// The answer is there: what was typed goes into what it opened. `over`: how much lay over the
-    /// screen before; `ticket`: the last one given out before.
-    pub(super) fn catch_up(&mut self, over: usize, ticket: u64) -> Vec<Effect> {
+    /// The reply has come: passes the kept keys to what it opened. `over`: how many windows were
+    /// open before; `ticket`: the last ticket given out before.
+    pub(super) fn replay_keys(&mut self, over: usize, ticket: u64) -> Vec<Effect> {
         let Some(mut ahead) = self.ahead.take() else { return Vec::new() };
-        // It reads on.
+        // The reply has led to another read.
         if let Some((next, _)) = self.pending.range(ticket + 1..).find(|(_, one)| one.opens()) {
             ahead.ticket = *next;
             self.ahead = Some(ahead);
@@ -82,24 +83,24 @@ impl Model {
             effects.extend(take(self, msg));
         }
         self.drop_typed(typed.as_slice(), DROPPED);
-        // A question that one of these keys opened is guarded like one that came on its own.
+        // If one of these keys opened a question, guard it like one that opened by itself.
         if self.is_asked() && self.guard.is_none() {
             effects.extend(self.guard());
         }
         effects
     }
 
-    /// Whether a question that costs something is on top: nobody has read it yet.
+    /// Whether a question about something costly is on top. Nobody has read it yet.
     fn is_asked(&self) -> bool {
         matches!(self.over.last(), Some(Over::Confirm(..)))
     }
 
-    /// Whether there is something for the next key that was typed: it opened, or is being read.
+    /// Whether the next kept key has a target: something that opened, or is being read.
     fn is_for_typed(&self, over: usize) -> bool {
         !self.is_asked() && (self.over.len() > over || self.reads_ahead())
     }
 
-    /// Keys do not wait for long.
+    /// Drops the kept keys after [`LONGEST_MS`].
     pub(super) fn end_wait(&mut self) {
         let now = self.now;
         if let Some(ahead) = self.ahead.take_if(|ahead| now - ahead.since >= LONGEST_MS) {

@@ -1,4 +1,4 @@
-//! Calls and their replies. Each call has a ticket; a reply whose place was asked again is stale.
+//! Calls and their replies. Each call has a ticket. A reply is stale if its place was asked again.
 
 use cms_http::{
     client::Ask,
@@ -13,30 +13,30 @@ use crate::{
     theme::Role,
 };
 
-/// Seconds after which a change takes so long that its outcome is in doubt.
+/// Seconds after which the outcome of a change is in doubt.
 const LONG_S: i64 = 10;
 
 /// Whether a call changes nothing: it reads, logs in or logs out.
-fn is_look(line: &str) -> bool {
-    let looks =
+fn is_read_only(line: &str) -> bool {
+    let read_only =
         ["auth/login", "auth/verify", "auth/logout", "webhooks/explain", "action=routing_test"];
-    line.starts_with("GET ") || looks.iter().any(|path| line.ends_with(path))
+    line.starts_with("GET ") || read_only.iter().any(|path| line.ends_with(path))
 }
 
 impl Model {
     pub(super) fn call(&mut self, from: Origin, calling: Calling) -> Vec<Effect> {
         let screen = from.screen;
         let from = Origin {
-            is_looking: calling.look.is_some(),
-            is_writing: !is_look(&calling.ask.line()),
+            is_reread: calling.reread.is_some(),
+            is_writing: !is_read_only(&calling.ask.line()),
             ..from
         };
-        if let Some((at, total @ 2..)) = calling.look {
+        if let Some((at, total @ 2..)) = calling.reread {
             self.tell(Role::Quiet, format!("reading {at} of {total} … Esc stops"));
         }
         let pending = match calling.to {
             To::Slot(slot) => {
-                // What was asked for this place before is stale now.
+                // An earlier call for this place is stale now.
                 self.forget(|pending| {
                     matches!(pending, Pending::Slot(of, one) if (*of, *one) == (screen, slot))
                 });
@@ -58,7 +58,7 @@ impl Model {
         ask: Ask,
         read: crate::calls::Read,
     ) -> Vec<Effect> {
-        if self.readonly && !is_look(&ask.line()) {
+        if self.readonly && !is_read_only(&ask.line()) {
             return self.settle(pending, Err(Fault::new(READONLY)));
         }
         self.tickets += 1;
@@ -70,7 +70,7 @@ impl Model {
         vec![Effect::Call { ticket: self.tickets, ask, read }]
     }
 
-    /// Forgets calls under way. Returns whose they were.
+    /// Forgets calls under way. Returns the origins of these calls.
     pub(super) fn forget(&mut self, which: impl Fn(&Pending) -> bool) -> Vec<Origin> {
         let gone = self.pending.extract_if(.., |_, pending| which(pending));
         let (tickets, origins): (Vec<u64>, Vec<Origin>) =
@@ -80,15 +80,15 @@ impl Model {
         origins
     }
 
-    /// Tells which replies nobody waits for any more: those asks need not be sent.
+    /// Reports tickets whose replies nobody waits for; their calls need not be sent.
     pub(super) fn tell_forgotten(&mut self) -> Vec<Effect> {
         let there: Vec<u64> = self.stack.iter().map(|shown| shown.id).collect();
         self.forget(|one| matches!(one, Pending::Slot(screen, _) if !there.contains(screen)));
         std::mem::take(&mut self.forgotten).into_iter().map(Effect::Forget).collect()
     }
 
-    /// What a form creates, it creates once: the same values sent again, because no reply came,
-    /// carry the same key.
+    /// Makes a repeated form create its row only once: if no reply came, the same values are sent
+    /// again with the same idempotency key.
     fn once(&mut self, origin: Origin, ask: Ask) -> Ask {
         let line = ask.line();
         if origin.act == 0 || !line.starts_with("POST ") || line.contains("/auth/") {
@@ -123,7 +123,7 @@ impl Model {
         }
     }
 
-    /// What is said of a change that is under way for more than a second.
+    /// The message about a change that has been under way for more than a second.
     pub(crate) fn slow_change(&self) -> Option<(Role, String)> {
         let first = *self.changing.values().min()?;
         let seconds = (self.now - first) / 1000;
@@ -154,7 +154,7 @@ impl Model {
         let (over, given) = (self.over.len(), self.tickets);
         let mut effects = self.settle(pending, outcome);
         if is_awaited {
-            effects.extend(self.catch_up(over, given));
+            effects.extend(self.replay_keys(over, given));
         }
         effects
     }
@@ -173,7 +173,7 @@ impl Model {
                 self.note_who(outcome);
                 let (who, rights) = (&self.who, self.rights.as_deref());
                 self.stack.iter_mut().for_each(|shown| shown.screen.meet(who, rights));
-                // Home waits for it, and a filter may ask for what is the user's.
+                // Home waits for this, and filters may depend on the user.
                 let asks = self
                     .screen()
                     .is_some_and(|top| top.noun() == "home" || top.applied().contains("me"));
@@ -192,7 +192,7 @@ impl Model {
             match (&self.link, &link) {
                 (Link::Offline(_), Link::Offline(_)) => {}
                 (_, Link::Offline(why)) => self.told = Some((Role::Bad, why.clone())),
-                // What an act came to is not covered.
+                // Keep the message about the outcome of an act.
                 (Link::Offline(why), _)
                     if self.told.as_ref().is_none_or(|(_, told)| told == why) =>
                 {
@@ -214,9 +214,9 @@ impl Model {
                     held.iter().filter_map(|key| key.as_str()).map(str::to_owned).collect()
                 });
             }
-            // It was not answered: what is known stays.
+            // The question was not answered: keep what is known.
             Err(fault) if fault.may_pass() => {}
-            // A key cannot ask who it is; what it may not, the service refuses.
+            // A key cannot ask who it is. The service refuses what the key may not do.
             Err(_) => self.rights = None,
         }
     }
@@ -245,7 +245,7 @@ impl Model {
 
 /// A call under way.
 pub(super) enum Pending {
-    /// For a place of a screen.
+    /// A call whose reply goes to a place of a screen.
     Slot(u64, u8),
     Next(Next, Origin),
     /// One of several.
@@ -261,13 +261,13 @@ impl Pending {
         }
     }
 
-    /// It reads what a form, a menu or a text is made of.
+    /// Whether the call reads what a form, a menu or a text is made of.
     pub(super) fn opens(&self) -> bool {
-        let is_read = |from: &Origin| from.act == 0 && !from.is_writing && !from.is_looking;
+        let is_read = |from: &Origin| from.act == 0 && !from.is_writing && !from.is_reread;
         matches!(self, Self::Next(_, from) if is_read(from))
     }
 
-    /// It changes something.
+    /// Whether the call changes something.
     pub(super) fn is_write(&self) -> bool {
         match self {
             Self::Next(_, origin) => origin.is_writing,

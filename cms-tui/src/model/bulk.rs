@@ -1,4 +1,5 @@
-//! Several calls as one act, one after the other, with one result. Esc stops what is not sent yet.
+//! Several calls as one act: made one after the other, with one message. Esc stops the calls that
+//! are not sent yet.
 
 use std::collections::VecDeque;
 
@@ -14,7 +15,7 @@ use crate::{
     theme::Role,
 };
 
-/// Rows that one sentence names.
+/// The most rows that one message names.
 const MOST_NAMED: usize = 3;
 
 /// An act under way.
@@ -27,17 +28,17 @@ pub(super) struct Running {
     undo: Vec<Checked>,
     warnings: Vec<String>,
     last: String,
-    /// The user stopped it, or nobody answers any more.
+    /// The user stopped the act, or nobody answers any more.
     is_stopped: bool,
 }
 
-/// What the service found strange, though it did what was asked.
+/// Warnings in the reply to a change that was made.
 fn warnings(reply: &Reply) -> impl Iterator<Item = String> {
     let warnings = reply.data["meta"]["warnings"].as_array().into_iter().flatten();
     warnings.filter_map(|one| one["message"].as_str()).map(str::to_owned)
 }
 
-/// Which rows an act that takes back has given up.
+/// The rows that an undo has given up for good.
 fn for_good(failed: &[Failed]) -> String {
     let mut names = failed.iter().filter(|one| !one.fault.may_pass()).map(|one| &*one.name);
     let named: Vec<&str> = names.by_ref().take(MOST_NAMED).collect();
@@ -59,8 +60,8 @@ impl Model {
             self.fail(origin, &Fault::new(format!("Nothing was done: {why}.")));
             return Vec::new();
         }
-        // The rows were read: from here on only what is not sent yet can be stopped.
-        let origin = Origin { is_looking: false, ..origin };
+        // The rows were read: from here on Esc stops only what is not sent yet.
+        let origin = Origin { is_reread: false, ..origin };
         let left = VecDeque::from(std::mem::take(&mut bulk.calls));
         let total = left.len() + bulk.failed.len();
         let (good, undo, warnings, last, is_stopped) = Default::default();
@@ -97,7 +98,7 @@ impl Model {
                     running.last = name;
                 }
                 Err(fault) => {
-                    // The next ones would fail in the same way, each after its time.
+                    // The next calls would fail in the same way, each after its own timeout.
                     running.is_stopped |= fault.is_offline() || fault.wants_login();
                     running.bulk.failed.push(Failed { name, fault, row });
                 }
@@ -106,7 +107,7 @@ impl Model {
         self.next_of_bulk()
     }
 
-    /// One sentence for all; what failed is named.
+    /// Ends the act with one message, which names the failed rows.
     fn end_of_bulk(&mut self) -> Vec<Effect> {
         let Some(running) = self.running.take() else { return Vec::new() };
         let Running { bulk, origin, left, good, undo, warnings, last, total, .. } = running;
@@ -116,7 +117,7 @@ impl Model {
             n => count(n, what),
         };
         let stopped = if left.is_empty() { "" } else { ", stopped" };
-        // What can never be taken back must not stand before what can.
+        // Drop rows that can never be taken back: they would stand in the way of others.
         let again = failed.iter().filter(|one| one.fault.may_pass()).map(|one| one.row.clone());
         let rest = left.into_iter().map(|call| call.row).chain(again).flatten().collect();
         let way = self.way_of(undoes, rest);
@@ -155,13 +156,14 @@ impl Model {
         effects
     }
 
-    /// Whether something is being changed, or rows are read before it is.
+    /// Whether something is being changed, or rows are being read for a change.
     pub(super) fn is_acting(&self) -> bool {
-        let is_act = |one: &Pending| one.is_write() || one.origin().is_looking;
+        let is_act = |one: &Pending| one.is_write() || one.origin().is_reread;
         self.running.is_some() || self.pending.values().any(is_act)
     }
 
-    /// Stops what is not sent yet; of the act of a form, or of any. False: all is sent.
+    /// Stops the calls that are not sent yet: of the act of a form, or of any act. False:
+    /// all were sent.
     pub(super) fn stop(&mut self, act: Option<u64>) -> bool {
         let is_it = |origin: Origin| act.is_none_or(|act| origin.act == act);
         let running = self.running.as_mut();
@@ -171,7 +173,7 @@ impl Model {
             return true;
         }
         let is_look = |one: &Pending| match one {
-            Pending::Next(_, from) => from.is_looking && is_it(*from),
+            Pending::Next(_, from) => from.is_reread && is_it(*from),
             _ => false,
         };
         let looks = self.forget(is_look);

@@ -1,5 +1,5 @@
-//! Command lines that run beside, and files that are written. Esc ends those of the screen, Ctrl-c
-//! any.
+//! Command lines that run in the background, and files that are being written. Esc ends those of
+//! the screen, Ctrl-c those of any screen.
 
 use super::{Effect, Model, Origin, over::Over};
 use crate::{
@@ -14,7 +14,7 @@ pub(super) struct Line {
     text: String,
     /// The screen that asked for it.
     screen: u64,
-    /// The form that asked for it. It comes back when that fails.
+    /// The form that asked for the line. It opens again if the line fails.
     form: Option<Box<Form>>,
 }
 
@@ -42,7 +42,7 @@ impl Model {
         vec![Effect::Save(number, saving)]
     }
 
-    /// Puts the form that asked for it aside: the screen is free meanwhile.
+    /// Begins a line, and puts its form aside: the screen is free meanwhile.
     fn begin_line(&mut self, from: Origin, text: String) -> u64 {
         let is_its = |over: &Over| matches!(over, Over::Form(form) if form.sent == from.act);
         let at = self.over.iter().position(is_its).filter(|_| from.act != 0);
@@ -60,7 +60,7 @@ impl Model {
         self.over.is_empty() && self.stack.last().is_some_and(|shown| shown.id == line.screen)
     }
 
-    /// Shows the form again, with what went wrong; elsewhere it is told.
+    /// Opens the form again with the failure; if that is not possible, only shows the failure.
     fn line_failed(&mut self, line: Line, why: &str) {
         let is_free = self.is_free(&line);
         match line.form.filter(|_| is_free) {
@@ -78,7 +78,7 @@ impl Model {
         }
     }
 
-    /// So many bytes of a file are written.
+    /// Shows how many bytes of a file are written so far.
     pub(super) fn saving(&mut self, ticket: u64, bytes: u64) {
         if let Some(Line { text, .. }) = self.lines.get(&ticket) {
             let bytes = number(i64::try_from(bytes).unwrap_or(i64::MAX));
@@ -87,7 +87,7 @@ impl Model {
         }
     }
 
-    /// A file is written, of so many bytes, or not.
+    /// Ends the writing of a file: shows its size, or why it failed.
     pub(super) fn saved(&mut self, ticket: u64, outcome: Result<u64, String>) {
         let Some(line) = self.lines.remove(&ticket) else { return };
         match outcome {
@@ -100,7 +100,7 @@ impl Model {
         }
     }
 
-    /// Shows what it printed where it was asked for; elsewhere its first line is told.
+    /// Shows the output on the screen that asked for it; on another screen, only its first line.
     pub(super) fn ran(&mut self, number: u64, outcome: &Result<String, String>) -> Vec<Effect> {
         let Some(line) = self.lines.remove(&number) else { return Vec::new() };
         let is_shown = self.is_free(&line);
@@ -119,7 +119,7 @@ impl Model {
         self.reload()
     }
 
-    /// Ends the line that was begun last; on this screen only, or anywhere. None: none runs.
+    /// Ends the line that was begun last, on this screen or on any. None: no line runs.
     pub(super) fn end_line(&mut self, is_anywhere: bool) -> Option<Vec<Effect>> {
         let top = self.stack.last().map(|shown| shown.id);
         let is_it = |line: &Line| is_anywhere || Some(line.screen) == top;

@@ -52,7 +52,7 @@ use over::Over;
 pub(crate) use sight::Link;
 pub(crate) use typed::Mouse;
 
-/// What happened.
+/// Something that happened.
 #[derive(Debug)]
 pub(crate) enum Msg {
     Key(Key),
@@ -65,46 +65,46 @@ pub(crate) enum Msg {
     Answered(u64, Result<Reply, Fault>),
     /// A pause is over.
     Woke(u64),
-    /// Whether events come in as they happen.
+    /// Whether the event stream is open.
     Live(bool),
-    /// Something happened at the site.
+    /// An event of the site.
     Happened(String),
-    /// Something was committed at a site that tells so, by whomever.
+    /// Some process has committed something at a site that reports its commits.
     Committed,
-    /// A command line has ended: its number, what it printed, and whether it failed.
+    /// A command line has ended: its number, and its output as a success or a failure.
     Ran(u64, Result<String, String>),
     /// So many bytes of a file are written.
     Saving(u64, u64),
     /// A file is written, of so many bytes, or why not.
     Saved(u64, Result<u64, String>),
-    /// Something that was not asked of the site failed.
+    /// Something failed that was not a call to the site.
     Failed(String),
     Quit,
 }
 
-/// Whose a step is.
+/// The origin of a step.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Origin {
-    /// The screen that asked.
+    /// The screen that it comes from.
     screen: u64,
     /// The act of a form that was sent; 0: none.
     act: u64,
-    /// It comes with a reply: the user may be elsewhere by then.
+    /// The step comes with a reply: the user may be elsewhere by then.
     is_late: bool,
-    /// Its call reads a row before an act.
-    is_looking: bool,
-    /// Its call changes something.
+    /// The call reads a row before an act.
+    is_reread: bool,
+    /// The call changes something.
     is_writing: bool,
 }
 
-/// What the loop has to do.
+/// Something for the loop to do.
 pub(crate) enum Effect {
     Call {
         ticket: u64,
         ask: Ask,
         read: Read,
     },
-    /// Nobody waits for the reply of this ticket any more.
+    /// Nobody waits for the reply of this ticket.
     Forget(u64),
     Wake {
         token: u64,
@@ -115,11 +115,11 @@ pub(crate) enum Effect {
     Run(u64, Vec<String>),
     /// Writes a reply into a file under this number.
     Save(u64, Saving),
-    /// Ends it.
+    /// Ends the command line or the file of this number.
     End(u64),
-    /// Leaves this site for that of another context.
+    /// Leaves this site for the site of another context.
     Context(String),
-    /// Speaks as this session from now on.
+    /// Speaks with this session from now on.
     Login {
         token: String,
         user: String,
@@ -130,17 +130,17 @@ pub(crate) enum Effect {
     Quit,
 }
 
-/// A screen, and how old what it shows is.
-pub(crate) struct Shown {
+/// A screen, and the age of its data.
+pub(crate) struct OpenScreen {
     pub(crate) id: u64,
     pub(crate) screen: Box<dyn Screen>,
-    /// The filter that the user of this list did not choose.
+    /// The filter that another screen has chosen, not the user of this list.
     given: Option<String>,
     asked_at: i64,
     pub(crate) answered_at: Option<i64>,
 }
 
-/// What is remembered of a site between two sessions.
+/// What is remembered about a site between two sessions.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub(crate) struct Remembered {
@@ -168,27 +168,27 @@ pub(crate) struct Start {
     pub(crate) now: i64,
     /// Tells this session from all others.
     pub(crate) seed: String,
-    /// The screen to begin with.
+    /// The screen to open first.
     pub(crate) noun: Option<String>,
-    /// The words that it is filtered by.
+    /// The filter of that screen.
     pub(crate) filter: Option<String>,
-    /// The user as whom the operator looks.
+    /// The user that the operator acts as.
     pub(crate) acts_as: Option<String>,
     /// The names of other sites.
     pub(crate) contexts: Vec<String>,
-    /// Tickets that an earlier site has given out.
+    /// Tickets given out for an earlier site.
     pub(crate) tickets: u64,
-    /// The site tells when something is committed.
+    /// Whether the site reports its commits.
     pub(crate) is_watched: bool,
 }
 
-/// All that the interface knows.
+/// The whole state of the interface.
 pub(crate) struct Model {
     pub(crate) site: String,
     /// What names the site on a command line, such as `--context prod`.
     pub(crate) target: String,
     pub(crate) is_local: bool,
-    /// The user as whom the operator looks.
+    /// The user that the operator acts as.
     pub(crate) acts_as: Option<String>,
     /// The names of other sites.
     pub(crate) contexts: Vec<String>,
@@ -199,31 +199,31 @@ pub(crate) struct Model {
     /// Who the user is, once known.
     pub(crate) who: String,
     pub(crate) rights: Option<Vec<String>>,
-    /// Who the user is was asked, and answered as far as it can be.
+    /// Whether the user was asked for, and the answer is as complete as it can be.
     is_met: bool,
-    /// When that was asked last.
+    /// When the user was last asked for.
     asked_who_at: i64,
-    pub(crate) stack: Vec<Shown>,
+    pub(crate) stack: Vec<OpenScreen>,
     visited: Vec<Place>,
     visited_at: usize,
     pub(crate) over: Vec<Over>,
-    /// What lay over the screen when a login was asked for.
+    /// The windows that were open when a login was asked for.
     kept: Vec<Over>,
-    /// The last result.
+    /// The last message.
     pub(crate) told: Option<(Role, String)>,
-    /// The command line equal to the last action.
+    /// The command line that does the same as the last action.
     pub(crate) line: Option<String>,
     pub(crate) link: Link,
     pub(crate) is_live: bool,
     is_watched: bool,
     wants_reload: bool,
-    /// When the screen was read because of an event.
+    /// When the screen was last read because of an event.
     followed_at: i64,
     tickets: u64,
-    /// Begins the keys of what is created once only.
+    /// The beginning of the idempotency keys of this session.
     seed: String,
     pending: BTreeMap<u64, Pending>,
-    /// What a key asked for, and what was typed since.
+    /// What a key asked for, and the keys typed since.
     ahead: Option<Ahead>,
     /// When the changes under way were sent, by ticket.
     changing: BTreeMap<u64, i64>,
@@ -233,17 +233,18 @@ pub(crate) struct Model {
     /// Command lines that run, by number.
     lines: BTreeMap<u64, Line>,
     undo: Vec<Undo>,
-    /// What was taken back.
+    /// Acts that were taken back.
     redo: Vec<Undo>,
     pause: u64,
-    /// Ends the time in which a question that came on its own takes no key.
+    /// The token that ends the guard of a question that opened by itself: until then
+    /// it takes no key.
     guard: Option<u64>,
     pub(crate) remembered: Remembered,
-    /// Something on the screen is different.
+    /// Whether the screen must be drawn again.
     pub(crate) is_dirty: bool,
     /// Where the tabs were drawn, and their screens.
     pub(crate) tabs_at: RefCell<Vec<(Rect, &'static str)>>,
-    /// The terminal was too small to draw anything.
+    /// Whether the terminal is too small to draw anything.
     pub(crate) is_too_small: Cell<bool>,
 }
 
@@ -311,7 +312,7 @@ impl Model {
     }
 
     /// The screen on top. There is always one: home lies at the bottom.
-    pub(crate) fn top(&mut self) -> Option<&mut Shown> {
+    pub(crate) fn top(&mut self) -> Option<&mut OpenScreen> {
         self.stack.last_mut()
     }
 
@@ -351,7 +352,7 @@ fn take(model: &mut Model, msg: Msg) -> Vec<Effect> {
         Msg::Mouse(mouse) => model.mouse(mouse),
         Msg::Live(is_live) => {
             model.is_live = is_live;
-            // What happened before is not told.
+            // Events from before the stream was open are not known.
             if is_live {
                 model.committed();
             }

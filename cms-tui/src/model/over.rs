@@ -1,4 +1,4 @@
-//! What lies over the screen.
+//! Windows that lie over the screen.
 
 use crate::{
     actions::{ACTIONS, Action, Scene},
@@ -13,13 +13,13 @@ use super::Origin;
 pub(crate) enum Over {
     Palette(Palette),
     Form(Box<Form>),
-    /// A question, and whose it is.
+    /// A question, and its origin.
     Confirm(Confirm, Origin),
     Menu(Menu, Origin),
     View(Viewer),
 }
 
-/// All actions, searched as the user types.
+/// A list of all actions, filtered as the user types.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Palette {
     pub(crate) input: Input,
@@ -29,7 +29,8 @@ pub(crate) struct Palette {
 }
 
 impl Palette {
-    /// The actions that fit, those of this screen first; those that cannot be done are there too.
+    /// The actions that fit the filter, those of this screen first. Actions that cannot be done
+    /// now are there too.
     pub(crate) fn fitting(&self, scene: &Scene<'_>) -> Vec<&'static Action> {
         let typed = self.input.text().to_lowercase();
         let words: Vec<&str> = typed.split_whitespace().collect();

@@ -1,10 +1,10 @@
-//! Screens on top of each other, and those visited.
+//! The stack of screens, and the history of visited ones.
 
 use cms_http::wire::{auth::Logout, parameters::NoQuery};
 
 use serde_json::Value as Json;
 
-use super::{Effect, Model, Origin, Shown};
+use super::{Effect, Model, OpenScreen, Origin};
 use crate::{
     actions::ACTIONS,
     screens::{self, Screen},
@@ -13,9 +13,9 @@ use crate::{
     widgets::shape::Shape,
 };
 
-/// Screens visited that are remembered.
+/// The most visited screens that are remembered.
 const VISITED: usize = 50;
-/// Screens on top of each other.
+/// The most screens on the stack.
 const DEEPEST: usize = 12;
 
 /// The noun by this name, if there is a screen for it.
@@ -23,7 +23,7 @@ pub(super) fn noun(name: &str) -> Option<&'static str> {
     ACTIONS.iter().find(|one| one.noun() == "go" && one.verb() == name).map(|one| one.verb())
 }
 
-/// Which list it is: the records of each table are one.
+/// The key of a list; each table of records has its own.
 fn list_of(noun: &str, subject: &Json) -> String {
     match subject["name"].as_str() {
         Some(table) if noun == "records" => format!("{noun} {table}"),
@@ -38,7 +38,7 @@ impl Model {
         self.open(Place::of("home"))
     }
 
-    /// A screen of the tabs: right on top of home.
+    /// Opens a screen of the tabs: the only one on top of home.
     pub(super) fn go_to(&mut self, noun: &'static str) -> Vec<Effect> {
         self.remember_filters();
         self.stack.truncate(1);
@@ -50,14 +50,14 @@ impl Model {
         self.open(Place { filter, ..Place::of(noun) })
     }
 
-    /// A screen on top of this one.
+    /// Opens a screen on top of this one.
     pub(super) fn open(&mut self, place: Place) -> Vec<Effect> {
         self.remember_filters();
         self.visit(place.clone());
         self.show(place)
     }
 
-    /// The last of the screens visited.
+    /// Adds a screen to the history.
     pub(super) fn visit(&mut self, place: Place) {
         if self.visited.get(self.visited_at) == Some(&place) {
             return;
@@ -70,7 +70,7 @@ impl Model {
         self.visited_at = self.visited.len() - 1;
     }
 
-    /// A screen was closed: back and forward go on from the one below it.
+    /// After a screen was closed, back and forward continue from the one below it.
     fn come_back(&mut self) {
         let noun = self.screen().map_or("home", Screen::noun);
         let before = self.visited_at.checked_sub(1);
@@ -95,11 +95,11 @@ impl Model {
             screen.meet(&self.who, self.rights.as_deref());
         }
         let id = self.tickets;
-        self.stack.push(Shown { id, screen, given, asked_at: 0, answered_at: None });
+        self.stack.push(OpenScreen { id, screen, given, asked_at: 0, answered_at: None });
         self.reload()
     }
 
-    /// Back or forward through the screens visited.
+    /// Moves back or forward through the history.
     pub(super) fn walk(&mut self, by: isize) -> Vec<Effect> {
         let to = self.visited_at.checked_add_signed(by).filter(|to| *to < self.visited.len());
         let Some(to) = to else { return Vec::new() };
@@ -110,7 +110,7 @@ impl Model {
         if place.noun == "home" { self.reload() } else { self.show(place) }
     }
 
-    /// To the screen before, and back again.
+    /// Goes to the previous screen, and the next time back again.
     pub(super) fn swap(&mut self) -> Vec<Effect> {
         let Some(before) = self.visited_at.checked_sub(1) else { return Vec::new() };
         let place = self.visited[before].clone();
@@ -124,7 +124,7 @@ impl Model {
     }
 
     /// Moves in the list below, and shows its row on this screen.
-    pub(super) fn go_beside(&mut self, from: Origin, by: isize) -> Vec<Effect> {
+    pub(super) fn go_to_neighbour(&mut self, from: Origin, by: isize) -> Vec<Effect> {
         let [.., below, top] = &mut self.stack[..] else { return Vec::new() };
         if top.id != from.screen || below.screen.list().is_none() {
             self.tell(Role::Plain, "There is no list below: Esc goes back.");
@@ -140,7 +140,7 @@ impl Model {
                 Step::Tell(format!("This is the {end} one that is there."))
             }
         };
-        // What it asks for is for the list below.
+        // What this step asks for belongs to the list below.
         let mut effects = self.step_of(Origin { screen: id, ..Origin::default() }, step);
         effects.extend(self.step_of(from, shown));
         effects
@@ -173,7 +173,7 @@ impl Model {
     }
 
     pub(super) fn remember_filters(&mut self) {
-        // Back and forward come to the filter as it was left. A login may lie over the screen.
+        // Back and forward return to the filter as it was left. A login may lie over the screen.
         if let Some(visited) = self.visited.get_mut(self.visited_at)
             && let Some(shown) = self.stack.iter().rfind(|one| one.screen.noun() == visited.noun)
             && let Some(filter) = shown.screen.filter()
@@ -187,8 +187,8 @@ impl Model {
                 self.remembered.shapes.insert(list, shape);
                 self.remembered.shapes.retain(|_, shape| *shape != Shape::default());
             }
-            // A screen about one thing has no filter of its own to come back to, and neither has
-            // one that another screen opened with a filter.
+            // A screen about one thing has no filter of its own to return to; neither has one
+            // that another screen opened with a filter.
             let has_own = shown.screen.subject().is_null() && depth <= 1;
             let is_given = |filter: &&str| {
                 let given = shown.given.as_deref();
@@ -202,7 +202,7 @@ impl Model {
         }
     }
 
-    /// What the next session begins with.
+    /// What is remembered for the next session.
     pub(crate) fn remember(&mut self) -> super::Remembered {
         self.remember_filters();
         let noun = self.stack.get(1).map_or("home", |shown| shown.screen.noun());
@@ -210,7 +210,7 @@ impl Model {
         self.remembered.clone()
     }
 
-    /// The login, on top of what wants it.
+    /// Opens the login on top of the screen that needs it.
     pub(super) fn ask_login(&mut self) -> Vec<Effect> {
         if self.stack.iter().any(|shown| shown.screen.noun() == "login") {
             return Vec::new();
@@ -219,7 +219,7 @@ impl Model {
             self.tell(Role::Plain, "A site that is opened here needs no login.");
             return Vec::new();
         }
-        // What is being written, or shown once, lies below until the login is over.
+        // Windows with unsaved or secret text are kept until the login is over.
         self.kept.append(&mut self.over);
         let mut effects = self.show(Place::of("login"));
         effects.extend(self.step(screens::log_in()));
@@ -235,11 +235,11 @@ impl Model {
         self.step(call.into())
     }
 
-    /// Nothing of the user stays: neither what was read, nor what could be taken back.
+    /// Forgets everything of the user: what was read, and what could be taken back.
     pub(super) fn logged_out(&mut self) -> Vec<Effect> {
-        self.begin_anew();
+        self.forget_user();
         (self.who, self.rights, self.line) = (String::new(), None, None);
-        // What home asks for, it asks again after the login.
+        // Home reads its data again after the login.
         self.show(Place::of("home"));
         self.tell(Role::Good, "✓ The session is over.");
         let mut effects = vec![Effect::Logout];
@@ -248,7 +248,7 @@ impl Model {
     }
 
     /// Forgets what was read, written, begun and done.
-    fn begin_anew(&mut self) {
+    fn forget_user(&mut self) {
         self.over.clear();
         self.kept.clear();
         self.undo.clear();
@@ -271,8 +271,8 @@ impl Model {
         self.stack.retain(|shown| shown.screen.noun() != "login");
         let mut effects = Vec::new();
         if !self.who.is_empty() && user != self.who {
-            // Whoever comes now has rights of their own, and did not do what could be taken back.
-            self.begin_anew();
+            // The next user has other rights, and did not do the acts that could be taken back.
+            self.forget_user();
             effects = self.show(Place::of("home"));
         }
         self.over.splice(..0, std::mem::take(&mut self.kept));

@@ -1,11 +1,11 @@
-//! Where the user is, on what; whether the site answers, how data comes and how old it is.
+//! The user's position, whether the site answers, and how fresh the data is.
 
 use serde_json::Value as Json;
 
-use super::{Model, Shown};
+use super::{Model, OpenScreen};
 use crate::{actions::Scene, screens::Screen, theme::Role, widgets::list::List};
 
-/// A picture of where the user is, on what.
+/// An owned copy of the user's position.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Sight {
     noun: &'static str,
@@ -46,7 +46,7 @@ impl Sight {
 }
 
 impl Model {
-    /// Where the user is, on what.
+    /// The screen, its rows and rights, for actions.
     pub(crate) fn scene(&self) -> Scene<'_> {
         let screen = self.screen();
         let list = screen.and_then(Screen::list);
@@ -68,7 +68,7 @@ impl Model {
         }
     }
 
-    /// A picture of where the user is, for what changes the model.
+    /// An owned copy of the scene, for code that changes the model.
     pub(crate) fn sight(&self) -> Sight {
         let screen = self.screen();
         let list = screen.and_then(Screen::list);
@@ -93,10 +93,10 @@ impl Model {
     }
 }
 
-/// Screens of what changes without a commit.
+/// Screens whose data changes without a commit.
 const UNSTORED: [&str; 3] = ["limits", "login", "system"];
-/// Seconds between two looks at what is read anyway when something happens: time passes too, and
-/// keys expire.
+/// Seconds between two reads of a screen that is also read when something happens: time changes
+/// data too, for example when keys expire.
 const FED_S: i64 = 30;
 
 /// Whether the site answers.
@@ -105,12 +105,12 @@ pub(crate) enum Link {
     #[default]
     Connecting,
     Up,
-    /// Nobody answers, for this reason; what is shown may be old.
+    /// Nobody answers, for this reason: the data may be old.
     Offline(String),
 }
 
 impl Model {
-    /// How the data of this screen comes and how old it is.
+    /// Where the data of this screen comes from, and how old it is.
     pub(crate) fn freshness(&self) -> (Role, String) {
         let Some(shown) = self.stack.last() else { return (Role::Quiet, String::new()) };
         let age = shown.answered_at.map(|at| (self.now - at) / 1000);
@@ -129,15 +129,15 @@ impl Model {
         }
     }
 
-    fn is_fed(&self, shown: &Shown) -> bool {
+    fn is_fed(&self, shown: &OpenScreen) -> bool {
         let name = shown.screen.subject()["name"].as_str().unwrap_or_default();
         let is_stored = !UNSTORED.contains(&shown.screen.noun());
         (self.is_watched && is_stored)
             || (self.is_live && shown.screen.follows(&format!("item.{name}.updated")))
     }
 
-    /// Seconds between two looks. A local site is asked more often: it costs no round trip.
-    pub(super) fn poll_s(&self, shown: &Shown) -> i64 {
+    /// Seconds between two reads. A local site is read more often: it costs no round trip.
+    pub(super) fn poll_s(&self, shown: &OpenScreen) -> i64 {
         match (self.is_fed(shown), self.is_local) {
             (true, _) => shown.screen.poll_s().max(FED_S),
             (_, true) => shown.screen.poll_s().min(1),

@@ -1,15 +1,16 @@
-//! Takes the steps that screens return.
+//! Runs the steps that screens return.
 
 use super::{Effect, Model, Origin, over::Over};
 use crate::{calls::Fault, step::Step, text, theme::Role};
 
-/// The name under which the stream tells that events were missed.
+/// The event by which the stream reports that events were missed.
 const GAP: &str = "stream.gap";
-/// How long a pause is before something is asked for.
+/// How long the user must pause before something is read.
 const PAUSE_MS: u64 = 120;
-/// A question that came on its own is open to keys when none came for so long.
+/// A question that opened by itself takes keys once none came for this long.
 const GUARD_MS: u64 = 300;
-/// Changes are read at most once a second; ticks are not exact.
+/// After an event the screen is read at most once a second. Less than 1,000, because ticks
+/// are not exact.
 const FOLLOW_MS: i64 = 900;
 
 impl Model {
@@ -19,8 +20,8 @@ impl Model {
         self.step_of(Origin { screen, ..Origin::default() }, step)
     }
 
-    /// Whether the user still waits there for what a reply opens. A key that was meant for
-    /// something else must not answer it.
+    /// Whether the user still waits for what a reply opens. If not, keys meant for something else
+    /// could answer it.
     fn is_awaited(&self, from: Origin) -> bool {
         let is_top = self.stack.last().is_some_and(|shown| shown.id == from.screen);
         let is_clear = match self.over.last() {
@@ -32,7 +33,7 @@ impl Model {
     }
 
     fn lay(&mut self, from: Origin, over: Over) -> Vec<Effect> {
-        // A secret is shown once: it is never dropped.
+        // A secret is shown only once, so it is never dropped.
         let is_once = matches!(&over, Over::View(viewer) if viewer.until.is_some());
         if !is_once && !self.is_awaited(from) {
             self.missed();
@@ -44,19 +45,19 @@ impl Model {
         if !asks || !from.is_late {
             return Vec::new();
         }
-        // How far the reading came is past.
+        // The progress of the read is out of date.
         self.told.take_if(|(role, _)| *role == Role::Quiet);
         self.guard()
     }
 
-    /// Whether the question on top came on its own a moment ago: the key was meant for something
-    /// else.
+    /// Whether the question on top opened by itself a moment ago: a key now is meant for
+    /// something else.
     pub(super) fn is_guarded(&self) -> bool {
         let asks = matches!(self.over.last(), Some(Over::Confirm(..) | Over::Menu(..)));
         asks && self.guard.is_some()
     }
 
-    /// Takes no key until the user pauses.
+    /// Makes the question on top take no key until the user pauses.
     pub(super) fn guard(&mut self) -> Vec<Effect> {
         self.tickets += 1;
         self.guard = Some(self.tickets);
@@ -67,7 +68,7 @@ impl Model {
         self.tell(Role::Plain, "The answer came when you had gone on: nothing was opened.");
     }
 
-    /// A step, and whose it is.
+    /// Runs a step of this origin.
     pub(super) fn step_of(&mut self, from: Origin, step: Step) -> Vec<Effect> {
         match step {
             Step::None => {}
@@ -101,13 +102,13 @@ impl Model {
             Step::Set(what, value) => {
                 let shown = self.stack.iter_mut().find(|shown| shown.id == from.screen);
                 let step = shown.map(|shown| shown.screen.set(what, &value)).unwrap_or_default();
-                // What was typed stays until it is taken.
+                // The form stays until its values were accepted.
                 if !matches!(step, Step::Fault(_)) {
                     self.close_sent_form(from);
                 }
                 return self.step_of(from, step);
             }
-            Step::Beside(by) => return self.go_beside(from, by),
+            Step::Neighbour(by) => return self.go_to_neighbour(from, by),
             Step::Save(saving) => return self.save(from, saving),
             Step::Undone(number, did) => return self.undone(from, number, did),
             Step::Run(words) => return self.run_line(from, words),
@@ -118,13 +119,13 @@ impl Model {
             Step::LoggedOut => return self.logged_out(),
             Step::Leave(action) => return self.leave(action),
             Step::Context(name) => return self.go_to_site(from, name),
-            // What is under way goes on until the other site is open.
+            // Acts under way go on until the other site is open.
             Step::LeaveFor(name) => return vec![Effect::Context(name)],
-            Step::Look => {
+            Step::Refresh => {
                 if let Some(shown) = self.top() {
                     shown.screen.outdate(false);
                 }
-                return self.look_again();
+                return self.refresh();
             }
             Step::Pause => {
                 self.tickets += 1;
@@ -135,7 +136,7 @@ impl Model {
         Vec::new()
     }
 
-    /// In the form that sent it, else below.
+    /// Shows a failure in the form that caused it, otherwise on the message line.
     pub(super) fn fail(&mut self, from: Origin, fault: &Fault) {
         match self.form_of(from) {
             Some(form) => form.fail(fault),
@@ -149,7 +150,7 @@ impl Model {
         }
     }
 
-    /// A form whose values were taken is done.
+    /// Closes a form whose values were accepted.
     pub(super) fn close_sent_form(&mut self, from: Origin) {
         let is_of = |sent: u64| from.act != 0 && sent == from.act;
         let is_done = |over: &Over| matches!(over, Over::Form(form) if is_of(form.sent));
@@ -157,7 +158,7 @@ impl Model {
         self.kept.retain(|over| !is_done(over));
     }
 
-    /// A question about what was sent was not answered: the form can be edited again.
+    /// Makes a form editable again after a question about it was closed without an answer.
     pub(super) fn reopen_form(&mut self, from: Origin) {
         if let Some(form) = self.form_of(from) {
             form.is_sent = false;
@@ -169,11 +170,11 @@ impl Model {
         if let Some(shown) = self.top() {
             shown.screen.outdate(true);
         }
-        self.look_again()
+        self.refresh()
     }
 
-    /// As [`Self::reload`], when nothing was written by this session.
-    fn look_again(&mut self) -> Vec<Effect> {
+    /// As [`Self::reload`], when this session has written nothing.
+    fn refresh(&mut self) -> Vec<Effect> {
         let now = self.now;
         let Some(shown) = self.top() else { return Vec::new() };
         shown.asked_at = now;
@@ -200,28 +201,29 @@ impl Model {
         }
         let Some(shown) = self.top() else { return Vec::new() };
         shown.screen.tick(now);
-        if !waiting && (now >= due || wants) { self.look_again() } else { Vec::new() }
+        if !waiting && (now >= due || wants) { self.refresh() } else { Vec::new() }
     }
 
-    /// An event of the site: the screen is read again when it shows such things, at most once a
-    /// second.
+    /// Takes an event of the site. Reads the screen again if it shows such data, at most
+    /// once a second.
     pub(super) fn happened(&mut self, event: &str) -> Vec<Effect> {
         let Some(shown) = self.stack.last_mut() else { return Vec::new() };
-        // Some events were missed, nobody knows which.
+        // After missed events nobody knows what has changed.
         if event != GAP && !shown.screen.follows(event) {
             return Vec::new();
         }
         shown.screen.outdate(false);
         self.wants_reload = true;
-        // The first one at once; those of the same second share the next tick.
+        // The first event causes a read at once; later ones of the same second wait for
+        // the next tick.
         if self.has_just_followed() || self.is_waiting() {
             return Vec::new();
         }
         self.followed_at = self.now;
-        self.look_again()
+        self.refresh()
     }
 
-    /// Something may be different, nobody says what: it is read again at the next tick.
+    /// Something was committed, and nobody says what: read the screen again at the next tick.
     pub(super) fn committed(&mut self) {
         for shown in &mut self.stack {
             shown.screen.outdate(false);

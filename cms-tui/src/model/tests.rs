@@ -411,8 +411,8 @@ fn a_right_that_is_missing_is_asked_for_again() {
 fn home_says_no_more_than_it_may_see() {
     let mut model = model();
     for (rights, say) in [
-        (json!("0"), "Nothing needs a hand."),
-        (json!([]), "Nothing that you may see needs a hand."),
+        (json!("0"), "Nothing needs attention."),
+        (json!([]), "Nothing that you may see needs attention."),
     ] {
         let mut waiting = pressed(&mut model, "Ctrl-r");
         while !waiting.is_empty() {

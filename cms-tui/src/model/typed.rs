@@ -1,5 +1,5 @@
-//! Keys: what lies over the screen has them first, then what is typed on it, then actions. Whatever
-//! the mouse does, a key does too.
+//! Keys. Windows over the screen take them first, then text that is being typed on the screen,
+//! then actions. Everything that the mouse does, a key does too.
 
 use crossterm::event::KeyCode;
 use ratatui::layout::Position;
@@ -10,7 +10,7 @@ use crate::{
     screens::Clicked,
     text::safe,
     theme::Role,
-    widgets::{ask::Answer, form::Typed, input::TOO_LONG, viewer::Looked},
+    widgets::{ask::Answer, form::Typed, input::TOO_LONG, viewer::ViewerOutcome},
 };
 
 const ESC: Key = Key { code: KeyCode::Esc, ctrl: false, alt: false };
@@ -23,7 +23,7 @@ impl Model {
             return effects;
         }
         if key.ctrl && key.code == KeyCode::Char('c') {
-            // Twice: whoever wants to leave may. Any other question it answers with no.
+            // Ctrl-c pressed twice leaves. Any other question it answers with no.
             return match self.over.last() {
                 Some(Over::Confirm(confirm, _)) if confirm.is_to_quit => vec![Effect::Quit],
                 Some(Over::Confirm(..)) => {
@@ -39,7 +39,7 @@ impl Model {
         if !self.over.is_empty() {
             return self.key_over(key);
         }
-        if self.keeps(&Msg::Key(key)) {
+        if self.buffer_key(&Msg::Key(key)) {
             return Vec::new();
         }
         self.told = None;
@@ -58,8 +58,8 @@ impl Model {
         }
     }
 
-    /// Whether it is Esc and another key: tmux and slow lines deliver both at once, as a key with
-    /// Alt. One that the user gave a meaning is that key.
+    /// Whether this is Esc and another key: tmux and slow lines deliver both at once, as a key
+    /// with Alt. A key with Alt that the user has bound is only that key.
     fn is_two(&self, key: Key) -> bool {
         let can_be = matches!(key.code, KeyCode::Char(_) | KeyCode::Enter | KeyCode::Tab);
         if !key.alt || !can_be {
@@ -69,7 +69,7 @@ impl Model {
         self.map.action(key, &scene).is_none() && self.map.own(key, &scene).is_none()
     }
 
-    /// A key while the terminal is too small to show what it would do: it only leaves.
+    /// A key while the terminal is too small to show anything: it can only leave.
     pub(super) fn key_unseen(&mut self, key: Key) -> Vec<Effect> {
         if key.ctrl && key.code == KeyCode::Char('c') {
             return self.key(Key { alt: false, ..key });
@@ -80,7 +80,7 @@ impl Model {
         Vec::new()
     }
 
-    /// What is asked before the user leaves.
+    /// The question before the user leaves, if any.
     pub(crate) fn leaving(&self) -> Option<&str> {
         match self.over.last() {
             Some(Over::Confirm(confirm, _)) if confirm.is_to_quit => Some(&confirm.text),
@@ -92,11 +92,11 @@ impl Model {
         if self.is_guarded() {
             return self.guard();
         }
-        if self.keeps(&Msg::Paste(text.to_owned())) {
+        if self.buffer_key(&Msg::Paste(text.to_owned())) {
             return Vec::new();
         }
         let fits = match self.over.last_mut() {
-            // It says so at the field.
+            // The field shows that the text does not fit.
             Some(Over::Form(form)) => {
                 let at = form.at;
                 if let Some(field) = form.fields.get_mut(at) {
@@ -169,15 +169,16 @@ impl Model {
                 },
             },
             Some(Over::View(viewer)) => match viewer.key(key) {
-                Looked::Open => Vec::new(),
-                Looked::Closed => self.close(),
-                Looked::Copy(text) => self.copy(text),
+                ViewerOutcome::Open => Vec::new(),
+                ViewerOutcome::Closed => self.close(),
+                ViewerOutcome::Copy(text) => self.copy(text),
             },
             None => Vec::new(),
         }
     }
 
-    /// A question about what a form sent was not answered: the form can be edited again.
+    /// Closes the window on top. If that is a question about a sent form, the form can
+    /// be edited again.
     fn close(&mut self) -> Vec<Effect> {
         if let Some(Over::Confirm(_, from) | Over::Menu(_, from)) = self.over.pop() {
             self.guard = None;
@@ -253,7 +254,7 @@ impl Model {
         let wheel = match mouse {
             Mouse::WheelDown => "Down",
             Mouse::WheelUp => "Up",
-            // A click beside a form must not lose it.
+            // A click beside a form must not close it.
             Mouse::Click(_) if !self.over.is_empty() => return Vec::new(),
             Mouse::Click(at) => return self.click(at),
         };

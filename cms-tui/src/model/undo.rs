@@ -1,4 +1,4 @@
-//! What was done is taken back, and done again.
+//! Undo and redo of acts.
 
 use super::{Effect, Model, Origin};
 use crate::{
@@ -7,11 +7,11 @@ use crate::{
     theme::Role,
 };
 
-/// Acts that can be taken back.
+/// The most acts that can be taken back.
 const UNDOES: usize = 50;
 
 impl Model {
-    /// Tells what was done, and remembers how it is taken back.
+    /// Shows what was done, and remembers how to take it back.
     pub(super) fn did(&mut self, from: Origin, did: Did) -> Vec<Effect> {
         self.close_sent_form(from);
         self.stack.iter_mut().for_each(|shown| shown.screen.acted());
@@ -38,7 +38,8 @@ impl Model {
         self.reload()
     }
 
-    /// Which way an act goes that answers this one. What is left of this one stays.
+    /// The direction of an act that takes another one back. `rest`: what remains of that
+    /// one to take back.
     pub(super) fn way_of(&mut self, number: Option<u64>, rest: Vec<Checked>) -> Way {
         let Some(number) = number else { return Way::New };
         let is_redone = self.redo.iter().any(|undo| undo.number == number);
@@ -50,7 +51,7 @@ impl Model {
         if is_redone { Way::Again } else { Way::Back }
     }
 
-    /// An act was taken back, or done again, by one call.
+    /// One call has taken back, or done again, a whole act.
     pub(super) fn undone(&mut self, from: Origin, number: u64, did: Did) -> Vec<Effect> {
         let way = self.way_of(Some(number), Vec::new());
         self.did(from, Did { way, ..did })

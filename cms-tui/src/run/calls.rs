@@ -1,5 +1,5 @@
-//! Makes calls. Those to a remote site go at the pace that its limiter allows, writes first. A read
-//! that nobody waits for any more is broken off.
+//! Makes calls. Those to a remote site keep to the rate of its limiter, writes first. A read is
+//! broken off when nobody waits for its reply any more.
 
 use std::{collections::HashMap, future::Future, sync::Arc, time::Duration};
 
@@ -25,7 +25,7 @@ pub(super) struct Calls {
     turns: Option<Arc<Turns>>,
     /// Reads under way, by ticket.
     reads: HashMap<u64, AbortHandle>,
-    /// How many changes this process is making itself, at sites that are opened here.
+    /// How many changes this process is making, at sites that it has opened itself.
     changes: watch::Sender<usize>,
 }
 
@@ -35,7 +35,7 @@ impl Calls {
         Self { client, turns, reads: HashMap::new(), changes: watch::Sender::new(0) }
     }
 
-    /// Those to another site. Changes at this one go on.
+    /// Makes calls to another site. Changes at this one go on.
     pub(super) fn elsewhere(&self, client: Client, is_local: bool) -> Self {
         Self { changes: self.changes.clone(), ..Self::new(client, is_local) }
     }
@@ -62,19 +62,20 @@ impl Calls {
         }
     }
 
-    /// Breaks a read off. What changes something goes on: nobody would know how far it came.
+    /// Breaks a read off. Changes go on, because otherwise their outcome would be unknown.
     pub(super) fn forget(&mut self, ticket: u64) {
         if let Some(task) = self.reads.remove(&ticket) {
             task.abort();
         }
     }
 
-    /// Whether this process is making a change: then it holds the database's writer.
+    /// Whether this process is making a change, and thus holds the database's writer.
     pub(super) fn is_changing(&self) -> bool {
         *self.changes.borrow() > 0
     }
 
-    /// Waits until it makes none. Returns false when it still does after so long.
+    /// Waits until this process makes no change. Returns false if it still makes one
+    /// after `patience`.
     pub(super) fn at_rest(&self, patience: Duration) -> impl Future<Output = bool> + use<> {
         let mut changes = self.changes.subscribe();
         async move {
@@ -117,7 +118,7 @@ async fn make(
     read(&answer)
 }
 
-/// Makes a call when the limiter has a token for it. A refusal is waited out by all calls.
+/// Makes a call once the limiter has a token for it. After a refusal all calls wait.
 async fn paced(
     client: &Client,
     turns: &Turns,
@@ -125,8 +126,8 @@ async fn paced(
     wait: impl AsyncFn(Duration),
     now: impl Fn() -> Instant,
 ) -> Result<Answer, ClientError> {
-    // Logins have a bucket of their own, and checks of the service none: both say nothing about the
-    // next calls.
+    // Logins have a bucket of their own, and health checks none: neither tells anything about
+    // the next calls.
     let counts = ask.line().contains("/api/") && !ask.line().contains("/auth/");
     let mut refused = 0;
     loop {

@@ -1,5 +1,5 @@
-//! Files: `keys.toml`, what is remembered of a site, replies that are written part by part. What is
-//! there already stays.
+//! Files: `keys.toml`, what is remembered about a site, and replies written part by part.
+//! Existing files are not replaced by a reply.
 
 use std::{
     fs::{self, File, OpenOptions},
@@ -14,7 +14,7 @@ use futures_util::StreamExt as _;
 
 use crate::{keys::KeysFile, model::Remembered, step::Saving};
 
-/// How often it is told how far a file is.
+/// How often the progress of a file is reported.
 const PACE: Duration = Duration::from_millis(500);
 
 /// A file that is removed unless it was written to its end.
@@ -25,7 +25,7 @@ struct Part {
 }
 
 impl Part {
-    /// For its owner: it holds what visitors sent.
+    /// Creates the file for its owner only, because it holds what visitors sent.
     fn create(path: &Path) -> Result<Self, String> {
         let file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(path);
         match file {
@@ -47,10 +47,10 @@ impl Drop for Part {
     }
 }
 
-/// Returns how many bytes it has. `tell` gets how many there are so far.
+/// Writes a file and returns its size in bytes. `tell` gets the bytes written so far.
 ///
 /// # Errors
-/// Why it is not written.
+/// Why the file was not written.
 pub(crate) async fn save(
     client: &Client,
     saving: &Saving,
@@ -85,7 +85,7 @@ pub(super) fn keys(folder: Option<&Path>) -> Result<KeysFile, String> {
     }
 }
 
-/// What is remembered. A file that cannot be read is as none: nothing in it is worth a failure.
+/// What is remembered. An unreadable file counts as none: its content is not worth a failure.
 pub(super) fn remembered(file: Option<&Path>) -> Remembered {
     let text = file.and_then(|file| fs::read_to_string(file).ok());
     text.and_then(|text| serde_json::from_str(&text).ok()).unwrap_or_default()

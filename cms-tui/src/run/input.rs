@@ -1,4 +1,4 @@
-//! Keys, the mouse and the time as messages.
+//! Turns keys, the mouse and the clock into messages.
 
 use std::time::Duration;
 
@@ -13,7 +13,7 @@ use crate::{
     model::{Mouse, Msg},
 };
 
-/// How often the clock and the site's state are looked at.
+/// How often the clock and the site's state are checked.
 const TICK: Duration = Duration::from_millis(500);
 
 /// Reads keys in a thread of its own, because reading blocks. The thread ends with the process.
@@ -54,13 +54,13 @@ fn mouse(event: MouseEvent) -> Option<Mouse> {
     }
 }
 
-/// Tells the time, and when something was committed at a site that is opened here.
+/// Reports the time, and commits at a site that is opened here.
 pub(super) fn ticks(
     client: Client,
     sender: UnboundedSender<Incoming>,
     clock: fn() -> i64,
 ) -> JoinHandle<()> {
-    // Before any call is sent: its reply may already show what the next commit changes.
+    // Read before any call is sent: the reply may already include the next commit.
     let mut version = client.snapshot_version();
     tokio::spawn(async move {
         let mut every = tokio::time::interval(TICK);

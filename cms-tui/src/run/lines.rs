@@ -1,5 +1,5 @@
-//! Runs command lines of `cms`, each in a process group of its own, so that it ends whole; and
-//! writes files, which end whole too.
+//! Runs command lines of `cms`, each in its own process group, so that ending one ends all of its
+//! processes. Also writes files, which can be ended in the same way.
 
 use std::{
     collections::HashMap,
@@ -23,15 +23,15 @@ use tokio::{
 use super::{Incoming, files};
 use crate::{model::Msg, step::Saving};
 
-/// What a command prints is shown up to so many bytes; then it is ended.
+/// The most output of a command that is shown; more ends the command.
 const MOST: usize = 1 << 20;
-/// How long a command that is ended may take to put its things in order.
+/// How long a command may take to end after it is asked to.
 const GENTLY: Duration = Duration::from_secs(3);
 
 /// The command lines of this session.
 #[derive(Default)]
 pub(super) struct Lines {
-    /// Dropping one ends its command line.
+    /// Dropping a sender ends its command line.
     ends: HashMap<u64, oneshot::Sender<()>>,
     tasks: JoinSet<()>,
 }
@@ -90,7 +90,7 @@ impl Lines {
         self.ends.clear();
     }
 
-    /// Ends all, and returns when they are gone: after [`GENTLY`] at the latest.
+    /// Ends all command lines, and returns when they are gone: after [`GENTLY`] at the latest.
     pub(super) async fn gone(mut self) {
         self.end_all();
         while self.tasks.join_next().await.is_some() {}
@@ -117,8 +117,8 @@ impl Drop for Group {
     }
 }
 
-/// Runs it for this site, until `ended` is dropped at most. Returns what it printed, as an error
-/// when it failed. It ends with this session.
+/// Runs a command line for this site until it ends or `ended` is dropped. Returns its output, as
+/// an error if it failed. It ends with this session.
 async fn run(
     program: &[String],
     secrets: &[(String, Secret)],
@@ -147,7 +147,7 @@ async fn output(mut child: Child, ended: Receiver<()>) -> io::Result<Result<Stri
     let mut text = String::from_utf8_lossy(&printed).into_owned();
     match status {
         Some(status) => {
-            // What it left behind on purpose stays.
+            // Processes that it left running on purpose stay.
             group.0 = None;
             if status.success() {
                 return Ok(Ok(text));
@@ -165,7 +165,7 @@ async fn output(mut child: Child, ended: Receiver<()>) -> io::Result<Result<Stri
     Ok(Err(text))
 }
 
-/// Reads what it prints to its end. None: it prints too much.
+/// Reads the output to its end. None: there is too much of it.
 async fn read(child: &mut Child, printed: &mut Vec<u8>) -> io::Result<Option<ExitStatus>> {
     let (Some(mut out), Some(mut err)) = (child.stdout.take(), child.stderr.take()) else {
         return Ok(None);

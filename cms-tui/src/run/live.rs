@@ -16,12 +16,12 @@ use crate::model::Msg;
 
 /// Time before the stream is opened again.
 const AGAIN: Duration = Duration::from_secs(2);
-/// The same when the caller may not follow: rights may be given meanwhile.
+/// The same after a refusal: the caller may get the right meanwhile.
 const REFUSED: Duration = Duration::from_secs(60);
-/// Events that wait to be taken. Beyond, the stream itself waits: the service holds it back.
+/// The most events that wait. Beyond that the stream itself waits, and the service holds it back.
 pub(super) const WAITING: usize = 64;
 
-/// Follows until the user leaves. Without the right to, screens are polled.
+/// Follows events until the user leaves. Screens are polled if the caller has no right to follow.
 pub(super) fn follow(client: Client, sender: UnboundedSender<Incoming>) -> JoinHandle<()> {
     tokio::spawn(async move {
         let mut stream = Stream {
@@ -55,7 +55,8 @@ impl Stream {
         }
     }
 
-    /// One stream to its end. Returns how long to wait for another; None: nobody listens.
+    /// Follows one stream to its end. Returns how long to wait for the next one; None:
+    /// nobody listens.
     async fn follow(&mut self) -> Option<Duration> {
         let following = self.client.follow(&Followed::default(), self.last.as_deref()).await;
         let mut following = match following {

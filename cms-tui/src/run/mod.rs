@@ -1,4 +1,4 @@
-//! The loop: messages in, effects out, a drawing when something is different.
+//! The loop: takes messages, runs effects, and draws when something has changed.
 //!
 //! ```text
 //! input     keys, the mouse and the time as messages
@@ -43,18 +43,18 @@ use calls::Calls;
 use lines::Lines;
 use terminal::Screen;
 
-/// At most 60 drawings a second of what comes in; a key is drawn at once.
+/// Messages cause at most 60 drawings a second; keys are drawn at once.
 const FRAME: Duration = Duration::from_millis(16);
-/// Drawings of keys that are held down.
+/// Minimum time between drawings for keys that are held down.
 const AFTER_INPUT: Duration = Duration::from_millis(4);
 
 /// How long Ctrl-Z waits for changes under way.
 const SUSPEND_TIMEOUT: Duration = Duration::from_secs(3);
 
-/// Keeps a session that a login began, and gives the client that speaks with it.
+/// Stores the session of a login, and returns a client that speaks with it.
 pub type KeepLogin = Arc<dyn Fn(&str, &str, &str) -> Result<Client, String> + Send + Sync>;
 
-/// Forgets the session that has ended, and gives the client that speaks as nobody.
+/// Forgets the ended session, and returns an anonymous client.
 pub type ForgetLogin = Arc<dyn Fn() -> Result<Client, String> + Send + Sync>;
 /// Opens the site of a context.
 pub type OpenContext = Arc<dyn Fn(&str) -> Result<Site, String> + Send + Sync>;
@@ -64,21 +64,21 @@ pub type OpenContext = Arc<dyn Fn(&str) -> Result<Site, String> + Send + Sync>;
 pub struct Site {
     /// Speaks to the site.
     pub client: Client,
-    /// Its name in the head line.
+    /// Its name in the first line.
     pub name: String,
     /// Whether it is opened in this process.
     pub is_local: bool,
-    /// The user as whom the operator looks at it.
+    /// The user that the operator acts as.
     pub acts_as: Option<String>,
-    /// The file of what is remembered of it.
+    /// The file of what is remembered about it.
     pub state: Option<PathBuf>,
-    /// How a command line of `cms` is run for it: program and first arguments.
+    /// How to run a command line of `cms` for it: the program and its first arguments.
     pub program: Vec<String>,
-    /// Variables that this command line needs, which are not in the environment of this process.
+    /// Variables for this command line that are not in the environment of this process.
     pub secrets: Vec<(String, Secret)>,
-    /// What happens after a login; None: there is none, because the site is local.
+    /// Called after a login; None: a local site has no login.
     pub login: Option<KeepLogin>,
-    /// What happens after the session has ended.
+    /// Called after the session has ended.
     pub logout: Option<ForgetLogin>,
 }
 
@@ -88,11 +88,11 @@ pub struct Session {
     pub site: Site,
     /// Nothing can be changed.
     pub readonly: bool,
-    /// Clicks and the wheel are for the interface.
+    /// Whether clicks and the wheel are for the interface.
     pub has_mouse: bool,
-    /// The screen to begin with; the last one without it.
+    /// The screen to open first; None: the last one.
     pub screen: Option<String>,
-    /// The words that this screen is filtered by at the start.
+    /// The filter of that screen at the start.
     pub filter: Option<String>,
     /// The folder of `keys.toml`.
     pub config: Option<PathBuf>,
@@ -100,7 +100,7 @@ pub struct Session {
     pub clock: fn() -> i64,
     /// The names of other sites that can be opened.
     pub contexts: Vec<String>,
-    /// How they are opened.
+    /// Opens such a site.
     pub open_context: OpenContext,
 }
 
@@ -111,9 +111,9 @@ enum Incoming {
     Happened(String, OwnedSemaphorePermit),
     /// Ctrl-Z, or the signal.
     Suspend,
-    /// It cannot be followed: a change takes long.
+    /// Ctrl-Z must wait: a change takes long.
     Busy,
-    /// Somebody stopped the process and it goes on.
+    /// The process goes on after it was stopped.
     Continued,
     /// A task panicked; the terminal is restored.
     Broken,
@@ -139,7 +139,7 @@ pub async fn run(session: Session) -> io::Result<()> {
     let start = Start { map, theme, noun, filter, ..start(&session, &session.site) };
     let (mut model, effects) = Model::new(start);
     let (sender, incoming) = unbounded_channel();
-    // Before the terminal is taken: a signal must not end the process on it.
+    // Before the terminal is taken: a signal must not leave it in the mode of the interface.
     terminal::signals(sender.clone())?;
     let mut screen = Screen::enter(sender.clone(), session.has_mouse)?;
     screen.draw(|frame| view::draw(frame, &model))?;
@@ -159,7 +159,7 @@ pub async fn run(session: Session) -> io::Result<()> {
     hands.live.abort();
     screen.leave();
     files::remember(hands.session.site.state.as_deref(), &model.remember());
-    // What goes on when the process has ended, nobody ends.
+    // After the end of this process nobody else would end the command lines.
     hands.lines.gone().await;
     outcome
 }
@@ -197,7 +197,8 @@ async fn turn(
     loop {
         let Some(mut next) = incoming.recv().await else { return Ok(()) };
         let (begun, mut has_input) = (Instant::now(), false);
-        // All that has come in shares one drawing; more than a frame's worth does not delay it.
+        // Everything that has come in shares one drawing, but a flood of messages delays it by a
+        // frame at most.
         loop {
             has_input |= next.is_input();
             if take(next, model, screen, hands)? {
@@ -277,14 +278,14 @@ fn take(
     Ok(false)
 }
 
-/// Does what the model asks for.
+/// Runs the effects that the model asks for.
 struct Hands {
     session: Session,
     calls: Calls,
     live: JoinHandle<()>,
     ticks: JoinHandle<()>,
     lines: Lines,
-    /// Waits for changes to end, to stop this process then.
+    /// Waits until changes end, and then stops this process.
     suspending: Option<JoinHandle<()>>,
     sender: UnboundedSender<Incoming>,
 }
@@ -327,8 +328,8 @@ impl Hands {
         }
     }
 
-    /// A process that is stopped within a change holds the database: at a site that is opened here,
-    /// every other process would be refused until it goes on.
+    /// Waits for changes before stopping. A process that is stopped within a change holds the
+    /// database of a local site: every other process would be refused until it goes on.
     fn suspend_later(&mut self) {
         if self.suspending.as_ref().is_some_and(|task| !task.is_finished()) {
             return;
@@ -350,7 +351,7 @@ impl Hands {
         let mut start = start(&self.session, &site);
         (start.map, start.theme) = (model.map.clone(), model.theme);
         start.remembered.hints = start.remembered.hints.max(model.remembered.hints);
-        // Answers of the other site find no call that waits for them.
+        // New tickets differ, so late replies of the other site find no call that waits for them.
         start.tickets = model.tickets();
         let (fresh, effects) = Model::new(start);
         *model = fresh;
@@ -364,14 +365,14 @@ impl Hands {
         self.start(effects);
     }
 
-    /// Speaks with another client from now on.
+    /// Uses another client from now on.
     fn speak(&mut self, client: Option<Result<Client, String>>) {
         match client {
             None => {}
             Some(Ok(client)) => {
                 self.calls.client = client.clone();
                 self.live.abort();
-                // The stream that ended does not say so any more.
+                // The old stream has ended without a message.
                 let _ = self.sender.send(Incoming::Msg(Msg::Live(false)));
                 self.live = live::follow(client, self.sender.clone());
             }

@@ -1,5 +1,5 @@
-//! The pace of calls to a remote site: what its limiter says is left, so that nobody waits for a
-//! refusal.
+//! The rate of calls to a remote site. It follows what the limiter reports, so that calls
+//! are not refused.
 
 use std::{
     sync::{
@@ -12,21 +12,21 @@ use std::{
 use cms_http::client::RateLimit;
 use tokio::time::Instant;
 
-/// The smallest bucket of a service as it comes, a key's: kept to until a reply tells the size.
+/// The smallest default bucket of a service, a key's. It is assumed until a reply tells the size.
 const SMALLEST: f64 = 60.0;
 /// An empty bucket is full again after a minute.
 const FULL_S: f64 = 60.0;
-/// A little slower than the bucket fills.
+/// A little slower than the bucket fills, as a factor.
 const CAREFUL: f64 = 0.96;
-/// What is left to other programs of the same caller.
+/// The share of the bucket that is left to other programs of the same caller.
 const OTHERS: f64 = 0.1;
 
-/// Refusals halve the pace down to this share; good replies raise it again.
+/// Refusals halve the rate, down to this share; good replies raise it again.
 const SLOWEST: f64 = 0.05;
-/// What a good reply makes of a pace that was lowered.
+/// The factor by which a good reply raises a lowered rate.
 const FASTER: f64 = 1.02;
 
-/// Who makes the next call: writes before reads, else in their order.
+/// Decides which call is next: writes before reads, otherwise in order.
 pub(super) struct Turns {
     pace: Mutex<Pace>,
     reads: tokio::sync::Mutex<()>,
@@ -35,7 +35,7 @@ pub(super) struct Turns {
     writing: AtomicUsize,
 }
 
-/// A call that may be made. What is dropped without an answer was broken off.
+/// The permission to make a call. Dropping it without an answer means that the call was broken off.
 pub(super) struct Turn<'a>(&'a Turns);
 
 /// A write that waits.
@@ -81,7 +81,7 @@ impl Turns {
 }
 
 impl Turn<'_> {
-    /// The call was answered, with this said about its bucket. None: nothing was said.
+    /// The call was answered; `said` is what the reply told about the bucket. None: nothing.
     pub(super) fn answered(self, said: Option<Option<RateLimit>>, now: Instant) {
         let turns = self.0;
         drop(self);
@@ -101,7 +101,7 @@ impl Drop for Turn<'_> {
     }
 }
 
-/// A bucket like the limiter's, kept on this side and set right by each reply.
+/// A local copy of the limiter's bucket, corrected by each reply.
 struct Pace {
     tokens: f64,
     at: Instant,
@@ -109,11 +109,11 @@ struct Pace {
     limit: Option<u32>,
     /// The site limits nothing.
     is_free: bool,
-    /// Calls that are made and not answered yet.
+    /// Calls that are sent and not answered yet.
     under_way: u32,
-    /// A refusal says that nothing comes before.
+    /// After a refusal: no call before this time.
     not_before: Instant,
-    /// The share of the pace that is kept to; 1 without refusals.
+    /// The present share of the full rate; 1 without refusals.
     ease: f64,
 }
 
@@ -130,8 +130,8 @@ impl Pace {
         }
     }
 
-    /// Takes a token when there is one beside those of `before` other calls; else tells how long
-    /// to wait.
+    /// Takes a token if one is left beside those of `before` other calls; otherwise returns
+    /// how long to wait.
     fn take(&mut self, before: usize, now: Instant) -> Result<(), Duration> {
         let rest = self.not_before.saturating_duration_since(now);
         if !rest.is_zero() {
@@ -177,7 +177,7 @@ impl Pace {
         self.tokens = self.tokens.min(0.0);
         self.ease = (self.ease / 2.0).max(SLOWEST);
         self.not_before = self.not_before.max(now + Duration::from_secs(seconds));
-        // The bucket does not fill meanwhile: others wait for it too.
+        // The bucket does not fill meanwhile, because other callers wait for it too.
         self.at = self.not_before;
     }
 }

@@ -1,5 +1,5 @@
-//! Enters and leaves the terminal: at the end, a panic, a signal, Ctrl-Z. Its clipboard (OSC 52)
-//! works over SSH and asks no other program.
+//! Enters and leaves the terminal: at the end, on a panic, a signal or Ctrl-Z. Its clipboard (OSC
+//! 52) works over SSH and needs no other program.
 
 use std::io::{self, Stdout, Write, stdout};
 
@@ -39,8 +39,8 @@ fn enter(has_mouse: bool) -> io::Result<()> {
     if has_mouse { execute!(stdout(), EnableMouseCapture) } else { Ok(()) }
 }
 
-/// A terminal of a fixed size. One that follows the size by itself asks where the cursor is, and
-/// the answer would come to the thread that reads keys.
+/// A terminal of a fixed size. One that follows the size by itself asks for the cursor's
+/// position, and the thread that reads keys would get the answer.
 fn canvas() -> io::Result<Terminal<CrosstermBackend<Stdout>>> {
     let (width, height) = size()?;
     let viewport = Viewport::Fixed(Rect::new(0, 0, width, height));
@@ -48,7 +48,7 @@ fn canvas() -> io::Result<Terminal<CrosstermBackend<Stdout>>> {
     Terminal::with_options(CrosstermBackend::new(stdout()), options)
 }
 
-/// Gives the terminal back as it was. Nothing more can be done when that fails.
+/// Restores the terminal. If that fails, nothing more can be done.
 fn leave() {
     let _ = execute!(stdout(), DisableMouseCapture, DisableBracketedPaste);
     let _ = execute!(stdout(), LeaveAlternateScreen, Show);
@@ -90,9 +90,9 @@ impl Screen {
         Ok(())
     }
 
-    /// Stops the process group; its shell has the terminal until it goes on. False: nothing was
-    /// stopped, because nobody would let it go on. A shell with job control gives every command
-    /// line a group of its own, which is not that of its session.
+    /// Stops the process group; the shell has the terminal until it goes on. Returns false if
+    /// nothing was stopped, because nobody would continue it. A shell with job control gives each
+    /// command line its own group, other than that of the session.
     pub(super) fn suspend(&mut self) -> io::Result<bool> {
         if getpgrp() == getsid(None)? {
             return Ok(false);
@@ -103,7 +103,7 @@ impl Screen {
         Ok(true)
     }
 
-    /// Takes the terminal again, which others have used meanwhile.
+    /// Takes the terminal again; other programs have used it meanwhile.
     pub(super) fn resume(&mut self) -> io::Result<()> {
         enter(self.has_mouse)?;
         self.renew()
@@ -116,7 +116,8 @@ impl Screen {
         if let Some(mut terminal) = self.terminal.take()
             && terminal.show_cursor().is_err()
         {
-            // Its end would print that, and panic: nothing can be printed any more.
+            // Dropping it would print this error and panic, because nothing can be
+            // printed any more.
             std::mem::forget(terminal);
         }
     }
@@ -159,7 +160,7 @@ pub(super) fn copy(text: &str) {
     let _ = stdout().flush();
 }
 
-/// tmux passes a sequence on when it is wrapped, its escapes doubled.
+/// tmux passes a sequence on only if it is wrapped and its escapes are doubled.
 fn sequence(encoded: &str, in_tmux: bool) -> String {
     let plain = format!("\x1b]52;c;{encoded}\x07");
     if in_tmux {

@@ -1,4 +1,4 @@
-//! What several nouns do alike.
+//! Acts that several nouns share.
 
 use std::sync::Arc;
 
@@ -9,7 +9,7 @@ use crate::{
     actions::Scene,
     calls::Fault,
     step::{
-        Act, Again, Bulk, BulkCall, CallOf, Calling, Checked, Menu, Patch, Step, get, send_json,
+        Act, Bulk, BulkCall, CallOf, Calling, Checked, Menu, Patch, Reread, Step, get, send_json,
     },
     text::count,
     widgets::ask::Confirm,
@@ -30,22 +30,22 @@ pub(crate) fn name(row: &Json) -> String {
     name.map_or_else(|| format!("#{}", id(row)), str::to_owned)
 }
 
-/// What the rows of a noun have in common when they are changed.
+/// How the rows of a noun are changed.
 pub(crate) struct Kind {
     /// Its name in messages.
     pub(crate) what: &'static str,
     /// Reads a row again.
     pub(crate) again: fn(&Json) -> Result<Calling, Fault>,
-    /// The members that a user judges a row by before it goes.
+    /// The members that must be unchanged when a row is deleted.
     pub(crate) judged: &'static [&'static str],
-    /// Members whose values are never read back: undo would lose them.
+    /// Members that the service never sends: undo could not restore them.
     pub(crate) unread: &'static [&'static str],
-    /// What is sent of members as they are read.
+    /// Turns members as they are read into members as they are sent.
     pub(crate) body: fn(Json) -> Json,
 }
 
 impl Kind {
-    pub(crate) fn again(&self, row: &Json) -> Again {
+    pub(crate) fn again(&self, row: &Json) -> Reread {
         let (again, row) = (self.again, row.clone());
         Arc::new(move || again(&row))
     }
@@ -69,7 +69,7 @@ fn patch<O: Operation<Query = ById>>(kind: &Kind, row: &Json, wanted: Map<String
     }
 }
 
-/// Switches rows on or off, and back with undo. When some are on and some off, it asks which.
+/// Switches rows on or off; undo switches them back. If some are on and some off, asks which.
 pub(crate) fn toggle<O: Operation<Query = ById>>(scene: &Scene<'_>, kind: &'static Kind) -> Step {
     let rows = scene.rows().into_iter().cloned();
     let (on, off): (Vec<Json>, Vec<Json>) = rows.partition(|row| row["active"] == true);
@@ -102,7 +102,7 @@ fn switch<O: Operation<Query = ById>>(rows: &[Json], kind: &Kind) -> Step {
     .step()
 }
 
-/// Changes members of one row, and back with undo.
+/// Changes members of one row; undo changes them back.
 pub(crate) fn change<O: Operation<Query = ById>>(
     kind: &Kind,
     row: &Json,
@@ -113,7 +113,7 @@ pub(crate) fn change<O: Operation<Query = ById>>(
     Act::one(patch::<O>(kind, row, wanted).checked(), done, "write mine over theirs").step()
 }
 
-/// Asks, then deletes. What hangs on it is told in `cost`.
+/// Asks, then deletes. `cost` says what goes with the row.
 pub(crate) fn delete<O>(kind: &Kind, row: &Json, cost: &str) -> Step
 where
     O: Operation<Query = ById, Body = NoBody>,
@@ -154,8 +154,8 @@ pub(crate) fn each(
     Step::Bulk(Bulk::new(done, what, calls))
 }
 
-/// Choices for how long an old value still works, and their seconds. What breaks programs comes
-/// last.
+/// Choices for how long an old value still works, with their seconds. The one that can break
+/// programs comes last.
 const GRACES: [(&str, i64); 5] = [
     ("the old one works 1 hour more", 3_600),
     ("the old one works 1 day more", 86_400),
@@ -164,8 +164,8 @@ const GRACES: [(&str, i64); 5] = [
     ("the old one stops at once", 0),
 ];
 
-/// Asks how long the old value still works, then takes the step for so many seconds. Before the old
-/// one stops at once, it asks again and says what that costs.
+/// Asks how long the old value still works, then takes the step for so many seconds. Before
+/// stopping the old value at once, asks again and says what that costs.
 pub(crate) fn rotate(
     title: String,
     cost: String,

@@ -1,7 +1,7 @@
 //! The words of a filter line: `status:failed since:2d to:"Ada \"A\" B" "two words"`.
 //!
-//! A blank ends a word, but not between quotes. There `\"` is a quote and `\\` a backslash. Signs
-//! such as `:` count before the first quote of a word only, so that `"a:b"` is text.
+//! A blank ends a word, except between quotes. There `\"` is a quote and `\\` a backslash. Signs
+//! such as `:` count only before the first quote of a word, so that `"a:b"` is text.
 
 use crate::calls::Fault;
 
@@ -13,7 +13,7 @@ pub(crate) enum Word<'a> {
 }
 
 impl Word<'_> {
-    /// As it is typed: [`pieces`] reads the same word from it.
+    /// The word as it is typed: [`pieces`] parses it back to the same word.
     pub(crate) fn typed(self) -> String {
         let has_quotes = |text: &str| text.contains(|c: char| c.is_whitespace() || c == '"');
         let has_signs = |text: &str| text.starts_with(['!', '@']) || text.contains([':', '=']);
@@ -24,7 +24,7 @@ impl Word<'_> {
         match self {
             Self::Token(name, value) if has_quotes(value) => format!("{name}:{}", quoted(value)),
             Self::Token(name, value) => format!("{name}:{value}"),
-            // Signs of conditions: some list could read one in it.
+            // Some list could read these signs as a condition.
             Self::Text(text) if has_quotes(text) || has_signs(text) => quoted(text),
             Self::Text(text) => text.to_owned(),
         }
@@ -42,7 +42,7 @@ pub(crate) struct Piece<'a> {
     bare: usize,
 }
 
-/// The words of a filter line. A quote that is not closed yet ends with the line.
+/// Splits a filter line into words. An open quote ends with the line.
 pub(crate) fn pieces(line: &str) -> Vec<Piece<'_>> {
     let (mut pieces, mut rest) = (Vec::new(), line.trim_start());
     while !rest.is_empty() {
@@ -84,7 +84,7 @@ impl<'a> Piece<'a> {
         &self.text
     }
 
-    /// Whether it begins with a quote: no sign in it counts.
+    /// Whether the word begins with a quote; then no sign in it counts.
     pub(crate) fn is_quoted(&self) -> bool {
         self.bare == 0
     }
@@ -119,7 +119,7 @@ pub(crate) fn fits(filter: &str, text: &str) -> bool {
     })
 }
 
-/// What is wrong with a word, and which there are.
+/// The fault for an unknown word; it names the known ones.
 pub(crate) fn unknown(word: &str, known: &str) -> Fault {
     Fault::new(format!("{word} is not understood; type {known}"))
 }

@@ -150,11 +150,11 @@ fn rights_of(values: &Values) -> Json {
 
 const DONE: &str = "has its new rights";
 
-/// Grants and revokes one by one what differs from what was shown: two people at one group lose
-/// nothing.
+/// Grants and revokes only the differences from what was shown, so that two people can change one
+/// group at the same time.
 fn change_rights(row: &Json, wanted: Json) -> Step {
     let (Some(seen), Some(want)) = (row["rights"].as_array(), wanted.as_array()) else {
-        // Everything is not a list that could be added to.
+        // "Everything" cannot be granted or revoked key by key.
         return acts::change::<Update>(&GROUP, row, json!({"rights": wanted}), DONE);
     };
     let without = |from: &[Json], these: &[Json]| -> Vec<Json> {
@@ -167,7 +167,7 @@ fn change_rights(row: &Json, wanted: Json) -> Step {
     Act::one(granted(row.clone(), add, remove), DONE, "").step()
 }
 
-/// Adds and removes rights in one step at the service. Undo does the opposite.
+/// Adds and removes rights in one call. Undo does the opposite.
 fn granted(row: Json, add: Vec<Json>, remove: Vec<Json>) -> Checked {
     let seen = Map::from_iter([("rights".to_owned(), row["rights"].clone())]);
     let (again, known) = (GROUP.again(&row), row.clone());

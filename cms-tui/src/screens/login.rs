@@ -26,7 +26,7 @@ use crate::{
     },
 };
 
-/// The screen. The form lies over its lower part, so that the code stays visible.
+/// The login screen. Its form covers the lower part, so that the QR code stays visible.
 #[derive(Default)]
 pub(crate) struct SignIn {
     /// What the authenticator needs, at a first login.
@@ -56,7 +56,7 @@ fn begun(reply: Reply) -> Step {
     Step::Several(vec![Step::Set("setup", setup.to_string()), code(pending, true)])
 }
 
-/// The code of the authenticator, or a recovery code: those have letters.
+/// Asks for a code of the authenticator, or for a recovery code; those contain letters.
 fn code(pending: String, is_first: bool) -> Step {
     let hint = if is_first {
         "6 digits of the app that scanned the code"
@@ -140,7 +140,7 @@ impl Screen for SignIn {
         let url = setup["otpauth_url"].as_str().unwrap_or_default();
         let code = qr::lines(url).unwrap_or_default();
         let wide = code.first().map_or(0, |line| line.width() as u16);
-        // A code that is cut cannot be scanned: then the secret must do.
+        // A cut code cannot be scanned: then the secret is shown as text.
         let fits = code.len() <= usize::from(area.height) && wide + 26 <= area.width;
         let wide = if fits { wide } else { 0 };
         let [left, right] =

@@ -81,14 +81,14 @@ fn about(row: &Json) -> Vec<(Role, String)> {
         let entries = row[name].as_array().map(Vec::as_slice).unwrap_or_default();
         if !entries.is_empty() {
             lines.push((Role::Title, title.to_owned()));
-            lines.extend(entries.iter().map(|entry| (Role::Plain, asked(entry))));
+            lines.extend(entries.iter().map(|entry| (Role::Plain, menu_line(entry))));
         }
     }
     lines
 }
 
 /// `title           text           Headline`.
-fn asked(entry: &Json) -> String {
+fn menu_line(entry: &Json) -> String {
     let [row, kind, label] = ["row", "type", "label"].map(|name| plain_text(&entry[name]));
     let options = entry["options"].as_array().filter(|all| !all.is_empty());
     let options = options.map(|all| format!(" ({})", count(all.len(), "option")));

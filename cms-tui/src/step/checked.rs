@@ -1,6 +1,6 @@
-//! Changes that are sent only when the rows are still as the user saw them. The service compares
-//! entity tags where there are some; else the row is read again and compared here. A difference is
-//! asked about, never overwritten silently.
+//! Changes that are sent only if their rows are still as the user saw them. The service compares
+//! entity tags where it has them; other rows are read again and compared here. If a row differs,
+//! the user is asked, so nothing is overwritten silently.
 
 use std::{collections::VecDeque, sync::Arc};
 
@@ -12,8 +12,8 @@ use crate::{
     text::{count, cut, safe},
 };
 
-pub(crate) type Again = Arc<dyn Fn() -> Result<Calling, Fault> + Send + Sync>;
-/// Makes the call, and what takes it back, from the row as it is now.
+pub(crate) type Reread = Arc<dyn Fn() -> Result<Calling, Fault> + Send + Sync>;
+/// Makes the call and its undo from the row as it is now.
 pub(crate) type CallOf = Arc<dyn Fn(&Reply) -> Result<BulkCall, Fault> + Send + Sync>;
 /// Makes the call that writes these members.
 pub(crate) type Write = Arc<dyn Fn(Json) -> Result<Calling, Fault> + Send + Sync>;
@@ -24,12 +24,12 @@ pub(crate) struct Checked {
     /// Its name for messages.
     pub(crate) name: String,
     /// Reads the row again.
-    pub(crate) again: Again,
+    pub(crate) again: Reread,
     /// The members as the user saw them.
     pub(crate) seen: Map<String, Json>,
-    /// What they become; empty when the row goes.
+    /// Their new values; empty to delete the row.
     pub(crate) wanted: Map<String, Json>,
-    /// Whatever others changed, both edits fit: `call` adds this one to theirs.
+    /// Whether the change fits any change of others: then `call` adds it to theirs.
     pub(crate) merges: bool,
     pub(crate) call: CallOf,
 }
@@ -40,7 +40,7 @@ pub(crate) struct Act {
     pub(crate) done: String,
     /// What it is done to, such as `key`; empty: the name says enough.
     pub(crate) what: &'static str,
-    /// How to go on over the changes of others, such as `delete it all the same`.
+    /// The menu entry for going on despite others' changes, such as `delete it all the same`.
     pub(crate) anyway: &'static str,
     pub(crate) rows: Vec<Checked>,
     /// Number of the act that this one takes back.
@@ -51,15 +51,16 @@ pub(crate) struct Act {
 #[derive(Clone)]
 pub(crate) struct Patch {
     pub(crate) name: String,
-    pub(crate) again: Again,
+    pub(crate) again: Reread,
     pub(crate) write: Write,
     pub(crate) seen: Map<String, Json>,
     pub(crate) wanted: Map<String, Json>,
-    /// Whether what stood there can be written back.
+    /// Whether the old values can be written back.
     pub(crate) has_undo: bool,
 }
 
-/// Whether a member is as it was seen. Lists cut long values.
+/// Whether a member is as the user saw it. Of a value that a list has cut, only its
+/// beginning counts.
 fn is_same(seen: &Json, now: &Json) -> bool {
     seen == now
         || matches!((seen.as_str().and_then(uncut), now.as_str()),
@@ -97,7 +98,7 @@ impl Patch {
             let before: Map<_, _> = names
                 .filter_map(|name| Some((name.clone(), now.data.get(name)?.clone())))
                 .collect();
-            // What was cut, or is never read back, cannot be written back.
+            // Values that were cut, or are never read back, cannot be written back.
             let is_cut = |json: &Json| now.cut && json.to_string().len() >= LONGEST;
             let is_known = before.len() == self.wanted.len() && !before.values().any(is_cut);
             let is_whole = self.has_undo && is_known;
@@ -116,11 +117,11 @@ impl Patch {
 }
 
 impl Act {
-    /// Reads all rows again, then sends, or asks.
+    /// Reads all rows again, then sends the changes or asks the user.
     pub(crate) fn step(mut self) -> Step {
         let left = VecDeque::from(std::mem::take(&mut self.rows));
         let (total, (ready, moved, failed)) = (left.len(), Default::default());
-        Looking { act: self, left, total, ready, moved, failed, is_merged: false }.next()
+        Rereading { act: self, left, total, ready, moved, failed, is_merged: false }.next()
     }
 
     pub(crate) fn one(row: Checked, done: impl Into<String>, anyway: &'static str) -> Self {
@@ -128,24 +129,24 @@ impl Act {
     }
 }
 
-/// Rows as they are read again, one after the other.
-struct Looking {
+/// Rows that are being read again, one after the other.
+struct Rereading {
     act: Act,
     left: VecDeque<Checked>,
     total: usize,
     ready: Vec<BulkCall>,
-    /// Those that others changed: what is different, and the call all the same.
+    /// Rows that others changed: the differences, and the call to make despite them.
     moved: Vec<(Vec<String>, BulkCall)>,
     failed: Vec<Failed>,
     is_merged: bool,
 }
 
-impl Looking {
+impl Rereading {
     fn next(mut self) -> Step {
         let Some(row) = self.left.pop_front() else { return self.end() };
-        let look = Some((self.total - self.left.len(), self.total));
+        let reread = Some((self.total - self.left.len(), self.total));
         let again = (row.again)().map(|call| {
-            let call = Calling { look, ..call };
+            let call = Calling { reread, ..call };
             call.ending(move |outcome| match outcome {
                 Ok(now) => {
                     self.judge(row, &now);
@@ -190,7 +191,7 @@ impl Looking {
             return bulk(ready, failed);
         }
         let is_one = moved.len() == 1 && ready.is_empty();
-        // The rows of an act that is taken back may be of any kind.
+        // An undo may have rows of any kind.
         let what = if undoes.is_some() { "" } else { what };
         let (title, first) = match &moved[..] {
             [(_, call)] if is_one => {

@@ -1,4 +1,4 @@
-//! Draws a model. Waits for nothing.
+//! Draws a model; never waits.
 
 mod palette;
 
@@ -74,7 +74,7 @@ pub(crate) fn draw(frame: &mut Frame<'_>, model: &Model) {
     scrub(frame.buffer_mut());
 }
 
-/// Site, user, and how fresh what is shown is.
+/// The first line: site, user, and the age of the data.
 fn head_line(model: &Model, cells: u16) -> Line<'static> {
     let theme = model.theme;
     let (role, fresh) = model.freshness();
@@ -103,7 +103,7 @@ fn spread(left: Vec<Span<'static>>, right: Vec<Span<'static>>, cells: u16) -> Li
     Line::from(spans)
 }
 
-/// The screens with a digit; on a narrow screen their numbers only.
+/// The tabs: screens with a digit; on a narrow screen only their digits.
 fn tabs_line(model: &Model, area: Rect) -> Line<'static> {
     let cells = area.width;
     let theme = model.theme;
@@ -143,9 +143,9 @@ fn tabs_line(model: &Model, area: Rect) -> Line<'static> {
     Line::from(spans)
 }
 
-/// What all lists share: there is always room for it.
+/// Keys that all lists share; there is always room for them.
 const SHARED: [&str; 3] = ["list.open", "list.filter", "list.mark"];
-/// What is shown where room is left.
+/// Keys that are shown if room is left.
 const SPARE: [&str; 2] = ["app.undo", "list.sort"];
 
 /// Keys of this screen, as many as fit; those that cannot be used now are dim.
@@ -166,7 +166,7 @@ fn keys_line(model: &Model, scene: &Scene<'_>, cells: u16) -> Line<'static> {
     let reserved = help.len() + 1 + shared.iter().map(wide).sum::<usize>();
     let mut left = usize::from(cells).saturating_sub(reserved);
     let mut spans = Vec::new();
-    // What is too long is left out; what comes after it may fit.
+    // An entry that is too long is left out; later ones may still fit.
     let fitting = own.into_iter().chain(spare).filter(|one| {
         let used = wide(one);
         let fits = used <= left;
@@ -183,7 +183,7 @@ fn keys_line(model: &Model, scene: &Scene<'_>, cells: u16) -> Line<'static> {
     spread(spans, vec![Span::styled(help, theme.style(Role::Key))], cells)
 }
 
-/// The first session is shown around.
+/// The hints of the tour in the first session.
 pub(crate) const HINTS: [&str; 5] = [
     "Hint 1 of 5: ? lists every key here; type to search, Enter runs.",
     "Hint 2 of 5: digits open screens, Esc goes one step back.",
@@ -192,8 +192,8 @@ pub(crate) const HINTS: [&str; 5] = [
     "Hint 5 of 5: y copies the command line that does the same.",
 ];
 
-/// The last result, and the command line that does the same. A long one takes up to a third of the
-/// lines: its end says how to mend what is wrong.
+/// The last message, and the command line that does the same. A long message takes up to a third
+/// of the lines, because its end says how to mend what is wrong.
 fn told_lines(model: &Model, area: Rect) -> Vec<Line<'static>> {
     let theme = model.theme;
     let cells = usize::from(area.width).saturating_sub(2);
@@ -217,7 +217,7 @@ fn told_lines(model: &Model, area: Rect) -> Vec<Line<'static>> {
     }]
 }
 
-/// The last guard: no cell holds what a terminal would obey, or a pile of marks.
+/// The last safeguard: removes anything from cells that a terminal would obey, and piled-up marks.
 fn scrub(buffer: &mut Buffer) {
     for cell in &mut buffer.content {
         let symbol = cell.symbol();

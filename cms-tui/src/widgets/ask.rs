@@ -25,7 +25,7 @@ impl<S> Menu<S> {
         Self { title: title.into(), entries, at: 0, choose: Box::new(choose) }
     }
 
-    /// Some: chosen, or closed with None.
+    /// Some: the menu is done. It holds the chosen entry, or None if the menu was closed.
     pub(crate) fn key(&mut self, key: Key) -> Option<Option<usize>> {
         match (key.typed(), key.code) {
             (Some('j'), _) | (_, KeyCode::Down) => {
@@ -104,8 +104,8 @@ impl<S> Confirm<S> {
     }
 }
 
-/// Whether a name was typed as it is shown: nobody can type what the screen leaves out. Of a name
-/// that is shown as nothing, all counts: Enter alone is no answer.
+/// Whether the name was typed as the screen shows it: nobody can type characters that are left
+/// out. If the screen shows nothing of a name, it must be typed whole: Enter alone is no answer.
 fn is_name(typed: &str, name: &str) -> bool {
     let shown = safe(name);
     if shown.is_empty() { typed == name } else { safe(typed) == shown }

@@ -1,4 +1,4 @@
-//! How widgets look. Waits for nothing, and builds only what is visible.
+//! The look of widgets. Never waits, and builds only what is visible.
 
 use ratatui::{
     Frame,
@@ -45,7 +45,7 @@ fn framed(frame: &mut Frame<'_>, title: &str, area: Rect, theme: Theme) -> Rect 
     inner
 }
 
-/// Takes away wide characters that begin before a window and would reach into it.
+/// Blanks wide characters that begin left of a window and would reach into it.
 fn halve(frame: &mut Frame<'_>, window: Rect) {
     let Some(before) = window.x.checked_sub(1) else { return };
     for y in window.y..window.bottom() {
@@ -66,7 +66,7 @@ pub(crate) fn typed(input: &Input, cells: usize, has_focus: bool) -> Line<'stati
     if !has_focus {
         return Line::from(cut(&format!("{before}{behind}"), cells).into_owned());
     }
-    // The end of what stands before the cursor stays visible.
+    // The end of the text before the cursor stays visible.
     let mut kept: Vec<char> = Vec::new();
     let mut used = 1;
     for c in before.chars().rev() {
@@ -175,12 +175,12 @@ pub(crate) fn filtering(filter: &Input, cells: usize, theme: Theme) -> Line<'sta
 /// What is sought in a text, while it is typed and after.
 pub(crate) fn search(pager: &Pager, cells: usize, theme: Theme) -> Option<Line<'static>> {
     if let Some(input) = pager.typing() {
-        let found = pager.told().unwrap_or_default();
+        let found = pager.search_status().unwrap_or_default();
         let mut line = filtering(input, cells.saturating_sub(width(&found) + 2), theme);
         line.spans.push(Span::styled(format!("  {found}"), theme.style(Role::Quiet)));
         return Some(line);
     }
-    let told = format!(" {}", pager.told()?);
+    let told = format!(" {}", pager.search_status()?);
     Some(Line::styled(cut(&told, cells).into_owned(), theme.style(Role::Key)))
 }
 
@@ -297,7 +297,7 @@ fn field_lines(
             }
         }
         Kind::Pick(many) => {
-            let name = safe(many.here().unwrap_or("—")).into_owned();
+            let name = safe(many.current_option().unwrap_or("—")).into_owned();
             lines.push(line(cut(&name, room).into_owned()));
             if has_focus {
                 options(many, false, &indent, room, theme, lines);

@@ -90,7 +90,7 @@ impl Many {
     }
 
     /// The name of the option under the cursor.
-    pub(crate) fn here(&self) -> Option<&str> {
+    pub(crate) fn current_option(&self) -> Option<&str> {
         Some(&self.options[self.number()?].1)
     }
 
@@ -113,7 +113,7 @@ impl Many {
         if key.code != KeyCode::Char(' ') {
             return self.walk(key);
         }
-        if let Some(name) = self.here().map(str::to_owned)
+        if let Some(name) = self.current_option().map(str::to_owned)
             && !self.chosen.remove(&name)
         {
             self.chosen.insert(name);
@@ -368,7 +368,7 @@ mod tests {
                 assert_eq!((field.value(), field.is_changed()), (Ok(value.clone()), false));
                 let title = match &field.kind {
                     Kind::One { options, at } => options[at.expect("chosen")].0.clone(),
-                    Kind::Pick(many) => many.here().expect("one").to_owned(),
+                    Kind::Pick(many) => many.current_option().expect("one").to_owned(),
                     other => panic!("{other:?}"),
                 };
                 assert_eq!(title.contains("no option"), !is_option, "{title}");

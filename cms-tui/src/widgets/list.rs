@@ -1,4 +1,4 @@
-//! A list: cursor and marks held by id, a filter line, an order.
+//! A list with a filter line and an order. Cursor and marks belong to ids, not to lines.
 
 use std::{
     cell::{Cell, RefCell},
@@ -10,7 +10,7 @@ use serde_json::Value as Json;
 
 use super::{
     input::Input,
-    window::{Page, Put, Row, Window},
+    window::{Page, PageChanges, Row, Window},
 };
 use crate::keys::Key;
 
@@ -33,23 +33,23 @@ pub(crate) struct List {
     pub(crate) window: Window,
     at: usize,
     id: Option<String>,
-    /// The row under the cursor is gone: none is selected until a key is pressed.
+    /// The row under the cursor is gone: no row is selected until a key is pressed.
     is_lost: bool,
-    /// The cursor waits for a row that was asked for by its id.
+    /// The cursor waits for a row with a given id.
     is_sought: bool,
     /// First visible row. Drawing keeps it near the cursor, because only drawing knows the height.
     pub(crate) top: Cell<usize>,
     /// Visible rows, as last drawn.
     pub(crate) height: Cell<usize>,
     pub(crate) marks: BTreeMap<String, Json>,
-    /// All rows that match the filter are marked, held or not.
+    /// Whether all rows that match the filter are marked, loaded or not.
     pub(crate) is_all: bool,
-    /// The user did something to the row under the cursor: when it is gone, the next one is meant.
+    /// The user did something to the row under the cursor: if it disappears, the next row is meant.
     pub(crate) goes_on: bool,
     range_from: Option<String>,
     pub(crate) filter: Input,
     pub(crate) is_filtering: bool,
-    /// The filter that cannot be read, and why.
+    /// Why the filter cannot be read.
     pub(crate) filter_fault: Option<String>,
     /// Column and whether downwards.
     pub(crate) sort: Option<(String, bool)>,
@@ -123,8 +123,8 @@ impl List {
         self.follow(put, was_loaded)
     }
 
-    /// Cursor and marks stay on their rows.
-    fn follow(&mut self, put: Put, was_loaded: bool) -> bool {
+    /// Keeps cursor and marks on their rows.
+    fn follow(&mut self, put: PageChanges, was_loaded: bool) -> bool {
         let goes_on = std::mem::take(&mut self.goes_on);
         if !put.changed {
             return false;
@@ -161,7 +161,7 @@ impl List {
     pub(crate) fn act(&mut self, verb: &str) -> Moved {
         let half = (self.height.get() / 2).max(1);
         match verb {
-            // The key only selects again.
+            // The row is gone: the key only selects a row again.
             "down" | "mark" | "range" if self.is_lost => self.go(self.at),
             "down" => self.go(self.at + 1),
             "up" => self.go(self.at.saturating_sub(1)),
@@ -194,7 +194,7 @@ impl List {
         }
     }
 
-    /// The first call remembers a row, the second marks all between.
+    /// The first call remembers a row; the second one marks all rows between.
     fn range(&mut self) {
         self.is_all = false;
         let from = self.range_from.take().and_then(|id| self.window.position(&id));
@@ -261,7 +261,7 @@ impl List {
         self.marks.clear();
     }
 
-    /// Forgets the rows; the cursor keeps its id. Other rows match from now on.
+    /// Forgets the rows, because others match from now on. The cursor keeps its id.
     pub(crate) fn restart(&mut self) {
         self.is_all = false;
         self.window.clear();
@@ -269,7 +269,7 @@ impl List {
         self.top.set(0);
     }
 
-    /// Other records may have these ids from now on: cursor and marks are gone too.
+    /// Forgets rows, cursor and marks, because their ids may belong to other records from now on.
     pub(crate) fn forget(&mut self) {
         self.restart();
         (self.id, self.range_from) = (None, None);

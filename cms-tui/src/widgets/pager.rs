@@ -1,4 +1,4 @@
-//! Lines in a window: which are seen, wrapped or cut, and what is sought in them.
+//! Lines in a window: scrolls, wraps or cuts them, and searches in them.
 
 use std::{
     cell::{Cell, RefCell},
@@ -28,14 +28,14 @@ pub(crate) struct Pager {
     /// The first visible row, and how many are visible. Only drawing knows how many there are.
     top: Cell<usize>,
     height: Cell<usize>,
-    /// A line, and a place in it, that drawing brings into sight.
+    /// A line and a position in it that the next drawing makes visible.
     goal: Cell<Option<(usize, usize)>>,
     rows: RefCell<Rows>,
-    /// Long lines end at the edge; else they go on in the next row.
+    /// Whether long lines are cut at the edge; otherwise they continue in the next row.
     cuts: bool,
     sought: Input,
     is_typing: bool,
-    /// The line from which on it is sought.
+    /// The line where the search began.
     from: usize,
     /// The lines that hold it, and which of them is shown.
     found: Vec<usize>,
@@ -58,7 +58,7 @@ struct Row {
 }
 
 impl Pager {
-    /// Another text is shown, from its top.
+    /// Shows another text from its top.
     pub(crate) fn reset(&mut self) {
         self.back();
         self.top.set(0);
@@ -76,7 +76,7 @@ impl Pager {
     }
 
     /// What the search has found, in words.
-    pub(crate) fn told(&self) -> Option<String> {
+    pub(crate) fn search_status(&self) -> Option<String> {
         let (text, all) = (safe(self.sought.text()), self.found.len());
         match (text.is_empty(), all) {
             (true, _) => None,
@@ -116,7 +116,7 @@ impl Pager {
                 (self.is_typing, self.from) = (true, first.unwrap_or_default());
             }
             "search_next" | "search_before" => {
-                self.look(lines);
+                self.search(lines);
                 let all = self.found.len().max(1);
                 let by = if verb == "search_next" { 1 } else { all - 1 };
                 self.show(lines, (self.at + by) % all);
@@ -165,14 +165,14 @@ impl Pager {
         is_on
     }
 
-    /// From where it began on; else from the top.
+    /// Searches from the line where the search began, then from the top.
     fn seek(&mut self, lines: &[(Role, String)]) {
-        self.look(lines);
+        self.search(lines);
         let at = self.found.iter().position(|line| *line >= self.from);
         self.show(lines, at.unwrap_or_default());
     }
 
-    fn look(&mut self, lines: &[(Role, String)]) {
+    fn search(&mut self, lines: &[(Role, String)]) {
         let sought = self.sought.text();
         let holds = |line: &str| hit(line, 0, sought).is_some();
         let found = lines.iter().enumerate().filter(|(_, (_, line))| holds(line));
@@ -255,7 +255,7 @@ impl Pager {
         }
     }
 
-    /// Where a row holds what is sought. Only what is near to it is looked at.
+    /// Where a row contains the searched text. Looks only at the line's text near the row.
     fn hits(&self, row: &Row, line: &str) -> Vec<Range<usize>> {
         let sought = self.sought.text();
         let near = 4 * sought.len();
@@ -336,7 +336,7 @@ mod tests {
         pager.act("search", &lines);
         types(&mut pager, &lines, "r ä");
         assert_eq!(
-            pager.told().as_deref(),
+            pager.search_status().as_deref(),
             Some("rä: line 1 of 3 · n next · N before · Esc ends it")
         );
         types(&mut pager, &lines, "d");
@@ -354,6 +354,6 @@ mod tests {
         assert!(pager.back() && !pager.back(), "Esc ends the search once");
         pager.act("search", &lines);
         types(&mut pager, &lines, "z");
-        assert_eq!(pager.told().as_deref(), Some("No line holds z."));
+        assert_eq!(pager.search_status().as_deref(), Some("No line holds z."));
     }
 }

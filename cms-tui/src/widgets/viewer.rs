@@ -15,10 +15,11 @@ pub(crate) struct Viewer {
     pub(crate) title: String,
     pub(crate) lines: Vec<(Role, String)>,
     pub(crate) pager: Pager,
-    /// A word that must be typed before the window closes, because its text is shown once.
+    /// A word that the user must type before the window closes, because its text is
+    /// shown only once.
     pub(crate) until: Option<&'static str>,
     pub(crate) typed: String,
-    /// Esc was pressed once over text that is shown once.
+    /// Whether Esc was pressed once over a text that is shown only once.
     pub(crate) is_leaving: bool,
     /// What Ctrl-y copies.
     pub(crate) copy: Option<String>,
@@ -26,7 +27,7 @@ pub(crate) struct Viewer {
 
 /// What a key did.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Looked {
+pub(crate) enum ViewerOutcome {
     Open,
     Closed,
     Copy(String),
@@ -51,7 +52,7 @@ impl Viewer {
         Self::new(title, json_lines(value))
     }
 
-    /// Something that is shown once: it closes when the user has typed SAVED.
+    /// A text that is shown only once: its window closes when the user has typed SAVED.
     pub(crate) fn once(title: impl Into<String>, about: &str, secret: String) -> Self {
         let mut lines = plain(about);
         lines.push((Role::Plain, String::new()));
@@ -62,14 +63,14 @@ impl Viewer {
         viewer
     }
 
-    pub(crate) fn key(&mut self, key: Key) -> Looked {
+    pub(crate) fn key(&mut self, key: Key) -> ViewerOutcome {
         if let (true, KeyCode::Char('y'), Some(copy)) = (key.ctrl, key.code, &self.copy) {
-            return Looked::Copy(copy.clone());
+            return ViewerOutcome::Copy(copy.clone());
         }
         if let Some(word) = self.until {
             let leaving = std::mem::take(&mut self.is_leaving);
             if leaving && key.code == KeyCode::Esc {
-                return Looked::Closed;
+                return ViewerOutcome::Closed;
             }
             match (key.typed(), key.code) {
                 (Some(c), _) => self.typed.push(c.to_ascii_uppercase()),
@@ -78,17 +79,17 @@ impl Viewer {
                 (_, KeyCode::Up) => self.pager.walk("up"),
                 (_, KeyCode::Esc) => {
                     self.is_leaving = true;
-                    return Looked::Open;
+                    return ViewerOutcome::Open;
                 }
                 _ => {}
             }
             if !word.starts_with(&self.typed) {
                 self.typed.clear();
             }
-            return if self.typed == word { Looked::Closed } else { Looked::Open };
+            return if self.typed == word { ViewerOutcome::Closed } else { ViewerOutcome::Open };
         }
         if self.pager.key(key, &self.lines) {
-            return Looked::Open;
+            return ViewerOutcome::Open;
         }
         let verb = match key.code {
             KeyCode::Char('j') | KeyCode::Down => "down",
@@ -103,14 +104,14 @@ impl Viewer {
             KeyCode::Char('w') => "wrap",
             KeyCode::Char('y') => {
                 let text = self.lines.iter().map(|(_, line)| line.as_str()).collect::<Vec<_>>();
-                return Looked::Copy(text.join("\n"));
+                return ViewerOutcome::Copy(text.join("\n"));
             }
-            KeyCode::Esc if self.pager.back() => return Looked::Open,
-            KeyCode::Esc | KeyCode::Enter | KeyCode::Char('q') => return Looked::Closed,
-            _ => return Looked::Open,
+            KeyCode::Esc if self.pager.back() => return ViewerOutcome::Open,
+            KeyCode::Esc | KeyCode::Enter | KeyCode::Char('q') => return ViewerOutcome::Closed,
+            _ => return ViewerOutcome::Open,
         };
         self.pager.act(verb, &self.lines);
-        Looked::Open
+        ViewerOutcome::Open
     }
 
     /// Whether it fits.
@@ -128,7 +129,7 @@ pub(crate) fn json_lines(value: &Json) -> Vec<(Role, String)> {
     plain(&serde_json::to_string_pretty(value).unwrap_or_default())
 }
 
-/// What two JSON values differ in, line by line: members of both by path.
+/// The differences between two JSON values, one line for each path.
 pub(crate) fn differences(old: &Json, new: &Json) -> Vec<(Role, String)> {
     let (old, new) = (flat(old), flat(new));
     let mut lines = Vec::new();

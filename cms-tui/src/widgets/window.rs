@@ -1,4 +1,4 @@
-//! A list as a window over keyset pages: at most three are held.
+//! A list as a window over keyset pages: holds at most three of them.
 
 use std::collections::{BTreeSet, VecDeque};
 
@@ -8,7 +8,7 @@ use serde_json::Value as Json;
 pub(crate) const PAGE: u32 = 200;
 /// Pages held.
 const HELD: usize = 3;
-/// Rows from the edge at which the next page is asked for.
+/// How close to the edge the cursor must be, in rows, before the next page is read.
 const NEAR: usize = 120;
 
 /// A row: its id and what is known of it.
@@ -29,7 +29,7 @@ pub(crate) struct Page {
 
 /// What new pages changed.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub(crate) struct Put {
+pub(crate) struct PageChanges {
     pub(crate) changed: bool,
     /// Ids of rows that are no longer there.
     pub(crate) gone: Vec<String>,
@@ -37,16 +37,16 @@ pub(crate) struct Put {
 
 /// A page that is held.
 #[derive(Clone, Debug, Default)]
-struct Held {
+struct HeldPage {
     rows: Vec<Row>,
-    /// Something may be different since it was read.
+    /// Whether it may have changed since it was read.
     is_old: bool,
 }
 
 /// Rows that are held, and where they lie in the whole list.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Window {
-    pages: VecDeque<Held>,
+    pages: VecDeque<HeldPage>,
     /// Number of the first page held.
     first: usize,
     /// Cursor of each page so far; that of the first is None.
@@ -97,7 +97,7 @@ impl Window {
         (at < NEAR && self.first > 0).then(|| self.first - 1)
     }
 
-    /// The page that holds `at`; the last one for what lies behind it.
+    /// The number of the page that holds `at`; the last one for anything behind it.
     pub(crate) fn page_of(&self, mut at: usize) -> usize {
         for (index, page) in self.pages.iter().enumerate() {
             if at < page.rows.len() {
@@ -127,14 +127,14 @@ impl Window {
         held.is_some_and(|held| held.is_old) && (page == 0 || self.cursor(page).is_some())
     }
 
-    /// Whether the page ended elsewhere when it was read before; then the next begins elsewhere.
+    /// Whether the page now ends elsewhere than before; then the next one begins elsewhere.
     pub(crate) fn has_moved(&self, page: &Page) -> bool {
         let last = page.rows.last().map(|row| &row.id);
         self.lasts.get(page.number).is_some_and(|known| known.as_ref() != last)
     }
 
-    /// Puts pages in their places, in order; those beside them stay.
-    pub(crate) fn put(&mut self, pages: Vec<Page>) -> Put {
+    /// Puts pages in their places, in order; keeps the others.
+    pub(crate) fn put(&mut self, pages: Vec<Page>) -> PageChanges {
         let known = pages.iter().filter_map(|page| page.number.checked_sub(self.first));
         let known = known.filter_map(|index| self.pages.get(index)).flat_map(|page| &page.rows);
         let known: Vec<String> = known.map(|row| row.id.clone()).collect();
@@ -144,26 +144,26 @@ impl Window {
             changed |= self.place(page);
         }
         let held: BTreeSet<&str> = self.rows().map(|row| row.id.as_str()).collect();
-        // Rows behind the last one that is still there may have moved to a page that is not held.
+        // Rows behind the last row that is still there may have moved to a page that is not held.
         let kept = known.iter().rposition(|id| held.contains(id.as_str()));
         let sure = if is_end { known.len() } else { kept.unwrap_or(0) };
         let gone = known[..sure].iter().filter(|id| !held.contains(id.as_str()));
         let gone = gone.cloned().collect();
-        Put { changed, gone }
+        PageChanges { changed, gone }
     }
 
     /// Puts all rows of a list that is held whole.
-    pub(crate) fn replace(&mut self, rows: Vec<Row>) -> Put {
+    pub(crate) fn replace(&mut self, rows: Vec<Row>) -> PageChanges {
         let was_loaded = self.loaded;
         if was_loaded && self.first == 0 && self.pages.len() == 1 && self.pages[0].rows == rows {
-            return Put::default();
+            return PageChanges::default();
         }
         let now: BTreeSet<&str> = rows.iter().map(|row| row.id.as_str()).collect();
         let gone = self.rows().filter(|row| !now.contains(row.id.as_str()));
         let gone = gone.map(|row| row.id.clone()).collect();
         *self = Self { total: self.total, loaded: true, ..Self::default() };
         self.place(Page { rows, ..Page::default() });
-        Put { changed: true, gone }
+        PageChanges { changed: true, gone }
     }
 
     /// Returns whether rows are different now.
@@ -172,13 +172,13 @@ impl Window {
         self.lasts.resize(self.lasts.len().max(number + 1), None);
         let last = rows.last().map(|row| row.id.clone());
         let moved = std::mem::replace(&mut self.lasts[number], last.clone()) != last;
-        // Where later pages begin is no longer true when this one ends elsewhere.
+        // If this page ends elsewhere now, the known beginnings of later pages are wrong.
         if moved || is_last || number + 1 >= self.end() || self.cursors.len() <= number + 1 {
             self.cursors.resize(number + 1, None);
             self.lasts.truncate(number + 1);
             self.cursors.extend(next.map(Some));
         }
-        let (mut changed, page) = (true, Held { rows, is_old: false });
+        let (mut changed, page) = (true, HeldPage { rows, is_old: false });
         if self.pages.is_empty() || number + 1 < self.first || number > self.end() {
             self.pages = VecDeque::from([page]);
             self.first = number;

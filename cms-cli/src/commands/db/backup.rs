@@ -9,7 +9,7 @@ use clap::Args;
 use cms_core::backup::{self, Object, SavedBackup, Saving, To};
 use serde_json::json;
 
-use super::{Heard, mebibytes};
+use super::{BackupProgress, mebibytes};
 use crate::{
     flags::Flags,
     folder,
@@ -67,7 +67,7 @@ pub(super) async fn run(flags: &Flags, out: &Output, dir: &Path, args: BackupArg
             to
         }
     };
-    let heard = Heard::new(out);
+    let progress = BackupProgress::new(out);
     let BackupArgs { with_secrets, plain, verify, .. } = args;
     let how = Saving { with_secrets, plain, verify };
     let mut signals = Signals::open()?;
@@ -76,8 +76,8 @@ pub(super) async fn run(flags: &Flags, out: &Output, dir: &Path, args: BackupArg
         signals.next().await;
         is_stopped = true;
     };
-    let saved = backup::save_until(&settings, to, how, heard.told(), stop).await;
-    heard.clear();
+    let saved = backup::save_until(&settings, to, how, progress.on_progress(), stop).await;
+    progress.clear();
     if is_stopped {
         return Err(Failure::silent(Exit::Interrupted));
     }
@@ -86,7 +86,7 @@ pub(super) async fn run(flags: &Flags, out: &Output, dir: &Path, args: BackupArg
         out.note(&format!("warning: {warning}"));
     }
     match is_stream {
-        // Standard output is the archive.
+        // The archive itself goes to standard output.
         true => out.note(&sentence(&saved, "standard output")),
         false => out.done(&json!(saved), &sentence(&saved, &args.file.display().to_string()))?,
     }

@@ -63,9 +63,9 @@ pub(crate) async fn run(flags: &Flags, out: &Output, command: DbCommand) -> Done
 
 async fn check(out: &Output, dir: &Path, deep: bool) -> Done {
     let loaded = folder::existing(dir, &[], out)?;
-    let heard = Heard::new(out);
-    let checked = cms_core::backup::check(&loaded.settings, deep, heard.told()).await;
-    heard.clear();
+    let progress = BackupProgress::new(out);
+    let checked = cms_core::backup::check(&loaded.settings, deep, progress.on_progress()).await;
+    progress.clear();
     let checked = checked?;
     if out.json {
         out.data(&json!(checked))?;
@@ -99,17 +99,17 @@ fn mebibytes(bytes: u64) -> String {
 }
 
 /// Shows how far a backup or a restore is.
-struct Heard {
+struct BackupProgress {
     out: Output,
     bar: Arc<Mutex<Option<(&'static str, Progress)>>>,
 }
 
-impl Heard {
+impl BackupProgress {
     fn new(out: &Output) -> Self {
         Self { out: out.clone(), bar: Arc::default() }
     }
 
-    fn told(&self) -> OnProgress {
+    fn on_progress(&self) -> OnProgress {
         let (out, bar) = (self.out.clone(), self.bar.clone());
         Arc::new(move |cms_core::backup::Progress { step, done, total }| {
             if total == 0 {

@@ -12,7 +12,7 @@ use cms_core::{
 };
 use serde_json::json;
 
-use super::Heard;
+use super::BackupProgress;
 use crate::{
     environment,
     flags::Flags,
@@ -36,9 +36,9 @@ pub(crate) struct RestoreArgs {
 
 pub(super) async fn run(flags: &Flags, out: &Output, dir: &Path, args: RestoreArgs) -> Done {
     let loaded = folder::settings(dir, &[], out)?;
-    let heard = Heard::new(out);
+    let progress = BackupProgress::new(out);
     let Some(file) = args.file else {
-        return match backup::finish(&loaded.settings, heard.told()).await? {
+        return match backup::finish(&loaded.settings, progress.on_progress()).await? {
             Ended::Nothing => out.done(&json!({"ended": "nothing"}), "Nothing was broken off."),
             Ended::Undone => {
                 out.done(&json!({"ended": "undone"}), "Undone: the site is as it was.")
@@ -50,17 +50,17 @@ pub(super) async fn run(flags: &Flags, out: &Output, dir: &Path, args: RestoreAr
             }
         };
     };
-    // Declared before what is fetched into the folder, so that it is dropped after that.
+    // Declared before the fetched archive, so that it is dropped after it.
     let mut new = (!loaded.is_site()).then(|| NewFolder::of(dir, &loaded.settings));
     let identities = args.identity.as_deref().map(Identities::read).transpose()?;
     let fetched = match Object::parse(&file.to_string_lossy())? {
-        Some(object) => Some(object.fetch(&loaded.settings, &heard.told()).await?),
+        Some(object) => Some(object.fetch(&loaded.settings, &progress.on_progress()).await?),
         None => None,
     };
     let path = fetched.as_deref().unwrap_or(&file);
     let identities = identities.unwrap_or_default();
-    let judged = backup::judge(path, &loaded.settings, &identities, heard.told()).await;
-    heard.clear();
+    let judged = backup::judge(path, &loaded.settings, &identities, progress.on_progress()).await;
+    progress.clear();
     let judged = judged?;
     let question = format!(
         "{} is whole, and holds the site as of {}. Put it in place of what is in {}?",
@@ -80,13 +80,13 @@ pub(super) async fn run(flags: &Flags, out: &Output, dir: &Path, args: RestoreAr
         }
         None => (loaded.settings, false),
     };
-    // Nobody has chosen the place that an archive names.
+    // Nobody has chosen the paths of the archive's own settings, so nothing there is replaced.
     let replace = replace && !are_archived;
     expect_fit(&judged, &settings, dir, replace, are_archived).await?;
-    let restored = judged.restore(&settings, replace, heard.told()).await;
-    heard.clear();
+    let restored = judged.restore(&settings, replace, progress.on_progress()).await;
+    progress.clear();
     if let Some(new) = &mut new {
-        // What was decided is finished with these settings.
+        // A restore that has been decided is finished with these settings.
         new.is_kept = backup::is_pending(&settings);
     }
     let restored = restored?;
@@ -116,8 +116,8 @@ pub(super) async fn run(flags: &Flags, out: &Output, dir: &Path, args: RestoreAr
     Ok(())
 }
 
-/// Refuses what the restore would refuse, and says what to type next. `are_archived`: the settings
-/// are those of the archive.
+/// Refuses what the restore would refuse, with a hint what to type. `are_archived`: the settings
+/// come from the archive.
 async fn expect_fit(
     judged: &JudgedArchive,
     settings: &Settings,
@@ -142,7 +142,7 @@ async fn expect_fit(
         Obstacle::Database(error) | Obstacle::Folder(error) => {
             let hint = "the same with --yes, which keeps what it replaces";
             let mut failure = Failure::from(error).hint(hint);
-            // As for every question that cannot be asked.
+            // The exit code of every question that cannot be asked.
             failure.exit = Exit::Usage;
             return Err(failure);
         }
@@ -150,14 +150,14 @@ async fn expect_fit(
     Err(Failure::from(error).hint(hint))
 }
 
-/// A folder without settings. Dropped before it is kept, it is left as it was.
+/// A folder without settings. Unless it is kept, dropping it restores its former state.
 struct NewFolder {
     dir: PathBuf,
-    /// The settings in force: those of the archive, once they are placed.
+    /// The settings in force; once the settings of the archive are placed, those.
     settings: Settings,
-    /// Names of files of settings that may have been written.
+    /// Files of settings that may have been written.
     placed: Vec<String>,
-    /// Folders that were not there.
+    /// Folders that did not exist before.
     missing: Vec<PathBuf>,
     is_kept: bool,
 }
@@ -183,15 +183,15 @@ impl NewFolder {
         self.missing.extend(folders.filter(is_missing).map(Path::to_owned));
     }
 
-    /// Puts the settings of the archive here: they decide where the rest goes. Returns whether
-    /// there are any.
+    /// Writes the settings of the archive into the folder, because they decide where the rest
+    /// goes. Returns whether the archive has any.
     fn place_settings(
         &mut self,
         judged: &JudgedArchive,
         before: &Loaded,
         out: &Output,
     ) -> Done<bool> {
-        // None of the two was there.
+        // Neither of the two files was there.
         self.placed = ["cms.toml", "cms.local.toml"].map(str::to_owned).to_vec();
         self.placed = judged.place_settings(&self.dir)?;
         let loaded = Settings::load(&self.dir, environment::variables(), &[]).map_err(|error| {
@@ -206,7 +206,7 @@ impl NewFolder {
         Ok(!self.placed.is_empty())
     }
 
-    /// Leaves what was placed. Returns the names of the files of settings.
+    /// Keeps the folder. Returns the names of the written files of settings.
     fn keep(mut self) -> Vec<String> {
         self.is_kept = true;
         std::mem::take(&mut self.placed)
@@ -223,7 +223,7 @@ impl Drop for NewFolder {
         }
         self.missing.sort_by_key(|folder| Reverse(folder.components().count()));
         for folder in &self.missing {
-            // One that holds something stays.
+            // A folder that is not empty stays.
             let _ = std::fs::remove_dir(folder);
         }
     }

@@ -93,7 +93,7 @@ async fn at(out: &Output, client: &Client, command: EventsCommand) -> Done {
     }
 }
 
-/// A schema is longer than a line.
+/// Hides the schema: it is longer than a line.
 fn cell(_: &DescribedEvent, name: &str) -> Option<String> {
     (name == "schema").then(|| "--schema prints it".to_owned())
 }

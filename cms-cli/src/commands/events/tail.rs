@@ -1,5 +1,4 @@
-//! `cms events tail`: the last recorded events, then each new one. None is printed twice, and none
-//! is missed
+//! `cms events tail`: the last recorded events, then each new one. Prints every event exactly once
 
 use std::{collections::BTreeSet, time::Duration};
 
@@ -20,7 +19,7 @@ use crate::{
     input,
     output::{Done, Exit, Failure, Output},
     reply::LARGEST_PAGE,
-    signals::until_told,
+    signals::until_signal,
 };
 
 /// How many events are printed first, without `--since`.
@@ -51,7 +50,7 @@ pub(crate) struct TailArgs {
 }
 
 pub(super) async fn run(out: &Output, client: &Client, args: TailArgs) -> Done {
-    until_told(tail(out, client, &args)).await
+    until_signal(tail(out, client, &args)).await
 }
 
 async fn tail(out: &Output, client: &Client, args: &TailArgs) -> Done {
@@ -70,7 +69,7 @@ async fn tail(out: &Output, client: &Client, args: &TailArgs) -> Done {
         let mut last = page(client, &last).await?.data;
         last.reverse();
         printed.print(out, &last)?;
-        // Where the list of all events ends now: a filter may have left its last ones out.
+        // The end of the list of all events: a filter may have left out the last ones.
         let end = Which { limit: Limit(1), ..Which::default() };
         printed.begin(page(client, &end).await?.data.first())?;
     }
@@ -84,7 +83,7 @@ async fn tail(out: &Output, client: &Client, args: &TailArgs) -> Done {
         news.wait().await;
         let since = printed.ask_again_from().or(since);
         match pages(out, client, &Which { since, ..later.clone() }, &mut printed).await {
-            // It may only be starting again.
+            // The site may be restarting.
             Err(failure) if failure.exit == Exit::Unreachable => {
                 if !std::mem::replace(&mut is_away, true) {
                     out.note(&format!("{}; waiting for it", failure.what));
@@ -119,7 +118,7 @@ async fn pages(out: &Output, client: &Client, which: &Which, printed: &mut Print
     }
 }
 
-/// How far back every request reaches: a change that began earlier may commit later.
+/// How far back every request reaches, because a change that began earlier may commit later.
 const OVERLAP: Millis = 10_000;
 
 /// The events printed recently.
@@ -127,11 +126,11 @@ const OVERLAP: Millis = 10_000;
 struct Printed {
     newest: Option<Millis>,
     recent: BTreeSet<Place>,
-    /// Earlier events are not printed.
+    /// Events before this one are not printed.
     floor: Option<Place>,
 }
 
-/// Where an event stands among all others: its moment and its id.
+/// The place of an event in the list of all events: its moment and its id.
 type Place = (Millis, String);
 
 impl Printed {
@@ -160,18 +159,18 @@ impl Printed {
         Ok(())
     }
 
-    /// Where the next request begins; None when no event is known.
+    /// Where the next request begins; None when no event has been seen.
     fn ask_again_from(&self) -> Option<Moment> {
         self.newest.map(|newest| Moment(newest - OVERLAP))
     }
 
-    /// The id of the newest event that is known.
+    /// The id of the newest event that was seen.
     fn newest(&self) -> Option<&str> {
         let place = self.recent.last().or(self.floor.as_ref())?;
         Some(&place.1)
     }
 
-    /// From now on prints only later events than those printed, or than `end` when none were.
+    /// From now on prints only events later than those printed, or later than `end` if none were.
     fn begin(&mut self, end: Option<&Message>) -> Done {
         let end = end.map(place).transpose()?;
         self.newest = self.newest.max(end.as_ref().map(|(at, _)| *at));
@@ -189,25 +188,25 @@ fn place(event: &Message) -> Done<Place> {
 /// Time between two requests for new events.
 const PAUSE: Duration = Duration::from_secs(1);
 
-/// Time between two requests while the stream is silent: it tells a caller no more than the caller
-/// may subscribe to or read, and the list may hold more.
+/// Time between two requests while the stream is silent. The stream has only events that the
+/// caller may subscribe to or read; the list may have more.
 const SILENCE: Duration = Duration::from_secs(5);
 
-/// Waits until there may be new events: the stream tells, else they are asked for again and again.
+/// Waits until there may be new events. Follows the stream, or polls if the site refuses to stream.
 struct News<'a> {
     out: &'a Output,
     client: &'a Client,
     which: Followed,
     following: Option<Following>,
-    /// `Last-Event-ID`: nothing is left out while no stream is open.
+    /// The last event of the stream. The next stream goes on after it, so that nothing is left out.
     last: Option<String>,
-    /// The site does not stream to this caller.
+    /// The site refuses to stream to this caller.
     is_refused: bool,
     asked_at: Instant,
 }
 
 impl<'a> News<'a> {
-    /// News of these events, behind the event `last`.
+    /// Waits for these events, beginning after the event `last`.
     fn new(
         out: &'a Output,
         client: &'a Client,
@@ -219,7 +218,7 @@ impl<'a> News<'a> {
         Self { out, client, which, following: None, last, is_refused: false, asked_at }
     }
 
-    /// Returns when there may be something new, and not more often than once in a pause.
+    /// Returns when there may be new events, but at most once in each pause.
     async fn wait(&mut self) {
         match &mut self.following {
             Some(following) => match timeout(SILENCE, following.next()).await {
@@ -228,7 +227,7 @@ impl<'a> News<'a> {
                     self.last = happened.id.or(self.last.take());
                     self.gather().await;
                 }
-                // It ends when the service stops, and is opened again.
+                // The stream ends when the service stops; then open another one.
                 Ok(_) => {
                     self.following = None;
                     sleep(PAUSE).await;
@@ -257,7 +256,7 @@ impl<'a> News<'a> {
         }
     }
 
-    /// Takes what else comes in until a pause since the last request is over.
+    /// Collects further events until a pause has passed since the last request.
     async fn gather(&mut self) {
         let until = self.asked_at + PAUSE;
         while let Some(following) = &mut self.following {

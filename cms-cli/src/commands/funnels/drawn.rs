@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use cms_core::funnels::{EmailRouting, FunnelDetail, FunnelEdge, FunnelNode};
 use serde_json::Value as Json;
 
-/// The nodes in the order of a walk from the start; those that no way leads to come last.
+/// The nodes in the order of a walk from the start; unreachable nodes come last.
 pub(super) fn drawn(funnel: &FunnelDetail) -> String {
     let head = &funnel.funnel;
     let version = head.version.map(|version| format!(", version {version}")).unwrap_or_default();
@@ -73,7 +73,7 @@ pub(super) fn dot(funnel: &FunnelDetail) -> String {
     text + "}\n"
 }
 
-/// A text in quotes. Only these characters mean anything there.
+/// A text in quotes. DOT gives only these characters a meaning there.
 fn quoted(text: &str) -> String {
     let escaped = text.replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n");
     format!("\"{escaped}\"")
@@ -112,7 +112,7 @@ fn about_node(node: &FunnelNode) -> String {
     }
 }
 
-/// A condition as people read it. Deeper groups than any that is stored are left out.
+/// A condition as readable text. Leaves out groups that are nested deeper than stored ones can be.
 fn condition_text(condition: &Json, depth: usize) -> String {
     let list = |name: &str| condition[name].as_array().cloned().unwrap_or_default();
     let rules = list("rules");

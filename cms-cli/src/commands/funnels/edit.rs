@@ -1,5 +1,5 @@
-//! `cms funnels edit` and `export`: a funnel as JSON, in an editor and checked before it is saved,
-//! or without the ids of its site, the same text for the same funnel
+//! `cms funnels edit` opens a funnel as JSON in an editor, and checks it before it is saved;
+//! `export` writes it without the ids of its site, always as the same text
 
 use std::{collections::HashMap, io::Write as _, path::Path, process::Command};
 
@@ -74,7 +74,7 @@ pub(super) async fn run(
     }
 }
 
-/// What was edited is not lost.
+/// Keeps the edited file, and names it in the failure.
 fn kept(draft: tempfile::NamedTempFile, failure: Failure) -> Failure {
     match draft.keep() {
         Ok((_, path)) => failure.hint(format!("what you wrote is in {}", path.display())),
@@ -82,8 +82,8 @@ fn kept(draft: tempfile::NamedTempFile, failure: Failure) -> Failure {
     }
 }
 
-/// The funnel as a save takes it. JSON: a person edits it, and a save takes the members that are
-/// there.
+/// The funnel in the form that a save takes. JSON, not a type: a person edits it, and a save
+/// takes only the members that are there.
 pub(super) fn editable(found: &FunnelDetail) -> Done<Json> {
     let FunnelDetail { funnel, nodes, edges, email_routings } = found;
     let mut members = object(funnel)?;
@@ -103,13 +103,14 @@ pub(super) fn editable(found: &FunnelDetail) -> Done<Json> {
     }))
 }
 
-/// Its members by their names.
+/// The members of a value by their names.
 fn object(part: &impl Serialize) -> Done<Map<String, Json>> {
     let json = serde_json::to_value(part).and_then(serde_json::from_value);
     json.map_err(Failure::unexpected)
 }
 
-/// What was written, as a save of this funnel. Without a `rev` it is of the state that was read.
+/// Reads the edited text as a save of this funnel. Without a `rev`, it counts as an edit of the
+/// state that was read.
 pub(super) fn read(text: &str, found: &FunnelDetail) -> Result<Saved, String> {
     let mut saved: Saved = serde_json::from_str(text).map_err(|why| why.to_string())?;
     saved.id = Some(WhichFunnel::Id(found.funnel.id));
@@ -134,7 +135,7 @@ async fn save(out: &Output, client: &Client, saved: Saved) -> Done {
     super::done(out, &answer.body, &note)
 }
 
-/// Opens the file in $VISUAL or $EDITOR, which may have arguments, and waits.
+/// Opens the file in `$VISUAL` or `$EDITOR`, which may have arguments, and waits for its end.
 fn open(path: &Path) -> Done {
     let named = ["VISUAL", "EDITOR"]
         .into_iter()

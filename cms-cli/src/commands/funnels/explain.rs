@@ -1,4 +1,4 @@
-//! `cms funnels explain`, `test`, `preview` and `try`: conditions and ways, with reasons
+//! `cms funnels explain`, `test`, `preview` and `try`: evaluates conditions and ways, with reasons
 
 use std::path::{Path, PathBuf};
 
@@ -23,7 +23,7 @@ use crate::{
     reply,
 };
 
-/// Evaluates a condition over answers. Exits with 0 also when it does not hold.
+/// Evaluates a condition over answers. Exits with 0 even when it does not hold.
 pub(super) async fn explain(
     out: &Output,
     client: &Client,

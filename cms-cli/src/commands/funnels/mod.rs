@@ -1,5 +1,5 @@
-//! `cms funnels`: through `/api/backend/formfunnel`. Long, because clap reads its verbs and their
-//! flags from one list.
+//! `cms funnels`: through `/api/backend/formfunnel`. The file is long, because clap reads verbs
+//! and their flags from one list
 
 mod drawn;
 mod edit;
@@ -332,7 +332,7 @@ async fn get(client: &Client, funnel: &str) -> Done<FunnelDetail> {
     reply::data::<Get>(client, &one(funnel), &NoBody).await
 }
 
-/// Prints the reply with `--json`, else a sentence.
+/// Prints the reply with `--json`, otherwise the sentence.
 fn done(out: &Output, body: &str, text: &str) -> Done {
     if out.json {
         return Ok(out.line(body)?);
@@ -354,7 +354,7 @@ async fn create(out: &Output, client: &Client, new: NewFunnel) -> Done {
     done(out, &answer.body, &format!("The funnel {} is made: {}.", funnel.slug, funnel.id))
 }
 
-/// Publishes a funnel, or only tells whether it could be.
+/// Publishes a funnel, or only says whether it could be published.
 async fn publish(
     out: &Output,
     client: &Client,

@@ -18,11 +18,11 @@ use crate::{
     reply,
 };
 
-/// Funnels that are told without a name, at most.
+/// The most funnels that are shown when none is named.
 const FUNNELS: u32 = 50;
-/// Characters of a bar at most.
+/// The longest bar, in characters.
 const BAR: f64 = 24.0;
-/// Rows of a table of sources and of answers, at most.
+/// The most rows of the tables of sources and answers.
 const ROWS: usize = 10;
 
 #[derive(Args, Debug)]
@@ -196,7 +196,7 @@ fn title(out: &Output, text: &str) -> Done {
     Ok(out.line(&format!("\n{text}"))?)
 }
 
-/// `–` where nothing can be divided.
+/// A percentage, or `–` when there is nothing to divide by.
 fn percent(percent: Option<f64>) -> String {
     percent.map_or_else(|| "–".to_owned(), |percent| format!("{percent:.1}"))
 }
@@ -214,7 +214,7 @@ fn seconds(seconds: Option<f64>) -> String {
     }
 }
 
-/// How many of all visits come so far.
+/// A bar: the share of all visits that come this far.
 fn bar(percent: Option<f64>) -> String {
     let eighths = (percent.unwrap_or_default().clamp(0.0, 100.0) / 100.0 * BAR * 8.0).round();
     let eighths = eighths as usize;

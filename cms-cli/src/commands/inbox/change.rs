@@ -1,5 +1,5 @@
-//! `cms inbox set-status`, `assign`, `note`, `delete`, `erase`. One submission that is
-//! named changes only as it was seen; many change all or none.
+//! `cms inbox set-status`, `assign`, `note`, `delete`, `erase`. A change of one submission needs
+//! the state that was seen; a change of many is made for all or for none
 
 use std::collections::BTreeMap;
 
@@ -20,7 +20,7 @@ use cms_http::{
 };
 use serde_json::Value as Json;
 
-use super::{Which, told};
+use super::{Which, report};
 use crate::{
     flags::Flags,
     input,
@@ -64,7 +64,7 @@ pub(super) async fn delete(flags: &Flags, out: &Output, client: &Client, which: 
         let mut gone = SubmissionDeletion::default();
         (gone.id, gone.rev) = (Some(id), rev);
         let body = as_seen::<DeleteSubmission>(client, id, rev, &gone).await?;
-        return told(out, &body, "1 submission deleted.");
+        return report(out, &body, "1 submission deleted.");
     }
     let bulk = bulk(client, BulkOp::Delete, which, None).await?;
     let many = bulk.expected.or(bulk.ids.as_ref().map(|ids| ids.len() as i64)).unwrap_or_default();
@@ -72,7 +72,7 @@ pub(super) async fn delete(flags: &Flags, out: &Output, client: &Client, which: 
     send(out, client, bulk, "deleted").await
 }
 
-/// Only of a submission that nobody else has changed meanwhile.
+/// Writes notes, but only if nobody else has changed the submission meanwhile.
 pub(super) async fn note(
     out: &Output,
     client: &Client,
@@ -87,7 +87,7 @@ pub(super) async fn note(
     let mut update = SubmissionUpdate::default();
     (update.id, update.rev, update.inbox_notes) = (Some(id), rev, Some(text));
     let body = as_seen::<UpdateSubmission>(client, id, rev, &update).await?;
-    told(out, &body, &format!("The notes of {id} are written."))
+    report(out, &body, &format!("The notes of {id} are written."))
 }
 
 async fn one(
@@ -99,11 +99,11 @@ async fn one(
 ) -> Done {
     (update.id, update.rev) = (Some(id), rev);
     let body = as_seen::<UpdateSubmission>(client, id, rev, &update).await?;
-    told(out, &body, &format!("1 submission {what}."))
+    report(out, &body, &format!("1 submission {what}."))
 }
 
-/// Changes a submission that is still as it was seen: as `rev` says, else as it is read here. Who
-/// may change submissions but not read them has seen nothing.
+/// Changes a submission if it is still as it was seen: at this `rev`, or as it is read here
+/// first. Callers that may change submissions but not read them have seen nothing.
 async fn as_seen<O: Operation<Query = MayNameSubmission>>(
     client: &Client,
     id: i64,
@@ -129,7 +129,7 @@ async fn named(client: &Client, user: &str) -> Done<i64> {
     if let Ok(id) = user.parse() {
         return Ok(id);
     }
-    // Longer names hold this one too.
+    // Longer names contain this one too.
     let filter = ("filter[username][contains]".to_owned(), user.to_owned());
     let query = |limit, cursor| {
         let filters = [filter.clone()].into();
@@ -145,7 +145,7 @@ async fn named(client: &Client, user: &str) -> Done<i64> {
 }
 
 impl Which {
-    /// The only submission that is named, and its `inbox_rev` as the caller knows it.
+    /// The only submission that is named, with its `inbox_rev` if the caller knows it.
     async fn single(&self, client: &Client) -> Done<Option<(i64, Option<i64>)>> {
         match (&self.submissions[..], self.rev, self.expected) {
             ([one], rev, None) => Ok(Some((reply::named::submission(client, one).await?, rev))),
@@ -181,7 +181,7 @@ async fn send(out: &Output, client: &Client, bulk: Bulk, what: &str) -> Done {
         None => format!("{matched} {what}."),
         Some(changed) => format!("{matched} {what}; {changed} changed, the others were so before."),
     };
-    told(out, &answer.body, &text)
+    report(out, &answer.body, &text)
 }
 
 pub(super) async fn erase(
@@ -206,7 +206,7 @@ pub(super) async fn erase(
     Ok(())
 }
 
-/// The receipt for people, a fact a line.
+/// The receipt as readable text, one fact a line.
 fn lines(receipt: &EraseReceipt) -> Vec<String> {
     let (goes, went) = if receipt.dry_run { ("would go", "looked") } else { ("gone", "erased") };
     let by = format!("{went} {} by {}", receipt.erased_at, receipt.erased_by);

@@ -1,4 +1,4 @@
-//! Flags that choose submissions, and `cms inbox views`: queries under a name
+//! Flags that choose submissions, and `cms inbox views`: saved queries
 
 use clap::{Args, Subcommand};
 use cms_core::funnels::{InboxFilter, InboxView, NewView};
@@ -12,7 +12,7 @@ use cms_http::{
 };
 use serde_json::{Map, Value as Json, json};
 
-use super::told;
+use super::report;
 use crate::{
     output::{Done, Exit, Failure, Output},
     reply::{self, Paging},
@@ -49,7 +49,7 @@ impl Matching {
         self.conditions.is_empty() && self.search.is_none()
     }
 
-    /// As the body of a call holds it.
+    /// The filter, as the body of a call has it.
     pub(super) fn filter(&self) -> Done<InboxFilter> {
         let mut filter = Map::new();
         for (column, op, value) in &self.conditions {
@@ -70,7 +70,7 @@ impl Matching {
 }
 
 impl Choose {
-    /// As the query of a list says it.
+    /// The filter, as the query of a list has it.
     pub(super) async fn asked(&self, client: &Client) -> Done<InboxAsked> {
         let Some(name) = &self.view else {
             return query(&self.matching.filter()?, self.sort.clone());
@@ -163,7 +163,7 @@ pub(super) async fn views(out: &Output, client: &Client, command: ViewsCommand) 
             let mut new = NewView::new(&name);
             (new.query.filter, new.query.sort) = choose.parts()?;
             let (answer, _) = reply::call::<SaveView>(client, &NoQuery {}, &new).await?;
-            told(out, &answer.body, &format!("The view {name} is saved."))
+            report(out, &answer.body, &format!("The view {name} is saved."))
         }
         ViewsCommand::Delete { name } => {
             let view = view_named(client, &name).await?;

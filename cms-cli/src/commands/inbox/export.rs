@@ -1,4 +1,4 @@
-//! `cms inbox export`: submissions as the service writes them, part by part
+//! `cms inbox export`: submissions as CSV or JSON Lines, streamed from the service
 
 use std::path::PathBuf;
 

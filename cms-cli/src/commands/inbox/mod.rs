@@ -219,11 +219,11 @@ async fn undo(out: &Output, client: &Client) -> Done {
     if done.gone > 0 {
         text.push_str(&format!(" {} deleted since.", submissions(done.gone)));
     }
-    told(out, &answer.body, &text)
+    report(out, &answer.body, &text)
 }
 
-/// Prints the reply with `--json`, else a sentence.
-fn told(out: &Output, body: &str, text: &str) -> Done {
+/// Prints the reply with `--json`, otherwise the sentence.
+fn report(out: &Output, body: &str, text: &str) -> Done {
     if out.json {
         return Ok(out.line(body)?);
     }
@@ -231,7 +231,7 @@ fn told(out: &Output, body: &str, text: &str) -> Done {
     Ok(())
 }
 
-/// Answers, the way, files and mails, a line for each; and how long it is kept.
+/// Shows answers, the way, files and mails, one line each, and the retention.
 fn cell(one: &FunnelSubmissionDetail, column: &str) -> Option<String> {
     let lines: Vec<String> = match column {
         "kept_until" => vec![one.kept_until.clone().unwrap_or_else(|| "for good".to_owned())],

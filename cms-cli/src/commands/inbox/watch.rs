@@ -12,7 +12,7 @@ use cms_http::{
 use super::choose::Choose;
 use crate::{
     output::{Done, Exit, Failure, Output},
-    signals::until_told,
+    signals::until_signal,
 };
 
 /// Time between two requests.
@@ -35,7 +35,7 @@ pub(crate) struct WatchArgs {
 }
 
 pub(super) async fn run(out: &Output, client: &Client, args: WatchArgs) -> Done {
-    until_told(watch(out, client, &args)).await
+    until_signal(watch(out, client, &args)).await
 }
 
 async fn watch(out: &Output, client: &Client, args: &WatchArgs) -> Done {

@@ -79,7 +79,7 @@ async fn pages(
     let (mut cursor, mut rows, mut progress): (Option<String>, u64, Option<Progress>) =
         (None, 0, None);
     loop {
-        // Only the first request counts, for the progress bar.
+        // Counted with the first request only, for the progress bar.
         let counted = (rows == 0 && out.live).then_some(true);
         let body = site
             .client
@@ -118,8 +118,8 @@ enum Form {
     Body,
 }
 
-/// Writes what stands before the first row. Over the network, a column holds JSON when the first
-/// page shows an object or an array in it.
+/// Writes what comes before the first row. Over the network, a column holds JSON if the first
+/// page has an object or an array in it.
 fn head(
     form: Form,
     page: &[Record],

@@ -1,4 +1,5 @@
-//! `cms items import`: writes the rows of a file in batches, each of them whole or not at all
+//! `cms items import`: writes the rows of a file in batches; each batch is written
+//! whole or not at all
 
 mod rows;
 
@@ -70,7 +71,7 @@ pub(crate) async fn run(out: &Output, site: &Site, args: ImportArgs) -> Done {
     let rows = rows::open(&args.file, stdin, format, json)?;
     let shown = if stdin { "standard input".to_owned() } else { args.file.display().to_string() };
     let mut progress = Progress::new(out, "import", rows.size);
-    // Reads the file while the site writes. At most two batches wait, so memory is constant.
+    // Reads the file while the site writes. At most two batches wait, so memory use is constant.
     let (sender, mut batches) = mpsc::channel(2);
     let most = args.batch as usize;
     let from = args.from_line;
@@ -78,7 +79,7 @@ pub(crate) async fn run(out: &Output, site: &Site, args: ImportArgs) -> Done {
         cut(rows, most, from, |batch| sender.blocking_send(batch).is_ok());
     });
     let mut written = 0;
-    // The first line that is not written yet.
+    // The first line that is still to be written.
     let mut next_line = from;
     let outcome = loop {
         let next = tokio::select! {
@@ -99,7 +100,7 @@ pub(crate) async fn run(out: &Output, site: &Site, args: ImportArgs) -> Done {
         let ask = ask.maybe("no_events", args.no_events.then_some(true));
         let send = site.client.send(ask.text(batch.json.clone()));
         tokio::pin!(send);
-        // Ctrl-C waits for the batch; otherwise its outcome would be unknown.
+        // Ctrl-C waits for the batch under way: otherwise its outcome would be unknown.
         let (answer, stop) = tokio::select! {
             answer = &mut send => (answer, false),
             _ = tokio::signal::ctrl_c() => (send.await, true),
@@ -131,15 +132,15 @@ pub(crate) async fn run(out: &Output, site: &Site, args: ImportArgs) -> Done {
     }
 }
 
-/// The service accepts 1 MiB; this leaves room.
+/// The largest batch in bytes; the service accepts 1 MiB.
 const MAX_BYTES: usize = 900_000;
 
-/// Rows that are written together.
+/// Rows that are written in one request.
 #[derive(Debug)]
 struct Batch {
     /// A JSON array.
     json: String,
-    /// The line on which each row begins.
+    /// The line where each row begins.
     lines: Vec<u64>,
     /// Bytes of the file read so far.
     position: u64,
@@ -157,9 +158,9 @@ impl Batch {
     }
 }
 
-/// Cuts rows into batches of at most `most`, and hands them to `give` until it returns false. Skips
-/// rows that begin before the line `from`. A broken row ends the work, and the rows gathered before
-/// it are dropped.
+/// Cuts rows into batches of at most `most`, and hands each to `give` until it returns false.
+/// Skips rows that begin before the line `from`. A broken row ends the import; rows that were
+/// gathered for the same batch are dropped.
 fn cut(
     mut rows: Rows,
     most: usize,
@@ -171,7 +172,7 @@ fn cut(
     loop {
         row.clear();
         let line = match rows.next(&mut row) {
-            // One that does not come from the same line again.
+            // A broken row before `from` is skipped, unless reading is stuck at the same line.
             Err(broken) if broken.line < from && broken.line > skipped => {
                 skipped = broken.line;
                 continue;
@@ -204,7 +205,7 @@ fn cut(
 fn after(mut failure: Failure, written: u64, next_line: u64, table: &str) -> Failure {
     let rows = counted(written, "row");
     if written > 0 {
-        // Nobody knows what became of a batch that was not answered.
+        // An unanswered batch may have been written or not.
         let unknown = match failure.exit {
             Exit::Unreachable => " First check whether the row of this line was written.",
             _ => "",

@@ -1,5 +1,5 @@
-//! Nouns that the core declares: a table of plain records each, through `/api/backend/item`. Verbs,
-//! flags and help are made of the declaration.
+//! Nouns for tables that the core declares, each with plain records, through `/api/backend/item`.
+//! Their verbs, flags and help are made from the declaration
 
 use clap::{
     Arg, ArgAction, ArgMatches, Args as _, Command, Error, FromArgMatches, Subcommand,
@@ -82,7 +82,7 @@ impl FromArgMatches for ResourceCommand {
 fn noun(resource: &Resource) -> Command {
     let verb = |name: &'static str, about: &'static str| Command::new(name).about(about);
     let id = || Arg::new(ID).value_name("ID").required(true).help("Id of the row");
-    // The groups of flags bring texts of their own.
+    // The groups of flags would bring their own help texts.
     let list = Paging::augment_args(Filters::augment_args(Command::new("list")));
     let written = || resource.columns.iter().filter(|column| column.is_written);
     let nullable = "An empty value is null";
@@ -123,7 +123,7 @@ fn flag(column: &ResourceColumn, is_required: bool) -> Arg {
     }
 }
 
-/// What the flags say. The service reads numbers and booleans from text too.
+/// The record that the flags give. The service also reads numbers and booleans from text.
 fn body(resource: &Resource, args: &ArgMatches) -> Map<String, Json> {
     let written = resource.columns.iter().filter(|column| column.is_written);
     let given = written.filter_map(|column| {

@@ -222,7 +222,7 @@ async fn at(flags: &Flags, out: &Output, client: &Client, command: KeysCommand) 
     }
 }
 
-/// A server counts in its own memory, which another process cannot ask.
+/// A server keeps usage counts in its own memory, which another process cannot read.
 fn note_delay(out: &Output, client: &Client) {
     if out.table && !matches!(client, Client::Remote(_)) {
         out.note(
@@ -245,7 +245,7 @@ async fn update(out: &Output, client: &Client, key: &str, patch: ApiKeyPatch) ->
     reply::record::<Update>(out, client, &by_id(id), &patch).await
 }
 
-/// Calls an operation that makes a value, and prints the value or writes it into `file`.
+/// Calls an operation that makes a value. Prints the value, or writes it into `file`.
 async fn obtain<O: Operation<Reply = Data<ShownKey>>>(
     out: &Output,
     client: &Client,
@@ -253,7 +253,7 @@ async fn obtain<O: Operation<Reply = Data<ShownKey>>>(
     body: &O::Body,
     file: Option<PathBuf>,
 ) -> Done {
-    // Created first: a value that cannot be written down would be lost.
+    // Create the file first: otherwise a value that cannot be written would be lost.
     let file = file.map(SecretFile::reserve).transpose()?;
     match reply::call_once::<O>(client, query, body).await {
         Ok((answer, Ok(made))) => {
@@ -272,7 +272,7 @@ fn given(shown: Done, id: &Json) -> Done {
     reply::given(shown, &secret, &format!("cms keys rotate {id}"))
 }
 
-/// Shows a value to who may see no more of its key.
+/// Shows a value to a caller that may not read the key itself.
 fn show_value(out: &Output, body: &str, id: &Json, value: &str, file: Option<SecretFile>) -> Done {
     if let Some(mut file) = file {
         file.write(&[value])?;
@@ -309,14 +309,14 @@ fn show(out: &Output, body: &str, made: &ShownKey, file: Option<SecretFile>) -> 
     Ok(())
 }
 
-/// Sentences to warn with.
+/// Warnings about a new key.
 async fn doubts(client: &Client, new: &NewApiKey) -> Done<Vec<String>> {
     let mut doubts = Vec::new();
     if new.rights.is_empty() {
         let grant = "cms keys rights KEY --grant RIGHT gives it one";
         doubts.push(format!("the key has no right, so it may call nothing; {grant}"));
     }
-    // The day in UTC: the site's own may differ by some hours.
+    // The day in UTC; the site's own day may differ by some hours.
     let today = rfc3339(Clock::system().now());
     let is_over = |day: &&str| *day < &today[..10];
     if let Some(day) = new.expires_on.as_deref().filter(is_over) {

@@ -1,4 +1,4 @@
-//! `cms mail sink`: an SMTP server on this machine that shows what comes (RFC 5321)
+//! `cms mail sink`: an SMTP server on this machine that shows the mails it gets (RFC 5321)
 
 use std::{io, time::Duration};
 
@@ -19,7 +19,7 @@ use crate::{
     signals::Signals,
 };
 
-/// Connections at once, and mails that wait to be shown.
+/// The most connections at once, and the most mails that wait to be shown.
 const PLACES: u32 = 64;
 /// How long the end waits for clients.
 const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(2);
@@ -70,7 +70,7 @@ pub(super) async fn run(out: &Output, args: SinkArgs) -> Done {
             () = signals.next() => return Ok(()),
         }
     }
-    // Clients say goodbye; one that does not is not waited for.
+    // Clients get time to say QUIT; one that does not is cut off.
     let _ = tokio::time::timeout(SHUTDOWN_TIMEOUT, loopback.all_gone()).await;
     Ok(())
 }
@@ -96,7 +96,7 @@ fn show(out: &Output, mail: &ReceivedMail, body: bool) -> io::Result<()> {
     if body { out.line(&message.replace("\r\n", "\n")) } else { Ok(()) }
 }
 
-/// The value of a header, on one line, as it travelled.
+/// The value of a header as it was sent, on one line.
 fn header(message: &str, name: &str) -> Option<String> {
     let head = message.split("\r\n\r\n").next().unwrap_or_default();
     let unfolded = head.replace("\r\n ", " ").replace("\r\n\t", " ");
@@ -106,7 +106,7 @@ fn header(message: &str, name: &str) -> Option<String> {
     })
 }
 
-/// Bytes of a line at most: more than any command or line of a message may have.
+/// The longest line that is read; SMTP allows shorter ones only.
 const MOST_LINE: u64 = 4096;
 /// Bytes of a message at most.
 const MOST_MESSAGE: usize = 32 << 20;
@@ -121,7 +121,7 @@ struct ReceivedMail {
     from: String,
     to: Vec<String>,
     message: Vec<u8>,
-    /// Ends when the client was told so.
+    /// Ends when the client has got its reply.
     told: oneshot::Receiver<()>,
 }
 
@@ -131,7 +131,7 @@ struct Dialogue {
 }
 
 impl Dialogue {
-    /// The next line without its end; None when the client has gone or says too much.
+    /// The next line without its end; None when the client has gone or the line is too long.
     async fn line(&mut self) -> io::Result<Option<Vec<u8>>> {
         let mut line = Vec::new();
         let mut limited = (&mut self.reader).take(MOST_LINE);
@@ -157,7 +157,7 @@ impl Dialogue {
             if line == b"." {
                 return Ok(Some(message));
             }
-            // A dot at the beginning of a line was doubled.
+            // Removes the doubled dot at the beginning of a line.
             message.extend_from_slice(line.strip_prefix(b".").unwrap_or(&line));
             message.extend_from_slice(b"\r\n");
             if message.len() > MOST_MESSAGE {
@@ -168,7 +168,7 @@ impl Dialogue {
     }
 }
 
-/// Takes mails until the client goes.
+/// Takes mails until the client leaves.
 async fn session(stream: TcpStream, sender: mpsc::Sender<ReceivedMail>) -> io::Result<()> {
     let (reader, writer) = stream.into_split();
     let mut client = Dialogue { reader: BufReader::new(reader), writer };

@@ -28,7 +28,7 @@ use crate::{
     prompt,
     reply::{
         self, Paging,
-        draft::{Seen, id_of},
+        draft::{DraftView, id_of},
     },
     site,
 };
@@ -171,21 +171,21 @@ async fn at(flags: &Flags, out: &Output, client: &Client, command: PagesCommand)
         PagesCommand::Move(args) => nodes::moved(out, client, &args).await,
         PagesCommand::Remove(args) => nodes::removed(flags, out, client, &args).await,
         PagesCommand::Publish { page } => {
-            let seen = Seen::find(client, &page).await?;
+            let seen = DraftView::find(client, &page).await?;
             let body = OnePage { page_id: Some(seen.draft.page_id) };
             let (answer, done) = seen.send::<Publish>(client, &named, &body).await?;
             reply::show(out, &answer.body, &done.data)
         }
         PagesCommand::TakeOff { page } => {
             prompt::confirm(flags, &format!("Hide the page {page} from visitors?"))?;
-            let seen = Seen::find(client, &page).await?;
+            let seen = DraftView::find(client, &page).await?;
             let body = OnePage { page_id: Some(seen.draft.page_id) };
             let (answer, done) = seen.send::<TakeOff>(client, &named, &body).await?;
             reply::show(out, &answer.body, &done.data)
         }
         PagesCommand::Discard { page } => {
             prompt::confirm(flags, &format!("Lose what the draft of {page} has changed?"))?;
-            let seen = Seen::find(client, &page).await?;
+            let seen = DraftView::find(client, &page).await?;
             let body = OnePage { page_id: Some(seen.draft.page_id) };
             let (answer, done) = seen.send::<Discard>(client, &named, &body).await?;
             reply::show(out, &answer.body, &done.data)
@@ -199,7 +199,7 @@ async fn at(flags: &Flags, out: &Output, client: &Client, command: PagesCommand)
         PagesCommand::Restore { page, revision } => {
             let told = format!("Replace the draft of {page} by revision {revision}?");
             prompt::confirm(flags, &told)?;
-            let seen = Seen::find(client, &page).await?;
+            let seen = DraftView::find(client, &page).await?;
             let body = Restored { page_id: Some(seen.draft.page_id), revision };
             let (answer, done) = seen.send::<Restore>(client, &named, &body).await?;
             reply::show(out, &answer.body, &done.data)
@@ -207,7 +207,7 @@ async fn at(flags: &Flags, out: &Output, client: &Client, command: PagesCommand)
         PagesCommand::Diff { page, from, to } => tree::diff(out, client, &page, from, to).await,
         PagesCommand::Copy { from, to, replace } => {
             let from_page_id = id_of(client, &from).await?;
-            let seen = Seen::find(client, &to).await?;
+            let seen = DraftView::find(client, &to).await?;
             let is_empty = seen.draft.tree.rows.is_empty();
             if !replace && !is_empty && seen.draft.page_id != from_page_id {
                 let what = format!("the draft of {to} is not empty");
@@ -253,7 +253,7 @@ struct DraftState {
 }
 
 async fn show(out: &Output, client: &Client, page: &str) -> Done {
-    let Seen { draft, answer } = Seen::find(client, page).await?;
+    let DraftView { draft, answer } = DraftView::find(client, page).await?;
     let size = tree::size(&draft.tree);
     let Draft { page_id, rev, published, revision, changed, publish_at, take_off_at, .. } = draft;
     let state =
@@ -264,7 +264,7 @@ async fn show(out: &Output, client: &Client, page: &str) -> Done {
 async fn draw(out: &Output, client: &Client, page: &str, revision: Option<i64>) -> Done {
     let (body, head, tree): (String, String, Tree) = match revision {
         None => {
-            let Seen { draft, answer } = Seen::find(client, page).await?;
+            let DraftView { draft, answer } = DraftView::find(client, page).await?;
             let seen = match (draft.published, draft.revision) {
                 (true, Some(number)) => format!("published as revision {number}"),
                 (_, Some(number)) => format!("not published, last as revision {number}"),
@@ -325,7 +325,7 @@ impl ScheduleArgs {
 }
 
 async fn schedule(out: &Output, client: &Client, args: ScheduleArgs) -> Done {
-    let seen = Seen::find(client, &args.page).await?;
+    let seen = DraftView::find(client, &args.page).await?;
     let draft = &seen.draft;
     if args.is_question() {
         let plan = json!({

@@ -19,7 +19,7 @@ use crate::{
     prompt,
     reply::{
         self,
-        draft::{Seen, add, remove, values},
+        draft::{DraftView, add, remove, values},
     },
 };
 
@@ -112,7 +112,7 @@ pub(crate) struct RemoveArgs {
 
 pub(super) async fn added(out: &Output, client: &Client, args: &AddArgs) -> Done {
     let data = args.data.as_deref().map(values).transpose()?;
-    let seen = Seen::find(client, &args.page).await?;
+    let seen = DraftView::find(client, &args.page).await?;
     let (kind, above) = match args.kind.as_str() {
         "row" => (NodeKind::Row, None),
         "col" => (NodeKind::Col, Some(NodeKind::Row)),
@@ -138,7 +138,7 @@ pub(super) async fn added(out: &Output, client: &Client, args: &AddArgs) -> Done
 
 pub(super) async fn edited(out: &Output, client: &Client, args: &EditArgs) -> Done {
     let data = values(&args.values)?;
-    let seen = Seen::find(client, &args.page).await?;
+    let seen = DraftView::find(client, &args.page).await?;
     let (kind, which) = match args.kind.as_str() {
         "widget" => (NodeKind::Widget, WhichNode { widget_id: Some(args.id), item_id: None }),
         _ => (NodeKind::Item, WhichNode { widget_id: None, item_id: Some(args.id) }),
@@ -149,7 +149,7 @@ pub(super) async fn edited(out: &Output, client: &Client, args: &EditArgs) -> Do
 }
 
 pub(super) async fn moved(out: &Output, client: &Client, args: &MoveArgs) -> Done {
-    let seen = Seen::find(client, &args.page).await?;
+    let seen = DraftView::find(client, &args.page).await?;
     let kind = NodeKind::from(args.kind);
     seen.holds(&args.page, kind, args.id)?;
     let parent = args.within.map(|id| Parent::of(kind, id));
@@ -167,7 +167,7 @@ pub(super) async fn removed(
     let kind = NodeKind::from(args.kind);
     let what = format!("{} {}", kind.as_str(), args.id);
     prompt::confirm(flags, &format!("Remove {what} from the draft, with all that stands in it?"))?;
-    let seen = Seen::find(client, &args.page).await?;
+    let seen = DraftView::find(client, &args.page).await?;
     seen.holds(&args.page, kind, args.id)?;
     remove(client, seen.answer.etag, (kind, args.id)).await?;
     out.done(&json!({"removed": what}), &format!("Removed: {what}"))

@@ -78,7 +78,7 @@ pub(crate) async fn run(flags: &Flags, out: &Output, command: ChangesCommand) ->
     outcome.and(site.close().await)
 }
 
-/// Opens a folder whose plugins are not up to date as well. `apply` brings the schema up to date.
+/// Opens a folder even if its plugins are not up to date. `apply` brings the schema up to date.
 pub(super) async fn open(flags: &Flags, out: &Output, apply: bool) -> Done<Site> {
     let target = Target::of(flags)?;
     let Target::Folder(dir) = &target else { return Site::open(flags, &target, out).await };
@@ -132,7 +132,7 @@ async fn act(out: &Output, client: &Client, command: ChangesCommand) -> Done {
     }
 }
 
-/// A line for each step; what is in the way goes to standard error.
+/// Prints a line for each step. What prevents one goes to standard error.
 fn print(out: &Output, body: &str, found: &[PluginChanges]) -> Done {
     if out.json {
         return Ok(out.line(body)?);

@@ -1,4 +1,4 @@
-//! `cms plugins`: what a site found, and the files of those who write plugins
+//! `cms plugins`: the plugins of a site, and help for those who write them
 
 mod changes;
 
@@ -86,8 +86,8 @@ Each problem is a line: file, line and column, JSON pointer, remedy.")]
 }
 
 impl PluginsCommand {
-    /// Whether it works on files and the schema, so that nobody's rights count.
-    pub(crate) fn is_by_nobody(&self) -> bool {
+    /// Whether the verb works on files and the schema, where no user's rights count.
+    pub(crate) fn ignores_rights(&self) -> bool {
         match self {
             Self::Check { .. } | Self::Schema | Self::New { .. } => true,
             Self::Changes(command) => matches!(command, changes::ChangesCommand::Apply { .. }),
@@ -119,8 +119,8 @@ pub(crate) async fn run(flags: &Flags, out: &Output, command: PluginsCommand) ->
     }
 }
 
-/// The names of plugins of the site that the flags name, and what is in service there; nothing
-/// without a site.
+/// The names of the plugins of the site that the flags name, and the manifests in service there;
+/// both empty without a site.
 async fn surroundings(flags: &Flags, out: &Output) -> (Names, Vec<Manifest>) {
     let Ok(Target::Folder(dir)) = Target::of(flags) else { return Default::default() };
     let Ok(loaded) = folder::existing(&dir, &[], out) else { return Default::default() };
@@ -142,7 +142,7 @@ fn with_neighbours(
     let all = full.parent().map(|around| load_folder(around, in_service)).unwrap_or_default();
     let (same, beside): (Vec<_>, Vec<_>) =
         all.into_iter().partition(|one| one.folder() == full.as_path());
-    // A folder whose neighbours cannot be listed is judged alone.
+    // If the neighbours cannot be listed, the folder is checked alone.
     (if same.is_empty() { vec![check_folder(folder)] } else { same }, beside)
 }
 

@@ -1,5 +1,5 @@
 //! The content of `cms serve --demo`: a bicycle shop with a blog in two languages. The blog is a
-//! plugin in JSON, the shop one in Rust. The start page is made of widgets.
+//! plugin in JSON, the shop a plugin in Rust. The start page is made of widgets.
 
 mod home;
 mod people;
@@ -41,7 +41,7 @@ const PLUGIN: &str = include_str!("../../../demo/plugin.json");
 /// The icon of the plugin's widget, in the widget's folder.
 const ICON: (&str, &str) =
     ("widgets/latestPosts/posts.svg", include_str!("../../../demo/posts.svg"));
-/// A table refers only to those before it.
+/// A table may refer only to tables before it.
 const TABLES: [(&str, &str); 10] = [
     ("authors", include_str!("../../../demo/authors.jsonl")),
     ("blog_categories", include_str!("../../../demo/blog_categories.jsonl")),
@@ -54,11 +54,11 @@ const TABLES: [(&str, &str); 10] = [
     ("products", include_str!("../../../demo/products.jsonl")),
     ("purchases", include_str!("../../../demo/purchases.jsonl")),
 ];
-/// A funnel that companies ask for bicycles with, in each language.
+/// The funnel where companies ask for bicycles, in each language.
 const FUNNELS: [&str; 2] =
     [include_str!("../../../demo/funnel.json"), include_str!("../../../demo/funnel.de.json")];
 const BATCH: usize = 200;
-/// Visits that are stored in one change.
+/// The most visits that one change stores.
 const VISITS: usize = 500;
 /// What the demo's key may call.
 const RIGHTS: [&str; 4] = [
@@ -68,8 +68,8 @@ const RIGHTS: [&str; 4] = [
     "GET,POST,PATCH,DELETE /api/backend/item",
 ];
 
-/// Refuses a site that has anything of its own but people: `cms init` makes the first of them.
-/// Gives other sites the plugins whose tables will be filled: a blog in JSON, a shop in Rust.
+/// Refuses a site with any content of its own except users, since `cms init` makes the first of
+/// these. Otherwise adds the plugins whose tables will be filled: a blog in JSON, a shop in Rust.
 pub(crate) async fn prepare(loaded: &Loaded, cms: &Cms, client: &Client) -> Done {
     let dir = loaded.dir.display();
     let refused = |why: String| {
@@ -100,7 +100,7 @@ pub(crate) async fn prepare(loaded: &Loaded, cms: &Cms, client: &Client) -> Done
     folder::add_shop(&loaded.settings)
 }
 
-/// Something that the site has already.
+/// The first thing that the site has already.
 async fn first_of_its_own(cms: &Cms, client: &Client) -> Done<Option<String>> {
     for table in cms.tables().iter() {
         let (name, limit) = (table.name.clone(), Some("1".to_owned()));
@@ -150,7 +150,7 @@ pub(crate) async fn fill(cms: &Cms, client: &Client, out: &Output) -> Done<u64> 
     Ok(written + home + visit(cms).await?.len() as u64)
 }
 
-/// Stores the visits of the last forty days. Returns how each ended.
+/// Stores the visits of the last forty days. Returns how each of them ended.
 async fn visit(cms: &Cms) -> Done<Vec<PastEnd>> {
     let which = WhichFunnel::Slug(visits::FUNNEL.to_owned());
     let replay = cms.funnels().replay(&which).await?;
@@ -165,7 +165,7 @@ async fn visit(cms: &Cms) -> Done<Vec<PastEnd>> {
     Ok(ends)
 }
 
-/// Makes the funnel in each language and puts it before visitors.
+/// Makes the funnel in each language and publishes it.
 async fn publish(client: &Client) -> Done {
     let mut base = None;
     for text in FUNNELS {
@@ -188,8 +188,8 @@ pub(crate) async fn key(client: &Client) -> Done<String> {
     Ok(client.call::<Create>(&NoQuery {}, &new).await?.data.key)
 }
 
-/// Three calls to paste: a public page, a list with a key, a new comment. `-g` keeps curl from
-/// expanding brackets.
+/// Three calls to paste: a public page, a list read with a key, a new comment. `-g` keeps curl
+/// from expanding brackets.
 pub(crate) fn curl_lines(url: &str, key: &str) -> [String; 3] {
     let item = format!("{url}/api/backend/item?table");
     let with_key = format!("curl -gsS -H 'X-Api-Key: {key}'");
@@ -216,7 +216,7 @@ mod tests {
 
     use super::*;
 
-    /// Visits are judged by the funnel, so answers that it refuses would show in their ends.
+    /// The funnel judges the visits, so an answer that it refuses would change how a visit ends.
     #[tokio::test]
     async fn visitors_come_to_every_end() {
         let folder = tempfile::tempdir().expect("a folder");

@@ -109,7 +109,7 @@ async fn show_demo(
     Ok(out.raw(&text)?)
 }
 
-/// An address that can be called: 0.0.0.0 and :: can only be listened on.
+/// An address that clients can call: 0.0.0.0 and :: are only for listening.
 fn reachable(mut address: SocketAddr) -> SocketAddr {
     if address.ip().is_unspecified() {
         address.set_ip(if address.is_ipv4() {
@@ -121,8 +121,8 @@ fn reachable(mut address: SocketAddr) -> SocketAddr {
     address
 }
 
-/// A warning when every name in a request is taken for the site's own: links in mails lead there. A
-/// site on this machine without a proxy before it is for trying out.
+/// A warning when the site accepts any host name as its own: links in mails would lead there. A
+/// site on this machine without a proxy in front of it is for trying out, and gets none.
 fn unnamed(settings: &Settings, listens: SocketAddr) -> Option<&'static str> {
     let has_name = settings.site_url.is_some() || !settings.allowed_hosts.is_empty();
     let is_open = !listens.ip().is_loopback() || !settings.trusted_proxies.is_empty();
@@ -163,8 +163,8 @@ fn unbound(listen: &str, error: &io::Error) -> Failure {
     Failure::new(Exit::Failed, format!("cannot listen on {listen}: {error}")).hint(hint)
 }
 
-/// The first signal lets open requests and deliveries finish; the second ends them. Scripts are
-/// processes of their own, which would go on.
+/// The first signal lets open requests and deliveries finish; the second one ends them. It also
+/// ends scripts: these are processes of their own, which would go on.
 async fn stop_on(mut signals: Signals, stop: Stop, cms: Cms) {
     for number in 1.. {
         signals.next().await;

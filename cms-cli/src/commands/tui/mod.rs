@@ -54,7 +54,7 @@ fn screens() -> impl Iterator<Item = &'static str> {
     cms_tui::actions().into_iter().filter_map(|(name, _)| name.strip_prefix("go."))
 }
 
-/// Why the terminal cannot show it.
+/// Why the terminal cannot show the interface.
 fn unfit(out: &Output) -> Option<&'static str> {
     let is = |name: &str, value: &str| env::var(name).is_ok_and(|found| found == value);
     if out.json || !io::stdin().is_terminal() || !io::stdout().is_terminal() {
@@ -104,15 +104,15 @@ pub(crate) async fn run(flags: &Flags, out: &Output, args: TuiArgs) -> Done {
     closed
 }
 
-/// A site that is shown, and what is to be closed at the end.
+/// A site that the interface shows, and what must be closed at the end.
 struct Opened {
     shown: Shown,
     site: Option<Site>,
 }
 
 impl Opened {
-    /// Opens what the flags name. At an address without a session, the interface asks for the
-    /// login.
+    /// Opens the site that the flags name. Without a session at an address, the interface asks
+    /// for the login.
     async fn new(flags: &Flags, out: &Output) -> Done<Self> {
         let target = Target::of(flags)?;
         let program = program(&target)?;
@@ -150,7 +150,7 @@ impl Opened {
     }
 }
 
-/// How a command line of `cms` is run for this site: program and first arguments.
+/// How to run a command line of `cms` for this site: the program and its first arguments.
 fn program(target: &Target) -> Done<Vec<String>> {
     let mut program = vec![env::current_exe()?.to_string_lossy().into_owned()];
     program.extend(target.words());
@@ -198,13 +198,13 @@ fn at_address(
     })
 }
 
-/// The names of the running sites that the user knows.
+/// The names of the running sites that this user has stored.
 fn contexts() -> Vec<String> {
     let known = Contexts::load().unwrap_or_default();
     known.iter().map(|(name, ..)| name.to_owned()).collect()
 }
 
-/// How another of them is opened. An API key is for the site that the command line names.
+/// Opens another of these sites. An API key is only for the site that the command line names.
 fn opener(flags: &Flags) -> OpenContext {
     let wait = site::wait(flags, None);
     Arc::new(move |name: &str| {
@@ -219,7 +219,7 @@ fn opener(flags: &Flags) -> OpenContext {
     })
 }
 
-/// An absolute folder that the environment names, else one below HOME (XDG Base Directory
+/// An absolute folder from the environment, else one below HOME (XDG Base Directory
 /// Specification).
 fn folder(variable: &str, below_home: &str) -> Option<PathBuf> {
     let absolute = |name| env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
@@ -232,7 +232,7 @@ fn config_folder() -> Option<PathBuf> {
     folder("XDG_CONFIG_HOME", ".config")
 }
 
-/// The file of what is remembered of a site.
+/// The file of what the interface remembers about a site.
 fn state_file(site: &str) -> Option<PathBuf> {
     let name: String =
         site.chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '_' }).take(120).collect();

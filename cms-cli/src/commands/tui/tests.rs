@@ -1,4 +1,4 @@
-//! Every action of the interface has its command line, and every verb of `cms` its action.
+//! Every action of the interface has a command line, and every verb of `cms` has an action.
 
 use std::collections::BTreeSet;
 
@@ -6,8 +6,8 @@ use clap::{CommandFactory, Parser};
 
 use crate::args::Cli;
 
-/// Verbs without an action: they start, print or check something outside of a session, or work on
-/// files.
+/// Verbs without an action: they start, print or check something outside of a session, or
+/// work on files.
 const VERBS_ALONE: &str = "api, auth passwd, auth recovery-codes, auth sessions, completions, \
     config get, config path, config validate, context add, context list, context remove, \
     context show, context use, cache inspect, db backup, db check, db restore, db shrink, \
@@ -20,7 +20,7 @@ const VERBS_ALONE: &str = "api, auth passwd, auth recovery-codes, auth sessions,
     theme safelist, types typescript, update apply, update check, update download, \
     update rollback, update serve, version, webhooks listen, webhooks verify, whoami";
 
-/// Actions without a line: they move within the interface, and their noun or name says so.
+/// Actions without a command line: they only move within the interface.
 const ACTIONS_ALONE: &str = "analytics.day_after analytics.day_before app.back app.command \
     app.copy app.copy_id app.help app.last app.next app.palette app.previous app.quit app.redo \
     app.reload delivery.search delivery.search_before delivery.search_next delivery.tab \
@@ -37,7 +37,7 @@ fn lines() -> Vec<(&'static str, &'static str)> {
     cms_tui::actions().into_iter().flat_map(of).collect()
 }
 
-/// The line with numbers for what stands for values.
+/// A command line with numbers in place of its placeholders.
 fn filled(line: &str) -> Vec<String> {
     let word = |word: &str| match word {
         "EVENT" => "item.pages.updated".to_owned(),
@@ -56,7 +56,7 @@ fn filled(line: &str) -> Vec<String> {
     line.split(' ').map(word).collect()
 }
 
-/// The verb that a line runs, read as the command line reads it.
+/// The verb that a line runs, as clap parses it.
 fn verb(name: &str, line: &str) -> String {
     let words = ["cms".to_owned()].into_iter().chain(filled(line));
     if let Err(error) = Cli::try_parse_from(words.clone()) {
@@ -71,7 +71,7 @@ fn verb(name: &str, line: &str) -> String {
     path.join(" ")
 }
 
-/// The words of a line that name the verb.
+/// The words that name each verb.
 fn leaves(command: &clap::Command, path: &str, into: &mut BTreeSet<String>) {
     let mut below = command.get_subcommands().filter(|one| one.get_name() != "help").peekable();
     if below.peek().is_none() {

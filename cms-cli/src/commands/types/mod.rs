@@ -1,4 +1,4 @@
-//! `cms types`: the API as types of another language, from `/api/openapi.json`
+//! `cms types`: the API as types of another language, made from `/api/openapi.json`
 
 mod typescript;
 

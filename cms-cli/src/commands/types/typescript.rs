@@ -1,5 +1,5 @@
-//! An OpenAPI document of this service as TypeScript: an interface for each schema, and `paths` as
-//! openapi-fetch reads it. Pure.
+//! An OpenAPI document of this service as TypeScript: an interface for each schema, and `paths`
+//! in the form that openapi-fetch reads. Pure.
 
 use std::fmt::Write as _;
 
@@ -36,7 +36,7 @@ pub(super) fn types(document: &Json) -> String {
     }
     text.push_str("}\n");
     text.push_str(REFUSAL);
-    // Those of events are no identifiers, and no path leads to them.
+    // Schemas of events are left out: their names are no identifiers, and no path refers to them.
     let schemas = members(&document.0["components"]["schemas"]);
     let schemas: Vec<_> = schemas.filter(|(name, _)| is_plain(name)).collect();
     text.push_str("\nexport interface components {\n  schemas: {\n");
@@ -60,7 +60,7 @@ pub(super) fn types(document: &Json) -> String {
 struct Document<'d>(&'d Json);
 
 impl Document<'_> {
-    /// What stands there, or where a reference leads.
+    /// The JSON itself, or the target of its reference.
     fn at<'j>(&'j self, json: &'j Json) -> &'j Json {
         let led = json["$ref"].as_str().and_then(|at| self.0.pointer(at.trim_start_matches('#')));
         led.unwrap_or(json)
@@ -110,7 +110,7 @@ impl Document<'_> {
     }
 }
 
-/// What a body or a reply holds, by its media type.
+/// The type of a body or a reply, by its media type.
 fn content(content: &Json, indent: usize) -> String {
     let space = " ".repeat(indent);
     if content.is_null() {
@@ -194,7 +194,7 @@ fn object(schema: &Json, indent: usize) -> String {
         let _ = writeln!(text, "{space}  {}{mark}: {shape};", key(name));
     }
     if others.is_some() {
-        // Members that are named are of other types, so all that is known of the rest is nothing.
+        // The named members have other types, so nothing is known of the rest.
         let _ = writeln!(text, "{space}  [name: string]: unknown;");
     }
     text + &space + "}"

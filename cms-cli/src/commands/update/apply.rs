@@ -1,4 +1,4 @@
-//! The steps of an update, forward and back.
+//! The steps of an update, and how they are undone.
 //!
 //! ```text
 //! prepare   archive checked, program unpacked beside, run once, backup made
@@ -7,8 +7,8 @@
 //! switch    this version kept as the previous one, the new one renamed into its place
 //! ```
 //!
-//! Until the switch this version stands in its place. What breaks off is finished or undone by the
-//! next start: [`resume`].
+//! Until the switch this version stays in its place. An update that broke off is finished or
+//! undone at the next start: [`resume`].
 
 use std::path::{Path, PathBuf};
 
@@ -134,7 +134,7 @@ pub(super) async fn rollback(out: &Output, loaded: Loaded) -> Done {
     out.done(&value, &format!("{to} is in place again. Next: start `cms serve` again"))
 }
 
-/// Finishes or undoes an update that broke off, at a start. An update under way is left alone.
+/// At a start, finishes or undoes an update that broke off. Leaves an update under way alone.
 pub(crate) async fn resume(out: &Output) -> Done {
     let Ok(program) = Program::running() else { return Ok(()) };
     if !program.journal().exists() {
@@ -172,7 +172,7 @@ async fn finish(out: &Output, program: &Program) -> Done {
     Ok(())
 }
 
-/// Whether this version can use the database as it is.
+/// Whether this version can use the database in its present state.
 async fn opens(loaded: &Loaded) -> Done<bool> {
     match Cms::builder(loaded.settings.clone()).migrations(false).await {
         Ok(_) => Ok(true),
@@ -181,7 +181,7 @@ async fn opens(loaded: &Loaded) -> Done<bool> {
     }
 }
 
-/// Goes on as the new version, with the same command.
+/// Replaces this process by the new version, with the same command.
 fn become_new(program: &Program) -> Failure {
     use std::os::unix::process::CommandExt;
     let mut command = std::process::Command::new(&program.path);
@@ -203,13 +203,13 @@ impl Update<'_> {
         self.journal.write(self.program)
     }
 
-    /// The new version, while it stands beside.
+    /// The new version, beside the present one.
     fn trial_of_new(&self) -> Trial {
         Trial::new(&self.program.next(), &self.journal.site)
     }
 
-    /// What stands in the program's place.
-    fn here(&self) -> Trial {
+    /// The version in the program's place.
+    fn trial_of_present(&self) -> Trial {
         Trial::new(&self.program.path, &self.journal.site)
     }
 
@@ -227,7 +227,7 @@ impl Update<'_> {
         Ok(())
     }
 
-    /// Says what a change of the database means, before it is made.
+    /// Says what a change of the database means, before the change is made.
     fn may_change(&self, flags: &Flags, steps: u64, backup: bool) -> Done {
         let (from, to) = (&self.journal.from, &self.journal.to);
         let changes = format!("{to} changes the database ({})", counted(steps, "step"));
@@ -252,7 +252,7 @@ impl Update<'_> {
         // An earlier backup is never overwritten.
         let file = (1..).map(name).find(|file| !file.exists()).unwrap_or_else(|| name(1));
         self.out.note(&format!("Backup: {}", file.display()));
-        self.here().backup(&file).await.map_err(|why| {
+        self.trial_of_present().backup(&file).await.map_err(|why| {
             let what = format!("the backup failed, so nothing was changed: {why}");
             Failure::new(Exit::Failed, what).hint("--without-backup makes none")
         })?;
@@ -269,7 +269,7 @@ impl Update<'_> {
         reached("switching");
         self.program.switch()?;
         reached("switched");
-        if let Err(failure) = self.here().version().await {
+        if let Err(failure) = self.trial_of_present().version().await {
             self.program.switch_back()?;
             return Err(failure);
         }
@@ -277,7 +277,7 @@ impl Update<'_> {
         Journal::remove(self.program)
     }
 
-    /// Undoes what was done, and says so after `failure`.
+    /// Undoes what was done, and adds that to `failure`.
     async fn undo(&self, loaded: &Loaded, failure: Failure) -> Failure {
         let (from, to) = (&self.journal.from, &self.journal.to);
         let mut said = format!("{from} stays.");
@@ -305,7 +305,7 @@ impl Update<'_> {
 
     async fn restore(&self) -> Result<PathBuf, String> {
         let file = self.journal.backup.clone().ok_or("there is none")?;
-        self.here().restore(&file).await.map(|()| file)
+        self.trial_of_present().restore(&file).await.map(|()| file)
     }
 
     fn clear(&self) -> Done {

@@ -1,4 +1,4 @@
-//! `cms update`: releases of the update server checked, downloaded, applied, taken back
+//! `cms update`: checks, downloads, applies and takes back releases of the update server
 //!
 //! ```text
 //! apply    the steps of an update, forward and back, noted on disk; what an interrupted one left
@@ -101,7 +101,7 @@ pub(crate) async fn run(flags: &Flags, out: &Output, command: UpdateCommand) -> 
     }
 }
 
-/// This version.
+/// The version of this program.
 fn installed() -> Done<Version> {
     Ok(cms_core::VERSION.parse::<Version>()?)
 }
@@ -141,7 +141,7 @@ async fn check(out: &Output, updates: &Updates<'_>) -> Done {
 const WITHOUT_CREDENTIALS: &str =
     "cms update apply is off: update_user and update_password are not both set";
 
-/// The update server of a site, and what is kept of it in `data/updates`.
+/// The update server of a site, and the downloads kept in `data/updates`.
 struct Updates<'a> {
     out: &'a Output,
     loaded: Loaded,
@@ -180,7 +180,7 @@ impl<'a> Updates<'a> {
         Ok(Self { out, loaded, server, folder })
     }
 
-    /// What the server offers, compared with what it offered before.
+    /// The latest release of the server. Compares it with the one that the server offered before.
     async fn latest(&self) -> Done<Release> {
         let latest = self.server.latest(&self.loaded.settings.update.public_key).await?;
         let path = self.folder.join("seen.json");
@@ -207,7 +207,7 @@ impl<'a> Updates<'a> {
         Ok(latest.release)
     }
 
-    /// The archive of a release on this machine, downloaded unless it is there.
+    /// The archive of a release on this machine; downloads it if it is missing.
     async fn archive(&self, release: &Release) -> Done<PathBuf> {
         self.make_folder()?;
         let path = self.folder.join(&release.file);
@@ -258,7 +258,7 @@ impl<'a> Updates<'a> {
         made.map_err(|e| Failure::file(&self.folder, &e))
     }
 
-    /// Removes earlier archives, and what a download left that broke off.
+    /// Removes earlier archives, and the rest of a download that broke off.
     fn remove_archives(&self) {
         let names = fs::read_dir(&self.folder).into_iter().flatten().flatten();
         for path in names.map(|entry| entry.path()) {

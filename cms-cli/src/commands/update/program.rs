@@ -1,5 +1,5 @@
-//! The file of this program, replaced by rename, unless a package manager owns it. Beside it stand
-//! `NAME.next` while an update is made, `NAME.previous` after one, and `NAME.update.json`, the
+//! The file of this program, replaced by rename, unless a package manager owns it. During an
+//! update `NAME.next` stands beside it, and after one `NAME.previous`. `NAME.update.json` is the
 //! journal: a start that finds one finishes or undoes that update.
 
 use std::{
@@ -23,7 +23,7 @@ pub(super) struct Program {
     pub(super) path: PathBuf,
 }
 
-/// Held while an update of a program is made.
+/// Held while this program is being updated.
 #[must_use = "the next process begins when this is dropped"]
 pub(super) struct Turn {
     _folder: File,
@@ -42,31 +42,31 @@ impl Program {
         }
     }
 
-    fn beside(&self, ending: &str) -> PathBuf {
+    fn path_with(&self, ending: &str) -> PathBuf {
         let mut name = OsString::from(&self.path);
         name.push(ending);
         name.into()
     }
 
-    /// The new version, not used yet.
+    /// The path of the new version, before it is used.
     pub(super) fn next(&self) -> PathBuf {
-        self.beside(".next")
+        self.path_with(".next")
     }
 
-    /// The version before the last update.
+    /// The path of the version before the last update.
     pub(super) fn previous(&self) -> PathBuf {
-        self.beside(".previous")
+        self.path_with(".previous")
     }
 
     pub(super) fn journal(&self) -> PathBuf {
-        self.beside(".update.json")
+        self.path_with(".update.json")
     }
 
     fn folder(&self) -> &Path {
         self.path.parent().unwrap_or(Path::new("/"))
     }
 
-    /// Locks out other updates of this program. None: one is under way.
+    /// Locks out other updates of this program. None: another one is under way.
     pub(super) fn try_turn(&self) -> Done<Option<Turn>> {
         let folder = File::open(self.folder()).map_err(|e| Failure::file(self.folder(), &e))?;
         match folder.try_lock() {
@@ -89,7 +89,7 @@ impl Program {
         let next = self.next();
         remove(&next).map_err(|e| Failure::file(&next, &e))?;
         let mut packed = File::open(archive).map_err(|e| Failure::file(archive, &e))?;
-        // The same bytes are checked and unpacked, whoever replaces the file meanwhile.
+        // Checks and unpacks the same open file, even if the path gets another one meanwhile.
         let found = digest(&mut packed).map_err(|e| Failure::file(archive, &e))?;
         if found != sha256 {
             let what = format!("{} was changed after it was checked", archive.display());
@@ -114,10 +114,10 @@ impl Program {
         File::open(path).and_then(digest).map_err(|e| Failure::file(path, &e))
     }
 
-    /// Keeps this version as the previous one and puts the next one in its place. The place is
-    /// never empty.
+    /// Keeps this version as the previous one and renames the next one into its place. The place
+    /// is never empty.
     pub(super) fn switch(&self) -> Done {
-        let (kept, previous, next) = (self.beside(".keep"), self.previous(), self.next());
+        let (kept, previous, next) = (self.path_with(".keep"), self.previous(), self.next());
         remove(&kept)
             .and_then(|()| fs::hard_link(&self.path, &kept))
             // Some file systems have no links.
@@ -136,15 +136,15 @@ impl Program {
         self.sync()
     }
 
-    /// Removes what an update that was not made left beside.
+    /// Removes the files of an update that was not made.
     pub(super) fn clear(&self) -> Done {
-        for path in [self.next(), self.beside(".keep")] {
+        for path in [self.next(), self.path_with(".keep")] {
             remove(&path).map_err(|e| Failure::file(&path, &e))?;
         }
         Ok(())
     }
 
-    /// Makes renames outlive a power cut.
+    /// Makes renames survive a power cut.
     fn sync(&self) -> Done {
         let synced = File::open(self.folder()).and_then(|folder| folder.sync_all());
         synced.map_err(|e| Failure::file(self.folder(), &e))
@@ -169,18 +169,20 @@ fn not_writable(path: &Path, error: &io::Error) -> Failure {
     }
 }
 
-/// A journal is shorter.
+/// The largest journal that is read.
 const MAX_JOURNAL_BYTES: u64 = 64 << 10;
 
-/// What an update is doing.
+/// The step of an update under way.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum Step {
-    /// Nothing was changed but files beside the program: undone.
+    /// Only files beside the program were changed. The update is undone.
     Preparing,
-    /// The new version may have changed the database: finished, or undone with the backup.
+    /// The new version may have changed the database. The update is finished, or undone
+    /// with the backup.
     Migrating,
-    /// The new version was judged and takes its place: finished if it stands there, else undone.
+    /// The new version takes the program's place. The update is finished if the new version
+    /// stands there, else undone.
     Switching,
 }
 
@@ -190,7 +192,7 @@ pub(super) struct Journal {
     pub(super) step: Step,
     pub(super) from: String,
     pub(super) to: String,
-    /// The digest of the program that takes the place.
+    /// The digest of the new program.
     pub(super) sha256: String,
     pub(super) backup: Option<PathBuf>,
     /// The site whose database may have changed.
@@ -213,7 +215,7 @@ impl Journal {
         })
     }
 
-    /// Writes it whole, or leaves the one before.
+    /// Writes the whole journal, or keeps the one before.
     pub(super) fn write(&self, program: &Program) -> Done {
         let path = program.journal();
         let beside = path.with_extension("json.new");
@@ -241,13 +243,13 @@ impl Journal {
     }
 }
 
-/// Ends this process as `kill -9` does at the step that a test names.
+/// For tests: ends this process, as `kill -9` would, at the step that the test names.
 #[cfg(debug_assertions)]
 pub(super) fn reached(step: &str) {
     use rustix::process::{Signal, getpid, kill_process};
     if std::env::var("CMS_TEST_UPDATE_KILL").is_ok_and(|named| named == step) {
         let _ = kill_process(getpid(), Signal::KILL);
-        // The signal may take a moment.
+        // The signal may take a moment to arrive.
         std::thread::sleep(std::time::Duration::from_secs(5));
     }
 }
@@ -255,19 +257,19 @@ pub(super) fn reached(step: &str) {
 #[cfg(not(debug_assertions))]
 pub(super) fn reached(_: &str) {}
 
-/// Programs that end with 0 when a package owns the file that follows.
+/// Package managers: each command ends with 0 if a package owns the file that follows it.
 const ASK: [(&str, &[&str]); 4] = [
     ("dpkg-query", &["--search", "--"]),
     ("rpm", &["-qf", "--"]),
     ("pacman", &["-Qo", "--"]),
     ("apk", &["info", "--who-owns"]),
 ];
-/// Where package managers put everything.
+/// Parts of paths that only package managers use.
 const THEIRS: [&str; 4] = ["/nix/store/", "/gnu/store/", "/snap/", "/Cellar/"];
-/// How long one of them may think.
+/// How long a package manager may take to answer.
 const PROBE_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// Fails when a package manager owns the file: it would undo the update, or refuse its own.
+/// Fails when a package manager owns the file: it would undo the update, or refuse its own later.
 pub(super) async fn refuse_if_owned(path: &Path) -> Done {
     let shown = path.display().to_string();
     let owned = |by: &str| {
@@ -277,7 +279,7 @@ pub(super) async fn refuse_if_owned(path: &Path) -> Done {
     if let Some(place) = THEIRS.iter().find(|place| shown.contains(*place)) {
         return owned(place.trim_matches('/'));
     }
-    // Packages from before /bin became a link name their files without /usr.
+    // Packages from before `/bin` became a link name their files without `/usr`.
     let names = [Some(path), path.strip_prefix("/usr").ok()];
     let names: Vec<_> = names.into_iter().flatten().map(|name| Path::new("/").join(name)).collect();
     for (program, args) in ASK {
@@ -287,7 +289,7 @@ pub(super) async fn refuse_if_owned(path: &Path) -> Done {
             ask.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
             match tokio::time::timeout(PROBE_TIMEOUT, ask.status()).await {
                 Ok(Ok(status)) if status.success() => return owned(program),
-                // It is not installed, or knows no such file.
+                // The package manager is not installed, or does not know the file.
                 Ok(_) => {}
                 Err(_) => {
                     let what = format!("{program} does not say whether it owns {shown}");

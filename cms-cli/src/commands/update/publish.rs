@@ -1,4 +1,4 @@
-//! `cms update serve`: a folder served as an update server, on this machine
+//! `cms update serve`: serves a folder as an update server on this machine
 
 use std::{
     convert::Infallible,
@@ -35,17 +35,18 @@ use crate::{
     signals::Signals,
 };
 
-/// Connections at once.
+/// The most connections at once.
 const PLACES: u32 = 64;
 /// Time limit for the head of a request.
 const HEAD_TIMEOUT: Duration = Duration::from_secs(10);
 const PART_BYTES: usize = 64 << 10;
 const DESCRIPTION: &str = "latest.json";
 
-/// What is served, and to whom.
+/// The served folder, and the login that it needs.
 struct Published {
     folder: PathBuf,
-    /// SHA-256 of the header that requests need: comparing digests tells nothing of the password.
+    /// SHA-256 of the `Authorization` header that requests need. Comparing digests does not leak
+    /// the password through its timing.
     login: Option<[u8; 32]>,
 }
 
@@ -92,7 +93,7 @@ pub(super) async fn run(flags: &Flags, out: &Output, folder: &Path, port: u16) -
     }
 }
 
-/// What a client with these settings will find.
+/// What a client with these settings would find in the folder.
 fn checked(folder: &Path, settings: &Settings) -> Result<String, String> {
     let text = fs::read(folder.join(DESCRIPTION)).map_err(|e| format!("{DESCRIPTION}: {e}"))?;
     if settings.update.public_key.is_empty() {
@@ -137,7 +138,7 @@ impl Published {
         }
     }
 
-    /// The file that a request names, which must lie in the folder itself.
+    /// The file that a request names. It must lie directly in the folder.
     async fn file(&self, request: &Request<Incoming>) -> Result<(File, u64), StatusCode> {
         if ![Method::GET, Method::HEAD].contains(request.method()) {
             return Err(StatusCode::METHOD_NOT_ALLOWED);
@@ -167,7 +168,7 @@ impl Published {
     }
 }
 
-/// The bytes of a file, or none, as they are read.
+/// The content of a file, read as it is sent; empty for None.
 fn body(file: Option<File>) -> Body {
     let parts = stream::try_unfold(file, async |file| {
         let Some(mut file) = file else { return Ok(None) };

@@ -1,5 +1,5 @@
-//! The old version tries the new one, which never judges itself: it must run, know the site's
-//! database, become ready and stay alive.
+//! The old version tries the new one, which never judges itself. The new one must run, know the
+//! site's database, become ready and stay alive.
 
 use std::{
     collections::VecDeque,
@@ -23,19 +23,19 @@ use crate::{
     output::{Done, Exit, Failure},
 };
 
-/// The argument by which this program becomes the launcher of a trial.
+/// The argument that turns this program into the launcher of a trial.
 pub(crate) const LAUNCH: &str = "__trial";
-/// Longest time until a version says its number; until it knows the database.
+/// The longest time to print the version, and the longest time to check the database.
 const VERSION_TIMEOUT: Duration = Duration::from_secs(15);
 const DATABASE_TIMEOUT: Duration = Duration::from_secs(30);
-/// Longest time until it is ready. A version that does not start is given up within a minute.
+/// The longest time to become ready: a version that does not start is given up within a minute.
 const READY_TIMEOUT: Duration = Duration::from_secs(40);
-/// How long it must stay alive once it is ready.
+/// How long the version must stay alive after it is ready.
 const ALIVE: Duration = Duration::from_secs(3);
 const STOP_TIMEOUT: Duration = Duration::from_secs(10);
-/// Most bytes of output that are read.
+/// The most output that is read, in bytes.
 const MAX_OUTPUT: u64 = 256 << 10;
-/// Lines of a failed start that are shown.
+/// Lines of output shown after a failed start.
 const SHOWN_LINES: usize = 5;
 
 /// A version of this program, tried on a site.
@@ -49,7 +49,8 @@ impl Trial {
         Self { program: program.to_owned(), site: site.to_owned() }
     }
 
-    /// Becomes `cms` of that version, with the settings of this process. It dies with this process.
+    /// Runs `cms` of that version with the settings of this process. It ends when
+    /// this process ends.
     fn command(&self, args: &[&str]) -> Command {
         #[cfg(target_os = "linux")]
         let mut command = {
@@ -65,7 +66,7 @@ impl Trial {
         command
     }
 
-    /// Its output, if it ends well within the time.
+    /// The output, if the command succeeds within the time.
     async fn output(&self, args: &[&str], limit: Option<Duration>) -> Result<String, String> {
         let mut child = self.command(args).spawn().map_err(|e| e.to_string())?;
         let (out, err) = (child.stdout.take(), child.stderr.take());
@@ -90,14 +91,14 @@ impl Trial {
         }
     }
 
-    /// Its version.
+    /// The number of the version.
     pub(super) async fn version(&self) -> Done<String> {
         let said = self.output(&["version"], Some(VERSION_TIMEOUT)).await;
         let said = said.map_err(|why| failed("does not run on this machine", &why))?;
         Ok(said.trim().strip_prefix("cms ").unwrap_or(said.trim()).to_owned())
     }
 
-    /// How many steps of the schema it would apply.
+    /// How many steps of the schema the version would apply.
     pub(super) async fn pending(&self) -> Done<u64> {
         let said = self.output(&["migrate", "status", "--json"], Some(DATABASE_TIMEOUT)).await;
         let said = said.map_err(|why| failed("cannot use the site's database", &why))?;
@@ -107,24 +108,25 @@ impl Trial {
         Ok(steps.filter(|step| step["applied"] == false).count() as u64)
     }
 
-    /// Applies its steps of the schema, however long that takes.
+    /// Applies the version's steps of the schema, however long that takes.
     pub(super) async fn migrate(&self) -> Done {
         let said = self.output(&["migrate", "up", "--json"], None).await;
         said.map(drop).map_err(|why| failed("cannot change the database", &why))
     }
 
-    /// Makes a backup of the site, which it can put back by itself.
+    /// Makes a backup of the site that the version can restore.
     pub(super) async fn backup(&self, file: &Path) -> Result<(), String> {
         self.output(&["db", "backup", "--plain", &file.display().to_string()], None).await.map(drop)
     }
 
-    /// Puts a backup back in place of what the site holds.
+    /// Restores a backup in place of what the site holds.
     pub(super) async fn restore(&self, file: &Path) -> Result<(), String> {
         let file = file.display().to_string();
         self.output(&["db", "restore", &file, "--yes"], None).await.map(drop)
     }
 
-    /// Serves the site on a free port, beside whatever serves it now: ready, and alive for a while.
+    /// Serves the site on a free port beside the present server: the version must become ready
+    /// and stay alive for a while.
     pub(super) async fn serve(&self) -> Done {
         let args = ["serve", "--listen", "127.0.0.1:0", "--no-worker", "--no-scheduler"];
         let mut child = self.command(&args).spawn().map_err(|e| failed(START, &e.to_string()))?;
@@ -186,7 +188,7 @@ async fn serves(child: &mut Child) -> Result<(), String> {
         }
         tokio::time::sleep(Duration::from_millis(200)).await;
     }
-    // Whoever does not read on may hold up what is written.
+    // Keep reading the output: a full pipe could block the version.
     let drained = async { while let Ok(Some(_)) = lines.next_line().await {} };
     let ended = async {
         tokio::join!(drained, tokio::time::sleep(ALIVE)).1;
@@ -201,7 +203,7 @@ async fn serves(child: &mut Child) -> Result<(), String> {
     ready().await
 }
 
-/// Asks it to end, and ends it when it does not.
+/// Asks the process to end, and kills it if it does not.
 async fn stop(child: &mut Child) {
     let pid = child.id().and_then(|id| i32::try_from(id).ok()).and_then(Pid::from_raw);
     if let Some(pid) = pid {
@@ -212,8 +214,8 @@ async fn stop(child: &mut Child) {
     }
 }
 
-/// Becomes the program that the arguments name, after the number of the process that tries it: when
-/// that process dies, so does this one.
+/// Replaces this process by the program in `args`, behind the id of the process that tries it.
+/// When that process dies, this one does too.
 pub(crate) fn launch(mut args: impl Iterator<Item = OsString>) -> ExitCode {
     use std::os::unix::process::CommandExt;
     let (parent, program) = (args.next(), args.next());

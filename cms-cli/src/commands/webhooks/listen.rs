@@ -28,7 +28,7 @@ use crate::{
     signals::Signals,
 };
 
-/// Connections at once, and deliveries that wait to be printed.
+/// The most connections at once, and the most deliveries that wait to be printed.
 const PLACES: u32 = 64;
 /// Time limit for the head of a request, and for its body.
 const READ_TIMEOUT: Duration = Duration::from_secs(10);
@@ -105,7 +105,7 @@ pub(super) async fn run(out: &Output, args: ListenArgs) -> Done {
             () = signals.next() => return Ok(()),
         }
     }
-    // Deliveries that were counted are answered.
+    // Every counted delivery gets its answer first.
     tokio::select! {
         _ = tokio::time::timeout(delay + READ_TIMEOUT, connections.shutdown()) => {}
         () = signals.next() => {}
@@ -115,7 +115,7 @@ pub(super) async fn run(out: &Output, args: ListenArgs) -> Done {
 
 /// The largest body that is kept, in bytes.
 const MAX_BODY_BYTES: usize = 5 << 20;
-/// How many ids are remembered before the memory is emptied.
+/// How many ids are remembered; then all are forgotten.
 const MAX_SEEN: usize = 10_000;
 
 /// The state that all connections share.
@@ -232,7 +232,7 @@ async fn read(mut body: Incoming) -> hyper::Result<Option<Bytes>> {
     Ok(fits.then(|| kept.into()))
 }
 
-/// What the check of the signatures found.
+/// The result of checking the signatures.
 enum Verdict {
     Ok,
     Wrong(String),
@@ -303,13 +303,13 @@ fn document(arrival: &Arrival, body: bool) -> Json {
         "status": arrival.status.as_u16(),
     });
     if body {
-        // As text: the signature covers bytes, not values.
+        // As text, because the signature covers bytes, not JSON values.
         document["body"] = String::from_utf8_lossy(&arrival.body).into();
     }
     document
 }
 
-/// The service itself waits as long for an answer.
+/// How long an answer is waited for, as in the service itself.
 const TIMEOUT: Duration = Duration::from_secs(10);
 /// Headers of one connection, not of the delivery (RFC 9110, 7.6.1).
 const OF_THE_CONNECTION: [&str; 9] = [

@@ -1,5 +1,5 @@
-//! `cms webhooks verify`: whether a saved delivery is genuine. Secrets never stand on the command
-//! line, which others can see
+//! `cms webhooks verify`: checks whether a saved delivery is genuine. The command line takes no
+//! secrets, because other users can see it
 
 use std::path::{Path, PathBuf};
 
@@ -101,7 +101,7 @@ fn show(out: &Output, checks: &[Check]) -> Done {
     Ok(table::pairs(out, &checks.iter().map(row).collect::<Vec<_>>())?)
 }
 
-/// Whether the signatures are right without the line end that editors add to a file.
+/// Whether the signatures fit once the line end is removed that editors add to a file.
 fn fits_without_line_end(secrets: &[Secret], headers: &HeaderMap, body: &[u8]) -> bool {
     let Some(body) = body.strip_suffix(b"\n").map(|body| body.strip_suffix(b"\r").unwrap_or(body))
     else {
@@ -194,7 +194,7 @@ fn checked(secret: Secret, place: &str) -> Done<Secret> {
     }
 }
 
-/// The text itself is not repeated: it may be another secret.
+/// Leaves the text out of the failure: it may be another secret.
 fn no_secret(place: &str) -> Failure {
     Failure::usage(format!("{place} holds no secret of a subscription"))
         .hint("write it as cms webhooks create or rotate-secret printed it: whsec_ and base64")
@@ -218,8 +218,7 @@ pub(super) struct Fault {
     hint: &'static str,
 }
 
-/// Checks each signature that is there: one of the secrets must fit. Empty when the delivery has no
-/// signature.
+/// Checks each signature header; one of the secrets must fit. Empty if the delivery has none.
 pub(super) fn checks(
     secrets: &[Secret],
     headers: &HeaderMap,

@@ -1,5 +1,6 @@
-//! Wrong logins. Wrong passwords and wrong codes share one counter for each network, which locks
-//! it. Wrong passwords also count by account, wherever they come from: `pause` slows further tries.
+//! Wrong logins. Each network has one counter of wrong passwords and wrong codes, which locks the
+//! network. Wrong passwords also count by account, from all networks together: `pause` then slows
+//! further tries.
 
 pub(crate) mod sql;
 
@@ -25,7 +26,7 @@ const ACCOUNT_ATTEMPTS: i64 = 50;
 pub(super) const WINDOW_S: i64 = 3600;
 /// Wrong passwords for one account within [`WINDOW_S`] before tries are slowed.
 const FREE: i64 = 20;
-/// The pause doubles with as many further wrong passwords.
+/// The pause doubles with every further `STEP` wrong passwords.
 const STEP: i64 = 5;
 /// Longest pause, in seconds. Clients wait that long by themselves.
 const LONGEST_S: i64 = 60;
@@ -83,8 +84,8 @@ pub(in crate::accounts) fn network(address: IpAddr) -> String {
     IpAddr::V6(Ipv6Addr::from(ground::network(address))).to_canonical().to_string()
 }
 
-/// Admits an attempt unless its network had too many wrong logins. Attempts of one network pass one
-/// at a time until their change ends.
+/// Admits an attempt unless its network had too many wrong logins. Attempts of one network run
+/// one at a time: each holds a lock until its change ends.
 pub(in crate::accounts) async fn admit(change: &mut Change, network: &str) -> Result<()> {
     sql::lock(change, network).await?;
     let counted = sql::count(change, network, change.now() - WINDOW_S * 1000).await?;
@@ -105,10 +106,10 @@ pub(in crate::accounts) async fn admit_account(change: &mut Change, account: &st
     judge(&counted, now, ACCOUNT_ATTEMPTS)
 }
 
-/// Like [`admit`], but takes no lock.
+/// As [`admit`], but takes no lock.
 pub(in crate::accounts) async fn refuse_locked(base: &Base, network: &str) -> Result<()> {
     let now = base.clock().now();
-    judge(&sql::glance(base.db(), network, now - WINDOW_S * 1000).await?, now, ATTEMPTS)
+    judge(&sql::read_count(base.db(), network, now - WINDOW_S * 1000).await?, now, ATTEMPTS)
 }
 
 fn judge(counted: &Counted, now: Millis, allowed: i64) -> Result<()> {
@@ -120,7 +121,7 @@ fn judge(counted: &Counted, now: Millis, allowed: i64) -> Result<()> {
     Err(Error::new(Code::LoginLocked, detail).retry_after(u64::try_from(wait).unwrap_or(1).max(1)))
 }
 
-/// Counts a wrong login. Logs and audits the last allowed one.
+/// Counts a wrong login. The last allowed one is audited as the lock of the network.
 pub(in crate::accounts) async fn note(change: &mut Change, network: &str) -> Result<()> {
     sql::insert(change, network).await?;
     let counted = sql::count(change, network, change.now() - WINDOW_S * 1000).await?;
@@ -151,12 +152,13 @@ fn length_s(wrong: i64) -> i64 {
     }
 }
 
-// Each network has pauses of its own: whoever waits is judged afterwards, however many others try.
-// So strangers cannot lock an account, but each of their networks gets one try in a pause.
+// Each network has its own pause: a user who waits is judged afterwards, whatever others try. So
+// strangers cannot lock an account; each of their networks gets one try per pause.
 
-/// The refusal of a try that comes before the pause of its network is over; None: it may be judged.
-/// The first try of a network begins a pause. Either is noted in the change, so that the change is
-/// committed. Tries of one network pass one at a time.
+/// Refuses a try until the pause of its network is over; None: the try may be judged. The first
+/// try of a network is refused and begins its pause, and each admitted try begins the next. The
+/// change records both, so it is committed even when the try is refused. Tries of one network run
+/// one at a time.
 pub(in crate::accounts) async fn pause(
     change: &mut Change,
     account: &str,
@@ -176,7 +178,7 @@ pub(in crate::accounts) async fn pause(
     Ok((left > 0).then(|| refusal(left)))
 }
 
-/// Refuses a try within a pause before its password is hashed. [`pause`] decides.
+/// As [`pause`], before the password is hashed: this check only saves work, [`pause`] decides.
 pub(in crate::accounts) async fn refuse_paused(
     base: &Base,
     account: &str,
@@ -184,11 +186,11 @@ pub(in crate::accounts) async fn refuse_paused(
 ) -> Result<()> {
     let (db, now) = (base.db(), base.clock().now());
     let since = now - WINDOW_S * 1000;
-    let length = length_s(sql::glance(db, account, since).await?.count) * 1000;
+    let length = length_s(sql::read_count(db, account, since).await?.count) * 1000;
     if length == 0 {
         return Ok(());
     }
-    let last = sql::glance_latest(db, &format!("{account} {network}"), since).await?;
+    let last = sql::read_latest(db, &format!("{account} {network}"), since).await?;
     let left = last.map_or(0, |last| (last + length - now).min(length));
     if left > 0 { Err(refusal(left)) } else { Ok(()) }
 }

@@ -64,14 +64,15 @@ pub(in crate::accounts) async fn count(
     change.one(COUNT, args![network, since]).await
 }
 
-pub(in crate::accounts) async fn glance(db: &Db, network: &str, since: i64) -> Result<Counted> {
+/// As [`count`], outside a change.
+pub(in crate::accounts) async fn read_count(db: &Db, network: &str, since: i64) -> Result<Counted> {
     Ok(db
         .optional(COUNT, args![network, since])
         .await?
         .unwrap_or(Counted { count: 0, oldest: None }))
 }
 
-/// The time of the latest.
+/// The time of the latest wrong login.
 pub(in crate::accounts) async fn latest(
     change: &mut Change,
     network: &str,
@@ -82,7 +83,7 @@ pub(in crate::accounts) async fn latest(
 }
 
 /// As [`latest`], outside a change.
-pub(in crate::accounts) async fn glance_latest(
+pub(in crate::accounts) async fn read_latest(
     db: &Db,
     network: &str,
     since: i64,

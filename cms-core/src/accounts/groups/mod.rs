@@ -9,8 +9,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value as Json;
 
 use super::{
-    Accounts, AdminGuard, HeldPermissions, NAME_PATTERN, check_held, name_key, name_problem,
-    record, taken,
+    Accounts, AdminGuard, HeldPermissions, NAME_PATTERN, check_held, name_conflict, name_key,
+    name_problem, record,
 };
 use crate::{
     Actor, Change, Code, Error, Page, Result,
@@ -106,7 +106,7 @@ impl Accounts {
         let key = name_key(&new.name);
         let id = sql::insert(change, &new.name, &key, &rights)
             .await
-            .map_err(|e| taken("group", "name", &new.name, e))?;
+            .map_err(|e| name_conflict("group", "name", &new.name, e))?;
         record(change, "create", "user_groups", id, &["name", "rights"]).await?;
         let created_at = crate::rfc3339(change.now());
         Ok(Group { id, name: new.name.clone(), rights, members: 0, created_at })
@@ -139,7 +139,7 @@ impl Accounts {
         check(&group.name, &group.rights)?;
         sql::update(change, &group, &name_key(&group.name))
             .await
-            .map_err(|e| taken("group", "name", &group.name, e))?;
+            .map_err(|e| name_conflict("group", "name", &group.name, e))?;
         guard.check(change).await?;
         record(change, "update", "user_groups", id, &columns).await?;
         Ok(group)
@@ -210,21 +210,21 @@ impl Accounts {
         }
     }
 
-    /// Settles what groups hold after plugins took permission keys, in a change of its own: it
-    /// waits for callers whose groups it changes.
+    /// Gives the permission keys that groups hold to the plugins that own them now; runs after
+    /// plugins claimed keys. Its own change waits for callers whose groups it changes.
     ///
     /// # Errors
     /// As every write.
-    pub(crate) async fn settle_rights(&self, formerly: &BTreeMap<String, String>) -> Result<()> {
+    pub(crate) async fn reassign_owners(&self, formerly: &BTreeMap<String, String>) -> Result<()> {
         let (owners, groups) = sql::held(self.0.base.db()).await?;
-        if groups.iter().all(|(_, rights)| settled(rights, &owners, formerly) == *rights) {
+        if groups.iter().all(|(_, rights)| reassigned(rights, &owners, formerly) == *rights) {
             return Ok(());
         }
         let mut change = self.0.base.change(Actor::System).await?;
         change.lock(super::LOCK).await?;
         let owners = sql::owners(&mut change).await?;
         for (id, before) in sql::rights(&mut change).await? {
-            let after = settled(&before, &owners, formerly);
+            let after = reassigned(&before, &owners, formerly);
             if after != before {
                 sql::bind(&mut change, id, &after).await?;
                 record(&mut change, "update", "user_groups", id, &["rights"]).await?;
@@ -247,15 +247,15 @@ impl Accounts {
     }
 }
 
-/// These rights with the plugin that each key belongs to now. A key that belongs to nobody keeps
-/// the plugin of `before`.
+/// These rights, each key with the plugin that owns it now. A key without an owner keeps the plugin
+/// that it has in `before`.
 async fn owned(
     change: &mut Change,
     rights: &HeldPermissions,
     before: &HeldPermissions,
 ) -> Result<HeldPermissions> {
     let HeldPermissions::Only(keys) = rights else { return Ok(HeldPermissions::Admin) };
-    // Whoever takes a key for a plugin gives it to groups under the same lock.
+    // Plugins claim keys, and groups get the new owners, under this lock.
     change.lock(super::LOCK).await?;
     let owners = sql::owners(change).await?;
     let of_before = |key: &str| match before {
@@ -265,7 +265,7 @@ async fn owned(
     Ok(HeldPermissions::Only(owned_by(keys, &owners, of_before)))
 }
 
-/// Gives each key that is no built-in area's its owner, or the one that `otherwise` names.
+/// Sets the owner of each key outside the built-in areas: from `owners`, else from `otherwise`.
 pub(super) fn owned_by(
     keys: &Permissions,
     owners: &BTreeMap<String, String>,
@@ -277,10 +277,9 @@ pub(super) fn owned_by(
     })
 }
 
-/// The rights of a group whose keys belong to these plugins now. A key of nobody becomes its
-/// owner's, or that of the plugin in `formerly` which had it; a key of another plugin than its
-/// owner goes.
-fn settled(
+/// The rights of a group after plugins claimed keys. A key without an owner gets its plugin from
+/// `owners`, else from `formerly`. A key is dropped if its plugin no longer owns it.
+fn reassigned(
     rights: &HeldPermissions,
     owners: &BTreeMap<String, String>,
     formerly: &BTreeMap<String, String>,

@@ -73,8 +73,8 @@ pub(in crate::accounts) async fn lock(change: &mut Change, id: i64) -> Result<Op
     change.optional(GET, args![id]).await
 }
 
-/// Reads the group, which stays as it is until this change ends. Changes may share that: two users
-/// may be put into one group at the same time.
+/// Reads the group and keeps it unchanged until this change ends. Several changes may keep one
+/// group: two users can be put into it at the same time.
 pub(in crate::accounts) async fn keep(change: &mut Change, id: i64) -> Result<Option<Group>> {
     let statement = change.dialect().keeping(GET, GET_LOCKED);
     change.optional(statement, args![id]).await
@@ -100,11 +100,16 @@ pub(in crate::accounts) async fn update(
     group: &Group,
     name_key: &str,
 ) -> Result<()> {
-    change.hit(UPDATE, args![group.id, &group.name, name_key, group.rights.to_stored()?]).await
+    change
+        .run_expecting_row(
+            UPDATE,
+            args![group.id, &group.name, name_key, group.rights.to_stored()?],
+        )
+        .await
 }
 
 pub(in crate::accounts) async fn delete(change: &mut Change, id: i64) -> Result<()> {
-    change.hit(DELETE, args![id]).await
+    change.run_expecting_row(DELETE, args![id]).await
 }
 
 fn stored(found: Vec<(i64, String)>) -> Result<Vec<(i64, HeldPermissions)>> {
@@ -130,10 +135,10 @@ pub(in crate::accounts) async fn bind(
     id: i64,
     rights: &HeldPermissions,
 ) -> Result<()> {
-    change.hit(BIND, args![id, rights.to_stored()?]).await
+    change.run_expecting_row(BIND, args![id, rights.to_stored()?]).await
 }
 
-/// The groups that hold a permission of the service's own.
+/// The groups that hold a permission of a built-in area.
 pub(in crate::accounts) async fn holding(db: &Db, permission: &str) -> Result<Vec<i64>> {
     let groups = stored(db.all(RIGHTS, args![]).await?)?;
     Ok(groups.into_iter().filter(|(_, held)| held.may(permission)).map(|(id, _)| id).collect())

@@ -64,7 +64,7 @@ pub struct LoggedIn {
     pub recovery_codes: Option<Vec<RecoveryCode>>,
 }
 
-/// Result of checking name and password. Done outside of a change, because hashing takes long.
+/// The result of checking name and password, outside of a change, because hashing takes long.
 pub struct CheckedLogin {
     pub(super) network: String,
     /// The counter of wrong passwords for this name.
@@ -105,8 +105,8 @@ impl Accounts {
         Ok(CheckedLogin { network, account, right: known.filter(|_| right) })
     }
 
-    /// Begins a login when the password was right, and counts the attempt when it was wrong. The
-    /// reply does not tell an unknown user from a wrong password.
+    /// Begins a login when the password was right, and counts the attempt when it was wrong. An
+    /// unknown user and a wrong password get the same reply.
     ///
     /// # Errors
     /// `login_locked` after too many wrong logins from this network; the change is dropped. The
@@ -117,7 +117,7 @@ impl Accounts {
         change: &mut Change,
         checked: CheckedLogin,
     ) -> Result<Outcome<Pending>> {
-        // However many guesses run at once, only the allowed number learn their outcome.
+        // However many guesses run at once, only the allowed number get a verdict.
         attempts::admit(change, &checked.network).await?;
         let wrong = "The name and password do not match, or the user is switched off.";
         let (id, user) = match self.judge_password(change, checked, wrong).await? {
@@ -136,8 +136,9 @@ impl Accounts {
         Ok(Outcome(Ok(Pending { token, setup })))
     }
 
-    /// The user of a right password, locked. A wrong password is counted, and a try that comes too
-    /// early is refused; the change is committed in either case. The network was admitted before.
+    /// The user whose password was right, locked. A wrong password is counted, and a try that
+    /// comes too early is refused; the change is committed in either case. The caller has
+    /// admitted the network.
     pub(super) async fn judge_password(
         &self,
         change: &mut Change,
@@ -174,20 +175,23 @@ impl Accounts {
         pending: &str,
         proof: &Proof,
     ) -> Result<Outcome<LoggedIn>> {
-        let (network, pending) = (attempts::network(visitor.address), Token::sent(pending).hash());
+        let (network, pending) =
+            (attempts::network(visitor.address), Token::from_text(pending).hash());
         attempts::admit(change, &network).await?;
         // Lock order everywhere: the user first, then the user's rows.
-        let owner = sql::owner(change, &pending).await?.ok_or_else(over)?;
-        let candidate =
-            sql::lock_user(change, owner).await?.filter(|user| user.active).ok_or_else(over)?;
+        let owner = sql::owner(change, &pending).await?.ok_or_else(pending_expired)?;
+        let candidate = sql::lock_user(change, owner)
+            .await?
+            .filter(|user| user.active)
+            .ok_or_else(pending_expired)?;
         let since = change.now() - PENDING_S * 1000;
-        let waiting = sql::lock(change, &pending, since).await?.ok_or_else(over)?;
+        let waiting = sql::lock(change, &pending, since).await?.ok_or_else(pending_expired)?;
         let account = attempts::account(owner);
         attempts::admit_account(change, &account).await?;
         // Another login may have set up the second factor meanwhile. Then this login's own secret
         // proves nothing.
         if waiting.setup_secret.is_some() == candidate.totp_secret.is_some() {
-            return Err(over());
+            return Err(pending_expired());
         }
         if !self
             .proves(change, waiting.user, &candidate, waiting.setup_secret.as_deref(), proof)
@@ -269,7 +273,8 @@ impl Accounts {
             }
             Proof::Recovery(_) if setup.is_some() => Ok(false),
             Proof::Recovery(code) => {
-                let hash = RecoveryCode::typed(code.expose()).hash(self.0.passwords.salt()?, user);
+                let hash =
+                    RecoveryCode::from_text(code.expose()).hash(self.0.passwords.salt()?, user);
                 sql::use_recovery(change, user, &hash).await
             }
         }
@@ -301,7 +306,7 @@ impl Accounts {
     }
 }
 
-fn over() -> Error {
+fn pending_expired() -> Error {
     Error::new(
         Code::PendingExpired,
         "This login is over: it took more than 5 minutes, had too many wrong codes, or is \
@@ -309,7 +314,7 @@ fn over() -> Error {
     )
 }
 
-/// The vault's context of a secret: the secret of one user cannot be opened as that of another.
+/// The vault's context of a secret: one user's secret cannot be opened as another's.
 fn totp_context(user: i64) -> String {
     format!("users.totp_secret:{user}")
 }

@@ -117,11 +117,11 @@ pub(in crate::accounts) async fn lock_user(
 }
 
 pub(in crate::accounts) async fn note_wrong(change: &mut Change, hash: &str) -> Result<()> {
-    change.hit(WRONG, args![hash]).await
+    change.run_expecting_row(WRONG, args![hash]).await
 }
 
 pub(in crate::accounts) async fn drop_pending(change: &mut Change, hash: &str) -> Result<()> {
-    change.hit(DROP_PENDING, args![hash]).await
+    change.run_expecting_row(DROP_PENDING, args![hash]).await
 }
 
 pub(in crate::accounts) async fn drop_pending_of(change: &mut Change, user: i64) -> Result<()> {
@@ -143,11 +143,11 @@ pub(in crate::accounts) async fn set_totp(
     sealed: Option<String>,
     step: i64,
 ) -> Result<()> {
-    change.hit(SET_TOTP, args![user, sealed, step]).await
+    change.run_expecting_row(SET_TOTP, args![user, sealed, step]).await
 }
 
 pub(in crate::accounts) async fn note_login(change: &mut Change, user: i64) -> Result<()> {
-    change.hit(NOTE_LOGIN, args![user, change.now()]).await
+    change.run_expecting_row(NOTE_LOGIN, args![user, change.now()]).await
 }
 
 /// False when the code does not exist or was used already.

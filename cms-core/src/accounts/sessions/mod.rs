@@ -16,8 +16,8 @@ use crate::{
     jobs,
 };
 
-/// Age at which the noted last use is written again, so that not every request writes. A session
-/// may be idle that much longer than set, and never less.
+/// How old the stored last use must be before a request writes it again; so not every request
+/// writes. A session may stay idle this much longer than the setting, never less.
 pub(super) const SEEN_EVERY: i64 = 60_000;
 
 /// An open session as the API shows it. Times are RFC 3339 in UTC.
@@ -50,11 +50,11 @@ pub struct SessionUser {
     pub rights: HeldPermissions,
     /// When the session ends at the latest, in milliseconds.
     pub expires_at: i64,
-    seen: Cached<Arc<Open>>,
+    seen: Cached<Arc<OpenSession>>,
 }
 
 /// A session as read from the database.
-pub(super) struct Open {
+pub(super) struct OpenSession {
     hash: String,
     session: i64,
     user: i64,
@@ -72,9 +72,9 @@ impl SessionUser {
     }
 }
 
-impl Open {
+impl OpenSession {
     /// Builds one session from its rows; there is one row for each group of the user.
-    fn joined(rows: Vec<sql::SessionRow>) -> Option<Self> {
+    fn from_rows(rows: Vec<sql::SessionRow>) -> Option<Self> {
         let first = rows.first()?;
         let open = Self {
             hash: first.hash.clone(),
@@ -96,7 +96,7 @@ impl Open {
     }
 }
 
-fn ended() -> Error {
+fn session_ended() -> Error {
     Error::new(
         Code::LoginRequired,
         "Your session has ended, or you were switched off: log in again. Nothing was changed.",
@@ -123,7 +123,7 @@ impl Accounts {
         token: &str,
         source: Option<Source<'_>>,
     ) -> Result<Option<(SessionUser, Option<i64>)>> {
-        let found = self.find(&Token::sent(token).hash(), source).await?;
+        let found = self.find(&Token::from_text(token).hash(), source).await?;
         let Some((open, count)) = found else { return Ok(None) };
         if open.record.last_seen_at < self.0.base.clock().now() - SEEN_EVERY {
             self.note_seen(open.record.session).await;
@@ -131,19 +131,19 @@ impl Accounts {
         Ok(Some((self.user_of(open), count)))
     }
 
-    /// Judges the caller again: session, user and groups as they are now. For acts without a
-    /// change, and for who reads on without asking again. This is no use of the session, which ends
-    /// as if it were idle.
+    /// Judges the caller again: session, user and groups as they are now. Use it for acts without
+    /// a change, and for callers that go on reading, such as a stream. It does not count as a use
+    /// of the session, which can still end as idle.
     ///
     /// # Errors
     /// `login_required` when the session has ended or the user is switched off.
     pub async fn identify_again(&self, user: &SessionUser) -> Result<SessionUser> {
         let found = self.find(&user.seen.record.hash, None).await?;
-        Ok(self.user_of(found.ok_or_else(ended)?.0))
+        Ok(self.user_of(found.ok_or_else(session_ended)?.0))
     }
 
-    /// Begins a change on behalf of a caller, who is judged again under it. Returns the caller with
-    /// the user's present rights, which stay as they are until the change ends.
+    /// Begins a change on behalf of a caller and judges the caller again under it. Returns the
+    /// caller with the user's present rights, which stay as they are until the change ends.
     ///
     /// # Errors
     /// As [`Accounts::identify_again`].
@@ -152,8 +152,9 @@ impl Accounts {
         self.judge(change, user).await
     }
 
-    /// As [`Accounts::change`], for a change of users or groups. Such changes run one at a time,
-    /// and each waits before its caller is judged: two who change each other would deadlock.
+    /// As [`Accounts::change`], for a change of users or groups. Such changes run one at a time.
+    /// Each waits for its turn before its caller is judged; two users who change each other would
+    /// deadlock otherwise.
     ///
     /// # Errors
     /// As [`Accounts::identify_again`].
@@ -181,14 +182,15 @@ impl Accounts {
         user: &SessionUser,
     ) -> Result<(Change, SessionUser)> {
         let (seen, begun) = self.session_horizons();
-        let open = match change.still(&user.seen) {
+        let open = match change.cached_if_current(&user.seen) {
             Some(open) => Some(open).filter(|open| open.is_within((seen, begun))),
             None => {
                 let hash = &user.seen.record.hash;
-                Open::joined(sql::find_again(&mut change, hash, (seen, begun)).await?).map(Arc::new)
+                OpenSession::from_rows(sql::find_again(&mut change, hash, (seen, begun)).await?)
+                    .map(Arc::new)
             }
         };
-        let user = self.user_of(Cached::in_change(open.ok_or_else(ended)?));
+        let user = self.user_of(Cached::in_change(open.ok_or_else(session_ended)?));
         change.judged();
         Ok((change, user))
     }
@@ -197,21 +199,22 @@ impl Accounts {
         &self,
         hash: &str,
         source: Option<Source<'_>>,
-    ) -> Result<Option<(Cached<Arc<Open>>, Option<i64>)>> {
+    ) -> Result<Option<(Cached<Arc<OpenSession>>, Option<i64>)>> {
         let db = self.0.base.db();
         let (now, (seen, begun)) = (self.0.base.clock().now(), self.session_horizons());
         // A last use older than this is due to be written, unless another request wrote it
         // meanwhile.
-        let is_fresh = |open: &Arc<Open>| open.is_within((seen.max(now - SEEN_EVERY), begun));
+        let is_fresh =
+            |open: &Arc<OpenSession>| open.is_within((seen.max(now - SEEN_EVERY), begun));
         let read = async |table: &str| {
             let rows = sql::find(db, hash, (seen, begun), table).await?;
             let epoch = rows.first().map_or(0, |row| row.epoch);
-            Ok(Open::joined(rows).map(|open| (epoch, Arc::new(open))))
+            Ok(OpenSession::from_rows(rows).map(|open| (epoch, Arc::new(open))))
         };
-        self.0.known.find(db, hash, source, is_fresh, read).await
+        self.0.session_cache.find(db, hash, source, is_fresh, read).await
     }
 
-    fn user_of(&self, seen: Cached<Arc<Open>>) -> SessionUser {
+    fn user_of(&self, seen: Cached<Arc<OpenSession>>) -> SessionUser {
         let open = &seen.record;
         SessionUser {
             session: open.session,
@@ -223,11 +226,11 @@ impl Accounts {
         }
     }
 
-    /// A session stays valid when noting its last use fails.
+    /// Writes the last use. The session stays valid when this fails.
     async fn note_seen(&self, session: i64) {
         let noted = async {
             let mut change = self.0.base.change_in_time().await?;
-            sql::seen(&mut change, session).await?;
+            sql::set_last_seen(&mut change, session).await?;
             change.commit().await
         };
         if let Err(error) = noted.await {

@@ -52,7 +52,8 @@ record! { Session: session_columns {
     last_seen_at: "last_seen_at" => read::time,
 } }
 
-/// A change waits for one that takes rights from the user, and the other way round.
+/// As `FIND`, with shared locks: a change that takes rights from the user waits for a change of
+/// the user, and the other way round.
 pub(crate) const FIND_LOCKED: Statement =
     Statement::new(concat!(module_path!(), "::FIND_LOCKED"), concat!(find!(), " for share"));
 
@@ -93,7 +94,7 @@ pub(in crate::accounts) async fn find_again(
     change.all(statement, args![hash, seen, begun, ""]).await
 }
 
-pub(in crate::accounts) async fn seen(change: &mut Change, session: i64) -> Result<()> {
+pub(in crate::accounts) async fn set_last_seen(change: &mut Change, session: i64) -> Result<()> {
     change.run(SEEN, args![session, change.now()]).await.map(drop)
 }
 

@@ -7,8 +7,8 @@ use serde::{Deserialize, Serialize};
 
 use super::{
     Accounts, AdminGuard, HeldPermissions, MAX_PASSWORD_BYTES, MIN_PASSWORD_CHARS, NAME_PATTERN,
-    check_held, groups::sql as groups, login::sql as logins, name_key, name_problem, password,
-    record, sessions::sql as sessions, taken,
+    check_held, groups::sql as groups, login::sql as logins, name_conflict, name_key, name_problem,
+    password, record, sessions::sql as sessions,
 };
 use crate::{
     Change, Code, Error, FieldError, Page, Result, db::args, ground::Secret, items::Query,
@@ -230,7 +230,7 @@ impl Accounts {
         let id =
             sql::insert(change, (name.0, &name.1), &password.hash, &password.salt_id, new.active)
                 .await
-                .map_err(|e| taken("user", "username", &new.username, e))?;
+                .map_err(|e| name_conflict("user", "username", &new.username, e))?;
         sql::set_groups(change, id, &groups).await?;
         record(change, "create", "users", id, &["username", "password", "groups", "active"])
             .await?;
@@ -266,7 +266,7 @@ impl Accounts {
         }
         sql::rename(change, id, (&username, &name_key(&username)), active)
             .await
-            .map_err(|e| taken("user", "username", &username, e))?;
+            .map_err(|e| name_conflict("user", "username", &username, e))?;
         if let Some(password) = password {
             sql::set_password(change, id, &password.hash, &password.salt_id).await?;
             columns.push("password");

@@ -8,7 +8,7 @@ use crate::{
     items::{Made, OwnColumn, Query, RowList, Within, eq},
 };
 
-// A user without groups.
+// The columns of a user; the groups are read separately.
 record! { User: user_columns {
     id: "u.id",
     username: "u.username",
@@ -71,7 +71,7 @@ macro_rules! name {
     };
 }
 
-/// On PostgreSQL.
+/// As `NAME`, on PostgreSQL: the user cannot be deleted until the change ends.
 const NAME_KEPT: Statement =
     Statement::new(concat!(module_path!(), "::NAME_KEPT"), concat!(name!(), " for key share"));
 
@@ -105,7 +105,7 @@ pub(crate) static LIST: RowList = RowList {
     made: Made::new(),
 };
 
-/// Users who can be assigned, as a list: whoever assigns learns no more of users than their names.
+/// Users who can be assigned, as a list. A caller that assigns learns only ids and names.
 pub(crate) static NAMED: RowList = RowList {
     name: "The list of users who can be assigned",
     table: "cms_users",
@@ -257,7 +257,7 @@ pub(in crate::accounts) async fn rename(
     name: (&str, &str),
     active: bool,
 ) -> Result<()> {
-    change.hit(RENAME, args![id, name.0, name.1, active]).await
+    change.run_expecting_row(RENAME, args![id, name.0, name.1, active]).await
 }
 
 pub(in crate::accounts) async fn set_password(
@@ -266,11 +266,11 @@ pub(in crate::accounts) async fn set_password(
     password: &str,
     salt_id: &str,
 ) -> Result<()> {
-    change.hit(SET_PASSWORD, args![id, password, salt_id]).await
+    change.run_expecting_row(SET_PASSWORD, args![id, password, salt_id]).await
 }
 
 pub(in crate::accounts) async fn delete(change: &mut Change, id: i64) -> Result<()> {
-    change.hit(DELETE, args![id]).await
+    change.run_expecting_row(DELETE, args![id]).await
 }
 
 pub(in crate::accounts) async fn set_groups(

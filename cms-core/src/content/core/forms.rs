@@ -19,7 +19,7 @@ const THANKS: usize = 5000;
 /// Recipients at most.
 const RECIPIENTS: usize = 20;
 
-/// Field types that ask for more than one call can bring.
+/// Field types that one call cannot carry.
 const BEYOND: [(&str, &str); 3] = [
     ("file_upload", "forms take no files yet"),
     ("signature", "forms take no files yet"),
@@ -112,7 +112,7 @@ fn fields(declared: &Json) -> Vec<FieldError> {
     faults
 }
 
-/// Names begin with a letter, so that they are no ids.
+/// Names begin with a letter, so that no name can be an id.
 fn is_name(text: &str) -> bool {
     let fits =
         |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || b"_-".contains(&byte);

@@ -4,7 +4,7 @@ use serde_json::Value as Json;
 
 use crate::{Code, Error, FieldError, Result};
 
-/// What items change: the texts.
+/// The columns that items may change: the texts.
 const TEXTS: [&str; 2] = ["alt", "title"];
 /// Characters of a text at most.
 const TEXT: usize = 1000;
@@ -14,7 +14,9 @@ const NAME: usize = 200;
 const DEEP: usize = 8;
 
 /// Files are uploaded and removed; as items only their texts change.
-pub(super) fn by_hand<'n>(columns: Option<impl IntoIterator<Item = &'n String>>) -> Result<()> {
+pub(super) fn check_caller_write<'n>(
+    columns: Option<impl IntoIterator<Item = &'n String>>,
+) -> Result<()> {
     let why = "files are uploaded, filed and removed at /api/backend/media; as an item only alt \
                and title change";
     let Some(columns) = columns else {
@@ -116,8 +118,8 @@ mod tests {
             assert_eq!(problems(column, &value).is_empty(), is_good, "{column} {value}");
         }
         let names = |list: &[&str]| list.iter().map(|name| (*name).to_owned()).collect::<Vec<_>>();
-        assert!(by_hand(Some(&names(&["alt", "title"]))).is_ok());
-        assert!(by_hand(Some(&names(&["alt", "path"]))).is_err());
-        assert!(by_hand(None::<&Vec<String>>).is_err());
+        assert!(check_caller_write(Some(&names(&["alt", "title"]))).is_ok());
+        assert!(check_caller_write(Some(&names(&["alt", "path"]))).is_err());
+        assert!(check_caller_write(None::<&Vec<String>>).is_err());
     }
 }

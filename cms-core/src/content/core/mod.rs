@@ -37,26 +37,26 @@ pub(crate) const ID: &str = "core";
 pub(crate) const NAMES: [&str; 8] =
     ["name", "menu", "view", "url", "url_rewrite", "target", "file_name", "folder"];
 
-/// Whether records of a table take the site's first language when they name none, without being
-/// versions of each other.
+/// Whether records of a table get the site's first language when they name none, although they
+/// are not versions of each other.
 pub(crate) fn takes_language(plugin: &str, table: &str) -> bool {
     (plugin, table) == (ID, "menu_items")
 }
 
-/// Refuses what cannot be done to a core table by hand. `columns`: those that a change names; none:
-/// the record itself is made or removed.
-pub(crate) fn by_hand<'n>(
+/// Refuses writes to a core table that callers may not make. `columns` are the columns that a
+/// change names; None: the record itself is created or deleted.
+pub(crate) fn check_caller_write<'n>(
     table: &str,
     columns: Option<impl IntoIterator<Item = &'n String>>,
 ) -> Result<()> {
     match table {
-        "media" => media::by_hand(columns),
-        "redirects" => redirects::by_hand(columns),
+        "media" => media::check_caller_write(columns),
+        "redirects" => redirects::check_caller_write(columns),
         _ => Ok(()),
     }
 }
 
-/// What is wrong with a value, beside its type. `column` is of the core's table of this name.
+/// What is wrong with a value of the right type, in a column of a core table.
 pub(crate) fn problems(table: &str, column: &str, value: &Json) -> Vec<FieldError> {
     match table {
         "forms" => forms::problems(column, value),
@@ -80,8 +80,8 @@ pub(super) fn resource_column(table: &str, column: &str) -> Option<&'static Reso
     resource.columns.iter().find(|one| one.name == column)
 }
 
-/// A core table of plain records, declared once: table, checks, the OpenAPI document, lists and
-/// forms, and a noun of the command line are made of this.
+/// A core table of plain records, declared once: its table, checks, OpenAPI document, lists and
+/// forms, and its noun on the command line are made from this.
 #[derive(Clone, Copy, Debug)]
 #[non_exhaustive]
 pub struct Resource {
@@ -129,7 +129,7 @@ impl ResourceColumn {
     }
 }
 
-/// The core tables that are declared so.
+/// The core tables that are declared as a [`Resource`].
 pub const RESOURCES: &[Resource] = &[redirects::RESOURCE];
 
 /// The core's tables, declared in the same form as a plugin's.

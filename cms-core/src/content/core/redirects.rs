@@ -52,7 +52,9 @@ pub(super) const RESOURCE: Resource = Resource {
     ],
 };
 
-pub(super) fn by_hand<'n>(columns: Option<impl IntoIterator<Item = &'n String>>) -> Result<()> {
+pub(super) fn check_caller_write<'n>(
+    columns: Option<impl IntoIterator<Item = &'n String>>,
+) -> Result<()> {
     let is_counted = |name: &&String| {
         RESOURCE.columns.iter().any(|column| column.name == name.as_str() && !column.is_written)
     };
@@ -73,7 +75,7 @@ pub(super) fn problems(column: &str, value: &Json) -> Vec<FieldError> {
             let problem = Address::Path.problem(bare.unwrap_or(text));
             problem.map(|problem| format!("{problem}; /* at its end takes every path below it"))
         }
-        // Visitors choose what stands for it.
+        // Visitors choose the text that replaces `*`.
         "to" if !is_behind_the_host(text) => Some("* may not be a part of the host".to_owned()),
         "to" => Address::Redirect.problem(&text.replacen('*', "x", 1)),
         "language_short" if text.is_empty() => Some("write null for every language".to_owned()),
@@ -83,7 +85,7 @@ pub(super) fn problems(column: &str, value: &Json) -> Vec<FieldError> {
     problem.into_iter().map(fault).collect()
 }
 
-/// Whether `*`, if there is one, stands behind the host of a whole address.
+/// Whether `*`, if there is one, comes after the host of a whole address.
 fn is_behind_the_host(to: &str) -> bool {
     let Some((_, rest)) = to.split_once("://") else { return true };
     let host = rest.split(['/', '?', '#']).next().unwrap_or(rest);
@@ -125,8 +127,8 @@ mod tests {
         ] {
             assert_eq!(problems(column, &value).is_empty(), is_good, "{column} {value}");
         }
-        assert!(by_hand(Some(&["from".to_owned()])).is_ok());
-        assert!(by_hand(Some(&["hits".to_owned()])).is_err());
-        assert!(by_hand(None::<&Vec<String>>).is_ok());
+        assert!(check_caller_write(Some(&["from".to_owned()])).is_ok());
+        assert!(check_caller_write(Some(&["hits".to_owned()])).is_err());
+        assert!(check_caller_write(None::<&Vec<String>>).is_ok());
     }
 }

@@ -3,6 +3,10 @@
 use super::{Dialect, Kind};
 
 impl Dialect {
+    /// The engine with the narrower limits, those of decimals. For values that are checked without
+    /// a database: every engine accepts the values that this one accepts.
+    pub(crate) const STRICTEST: Self = Self::Sqlite;
+
     /// Whether decimals are exact to 15 digits only. PostgreSQL keeps all digits of columns that
     /// others made.
     pub(crate) fn limits_decimals(self, own: bool) -> bool {

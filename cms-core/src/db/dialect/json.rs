@@ -6,7 +6,8 @@ use super::{Col, Dialect, Kind, PADDED, quote};
 use crate::db::Statement;
 
 impl Dialect {
-    /// The keys of the JSON array `$n` as the row `k`, and the expression of one.
+    /// The `from` item that yields the keys of the JSON array `$n` as rows `k`, and the
+    /// expression of one key.
     pub(crate) fn keys(self, n: usize) -> (String, &'static str) {
         match self {
             Self::Sqlite => (format!("json_each(${n}) k"), "k.value"),
@@ -95,7 +96,7 @@ impl Dialect {
 /// Members of one call of `json_object`, which takes 1,000 arguments.
 const MEMBERS: usize = 400;
 
-/// Longer objects are the texts of several, joined without the braces between.
+/// Longer objects are joined from the texts of several, without the braces between them.
 fn sqlite_object(members: &[(&str, String)]) -> String {
     let object = |members: &[(&str, String)]| {
         let members = members.iter().map(|(name, value)| format!("{}, {value}", literal(name)));

@@ -1,6 +1,6 @@
 //! How the engines differ. Outside this folder one SQL text serves both, or a room has a
-//! [`PerEngine`] of two. Long, because each small difference stands here beside the others; the
-//! large ones have files of their own.
+//! [`PerEngine`] of two. The file is long because the small differences stand side by side; large
+//! ones have files of their own.
 
 mod content;
 mod json;
@@ -64,7 +64,7 @@ pub struct Col<'a> {
     pub own: bool,
 }
 
-/// What each engine has in its own words. It stands in the room whose tables it names;
+/// A value for each engine, such as two SQL texts. It stands in the room whose tables it names;
 /// [`Dialect::of`] chooses.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct PerEngine<T> {
@@ -121,7 +121,7 @@ impl Dialect {
         }
     }
 
-    /// As [`Dialect::lock`], however long that takes. Further waits of the transaction have the
+    /// As [`Dialect::lock`], but waits without a limit. Later waits of the transaction have the
     /// limit of its connection again.
     pub(super) const fn lock_patiently(self) -> Option<&'static str> {
         match self {
@@ -134,8 +134,8 @@ impl Dialect {
         }
     }
 
-    /// As [`Dialect::lock`], but refuses after `$2` milliseconds, as every further wait of the
-    /// transaction does; with 0 none of them has a limit.
+    /// As [`Dialect::lock`], but refuses after `$2` milliseconds. Every later wait of the
+    /// transaction has the same limit; 0 means no limit.
     pub(super) const fn lock_within(self) -> Option<&'static str> {
         match self {
             Self::Sqlite => None,
@@ -146,8 +146,8 @@ impl Dialect {
         }
     }
 
-    /// The one of two texts that keeps the rows it reads as they are until the transaction ends:
-    /// `locking` reads the same and shares locks, `plain` does not.
+    /// The text that keeps the rows it reads unchanged until the transaction ends: `locking`,
+    /// which reads the same and shares locks, where the engine needs locks; else `plain`.
     pub(crate) const fn keeping(self, plain: Statement, locking: Statement) -> Statement {
         match self {
             Self::Sqlite => plain,
@@ -155,9 +155,9 @@ impl Dialect {
         }
     }
 
-    /// Makes the engine search by key until the transaction ends. PostgreSQL would plan statements
-    /// with this many arguments again each time, which takes longer than reading a few rows; and it
-    /// would keep a plan that scans a table which was small at that time.
+    /// Makes the engine search by key until the transaction ends. PostgreSQL would otherwise plan
+    /// statements with this many arguments anew each time, which takes longer than reading a few
+    /// rows, or keep a plan that scans a table because it was small at that time.
     pub(crate) const fn search_by_key(self) -> Option<&'static str> {
         match self {
             Self::Sqlite => None,
@@ -171,7 +171,7 @@ impl Dialect {
     }
 
     /// Lets the transaction wait a minute for something that is not the database.
-    pub(crate) const fn wait_outside(self) -> Option<&'static str> {
+    pub(crate) const fn extend_idle_timeout(self) -> Option<&'static str> {
         match self {
             Self::Sqlite => None,
             Self::Postgres => Some("set local idle_in_transaction_session_timeout = '60s'"),
@@ -250,8 +250,8 @@ impl Dialect {
         }
     }
 
-    /// Locks the rows read, until the transaction ends. Rows that refer to them may be written
-    /// meanwhile; a delete, or a change of the key, locks these out by itself.
+    /// Locks the rows read until the transaction ends. Rows that refer to them may be written
+    /// meanwhile; a delete, or a change of the key, excludes such writes by itself.
     pub fn for_update(self) -> &'static str {
         match self {
             Self::Sqlite => "",
@@ -332,7 +332,7 @@ impl Dialect {
             (Self::Postgres, Kind::Text, "") => format!("${n}"),
             (Self::Postgres, Kind::Text, PADDED) => format!("cast(${n} as {PADDED})"),
             (Self::Postgres, Kind::Text, "uuid") => {
-                // No row has another spelling as its text, and the cast might refuse it.
+                // A row's text is always spelled so; the cast might refuse another spelling.
                 let canonical = value.as_str().is_some_and(|text| {
                     uuid::Uuid::try_parse(text).is_ok_and(|id| id.to_string() == text)
                 });

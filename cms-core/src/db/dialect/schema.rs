@@ -69,8 +69,8 @@ impl Dialect {
         }
     }
 
-    /// Columns of the indexes of table `$1`, beside its primary key and indexes of some rows only:
-    /// index, column (null for an expression), sorted downwards.
+    /// Columns of the indexes of table `$1`, without its primary key and partial indexes: index,
+    /// column (null for an expression), whether it descends.
     pub(in crate::db) const fn indexes(self) -> &'static str {
         match self {
             Self::Sqlite => {
@@ -113,7 +113,8 @@ impl Dialect {
         }
     }
 
-    /// The word that lets others write while an index is made. SQLite has one writer at a time.
+    /// The words in `create index` that let others write meanwhile (PostgreSQL), or that accept
+    /// an index made before (SQLite, which has one writer at a time).
     pub const fn beside(self) -> &'static str {
         match self {
             Self::Sqlite => "if not exists ",
@@ -121,8 +122,8 @@ impl Dialect {
         }
     }
 
-    /// What the values of a declared column are read from, and the expression of one: of JSON its
-    /// entries as text.
+    /// The `from` item that yields the values of a declared column, and the expression of one
+    /// value. A JSON column yields its entries as text.
     pub fn entries(self, table: &str, col: Col) -> (String, String) {
         let c = format!("t.{}", quote(col.name));
         let entries = match (self, col.kind) {
@@ -142,7 +143,7 @@ impl Dialect {
         )
     }
 
-    /// What stands before a query to see its plan.
+    /// The words that turn a query into one for its plan.
     pub(in crate::db) const fn explain(self) -> &'static str {
         match self {
             Self::Sqlite => "explain query plan",

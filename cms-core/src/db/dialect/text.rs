@@ -118,7 +118,7 @@ impl Dialect {
     }
 
     /// Refuses a statement whose values are not exactly `$1` to `$count`: SQLite would take null
-    /// for those that are missing, and leave out the others.
+    /// for missing values and ignore surplus ones.
     pub(crate) fn expect_values(self, sql: &str, count: usize) -> Result<(), String> {
         let mut named = BTreeSet::new();
         let tokens = self.tokens(sql);

@@ -50,7 +50,7 @@ impl Reader {
         })
     }
 
-    /// Ends it.
+    /// Closes the connection.
     pub(crate) async fn close(self) {
         match self {
             #[cfg(feature = "sqlite")]

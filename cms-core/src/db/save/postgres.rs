@@ -1,6 +1,6 @@
-//! PostgreSQL without `pg_dump`: tables by `COPY` in its text format, and the schema as statements
-//! that the catalogs give. All is about the schema that the connection's `search_path` begins with;
-//! what belongs to extensions is left out.
+//! PostgreSQL without `pg_dump`: tables by `COPY` in its text format, and the schema as
+//! statements that the catalogs give. Everything concerns the first schema of the connection's
+//! `search_path`; objects of extensions are left out.
 
 use std::collections::BTreeMap;
 
@@ -16,7 +16,7 @@ use crate::{Error, Result};
 
 mod sql;
 
-/// A table with the columns that hold what was written; computed ones are left out.
+/// A table with its columns, without those that the engine computes.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub(crate) struct Table {
     /// Its name, without quotes.
@@ -45,13 +45,13 @@ pub(crate) struct Schema {
     pub(crate) tables: Vec<Table>,
     /// After rows: keys and other rules, then unique indexes, foreign keys, views, triggers.
     pub(crate) after: Vec<String>,
-    /// After these, and without them only slower: name and statement of indexes.
+    /// Last: name and statement of indexes, without which the database is only slower.
     pub(crate) indexes: Vec<(String, String)>,
-    /// Functions that look for tables where they were made.
+    /// Functions whose own `search_path` names the schema that they were made in.
     pub(crate) bound: Vec<String>,
 }
 
-/// A connection of its own, which may stand in a transaction for as long as it takes.
+/// A connection of its own, which may run statements and stay in a transaction without a limit.
 pub(crate) async fn session(url: &str) -> Result<PgConnection> {
     let options = connect::options(url, 0)?.options([("statement_timeout", "0")]);
     open(options).await
@@ -63,7 +63,7 @@ async fn open(options: PgConnectOptions) -> Result<PgConnection> {
     opened.map_err(late).map_err(sqlx::Error::from).flatten().map_err(connect::unreachable)
 }
 
-/// Closes it; a transaction that is open is undone.
+/// Closes the connection; an open transaction is undone.
 pub(crate) async fn close(connection: PgConnection) {
     let _ = connection.close().await;
 }
@@ -74,7 +74,7 @@ pub(crate) async fn run(connection: &mut PgConnection, text: impl Into<String>) 
     done.instrument(span("composed")).await.map(drop).map_err(Error::from)
 }
 
-/// Begins to read one state. Nobody waits for it but who changes the schema.
+/// Begins to read one state. Only changes of the schema wait for this reader.
 pub(crate) async fn begin_snapshot(connection: &mut PgConnection) -> Result<()> {
     run(connection, sql::SNAPSHOT).await?;
     let tables = tables(connection).await?;
@@ -116,7 +116,7 @@ pub(crate) async fn bytes(connection: &mut PgConnection) -> Result<i64> {
     Ok(read.instrument(span("bytes")).await?)
 }
 
-/// The rows of each table.
+/// The number of rows of each table.
 pub(crate) async fn counts(connection: &mut PgConnection) -> Result<BTreeMap<String, i64>> {
     let mut counts = BTreeMap::new();
     for table in tables(connection).await? {
@@ -127,7 +127,7 @@ pub(crate) async fn counts(connection: &mut PgConnection) -> Result<BTreeMap<Str
     Ok(counts)
 }
 
-/// What of the schema cannot be saved here, one sentence each.
+/// Which objects of the schema cannot be saved here, one sentence each.
 pub(crate) async fn foreign(connection: &mut PgConnection) -> Result<Vec<String>> {
     texts(connection, sql::FOREIGN).await
 }
@@ -163,7 +163,7 @@ pub(crate) async fn sequences(connection: &mut PgConnection) -> Result<Vec<Seque
     Ok(rows.into_iter().map(sequence).collect())
 }
 
-/// Lets the sequences go on behind their last number, and behind the largest of their column.
+/// Sets each sequence to go on after its last number and after the largest number of its column.
 pub(crate) async fn settle(connection: &mut PgConnection, sequences: &[Sequence]) -> Result<()> {
     for sequence in sequences {
         let (place, largest) = match &sequence.of {
@@ -174,7 +174,7 @@ pub(crate) async fn settle(connection: &mut PgConnection, sequences: &[Sequence]
             None => (literal(&quote(&sequence.name)), "null".to_owned()),
         };
         let last = sequence.last.map_or("null".to_owned(), |last| last.to_string());
-        // One that has given no number begins where it was made to.
+        // A sequence that has given no number begins where its definition says.
         run(
             connection,
             format!(
@@ -187,7 +187,7 @@ pub(crate) async fn settle(connection: &mut PgConnection, sequences: &[Sequence]
     Ok(())
 }
 
-/// Sequences that would give a number again that their column holds: table and column.
+/// Sequences that would give a number that their column already holds: table and column.
 pub(crate) async fn behind(connection: &mut PgConnection) -> Result<Vec<(String, String)>> {
     let mut found = Vec::new();
     for Sequence { of, last, .. } in sequences(connection).await? {
@@ -204,13 +204,13 @@ pub(crate) async fn behind(connection: &mut PgConnection) -> Result<Vec<(String,
     Ok(found)
 }
 
-/// Rules that were declared without a look at the rows that were there: name and table.
+/// Rules that were declared without checking the existing rows: name and table.
 pub(crate) async fn unproved(connection: &mut PgConnection) -> Result<Vec<String>> {
     texts(connection, sql::UNPROVED).await
 }
 
-/// The rows of a table, as `COPY` writes them: one line each. The connection is of use again when
-/// all was read.
+/// The rows of a table, as `COPY` writes them: one line each. The connection can be used again
+/// once all rows were read.
 pub(crate) async fn copy_out<'c>(
     connection: &'c mut PgConnection,
     table: &Table,
@@ -220,7 +220,7 @@ pub(crate) async fn copy_out<'c>(
     Ok(rows.map(|part| part.map_err(Error::from)).boxed())
 }
 
-/// Takes such rows. Ends with `finish` or `abort`.
+/// Takes the rows that [`copy_out`] writes. Ends with `finish` or `abort`.
 pub(crate) async fn copy_in<'c>(
     connection: &'c mut PgConnection,
     table: &Table,
@@ -259,7 +259,7 @@ pub(crate) async fn others(connection: &mut PgConnection) -> Result<i64> {
     Ok(read.instrument(span("others")).await?)
 }
 
-/// The schemas of this user whose names begin so.
+/// The schemas of this user whose names start with `begin`.
 pub(crate) async fn schemas(connection: &mut PgConnection, begin: &str) -> Result<Vec<String>> {
     let read = sqlx::query_scalar(sql::SCHEMAS).bind(begin).fetch_all(connection);
     Ok(read.instrument(span("schema")).await?)

@@ -1,4 +1,4 @@
-//! SQLite: a copy of the file that holds one state, and what is asked of such a file.
+//! SQLite: a copy of the file that holds one state, and queries of such a file.
 
 use std::{fs::File, path::Path};
 
@@ -10,14 +10,14 @@ use crate::{Code, Error, Result};
 
 /// `VACUUM INTO` takes one snapshot, so writers go on beside it.
 const COPY: &str = "vacuum into $1";
-/// Virtual tables have no rows of their own: those behind them are counted.
+/// Virtual tables have no rows of their own: the tables behind them are counted.
 const TABLES: &str = "select name from sqlite_schema where type = 'table' and name not like \
                       'sqlite!_%' escape '!' and sql not like 'create virtual %' order by name";
 const WHOLE: &str = "select integrity_check from pragma_integrity_check";
 const QUICK: &str = "select quick_check from pragma_quick_check";
 const BROKEN: &str = "select \"table\" || ' row ' || coalesce(rowid, '?') || ' names no row of ' \
                       || \"parent\" from pragma_foreign_key_check limit 100";
-/// Nobody else may have the file open, or it fails.
+/// Fails while anybody else has the file open.
 const ALONE: &str = "pragma locking_mode = exclusive; begin exclusive; commit";
 const CHECKPOINT: &str = "pragma wal_checkpoint(truncate)";
 /// SQLite's codes: busy and locked; an error of the disk; a full disk.
@@ -49,7 +49,8 @@ pub(crate) async fn copy(database: &Path, to: &Path) -> Result<()> {
     let options = sqlite::options(database).create_if_missing(false).pragma("temp_store", "file");
     let mut connection =
         sqlite::connect(&options).await.map_err(|cause| unopened(database, cause))?;
-    // The file exists, empty and for its owner alone: SQLite would give it the usual mode.
+    // The target exists already, empty and for its owner alone: SQLite would make it with the
+    // usual mode.
     let to_text = to.to_str().ok_or_else(|| Error::internal("the path is not Unicode"))?;
     let copied = sqlx::query(COPY).bind(to_text).execute(&mut connection);
     let copied = copied.instrument(span("copy")).await;
@@ -59,10 +60,10 @@ pub(crate) async fn copy(database: &Path, to: &Path) -> Result<()> {
     File::open(to).and_then(|file| file.sync_all()).map_err(Error::internal)
 }
 
-/// Names the disk: the backup itself may go to another one.
+/// Names the database's disk, because the backup itself may go to another disk.
 fn uncopied(database: &Path, cause: sqlx::Error) -> Error {
     let code = cause.as_database_error().and_then(|error| plain(&error.code()?));
-    // Without room for the index of its log SQLite tells of the disk only.
+    // Without room for the index of its log SQLite reports only an error of the disk.
     let is_full = code == Some(FULL) || code == Some(IO) && lacks_room(database);
     if !is_full {
         return cause.into();
@@ -109,7 +110,7 @@ pub(crate) async fn problems(connection: &mut SqliteConnection, deep: bool) -> R
     Ok(found)
 }
 
-/// Lets a copy keep a log of writes, as a database in use does.
+/// Switches a copy to a log of writes, as a database in use has.
 pub(crate) async fn keep_log(path: &Path) -> Result<()> {
     let options = sqlite::options(path).journal_mode(SqliteJournalMode::Wal);
     let connection = sqlite::connect(&options).await.map_err(|cause| unopened(path, cause))?;
@@ -128,7 +129,7 @@ pub(crate) async fn is_alone(path: &Path) -> Result<bool> {
         sqlx::raw_sql(ALONE).execute(&mut connection).instrument(span("alone")).await
     };
     let tried = tried.await;
-    // The last to close removes the log.
+    // The last connection to close removes the log.
     let _ = connection.close().await;
     match tried {
         Ok(_) => Ok(true),
@@ -149,5 +150,5 @@ fn plain(code: &str) -> Option<u32> {
 /// Bytes of the database and its log.
 pub(crate) fn bytes(path: &Path) -> u64 {
     let length = |path: &Path| std::fs::metadata(path).map_or(0, |about| about.len());
-    length(path) + files::beside(path, "-wal").map_or(0, |log| length(&log))
+    length(path) + files::companion_file(path, "-wal").map_or(0, |log| length(&log))
 }

@@ -1,4 +1,4 @@
-//! The writer: how it commits, whom it tells, who waits for it.
+//! The writer: its commits, the outcomes that it reports, and the callers that wait for it.
 
 use super::*;
 

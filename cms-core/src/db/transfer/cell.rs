@@ -196,7 +196,7 @@ pub(super) fn text(bytes: &[u8]) -> Result<&str, Fault> {
     if text.contains('\0') { Err("holds the character U+0000") } else { Ok(text) }
 }
 
-/// Whether a text is JSON. What is nested too deep for this judge is left to PostgreSQL.
+/// Whether a text is JSON. JSON that is nested too deep for this parser is left to PostgreSQL.
 pub(super) fn json(text: &str) -> Result<(), Fault> {
     match serde_json::from_str::<IgnoredAny>(text) {
         Err(error) if error.is_syntax() && !error.to_string().contains("recursion") => {

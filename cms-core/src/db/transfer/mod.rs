@@ -10,10 +10,10 @@
 //! passes  the copy itself: check, copy, settle, compare
 //! ```
 //!
-//! A first pass copies while the source is served. It notes the digest of every few thousand rows.
-//! Then nobody may write to the source: its rows are read once more, and those are copied again
-//! whose digest is another. So the first pass may see each table at another moment, and a copy that
-//! was killed goes on where it was.
+//! A first pass copies while the source is served. It notes a digest of every few thousand rows.
+//! Then nobody may write to the source: its rows are read once more, and chunks whose digest
+//! differs are copied again. So the first pass may see each table at another moment, and a copy
+//! that was killed goes on where it stopped.
 
 mod cell;
 mod passes;
@@ -58,7 +58,7 @@ pub struct CopyProgress<'a> {
     pub total: Option<u64>,
 }
 
-/// Told from time to time.
+/// Called from time to time while a copy runs.
 pub type OnCopyProgress<'a> = &'a (dyn Fn(CopyProgress<'_>) + Send + Sync);
 
 /// A copy that is complete.
@@ -89,7 +89,7 @@ pub(crate) async fn judge(
     let mut side = Side::open(target).await?;
     let judged = async {
         if side.has_state().await?
-            && let Some(found) = side.noted("source").await?
+            && let Some(found) = side.value("source").await?
         {
             return match found == identity(source).await? {
                 true if resume => Ok(true),
@@ -100,7 +100,7 @@ pub(crate) async fn judge(
         if resume {
             return refused(none.to_owned());
         }
-        match side.used(content, rules).await? {
+        match side.first_used_table(content, rules).await? {
             Some(table) => refused(format!(
                 "The target is not empty: {table} holds rows. Name an empty database, or an empty \
                  schema of one."
@@ -113,7 +113,7 @@ pub(crate) async fn judge(
     judged
 }
 
-/// What tells a database from others.
+/// What identifies a database.
 async fn identity(source: &Db) -> Result<String> {
     let steps = target::steps(source).await?;
     let text = serde_json::to_string(&steps).map_err(Error::internal)?;
@@ -125,7 +125,7 @@ pub(crate) async fn begin(source: &Db, target: &Database) -> Result<()> {
     let mut side = Side::open(target).await?;
     let noted = async {
         side.make_state().await?;
-        side.note("source", &identity(source).await?).await
+        side.set_value("source", &identity(source).await?).await
     };
     let noted = noted.await;
     side.close().await;
@@ -135,7 +135,7 @@ pub(crate) async fn begin(source: &Db, target: &Database) -> Result<()> {
 /// Whether the tables of the target are made and emptied.
 pub(crate) async fn is_prepared(target: &Database) -> Result<bool> {
     let mut side = Side::open(target).await?;
-    let noted = side.noted("prepared").await;
+    let noted = side.value("prepared").await;
     side.close().await;
     Ok(noted?.is_some())
 }

@@ -30,7 +30,7 @@ const REPORT_ROWS: i64 = 1_000;
 /// Bad values that an error names.
 const SHOWN: usize = 20;
 
-/// What is in the target of each table, by its name.
+/// Rows and digest of each table in the target, by name.
 type Sums = BTreeMap<String, Sum>;
 
 /// A copy between two open databases.
@@ -43,7 +43,7 @@ pub(crate) struct Transfer<'a> {
     meter: Meter<'a>,
 }
 
-/// Counts rows, and tells of them.
+/// Counts rows and reports the progress.
 #[derive(Clone, Copy)]
 struct Meter<'a> {
     on_progress: OnCopyProgress<'a>,
@@ -54,11 +54,11 @@ struct Meter<'a> {
 
 impl<'a> Meter<'a> {
     fn begin(&mut self, step: CopyStep) {
-        self.tell("");
+        self.report("");
         (self.step, self.rows) = (step, 0);
     }
 
-    fn tell(&self, table: &str) {
+    fn report(&self, table: &str) {
         (self.on_progress)(CopyProgress {
             step: self.step,
             table,
@@ -71,7 +71,7 @@ impl<'a> Meter<'a> {
         let before = self.rows;
         self.rows += rows;
         if before / REPORT_ROWS != self.rows / REPORT_ROWS {
-            self.tell(&table.name);
+            self.report(&table.name);
         }
     }
 }
@@ -88,11 +88,11 @@ impl Batch {
     /// Adds the last row of a reader.
     fn add(&mut self, reader: &Reader<'_>) -> Result<()> {
         let table = reader.table;
-        let told = |fault| Error::new(Code::Conflict, table.fault(reader.found(), fault) + ".");
+        let told = |fault| Error::new(Code::Conflict, table.fault(reader.raw_line(), fault) + ".");
         if let Some(fault) = reader.fault {
             return Err(told(fault));
         }
-        self.upto = table.key_of(reader.found()).map_err(told)?;
+        self.upto = table.key_of(reader.raw_line()).map_err(told)?;
         self.sum.add(&reader.line);
         self.lines.extend_from_slice(&reader.line);
         self.lines.push(b'\n');
@@ -105,7 +105,7 @@ impl Batch {
 }
 
 impl<'a> Transfer<'a> {
-    /// Connects. The tables of the target are made; `content` names those of plugins.
+    /// Connects. The tables of the target exist; `content` names the tables of plugins.
     pub(crate) async fn open(
         (source, from): (&Db, &Database),
         (target, to): (&Db, &Database),
@@ -161,7 +161,7 @@ impl<'a> Transfer<'a> {
         released?;
         self.meter.begin(CopyStep::Compare);
         self.compare(&tables, &sums).await?;
-        self.meter.tell("");
+        self.meter.report("");
         self.to.finish(&tables, &sequences, &self.rules).await?;
         let rows = |table: &Table| sums.get(&table.name).map_or(0, |sum| sum.rows.unsigned_abs());
         Ok(Copied {
@@ -180,7 +180,7 @@ impl<'a> Transfer<'a> {
                 if let Some(fault) = reader.fault
                     && faults.len() < SHOWN
                 {
-                    faults.push(table.fault(reader.found(), fault));
+                    faults.push(table.fault(reader.raw_line(), fault));
                 }
                 self.meter.add(table, 1);
             }
@@ -196,7 +196,7 @@ impl<'a> Transfer<'a> {
         Err(Error::new(Code::Conflict, what))
     }
 
-    /// Copies what stands behind the last chunk.
+    /// Copies the rows after the last chunk.
     async fn go_on(&mut self, table: &Table) -> Result<()> {
         let chunks = self.to.chunks(table).await?;
         let there: i64 = chunks.iter().map(|chunk| chunk.sum.rows).sum();
@@ -221,7 +221,7 @@ impl<'a> Transfer<'a> {
             let mut batch = Batch::default();
             while reader.next().await? {
                 batch.add(&reader)?;
-                // The other half may have failed, and says why.
+                // The other half may have failed; it says why.
                 if batch.is_full() && send.send(std::mem::take(&mut batch)).await.is_err() {
                     return Ok::<_, Error>(());
                 }
@@ -246,8 +246,8 @@ impl<'a> Transfer<'a> {
         produced.and(consumed)
     }
 
-    /// Makes the target equal to the source, to which nobody can write. Returns what is in the
-    /// target then, and how far ids have counted.
+    /// Makes the target equal to the source, while nobody can write to the source. Returns what
+    /// the target then holds, and how far ids have counted.
     async fn settle(&mut self, tables: &[Table]) -> Result<(Sums, Vec<(String, i64)>)> {
         let mut sums = Sums::new();
         for table in tables.iter().filter(|table| !table.is_whole()) {
@@ -257,7 +257,7 @@ impl<'a> Transfer<'a> {
             let sum = chunks.iter().fold(Sum::default(), |all, chunk| all.plus(chunk.sum));
             sums.insert(table.name.clone(), sum);
         }
-        // Last: triggers of the target write to some of them.
+        // These come last, because triggers of the target write to some of them.
         for table in tables.iter().filter(|table| table.is_whole()) {
             let sum = self.replace_whole(table).await?;
             sums.insert(table.name.clone(), sum);
@@ -283,7 +283,7 @@ impl<'a> Transfer<'a> {
             after: at.checked_sub(1).map(|before| chunks[before].upto.as_slice()),
             upto: Some(chunks[*at].upto.as_slice()),
         };
-        // All at first: a row may have taken a unique value that another has given up.
+        // Delete all of them first: rows may have exchanged their unique values.
         self.to.begin().await?;
         for at in &changed {
             self.to.run(table.delete(dialect, range(at))).await?;
@@ -298,7 +298,7 @@ impl<'a> Transfer<'a> {
         Ok(())
     }
 
-    /// The chunks that are other than they were when they were copied.
+    /// The chunks whose rows have changed since they were copied.
     async fn changed(&mut self, table: &Table, chunks: &[Chunk]) -> Result<Vec<usize>> {
         let Some(last) = chunks.last() else { return Ok(Vec::new()) };
         let mut found = vec![Sum::default(); chunks.len()];
@@ -306,8 +306,8 @@ impl<'a> Transfer<'a> {
         let mut reader = self.from.read(table, range, 0).await?;
         let mut at = 0;
         while reader.next().await? {
-            let told = |fault| Error::new(Code::Conflict, table.fault(reader.found(), fault));
-            let key = table.key_of(reader.found()).map_err(told)?;
+            let told = |fault| Error::new(Code::Conflict, table.fault(reader.raw_line(), fault));
+            let key = table.key_of(reader.raw_line()).map_err(told)?;
             while at + 1 < chunks.len() && key > chunks[at].upto {
                 at += 1;
             }
@@ -340,7 +340,7 @@ impl<'a> Transfer<'a> {
         Ok(sum.plus(batch.sum))
     }
 
-    /// Reads the target, and compares it with what was read of the source.
+    /// Reads the target, and compares it with the sums of the source.
     async fn compare(&mut self, tables: &[Table], sums: &Sums) -> Result<()> {
         let mut differences = Vec::new();
         for table in tables {

@@ -17,7 +17,7 @@ pub(super) enum Rows<'c> {
     Postgres(BoxStream<'c, sqlx::Result<Bytes>>, Vec<u8>),
 }
 
-/// Reads rows. A PostgreSQL connection is of use again when all were read.
+/// Reads rows. A PostgreSQL connection can be used again once all rows were read.
 pub(super) struct Reader<'c> {
     pub(super) table: &'c Table,
     rows: Rows<'c>,
@@ -25,16 +25,16 @@ pub(super) struct Reader<'c> {
     rank: i64,
     /// The last row, without the end of its line.
     pub(super) line: Vec<u8>,
-    /// The same with the `rowid` of this database.
-    found: Vec<u8>,
-    /// What is wrong with it.
+    /// The same row, with the `rowid` of this database.
+    raw_line: Vec<u8>,
+    /// What is wrong with the row, and in which column.
     pub(super) fault: Option<(usize, Fault)>,
 }
 
 impl<'c> Reader<'c> {
     /// `rank` rows stand before the first, in an ordered table.
     pub(super) fn new(table: &'c Table, rows: Rows<'c>, rank: i64) -> Self {
-        Self { table, rows, rank, line: Vec::new(), found: Vec::new(), fault: None }
+        Self { table, rows, rank, line: Vec::new(), raw_line: Vec::new(), fault: None }
     }
 
     /// Reads the next row; false when there is none.
@@ -57,7 +57,7 @@ impl<'c> Reader<'c> {
                 }
             }
             Rows::Postgres(parts, pending) => {
-                // The server sends a row at a time; nothing depends on it.
+                // The server sends one row at a time, but this loop does not depend on that.
                 let end = loop {
                     if let Some(end) = pending.iter().position(|byte| *byte == b'\n') {
                         break end;
@@ -73,7 +73,7 @@ impl<'c> Reader<'c> {
         }
         self.rank += 1;
         if self.table.is_ordered {
-            self.found.clone_from(&self.line);
+            self.raw_line.clone_from(&self.line);
             let rest = self.line.iter().position(|byte| *byte == b'\t').unwrap_or(self.line.len());
             self.line.splice(..rest, self.rank.to_string().into_bytes());
         }
@@ -81,8 +81,8 @@ impl<'c> Reader<'c> {
     }
 
     /// The line with what this database keeps in an ordered table's first column.
-    pub(super) fn found(&self) -> &[u8] {
-        if self.table.is_ordered { &self.found } else { &self.line }
+    pub(super) fn raw_line(&self) -> &[u8] {
+        if self.table.is_ordered { &self.raw_line } else { &self.line }
     }
 }
 

@@ -26,22 +26,22 @@ use crate::{
     settings::Database,
 };
 
-/// How long writers of the source may keep the read-only moment waiting.
+/// How long the copy waits for writers of the source before its read-only step.
 const LOCK_TIMEOUT: Duration = Duration::from_secs(30);
 const LOCK_TRY: Duration = Duration::from_millis(400);
-/// Values that one statement of SQLite takes at most, and rows: longer ones are no faster.
+/// Most values and most rows of one statement of SQLite: longer statements are no faster.
 const MOST_VALUES: usize = 30_000;
 const MOST_ROWS: usize = 250;
 /// Bytes that COPY sends at once.
 const PART: usize = 256 << 10;
 
-/// Rows that SQLite reads ahead, and those of tables with bytes, each of which may be large.
+/// Rows that SQLite reads ahead; fewer of tables with bytes, whose rows may be large.
 const AHEAD: usize = 100;
 const AHEAD_WIDE: usize = 2;
 
 /// A connection to one of the two databases.
 pub(super) enum Side {
-    /// The second one reads tables with bytes.
+    /// The second connection reads tables with bytes.
     Sqlite(SqliteConnection, SqliteConnection),
     Postgres(PgConnection),
 }
@@ -51,7 +51,8 @@ impl Side {
     pub(super) async fn open(database: &Database) -> Result<Self> {
         match database {
             Database::Sqlite { path, .. } => {
-                // The end of a copy waits for the disk; before it a lost batch is copied again.
+                // Only the end of a copy waits for the disk; a batch that is lost before is
+                // copied again.
                 let options = sqlite::options(path)
                     .create_if_missing(false)
                     .foreign_keys(false)
@@ -136,7 +137,7 @@ impl Side {
         let text = table.select(self.dialect(), range);
         let rows = match self {
             Self::Sqlite(narrow, wide) => {
-                // While this one keeps the lock, the other sees the same rows.
+                // While `narrow` keeps the lock, `wide` sees the same rows.
                 let connection = if table.is_wide() { wide } else { narrow };
                 Rows::Sqlite(sqlx::query(AssertSqlSafe(text)).fetch(connection))
             }
@@ -157,7 +158,7 @@ impl Side {
         let names: Vec<_> = tables.iter().map(|table| quote(&table.name)).collect();
         let (ms, names) = (LOCK_TRY.as_millis(), names.join(", "));
         let (began, mut locked) = (Instant::now(), Ok(()));
-        // Sooner than PostgreSQL looks for deadlocks, of which it might make a writer the victim.
+        // Give up before PostgreSQL looks for deadlocks: it might choose a writer as the victim.
         while began.elapsed() < LOCK_TIMEOUT {
             self.run(format!("begin; set local lock_timeout = {ms}")).await?;
             locked = self.run(format!("lock table {names} in share mode")).await;
@@ -202,7 +203,7 @@ impl Side {
             Some(sqlx::Error::Database(cause)) if error.code() == Code::Internal => {
                 let mut why = cause.message().to_owned();
                 if let Some(cause) = cause.try_downcast_ref::<sqlx::postgres::PgDatabaseError>() {
-                    // It names row and column, and may show the value: not that.
+                    // The text names row and column, and may show the value, which is cut off.
                     let place = cause.r#where().and_then(|place| place.split(": ").next());
                     why = place.map_or(why.clone(), |place| format!("{why} ({place})"));
                 }
@@ -223,7 +224,7 @@ async fn copy(connection: &mut PgConnection, text: &str, lines: &[u8]) -> Result
     Ok(())
 }
 
-/// The lines with what PostgreSQL keeps as the place of a row.
+/// The lines, each rank replaced by the `rowid` that PostgreSQL stores.
 fn ranked(table: &Table, dialect: Dialect, lines: &[u8]) -> Vec<u8> {
     let mut ranked = Vec::with_capacity(lines.len());
     for line in lines.split_inclusive(|byte| *byte == b'\n') {
@@ -237,7 +238,7 @@ fn ranked(table: &Table, dialect: Dialect, lines: &[u8]) -> Vec<u8> {
     ranked
 }
 
-/// Several rows a statement: SQLite has no COPY.
+/// Inserts several rows with one statement, because SQLite has no COPY.
 async fn insert(connection: &mut SqliteConnection, table: &Table, lines: &[u8]) -> Result<()> {
     let width = table.columns.len().max(1);
     let most = (MOST_VALUES / width).clamp(1, MOST_ROWS);

@@ -1,5 +1,5 @@
-//! How far a copy has come. It stands in the target, and each batch of rows is committed with its
-//! own record, so that a copy goes on after a kill.
+//! How far a copy has come. The target holds this state, and each batch of rows is committed
+//! together with its record, so that a killed copy can go on.
 
 use super::{
     cell::{Key, Sum, literal},
@@ -8,7 +8,7 @@ use super::{
 };
 use crate::{Error, Result, db::Statement};
 
-/// What is known of the copy as a whole.
+/// The table of what is known about the copy as a whole.
 pub(super) const TABLE: &str = "cms_copy";
 const CREATE: &str = "create table if not exists cms_copy (name text primary key, \
                       value text not null); \
@@ -16,7 +16,7 @@ const CREATE: &str = "create table if not exists cms_copy (name text primary key
                       number bigint not null, upto text not null, row_count bigint not null, \
                       digest text not null, primary key (table_name, number))";
 pub(super) const DROP: &str = "drop table cms_copy; drop table cms_copy_chunks";
-/// Which databases are the same: no two were made at the same moments.
+/// Identifies a database: no two were made at the same moments.
 pub(super) const MADE: Statement = Statement::new(
     concat!(module_path!(), "::MADE"),
     "select version, applied_at from cms_migrations order by version",
@@ -39,7 +39,7 @@ impl Side {
         Ok(self.tables().await?.iter().any(|name| name == TABLE))
     }
 
-    pub(super) async fn note(&mut self, name: &str, value: &str) -> Result<()> {
+    pub(super) async fn set_value(&mut self, name: &str, value: &str) -> Result<()> {
         let (name, value) = (literal(name), literal(value));
         self.run(format!(
             "insert into cms_copy (name, value) values ({name}, {value}) on conflict (name) do \
@@ -48,13 +48,13 @@ impl Side {
         .await
     }
 
-    pub(super) async fn noted(&mut self, name: &str) -> Result<Option<String>> {
+    pub(super) async fn value(&mut self, name: &str) -> Result<Option<String>> {
         let text = format!("select value from cms_copy where name = {}", literal(name));
         Ok(self.all::<(String,)>(text).await?.into_iter().next().map(|(value,)| value))
     }
 
-    /// All values whose names begin so.
-    pub(super) async fn all_noted(&mut self, prefix: &str) -> Result<Vec<String>> {
+    /// All values whose names begin with `prefix`.
+    pub(super) async fn values_with_prefix(&mut self, prefix: &str) -> Result<Vec<String>> {
         let text = format!(
             "select value from cms_copy where substr(name, 1, {}) = {} order by name",
             prefix.len(),

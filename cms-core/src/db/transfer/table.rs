@@ -8,28 +8,32 @@ use crate::{
     db::{Db, DbTable, Dialect, Kind, dialect::quote},
 };
 
-/// What each database has of its own: the steps of its schema, and the state of a copy into it.
+/// Tables that each database keeps for itself: the steps of its schema, and the state of a copy
+/// into it.
 pub(super) const OWN: [&str; 3] = ["cms_migrations", "cms_copy", "cms_copy_chunks"];
-/// Before all numbers of transactions, by which PostgreSQL orders later rows.
+/// Subtracted from ranks on PostgreSQL, so that copied rows sort before later ones, which have
+/// numbers of transactions.
 const BEFORE: i64 = 1 << 40;
 
 /// Characters of a text key that an error shows.
 const SHOWN: usize = 8;
 
-/// What the rooms say of their tables.
+/// What the rooms declare about their tables.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct TableRules {
-    /// How the names of the service's own tables begin.
+    /// The prefix of the service's own tables.
     pub(crate) prefix: &'static str,
-    /// How the names of tables begin that one engine has alone, and fills by itself.
+    /// The prefix of tables that only one engine has, and fills by itself.
     pub(crate) skipped: &'static str,
-    /// A table that SQLite orders by `rowid` and PostgreSQL by a column of this name. The copy has
-    /// other numbers and the same order.
+    /// A table that SQLite orders by `rowid` and PostgreSQL by a column of this name. The copy
+    /// has other numbers in the same order.
     pub(crate) ordered: &'static str,
-    /// Tables of which PostgreSQL has several rows for each of SQLite, and what adds them up.
+    /// Tables of which PostgreSQL has several rows for each row of SQLite, and the `from` item
+    /// that adds them up.
     pub(crate) sums: &'static [(&'static str, &'static str)],
-    /// Tables that hold rows as soon as a site is made, and which of these somebody has made.
-    pub(crate) fresh: &'static [(&'static str, &'static str)],
+    /// Tables that hold rows as soon as a site is made, and the condition for rows that somebody
+    /// has added.
+    pub(crate) initial_rows: &'static [(&'static str, &'static str)],
     /// Ends all leases.
     pub(crate) leases: &'static str,
 }
@@ -47,9 +51,9 @@ pub(super) struct Table {
     pub(super) columns: Vec<Column>,
     /// Places of the key's columns; none: the table is copied as a whole.
     pub(super) key: Vec<usize>,
-    /// The first column is the row's place among all, not a value.
+    /// Whether the first column is the row's rank, not a value.
     pub(super) is_ordered: bool,
-    /// What adds its rows up.
+    /// The `from` item that adds its rows up.
     sum: Option<&'static str>,
 }
 
@@ -67,7 +71,7 @@ pub(super) struct Range<'k> {
 }
 
 impl Table {
-    /// The tables that both databases have, and the names of those that stay behind: tables of
+    /// The tables that both databases have, and the names of tables that are left out: those of
     /// other programs. `content` names the tables of plugins.
     pub(super) async fn all(
         (source, from): (&Db, Vec<String>),
@@ -160,7 +164,7 @@ impl Table {
         format!("delete from {}{}", quote(&self.name), self.within(dialect, range))
     }
 
-    /// Removes the rows of an ordered table behind the first so many.
+    /// Removes the rows of an ordered table after the first `rank` rows.
     pub(super) fn delete_after(&self, dialect: Dialect, rank: i64) -> String {
         let rank = self.stored_rank(dialect, rank);
         format!("delete from {} where rowid > {rank}", quote(&self.name))

@@ -28,8 +28,8 @@ const BROKEN: &str = "select \"table\" || ' row ' || coalesce(rowid, '?') || ' n
 const COUNTED: &str = "select name, seq from sqlite_sequence order by name";
 
 impl Side {
-    /// The first table that holds rows which nobody but a user has made.
-    pub(super) async fn used(
+    /// The first table that holds rows which a user has made.
+    pub(super) async fn first_used_table(
         &mut self,
         content: &BTreeSet<String>,
         rules: &TableRules,
@@ -39,7 +39,7 @@ impl Side {
                 || content.contains(name)
         };
         for name in self.tables().await?.into_iter().filter(is_ours) {
-            let found = rules.fresh.iter().find(|(table, _)| *table == name);
+            let found = rules.initial_rows.iter().find(|(table, _)| *table == name);
             let which = found.map_or("1 = 1", |(_, which)| which);
             let text = format!("select 'used' from {} where {which} limit 1", quote(&name));
             if !self.all::<(String,)>(text).await?.is_empty() {
@@ -49,7 +49,7 @@ impl Side {
         Ok(None)
     }
 
-    /// Rows of the source that refer to rows which are not there. PostgreSQL has none.
+    /// Rows of the source that refer to rows which do not exist. PostgreSQL has none.
     pub(super) async fn broken_references(&mut self) -> Result<Vec<String>> {
         match self {
             Self::Sqlite(..) => {
@@ -60,8 +60,8 @@ impl Side {
         }
     }
 
-    /// Empties the tables, and lets go of the rules between them: rows come in any order. A site
-    /// that is opened meanwhile refuses the database.
+    /// Empties the tables, and drops the foreign keys between them, because rows come in any
+    /// order. A site that is opened meanwhile refuses the database.
     pub(super) async fn prepare(&mut self, tables: &[Table]) -> Result<()> {
         self.begin().await?;
         if self.dialect() == Dialect::Postgres {
@@ -71,7 +71,7 @@ impl Side {
             for (number, (table, rule, what)) in rules.enumerate() {
                 let (table, rule) = (quote(table), quote(rule));
                 let add = format!("alter table {table} add constraint {rule} {what}");
-                self.note(&format!("rule:{number:05}"), &add).await?;
+                self.set_value(&format!("rule:{number:05}"), &add).await?;
                 self.run(format!("alter table {table} drop constraint {rule}")).await?;
             }
             for name in &names {
@@ -89,7 +89,7 @@ impl Side {
              'an unfinished copy', '', 0)"
         ))
         .await?;
-        self.note("prepared", "").await?;
+        self.set_value("prepared", "").await?;
         self.commit().await
     }
 
@@ -108,7 +108,7 @@ impl Side {
         }
     }
 
-    /// Lets ids go on where the source's would, so that none comes again.
+    /// Lets ids go on where the source's would, so that no id is given twice.
     async fn go_on(&mut self, sequences: &[(String, i64)]) -> Result<()> {
         if let Self::Postgres(connection) = self {
             let mut all = postgres::sequences(connection).await?;
@@ -132,7 +132,7 @@ impl Side {
         Ok(())
     }
 
-    /// Puts the rules back, and makes the target a site that can be opened.
+    /// Restores the foreign keys, and makes the target a site that can be opened.
     pub(super) async fn finish(
         &mut self,
         tables: &[Table],
@@ -142,7 +142,7 @@ impl Side {
         self.begin().await?;
         self.run(rules.leases).await?;
         self.go_on(sequences).await?;
-        for rule in self.all_noted("rule:").await? {
+        for rule in self.values_with_prefix("rule:").await? {
             self.run(rule).await.map_err(|error| match error.database() {
                 Some(sqlx::Error::Database(cause)) if error.code() == Code::Internal => {
                     let what = format!("Rows refer to rows that are missing: {}.", cause.message());

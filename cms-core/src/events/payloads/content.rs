@@ -1,4 +1,4 @@
-//! What the events `item.…`, `media.…` and `page.…` tell.
+//! The data of the events `item.…`, `media.…` and `page.…`.
 
 use std::collections::BTreeMap;
 
@@ -39,9 +39,9 @@ pub struct MediaFile {
     pub id: i64,
     /// Where it is served, by its content: `/media/3f/...png`.
     pub path: String,
-    /// As its sender named it.
+    /// The file name that the uploader gave.
     pub file_name: String,
-    /// By its bytes.
+    /// The media type, detected from the content.
     pub media_type: String,
     /// Bytes.
     pub size: i64,
@@ -53,21 +53,21 @@ pub struct MediaFile {
     pub sha256: String,
     /// Names joined by `/`; empty: none.
     pub folder: String,
-    /// What stands for a picture that cannot be seen, by language.
+    /// Alternative texts by language.
     pub alt: BTreeMap<String, String>,
     /// Titles by language.
     pub title: BTreeMap<String, String>,
-    /// What must stay in sight when a picture is cropped: 0 to 1 from the left; null: the middle.
+    /// The focal point that cropping keeps visible: 0 to 1 from the left; null means the middle.
     pub focal_x: Option<f64>,
-    /// 0 to 1 from the top.
+    /// The focal point: 0 to 1 from the top; null means the middle.
     pub focal_y: Option<f64>,
-    /// When it came, RFC 3339 in UTC.
+    /// When it was uploaded, RFC 3339 in UTC.
     #[schemars(extend("format" = "date-time"))]
     pub uploaded_at: String,
 }
 
 impl MediaData {
-    /// The event of a record.
+    /// The data of an event about a record of `media`.
     pub(crate) fn of(record: Json) -> Result<Self> {
         serde_json::from_value(record).map(|media| Self { media }).map_err(Error::internal)
     }

@@ -1,4 +1,4 @@
-//! What embedding programs tell: orders, registrations, subscriptions, deployments.
+//! The data of events of embedding programs: orders, registrations, subscriptions, deployments.
 
 use std::borrow::Cow;
 

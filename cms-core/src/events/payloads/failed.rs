@@ -1,4 +1,4 @@
-//! What `webhook.failed` and `mail.failed` tell.
+//! The data of `webhook.failed` and `mail.failed`.
 
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -51,7 +51,7 @@ pub(crate) struct MailFailed {
     mail: FailedMail,
 }
 
-/// A mail that nobody sends any more. Why stands in the log of mails alone: servers repeat the
+/// A mail that was given up. Only the log of mails has the reason, because servers repeat the
 /// address.
 #[derive(Debug, Serialize, JsonSchema)]
 struct FailedMail {

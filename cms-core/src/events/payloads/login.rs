@@ -1,4 +1,4 @@
-//! What `auth.login` and `auth.logout` tell.
+//! The data of `auth.login` and `auth.logout`.
 
 use schemars::JsonSchema;
 use serde::Serialize;

@@ -1,5 +1,5 @@
-//! The types of what events tell. Receivers read their schemas: a member may be added, none may
-//! change its meaning or go. No name of a member may contain a word of the payload filter.
+//! The types of the data of events. Receivers read their schemas: members may be added, but none
+//! may go or change its meaning. No name of a member may contain a word of the payload filter.
 
 mod content;
 mod embedding;

@@ -1,5 +1,5 @@
-//! What visitors submit: answers of forms, visits of funnels, and what became of them in the inbox.
-//! Never the uuid of a visit: it is the visitor's secret.
+//! The data of events about what visitors submit: answers of forms, visits of funnels, and their
+//! state in the inbox. Never the uuid of a visit: it is the visitor's secret.
 
 use std::collections::BTreeMap;
 
@@ -62,9 +62,9 @@ pub(crate) struct VisitData {
     pub(crate) funnel: FunnelData,
     /// The visit.
     pub(crate) submission: VisitSubmission,
-    /// At the start none. Of `formfunnel.step_completed` those of that step, at the end all that
-    /// count. A list, because authors choose the ids of fields and the payload filter removes
-    /// members by name.
+    /// Empty at the start. `formfunnel.step_completed` has the answers of its step; the last event
+    /// has all answers that count. A list, because authors choose the ids of fields and the payload
+    /// filter removes members by name.
     pub(crate) answers: Vec<AnswerData>,
 }
 
@@ -90,7 +90,7 @@ pub(crate) struct VisitSubmission {
     pub(crate) id: i64,
     /// `in_progress`, `completed` or `abandoned`.
     pub(crate) status: String,
-    /// What the visitor can name it by, once it is completed.
+    /// The reference that the visitor was given; null until the visit is completed.
     pub(crate) reference: Option<String>,
     /// The node that the event is about.
     pub(crate) node: Option<PassedNode>,
@@ -138,7 +138,7 @@ impl FunnelData {
 }
 
 impl Payload for VisitData {
-    /// Of a step that was answered.
+    /// A step that was answered.
     fn example() -> Self {
         let node = PassedNode { id: 17, name: "Budget".to_owned(), kind: "step".to_owned() };
         Self {
@@ -188,7 +188,7 @@ impl Payload for VisitData {
     }
 }
 
-// No answers: who needs them asks for the submission.
+// No answers: a receiver that needs them asks for the submission.
 
 /// A submission that was changed.
 #[derive(Debug, Serialize, JsonSchema)]
@@ -217,7 +217,7 @@ pub(crate) struct InboxSubmission {
     pub(crate) id: i64,
     /// How far the visit came: `in_progress`, `completed`, `abandoned`.
     pub(crate) status: String,
-    /// What the visitor can name it by.
+    /// The reference that the visitor was given; null until the visit is completed.
     pub(crate) reference: Option<String>,
     /// Where it is sorted: `new`, `qualified`, `contacted`, `converted`, `rejected`.
     pub(crate) inbox_status: String,
@@ -256,7 +256,8 @@ impl Payload for SubmissionDeleted {
 /// An answer with what was asked.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub(crate) struct AnswerData {
-    /// The id of the field. What stands beside an answer has a name of its own: `<id>.other`.
+    /// The id of the field. A value beside an answer has an entry of its own: free text has
+    /// `<id>.other`.
     pub(crate) field: String,
     /// The type of the field.
     #[serde(rename = "type")]

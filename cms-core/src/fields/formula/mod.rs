@@ -1,5 +1,5 @@
-//! Formulas over answers: `+ - * / ( )`, comparisons, `min`, `max`, `sum`, `count`, `if`. They are
-//! total: what cannot be computed is absent. The module `parse` reads them from text.
+//! Formulas over answers: `+ - * / ( )`, comparisons, `min`, `max`, `sum`, `count`, `if`. Formulas
+//! never fail: a value that cannot be computed is absent. The module `parse` parses them.
 
 mod parse;
 
@@ -7,14 +7,14 @@ use serde_json::{Map, Value as Json};
 
 use super::{decimal::Decimal, is_blank};
 
-/// Bytes of a formula at most.
+/// Maximum length of a formula in bytes.
 pub(super) const MOST_BYTES: usize = 2000;
-/// How deep parentheses, calls and signs may be nested.
+/// Maximum depth of nested parentheses, calls and signs.
 pub(super) const MOST_DEPTH: usize = 32;
-/// Numbers, fields and calls at most: a formula is computed in as many levels.
+/// Maximum number of numbers, fields and calls; computing a formula takes as many levels.
 pub(super) const MOST_PARTS: usize = 200;
 
-/// A formula that was read.
+/// A parsed formula.
 #[derive(Clone, Debug)]
 pub(super) struct Formula(Expression);
 
@@ -28,7 +28,7 @@ enum Expression {
     Call(Function, Vec<Expression>),
 }
 
-/// A field, and perhaps the members of its answer.
+/// A field, possibly with members of its answer.
 #[derive(Clone, Debug)]
 struct Name {
     field: String,
@@ -59,15 +59,15 @@ enum Function {
 }
 
 impl Formula {
-    /// Reads a formula.
+    /// Parses a formula.
     ///
     /// # Errors
-    /// Where it is wrong, and what is expected there.
+    /// The position of the fault, and what is expected there.
     pub(super) fn read(text: &str) -> Result<Self, String> {
         parse::formula(text).map(Self)
     }
 
-    /// The fields it counts on.
+    /// The fields that it depends on.
     pub(super) fn fields(&self) -> Vec<&str> {
         let (mut fields, mut left) = (Vec::new(), vec![&self.0]);
         while let Some(one) = left.pop() {
@@ -83,7 +83,7 @@ impl Formula {
         fields
     }
 
-    /// The result over these answers, by the ids of their fields. None: it is absent.
+    /// The result over these answers, by the ids of their fields. `None`: the result is absent.
     pub(super) fn compute(&self, answers: &Map<String, Json>) -> Option<Decimal> {
         self.0.value(answers).number()
     }
@@ -158,7 +158,7 @@ impl Function {
 enum Value<'a> {
     Absent,
     Number(Decimal),
-    /// Text of the formula itself, which is no number.
+    /// A text in the formula itself, which is not a number.
     Text(&'a str),
     Answer(&'a Json),
     /// A member of each row of a list.
@@ -172,7 +172,8 @@ impl From<Option<Decimal>> for Value<'_> {
 }
 
 impl<'a> Value<'a> {
-    /// The members of an answer; of each row of a list, which is many values also with one row.
+    /// Follows member names into an answer. Members of a list's rows are many values, even with
+    /// only one row.
     fn of(answer: Option<&'a Json>, members: &[String]) -> Self {
         let mut found: Vec<&Json> = answer.into_iter().collect();
         let mut is_many = false;
@@ -188,7 +189,8 @@ impl<'a> Value<'a> {
         }
     }
 
-    /// A number; `true` is 1, `false` is 0, and a text that is a number is that number.
+    /// The value as a number: `true` is 1, `false` is 0, and a text counts as the number that
+    /// it spells.
     fn number(&self) -> Option<Decimal> {
         match self {
             Self::Number(number) => Some(*number),
@@ -197,7 +199,7 @@ impl<'a> Value<'a> {
         }
     }
 
-    /// All numbers in it.
+    /// All numbers in the value.
     fn numbers(&self) -> Vec<Decimal> {
         match self {
             Self::Number(number) => vec![*number],
@@ -205,7 +207,7 @@ impl<'a> Value<'a> {
         }
     }
 
-    /// How many answers it holds.
+    /// The number of answers in the value.
     fn count(&self) -> usize {
         match self {
             Self::Number(_) | Self::Text(_) => 1,
@@ -213,8 +215,8 @@ impl<'a> Value<'a> {
         }
     }
 
-    /// Two texts are equal as texts, a number equals a text that is this number. Nothing equals
-    /// what is absent.
+    /// Texts are compared as texts. A number equals a text that spells the same number. An absent
+    /// value equals nothing.
     fn is_equal(&self, other: &Self) -> bool {
         match (self.text(), other.text()) {
             (Some(one), Some(other)) => one == other,
@@ -222,7 +224,7 @@ impl<'a> Value<'a> {
         }
     }
 
-    /// The number that it is compared as.
+    /// The number for comparisons.
     fn compared(&self) -> Option<Decimal> {
         match self {
             Self::Text(text) => Decimal::parse(text.trim()),
@@ -230,7 +232,7 @@ impl<'a> Value<'a> {
         }
     }
 
-    /// Of a list: its only text.
+    /// The text for comparisons; of a list with one text, that text.
     fn text(&self) -> Option<&str> {
         match self {
             Self::Text(text) => Some(text),
@@ -252,7 +254,7 @@ impl<'a> Value<'a> {
     }
 }
 
-/// The entries of a list; else the value alone.
+/// The entries of a list, or otherwise the value itself.
 fn rows(value: &Json) -> Box<dyn Iterator<Item = &Json> + '_> {
     match value {
         Json::Array(rows) => Box::new(rows.iter()),

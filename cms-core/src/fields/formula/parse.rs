@@ -1,4 +1,4 @@
-//! Reads a formula. Depth and length are bounded, so no text takes much stack or time.
+//! Parses a formula. Depth and length are limited, so no text takes much stack or time.
 //!
 //! ```text
 //! formula   = sum [("=" | "!=" | "<" | "<=" | ">" | ">=") sum]
@@ -16,7 +16,7 @@ use Operation::{
 use super::{Expression, Function, MOST_BYTES, MOST_DEPTH, MOST_PARTS, Name, Operation};
 use crate::fields::{decimal::Decimal, is_id};
 
-/// The longer ones first.
+/// Longer operators first, so that `<=` is not read as `<`.
 const COMPARISONS: [(&str, Operation); 6] = [
     ("!=", NotEqual),
     ("<=", LessOrEqual),
@@ -40,7 +40,7 @@ pub(super) fn formula(text: &str) -> Result<Expression, String> {
 
 struct Parser<'a> {
     text: &'a str,
-    /// In bytes.
+    /// The position in bytes.
     at: usize,
     depth: usize,
     parts: usize,
@@ -49,7 +49,7 @@ struct Parser<'a> {
 type Read<T = Expression> = Result<T, String>;
 
 impl<'a> Parser<'a> {
-    /// What is left, without blanks before it.
+    /// The remaining text, without leading blanks.
     fn rest(&mut self) -> &'a str {
         let rest = &self.text[self.at..];
         let trimmed = rest.trim_start();
@@ -62,7 +62,7 @@ impl<'a> Parser<'a> {
         self.wrong_at(self.at, expected)
     }
 
-    /// The place is counted in characters, from 1.
+    /// The position in the message is counted in characters, from 1.
     fn wrong_at<T>(&self, at: usize, expected: &str) -> Read<T> {
         let place = self.text[..at].chars().count() + 1;
         Err(format!("at {place}: {expected}"))
@@ -80,7 +80,7 @@ impl<'a> Parser<'a> {
         if self.takes(token) { Ok(()) } else { self.wrong(&format!("{token} is expected")) }
     }
 
-    /// The operation of the first token that comes next.
+    /// The operation of the first of these tokens that comes next.
     fn operation(&mut self, tokens: &[(&str, Operation)]) -> Option<Operation> {
         tokens.iter().find(|(token, _)| self.takes(token)).map(|(_, operation)| *operation)
     }
@@ -160,7 +160,7 @@ impl<'a> Parser<'a> {
         Ok(Expression::Text(text.to_owned()))
     }
 
-    /// A field, or a call.
+    /// Parses a field or a call.
     fn named(&mut self) -> Read {
         let (begin, is_word) = (self.at, !self.rest().starts_with('{'));
         let field = self.part()?;

@@ -1,4 +1,5 @@
-//! Each field type: answers taken and refused, settings refused, how answers read.
+//! Each field type: answers that are accepted and refused, settings that are refused, and
+//! readable texts.
 
 mod settings;
 
@@ -6,7 +7,7 @@ use serde_json::{Map, Value as Json, json};
 
 use super::{Context, Field, FieldType, Upload};
 
-/// Noon of 31 May 2026, a Sunday, in Berlin, where files were sent.
+/// Noon of 31 May 2026, a Sunday, in Berlin; some files were sent.
 fn context() -> Context {
     let zone = jiff::tz::TimeZone::get("Europe/Berlin").expect("a zone");
     let file = |media_type: &str, bytes| Upload { media_type: media_type.to_owned(), bytes };
@@ -58,7 +59,7 @@ fn each_type_takes_and_refuses() {
     assert_eq!(cases.as_object().expect("types").len(), FieldType::ALL.len());
 }
 
-/// What is stored is taken again as it is: answers are checked a second time when a funnel ends.
+/// A stored answer must be accepted unchanged, because a funnel checks answers again at its end.
 #[test]
 fn a_stored_answer_is_taken_as_it_is() {
     let cases: Json = serde_json::from_str(include_str!("cases.json")).expect("JSON");
@@ -72,7 +73,7 @@ fn a_stored_answer_is_taken_as_it_is() {
     }
 }
 
-/// In the language of the visit; what is stored is the same in all.
+/// Answers follow the language of the visit; their stored form is the same in all languages.
 #[test]
 fn answers_are_taken_as_the_language_writes_them() {
     let range = json!({"start": "24.11.2026", "end": "1.12.2026"});
@@ -102,7 +103,7 @@ fn answers_are_taken_as_the_language_writes_them() {
     }
 }
 
-/// A limit that falls into the hour left out refuses no answer for its own sake.
+/// A limit within the skipped hour must not cause a refusal by itself.
 #[test]
 fn a_limit_may_stand_where_the_clocks_are_set_forward() {
     let field = field("datetime", &json!({"min": "2026-03-29T02:30"}));

@@ -9,12 +9,12 @@ use super::{
 use crate::funnels::{
     counters::{
         answers::{is_counted, options},
-        sql::Counted,
+        sql::AnswerCounts,
     },
     definitions::versions::Version,
 };
 
-/// Answers to a field that are told at most.
+/// Maximum number of answers that are shown for a field.
 const TOP: usize = 10;
 
 #[derive(Default)]
@@ -24,10 +24,10 @@ struct FieldFigures<'a> {
     values: BTreeMap<&'a str, i64>,
 }
 
-/// The fields of the newest version in their order, then those that only older ones have.
+/// The fields of the newest version in their order, then fields that only older versions have.
 pub(super) fn fields(
     tally: &[Tally],
-    counted: &Counted,
+    counted: &AnswerCounts,
     newest: Option<&Version>,
 ) -> Vec<AnalyticsField> {
     let mut found: BTreeMap<&str, FieldFigures<'_>> = BTreeMap::new();

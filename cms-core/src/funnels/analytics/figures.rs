@@ -1,4 +1,4 @@
-//! Rows of counters and of visits that are not folded, added up; how long things took. Pure.
+//! Adds up rows of counters and of visits that are not folded; computes durations. Pure.
 
 use std::{
     collections::{BTreeMap, HashMap},
@@ -17,15 +17,15 @@ use super::{
 use crate::{
     Millis,
     funnels::{
-        counters::{answers::OTHER, sql::Counted},
+        counters::{answers::OTHER, sql::AnswerCounts},
         definitions::versions::Version,
     },
     rfc3339,
 };
 
-/// Sources that are told at most.
+/// Maximum number of sources that are shown.
 const SOURCES: usize = 50;
-/// Those that are not.
+/// The name for all other sources.
 const OTHERS: &str = "(other)";
 
 /// All that was read of one state of the database.
@@ -39,11 +39,11 @@ pub(super) struct Figures {
     pub(super) edges: Vec<Edge>,
     /// Id, number and time of each version, the newest first.
     pub(super) versions: Vec<(i64, i64, Millis)>,
-    /// Of the period before.
+    /// Visits of the period before.
     pub(super) before: Vec<Visits>,
     pub(super) durations_before: Vec<Tally>,
     /// Answers that are in no counter yet.
-    pub(super) counted: Counted,
+    pub(super) counted: AnswerCounts,
     pub(super) newest: Option<Arc<Version>>,
 }
 
@@ -61,7 +61,7 @@ impl Figures {
         Analytics {
             funnel_id: scope.funnel,
             version: scope.version,
-            range: range.told(tz),
+            range: range.analytics_range(tz),
             steps: self.steps(&nodes, totals.started),
             branches: self.branches(&edges),
             ends: self.ends(&nodes, totals.completed),
@@ -72,7 +72,7 @@ impl Figures {
             mails: self.mails(),
             versions: self.versions(),
             totals,
-            previous: AnalyticsBefore { range: range.before().told(tz), totals: before },
+            previous: AnalyticsBefore { range: range.before().analytics_range(tz), totals: before },
             retained_from,
         }
     }
@@ -249,7 +249,7 @@ impl Figures {
         sorted.into_iter().map(told).collect()
     }
 
-    /// Whatever is in no other state is new.
+    /// Submissions in no other state count as new.
     fn inbox(&self, started: i64) -> AnalyticsInbox {
         let mut inbox = AnalyticsInbox { new: started, ..AnalyticsInbox::default() };
         let mut touched = Spread::default();
@@ -353,7 +353,7 @@ fn totals(visits: &[Visits], tally: &[Tally]) -> AnalyticsTotals {
     }
 }
 
-/// 0 to 1; nothing of nothing.
+/// A share from 0 to 1; None if the whole is 0.
 fn rate(part: i64, whole: i64) -> Option<f64> {
     (whole != 0).then(|| round(part as f64 / whole as f64))
 }
@@ -366,12 +366,12 @@ fn mean(sum: f64, number: i64) -> Option<f64> {
     (number != 0).then(|| round(sum / number as f64))
 }
 
-/// Four places.
+/// Rounds to four decimal places.
 fn round(number: f64) -> f64 {
     (number * 10_000.0).round() / 10_000.0
 }
 
-/// How many took so long: milliseconds, rounded down to two digits.
+/// How many visits took how long, by milliseconds rounded down to two digits.
 #[derive(Clone, Debug, Default)]
 struct Spread(BTreeMap<i64, i64>);
 
@@ -380,8 +380,8 @@ impl Spread {
         *self.0.entry(bucket).or_default() += number;
     }
 
-    /// Seconds that this part of all took at most. A class is a tenth of its value wide, so its
-    /// middle is exact to 5 %.
+    /// The seconds that this part of all visits did not exceed. A bucket is at most a tenth of its
+    /// value wide, so its middle is exact to 5 %.
     fn seconds(&self, part: f64) -> Option<f64> {
         let all: i64 = self.0.values().sum();
         if all <= 0 {

@@ -1,4 +1,4 @@
-//! Analytics: the numbers of a funnel in some days, beside those before.
+//! Analytics: the numbers of a funnel in a range of days, and in the range before.
 //!
 //! ```text
 //! shape    the numbers as they are told                    fields   what was answered (pure)
@@ -24,24 +24,24 @@ pub use shape::{
 use self::{figures::Figures, sql::Scope};
 use super::{
     Funnels, WhichFunnel,
-    counters::{self, answers, sql::Counted},
-    definitions::sql::From,
+    counters::{self, answers, sql::AnswerCounts},
+    definitions::sql::Source,
 };
 use crate::{Code, Error, Millis, Result, db::Snapshot};
 
-/// Which numbers.
+/// Selects the numbers of a funnel.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct AnalyticsQuery {
-    /// Of which funnel.
+    /// The funnel.
     pub funnel: WhichFunnel,
-    /// The first day, `YYYY-MM-DD`; without it, thirty days.
+    /// The first day, `YYYY-MM-DD`; None: the range has thirty days.
     pub from: Option<String>,
-    /// The last day; without it, today.
+    /// The last day; None: today.
     pub to: Option<String>,
     /// Only visits of this version.
     pub version: Option<i64>,
-    /// The time zone of the days. There is only that of the funnel.
+    /// The time zone of the days. Only the funnel's own is accepted.
     pub tz: Option<String>,
 }
 
@@ -57,11 +57,11 @@ impl Funnels {
     /// The numbers of a funnel.
     ///
     /// # Errors
-    /// `not_found` for a funnel or a version that there is not; `bad_query` for days that cannot be
-    /// read, for more than 366 of them, and for another time zone than the funnel's.
+    /// `not_found` for a missing funnel or version; `bad_query` for days that cannot be read, for
+    /// more than 366 of them, and for another time zone than the funnel's.
     pub async fn analytics(&self, query: &AnalyticsQuery) -> Result<Analytics> {
         let base = &self.0.base;
-        let funnel = self.find(&mut From::Db(base.db()), &query.funnel).await?;
+        let funnel = self.find(&mut Source::Db(base.db()), &query.funnel).await?;
         let zone = self.zone_of(&funnel.settings_json.as_object().cloned().unwrap_or_default());
         let tz = zone.iana_name().unwrap_or("UTC").to_owned();
         if let Some(other) = query.tz.as_ref().filter(|other| **other != tz) {
@@ -94,7 +94,7 @@ impl Funnels {
             versions,
             before: sql::visits(&mut at, &before).await?,
             durations_before: sql::durations(&mut at, &before).await?,
-            counted: Counted::default(),
+            counted: AnswerCounts::default(),
             newest: None,
         };
         self.add_answers(&mut at, &scope, &mut read).await?;
@@ -110,15 +110,15 @@ impl Funnels {
         Ok(read.analytics(&scope, range, &tz, retained_from))
     }
 
-    /// What is read of submissions, for tests of plans.
+    /// The statements that read submissions, for tests of plans.
     #[doc(hidden)]
     #[must_use]
     pub fn reads_of_analytics(&self) -> Vec<&'static str> {
         sql::READS.iter().map(|one| one.sql()).collect()
     }
 
-    /// Adds answers that are in no counter yet, page by page: while mails wait for a provider, a
-    /// day's visits may not be folded.
+    /// Adds answers that are in no counter yet, page by page. There may be many: the visits of a
+    /// day are not folded while their mails wait for a provider.
     async fn add_answers(
         &self,
         at: &mut Snapshot,
@@ -140,9 +140,9 @@ impl Funnels {
     }
 }
 
-/// Days without `from`.
+/// Number of days in a range without `from`.
 const DAYS: i64 = 30;
-/// Days at most.
+/// Maximum number of days in a range.
 const MOST: i64 = 366;
 
 /// Days, both included.
@@ -153,7 +153,7 @@ struct Range {
 }
 
 impl Range {
-    /// The days asked for: until today, and thirty, unless somebody says otherwise.
+    /// Parses a range: by default, the thirty days up to today.
     ///
     /// # Errors
     /// `bad_query`.
@@ -177,7 +177,7 @@ impl Range {
         i64::from((self.to - self.from).get_days()) + 1
     }
 
-    /// As many days before.
+    /// The range of as many days before.
     fn before(self) -> Self {
         let span = self.days().days();
         Self { from: self.from.saturating_sub(span), to: self.to.saturating_sub(span) }
@@ -192,7 +192,7 @@ impl Range {
         (self.from.to_string(), self.to.to_string())
     }
 
-    fn told(self, tz: &str) -> AnalyticsRange {
+    fn analytics_range(self, tz: &str) -> AnalyticsRange {
         let (from, to) = self.bounds();
         AnalyticsRange { from, to, days: self.days(), tz: tz.to_owned() }
     }

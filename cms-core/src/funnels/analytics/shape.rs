@@ -1,5 +1,5 @@
-//! The numbers of a funnel, as they are told, with an example. Rates are null where nothing can be
-//! divided.
+//! The numbers of a funnel, in the form of the reply, with an example. Rates are null where they
+//! would divide by 0.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -109,9 +109,9 @@ pub struct AnalyticsStep {
     pub entered: i64,
     /// Those that went on, or were completed.
     pub answered: i64,
-    /// Those that ended here unfinished.
+    /// Visits that ended here without completion.
     pub exited: i64,
-    /// Those that stand here.
+    /// Visits that are at this node now.
     pub waiting: i64,
     /// How often visitors went back to it.
     pub rewound: i64,
@@ -121,9 +121,9 @@ pub struct AnalyticsStep {
     pub dropoff_pct: Option<f64>,
     /// `entered` of all visits in percent.
     pub reach_pct: Option<f64>,
-    /// Seconds from its being shown to its answer.
+    /// Average seconds from presentation to answer.
     pub avg_dwell_s: Option<f64>,
-    /// The median of these, exact to 5 %.
+    /// The median of these seconds, exact to 5 %.
     pub median_dwell_s: Option<f64>,
     /// The field whose answers were refused most often.
     pub top_error_field: Option<String>,
@@ -238,7 +238,7 @@ pub struct AnalyticsValue {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[non_exhaustive]
 pub struct AnalyticsInbox {
-    /// Nobody has sorted them.
+    /// Not triaged yet.
     pub new: i64,
     /// Worth a call.
     pub qualified: i64,

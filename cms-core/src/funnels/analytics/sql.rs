@@ -1,5 +1,5 @@
-//! Statements that read the numbers of a funnel: counters of visits that are folded, and the same
-//! of those that are not. All take the funnel, the first day, the last day, and a version or null.
+//! Statements that read the numbers of a funnel: counters of folded visits, and the same numbers
+//! of other visits. All take the funnel, the first day, the last day, and a version or null.
 
 use crate::{
     Millis, Result,
@@ -72,7 +72,7 @@ record! { Way: way_columns {
     waiting: "c.waiting",
 } }
 
-/// Visits by what they were.
+/// Visits by one of their properties, such as source or duration.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Tally {
     pub(super) what: String,
@@ -176,7 +176,7 @@ statements! {
     OPEN_STEPS = from!(tally_columns, steps!(open));
     OPEN_MAILS = from!(tally_columns, mails!(open));
     OPEN_ANSWERS = concat!(answers!(onward), " order by s.day, s.id limit 200");
-    /// Kept submissions that somebody has looked at.
+    /// Stored submissions that the staff has touched.
     TOUCHED = concat!(
         "select s.inbox_status, case when s.first_touched_at is not null then ",
         bucket!("(s.first_touched_at - s.started_at)"),
@@ -204,7 +204,7 @@ statements! {
               order by started_at, id limit 1";
 }
 
-/// Those that read submissions.
+/// The statements that read submissions.
 pub(super) const READS: [Statement; 8] = [
     OPEN_VISITS,
     OPEN_WAYS,
@@ -279,7 +279,7 @@ async fn together(
     Ok(all)
 }
 
-/// Answers that are in no counter yet, some of them: those after the last of the page before.
+/// A page of answers that are in no counter yet, after the last visit of the page before.
 pub(super) async fn answers(
     at: &mut Snapshot,
     scope: &Scope,

@@ -15,7 +15,7 @@ use crate::{
     ground::nearest,
 };
 
-/// Conditions, judged one by one, and what their patterns cost together.
+/// Checks each condition, and the cost of all patterns together.
 pub(super) fn check(graph: &Graph, rules: &[Rule], found: &mut Findings) {
     let mut states = 0;
     for node in graph.nodes() {
@@ -39,12 +39,13 @@ pub(super) fn check(graph: &Graph, rules: &[Rule], found: &mut Findings) {
     costs("email_routings", states, found);
 }
 
-/// The states of a condition. One that is refused is not to be refused for its part as well.
+/// The states of a condition's patterns; 0 for a refused condition, which is not refused for its
+/// cost as well.
 fn allowed(checked: &CheckedConditions) -> usize {
     if checked.is_good() { checked.states } else { 0 }
 }
 
-/// Refuses conditions that are judged in one call and whose patterns cost too much together.
+/// Refuses conditions of one call whose patterns cost too much together.
 fn costs(path: &str, states: usize, found: &mut Findings) {
     if states > MOST_STATES {
         let message = costly("searches for the patterns of all conditions cost", states);
@@ -74,9 +75,9 @@ fn judge(condition: &Json, at: &str, node: Option<i64>, found: &mut Findings) ->
     checked
 }
 
-/// What conditions read, and whether that was asked before.
+/// Warns of conditions that read unknown fields, or fields that may not have been asked before.
 pub(super) fn reads(graph: &Graph, rules: &[Rule], found: &mut Findings) {
-    // By the id of a field: which nodes a visit may come to without having been asked for it.
+    // By the id of a field: which nodes a visit may reach without having been asked for the field.
     let mut unasked: HashMap<String, Vec<bool>> = HashMap::new();
     let starts: Vec<_> = graph.start_id().into_iter().collect();
     let mut asking: HashMap<&str, HashSet<i64>> = HashMap::new();
@@ -124,12 +125,13 @@ pub(super) fn reads(graph: &Graph, rules: &[Rule], found: &mut Findings) {
     }
 }
 
-/// Whether its value does not wait for a step: it came with the visitor, or is computed.
+/// Whether the field has a value without a step: hidden fields come with the visitor, others
+/// are computed.
 fn is_known(graph: &Graph, field: &str) -> bool {
     graph.field(field).is_some_and(|(_, field)| !is_asked(field))
 }
 
-/// Names that begin with `_` are the service's own.
+/// The problem of a name that no step asks for. Names that begin with `_` are the service's own.
 fn unknown(name: &str, path: &str) -> Option<Problem> {
     if AROUND.contains(&name) {
         return None;
@@ -141,13 +143,13 @@ fn unknown(name: &str, path: &str) -> Option<Problem> {
     Some(Problem::new("unknown_field", path, message))
 }
 
-/// The field that a name in a condition or a token leads to. Ids have no points.
+/// The id of the field that a name in a condition or a token refers to. Ids have no dots.
 pub(super) fn asked_for<'a>(graph: &Graph, name: &'a str) -> Option<&'a str> {
     let id = name.split_once('.').map_or(name, |(id, _)| id);
     graph.field(id).map(|_| id)
 }
 
-/// The rules of a condition, those of its groups too. Nothing of it is compiled for that.
+/// The rules of a condition and of its groups, without compiling the condition.
 fn rules_of(condition: &Json) -> Vec<&Json> {
     fn list<'a>(group: &'a Json, name: &str) -> &'a [Json] {
         group.get(name).and_then(Json::as_array).map(Vec::as_slice).unwrap_or_default()
@@ -166,7 +168,7 @@ fn fields_of(condition: &Json) -> BTreeSet<String> {
     names.map(str::to_owned).collect()
 }
 
-/// Values that no answer to a choice equals.
+/// Warns of values that no answer to a choice can equal.
 fn unknown_options(graph: &Graph, condition: &Json, path: &str) -> Vec<Problem> {
     let mut found = Vec::new();
     for rule in rules_of(condition) {
@@ -190,7 +192,7 @@ fn unknown_options(graph: &Graph, condition: &Json, path: &str) -> Vec<Problem> 
     found
 }
 
-/// The only texts that the answers to a name in a condition may have.
+/// The only texts that answers to a name in a condition may have; None: any text.
 fn options_of<'a>(graph: &'a Graph, name: &str) -> Option<Vec<&'a str>> {
     let (id, row) = match name.split_once('.') {
         Some((id, row)) => (id, Some(row)),

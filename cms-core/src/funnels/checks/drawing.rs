@@ -1,5 +1,5 @@
-//! The drawing itself: what no funnel may be stored with, what visitors would be stranded by, and
-//! ways that lead nowhere.
+//! Checks the drawing itself: faults that keep a funnel from being stored, faults that would
+//! strand visitors, and ways that lead nowhere.
 
 use std::collections::HashMap;
 
@@ -9,14 +9,14 @@ use crate::funnels::{
     problem::Problem,
 };
 
-/// Cycles that are told at most.
+/// Maximum number of cycles that are reported.
 const CYCLES: usize = 20;
 
-/// What no funnel may be stored with: a start that is none, edges out of ends, cycles.
+/// Faults that keep a funnel from being stored: an invalid start, edges that leave an end, cycles.
 pub(super) fn structure(graph: &Graph, found: &mut Findings) {
     let errors = &mut found.errors;
     let start = "funnel.start_node_id";
-    // Nodes that could not be read were told of.
+    // Nodes that could not be read are reported already.
     let is_read = errors.iter().all(|problem| !problem.path.starts_with("nodes["));
     match (graph.start_id(), graph.start()) {
         (Some(_), None) if is_read => {
@@ -48,7 +48,7 @@ pub(super) fn structure(graph: &Graph, found: &mut Findings) {
     }
 }
 
-/// What visitors would be stranded by.
+/// Faults that would strand visitors.
 pub(super) fn publish(graph: &Graph, found: &mut Findings) {
     let blockers = &mut found.blockers;
     if !graph.nodes().iter().any(|node| node.step().is_some()) {
@@ -87,7 +87,8 @@ pub(super) fn publish(graph: &Graph, found: &mut Findings) {
     }
 }
 
-/// Nodes that no visit comes to, ways and ends that lead nowhere, edges that nobody takes.
+/// Warns of nodes that no visit reaches, of ways and ends that lead nowhere, and of edges that
+/// are never taken.
 pub(super) fn ways(graph: &Graph, found: &mut Findings) {
     let warnings = &mut found.warnings;
     let starts: Vec<_> = graph.start_id().into_iter().collect();

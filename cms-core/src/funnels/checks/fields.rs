@@ -1,5 +1,5 @@
-//! The fields of a funnel: those that are asked twice, addresses in their settings, and what fields
-//! are computed from.
+//! Checks fields: fields that are asked twice, addresses in settings, and the sources of
+//! computed fields.
 
 use std::collections::BTreeMap;
 
@@ -15,7 +15,8 @@ use crate::{
     },
 };
 
-/// Fields that are asked twice, where an answer would overwrite another; addresses in settings.
+/// Refuses fields that are asked twice, where one answer would overwrite another, and invalid
+/// addresses in settings.
 pub(super) fn check(graph: &Graph, found: &mut Findings) {
     let mut asked: BTreeMap<&str, Vec<(usize, &Node, &Field)>> = BTreeMap::new();
     for (place, node) in graph.nodes().iter().enumerate() {
@@ -63,10 +64,11 @@ pub(super) fn check(graph: &Graph, found: &mut Findings) {
     }
 }
 
-/// Computed fields of a funnel at most: each answered step computes them again.
+/// Maximum number of computed fields of a funnel: each answered step computes them again.
 const MOST: usize = 100;
 
-/// Computed fields: what they count on must be asked for or be computable itself.
+/// Checks computed fields: each source must be a field that is asked for, or one that can be
+/// computed itself.
 pub(super) fn computed(graph: &Graph, found: &mut Findings) {
     let computed = |node: &Node| node.fields().filter(|f| f.computed_from().is_some()).count();
     let count: usize = graph.nodes().iter().map(computed).sum();

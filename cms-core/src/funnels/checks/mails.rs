@@ -8,15 +8,15 @@ use crate::{
     funnels::{
         graph::Graph,
         problem::Problem,
-        rules::{Own, Rule, Token, Trigger, entries, is_known, token, tokens},
+        rules::{BuiltinToken, Rule, Token, Trigger, entries, is_known, token, tokens},
     },
 };
 
-/// Types whose answers are whatever visitors write.
+/// Field types whose answers visitors write freely.
 const FREE: [&str; 7] =
     ["short_text", "long_text", "url", "full_name", "address", "repeater", "hidden"];
 
-/// `has_page`: whether the settings say where the funnel is shown.
+/// Checks mail rules. `has_page`: whether the settings name the page that shows the funnel.
 pub(super) fn check(graph: &Graph, rules: &[Rule], has_page: bool, found: &mut Findings) {
     for trigger in Trigger::ALL {
         let mut of: Vec<_> = rules.iter().enumerate().collect();
@@ -52,8 +52,8 @@ pub(super) fn check(graph: &Graph, rules: &[Rule], has_page: bool, found: &mut F
     }
 }
 
-/// A confirmation that repeats what visitors write: who enters the address of a stranger sends his
-/// own words there.
+/// Warns of a confirmation that repeats what visitors write: a visitor who enters the address of a
+/// stranger could send any text there.
 fn echoes(graph: &Graph, at: usize, rule: &Rule, found: &mut Findings) {
     let is_free = |name: &str| {
         let kind = asked_for(graph, name).and_then(|id| graph.field(id));
@@ -82,10 +82,10 @@ fn echoes(graph: &Graph, at: usize, rule: &Rule, found: &mut Findings) {
     }
 }
 
-/// Why no value ever stands in the place of a token.
+/// Why a token never gets a value; None: it can get one.
 fn blank(graph: &Graph, trigger: Trigger, token: Token<'_>, has_page: bool) -> Option<String> {
     let name = token.name;
-    if name == Own::ResumeUrl.name() {
+    if name == BuiltinToken::ResumeUrl.name() {
         let why = match trigger {
             Trigger::Completed => "a completed visit cannot be resumed",
             Trigger::Abandoned if has_page => return None,
@@ -93,7 +93,7 @@ fn blank(graph: &Graph, trigger: Trigger, token: Token<'_>, has_page: bool) -> O
         };
         return Some(format!("no value stands in the place of {name:?}: {why}"));
     }
-    if name == Own::SubmissionReference.name() && trigger == Trigger::Abandoned {
+    if name == BuiltinToken::SubmissionReference.name() && trigger == Trigger::Abandoned {
         return Some(format!("no value stands in the place of {name:?}: no visit was completed"));
     }
     let ends = if token.fallback.is_empty() { "is left blank" } else { "shows only its fallback" };
@@ -111,8 +111,8 @@ fn is_always(rule: &Rule) -> bool {
     rule.condition.as_ref().is_none_or(|one| conditions::check(one).stored.is_null())
 }
 
-/// Only answers that were checked as addresses are written to. What comes with the visitor is
-/// anybody's.
+/// Refuses recipients other than answers of type `email`: only these are checked as addresses, and
+/// anybody can set hidden fields.
 fn recipients(graph: &Graph, at: usize, rule: &Rule, found: &mut Findings) {
     for name in entries(&rule.recipients).filter_map(token) {
         let wrong = match graph.field(name).map(|(_, field)| field.type_name()) {

@@ -1,4 +1,4 @@
-//! What is wrong with a funnel, all of it at once. Pure.
+//! Finds everything that is wrong with a funnel, at once. Pure.
 //!
 //! ```text
 //! drawing     what is not stored, what strands visitors, ways that lead nowhere
@@ -16,14 +16,14 @@ mod tests;
 
 use super::{graph::Graph, problem::Problem, rules::Rule, settings::FunnelSettings};
 
-/// What was found, by what it forbids.
+/// Findings, grouped by their effect.
 #[derive(Debug, Default)]
 pub(super) struct Findings {
-    /// The funnel is not stored.
+    /// The funnel cannot be stored.
     pub(super) errors: Vec<Problem>,
-    /// It is stored but not published.
+    /// The funnel can be stored but not published.
     pub(super) blockers: Vec<Problem>,
-    /// Its author should know.
+    /// Hints for the author. Only `strict` refuses a funnel for them.
     pub(super) warnings: Vec<Problem>,
 }
 

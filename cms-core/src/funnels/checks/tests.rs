@@ -4,13 +4,13 @@ use serde_json::{Map, Value as Json, json};
 
 use super::{Findings, check};
 use crate::funnels::{
-    graph::{Drawn, read},
+    graph::{GraphInput, read},
     rules,
     settings::FunnelSettings,
 };
 
 fn judge(start: Option<i64>, nodes: &[Json], edges: &[Json], rules: &[Json]) -> Findings {
-    let (graph, mut faults) = read(Drawn { start, nodes, edges });
+    let (graph, mut faults) = read(GraphInput { start, nodes, edges });
     let (rules, wrong) = rules::read(rules, "email_routings");
     faults.extend(wrong);
     let (settings, _) = FunnelSettings::read(&Map::new());
@@ -128,7 +128,7 @@ fn each_error_is_found() {
             |_, _, rules, _| rules.push(json!({"colour": 1, "trigger_event": "x", "is_active": 7})),
             &["unknown", "bad_config", "bad_config"],
         ),
-        // A bad field hides nothing beside it, and neither its own id.
+        // A bad field hides neither the faults of other fields nor its own id.
         (
             |nodes, _, _, _| {
                 let fields = json!([{"id": "n", "type": "number", "min": "x"},
@@ -235,7 +235,7 @@ const LARGE: &str = "(?:x?){400}y";
 const LARGER: &str = "(?:x?){600}y";
 type Patterns = &'static [&'static str];
 
-/// By such patterns whoever draws funnels could make every answer of a visitor slow.
+/// With such patterns, an author could make every answer of a visitor slow.
 #[test]
 fn patterns_that_cost_too_much_are_not_stored() {
     let rules = |patterns: &[&str]| {

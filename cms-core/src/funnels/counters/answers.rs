@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value as Json};
 
-use super::sql::{Answered, Counted};
+use super::sql::{AnswerCounts, Answered};
 use crate::{
     Error, Result,
     fields::{Field, is_blank},
@@ -12,15 +12,15 @@ use crate::{
     },
 };
 
-/// What stands for answers that a visitor wrote where options were offered.
+/// The value under which answers are counted that a visitor wrote instead of choosing an option.
 pub(in crate::funnels) const OTHER: &str = "other";
 
-/// Adds the answers of a completed visit: of each field on its path whether it was answered, and
-/// with what, if all that can be answered is known.
+/// Adds the answers of a completed visit. For each field on its path, counts whether it was
+/// answered and, if the possible answers are known, what was answered.
 pub(in crate::funnels) fn count(
     version: &Version,
     visit: &Answered,
-    counted: &mut Counted,
+    counted: &mut AnswerCounts,
 ) -> Result<()> {
     let (_, funnel, number, day, path, answers, _) = visit;
     let Some(answers) = answers else { return Ok(()) };
@@ -46,7 +46,7 @@ pub(in crate::funnels) fn count(
     Ok(())
 }
 
-/// Whether visitors answer it.
+/// Whether visitors answer the field.
 pub(in crate::funnels) fn is_counted(field: &Field) -> bool {
     is_asked(field) && !field.names().is_empty()
 }
@@ -60,7 +60,8 @@ pub(in crate::funnels) fn options(node: &Node, field: &Field) -> Vec<(String, St
     options.map(|one| (text(&one["id"]), text(&one["label"]))).collect()
 }
 
-/// What an answer is counted as. Nothing where anything can be answered: texts say who wrote them.
+/// The values that an answer is counted as. Free texts are not counted, because they may identify
+/// their writers.
 fn values(node: &Node, field: &Field, answer: &Json) -> Vec<String> {
     let given: Vec<&Json> = match answer {
         Json::Array(values) => values.iter().collect(),

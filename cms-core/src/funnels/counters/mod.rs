@@ -1,5 +1,5 @@
-//! Visits that are over, counted by the day on which they began. At every instant each visit counts
-//! once: from the counters when it is folded, else from its own rows. So the numbers stay when
+//! Counts the visits that are over by the day on which they began. Each visit counts once at any
+//! time: in the counters when it is folded, else by its own rows. The numbers therefore stay when
 //! submissions are removed.
 //!
 //! ```text
@@ -7,8 +7,8 @@
 //! sql      statements
 //! ```
 //!
-//! Only what nobody can change any more is folded: visits that are completed, and visits that have
-//! expired. So a step never writes counters, and no visitor waits for another at them.
+//! Only visits that can no longer change are folded: completed and expired visits. A step
+//! therefore never writes counters, and no visitor waits for another at a counter.
 
 pub(super) mod answers;
 pub(super) mod select;
@@ -19,16 +19,16 @@ use std::collections::{HashMap, hash_map::Entry};
 use jiff::{Timestamp, tz::TimeZone};
 use serde_json::{Map, Value as Json};
 
-use self::sql::Counted;
+use self::sql::AnswerCounts;
 use super::{Funnels, settings::FunnelSettings};
 use crate::{Actor, Change, Code, Error, Millis, Result, db::Lock};
 
-/// Whoever changes many submissions, deletes one, or writes counters: these pass one at a time, so
-/// that two never wait for each other's rows.
+/// Lock for bulk changes, deletions of submissions and writes of counters: they run one at a time,
+/// so that two of them never wait for each other's rows.
 pub(super) const TURN: Lock = Lock::new(9);
 
 /// How long a visit that is over waits for its mails to be settled.
-const MAILED: Millis = 24 * 3_600_000;
+const MAIL_TIMEOUT: Millis = 24 * 3_600_000;
 
 impl Funnels {
     /// Adds visits that are over to the counters of their day, some in each change. Returns how
@@ -37,28 +37,27 @@ impl Funnels {
         while self.label_some().await? {}
         let base = &self.0.base;
         let now = base.clock().now();
-        let (due, mut after, mut folded) = ((now, now - MAILED), Default::default(), 0);
+        let (due, mut after, mut folded) = ((now, now - MAIL_TIMEOUT), Default::default(), 0);
         loop {
             let mut change = base.change(Actor::System).await?;
             change.lock(TURN).await?;
             sql::hold_funnels(&mut change).await?;
             change.search_by_key().await?;
-            let Some(last) = sql::choose(&mut change, due, after).await? else {
+            let Some(last) = sql::stage_batch(&mut change, due, after).await? else {
                 return Ok(folded);
             };
             sql::hold(&mut change).await?;
-            sql::spare(&mut change, due).await?;
+            sql::unstage_changed(&mut change, due).await?;
             self.count(&mut change).await?;
-            folded += sql::mark(&mut change).await?;
-            sql::empty(&mut change).await?;
+            folded += sql::set_folded(&mut change).await?;
+            sql::clear_staged(&mut change).await?;
             change.commit().await?;
             after = last;
         }
     }
 
-    /// Counts the submissions that are noted to leave, before they are removed in the same change.
-    /// A visit that was under way is counted as abandoned. Whoever calls holds [`TURN`], and
-    /// forgets what was noted.
+    /// Counts the staged submissions before they are removed in the same change. A visit that was
+    /// under way counts as abandoned. The caller holds [`TURN`], and unstages the submissions.
     pub(super) async fn count_leaving(&self, change: &mut Change) -> Result<()> {
         change.search_by_key().await?;
         sql::hold(change).await?;
@@ -69,7 +68,7 @@ impl Funnels {
 
     async fn count(&self, change: &mut Change) -> Result<()> {
         sql::count(change).await?;
-        let mut counted = Counted::default();
+        let mut counted = AnswerCounts::default();
         for visit in sql::answered(change).await? {
             match self.version_in(change, visit.0).await {
                 Ok(version) => answers::count(&version, &visit, &mut counted)?,
@@ -81,16 +80,16 @@ impl Funnels {
         sql::count_answers(change, counted).await
     }
 
-    /// Finds out the day of visits that began before days were noted. Whether there were some.
+    /// Sets the day of visits that began before days were stored. False: there were none.
     async fn label_some(&self) -> Result<bool> {
         let mut change = self.0.base.change(Actor::System).await?;
         change.lock(TURN).await?;
         change.search_by_key().await?;
-        let some = sql::unlabelled(&mut change).await? > 0;
+        let some = sql::stage_unlabelled(&mut change).await? > 0;
         if some {
             sql::hold(&mut change).await?;
             self.label(&mut change).await?;
-            sql::empty(&mut change).await?;
+            sql::clear_staged(&mut change).await?;
             change.commit().await?;
         }
         Ok(some)
@@ -111,7 +110,7 @@ impl Funnels {
         sql::label(change, days).await
     }
 
-    /// Where the days of a funnel begin.
+    /// The time zone of a funnel's days.
     pub(super) fn zone_of(&self, settings: &Map<String, Json>) -> TimeZone {
         let (settings, _) = FunnelSettings::read(settings);
         settings.timezone.unwrap_or_else(|| self.0.base.zone().clone())

@@ -1,7 +1,7 @@
-//! What is counted of visits: one text for those that a change folds, and for those that are not
-//! folded yet and are counted while somebody reads. Columns have the names of the counters.
+//! The queries that count visits. One text serves for visits that a change folds, and for visits
+//! that are not folded yet and are counted during a read. Columns have the names of the counters.
 
-/// Visits that a change folds. Whoever has not completed one is gone.
+/// Visits that a change folds. The visitor of an uncompleted visit counts as gone.
 macro_rules! folding {
     (gone) => {
         "1 = 1"
@@ -9,7 +9,7 @@ macro_rules! folding {
     (last $waiting:expr) => {
         ""
     };
-    // Anybody can write any source, so a day has room for about a hundred of them.
+    // Anybody can send any source, so a day has room for only about a hundred sources.
     (source) => {
         concat!(
             "case when ",
@@ -91,8 +91,8 @@ macro_rules! visits {
     };
 }
 
-/// Visits at each node and edge of their ways, as `cms_v_funnel_dropoff_30d` counts them. On a way
-/// that counts each node is presented once, answered once at most, and each edge lies once.
+/// Visits at each node and edge of their ways, as `cms_v_funnel_dropoff_30d` counts them. On a
+/// counted way each node is presented once and answered at most once, and each edge is taken once.
 macro_rules! ways {
     ($of:ident) => {
         concat!(
@@ -134,7 +134,7 @@ macro_rules! ways {
     };
 }
 
-/// Visits that were not completed, and stand at a node.
+/// Visits that were not completed and ended at, or are at, a node.
 macro_rules! left {
     ($($who:expr),+) => {
         concat!(
@@ -210,7 +210,7 @@ macro_rules! steps {
     };
 }
 
-/// Mails of visits that are settled, and visits that no mail rule fits.
+/// Settled mails of visits, and visits that no mail rule matched.
 macro_rules! mails {
     ($of:ident) => {
         concat!(
@@ -230,7 +230,7 @@ macro_rules! mails {
     };
 }
 
-/// What completed visits answered. Answers of more than 64 KiB are not looked at.
+/// The answers of completed visits. Answers of more than 64 KiB are not counted.
 macro_rules! answers {
     ($of:ident) => {
         concat!(

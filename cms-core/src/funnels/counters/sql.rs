@@ -12,14 +12,14 @@ use crate::{
     db::{Statement, Step, args, statements},
 };
 
-/// Visits of a change at most.
+/// Maximum number of visits of a change.
 const BATCH: i64 = 200;
-/// Visits whose day is found out at once.
+/// Number of visits whose day is set at once.
 const LABELLED: i64 = 500;
-/// Rows of one trip.
+/// Number of steps in one trip.
 const BATCH_SIZE: usize = 32;
 
-/// Where a visit stands in the walk through all that are not folded.
+/// The place of a visit in the walk through all visits that are not folded.
 pub(super) type Position = (i64, String, i64);
 
 /// A visit whose day is not known: its id, its funnel, when it began.
@@ -30,7 +30,7 @@ pub(super) type Unlabelled = (i64, i64, Millis);
 pub(in crate::funnels) type Answered = (i64, i64, i64, String, String, Option<String>, i64);
 
 /// How many visits, by funnel, version, day, `answered`, `blank` or `value`, field and value.
-pub(in crate::funnels) type Counted =
+pub(in crate::funnels) type AnswerCounts =
     BTreeMap<(i64, i64, String, &'static str, String, String), i64>;
 
 /// Adds to the counters of a day.
@@ -82,7 +82,8 @@ macro_rules! hold_funnels {
     };
 }
 
-/// A visit is over once nobody can change it any more. For its mails it waits a day at most.
+/// Visits that are over: nobody can change them any more. A visit waits for its mails,
+/// at most a day.
 macro_rules! over {
     () => {
         "(s.completed_at is not null or (s.expires_at <= $1 and s.abandon_due_at is null)) \
@@ -101,14 +102,14 @@ const HOLD_FUNNELS_SHARED: Statement = Statement::new(
 );
 
 statements! {
-    UNLABELLED = "insert into cms_formfunnel_folding (submission_id) select id from \
-                  cms_formfunnel_submissions where not folded and day = '' limit $1";
+    STAGE_UNLABELLED = "insert into cms_formfunnel_folding (submission_id) select id from \
+                        cms_formfunnel_submissions where not folded and day = '' limit $1";
     WITHOUT_DAY = "select s.id, s.funnel_id, s.started_at from cms_formfunnel_folding f \
                    cross join cms_formfunnel_submissions s where s.id = f.submission_id \
                    and s.day = '' order by s.id";
     LABEL = "update cms_formfunnel_submissions set day = $2 where id = $1";
     SETTINGS = "select settings_json from cms_formfunnels where id = $1";
-    CHOOSE = concat!(
+    STAGE_BATCH = concat!(
         "insert into cms_formfunnel_folding (submission_id) select s.id from \
          cms_formfunnel_submissions s where not s.folded and ", over!(),
         " and (s.funnel_id, s.day, s.id) > ($3, $4, $5) and s.day <> '' and s.funnel_id in \
@@ -119,17 +120,17 @@ statements! {
             cross join cms_formfunnel_submissions s where s.id = f.submission_id \
             order by s.funnel_id desc, s.day desc, s.id desc limit 1";
     HELD = held!("");
-    /// Skips visits that somebody changed before this change locked them.
-    SPARE = concat!(
+    /// Unstages visits that somebody changed before this change locked them.
+    UNSTAGE_CHANGED = concat!(
         "delete from cms_formfunnel_folding where not exists (select 1 from \
          cms_formfunnel_submissions s where s.id = cms_formfunnel_folding.submission_id \
          and not s.folded and ", over!(), ")"
     );
-    MARK = "update cms_formfunnel_submissions set folded = $1 where id in \
-            (select submission_id from cms_formfunnel_folding)";
+    SET_FOLDED = "update cms_formfunnel_submissions set folded = $1 where id in \
+                  (select submission_id from cms_formfunnel_folding)";
     HOLD_FUNNELS = hold_funnels!("");
-    LEAVE = "insert into cms_formfunnel_folding (submission_id) values ($1)";
-    EMPTY = "delete from cms_formfunnel_folding";
+    STAGE = "insert into cms_formfunnel_folding (submission_id) values ($1)";
+    CLEAR_STAGED = "delete from cms_formfunnel_folding";
     VISITS = add!(["started", "engaged", "completed", "abandoned", "spam"], visits!(folding));
     WAYS = add!(
         ["entered", "answered", "exited", "rewound", "invalid", "dwell_ms", "dwelt", "traversed",
@@ -142,7 +143,7 @@ statements! {
     MAILS = tally!(concat!("select * from (", mails!(folding), ") m where 1 = 1"));
     ANSWERS = answers!(folding);
     TALLY = tally!("values ($1, $2, $3, $4, 0, $5, $6, 0, $7, 0)");
-    /// What became in the inbox of visits that leave.
+    /// Counts visits that are about to be removed, by their state in the inbox.
     INBOX = tally!(
         "select s.funnel_id, s.version, s.day, 'inbox', 0, s.inbox_status, '', 0, count(*), 0 \
          from cms_formfunnel_folding f cross join cms_formfunnel_submissions s \
@@ -158,9 +159,9 @@ statements! {
     ));
 }
 
-/// Notes visits whose day is not known. Returns how many.
-pub(super) async fn unlabelled(change: &mut Change) -> Result<u64> {
-    change.run(UNLABELLED, args![LABELLED]).await
+/// Stages visits whose day is not known. Returns how many.
+pub(super) async fn stage_unlabelled(change: &mut Change) -> Result<u64> {
+    change.run(STAGE_UNLABELLED, args![LABELLED]).await
 }
 
 pub(super) async fn without_day(change: &mut Change) -> Result<Vec<Unlabelled>> {
@@ -179,47 +180,51 @@ pub(super) async fn settings(change: &mut Change, funnel: i64) -> Result<Map<Str
     read.transpose().map(Option::unwrap_or_default).map_err(crate::Error::internal)
 }
 
-/// Notes visits that are over, after a position. Returns the position of the last one.
-pub(super) async fn choose(
+/// Stages visits that are over, after a position. Returns the position of the last one.
+pub(super) async fn stage_batch(
     change: &mut Change,
     (now, mailed): (Millis, Millis),
     (funnel, day, id): Position,
 ) -> Result<Option<Position>> {
-    change.run(CHOOSE, args![now, mailed, funnel, day, id, BATCH]).await?;
+    change.run(STAGE_BATCH, args![now, mailed, funnel, day, id, BATCH]).await?;
     change.optional(LAST, args![]).await
 }
 
-/// No funnel is deleted until this change ends.
+/// Keeps all funnels from being deleted until this change ends.
 pub(in crate::funnels) async fn hold_funnels(change: &mut Change) -> Result<()> {
     let statement = change.dialect().keeping(HOLD_FUNNELS, HOLD_FUNNELS_SHARED);
     change.one::<(i64,)>(statement, args![]).await.map(drop)
 }
 
-/// Nobody else changes the noted visits until this change ends.
+/// Locks the staged visits until this change ends.
 pub(in crate::funnels) async fn hold(change: &mut Change) -> Result<()> {
     change.one::<(i64,)>(change.dialect().keeping(HELD, HELD_LOCKED), args![]).await.map(drop)
 }
 
-/// Leaves out those that are not over.
-pub(super) async fn spare(change: &mut Change, (now, mailed): (Millis, Millis)) -> Result<()> {
-    change.run(SPARE, args![now, mailed]).await.map(drop)
+/// Unstages visits that are not over, because somebody changed them.
+pub(super) async fn unstage_changed(
+    change: &mut Change,
+    (now, mailed): (Millis, Millis),
+) -> Result<()> {
+    change.run(UNSTAGE_CHANGED, args![now, mailed]).await.map(drop)
 }
 
-pub(super) async fn mark(change: &mut Change) -> Result<u64> {
-    change.run(MARK, args![true]).await
+/// Marks the staged visits as folded. Returns how many.
+pub(super) async fn set_folded(change: &mut Change) -> Result<u64> {
+    change.run(SET_FOLDED, args![true]).await
 }
 
-/// Notes that a submission leaves.
-pub(in crate::funnels) async fn leave(change: &mut Change, id: i64) -> Result<()> {
-    change.run(LEAVE, args![id]).await.map(drop)
+/// Stages a submission that is about to be removed.
+pub(in crate::funnels) async fn stage(change: &mut Change, id: i64) -> Result<()> {
+    change.run(STAGE, args![id]).await.map(drop)
 }
 
-/// Forgets which visits were counted.
-pub(in crate::funnels) async fn empty(change: &mut Change) -> Result<()> {
-    change.run(EMPTY, args![]).await.map(drop)
+/// Unstages all visits, after they were counted.
+pub(in crate::funnels) async fn clear_staged(change: &mut Change) -> Result<()> {
+    change.run(CLEAR_STAGED, args![]).await.map(drop)
 }
 
-/// Adds the noted visits that are not folded to the counters, but for their answers.
+/// Adds the staged visits that are not folded to the counters, without their answers.
 pub(super) async fn count(change: &mut Change) -> Result<()> {
     for counting in [VISITS, WAYS, SOURCES, DURATIONS, STEPS, MAILS] {
         change.run(counting, args![]).await?;
@@ -227,19 +232,19 @@ pub(super) async fn count(change: &mut Change) -> Result<()> {
     Ok(())
 }
 
-/// The answers of these that were completed.
+/// The answers of the staged visits that were completed.
 pub(super) async fn answered(change: &mut Change) -> Result<Vec<Answered>> {
     change.all(ANSWERS, args![]).await
 }
 
-pub(super) async fn count_answers(change: &mut Change, counted: Counted) -> Result<()> {
+pub(super) async fn count_answers(change: &mut Change, counted: AnswerCounts) -> Result<()> {
     let steps = counted.into_iter().map(|((funnel, version, day, what, field, value), visits)| {
         Step(TALLY, args![funnel, version, day, what, field, value, visits])
     });
     together(change, steps.collect()).await
 }
 
-/// Adds what became of the noted visits in the inbox.
+/// Counts the staged visits by their state in the inbox.
 pub(super) async fn count_inbox(change: &mut Change) -> Result<()> {
     for counting in [INBOX, TOUCHED] {
         change.run(counting, args![]).await?;
@@ -247,7 +252,7 @@ pub(super) async fn count_inbox(change: &mut Change) -> Result<()> {
     Ok(())
 }
 
-/// No two steps may write the same row.
+/// Runs steps, [`BATCH_SIZE`] in one trip. No two steps may write the same row.
 async fn together(change: &mut Change, mut steps: Vec<Step>) -> Result<()> {
     while !steps.is_empty() {
         let rest = steps.split_off(steps.len().min(BATCH_SIZE));

@@ -1,4 +1,4 @@
-//! Places of stored funnels that are no addresses, where one belongs.
+//! Finds invalid addresses in stored funnels.
 
 use serde_json::{Value as Json, json};
 
@@ -11,7 +11,7 @@ use crate::{
 const BATCH: i64 = 500;
 
 impl Funnels {
-    /// Redirects of ends and links of fields that are no addresses, `most` at most.
+    /// Redirects of ends and links of fields that are not valid addresses, at most `most`.
     ///
     /// # Errors
     /// `unavailable` when the database cannot be read.

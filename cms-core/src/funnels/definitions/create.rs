@@ -1,4 +1,4 @@
-//! New funnels: from what an author sends, or as a copy of another.
+//! New funnels: sent by an author, or copied from another funnel.
 
 use std::collections::BTreeMap;
 
@@ -8,9 +8,9 @@ use serde_json::Value as Json;
 
 use super::{
     Duplicated, NewFunnel, audit,
-    draft::{Draft, Stored, json, placed, write},
+    draft::{Candidate, Stored, json, with_stored_ids, write},
     missing,
-    sql::{self, From},
+    sql::{self, Source},
 };
 use crate::{
     Change, Code, Error, Result,
@@ -22,7 +22,7 @@ use crate::{
     },
 };
 
-/// Numbers that are tried behind a slug.
+/// Numbers that are tried behind a slug stay below this.
 const TRIES: usize = 1000;
 
 /// A new funnel.
@@ -40,14 +40,14 @@ pub struct Created {
 }
 
 impl Funnels {
-    /// Makes a draft of a funnel.
+    /// Creates a funnel as a draft.
     ///
     /// # Errors
     /// `validation_failed` with all problems; `conflict` for a slug that another funnel has.
     pub async fn create(&self, change: &mut Change, new: NewFunnel) -> Result<Created> {
         let NewFunnel { members, nodes, edges, email_routings, strict } = new;
         let mut header = Header::default();
-        let mut problems = header.take(&members);
+        let mut problems = header.merge(&members);
         if !members.contains_key("name") {
             problems.push(Problem::new("required", "funnel.name", "a name is expected"));
         }
@@ -59,8 +59,8 @@ impl Funnels {
             let slug = slug_of(&header.name);
             header.slug = free_slug(change, &slug, &header.language_short).await?;
         }
-        let draft = Draft { header, nodes, edges, rules: email_routings, problems };
-        self.insert(change, draft, strict).await
+        let candidate = Candidate { header, nodes, edges, rules: email_routings, problems };
+        self.insert(change, candidate, strict).await
     }
 
     /// Copies a funnel with its nodes, edges and mail rules; the copy is a draft.
@@ -70,12 +70,12 @@ impl Funnels {
     pub async fn duplicate(&self, change: &mut Change, asked: Duplicated) -> Result<Created> {
         let which = asked.id.ok_or_else(|| Error::invalid_field("id", "required", "a funnel"))?;
         let found = self.hold(change, &which).await?;
-        let stored = Stored::read(&mut From::Change(change), found.id).await?;
+        let stored = Stored::read(&mut Source::Change(change), found.id).await?;
         let mut header = header_of(&found)?;
         let mut problems = Vec::new();
         let mut put = |member: &str, value: Option<String>| {
             let given = value.map(|value| (member.to_owned(), Json::from(value)));
-            problems.extend(header.take(&given.into_iter().collect()));
+            problems.extend(header.merge(&given.into_iter().collect()));
         };
         put("name", asked.name);
         put("language_short", asked.language_short.clone());
@@ -89,19 +89,24 @@ impl Funnels {
             header.slug = free_slug(change, &header.slug, &header.language_short).await?;
         }
         let (nodes, edges) = (json(&stored.nodes), json(&stored.edges));
-        let draft = Draft { header, nodes, edges, rules: json(&stored.rules), problems };
-        self.insert(change, draft, false).await
+        let candidate = Candidate { header, nodes, edges, rules: json(&stored.rules), problems };
+        self.insert(change, candidate, false).await
     }
 
-    async fn insert(&self, change: &mut Change, mut draft: Draft, strict: bool) -> Result<Created> {
-        let sent = draft.renumber();
-        let mut good = draft.good(&Stored::default(), strict)?;
+    async fn insert(
+        &self,
+        change: &mut Change,
+        mut candidate: Candidate,
+        strict: bool,
+    ) -> Result<Created> {
+        let sent = candidate.renumber();
+        let mut good = candidate.validate(&Stored::default(), strict)?;
         family(change, &mut good.header, 0).await?;
         let id = sql::insert(change, &good.header).await?;
         let ids = write(change, id, &Stored::default(), &good).await?;
         audit(change, "create", id, &["funnel", "nodes", "edges", "email_routings"]).await?;
-        let funnel = self.detail(&mut From::Change(change), &WhichFunnel::Id(id)).await?;
-        let warnings = placed(good.warnings, &ids);
+        let funnel = self.detail(&mut Source::Change(change), &WhichFunnel::Id(id)).await?;
+        let warnings = with_stored_ids(good.warnings, &ids);
         let id_map = sent
             .into_iter()
             .filter_map(|(given, new)| ids.get(&new).map(|id| (given.to_string(), *id)));
@@ -113,24 +118,25 @@ impl Funnels {
 pub(super) fn header_of(funnel: &Funnel) -> Result<Header> {
     let mut header = Header::default();
     let members = serde_json::to_value(funnel).map_err(Error::internal)?;
-    header.take(members.as_object().ok_or_else(|| missing(&WhichFunnel::Id(funnel.id)))?);
+    header.merge(members.as_object().ok_or_else(|| missing(&WhichFunnel::Id(funnel.id)))?);
     Ok(header)
 }
 
-/// A language version belongs to a funnel that exists and is no version itself, and no other of the
-/// family has its language. The funnel to be is `own`; 0 while it is new.
+/// Checks the base of a language version, and replaces a base that is a version itself by its own
+/// base. The base must exist, a funnel with versions cannot become a version, and no two funnels
+/// of a family may have one language. `own`: the funnel's id; 0 while it is new.
 pub(super) async fn family(change: &mut Change, header: &mut Header, own: i64) -> Result<()> {
     let root = match header.base_id.filter(|base| *base != own) {
         None => own,
         Some(base) => {
-            let Some(found) = sql::by_id(&mut From::Change(change), base).await? else {
+            let Some(found) = sql::by_id(&mut Source::Change(change), base).await? else {
                 let message = "the id of a funnel is expected, or null";
                 return Err(Error::invalid_field("funnel.base_id", "unknown", message));
             };
             let root = found.base_id.unwrap_or(found.id);
             if own != 0 && (root == own || sql::first_version(change, own).await?.is_some()) {
-                let detail = "The funnel has language versions of its own, so it is none itself. \
-                              Nothing was changed.";
+                let detail = "The funnel has language versions, so it cannot become a version of \
+                              another funnel. Nothing was changed.";
                 return Err(Error::new(Code::Conflict, detail));
             }
             root
@@ -150,7 +156,7 @@ pub(super) async fn family(change: &mut Change, header: &mut Header, own: i64) -
     }
 }
 
-/// The slug, or the same with a number behind it when another funnel has it.
+/// The slug, with a number behind it if another funnel has the slug.
 async fn free_slug(change: &mut Change, slug: &str, language: &str) -> Result<String> {
     let mut free = slug.to_owned();
     for number in 2..TRIES {

@@ -1,4 +1,4 @@
-//! A funnel goes, with all that visitors sent.
+//! Deletes a funnel with all of its submissions.
 
 use super::{audit, sql as drawn, versions};
 use crate::{
@@ -7,14 +7,14 @@ use crate::{
     funnels::{Funnels, record::WhichFunnel},
 };
 
-/// Submissions that a change removes at most.
+/// Maximum number of submissions that a change removes.
 const BATCH: u64 = 500;
 
 impl Funnels {
     /// Deletes a funnel with its nodes, edges, mail rules, versions and submissions, and the mails
-    /// that these caused. The first of its language versions becomes the base of the others. Of a
-    /// funnel with very many submissions nothing can be found any more and no mail is sent, and
-    /// these are removed in the background. `rev`: what its author has seen.
+    /// that these caused. The first of its language versions becomes the base of the others. A
+    /// funnel with more than 500 submissions is hidden at once and sends no more mails, and its
+    /// rows are removed in the background. `rev`: the revision that the author has seen.
     ///
     /// # Errors
     /// `not_found`; `rev_conflict`.
@@ -24,11 +24,12 @@ impl Funnels {
         which: WhichFunnel,
         rev: Option<i64>,
     ) -> Result<i64> {
-        let id = self.held(change, Some(which), rev).await?.id;
+        let id = self.hold_at_rev(change, Some(which), rev).await?.id;
         if let Some(heir) = drawn::first_version(change, id).await? {
             drawn::hand_on(change, id, heir).await?;
         }
-        // Before its submissions: whoever changes one holds the funnel first.
+        // The funnel comes before its submissions: every change of a submission locks its
+        // funnel first.
         bury(change, id).await?;
         if has_more_than(change, id, BATCH).await? {
             drop_waiting(change, id).await?;
@@ -42,8 +43,8 @@ impl Funnels {
         Ok(id)
     }
 
-    /// Removes what deleted funnels have left, and versions that nothing needs any more, if there
-    /// are more than `retention` says. Returns the number of rows.
+    /// Removes the remains of deleted funnels, and unneeded versions beyond
+    /// `retention.funnel_versions`. Returns the number of rows.
     ///
     /// # Errors
     /// As every write.
@@ -54,8 +55,8 @@ impl Funnels {
         Ok(versions + self.sweep_deleted().await?)
     }
 
-    /// Removes what deleted funnels have left, some submissions in each change, so that nobody
-    /// waits for long. Returns their number.
+    /// Removes the remains of deleted funnels, some submissions in each change, so that no other
+    /// change waits for long. Returns the number of submissions.
     async fn sweep_deleted(&self) -> Result<u64> {
         let base = &self.0.base;
         let mut all = 0;
@@ -81,16 +82,17 @@ macro_rules! first {
 }
 
 statements! {
-    /// Whether a funnel has more submissions than that.
+    /// Whether a funnel has more than $2 submissions.
     HAS_MORE = "select exists (select 1 from cms_formfunnel_submissions where funnel_id = $1 \
                 limit 1 offset $2)";
-    /// Nobody finds it any more, and its slug is free. Slugs of authors have no colon.
+    /// Hides the funnel and frees its slug. Slugs of authors have no colon, so none equals
+    /// the new slug.
     BURY = "update cms_formfunnels set status = 'deleted', slug = 'deleted:' || id, \
             base_id = null, published_version_id = null, live_slug = null, \
             live_language = null, live_base_id = null where id = $1";
     BURIED = "select id from cms_formfunnels where status = 'deleted' order by id limit 1";
-    /// Mails of a funnel's visits that wait. They are few, so each looks for its submission. The
-    /// index of the log finds them.
+    /// Removes waiting mails of a funnel's visits. Such mails are few: the index of the log finds
+    /// them, and each looks for its submission.
     DROP_WAITING = "delete from cms_mails where lower(status) in ('queued', 'sending') \
                     and exists (select 1 from cms_formfunnel_submissions s where s.funnel_id = $1 \
                     and s.id = case when cms_mails.cause like 'funnel submission %' \
@@ -102,16 +104,16 @@ statements! {
     EMPTY = concat!("delete from cms_formfunnel_submissions where id in ", first!());
 }
 
-/// Whether a funnel has more submissions than that.
+/// Whether a funnel has more than `most` submissions.
 async fn has_more_than(change: &mut Change, id: i64, most: u64) -> Result<bool> {
     let most = i64::try_from(most).unwrap_or(i64::MAX);
     let (has_more,): (bool,) = change.one(HAS_MORE, args![id, most]).await?;
     Ok(has_more)
 }
 
-/// Deletes a funnel for everybody. Its rows go later.
+/// Hides a funnel from everybody. Its rows are removed later.
 async fn bury(change: &mut Change, id: i64) -> Result<()> {
-    change.hit(BURY, args![id]).await
+    change.run_expecting_row(BURY, args![id]).await
 }
 
 /// Removes the mails of a funnel's submissions that would still be sent.

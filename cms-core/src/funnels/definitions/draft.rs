@@ -1,18 +1,18 @@
-//! A funnel as it would be: what is stored with what was sent, judged whole. A good draft becomes
-//! rows, its conditions tidied; rows that stay as they are cost nothing.
+//! A funnel as it would be after a save: stored and sent parts, judged as a whole. A [`Candidate`]
+//! without errors is written as rows, with its conditions tidied; unchanged rows cost nothing.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
 use serde::Serialize;
 use serde_json::{Map, Value as Json};
 
-use super::sql::{self, From};
+use super::sql::{self, Source};
 use crate::{
     Change, Code, Error, FieldError, Result,
     conditions::check,
     funnels::{
         checks::{self, Findings},
-        graph::{Drawn, Edge, Graph, Node, read},
+        graph::{Edge, Graph, GraphInput, Node, read},
         header::Header,
         problem::{Problem, Warning},
         record::{EmailRouting, FunnelEdge, FunnelNode},
@@ -21,10 +21,10 @@ use crate::{
     ground::html::sanitize,
 };
 
-/// Bytes of a funnel at most.
+/// Maximum bytes of a funnel.
 const MOST_BYTES: usize = 1 << 20;
 
-/// What is stored of a funnel beside its header.
+/// The stored parts of a funnel beside its header.
 #[derive(Debug, Default)]
 pub(super) struct Stored {
     pub(super) nodes: Vec<FunnelNode>,
@@ -33,7 +33,7 @@ pub(super) struct Stored {
 }
 
 impl Stored {
-    pub(super) async fn read(from: &mut From<'_>, funnel: i64) -> Result<Self> {
+    pub(super) async fn read(from: &mut Source<'_>, funnel: i64) -> Result<Self> {
         Ok(Self {
             nodes: sql::nodes(from, funnel).await?,
             edges: sql::edges(from, funnel).await?,
@@ -42,14 +42,14 @@ impl Stored {
     }
 }
 
-/// Rows as they are sent.
+/// Rows in the form in which authors send them.
 pub(super) fn json<T: Serialize>(rows: &[T]) -> Vec<Json> {
     rows.iter().map(|row| serde_json::to_value(row).unwrap_or_default()).collect()
 }
 
-/// A funnel as it would be.
+/// A funnel as it would be after a save.
 #[derive(Debug, Default)]
-pub(super) struct Draft {
+pub(super) struct Candidate {
     pub(super) header: Header,
     pub(super) nodes: Vec<Json>,
     pub(super) edges: Vec<Json>,
@@ -58,17 +58,17 @@ pub(super) struct Draft {
     pub(super) problems: Vec<Problem>,
 }
 
-/// A draft without errors.
+/// A candidate without errors.
 #[derive(Debug)]
-pub(super) struct Good {
+pub(super) struct ValidFunnel {
     pub(super) header: Header,
     pub(super) graph: Graph,
     pub(super) rules: Vec<Rule>,
     pub(super) warnings: Vec<Warning>,
 }
 
-impl Draft {
-    /// Everything that is wrong with it.
+impl Candidate {
+    /// Judges the candidate. Returns its parts and everything that is wrong with them.
     pub(super) fn judge(self, stored: &Stored) -> (Header, Graph, Vec<Rule>, Findings) {
         let Self { header, nodes, edges, rules, mut problems } = self;
         let size = |list: &Vec<Json>| list.iter().map(|one| one.to_string().len()).sum::<usize>();
@@ -76,10 +76,10 @@ impl Draft {
             let message = format!("at most {MOST_BYTES} bytes are expected in all");
             problems.push(Problem::new("too_large", "nodes", message));
         }
-        let drawn = Drawn { start: header.start_node_id, nodes: &nodes, edges: &edges };
+        let drawn = GraphInput { start: header.start_node_id, nodes: &nodes, edges: &edges };
         let (graph, faults) = read(drawn);
         problems.extend(faults);
-        foreign(&graph, stored, &mut problems);
+        refuse_foreign_ids(&graph, stored, &mut problems);
         let (rules, faults) = rules::read(&rules, "email_routings");
         problems.extend(faults);
         let known: HashSet<_> = stored.rules.iter().map(|rule| rule.id).collect();
@@ -98,8 +98,8 @@ impl Draft {
         (header, graph, rules, findings)
     }
 
-    /// Refuses a draft with errors; `strict` counts warnings.
-    pub(super) fn good(self, stored: &Stored, strict: bool) -> Result<Good> {
+    /// Refuses a candidate with errors; `strict` makes warnings errors.
+    pub(super) fn validate(self, stored: &Stored, strict: bool) -> Result<ValidFunnel> {
         let (header, graph, rules, findings) = self.judge(stored);
         let Findings { mut errors, warnings, .. } = findings;
         if strict {
@@ -109,11 +109,11 @@ impl Draft {
             return Err(refused(Code::ValidationFailed, "stored", errors));
         }
         let warnings = warnings.into_iter().map(Warning::from).collect();
-        Ok(Good { header, graph, rules, warnings })
+        Ok(ValidFunnel { header, graph, rules, warnings })
     }
 
-    /// Gives all nodes and edges negative ids: nothing of them is stored. Returns the new ids by
-    /// the ids that were sent.
+    /// Gives all nodes negative ids, and takes the ids of edges and mail rules away, because none
+    /// of them is stored. Returns the new ids of nodes by the sent ids.
     pub(super) fn renumber(&mut self) -> BTreeMap<i64, i64> {
         let mut ids = BTreeMap::new();
         for (at, node) in self.nodes.iter_mut().enumerate() {
@@ -123,7 +123,7 @@ impl Draft {
             let next = -1 - i64::try_from(at).unwrap_or_default();
             members.insert("client_id".to_owned(), (*ids.entry(given).or_insert(next)).into());
         }
-        // What leads to no node must not lead to one by chance.
+        // An id of no node must not become the id of a node by chance.
         let new = |id: i64| ids.get(&id).copied().unwrap_or(i64::MIN);
         for edge in self.edges.iter_mut().filter_map(Json::as_object_mut) {
             edge.remove("client_id");
@@ -153,16 +153,19 @@ pub(super) fn refused(code: Code, what: &str, problems: Vec<Problem>) -> Error {
     Error::new(code, detail).with_fields(fields).in_nodes(nodes)
 }
 
-/// Warnings name stored nodes by the ids that they have got.
-pub(super) fn placed(mut warnings: Vec<Warning>, ids: &BTreeMap<i64, i64>) -> Vec<Warning> {
+/// Replaces the ids of new nodes in warnings by their stored ids.
+pub(super) fn with_stored_ids(
+    mut warnings: Vec<Warning>,
+    ids: &BTreeMap<i64, i64>,
+) -> Vec<Warning> {
     for warning in &mut warnings {
         warning.node = warning.node.map(|node| ids.get(&node).copied().unwrap_or(node));
     }
     warnings
 }
 
-/// Ids of stored rows must be those of this funnel.
-fn foreign(graph: &Graph, stored: &Stored, problems: &mut Vec<Problem>) {
+/// Refuses ids of stored rows that are not rows of this funnel.
+fn refuse_foreign_ids(graph: &Graph, stored: &Stored, problems: &mut Vec<Problem>) {
     let nodes: HashSet<_> = stored.nodes.iter().map(|node| node.id).collect();
     for node in graph.nodes().iter().filter(|node| node.id > 0 && !nodes.contains(&node.id)) {
         let message = "no node of this funnel has this id: new nodes have negative ones";
@@ -177,17 +180,17 @@ fn foreign(graph: &Graph, stored: &Stored, problems: &mut Vec<Problem>) {
     }
 }
 
-/// Writes the draft over what is stored. Returns the ids of new nodes by those that were sent.
+/// Writes the funnel over the stored rows. Returns the ids of new nodes by the sent ids.
 pub(super) async fn write(
     change: &mut Change,
     funnel: i64,
     stored: &Stored,
-    good: &Good,
+    good: &ValidFunnel,
 ) -> Result<BTreeMap<i64, i64>> {
     let kept: HashSet<_> = good.graph.nodes().iter().map(|node| node.id).collect();
     let before: HashMap<_, _> = stored.nodes.iter().map(|node| (node.id, node)).collect();
     let mut ids = BTreeMap::new();
-    // In the order in which they were sent, so that their ids grow in it.
+    // In the order in which they were sent, so that new ids grow in that order.
     let mut nodes: Vec<_> = good.graph.nodes().iter().collect();
     nodes.sort_by_key(|node| node.listed());
     for node in nodes {
@@ -224,12 +227,13 @@ fn is_same_node(before: &FunnelNode, node: &Node, config: &Json) -> bool {
         }
 }
 
-/// An edge without an id that leads as a stored one does is that one.
+/// Writes the edges. An edge without an id takes the row of a stored edge with the same
+/// ends and label.
 async fn write_edges(
     change: &mut Change,
     funnel: i64,
     stored: &Stored,
-    good: &Good,
+    good: &ValidFunnel,
     ids: &BTreeMap<i64, i64>,
 ) -> Result<()> {
     let mapped = |id: i64| ids.get(&id).copied().unwrap_or(id);
@@ -287,8 +291,8 @@ pub(super) async fn write_rules(
     Ok(())
 }
 
-/// The settings of a node. Operators of its condition are in upper case, lists are lists, nothing
-/// is empty.
+/// The settings of a node, with its condition tidied: operators in upper case, lists as lists,
+/// no empty parts.
 fn tidied_config(config: &Map<String, Json>, condition: &Json) -> Map<String, Json> {
     let mut config = config.clone();
     if !condition.is_null() || config.contains_key("rules") {
@@ -306,7 +310,7 @@ fn tidied_config(config: &Map<String, Json>, condition: &Json) -> Map<String, Js
     config
 }
 
-/// A mail rule; its HTML was made harmless when it was read.
+/// A mail rule with its condition tidied. Its HTML was sanitized when the rule was read.
 fn tidied_rule(rule: &Rule) -> Rule {
     let condition = rule.condition.as_ref().map(|one| check(one).stored);
     Rule { condition: condition.filter(|one| !one.is_null()), ..rule.clone() }

@@ -1,23 +1,23 @@
-//! A funnel as its author draws it, before it is published: what a simulator walks through.
+//! A funnel as its author draws it, before it is published. Simulators walk through it.
 
 use serde_json::{Map, Value as Json};
 
 use super::{
     create::header_of,
     draft::{Stored, json, refused},
-    sql::From,
+    sql::Source,
 };
 use crate::{
     Code, Result,
     funnels::{
         Funnels,
-        graph::{Drawn, Graph, read},
+        graph::{Graph, GraphInput, read},
         header::Header,
         record::{EmailRouting, WhichFunnel},
     },
 };
 
-/// A funnel as it is drawn, faults and all.
+/// A funnel as it is drawn, including its faults.
 pub(in crate::funnels) struct Drawing {
     pub(in crate::funnels) header: Header,
     pub(in crate::funnels) graph: Graph,
@@ -25,17 +25,17 @@ pub(in crate::funnels) struct Drawing {
 }
 
 impl Funnels {
-    /// The drawing that is stored.
+    /// The stored drawing of a funnel.
     ///
     /// # Errors
     /// `not_found`.
     pub(in crate::funnels) async fn drawing(&self, which: &WhichFunnel) -> Result<Drawing> {
-        let mut from = From::Db(self.0.base.db());
+        let mut from = Source::Db(self.0.base.db());
         let funnel = self.find(&mut from, which).await?;
         let header = header_of(&funnel)?;
         let Stored { nodes, edges, rules } = Stored::read(&mut from, funnel.id).await?;
         let (nodes, edges) = (json(&nodes), json(&edges));
-        let drawn = Drawn { start: header.start_node_id, nodes: &nodes, edges: &edges };
+        let drawn = GraphInput { start: header.start_node_id, nodes: &nodes, edges: &edges };
         let (graph, _) = read(drawn);
         Ok(Drawing { header, graph, rules })
     }
@@ -45,7 +45,7 @@ impl Drawing {
     /// A drawing that is not stored: a header's members, `nodes` and `edges`.
     ///
     /// # Errors
-    /// `validation_failed` with all that cannot be read.
+    /// `validation_failed` with everything that cannot be read.
     pub(in crate::funnels) fn sent(members: &Map<String, Json>) -> Result<Self> {
         let list = |name: &str| members.get(name).and_then(Json::as_array).cloned();
         let (nodes, edges) = (list("nodes").unwrap_or_default(), list("edges").unwrap_or_default());
@@ -53,8 +53,8 @@ impl Drawing {
         let others = ["nodes", "edges", "email_routings"];
         let own = members.iter().filter(|(name, _)| !others.contains(&name.as_str()));
         let own: Map<_, _> = own.map(|(name, value)| (name.clone(), value.clone())).collect();
-        let mut problems = header.take(&own);
-        let drawn = Drawn { start: header.start_node_id, nodes: &nodes, edges: &edges };
+        let mut problems = header.merge(&own);
+        let drawn = GraphInput { start: header.start_node_id, nodes: &nodes, edges: &edges };
         let (graph, faults) = read(drawn);
         problems.extend(faults);
         if problems.is_empty() {

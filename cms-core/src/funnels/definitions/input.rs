@@ -1,5 +1,5 @@
-//! What authors send. Members of funnels, nodes, edges and mail rules are read one by one, so that
-//! all faults are told at once.
+//! Requests of authors. Members of funnels, nodes, edges and mail rules are read one by one, so
+//! that all faults are reported at once.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -24,7 +24,7 @@ struct Members {
     save_abandoned: Option<i64>,
     /// Minutes of rest after which they are, 60 by default.
     abandon_after_min: Option<i64>,
-    /// What the service reads, and the front end's own.
+    /// Settings of the service, and keys of the front end's own.
     settings_json: Option<Map<String, Json>>,
     /// The funnel that this is a language version of.
     base_id: Option<i64>,
@@ -84,7 +84,7 @@ struct Rule {
     recipients: Option<String>,
     /// Addresses that get a copy.
     cc: Option<String>,
-    /// Addresses that get a copy which nobody sees.
+    /// Addresses that get a blind copy.
     bcc: Option<String>,
     /// With tokens.
     subject: Option<String>,
@@ -100,7 +100,7 @@ struct Rule {
     trigger_event: Option<String>,
     /// Rules are tried in this order; its place in the list by default.
     sort_order: Option<i64>,
-    /// 0: it is left aside.
+    /// 0: the rule is switched off.
     is_active: Option<i64>,
 }
 

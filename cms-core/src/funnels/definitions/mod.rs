@@ -1,4 +1,4 @@
-//! Funnels as their authors draw them; here: funnels listed, and one.
+//! Funnels as their authors draw them. This file lists funnels and reads one.
 //!
 //! ```text
 //! input      what is sent: a new funnel, a save, mail rules
@@ -27,7 +27,7 @@ pub use publish::Published;
 pub use save::{SavedFunnel, SavedRoutings};
 pub(crate) use versions::VersionCache;
 
-use self::{draft::Stored, sql::From};
+use self::{draft::Stored, sql::Source};
 use super::{
     Funnels,
     record::{Funnel, FunnelDetail, FunnelLanguage, WhichFunnel},
@@ -74,17 +74,18 @@ impl Funnels {
     /// # Errors
     /// `not_found`.
     pub async fn get(&self, which: &WhichFunnel) -> Result<FunnelDetail> {
-        self.detail(&mut From::Db(self.0.base.db()), which).await
+        self.detail(&mut Source::Db(self.0.base.db()), which).await
     }
 
-    async fn detail(&self, from: &mut From<'_>, which: &WhichFunnel) -> Result<FunnelDetail> {
+    async fn detail(&self, from: &mut Source<'_>, which: &WhichFunnel) -> Result<FunnelDetail> {
         let funnel = self.find(from, which).await?;
         let Stored { nodes, edges, rules } = Stored::read(from, funnel.id).await?;
         Ok(FunnelDetail { funnel, nodes, edges, email_routings: rules })
     }
 
-    /// A funnel without what is drawn. Of several languages the first that was made.
-    pub(super) async fn find(&self, from: &mut From<'_>, which: &WhichFunnel) -> Result<Funnel> {
+    /// A funnel without its nodes, edges and mail rules. If funnels of several languages have the
+    /// slug, the first that was created.
+    pub(super) async fn find(&self, from: &mut Source<'_>, which: &WhichFunnel) -> Result<Funnel> {
         let found = match which {
             WhichFunnel::Slug(text) => match WhichFunnel::from(text.clone()) {
                 WhichFunnel::Id(id) => sql::by_id(from, id).await?,
@@ -95,9 +96,9 @@ impl Funnels {
         found.ok_or_else(|| missing(which))
     }
 
-    /// The funnel, held until the change ends.
+    /// Locks a funnel until the change ends.
     async fn hold(&self, change: &mut Change, which: &WhichFunnel) -> Result<Funnel> {
-        let mut from = From::Change(change);
+        let mut from = Source::Change(change);
         let id = self.find(&mut from, which).await?.id;
         if let WhichFunnel::Slug(slug) = which
             && let several @ [_, _, ..] = &sql::by_slug(&mut from, slug).await?[..]
@@ -113,6 +114,6 @@ impl Funnels {
         if !sql::lock(change, id).await? {
             return Err(missing(which));
         }
-        self.find(&mut From::Change(change), &WhichFunnel::Id(id)).await
+        self.find(&mut Source::Change(change), &WhichFunnel::Id(id)).await
     }
 }

@@ -1,4 +1,4 @@
-//! A drawing becomes a version: frozen, and what new visits begin with.
+//! Publishes a drawing: freezes it as a version, which new visits begin with.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -7,8 +7,8 @@ use serde_json::{Map, Value as Json};
 use super::{
     audit,
     create::header_of,
-    draft::{Draft, Stored, json, refused},
-    sql::From,
+    draft::{Candidate, Stored, json, refused},
+    sql::Source,
     versions,
 };
 use crate::{
@@ -38,13 +38,13 @@ pub struct Published {
 }
 
 impl Funnels {
-    /// Freezes the funnel as it is drawn; new visits begin with that. A funnel that was published
-    /// as it is stays as it was. `rev`: what its author has seen. `strict` refuses what has
-    /// warnings, as `strict` in its settings does.
+    /// Freezes the funnel as it is drawn, and makes new visits begin with this version. A funnel
+    /// that equals its newest version gets no new one. `rev`: the revision that the author has
+    /// seen. `strict` refuses a funnel with warnings, as `strict` in its settings does.
     ///
     /// # Errors
-    /// `not_found`; `rev_conflict`; `not_publishable` with all problems; `conflict` while visitors
-    /// know another funnel by its slug.
+    /// `not_found`; `rev_conflict`; `not_publishable` with all problems; `conflict` while another
+    /// funnel is published with its slug.
     pub async fn publish(
         &self,
         change: &mut Change,
@@ -52,19 +52,19 @@ impl Funnels {
         rev: Option<i64>,
         strict: bool,
     ) -> Result<Published> {
-        let found = self.held(change, Some(which), rev).await?;
-        let stored = Stored::read(&mut From::Change(change), found.id).await?;
+        let found = self.hold_at_rev(change, Some(which), rev).await?;
+        let stored = Stored::read(&mut Source::Change(change), found.id).await?;
         let header = header_of(&found)?;
         let strict = strict || header.settings.strict;
         let members = header.json();
-        let draft = Draft {
+        let candidate = Candidate {
             header,
             nodes: json(&stored.nodes),
             edges: json(&stored.edges),
             rules: json(&stored.rules),
-            ..Draft::default()
+            ..Candidate::default()
         };
-        let (_, graph, _, findings) = draft.judge(&stored);
+        let (_, graph, _, findings) = candidate.judge(&stored);
         let Findings { mut errors, blockers, warnings } = findings;
         errors.extend(blockers);
         if strict {
@@ -103,7 +103,7 @@ impl Funnels {
     }
 }
 
-/// What a version holds: the same text whenever the drawing is the same.
+/// The text of a version. Equal drawings give equal texts.
 fn definition(id: i64, mut members: Map<String, Json>, stored: &Stored) -> String {
     members.insert("id".to_owned(), id.into());
     let parts = [
@@ -114,7 +114,7 @@ fn definition(id: i64, mut members: Map<String, Json>, stored: &Stored) -> Strin
     Json::Object(parts.into_iter().collect()).to_string()
 }
 
-/// The nodes and edges as rows.
+/// Stores the nodes and edges of a version as rows.
 async fn freeze(change: &mut Change, version: i64, graph: &Graph) -> Result<()> {
     for (node, depth) in graph.nodes().iter().zip(graph.depths()) {
         versions::insert_node(change, version, node, depth).await?;

@@ -1,4 +1,4 @@
-//! Saves of a funnel, whole or its mail rules alone, and its end.
+//! Saves a funnel as a whole, or only its mail rules.
 
 use std::collections::BTreeMap;
 
@@ -9,8 +9,8 @@ use serde_json::Value as Json;
 use super::{
     Routings, Saved, audit,
     create::{family, header_of},
-    draft::{self, Draft, Stored, json, placed},
-    sql::{self, From},
+    draft::{self, Candidate, Stored, json, with_stored_ids},
+    sql::{self, Source},
 };
 use crate::{
     Change, Code, Error, Result,
@@ -50,17 +50,17 @@ pub struct SavedRoutings {
 }
 
 impl Funnels {
-    /// Saves a funnel: all of it, or nothing. What is public stays as it was published, unless
-    /// `status` takes the funnel off.
+    /// Saves a funnel: all of it, or nothing. The published version stays public, unless `status`
+    /// takes the funnel off.
     ///
     /// # Errors
     /// `not_found`; `rev_conflict` when it was saved since the author saw it; `validation_failed`
     /// with all problems; `conflict` for a slug or a language that another funnel has.
     pub async fn save(&self, change: &mut Change, saved: Saved) -> Result<SavedFunnel> {
-        let found = self.held(change, saved.id, saved.rev).await?;
-        let stored = Stored::read(&mut From::Change(change), found.id).await?;
+        let found = self.hold_at_rev(change, saved.id, saved.rev).await?;
+        let stored = Stored::read(&mut Source::Change(change), found.id).await?;
         let mut header = header_of(&found)?;
-        let mut problems = header.take(&saved.funnel);
+        let mut problems = header.merge(&saved.funnel);
         let status = status(&saved.funnel, &found, &mut problems);
         let mut columns = Vec::new();
         let mut part = |given: Option<Vec<Json>>, name, stored: &dyn Fn() -> Vec<Json>| {
@@ -69,14 +69,14 @@ impl Funnels {
             }
             given.unwrap_or_else(stored)
         };
-        let draft = Draft {
+        let candidate = Candidate {
             header,
             nodes: part(saved.nodes, "nodes", &|| json(&stored.nodes)),
             edges: part(saved.edges, "edges", &|| json(&stored.edges)),
             rules: part(saved.email_routings, "email_routings", &|| json(&stored.rules)),
             problems,
         };
-        let mut good = draft.good(&stored, saved.strict)?;
+        let mut good = candidate.validate(&stored, saved.strict)?;
         family(change, &mut good.header, found.id).await?;
         let ids = draft::write(change, found.id, &stored, &good).await?;
         if saved.dry_run {
@@ -93,12 +93,12 @@ impl Funnels {
         Ok(SavedFunnel {
             id: found.id,
             rev: found.rev + 1,
-            warnings: placed(good.warnings, &ids),
+            warnings: with_stored_ids(good.warnings, &ids),
             id_map: ids.into_iter().map(|(given, id)| (given.to_string(), id)).collect(),
         })
     }
 
-    /// Replaces all mail rules of a funnel; they count from the commit on.
+    /// Replaces all mail rules of a funnel. The new rules apply from the commit on.
     ///
     /// # Errors
     /// As [`Funnels::save`].
@@ -107,16 +107,17 @@ impl Funnels {
         change: &mut Change,
         given: Routings,
     ) -> Result<SavedRoutings> {
-        let found = self.held(change, given.funnel_id.or(given.id), given.rev).await?;
-        let stored = Stored::read(&mut From::Change(change), found.id).await?;
+        let found = self.hold_at_rev(change, given.funnel_id.or(given.id), given.rev).await?;
+        let stored = Stored::read(&mut Source::Change(change), found.id).await?;
         let header = header_of(&found)?;
         let (nodes, edges) = (json(&stored.nodes), json(&stored.edges));
-        let draft = Draft { header, nodes, edges, rules: given.email_routings, ..Draft::default() };
-        let good = draft.good(&stored, false)?;
+        let candidate =
+            Candidate { header, nodes, edges, rules: given.email_routings, ..Candidate::default() };
+        let good = candidate.validate(&stored, false)?;
         draft::write_rules(change, found.id, &stored, &good.rules).await?;
         sql::raise(change, found.id).await?;
         audit(change, "update", found.id, &["email_routings"]).await?;
-        let email_routings = sql::rules(&mut From::Change(change), found.id).await?;
+        let email_routings = sql::rules(&mut Source::Change(change), found.id).await?;
         let is_about_mail = |warning: &Warning| warning.path.starts_with("email_routings");
         let warnings = good.warnings.into_iter().filter(is_about_mail).collect();
         Ok(SavedRoutings { id: found.id, rev: found.rev + 1, email_routings, warnings })
@@ -127,13 +128,13 @@ impl Funnels {
     /// # Errors
     /// `not_found`.
     pub async fn routings(&self, which: &WhichFunnel) -> Result<Vec<EmailRouting>> {
-        let mut from = From::Db(self.0.base.db());
+        let mut from = Source::Db(self.0.base.db());
         let funnel = self.find(&mut from, which).await?;
         sql::rules(&mut from, funnel.id).await
     }
 
-    /// The funnel, held until the change ends. `rev`: what its author has seen.
-    pub(super) async fn held(
+    /// Locks a funnel until the change ends. `rev`: the revision that the author has seen.
+    pub(super) async fn hold_at_rev(
         &self,
         change: &mut Change,
         id: Option<WhichFunnel>,
@@ -155,7 +156,7 @@ impl Funnels {
     }
 }
 
-/// The status that a save puts.
+/// The status that a save sets; None: no change of status.
 fn status<'a>(
     given: &'a serde_json::Map<String, Json>,
     found: &Funnel,

@@ -117,7 +117,7 @@ pub(crate) static LIST: RowList = RowList {
 statements! {
     BY_ID = funnels!("f.id = $1");
     BY_SLUG = funnels!("f.slug = $1 order by f.id limit 100");
-    /// Held until the change ends.
+    /// Locks the funnel until the change ends.
     LOCK = "update cms_formfunnels set rev = rev where id = $1";
     NODES = of_funnel!(node_columns!(), "cms_formfunnel_nodes");
     NODES_AFTER = "select id, funnel_id, type, cast(config_json as text) from \
@@ -167,7 +167,7 @@ statements! {
 }
 
 /// Where a funnel is read: through the pool, or as a change sees it.
-pub(in crate::funnels) enum From<'a> {
+pub(in crate::funnels) enum Source<'a> {
     /// The pool.
     Db(&'a Db),
     /// A change.
@@ -177,19 +177,19 @@ pub(in crate::funnels) enum From<'a> {
 macro_rules! all {
     ($from:expr, $statement:expr, $args:expr) => {
         match $from {
-            From::Db(db) => db.all($statement, $args).await,
-            From::Change(change) => change.all($statement, $args).await,
+            Source::Db(db) => db.all($statement, $args).await,
+            Source::Change(change) => change.all($statement, $args).await,
         }
     };
 }
 
-pub(super) async fn by_id(from: &mut From<'_>, id: i64) -> Result<Option<Funnel>> {
+pub(super) async fn by_id(from: &mut Source<'_>, id: i64) -> Result<Option<Funnel>> {
     let found: Vec<Funnel> = all!(from, BY_ID, args![id])?;
     Ok(found.into_iter().next())
 }
 
 /// The funnels of this slug, one for each language.
-pub(super) async fn by_slug(from: &mut From<'_>, slug: &str) -> Result<Vec<Funnel>> {
+pub(super) async fn by_slug(from: &mut Source<'_>, slug: &str) -> Result<Vec<Funnel>> {
     // PostgreSQL refuses to compare with text that holds U+0000.
     if slug.contains('\0') {
         return Ok(Vec::new());
@@ -197,22 +197,22 @@ pub(super) async fn by_slug(from: &mut From<'_>, slug: &str) -> Result<Vec<Funne
     all!(from, BY_SLUG, args![slug])
 }
 
-/// Holds the funnel until the change ends. Whether there is one.
+/// Locks the funnel until the change ends. False: there is no such funnel.
 pub(super) async fn lock(change: &mut Change, id: i64) -> Result<bool> {
     Ok(change.run(LOCK, args![id]).await? > 0)
 }
 
-pub(super) async fn nodes(from: &mut From<'_>, funnel: i64) -> Result<Vec<FunnelNode>> {
+pub(super) async fn nodes(from: &mut Source<'_>, funnel: i64) -> Result<Vec<FunnelNode>> {
     all!(from, NODES, args![funnel])
 }
 
-pub(super) async fn edges(from: &mut From<'_>, funnel: i64) -> Result<Vec<FunnelEdge>> {
+pub(super) async fn edges(from: &mut Source<'_>, funnel: i64) -> Result<Vec<FunnelEdge>> {
     all!(from, EDGES, args![funnel])
 }
 
 /// In the order in which they are tried.
 pub(in crate::funnels) async fn rules(
-    from: &mut From<'_>,
+    from: &mut Source<'_>,
     funnel: i64,
 ) -> Result<Vec<EmailRouting>> {
     all!(from, RULES, args![funnel])
@@ -246,7 +246,7 @@ pub(super) async fn hand_on(change: &mut Change, base: i64, heir: i64) -> Result
     change.run(HAND_ON_LIVE, args![base, heir]).await.map(drop)
 }
 
-/// A slug that another funnel has is the caller's fault.
+/// Explains a violated unique index: another funnel has the slug, or the language in the family.
 fn taken(header: &Header) -> impl FnOnce(Error) -> Error {
     let slug = header.slug.clone();
     move |error| match is_unique_violation(&error) {
@@ -261,7 +261,7 @@ fn taken(header: &Header) -> impl FnOnce(Error) -> Error {
     }
 }
 
-/// Its id. The rest is written by [`update`].
+/// Stores a new funnel and returns its id. [`update`] writes the other columns.
 pub(super) async fn insert(change: &mut Change, header: &Header) -> Result<i64> {
     let args =
         args![&header.name, &header.slug, header.base_id, &header.language_short, change.now()];
@@ -282,16 +282,16 @@ pub(super) async fn update(change: &mut Change, id: i64, header: &Header) -> Res
         &header.language_short,
         change.now(),
     ];
-    change.hit(UPDATE, args).await.map_err(taken(header))
+    change.run_expecting_row(UPDATE, args).await.map_err(taken(header))
 }
 
 pub(super) async fn raise(change: &mut Change, id: i64) -> Result<()> {
     let now = change.now();
-    change.hit(RAISE, args![id, now]).await
+    change.run_expecting_row(RAISE, args![id, now]).await
 }
 
 pub(super) async fn take_off(change: &mut Change, id: i64, status: &str) -> Result<()> {
-    change.hit(TAKE_OFF, args![id, status]).await
+    change.run_expecting_row(TAKE_OFF, args![id, status]).await
 }
 
 pub(super) async fn delete(change: &mut Change, id: i64) -> Result<bool> {
@@ -316,7 +316,7 @@ pub(super) async fn put_node(
         node.sort_order,
     ];
     if !is_new {
-        change.hit(UPDATE_NODE, args).await?;
+        change.run_expecting_row(UPDATE_NODE, args).await?;
         return Ok(node.id);
     }
     let (id,): (i64,) = change.one(INSERT_NODE, args).await?;
@@ -324,7 +324,7 @@ pub(super) async fn put_node(
 }
 
 pub(super) async fn delete_node(change: &mut Change, id: i64) -> Result<()> {
-    change.hit(DELETE_NODE, args![id]).await
+    change.run_expecting_row(DELETE_NODE, args![id]).await
 }
 
 /// Writes an edge between stored nodes. `id`: the stored edge that it replaces.
@@ -337,13 +337,13 @@ pub(super) async fn put_edge(
     let (from, to, label) = (edge.from, edge.to, edge.branch.as_str());
     let args = args![id.unwrap_or(funnel), from, to, label, edge.sort_order];
     match id {
-        Some(_) => change.hit(UPDATE_EDGE, args).await,
+        Some(_) => change.run_expecting_row(UPDATE_EDGE, args).await,
         None => change.run(INSERT_EDGE, args).await.map(drop),
     }
 }
 
 pub(super) async fn delete_edge(change: &mut Change, id: i64) -> Result<()> {
-    change.hit(DELETE_EDGE, args![id]).await
+    change.run_expecting_row(DELETE_EDGE, args![id]).await
 }
 
 pub(super) async fn put_rule(change: &mut Change, funnel: i64, rule: &Rule) -> Result<()> {
@@ -365,10 +365,10 @@ pub(super) async fn put_rule(change: &mut Change, funnel: i64, rule: &Rule) -> R
     ];
     match is_new {
         true => change.run(INSERT_RULE, args).await.map(drop),
-        false => change.hit(UPDATE_RULE, args).await,
+        false => change.run_expecting_row(UPDATE_RULE, args).await,
     }
 }
 
 pub(super) async fn delete_rule(change: &mut Change, id: i64) -> Result<()> {
-    change.hit(DELETE_RULE, args![id]).await
+    change.run_expecting_row(DELETE_RULE, args![id]).await
 }

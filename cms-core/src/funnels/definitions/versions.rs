@@ -15,17 +15,17 @@ use crate::{
     db::{Db, Snapshot, args, record, statements},
     funnels::{
         Funnels,
-        graph::{Drawn, Edge, Graph, Node, read},
+        graph::{Edge, Graph, GraphInput, Node, read},
         header::Header,
         record::WhichFunnel,
     },
     jobs,
 };
 
-/// Bytes that versions take at most.
+/// Maximum bytes of cached versions.
 const KEPT_BYTES: usize = 64 << 20;
-/// A version in memory is about so many times as large as its text: fields have all their settings
-/// twice, as they are read and as visitors see them.
+/// A version in memory takes about this many times the bytes of its text: each field holds all of
+/// its settings twice, parsed and as visitors see them.
 const GROWTH: usize = 16;
 
 /// A funnel as it was published.
@@ -46,10 +46,10 @@ impl Version {
         let definition: Json = serde_json::from_str(&row.definition).map_err(Error::internal)?;
         let members = definition["funnel"].as_object().cloned().unwrap_or_default();
         let mut header = Header::default();
-        header.take(&members);
+        header.merge(&members);
         let list = |name: &str| definition[name].as_array().cloned().unwrap_or_default();
         let (nodes, edges) = (list("nodes"), list("edges"));
-        let drawn = Drawn { start: header.start_node_id, nodes: &nodes, edges: &edges };
+        let drawn = GraphInput { start: header.start_node_id, nodes: &nodes, edges: &edges };
         let (graph, problems) = read(drawn);
         if !problems.is_empty() {
             let (funnel, number) = (row.funnel, row.number);
@@ -62,7 +62,7 @@ impl Version {
     }
 }
 
-/// Versions that were read: they never change.
+/// Cached versions: a version never changes.
 #[derive(Debug, Default)]
 pub(crate) struct VersionCache(Mutex<CachedVersions>);
 
@@ -89,9 +89,9 @@ impl VersionCache {
 }
 
 impl Funnels {
-    /// The version that a new visit begins with: of the language asked for (else of `en` for
-    /// `en-US`), else of the funnel that the others are versions of, else in the site's first
-    /// language, else of the funnel named.
+    /// The version that a new visit begins with. The first published funnel counts, in this order:
+    /// in the requested language, in a broader language (`en` for `en-US`), the base of the
+    /// language versions, in the site's first language, the named funnel.
     ///
     /// # Errors
     /// `funnel_not_available` when no such funnel is published.
@@ -122,8 +122,8 @@ impl Funnels {
         self.version(other.as_ref().unwrap_or(first).version).await
     }
 
-    /// The funnel of a family in a language, or in a broader one; else the one that the others are
-    /// versions of, else the one in the site's first language.
+    /// The published funnel of a family in a language or in a broader one; else the base of the
+    /// family, else the funnel in the site's first language.
     async fn other(&self, live: &Live, language: &str) -> Result<Option<Live>> {
         let (db, family) = (self.0.base.db(), live.base.unwrap_or(live.funnel));
         for language in broader(Some(language)) {
@@ -183,7 +183,7 @@ impl Funnels {
     }
 }
 
-/// A language and those that it is a part of: `en-US`, `en`.
+/// A language, then its broader languages: `en-US`, `en`.
 fn broader(language: Option<&str>) -> impl Iterator<Item = &str> {
     std::iter::successors(language, |one| Some(one.rsplit_once('-')?.0))
 }
@@ -255,8 +255,8 @@ macro_rules! live {
     };
 }
 
-/// Versions of all funnels that $1 newer ones have replaced. Not what visitors begin with, nor what
-/// visits are kept or counted of.
+/// Versions that at least $1 newer versions have replaced. Leaves out versions that new visits
+/// begin with, and versions with stored or counted visits.
 macro_rules! beyond {
     () => {
         "select v.id from (select funnel_id, max(version) as newest from cms_formfunnel_versions \
@@ -294,11 +294,10 @@ statements! {
            live_slug = slug, live_language = language_short, live_base_id = base_id where id = $1";
 }
 
-/// Removes versions of all funnels that as many newer ones have replaced, if nothing needs them.
-/// Returns how many.
+/// Removes unneeded versions that at least `kept` newer versions have replaced. Returns how many.
 pub(in crate::funnels) async fn expire(base: &Base, kept: u64) -> Result<u64> {
     let args = args![i64::try_from(kept).unwrap_or(i64::MAX)];
-    // Mostly there are none, and a change would hold up others.
+    // Usually there are none, and a needless change would hold up other writers.
     let found: Option<(i64,)> = base.db().optional(BEYOND, args.clone()).await?;
     if found.is_some() { jobs::remove(base, EXPIRE, args).await } else { Ok(0) }
 }
@@ -341,7 +340,7 @@ pub(in crate::funnels) async fn newest(change: &mut Change, funnel: i64) -> Resu
     change.optional(NEWEST, args![funnel]).await
 }
 
-/// Its id.
+/// Stores a version and returns its id.
 pub(in crate::funnels) async fn insert(
     change: &mut Change,
     funnel: i64,
@@ -373,13 +372,13 @@ pub(in crate::funnels) async fn insert_edge(
     change.run(INSERT_EDGE, args).await.map(drop)
 }
 
-/// New visits begin with this version.
+/// Makes new visits begin with this version.
 pub(in crate::funnels) async fn put(change: &mut Change, funnel: i64, version: i64) -> Result<()> {
-    change.hit(PUT, args![funnel, version]).await.map_err(|error| {
+    change.run_expecting_row(PUT, args![funnel, version]).await.map_err(|error| {
         if !is_unique_violation(&error) {
             return error;
         }
-        // The other was published by that slug, and has another by now.
+        // The other funnel was published with this slug and has another slug since.
         let detail = "Visitors know another funnel by this slug. Publish that one first, with its \
                       new slug. Nothing was changed.";
         Error::new(Code::Conflict, detail)

@@ -1,4 +1,4 @@
-//! A funnel as a graph: its nodes, the edges between them, and what follows from these. Pure.
+//! A funnel as a graph: its nodes, its edges, and what follows from them. Pure.
 //!
 //! ```text
 //! node   a node, what its settings say, what visitors see of it
@@ -15,29 +15,30 @@ mod walk;
 use std::collections::HashMap;
 
 pub(crate) use node::{End, EndKind, Node, NodeKind, Step, is_asked};
-pub(super) use read::{Drawn, read};
+pub(super) use read::{GraphInput, read};
 
 use crate::{conditions::Condition, fields::Field};
 
-/// A funnel's nodes and edges. Edges lead from one of its nodes to another of them.
+/// A funnel's nodes and edges. Every edge leads from one of these nodes to another.
 #[derive(Debug)]
 pub(crate) struct Graph {
     start: Option<i64>,
     nodes: Vec<Node>,
     edges: Vec<Edge>,
-    /// Where a node stands among them, by its id.
+    /// The place of each node in `nodes`, by its id.
     at: HashMap<i64, usize>,
-    /// Where the edges of each node stand among them.
+    /// The places in `edges` of the edges that leave each node.
     out: Vec<Vec<usize>>,
     /// Steps on the longest way after each node.
     after: Vec<usize>,
-    /// The first step that asks for a field, and the field's place in it, by its id.
+    /// By the id of a field: the first step that asks for it, and its place in that step.
     asked: HashMap<String, (usize, usize)>,
     computed: walk::Computed,
 }
 
 impl Graph {
-    /// The nodes and edges are in their order, their ids are unique, every edge has both ends.
+    /// `nodes` and `edges` are in their order, ids of nodes are unique, and every edge
+    /// has both ends.
     fn new(start: Option<i64>, nodes: Vec<Node>, edges: Vec<Edge>) -> Self {
         let at: HashMap<_, _> = nodes.iter().enumerate().map(|(at, node)| (node.id, at)).collect();
         let mut out = vec![Vec::new(); nodes.len()];
@@ -61,7 +62,7 @@ impl Graph {
         self.node(self.start?)
     }
 
-    /// The id of the node that a visit begins with, whether there is one or not.
+    /// The id of the start node, even when no such node exists.
     pub(crate) fn start_id(&self) -> Option<i64> {
         self.start
     }
@@ -87,12 +88,12 @@ impl Graph {
         places.iter().map(|place| &self.edges[*place])
     }
 
-    /// The edge that a visit takes on this branch: the first of them.
+    /// The edge that a visit takes on this branch: the first one with this label.
     pub(crate) fn edge(&self, from: i64, branch: Branch) -> Option<&Edge> {
         self.out(from).find(|edge| edge.branch == branch)
     }
 
-    /// Whether the node's condition decides how a visit goes on.
+    /// Whether the node's condition decides which edge a visit takes.
     pub(crate) fn branches(&self, id: i64) -> bool {
         let is_condition = self.node(id).is_some_and(|node| node.kind.is_condition());
         is_condition || self.out(id).any(|edge| edge.branch != Branch::Default)
@@ -104,7 +105,7 @@ impl Graph {
         deciding.map(|node| (node.id, Condition::read(&node.condition()))).collect()
     }
 
-    /// Steps on the longest way after this node, itself not counted.
+    /// Steps on the longest way after this node, without the node itself.
     pub(crate) fn steps_after(&self, id: i64) -> usize {
         self.at.get(&id).map_or(0, |at| self.after[*at])
     }
@@ -116,7 +117,7 @@ impl Graph {
         Some((node, node.fields().nth(*nth)?))
     }
 
-    /// Where a node stands among the nodes.
+    /// The place of a node among the nodes.
     fn place(&self, id: i64) -> Option<usize> {
         self.at.get(&id).copied()
     }
@@ -154,11 +155,11 @@ impl Edge {
 /// When an edge is taken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Branch {
-    /// When no condition decides, or there is no edge for what it says.
+    /// When no condition decides, or no edge has the label of its result.
     Default,
     /// When the node's condition holds.
     True,
-    /// When it does not.
+    /// When the node's condition does not hold.
     False,
 }
 

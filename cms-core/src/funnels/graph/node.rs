@@ -57,7 +57,7 @@ pub(crate) enum EndKind {
     ThankYou,
     /// Another page.
     Redirect,
-    /// That this is nothing for them.
+    /// That the offer is not for this visitor.
     Disqualified,
     /// A calendar to choose a time from.
     Booking,
@@ -101,7 +101,7 @@ impl NodeKind {
 }
 
 impl Node {
-    /// What it asks, when it is a step.
+    /// The step, when the node is one.
     pub(crate) const fn step(&self) -> Option<&Step> {
         match &self.kind {
             NodeKind::Step(step) => Some(step),
@@ -114,7 +114,7 @@ impl Node {
         self.step().into_iter().flat_map(|step| step.fields.iter())
     }
 
-    /// How it ends a visit, when it is an end.
+    /// The end, when the node is one.
     pub(crate) const fn end(&self) -> Option<&End> {
         match &self.kind {
             NodeKind::End(end) => Some(end),
@@ -122,8 +122,8 @@ impl Node {
         }
     }
 
-    /// Its condition, null when it has none. `rules` is a condition, or the list of rules of one
-    /// whose other members stand beside it.
+    /// Its condition; null when it has none. The member `rules` holds a whole condition, or only
+    /// the rules of a condition whose other members are beside `rules`.
     pub(crate) fn condition(&self) -> Json {
         condition_of(&self.config)
     }
@@ -151,7 +151,7 @@ impl Node {
         format!("{}.config_json.fields[{}]", self.path(), field.listed())
     }
 
-    /// As visitors see it: without conditions, and without settings that are nobody's business.
+    /// The node as visitors see it: without conditions and without internal settings.
     pub(crate) fn shown(&self) -> &Json {
         &self.shown
     }
@@ -173,20 +173,19 @@ fn members(config: &Map<String, Json>) -> Json {
     Json::Object(own.map(|(name, value)| (name.clone(), value.clone())).collect())
 }
 
-/// Whether a visitor answers it at its step: hidden fields come with the visitor, computed ones are
-/// computed.
+/// Whether the visitor answers the field at its step. Hidden fields come with the visitor, and
+/// computed fields are computed.
 pub(crate) fn is_asked(field: &Field) -> bool {
     !matches!(field.type_name(), "hidden" | "calculated")
 }
 
 /// Members of a node's settings that visitors see, beside the fields of a step; `public` holds
-/// whatever the page needs. All others stay here.
+/// whatever the page needs. Visitors see no other members.
 const PUBLIC: [&str; 6] = ["title", "text", "html", "button_label", "media_id", "public"];
-/// The same of ends.
+/// Further members of an end that visitors see.
 const OF_ENDS: [&str; 4] = ["end_kind", "kind", "redirect_url", "url"];
 
-/// The node with what is meant for visitors, each field with all settings of its type but those
-/// that stay here.
+/// The node as visitors see it. Each field has all settings of its type except the internal ones.
 pub(super) fn shown(id: i64, kind: &str, name: &str, config: &Map<String, Json>) -> Json {
     let is_public = |name: &str| match kind {
         "step" => PUBLIC.contains(&name) || name == "fields",
@@ -200,7 +199,7 @@ pub(super) fn shown(id: i64, kind: &str, name: &str, config: &Map<String, Json>)
     }
     if let Some(Json::Array(fields)) = config.get_mut("fields") {
         for declared in fields {
-            *declared = fields::shown(declared);
+            *declared = fields::for_visitors(declared);
         }
     }
     json!({"id": id, "type": kind, "name": name, "config": config})

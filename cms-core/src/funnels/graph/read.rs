@@ -1,5 +1,5 @@
-//! JSON → graph, with every fault at once. What has no fault is read, so that later checks find
-//! more.
+//! JSON → graph, with every fault at once. All parts without a fault are read, so that later
+//! checks find more faults.
 
 use std::collections::{HashMap, HashSet};
 
@@ -8,25 +8,25 @@ use serde_json::{Map, Value as Json};
 use super::{Branch, Edge, End, EndKind, Graph, Node, NodeKind, Step, node::shown};
 use crate::{Address, fields::Fields, funnels::problem::Problem, ground::plain};
 
-/// Nodes of a funnel at most.
+/// Maximum number of nodes in a funnel.
 pub(in crate::funnels) const MOST_NODES: usize = 500;
-/// Edges of a funnel at most.
+/// Maximum number of edges in a funnel.
 pub(in crate::funnels) const MOST_EDGES: usize = 2000;
-/// Fields of a step at most.
+/// Maximum number of fields in a step.
 pub(in crate::funnels) const MOST_FIELDS: usize = 100;
-/// Characters of a node's name at most.
+/// Maximum characters of a node's name.
 const NAME: usize = 200;
 
 /// A funnel as it is sent and stored.
 #[derive(Clone, Copy, Debug)]
-pub(in crate::funnels) struct Drawn<'a> {
+pub(in crate::funnels) struct GraphInput<'a> {
     pub(in crate::funnels) start: Option<i64>,
     pub(in crate::funnels) nodes: &'a [Json],
     pub(in crate::funnels) edges: &'a [Json],
 }
 
-/// Reads a funnel. A node's id stands in `client_id` or `id`; edges need none.
-pub(in crate::funnels) fn read(drawn: Drawn<'_>) -> (Graph, Vec<Problem>) {
+/// Reads a funnel. A node has its id in `client_id` or `id`; edges need no id.
+pub(in crate::funnels) fn read(drawn: GraphInput<'_>) -> (Graph, Vec<Problem>) {
     let mut problems = Vec::new();
     for (list, most, named) in
         [(drawn.nodes, MOST_NODES, "nodes"), (drawn.edges, MOST_EDGES, "edges")]
@@ -180,7 +180,7 @@ fn step(config: &Map<String, Json>, faults: &mut Faults) -> Step {
         faults.add("too_large", ".config_json.fields", message);
         list.clear();
     }
-    // Fields that are there twice are told apart from ids that are wrong.
+    // Fields with the id of an earlier field are reported apart from fields with a wrong id.
     let (mut seen, mut twice) = (HashMap::new(), HashSet::new());
     for (at, one) in list.iter_mut().enumerate() {
         let Some(id) = one.get("id").and_then(Json::as_str).map(str::to_owned) else { continue };
@@ -224,7 +224,7 @@ fn end(config: &Map<String, Json>, faults: &mut Faults) -> End {
         {
             faults.add("bad_config", &format!(".config_json.{name}"), message);
         }
-        // Versions of before lead to where they did.
+        // A wrong address is kept: older published versions must lead where they did.
         text.map(str::to_owned)
     });
     End { kind, redirect_url }

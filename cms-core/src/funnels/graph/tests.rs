@@ -12,10 +12,10 @@ fn drawn(nodes: &Json, edges: &Json) -> (Graph, Vec<Problem>) {
     let list = |json: &Json| json.as_array().expect("a list").clone();
     let (nodes, edges) = (list(nodes), list(edges));
     let start = nodes.first().and_then(|node| node["client_id"].as_i64());
-    read(Drawn { start, nodes: &nodes, edges: &edges })
+    read(GraphInput { start, nodes: &nodes, edges: &edges })
 }
 
-/// Steps 1 to `number`, and these ways between them.
+/// Steps 1 to `number`, with these ways between them.
 fn steps(number: i64, ways: &[(i64, i64)]) -> Graph {
     let nodes: Vec<_> = (1..=number).map(|id| json!({"client_id": id, "type": "step"})).collect();
     let way = |(from, to): &(i64, i64)| json!({"from_node_id": from, "to_node_id": to});
@@ -168,7 +168,7 @@ fn ways() -> impl Strategy<Value = (i64, BTreeSet<(i64, i64)>)> {
     })
 }
 
-/// Whether taking away nodes that nothing leads to, again and again, leaves some.
+/// Whether nodes are left after nodes without an edge to them were removed again and again.
 fn has_cycle(number: i64, ways: &BTreeSet<(i64, i64)>) -> bool {
     let (mut nodes, mut ways) = ((1..=number).collect::<BTreeSet<_>>(), ways.clone());
     loop {
@@ -241,7 +241,7 @@ proptest! {
         edges in proptest::collection::vec(anything(), 0..6),
         start in proptest::option::of(-3..4_i64),
     ) {
-        let (graph, _) = read(Drawn { start, nodes: &nodes, edges: &edges });
+        let (graph, _) = read(GraphInput { start, nodes: &nodes, edges: &edges });
         let (settings, _) = crate::funnels::settings::FunnelSettings::read(&serde_json::Map::new());
         let found = crate::funnels::checks::check(&graph, &[], &settings, Vec::new());
         prop_assert!(graph.nodes().len() <= nodes.len());

@@ -1,6 +1,6 @@
-//! Ways through a graph: an order in which every edge leads onwards, cycles, longest ways, what is
-//! reached; and in which order computed fields follow from each other. Nothing here recurses, and
-//! every walk ends, cycles or not.
+//! Ways through a graph: topological order, cycles, longest ways, reachable nodes. Also the order
+//! in which computed fields follow from each other. No function here recurses, and every walk
+//! ends, even with cycles.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -8,8 +8,8 @@ use serde_json::{Map, Value as Json};
 
 use super::{Graph, Node};
 
-/// Places of the nodes so that every edge leads onwards. Nodes on cycles, and those behind them,
-/// are left out.
+/// Places of the nodes in topological order: every edge leads onwards. Nodes on cycles, and nodes
+/// behind them, are left out.
 fn order(graph: &Graph) -> Vec<usize> {
     let mut before = vec![0_usize; graph.nodes.len()];
     for place in 0..graph.nodes.len() {
@@ -43,7 +43,8 @@ pub(super) fn steps_after(graph: &Graph) -> Vec<usize> {
 }
 
 impl Graph {
-    /// Edges on the longest way from the start to each node, by place; none where no way leads.
+    /// Edges on the longest way from the start to each node, by place; None for a node that
+    /// no way reaches.
     pub(in crate::funnels) fn depths(&self) -> Vec<Option<i64>> {
         let mut depths = vec![None; self.nodes.len()];
         if let Some(start) = self.start.and_then(|start| self.place(start)) {
@@ -58,8 +59,8 @@ impl Graph {
         depths
     }
 
-    /// Which nodes a walk from `from` comes to, by place, itself included. A walk does not go on
-    /// from nodes that `stops` names.
+    /// The nodes that a walk from `from` reaches, by place, including `from`. A walk does not go
+    /// on from nodes for which `stops` is true.
     pub(in crate::funnels) fn reached(
         &self,
         from: &[i64],
@@ -81,8 +82,8 @@ impl Graph {
         reached
     }
 
-    /// For each place the places that a walk comes to from it, itself not included, as bits.
-    /// Nothing for nodes on cycles.
+    /// For each place, the places that a walk from it reaches, without the place itself, as bits.
+    /// Empty for nodes on cycles.
     pub(in crate::funnels) fn beyond(&self) -> Vec<Bits> {
         let mut beyond = vec![Bits::of(self.nodes.len()); self.nodes.len()];
         for place in order(self).into_iter().rev() {
@@ -96,36 +97,36 @@ impl Graph {
         beyond
     }
 
-    /// Cycles, each as the ids of its nodes in their order: one for each edge that leads back on a
-    /// walk through the graph, at most `most`.
+    /// Cycles, each as the ids of its nodes in their order: one for each edge that leads back to a
+    /// node of the present walk, at most `most`.
     pub(in crate::funnels) fn cycles(&self, most: usize) -> Vec<Vec<i64>> {
         #[derive(Clone, Copy, PartialEq)]
-        enum Seen {
-            Not,
-            OnTheWay,
+        enum DfsState {
+            Unvisited,
+            OnPath,
             Done,
         }
-        let mut seen = vec![Seen::Not; self.nodes.len()];
+        let mut seen = vec![DfsState::Unvisited; self.nodes.len()];
         let mut cycles = Vec::new();
         for first in 0..self.nodes.len() {
-            if seen[first] != Seen::Not {
+            if seen[first] != DfsState::Unvisited {
                 continue;
             }
             // The way so far: places, each with the edges that are still to be followed.
             let mut way = vec![(first, self.next(first).collect::<Vec<_>>())];
-            seen[first] = Seen::OnTheWay;
+            seen[first] = DfsState::OnPath;
             while let Some((place, edges)) = way.last_mut() {
                 let Some(to) = edges.pop() else {
-                    seen[*place] = Seen::Done;
+                    seen[*place] = DfsState::Done;
                     way.pop();
                     continue;
                 };
                 match seen[to] {
-                    Seen::Not => {
-                        seen[to] = Seen::OnTheWay;
+                    DfsState::Unvisited => {
+                        seen[to] = DfsState::OnPath;
                         way.push((to, self.next(to).collect()));
                     }
-                    Seen::OnTheWay if cycles.len() < most => {
+                    DfsState::OnPath if cycles.len() < most => {
                         let on_it = way.iter().skip_while(|(place, _)| *place != to);
                         cycles.push(on_it.map(|(place, _)| self.nodes[*place].id).collect());
                     }
@@ -154,7 +155,7 @@ impl Bits {
         self.0.iter_mut().zip(&other.0).for_each(|(own, other)| *own |= other);
     }
 
-    /// Whether the place belongs to it.
+    /// Whether the set holds the place.
     pub(in crate::funnels) fn has(&self, place: usize) -> bool {
         self.0[place / 64] & (1 << (place % 64)) != 0
     }
@@ -166,9 +167,9 @@ type Places = Vec<(usize, usize)>;
 /// Computed fields by their ids. Branches that exclude each other may compute the same id.
 #[derive(Debug, Default)]
 pub(super) struct Computed {
-    /// Each after those that it counts on.
+    /// Each field after the fields that it is computed from.
     ordered: Vec<Places>,
-    /// Ids that count on each other, and those that count on these.
+    /// Ids of fields that are computed from each other, and of fields computed from such fields.
     circular: Vec<String>,
 }
 
@@ -183,7 +184,8 @@ impl Computed {
                 sources.entry(field.id()).or_default().extend(names);
             }
         }
-        // How many computed fields each of them still waits for, and who waits for it.
+        // For each field, how many computed fields it still waits for, and which
+        // fields wait for it.
         let mut waits: HashMap<&str, usize> = places.keys().map(|id| (*id, 0)).collect();
         let mut waiting: HashMap<&str, Vec<&str>> = HashMap::new();
         for (id, names) in &sources {
@@ -211,8 +213,8 @@ impl Computed {
 }
 
 impl Graph {
-    /// Replaces what is computed from these answers. Of fields with one id that counts which
-    /// stands on the path, else the first.
+    /// Replaces the values of computed fields, from these answers. When several fields have one
+    /// id, the field on the path counts, else the first field.
     pub(in crate::funnels) fn compute(&self, path: &[i64], answers: &mut Map<String, Json>) {
         for places in &self.computed.ordered {
             let is_on_path = |(place, _): &&(usize, usize)| path.contains(&self.nodes[*place].id);
@@ -232,7 +234,7 @@ impl Graph {
         places.filter_map(|(place, nth)| Some(self.nodes[*place].fields().nth(*nth)?.id()))
     }
 
-    /// Ids of computed fields that have no value because they count on each other.
+    /// Ids of computed fields that have no value because they are computed from each other.
     pub(in crate::funnels) fn circular(&self) -> &[String] {
         &self.computed.circular
     }

@@ -1,7 +1,7 @@
-//! Many submissions changed in one change: all or none. Which ones they are is written down first,
-//! by one statement; the rest goes a part at a time, so that memory holds one part. And the
-//! caller's last bulk change of status or assignment taken back: what it changed, and nothing that
-//! others have changed since.
+//! Bulk changes: many submissions in one change, all or none. One statement first lists the
+//! submissions; the rest runs part by part, so that memory holds one part. An undo takes back the
+//! caller's last bulk change of status or assignment, except where others have changed a
+//! submission since.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -19,7 +19,7 @@ use crate::{
     },
 };
 
-/// Ids that a bulk change names at most.
+/// Maximum number of ids in a bulk change.
 const IDS: usize = 10_000;
 
 /// What a bulk change does.
@@ -82,7 +82,7 @@ pub struct BulkDone {
     pub changed: i64,
 }
 
-/// A bulk change with its value read.
+/// A bulk change with its parsed value.
 enum Act {
     SetStatus(String),
     Assign(Option<i64>),
@@ -94,8 +94,8 @@ impl Funnels {
     /// taken back by [`Funnels::undo`].
     ///
     /// # Errors
-    /// `validation_failed` for what cannot be read; `not_found` for an id; `count_moved` when
-    /// another number is meant than expected. Then nothing is changed.
+    /// `validation_failed` for what cannot be read; `not_found` for an unknown id; `count_moved`
+    /// when another number of submissions matches than expected. Nothing is changed then.
     pub async fn bulk(&self, change: &mut Change, bulk: Bulk) -> Result<BulkDone> {
         let act = act(change, &bulk).await?;
         let (query, named) = match (&bulk.ids, &bulk.filter) {
@@ -115,7 +115,7 @@ impl Funnels {
         };
         change.lock(TURN).await?;
         counters::sql::hold_funnels(change).await?;
-        let query = search::narrowed(&mut *change, &query).await?.query;
+        let query = search::narrow(&mut *change, &query).await?.query;
         let owner = owner(change.actor());
         let id = sql::new_bulk(change, &owner, bulk.op.as_str()).await?;
         let chosen = self.0.inbox.write_matching(change, sql::CHOOSE, sql::chosen(id), &query);
@@ -179,7 +179,7 @@ fn moved(what: &str) -> Error {
     Error::new(Code::CountMoved, format!("{what}: look again. Nothing was changed."))
 }
 
-/// The engine's conditions speak of queries.
+/// Names the field `filter` in errors that speak of a query.
 fn in_filter(error: Error) -> Error {
     match error.code() {
         Code::BadQuery => {
@@ -202,7 +202,7 @@ async fn assign(change: &mut Change, id: i64, user: Option<i64>) -> Result<i64> 
     all_of(awaited, by_parts(change, id, Update::Assigned(user)).await?)
 }
 
-/// What the chosen submissions get.
+/// The update of the chosen submissions.
 #[derive(Clone, Copy)]
 enum Update<'a> {
     Status(&'a str),
@@ -233,14 +233,14 @@ async fn by_parts(change: &mut Change, id: i64, update: Update<'_>) -> Result<i6
 }
 
 impl Funnels {
-    /// Each part takes its rows off the list.
+    /// Deletes the chosen submissions part by part. Each part takes its rows off the list.
     async fn delete_chosen(&self, change: &mut Change, id: i64) -> Result<i64> {
         let awaited = sql::rows(change, id).await?;
         let mut changed = 0;
         while let Some(last) = sql::part(change, id, 0).await? {
-            sql::leave_part(change, id, last).await?;
+            sql::stage_part(change, id, last).await?;
             self.count_leaving(change).await?;
-            counters::sql::empty(change).await?;
+            counters::sql::clear_staged(change).await?;
             let touched = sql::delete_part(change, id, last).await?;
             if touched.is_empty() {
                 break;

@@ -1,20 +1,20 @@
-//! Submissions as a table, or as lines of JSON: read a few at a time, so that memory holds a few,
-//! however many there are.
+//! Exports submissions as a table, or as lines of JSON. They are read a few at a time, so that
+//! memory holds only a few.
 
 use std::collections::{HashSet, VecDeque};
 
 use futures_util::{StreamExt as _, TryStreamExt as _, stream, stream::BoxStream};
 use serde_json::{Map, Value as Json, json};
 
-use super::{FunnelSubmission, InboxQuery, search::narrowed, sql};
+use super::{FunnelSubmission, InboxQuery, search::narrow, sql};
 use crate::{
     Code, Error, Result,
     fields::Answer,
-    funnels::{Funnel, Funnels, WhichFunnel, sessions::Exported},
+    funnels::{Funnel, Funnels, WhichFunnel, sessions::NotesAndAnswers},
     items::Query,
 };
 
-/// Submissions that are read at once.
+/// Number of submissions read at once.
 const STEP: u32 = 32;
 
 /// A table of submissions, row by row.
@@ -28,7 +28,7 @@ pub struct InboxTable {
     pub rows: BoxStream<'static, Result<Vec<String>>>,
 }
 
-/// The same as JSON, an object for each line.
+/// Submissions as JSON, an object in each line.
 #[non_exhaustive]
 pub struct InboxLines {
     /// The name of a file for them.
@@ -38,14 +38,15 @@ pub struct InboxLines {
 }
 
 /// A submission with what lists do not show.
-struct Whole {
+struct ExportRow {
     row: FunnelSubmission,
     notes: String,
     answers: Vec<Answer>,
 }
 
-/// Columns before the answers. They begin with `submission.`, and the notes and the answers to
-/// fields of other versions follow in such columns: no field has a name of this kind.
+/// Columns before the answers. In the table their names begin with `submission.`, and so do
+/// those of the last columns, for notes and for answers to fields of other versions. No field
+/// has such a name.
 const COLUMNS: [&str; 27] = [
     "submission_id",
     "funnel_id",
@@ -77,9 +78,9 @@ const COLUMNS: [&str; 27] = [
 ];
 
 impl Funnels {
-    /// The submissions that a query selects as a table. Of one funnel, named here or by a condition
-    /// on `funnel_id`, there is a column for each answer of its newest version; the others stand in
-    /// the last column, as a JSON object.
+    /// The submissions that a query selects as a table. For one funnel, named here or by a
+    /// condition on `funnel_id`, the table has a column for each answer of the newest version.
+    /// Other answers are in the last column, as a JSON object.
     ///
     /// # Errors
     /// `not_found` for a funnel that is missing; `bad_query`.
@@ -98,7 +99,7 @@ impl Funnels {
         let last = ["inbox_notes", "more"];
         let names = COLUMNS.iter().map(named).chain(answers.iter().cloned());
         let names = names.chain(last.iter().map(named)).collect();
-        let rows = self.whole(query).await?.map_ok(move |one| cells(&one, &answers));
+        let rows = self.export_rows(query).await?.map_ok(move |one| cells(&one, &answers));
         Ok(InboxTable { save_as, names, rows: rows.boxed() })
     }
 
@@ -115,12 +116,12 @@ impl Funnels {
         let slug = funnel.map(|one| format!("{}-", one.slug)).unwrap_or_default();
         let save_as = format!("{slug}inbox.jsonl");
         self.0.inbox.check(&query.0)?;
-        let lines = self.whole(query).await?.and_then(async |one| line(&one));
+        let lines = self.export_rows(query).await?.and_then(async |one| line(&one));
         Ok(InboxLines { save_as, lines: lines.boxed() })
     }
 
-    /// The funnel that the export is of, and its submissions. A condition may name one that is not
-    /// there: it selects nothing.
+    /// The query of an export, and the funnel if the export has only one. A condition may name a
+    /// missing funnel: it selects nothing.
     async fn of_one(
         &self,
         named: Option<&WhichFunnel>,
@@ -138,14 +139,17 @@ impl Funnels {
         }
     }
 
-    async fn whole(&self, query: InboxQuery) -> Result<BoxStream<'static, Result<Whole>>> {
-        let query = narrowed(self.0.base.db(), &query.0).await?.query;
+    async fn export_rows(
+        &self,
+        query: InboxQuery,
+    ) -> Result<BoxStream<'static, Result<ExportRow>>> {
+        let query = narrow(self.0.base.db(), &query.0).await?.query;
         let query = Query { limit: STEP, cursor: None, ..query };
         let begun = (self.clone(), Some(query), VecDeque::new());
         let all = stream::try_unfold(begun, async |(funnels, mut query, mut read)| {
             while read.is_empty() {
                 let Some(asked) = query.take() else { break };
-                let (page, next) = funnels.exported(&asked).await?;
+                let (page, next) = funnels.export_page(&asked).await?;
                 read = page;
                 query = next.map(|cursor| Query { cursor: Some(cursor), ..asked });
             }
@@ -167,21 +171,21 @@ impl Funnels {
     }
 
     /// A page with its answers, and where the next begins.
-    async fn exported(&self, query: &Query) -> Result<(VecDeque<Whole>, Option<String>)> {
+    async fn export_page(&self, query: &Query) -> Result<(VecDeque<ExportRow>, Option<String>)> {
         let (rows, next) = self.0.inbox.page(&self.0.base, query).await?;
         let rows: Vec<_> = rows.into_iter().map(FunnelSubmission::read).collect::<Result<_>>()?;
         let ids: Vec<_> = rows.iter().map(|row| row.submission_id).collect();
-        let mut found = self.retell_many(&ids).await?;
-        // One that was deleted meanwhile is left out.
+        let mut found = self.notes_and_answers(&ids).await?;
+        // A submission that was deleted meanwhile is left out.
         let whole = rows.into_iter().filter_map(|row| {
-            let Exported { notes, answers } = found.remove(&row.submission_id)?;
-            Some(Whole { row, notes, answers })
+            let NotesAndAnswers { notes, answers } = found.remove(&row.submission_id)?;
+            Some(ExportRow { row, notes, answers })
         });
         Ok((whole.collect(), next))
     }
 }
 
-fn cells(one: &Whole, answers: &[String]) -> Vec<String> {
+fn cells(one: &ExportRow, answers: &[String]) -> Vec<String> {
     let row = serde_json::to_value(&one.row).unwrap_or_default();
     let fixed = COLUMNS.iter().map(|name| match &row[*name] {
         Json::Null => String::new(),
@@ -198,7 +202,7 @@ fn cells(one: &Whole, answers: &[String]) -> Vec<String> {
     fixed.chain(answers.iter().map(text)).chain([one.notes.clone(), more]).collect()
 }
 
-fn line(one: &Whole) -> Result<String> {
+fn line(one: &ExportRow) -> Result<String> {
     let mut row = serde_json::to_value(&one.row).map_err(Error::internal)?;
     row["inbox_notes"] = one.notes.clone().into();
     row["answers"] = json!(one.answers);

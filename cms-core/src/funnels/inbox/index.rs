@@ -1,11 +1,11 @@
-//! What searches and counts of the inbox are read from, kept in the background: visitors do not
-//! wait for it, and until then reads look at what came lately too. Each engine has its own words
-//! for what counts submissions, and what finds a text in them.
+//! The search index and the counts of the inbox. They are maintained in the background, so that
+//! visitors do not wait; until then, reads also look at recent submissions. Each engine has its
+//! own statements that count submissions and that find a text in them.
 //!
-//! SQLite has one writer, so its triggers add up in place; its index of trigrams costs a commit too
-//! much, so submissions that were written lately stand on a list until they rest, and searches read
-//! that list too. On PostgreSQL visitors write at the same time: triggers only append, and the
-//! index keeps itself.
+//! SQLite has one writer, so its triggers add up counts in place. Its trigram index would make
+//! commits too expensive, so recently written submissions are on a list until they rest, and
+//! searches read that list too. On PostgreSQL visitors write at the same time, so triggers only
+//! append counts; the engine maintains the index.
 
 use crate::{
     Actor, Millis, Result,
@@ -13,16 +13,16 @@ use crate::{
     funnels::Funnels,
 };
 
-/// A submission is taken into the index once its visitor has rested so long: a visit changes its
-/// texts with every step.
+/// How long a visitor must rest before the submission is indexed: a visit changes its texts
+/// with every step.
 const REST: Millis = 120_000;
-/// Submissions that go into the index together.
+/// Number of submissions that are indexed in one change.
 const BATCH_SIZE: i64 = 500;
-/// Appended counts are added up once there are more.
+/// Appended counts are added up once there are more rows than this.
 const APPENDED: i64 = 1_000;
 
 impl Funnels {
-    /// Takes submissions that rest into the index of searches, and adds up counts.
+    /// Adds submissions that rest to the search index, and adds up counts.
     ///
     /// # Errors
     /// As every write. What was committed stays.
@@ -38,7 +38,7 @@ impl Funnels {
         Ok(())
     }
 
-    /// The statements that make the index of searches; None: it is there.
+    /// The statements that make the search index; None: the index exists.
     pub(crate) async fn missing_search_index(&self) -> Result<Option<&'static str>> {
         let (db, dialect) = (self.0.base.db(), self.0.base.db().dialect());
         let Some(ask) = dialect.of(&HAS_INDEX) else { return Ok(None) };
@@ -46,7 +46,7 @@ impl Funnels {
         Ok(dialect.of(&MAKE_INDEX).filter(|_| !there))
     }
 
-    /// Returns how many submissions were seen to.
+    /// Indexes a batch of submissions. Returns how many.
     async fn index(&self, rested: Millis) -> Result<i64> {
         let base = &self.0.base;
         let Some(indexing) = base.db().dialect().of(&INDEXING) else { return Ok(0) };
@@ -65,7 +65,7 @@ impl Funnels {
     }
 }
 
-/// What a search looks at, in lower case as far as it is ASCII. `$of` is the row.
+/// The text that a search looks at, with ASCII letters in lower case. `$of` is the row.
 macro_rules! text {
     ($engine:ident, $of:literal) => {
         text!(
@@ -87,24 +87,24 @@ macro_rules! text {
     };
 }
 
-/// Keeps SQLite's index of searches.
+/// The statements that maintain SQLite's search index.
 #[derive(Clone, Copy)]
 pub(super) struct Indexing {
-    /// Up to `$2` submissions that are gone, or rest since `$1`, and that the index does not hold
-    /// as they are.
+    /// Up to `$2` submissions on the list that are gone, or rest since `$1`: the index does not
+    /// hold them as they are.
     pub(super) late: &'static str,
-    /// Takes those of the JSON array `$1` out of the index.
+    /// Takes the submissions of the JSON array `$1` out of the index.
     pub(super) forget: &'static str,
     /// Adds them as they are now.
     pub(super) add: &'static str,
     /// Takes them off the list.
     pub(super) done: &'static str,
-    /// From here on what is taken out of the index is overwritten there, which takes a hundred
-    /// times as long; and no longer.
+    /// Switches secure deletion on, then off: removed texts are overwritten in the index, which
+    /// takes a hundred times as long.
     pub(super) overwrite: [&'static str; 2],
 }
 
-/// None: the index of searches keeps itself.
+/// None: the engine maintains the search index.
 pub(super) const INDEXING: PerEngine<Option<Indexing>> = PerEngine {
     sqlite: Some(Indexing {
         late: "select l.submission_id from cms_formfunnel_search_late l \
@@ -131,8 +131,8 @@ pub(super) const INDEXING: PerEngine<Option<Indexing>> = PerEngine {
     postgres: None,
 };
 
-/// Adds up what was appended to the counts of the inbox, once there are more than `$1` rows. None:
-/// they are added up in place.
+/// Adds up the appended counts of the inbox, once there are more than `$1` rows. None: triggers
+/// add them up in place.
 const SUM_COUNTS: PerEngine<Option<&str>> = PerEngine {
     sqlite: None,
     postgres: Some(
@@ -144,13 +144,13 @@ const SUM_COUNTS: PerEngine<Option<&str>> = PerEngine {
     ),
 };
 
-/// Whether there is an index of searches. None: there always is.
+/// Whether the search index exists. None: it always does.
 pub(super) const HAS_INDEX: PerEngine<Option<&str>> = PerEngine {
     sqlite: None,
     postgres: Some("select to_regclass('cms_formfunnel_submissions_search') is not null"),
 };
 
-/// Makes the index of searches, by hand. None: there always is one.
+/// Makes the search index; administrators run this by hand. None: the index always exists.
 const MAKE_INDEX: PerEngine<Option<&str>> = PerEngine {
     sqlite: None,
     postgres: Some(concat!(
@@ -161,8 +161,8 @@ const MAKE_INDEX: PerEngine<Option<&str>> = PerEngine {
     )),
 };
 
-/// Up to `$3` submissions that hold the text `$2`, and perhaps some that do not. `$1` is what
-/// [`sought`] makes of the text.
+/// Up to `$3` submissions that hold the text `$2`, and perhaps some that do not. `$1` is the
+/// result of [`index_pattern`] for the text.
 pub(super) const FOUND_BY_INDEX: PerEngine<&str> = PerEngine {
     sqlite: concat!(
         "select id from (select rowid as id from cms_formfunnel_search \
@@ -197,8 +197,8 @@ pub(super) const FOUND_AMONG_NEWEST: PerEngine<&str> = PerEngine {
     ),
 };
 
-/// A text of three characters or more, as the index takes it.
-pub(super) fn sought(dialect: Dialect, text: &str) -> String {
+/// A text of three characters or more, in the form that the index looks up.
+pub(super) fn index_pattern(dialect: Dialect, text: &str) -> String {
     match dialect {
         Dialect::Sqlite => trigrams(text),
         Dialect::Postgres => {
@@ -234,8 +234,8 @@ mod tests {
             ("aaaa", "\"aaa\"", "%aaaa%"),
             ("a\"%_\\", "\"a\"\"%\" AND \"\"\"%_\" AND \"%_\\\"", "%a\"\\%\\_\\\\%"),
         ] {
-            assert_eq!(sought(Dialect::Sqlite, text), sqlite);
-            assert_eq!(sought(Dialect::Postgres, text), postgres);
+            assert_eq!(index_pattern(Dialect::Sqlite, text), sqlite);
+            assert_eq!(index_pattern(Dialect::Postgres, text), postgres);
         }
         assert!(trigrams(&"abcdefghij".repeat(20)).len() < 400);
     }

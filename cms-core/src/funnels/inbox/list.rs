@@ -1,5 +1,5 @@
-//! Submissions listed, and how many are in each state of the inbox; one of them, with the way that
-//! it took, and the files that visitors sent.
+//! Lists submissions and counts them by their state in the inbox. Reads one submission with its
+//! way, and the files that visitors sent.
 
 use std::collections::BTreeMap;
 
@@ -11,22 +11,23 @@ use super::{
     FunnelSubmission, FunnelSubmissionDetail, INBOX_STATUSES, StoredFile, SubmissionChange, TABLE,
     none,
     query::InboxQuery,
-    search::{Hits, Narrowed, held, narrowed},
+    search::{Hits, NarrowedQuery, index_statement, narrow},
     sql,
 };
 use crate::{
     Code, Error, Result, audit,
     db::Db,
-    funnels::{Funnels, retention::Aged, sessions::Retold, settings::FunnelSettings},
+    funnels::{Funnels, retention::Aged, sessions::VisitDetail, settings::FunnelSettings},
     items::Query,
     rfc3339,
 };
 
-/// Up to so many matching submissions are counted.
+/// Matching submissions are counted up to this number.
 const COUNTED: i64 = 10_000;
-/// What they are counted by.
+/// The column that submissions are counted by.
 const STATUS: &str = "inbox_status";
-/// States that are counted at a time: half of the time on two cores, and readers are left.
+/// Number of states that are counted at a time: two cores need half the time, and readers are
+/// left for others.
 const AT_ONCE: usize = 2;
 
 /// How many submissions are in each state of the inbox.
@@ -52,21 +53,22 @@ pub struct InboxPage {
     pub limit: u32,
     /// The cursor of the next page.
     pub next: Option<String>,
-    /// On the first page, when asked for: how many in each state, under the other conditions.
+    /// On the first page, if asked for: the number in each state, under the other conditions.
     pub counts: Option<InboxCounts>,
     /// The number of all matching submissions, if the query asked for `count`.
     pub total: Option<i64>,
 }
 
 impl Funnels {
-    /// Submissions, newest first unless `sort` says otherwise, a page at a time. None of a funnel
-    /// that was deleted. `counts`: each state is counted, also those that a filter leaves out.
+    /// Submissions, newest first unless `sort` says otherwise, a page at a time. Submissions
+    /// of deleted funnels are left out. `counts`: counts every state, even states that a
+    /// filter leaves out.
     ///
     /// # Errors
     /// `bad_query`.
     pub async fn submissions(&self, query: &InboxQuery, counts: bool) -> Result<InboxPage> {
         let base = &self.0.base;
-        let Narrowed { mut query, hits } = narrowed(base.db(), &query.0).await?;
+        let NarrowedQuery { mut query, hits } = narrow(base.db(), &query.0).await?;
         // Counted apart from the page: an index may find the text.
         let is_counted = std::mem::take(&mut query.count);
         let (rows, next) = self.0.inbox.page(base, &query).await?;
@@ -86,37 +88,38 @@ impl Funnels {
         let query = Query { sort: Vec::new(), cursor: None, ..query.clone() };
         let states = match (&query.search, hits) {
             (Some(text), Hits::Sparse) => {
-                let held = held(base.db().dialect(), text);
-                self.0.inbox.count_found_by(base, held, &query, STATUS).await?
+                let lookup = index_statement(base.db().dialect(), text);
+                self.0.inbox.count_found_by(base, lookup, &query, STATUS).await?
             }
             _ => self.0.inbox.count_by(base, &query, STATUS, i64::MAX).await?,
         };
         Ok(states.iter().map(|(_, number)| number).sum())
     }
 
-    /// Counters tell of all that are there, and of a funnel's. Otherwise matching submissions are
-    /// counted: together if they are few or far apart, else up to [`COUNTED`] of each state.
+    /// The number of submissions in each state. For all submissions, or all of one funnel, the
+    /// counters are read. Otherwise matching submissions are counted: together if they are few or
+    /// far apart, else up to [`COUNTED`] of each state.
     async fn counts(&self, query: &InboxQuery, hits: Hits) -> Result<InboxCounts> {
         let base = &self.0.base;
         if let Some(funnel) = query.whole() {
-            return Ok(counted(sql::counts(base.db(), funnel).await?, i64::MAX));
+            return Ok(inbox_counts(sql::counts(base.db(), funnel).await?, i64::MAX));
         }
         let (inbox, any) = (&self.0.inbox, query.of_any_state());
         if let (Some(text), Hits::Sparse) = (&any.search, hits) {
-            let held = held(base.db().dialect(), text);
-            let found = inbox.count_found_by(base, held, &any, STATUS).await?;
-            return Ok(counted(found, COUNTED));
+            let lookup = index_statement(base.db().dialect(), text);
+            let found = inbox.count_found_by(base, lookup, &any, STATUS).await?;
+            return Ok(inbox_counts(found, COUNTED));
         }
         let count = async |query| inbox.count_by(base, &query, STATUS, COUNTED + 1).await;
         if hits != Hits::Dense {
             let all = count(any).await?;
             if all.iter().map(|(_, found)| found).sum::<i64>() <= COUNTED {
-                return Ok(counted(all, COUNTED));
+                return Ok(inbox_counts(all, COUNTED));
             }
         }
         let states: Vec<_> = INBOX_STATUSES.iter().map(|state| query.of_state(state)).collect();
         let found: Vec<_> = stream::iter(states).map(count).buffered(AT_ONCE).try_collect().await?;
-        Ok(counted(found.into_iter().flatten().collect(), COUNTED))
+        Ok(inbox_counts(found.into_iter().flatten().collect(), COUNTED))
     }
 
     /// How the database would read a page: the lines of the engine's plan.
@@ -125,12 +128,12 @@ impl Funnels {
     /// `bad_query`.
     pub async fn inbox_plan(&self, query: &InboxQuery) -> Result<Vec<String>> {
         let base = &self.0.base;
-        self.0.inbox.plan(base, &narrowed(base.db(), &query.0).await?.query).await
+        self.0.inbox.plan(base, &narrow(base.db(), &query.0).await?.query).await
     }
 }
 
 /// The number of each state, exactly up to `most`.
-fn counted(found: Vec<(String, i64)>, most: i64) -> InboxCounts {
+fn inbox_counts(found: Vec<(String, i64)>, most: i64) -> InboxCounts {
     let found: BTreeMap<_, _> = found.into_iter().collect();
     let count = |state: &str| match found.get(state).copied().unwrap_or_default() {
         found if found > most => InboxCount::More("10k+".to_owned()),
@@ -139,7 +142,7 @@ fn counted(found: Vec<(String, i64)>, most: i64) -> InboxCounts {
     INBOX_STATUSES.iter().map(|state| ((*state).to_owned(), count(state))).collect()
 }
 
-/// Changes that a submission tells of at most.
+/// Maximum number of changes in the history of a submission.
 const HISTORY: i64 = 50;
 
 impl Funnels {
@@ -151,10 +154,11 @@ impl Funnels {
         let (base, inbox) = (&self.0.base, &self.0.inbox);
         let (mut rows, _) = inbox.page(base, &inbox.keyed([id])).await?;
         let submission = FunnelSubmission::read(rows.pop().ok_or_else(|| none(id))?)?;
-        let retold = self.retell(id).await?.ok_or_else(|| none(id))?;
-        let Retold { answers, path, passed, started_at, open_until } = retold;
+        let detail = self.visit_detail(id).await?.ok_or_else(|| none(id))?;
+        let VisitDetail { answers, path, passed, started_at, open_until } = detail;
         let db = base.db();
-        let (inbox_notes, settings) = sql::beside(db, id).await?.ok_or_else(|| none(id))?;
+        let (inbox_notes, settings) =
+            sql::notes_and_settings(db, id).await?.ok_or_else(|| none(id))?;
         let aged = Aged { status: &submission.inbox_status, started_at, open_until };
         let kept_until = self.kept_until(&FunnelSettings::read(&settings).0, &aged);
         Ok(FunnelSubmissionDetail {
@@ -183,7 +187,7 @@ async fn history(db: &Db, id: i64) -> Result<Vec<SubmissionChange>> {
 }
 
 impl Funnels {
-    /// A file by what answers hold.
+    /// A file, by the id that answers hold.
     ///
     /// # Errors
     /// `not_found`, also for one of a funnel that was deleted.

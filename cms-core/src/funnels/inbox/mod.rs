@@ -44,7 +44,7 @@ fn none(id: i64) -> Error {
     Error::new(Code::NotFound, format!("There is no submission with id {id}."))
 }
 
-/// Whose bulk changes and views they are. The operator's are shared by all who open the folder.
+/// The owner of bulk changes and views. All operators of the site share theirs.
 fn owner(actor: &Actor) -> String {
     match actor.columns() {
         (kind, Some(id), _) => format!("{kind}:{id}"),

@@ -40,7 +40,7 @@ impl Funnels {
     }
 }
 
-/// Refuses to assign anybody who could not see it.
+/// Refuses a user who is switched off or may not see the inbox.
 ///
 /// # Errors
 /// `validation_failed`.

@@ -1,5 +1,5 @@
-//! Which submissions are asked for, and the queries that a caller keeps. Whatever cannot be read is
-//! refused: a filter that is left out would let a bulk change meet every row.
+//! Queries of the inbox, and the views that a caller saves. Anything that cannot be read is
+//! refused: if a filter were ignored, a bulk change could meet every row.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -14,7 +14,7 @@ use crate::{
 /// The order of lists without `sort`.
 const NEWEST: &str = "-started_at";
 
-/// Which submissions, and in which order.
+/// Selects and sorts submissions.
 #[derive(Clone, Debug)]
 pub struct InboxQuery(pub(super) Query);
 
@@ -58,7 +58,7 @@ impl InboxQuery {
         Ok(self)
     }
 
-    /// The default order, and where a search looks.
+    /// Adds the default order, and the columns that a search looks in.
     fn sorted(mut query: Query) -> Self {
         if query.sort.is_empty() {
             let column = NEWEST.trim_start_matches('-').to_owned();
@@ -68,14 +68,14 @@ impl InboxQuery {
         Self(query)
     }
 
-    /// Of one funnel only.
+    /// Selects only submissions of one funnel.
     pub(super) fn of_funnel(mut self, id: i64) -> Self {
         let (column, values) = ("funnel_id".to_owned(), vec![id.to_string()]);
         self.0.filters.push(Filter { column, op: Op::Eq, values });
         self
     }
 
-    /// The one funnel whose submissions it selects, if a condition names one.
+    /// The only funnel whose submissions the query selects, if a condition names one.
     pub(super) fn funnel(&self) -> Option<i64> {
         let named =
             |filter: &&Filter| filter.column == "funnel_id" && matches!(filter.op, Op::Eq | Op::In);
@@ -86,7 +86,8 @@ impl InboxQuery {
         })
     }
 
-    /// Whether it selects all submissions, or all of one funnel, but for the state of the inbox.
+    /// `Some(None)` if the query selects all submissions, in whatever state of the inbox; `Some`
+    /// with an id if it selects all of that funnel; else None.
     pub(super) fn whole(&self) -> Option<Option<i64>> {
         let others: Vec<_> = self.0.filters.iter().filter(|filter| !is_of_state(filter)).collect();
         match others.as_slice() {
@@ -99,14 +100,14 @@ impl InboxQuery {
         }
     }
 
-    /// The same without a page, in any state of the inbox.
+    /// The query without its page and order, for any state of the inbox.
     pub(super) fn of_any_state(&self) -> Query {
         let filters = self.0.filters.iter().filter(|filter| !is_of_state(filter));
         let (filters, sort) = (filters.cloned().collect(), Vec::new());
         Query { filters, sort, cursor: None, ..self.0.clone() }
     }
 
-    /// The same without a page, for the submissions of another state of the inbox.
+    /// As [`InboxQuery::of_any_state`], for one state of the inbox.
     pub(super) fn of_state(&self, state: &str) -> Query {
         let mut query = self.of_any_state();
         let (column, values) = ("inbox_status".to_owned(), vec![state.to_owned()]);
@@ -120,7 +121,7 @@ fn is_of_state(filter: &Filter) -> bool {
 }
 
 impl InboxFilter {
-    /// As a query. `field` is what errors call it.
+    /// Turns the filter into a query. `field`: its name in errors.
     ///
     /// # Errors
     /// `validation_failed` for anything that is unknown or cannot be read.
@@ -146,7 +147,7 @@ impl InboxFilter {
     }
 }
 
-/// The parameters that say the same as a member.
+/// The query parameters that mean the same as a member of a filter.
 fn conditions(
     name: &str,
     given: &Json,

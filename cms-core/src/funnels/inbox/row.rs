@@ -1,5 +1,5 @@
-//! A submission in a list, and whole; the columns of the inbox: what lists show, and can be
-//! filtered and sorted by.
+//! A submission in a list, and with its details. Also the columns of the inbox, which lists show,
+//! filter and sort by.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -37,7 +37,7 @@ pub struct FunnelSubmission {
     pub is_spam: bool,
     /// Whether its author tried the funnel.
     pub is_test: bool,
-    /// The user who is to see to it.
+    /// The user to whom the submission is assigned.
     pub assigned_to: Option<i64>,
     /// That user's name.
     pub assigned_name: Option<String>,
@@ -65,7 +65,7 @@ pub struct FunnelSubmission {
     pub steps_answered: i64,
     /// How far the visit has come, in percent.
     pub progress_pct: i64,
-    /// What the visitor was told to name in letters and calls.
+    /// The reference that the visitor quotes in letters and calls.
     pub reference: Option<String>,
     /// The page that the visit began on.
     pub source_url: Option<String>,
@@ -217,7 +217,7 @@ impl FunnelSubmission {
     }
 }
 
-/// Those of `cms_v_funnel_inbox`.
+/// The columns of `cms_v_funnel_inbox`.
 pub(crate) const COLUMNS: [OwnColumn; 41] = [
     OwnColumn::integer("submission_id"),
     OwnColumn::integer("funnel_id"),
@@ -272,7 +272,7 @@ pub(super) fn kind(name: &str) -> Option<Kind> {
     COLUMNS.iter().find(|column| column.name == name).map(|column| column.kind)
 }
 
-/// Their names, for people.
+/// The names of the columns, for people.
 pub(super) fn names() -> String {
     COLUMNS.map(|column| column.name).join(", ")
 }

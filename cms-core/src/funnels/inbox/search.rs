@@ -1,10 +1,10 @@
-//! Where a text is searched for. What holds a text of three characters or more is found by an index
-//! first. When that is little, only these submissions are read; when it is much, a page is soon
-//! full, whatever its order. Shorter texts, and all texts where the engine has no index, are sought
+//! How a text is searched for. A text of three characters or more is looked up in an index first.
+//! If the index finds few submissions, only these are read; if it finds many, a page is soon full,
+//! whatever its order. Shorter texts, and all texts if the engine has no index, are searched for
 //! among the newest submissions only.
 
 use super::{
-    index::{FOUND_AMONG_NEWEST, FOUND_BY_INDEX, HAS_INDEX, sought},
+    index::{FOUND_AMONG_NEWEST, FOUND_BY_INDEX, HAS_INDEX, index_pattern},
     sql,
 };
 use crate::{
@@ -13,16 +13,16 @@ use crate::{
     items::{Query, Within},
 };
 
-/// So many submissions are little.
+/// Up to this number, the found submissions are few.
 const FEW: i64 = 5_000;
-/// They are dense where at least one in so many holds the text.
+/// Hits are dense if at least one in this many submissions holds the text.
 const ONE_IN: i64 = 4;
-/// Characters that the index takes at least.
+/// Minimum characters of a text that the index looks up.
 const INDEXED: usize = 3;
-/// Submissions that are read without an index.
+/// Number of newest submissions that are searched without an index.
 pub(super) const NEWEST: i64 = 50_000;
 
-/// Who reads.
+/// Reads through the pool, or in a change.
 pub(super) enum Reader<'a> {
     Db(&'a Db),
     Change(&'a mut Change),
@@ -66,26 +66,26 @@ impl Reader<'_> {
     }
 }
 
-/// Where the text of a query is looked for.
-pub(super) struct Narrowed {
-    /// The query, among fewer submissions where the index found few.
+/// A query, with the submissions in which its text is looked for.
+pub(super) struct NarrowedQuery {
+    /// The query, restricted to the found submissions if these are few.
     pub(super) query: Query,
     pub(super) hits: Hits,
 }
 
-/// How the submissions that hold the text lie among all.
+/// How the submissions that hold the text are spread among all.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Hits {
     /// No text is sought, or the query names the submissions.
     Narrow,
-    /// The index found more than a few, one in several: as many are soon read in any order.
+    /// The index found many, close together: a read in any order soon finds enough.
     Dense,
-    /// The index found more than a few, far apart: whoever wants all of them asks the index.
+    /// The index found many, far apart: a read of all of them uses the index.
     Sparse,
 }
 
 impl Hits {
-    /// By the first that the index found: of old submissions, with which counting begins.
+    /// Judges by the submissions that the index found first: old ones, with which counting begins.
     fn of(found: &[(i64,)]) -> Self {
         let ids = || found.iter().map(|(id,)| *id);
         let span = ids().max().unwrap_or_default() - ids().min().unwrap_or_default();
@@ -96,22 +96,25 @@ impl Hits {
     }
 }
 
-/// The statement that finds all submissions that may hold a text by the index, and its values.
-pub(super) fn held(dialect: Dialect, text: &str) -> (&'static str, Vec<Value>) {
+/// The statement that finds, by the index, all submissions that may hold a text; with its values.
+pub(super) fn index_statement(dialect: Dialect, text: &str) -> (&'static str, Vec<Value>) {
     let text = text.to_ascii_lowercase();
-    (dialect.of(&FOUND_BY_INDEX), args![sought(dialect, &text), text, i64::MAX])
+    (dialect.of(&FOUND_BY_INDEX), args![index_pattern(dialect, &text), text, i64::MAX])
 }
 
-/// The query with the submissions among which it looks for its text.
-pub(super) async fn narrowed<'a>(reader: impl Into<Reader<'a>>, query: &Query) -> Result<Narrowed> {
+/// Restricts a query to the submissions in which its text is looked for.
+pub(super) async fn narrow<'a>(
+    reader: impl Into<Reader<'a>>,
+    query: &Query,
+) -> Result<NarrowedQuery> {
     let mut reader = reader.into();
     let Some(text) = &query.search else {
-        return Ok(Narrowed { query: query.clone(), hits: Hits::Narrow });
+        return Ok(NarrowedQuery { query: query.clone(), hits: Hits::Narrow });
     };
     let (text, dialect) = (text.to_ascii_lowercase(), reader.dialect());
     let indexed = text.chars().count() >= INDEXED && reader.has_index().await?;
     let found: Vec<(i64,)> = if indexed {
-        let args = args![sought(dialect, &text), text, FEW + 1];
+        let args = args![index_pattern(dialect, &text), text, FEW + 1];
         reader.all(dialect.of(&FOUND_BY_INDEX), args).await?
     } else {
         reader.all(dialect.of(&FOUND_AMONG_NEWEST), args![text, NEWEST, FEW + 1]).await?
@@ -124,5 +127,5 @@ pub(super) async fn narrowed<'a>(reader: impl Into<Reader<'a>>, query: &Query) -
     } else {
         (Some(Within::From(reader.oldest_of_newest().await?)), Hits::Narrow)
     };
-    Ok(Narrowed { query: Query { within, ..query.clone() }, hits })
+    Ok(NarrowedQuery { query: Query { within, ..query.clone() }, hits })
 }

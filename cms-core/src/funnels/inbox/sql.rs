@@ -1,5 +1,5 @@
-//! Statements of the inbox. Long, because all that reads or writes its rows stands together: in
-//! which order rows are locked can be seen here alone.
+//! Statements of the inbox. The file is long because it holds everything that reads or writes
+//! these rows, so that the order of locks can be seen in one place.
 
 use serde_json::{Map, Value as Json};
 
@@ -10,10 +10,10 @@ use crate::{
     funnels::subject,
 };
 
-/// Submissions of one part of a bulk change.
+/// Number of submissions in one part of a bulk change.
 const PART: i64 = 500;
 
-/// A submission that a change touches, with what events tell of it.
+/// A submission that a change touches, with the data of its event.
 pub(super) struct Touched {
     pub(super) id: i64,
     pub(super) funnel: i64,
@@ -83,8 +83,7 @@ record! { InboxView: view_columns {
     updated_at: "updated_at" => read::time,
 } }
 
-/// Nobody else changes the submission until this change ends. Its funnel is locked first, as a
-/// deletion does.
+/// Locks the submission until this change ends. Its funnel is locked first, as in a deletion.
 macro_rules! hold {
     ($share:literal) => {
         concat!(
@@ -106,7 +105,7 @@ macro_rules! of_part {
     };
 }
 
-/// What a column of a submission was before a bulk change.
+/// The value of a submission's column before a bulk change.
 macro_rules! before {
     ($column:literal) => {
         concat!(
@@ -118,7 +117,8 @@ macro_rules! before {
     };
 }
 
-/// Whoever came first stays the first, unless nothing has happened since the bulk change.
+/// Restores a column. The time of the first touch is restored too, if nothing has happened since
+/// the bulk change.
 macro_rules! restore {
     ($column:literal, $mark:literal) => {
         concat!(
@@ -146,7 +146,7 @@ macro_rules! restore {
 /// On PostgreSQL.
 const HOLD_SHARED: Statement =
     Statement::new(concat!(module_path!(), "::HOLD_SHARED"), hold!(" for key share of f"));
-/// Its end is composed: the keys of all submissions that match.
+/// Its end is composed at run time: the keys of all matching submissions.
 pub(super) const CHOOSE: Statement = Statement::new(
     concat!(module_path!(), "::CHOOSE"),
     "insert into cms_formfunnel_bulk_rows (bulk_id, submission_id, inbox_status, assigned_to, \
@@ -159,14 +159,15 @@ statements! {
     COUNTS = "select c.inbox_status, cast(sum(c.n) as bigint) from cms_formfunnel_counts c \
               join cms_formfunnels f on f.id = c.funnel_id where f.status <> 'deleted' \
               and f.id = coalesce(cast($1 as bigint), f.id) group by c.inbox_status";
-    /// Where the newest $1 submissions begin.
+    /// The smallest id among the newest $1 submissions.
     NEWEST = "select coalesce(min(n.id), 0) from (select id from cms_formfunnel_submissions \
               order by id desc limit $1) n";
     NEWEST_VERSION = "select max(id) from cms_formfunnel_versions where funnel_id = $1";
     NOTES = "select inbox_notes from cms_formfunnel_submissions where id = $1";
-    /// Beside what lists show: the notes, and how its funnel is set.
-    BESIDE = "select s.inbox_notes, f.settings_json from cms_formfunnel_submissions s \
-              join cms_formfunnels f on f.id = s.funnel_id where s.id = $1";
+    /// What lists do not show: the notes, and the settings of the funnel.
+    NOTES_AND_SETTINGS = "select s.inbox_notes, f.settings_json from \
+                          cms_formfunnel_submissions s join cms_formfunnels f \
+                          on f.id = s.funnel_id where s.id = $1";
     REVS = "select rev, inbox_rev from cms_formfunnel_submissions where id = $1";
     FILES = concat!(
         "select ", file_columns!(), " from cms_formfunnel_uploads where submission_id = $1 \
@@ -204,7 +205,7 @@ statements! {
     END_OF_PART = "select max(p.submission_id) from (select r.submission_id from \
                    cms_formfunnel_bulk_rows r where r.bulk_id = $1 and r.submission_id > $2 \
                    order by r.submission_id limit $3) p";
-    /// Those that have the value already.
+    /// Takes submissions off the list that have the value already.
     LEAVE_STATUS = "delete from cms_formfunnel_bulk_rows where bulk_id = $1 and inbox_status = $2";
     LEAVE_ASSIGNED = "delete from cms_formfunnel_bulk_rows where bulk_id = $1 \
                       and assigned_to is not distinct from cast($2 as bigint)";
@@ -222,7 +223,7 @@ statements! {
     );
     RESTORE_STATUS = restore!("inbox_status", "status_bulk_id");
     RESTORE_ASSIGNED = restore!("assigned_to", "assigned_bulk_id");
-    LEAVE_PART = concat!(
+    STAGE_PART = concat!(
         "insert into cms_formfunnel_folding (submission_id) select p.submission_id from ",
         of_part!(), " p"
     );
@@ -260,8 +261,13 @@ pub(super) async fn newest_version(db: &Db, funnel: i64) -> Result<Option<i64>> 
 }
 
 /// The notes of a submission and the settings of its funnel.
-pub(super) async fn beside(db: &Db, id: i64) -> Result<Option<(String, Map<String, Json>)>> {
-    let Some((notes, settings)) = db.optional::<(String, String)>(BESIDE, args![id]).await? else {
+pub(super) async fn notes_and_settings(
+    db: &Db,
+    id: i64,
+) -> Result<Option<(String, Map<String, Json>)>> {
+    let Some((notes, settings)) =
+        db.optional::<(String, String)>(NOTES_AND_SETTINGS, args![id]).await?
+    else {
         return Ok(None);
     };
     Ok(Some((notes, serde_json::from_str(&settings).map_err(Error::internal)?)))
@@ -293,7 +299,7 @@ pub(super) async fn hold(change: &mut Change, id: i64) -> Result<Option<Touched>
     change.optional(change.dialect().keeping(HOLD, HOLD_SHARED), args![id]).await
 }
 
-/// Writes what is given, and that it was no bulk change.
+/// Writes the given values. Status and assignment lose the mark of an earlier bulk change.
 pub(super) async fn update(
     change: &mut Change,
     id: i64,
@@ -309,10 +315,10 @@ pub(super) async fn update(
 /// Deletes a submission with the mails that it caused.
 pub(super) async fn delete(change: &mut Change, id: i64) -> Result<()> {
     change.run(DELETE_MAILS, args![subject(id)]).await?;
-    change.hit(DELETE, args![id]).await
+    change.run_expecting_row(DELETE, args![id]).await
 }
 
-/// As [`delete`], if it is there.
+/// As [`delete`], but the submission may be gone already.
 pub(super) async fn erase(change: &mut Change, id: i64) -> Result<()> {
     change.run(DELETE_MAILS, args![subject(id)]).await?;
     change.run(DELETE, args![id]).await.map(drop)
@@ -323,24 +329,24 @@ pub(super) async fn new_bulk(change: &mut Change, owner: &str, op: &str) -> Resu
     Ok(id)
 }
 
-/// The own values of [`CHOOSE`].
+/// The values of [`CHOOSE`] itself.
 pub(super) fn chosen(bulk: i64) -> Vec<Value> {
     args![bulk]
 }
 
-/// Keeps a bulk change to be undone, and none before it.
+/// Keeps a bulk change for an undo, and forgets the owner's earlier ones.
 pub(super) async fn keep_bulk(
     change: &mut Change,
     owner: &str,
     id: i64,
     changed: i64,
 ) -> Result<()> {
-    change.hit(KEEP_BULK, args![id, changed]).await?;
+    change.run_expecting_row(KEEP_BULK, args![id, changed]).await?;
     change.run(FORGET_BULKS, args![owner, id]).await.map(drop)
 }
 
 pub(super) async fn drop_bulk(change: &mut Change, id: i64) -> Result<()> {
-    change.hit(DROP_BULK, args![id]).await
+    change.run_expecting_row(DROP_BULK, args![id]).await
 }
 
 /// The id, the act and the number of changed submissions of a caller's last bulk change.
@@ -375,7 +381,8 @@ pub(super) async fn leave_assigned(
     change.run(LEAVE_ASSIGNED, args![bulk, user]).await.map(drop)
 }
 
-/// Those of a part that nobody has changed since they were chosen.
+/// Sets the status of the submissions of a part, unless somebody has changed it since
+/// they were chosen.
 pub(super) async fn set_status(
     change: &mut Change,
     bulk: i64,
@@ -399,7 +406,7 @@ pub(super) async fn assign(
     change.all(ASSIGN, args![bulk, after, last, user, now]).await
 }
 
-/// Those of a part whose status nobody else has changed since.
+/// Restores the status of the submissions of a part, unless somebody else has changed it since.
 pub(super) async fn restore_status(
     change: &mut Change,
     bulk: i64,
@@ -419,9 +426,9 @@ pub(super) async fn restore_assigned(
     change.all(RESTORE_ASSIGNED, args![bulk, after, last]).await
 }
 
-/// The submissions of the first part are about to leave.
-pub(super) async fn leave_part(change: &mut Change, bulk: i64, last: i64) -> Result<()> {
-    change.run(LEAVE_PART, args![bulk, 0_i64, last]).await.map(drop)
+/// Stages the submissions of the first part, which are about to be deleted.
+pub(super) async fn stage_part(change: &mut Change, bulk: i64, last: i64) -> Result<()> {
+    change.run(STAGE_PART, args![bulk, 0_i64, last]).await.map(drop)
 }
 
 /// Deletes the first part with the mails that it caused.
@@ -445,13 +452,13 @@ pub(super) async fn save_view(
     change.one(SAVE_VIEW, args![owner, user, name, query, now]).await
 }
 
-/// Counts `most` at most.
+/// Counts at most `most` views.
 pub(super) async fn count_views(change: &mut Change, owner: &str, most: i64) -> Result<i64> {
     let (count,) = change.one::<(i64,)>(COUNT_VIEWS, args![owner, most]).await?;
     Ok(count)
 }
 
-/// Whether there was one.
+/// Deletes a view. False: there was none.
 pub(super) async fn delete_view(change: &mut Change, owner: &str, id: i64) -> Result<bool> {
     Ok(change.run(DELETE_VIEW, args![owner, id]).await? > 0)
 }

@@ -1,6 +1,6 @@
-//! One submission changed, deleted, or gone for good with what the notes of others say of a person.
-//! Events tell which submission, and what became of it. No answers: who needs them asks for the
-//! submission.
+//! Changes, deletes and erases submissions, and erases what notes of other submissions say of a
+//! person. Events hold the submission's id and state but no answers: a receiver that needs them
+//! reads the submission.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize};
@@ -25,7 +25,7 @@ use crate::{
     items::IfMatch,
 };
 
-/// Characters of notes at most.
+/// Maximum characters of notes.
 const NOTES: usize = 10_000;
 
 /// What is to change. Members that are left out stay as they are.
@@ -44,7 +44,7 @@ pub struct SubmissionUpdate {
     /// Notes of the staff, up to 10,000 characters; empty: none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub inbox_notes: Option<String>,
-    /// The user who is to see to it; null: nobody.
+    /// The user to whom the submission is assigned; null: nobody.
     #[serde(default, deserialize_with = "given", skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<i64>")]
     pub assigned_to: Option<Option<i64>>,
@@ -68,7 +68,7 @@ pub struct SubmissionDeletion {
     pub rev: Option<i64>,
 }
 
-/// A submission after a change, as whoever may only change it learns it.
+/// A changed submission, for callers that may change it but not read it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[schemars(rename = "UpdatedSubmission")]
 #[non_exhaustive]
@@ -79,13 +79,13 @@ pub struct Updated {
     pub inbox_rev: i64,
 }
 
-/// A member that is there, null or not.
+/// A member that was sent, null or not.
 fn given<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Option<i64>>, D::Error> {
     Option::deserialize(from).map(Some)
 }
 
-/// The beginning of a submission's entity tag: it says all that a change in the inbox, or of the
-/// visit, would change.
+/// The beginning of a submission's entity tag: it changes with every change in the inbox or
+/// of the visit.
 fn tagged(id: i64, rev: i64, inbox_rev: i64) -> String {
     format!("\"{id}.{rev}.{inbox_rev}.")
 }
@@ -101,7 +101,7 @@ impl Funnels {
         Ok(format!("{}{}", tagged(id, rev, inbox_rev), digest.trim_start_matches('"')))
     }
 
-    /// Sorts, notes or assigns a submission.
+    /// Changes the status, the notes or the assignment of a submission.
     ///
     /// # Errors
     /// `not_found`; `stale` when `if_match` no longer holds, `rev_conflict` for another `rev`;
@@ -121,7 +121,7 @@ impl Funnels {
         if let Some(Some(user)) = update.assigned_to {
             people::check(change, user, "assigned_to").await?;
         }
-        let found = held(change, id, update.rev, if_match).await?;
+        let found = hold_if_match(change, id, update.rev, if_match).await?;
         let notes = update.inbox_notes.map(|notes| notes.replace("\r\n", "\n"));
         let status = update.inbox_status.filter(|status| *status != found.inbox_status);
         let assigned = update.assigned_to.filter(|user| *user != found.assigned_to);
@@ -156,17 +156,17 @@ impl Funnels {
         if_match: &IfMatch,
     ) -> Result<()> {
         change.lock(TURN).await?;
-        let found = held(change, id, rev, if_match).await?;
-        counters::sql::leave(change, id).await?;
+        let found = hold_if_match(change, id, rev, if_match).await?;
+        counters::sql::stage(change, id).await?;
         self.count_leaving(change).await?;
-        counters::sql::empty(change).await?;
+        counters::sql::clear_staged(change).await?;
         sql::delete(change, id).await?;
         emit_deleted(change, vec![found]).await
     }
 }
 
-/// The submission, which nobody else changes until this change ends.
-async fn held(
+/// Locks the submission until the change ends, and checks that it is as the caller has seen it.
+async fn hold_if_match(
     change: &mut Change,
     id: i64,
     rev: Option<i64>,
@@ -216,18 +216,18 @@ pub(super) fn state_fault(field: &str, status: &str) -> Option<FieldError> {
 }
 
 impl Funnels {
-    /// Deletes submissions with all that they caused, also those of a deleted funnel. What they
-    /// counted stays; nothing of their texts stays in the index of searches.
+    /// Deletes submissions with all that they caused, even submissions of a deleted funnel. Their
+    /// counts stay; no part of their texts stays in the search index.
     pub(crate) async fn erase_submissions(&self, change: &mut Change, ids: &[i64]) -> Result<()> {
         change.lock(TURN).await?;
         counters::sql::hold_funnels(change).await?;
         let mut touched = Vec::new();
         for id in ids {
             touched.extend(sql::hold(change, *id).await?);
-            counters::sql::leave(change, *id).await?;
+            counters::sql::stage(change, *id).await?;
         }
         self.count_leaving(change).await?;
-        counters::sql::empty(change).await?;
+        counters::sql::clear_staged(change).await?;
         for id in ids {
             sql::erase(change, *id).await?;
         }
@@ -243,7 +243,7 @@ impl Funnels {
         Ok(())
     }
 
-    /// Writes the notes of a submission as `cut` leaves them.
+    /// Replaces the notes of a submission by the result of `cut`.
     pub(crate) async fn erase_notes(
         &self,
         change: &mut Change,

@@ -1,17 +1,17 @@
-//! Queries of the inbox that a caller keeps under a name.
+//! Views: queries of the inbox that a caller saves under a name.
 
 use super::{InboxQuery, InboxView, NewView, owner, row::kind, sql};
 use crate::{Actor, AuditEntry, Change, Code, Error, Result, funnels::Funnels, plain};
 
 /// The table's name in the audit log.
 const TABLE: &str = "formfunnel_views";
-/// Views of a caller at most.
+/// Maximum number of views of a caller.
 const VIEWS: i64 = 100;
-/// Characters of a name at most.
+/// Maximum characters of a name.
 const NAME: usize = 100;
 
 impl Funnels {
-    /// The views of a caller, by name; 100 at most.
+    /// The views of a caller, by name; at most 100.
     ///
     /// # Errors
     /// `unavailable` when the database cannot be reached.

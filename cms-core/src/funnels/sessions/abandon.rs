@@ -1,4 +1,4 @@
-//! Visitors who go away: a page says so when it is closed, or nothing is heard of them.
+//! Abandoned visits: the page reports that it is closed, or no further call comes.
 
 use super::{
     events,
@@ -13,17 +13,17 @@ use crate::{
     funnels::{Funnels, rules::Trigger},
 };
 
-/// Sessions that are looked at together.
+/// Number of sessions read at once.
 const PAGE: i64 = 500;
-/// Files that no answer holds are kept so long.
+/// How long files that no answer holds are kept.
 const UNATTACHED: Millis = 24 * 3_600_000;
-/// The time that the views of the last 30 days show.
+/// The period that the 30-day views show.
 const WINDOW: Millis = 30 * 24 * 3_600_000;
 
 impl Funnels {
-    /// The visitor's page was closed. Marks the session if its funnel says so. A reload closes the
-    /// page too, so event and mails wait: [`Funnels::process_abandoned`] brings them, unless the
-    /// visitor comes back.
+    /// The visitor's page was closed: marks the session as abandoned, if its funnel wants that. A
+    /// reload closes the page too, so the event and the mails wait for
+    /// [`Funnels::process_abandoned`], which sends them unless the visitor comes back.
     ///
     /// # Errors
     /// `not_found`; as every write.
@@ -33,14 +33,15 @@ impl Funnels {
         if is_here && !session.folded && visit.version.header.save_abandoned {
             let mut trail = Trail::default();
             leave(&mut session, change.now(), &mut trail);
-            visit.left(change, &mut session, trail).await?;
+            visit.store_left(change, &mut session, trail).await?;
         }
         Ok(())
     }
 
-    /// Marks the sessions that rest for longer than their funnels allow, and tells of visitors who
-    /// stayed away that long after a beacon. Removes files that no answer holds, and counts the
-    /// visits that are over. Returns how many sessions were marked or told of.
+    /// Marks sessions that rest for longer than their funnels allow, and sends the event and
+    /// the mails of visits whose page was closed that long ago. Removes files that no answer
+    /// holds, and counts the visits that are over. Returns the number of sessions with a mark,
+    /// event or mail.
     ///
     /// # Errors
     /// As every write.
@@ -63,7 +64,7 @@ impl Funnels {
                 match self.mark(*id, *version, *due).await {
                     Ok(is_marked) => marked += u64::from(is_marked),
                     Err(error) if error.code() == Code::Unavailable => return Err(error),
-                    // One that cannot be read must not stop the others.
+                    // One unreadable session must not stop the others.
                     Err(error) => {
                         tracing::warn!(submission = id, %error, "a visit that rests is not marked");
                     }
@@ -76,7 +77,8 @@ impl Funnels {
         }
     }
 
-    /// Marks a session and tells of it, if nothing has happened since it was seen.
+    /// Marks a session and sends its event and mails, if nothing has happened since the
+    /// session was read.
     async fn mark(&self, id: i64, version: i64, due: Millis) -> Result<bool> {
         let version = match self.version(version).await {
             // The funnel was deleted meanwhile.
@@ -88,7 +90,7 @@ impl Funnels {
         let visit = self.visit_of(version, session.uuid.clone());
         match visit.abandon_due(&session) {
             Some(same) if same == due => {}
-            // The visitor came back, or its version says otherwise than the row.
+            // The visitor came back, or the version gives another time than the row.
             other => {
                 sql::watch(&mut change, id, other).await?;
                 change.commit().await?;
@@ -102,13 +104,14 @@ impl Funnels {
         if session.is_untold() {
             self.tell(&mut change, &visit, &mut session, trail).await?;
         } else {
-            visit.left(&mut change, &mut session, trail).await?;
+            visit.store_left(&mut change, &mut session, trail).await?;
         }
         change.commit().await?;
         Ok(true)
     }
 
-    /// Event and mails of an abandoned visit. They happen once, even if the visitor leaves again.
+    /// Raises the event and queues the mails of an abandoned visit: only once, even if the visitor
+    /// leaves again.
     async fn tell(
         &self,
         change: &mut Change,
@@ -134,7 +137,7 @@ impl Funnels {
     }
 }
 
-/// The visitor is away.
+/// Marks the session as abandoned.
 fn leave(session: &mut Session, now: Millis, trail: &mut Trail) {
     session.status = Status::Abandoned;
     session.abandoned_at = Some(now);

@@ -1,5 +1,5 @@
-//! One text for the calls of a visitor within a day. The address cannot be found from it: the salt
-//! is random, and overwritten on the next day.
+//! Client hashes: one text for all calls of a visitor within a day. The address cannot be
+//! recovered from the text, because the salt is random and is overwritten on the next day.
 
 use std::{net::IpAddr, sync::PoisonError};
 
@@ -11,10 +11,10 @@ use crate::{Millis, Result, crypto::hmac_sha256, funnels::Funnels, ground::netwo
 pub(super) const DAY_MS: Millis = 86_400_000;
 /// Bytes that are kept of the hash of an address, and of the hash of address and browser.
 const KEPT: usize = 8;
-/// Characters at the beginning of a visitor's text that all browsers of an address share.
+/// Characters at the beginning of a client hash that all browsers of an address share.
 pub(super) const OF_ADDRESS: i64 = 2 * KEPT as i64;
 
-/// Who calls, as far as the request says.
+/// The caller, as far as the request tells.
 #[derive(Clone, Default)]
 pub struct Visitor {
     /// The address, if it is known.
@@ -39,8 +39,8 @@ impl std::fmt::Debug for Salt {
 }
 
 impl Salt {
-    /// The visitor's text; None for one whose address is not known. Visitors of one network begin
-    /// alike, whatever browser they name: what they may send together is counted by that.
+    /// The client hash of a visitor; None if the address is not known. Hashes from one network
+    /// begin alike, whatever the browser: limits for a network count by this beginning.
     pub(super) fn hash(&self, visitor: &Visitor) -> Option<String> {
         let network = network(visitor.address?);
         let agent = visitor.agent.as_deref().unwrap_or_default();
@@ -53,7 +53,7 @@ impl Salt {
 }
 
 impl Funnels {
-    /// The salt of this day. The first process that asks on a day makes it.
+    /// The salt of this day. The first process that needs it makes it.
     pub(super) async fn salt(&self) -> Result<Salt> {
         let base = &self.0.base;
         let day = base.clock().now().div_euclid(DAY_MS);

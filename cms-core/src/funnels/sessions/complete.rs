@@ -1,4 +1,4 @@
-//! The end of a visit.
+//! Completes a visit.
 
 use data_encoding::BASE32_NOPAD;
 
@@ -36,28 +36,28 @@ impl Funnels {
     ) -> Result<Outcome<Completed>> {
         let mut session = visit.lock(change).await?;
         if session.status == Status::Completed {
-            return Ok(Outcome(Ok(shown(visit, &session))));
+            return Ok(Outcome(Ok(completed(visit, &session))));
         }
         let now = change.now();
         unexpired(&session, now)?;
         let trapped = is_filled(call.trap.as_deref());
         if let Err(refused) = self.last_answers(change, visit, &mut session, call).await? {
-            visit.seen(change, &mut session, trapped).await?;
+            visit.store_unchanged(change, &mut session, trapped).await?;
             return Ok(Outcome(Err(refused)));
         }
-        if let Err(refused) = lacks_nothing(change, visit, &session).await? {
-            visit.seen(change, &mut session, trapped).await?;
+        if let Err(refused) = check_finished(change, visit, &session).await? {
+            visit.store_unchanged(change, &mut session, trapped).await?;
             return Ok(Outcome(Err(refused)));
         }
         session.is_spam |= trapped;
         self.finish(change, visit, &mut session).await?;
-        Ok(Outcome(Ok(shown(visit, &session))))
+        Ok(Outcome(Ok(completed(visit, &session))))
     }
 
-    /// Takes the answers that come with the call: those of the step that is presented, else of the
-    /// last one. What they do not name stays as it was answered before, and no earlier step is
-    /// answered again. Without any of its own, the step that is presented may be left, if nothing
-    /// that it requires is missing and no step comes after it.
+    /// Takes the answers that come with the call, for the presented step or else for the last
+    /// step. Fields that are not named keep their answers, and no earlier step is answered again.
+    /// A call without answers may leave the presented step if no required answer is missing and no
+    /// step follows.
     async fn last_answers(
         &self,
         change: &mut Change,
@@ -79,16 +79,16 @@ impl Funnels {
         let files = Visit::files(change, session, step).await?;
         let context = visit.context(change.now());
         let strict = visit.is_strict();
-        let take = |given| moves::take(step, given, &context, &files, strict);
-        // Who goes on without a word has not answered what the step requires, also when it was
-        // answered before the visitor went back.
+        let take = |given| moves::judge_answers(step, given, &context, &files, strict);
+        // A call without answers does not answer required fields, even if these were answered
+        // before the visitor went back.
         let bare = if is_open && !is_named { take(&given).map(drop) } else { Ok(()) };
-        let over = || moves::take_over(session, step, &given, &context, &files, strict);
+        let over = || moves::judge_merged(session, step, &given, &context, &files, strict);
         let taken = match bare.and_then(|()| over()) {
             Ok(taken) => taken,
             Err(faults) => {
-                moves::refused(node, &faults, &mut trail);
-                visit.note(change, session, trail).await?;
+                moves::note_refused(node, &faults, &mut trail);
+                visit.store_trail(change, session, trail).await?;
                 return Ok(Err(incomplete(Some(node), faults)));
             }
         };
@@ -97,7 +97,7 @@ impl Funnels {
         ahead.is_spam |= is_filled(call.trap.as_deref());
         let moved = moves::answer(&walk, &mut ahead, node, &taken, change.now(), &mut trail)?;
         let next = match moved {
-            Moved::Not(_) => visit.current(session),
+            Moved::Unchanged(_) => visit.current(session),
             Moved::To(next) => next,
         };
         let leads_on = next.is_some_and(|next| next.step().is_some());
@@ -106,11 +106,11 @@ impl Funnels {
         }
         if let Moved::To(_) = moved {
             if is_spent(session) {
-                // Only the last change of all is left.
+                // Only the completing change is left.
                 if leads_on {
                     return Ok(Err(incomplete(next, Vec::new())));
                 }
-                if let Err(refused) = lacks_nothing(change, visit, &ahead).await? {
+                if let Err(refused) = check_finished(change, visit, &ahead).await? {
                     return Ok(Err(refused));
                 }
             }
@@ -120,7 +120,7 @@ impl Funnels {
         Ok(if leads_on { Err(incomplete(next, Vec::new())) } else { Ok(()) })
     }
 
-    /// Everything that happens once.
+    /// Does everything that happens only once in a visit.
     async fn finish(
         &self,
         change: &mut Change,
@@ -175,13 +175,13 @@ impl Visit {
         session.end = end.map(|node| node.id);
         session.end_kind = end.and_then(Node::end).map(|end| end.kind.as_str().to_owned());
         session.reference = Some(reference);
-        self.touch(session, now);
+        self.mark_active(session, now);
         trail.note("completed", session.end);
     }
 }
 
-/// Walks the path again. Within: what is not finished.
-async fn lacks_nothing(
+/// Walks the path again. The inner error names the node that is not finished.
+async fn check_finished(
     change: &mut Change,
     visit: &Visit,
     session: &Session,
@@ -204,8 +204,8 @@ fn incomplete(node: Option<&Node>, faults: Vec<FieldError>) -> Error {
     Error::new(Code::Incomplete, detail).with_fields(faults).at_node(id)
 }
 
-/// What a completed visit answers, the first time and every time.
-fn shown(visit: &Visit, session: &Session) -> Completed {
+/// The reply for a completed visit, the same for every call.
+fn completed(visit: &Visit, session: &Session) -> Completed {
     let node = session.end.and_then(|end| visit.version.graph.node(end));
     let end = node.and_then(Node::end);
     Completed {

@@ -1,4 +1,5 @@
-//! What events tell of a submission. Never the session's uuid: it is the visitor's secret.
+//! The data of a submission's events. They never hold the session's uuid, which is the
+//! visitor's secret.
 
 use super::{
     session::{Session, UTM},
@@ -21,9 +22,9 @@ pub(super) type Audited = (&'static str, &'static [&'static str]);
 pub(super) const AUDIT_CREATED: Audited = ("create", &["path_json"]);
 pub(super) const AUDIT_STATUS: Audited = ("update", &["status"]);
 
-/// Raises an event of a session; of a silent one it only asks the guards. Answers are a list: the
-/// filter of payloads removes members by name, and authors of funnels choose ids such as
-/// `keywords`. `audited`: the row of the audit log, if one is written.
+/// Raises an event of a session; for a silent session, only asks the guards. Answers are a list,
+/// because the payload filter removes members by name, and authors choose ids such as `keywords`.
+/// `audited`: the row of the audit log, if one is written.
 pub(super) async fn emit(
     change: &mut Change,
     visit: &Visit,
@@ -76,6 +77,6 @@ fn data(visit: &Visit, session: &Session, at: Option<&Node>, answers: &[Answer])
             referer: session.referer.clone(),
             utm: utm.collect(),
         },
-        answers: answers.iter().map(Answer::told).collect(),
+        answers: answers.iter().map(Answer::event_answer).collect(),
     }
 }

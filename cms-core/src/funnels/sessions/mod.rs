@@ -46,5 +46,5 @@ pub use types::{
 };
 pub use upload::JudgedFile;
 pub use visit::Visit;
-pub(in crate::funnels) use way::{Exported, Retold};
+pub(in crate::funnels) use way::{NotesAndAnswers, VisitDetail};
 pub use way::{PassedEdge, PassedNode};

@@ -15,7 +15,7 @@ use crate::{
     funnels::graph::{Branch, Edge, Graph, Node, Step, is_asked},
 };
 
-/// A funnel with what its conditions see around the answers.
+/// A funnel, with the surroundings that its conditions see beside the answers.
 #[derive(Clone, Copy)]
 pub(in crate::funnels) struct Walk<'a> {
     pub(in crate::funnels) graph: &'a Graph,
@@ -29,7 +29,7 @@ pub(super) struct Decision<'a> {
     pub(super) node: &'a Node,
     /// Whether the node's condition holds; None where none decides.
     pub(super) result: Option<bool>,
-    /// What its rules say, where the walk asked for reasons.
+    /// The results of its rules, if the walk asked for reasons.
     pub(super) rules: Vec<Traced>,
     /// The edge that was taken; None where none leads on.
     pub(super) edge: Option<&'a Edge>,
@@ -37,10 +37,10 @@ pub(super) struct Decision<'a> {
 
 /// The way on from a node.
 pub(super) struct Way<'a> {
-    /// At the node, then at each condition node behind it; the last has no edge where none leads
-    /// on.
+    /// At the node, then at each condition node behind it; the last decision has no edge if
+    /// none leads on.
     pub(super) decisions: Vec<Decision<'a>>,
-    /// The next step or the end; none where no edge leads on, which is an end too.
+    /// The next step or the end. None: no edge leads on, which also ends the visit.
     pub(super) to: Option<&'a Node>,
 }
 
@@ -70,12 +70,12 @@ impl<'a> Walk<'a> {
             decisions.push(Decision { node, result, rules, edge });
             at = edge.and_then(|edge| self.graph.node(edge.to));
         }
-        // A circle of conditions leads nowhere.
+        // A cycle of conditions leads nowhere.
         Way { decisions, to: at.filter(|next| !next.kind.is_condition()) }
     }
 
-    /// The answers that count: those of steps on the path, those that came with the visitor, and
-    /// what is computed from them.
+    /// The answers that count: answers to steps on the path, hidden answers that came with the
+    /// visitor, and values computed from these.
     pub(in crate::funnels) fn effective(
         &self,
         path: &[i64],
@@ -101,7 +101,8 @@ impl<'a> Walk<'a> {
         counting
     }
 
-    /// The answers of steps on the path, in its order, then those that nobody gives.
+    /// The answers to steps on the path, in the order of the path, then hidden and
+    /// computed answers.
     pub(in crate::funnels) fn answers(
         &self,
         path: &[i64],
@@ -121,18 +122,18 @@ impl<'a> Walk<'a> {
         self.graph.nodes().iter().filter_map(|node| Some((node, node.step()?)))
     }
 
-    /// Steps that may still come, with this node.
+    /// The number of steps that may still come, including this node.
     pub(in crate::funnels) fn remaining(&self, node: Option<&Node>) -> usize {
         let Some(node) = node else { return 0 };
         self.graph.steps_after(node.id) + usize::from(node.step().is_some())
     }
 }
 
-/// Bytes of all answers of a session at most.
+/// Maximum bytes of all answers of a session.
 const ANSWERS: usize = 1 << 20;
-/// Refused answers that are noted at most.
+/// Maximum number of refused answers that are noted.
 const NOTED: usize = 20;
-/// Names that no field has and that are told at most.
+/// Maximum number of unknown names that are reported.
 const UNKNOWN: usize = 100;
 
 /// Answers to a step, in the form in which they are stored.
@@ -143,8 +144,8 @@ pub(super) struct StepAnswers {
     pub(super) ignored: Vec<String>,
 }
 
-/// The answers of a step, judged. A file answers only the field that it was sent for.
-pub(super) fn take(
+/// Judges the answers of a step. A file answers only the field that it was sent for.
+pub(super) fn judge_answers(
     step: &Step,
     given: &Map<String, Json>,
     context: &Context,
@@ -180,8 +181,9 @@ pub(super) fn names(step: &Step) -> Vec<String> {
     asked.flat_map(Field::names).collect()
 }
 
-/// As [`take`], over what the session holds: a field that `given` does not name keeps its answer.
-pub(super) fn take_over(
+/// As [`judge_answers`], on top of the session's answers: a field that `given` does not name
+/// keeps its answer.
+pub(super) fn judge_merged(
     session: &Session,
     step: &Step,
     given: &Map<String, Json>,
@@ -198,14 +200,13 @@ pub(super) fn take_over(
     }
     let mut all = kept.clone();
     all.extend(given.clone());
-    let mut taken = take(step, &all, context, files, is_strict)?;
-    // What was agreed to before was agreed to then.
+    let mut taken = judge_answers(step, &all, context, files, is_strict)?;
+    // A kept consent keeps the time at which it was given.
     taken.answers.extend(kept);
     Ok(taken)
 }
 
-/// Whether the session holds these answers to the step already. When consent was given says
-/// nothing.
+/// Whether the session already holds these answers to the step. The time of a consent is ignored.
 fn is_stored(session: &Session, step: &Step, taken: &StepAnswers) -> bool {
     let asked = step.fields.iter().filter(|field| is_asked(field));
     asked.into_iter().all(|field| {
@@ -219,16 +220,16 @@ fn is_stored(session: &Session, step: &Step, taken: &StepAnswers) -> bool {
 /// What a move did.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Moved<'a> {
-    /// The step had these answers before. This node followed it.
-    Not(Option<&'a Node>),
-    /// The visitor is at this node now; none: the last step led nowhere.
+    /// The step already had these answers. The node is the one that followed the step.
+    Unchanged(Option<&'a Node>),
+    /// The visitor is at this node now. None: no edge leads on from the last step.
     To(Option<&'a Node>),
 }
 
 /// The step that a call is about.
 ///
 /// # Errors
-/// `not_on_path` for anything but a step that was presented.
+/// `not_on_path` unless the node is a step that was presented.
 pub(super) fn target<'a>(
     walk: &Walk<'a>,
     session: &Session,
@@ -243,8 +244,8 @@ pub(super) fn target<'a>(
     })
 }
 
-/// The step before the one presented, if the answers are its own: who sends them names no step and
-/// did not see the reply.
+/// The step before the presented one, if the answers are answers to it: a page that did not get
+/// the reply sends them again, without naming the step.
 fn repeated(walk: &Walk<'_>, session: &Session, given: &Map<String, Json>) -> Option<i64> {
     let takes = |id: i64, name: &String| {
         let step = walk.graph.node(id).and_then(Node::step);
@@ -259,7 +260,7 @@ fn repeated(walk: &Walk<'_>, session: &Session, given: &Map<String, Json>) -> Op
     (is_foreign && is_own).then_some(before)
 }
 
-/// Answers a step: merges, goes back if the visitor has, and goes on.
+/// Answers a step: stores the answers, cuts the path if the visitor went back, and moves on.
 ///
 /// # Errors
 /// `payload_too_large` for more answers than a session holds.
@@ -278,7 +279,7 @@ pub(super) fn answer<'a>(
     let is_open = session.current == Some(node.id);
     if !is_open && is_stored(session, step, taken) {
         let next = session.path.get(at + 1).and_then(|id| walk.graph.node(*id));
-        return Ok(Moved::Not(next));
+        return Ok(Moved::Unchanged(next));
     }
     if !is_open {
         session.path.truncate(at + 1);
@@ -315,8 +316,9 @@ pub(super) fn answer<'a>(
     Ok(Moved::To(way.to))
 }
 
-/// Notes refused answers. Of names that no field has, only that there were some.
-pub(super) fn refused(node: &Node, faults: &[FieldError], trail: &mut Trail) {
+/// Notes refused answers with their fields. If only unknown names were refused, notes
+/// just the step.
+pub(super) fn note_refused(node: &Node, faults: &[FieldError], trail: &mut Trail) {
     let asked = node.step().map(names).unwrap_or_default();
     let is_asked = |fault: &&FieldError| asked.contains(&fault.field);
     for fault in faults.iter().filter(is_asked).take(NOTED) {
@@ -327,8 +329,8 @@ pub(super) fn refused(node: &Node, faults: &[FieldError], trail: &mut Trail) {
     }
 }
 
-/// The first step of the path that lacks something, with its faults. The path is walked again from
-/// its start: nothing on it is believed.
+/// The first node of the path that is not finished, with its faults. The path is walked again from
+/// its start, and no stored decision is trusted.
 pub(super) fn unfinished<'a>(
     walk: &Walk<'a>,
     session: &Session,
@@ -351,7 +353,7 @@ pub(super) fn unfinished<'a>(
         if !is_answered {
             return Some((Some(node), Vec::new()));
         }
-        if let Err(faults) = take(step, &session.answers_of(step), context, files, false) {
+        if let Err(faults) = judge_answers(step, &session.answers_of(step), context, files, false) {
             return Some((Some(node), faults));
         }
         let counting = walk.effective(&walked, &session.answers);
@@ -361,7 +363,7 @@ pub(super) fn unfinished<'a>(
 }
 
 impl Session {
-    /// The stored answers to the fields of a step that the visitor gave.
+    /// The stored answers that the visitor gave to the fields of a step.
     pub(super) fn answers_of(&self, step: &Step) -> Map<String, Json> {
         let fields = step.fields.iter().filter(|field| is_asked(field));
         let names = fields.flat_map(|field| field.names());

@@ -107,8 +107,8 @@ impl Funnels {
     /// A step of a funnel as visitors see it, and where `answers` lead from there.
     ///
     /// # Errors
-    /// `not_found` for a funnel that is missing; `validation_failed` for a node that is none of it,
-    /// and for a definition that cannot be read.
+    /// `not_found` for a funnel that is missing; `validation_failed` for a node that is not in the
+    /// funnel, and for a definition that cannot be read.
     pub async fn preview(&self, asked: Previewed) -> Result<Preview> {
         let drawing = match (&asked.definition, &asked.funnel_id) {
             (Some(members), _) => Drawing::sent(members)?,
@@ -125,7 +125,7 @@ impl Funnels {
             Error::invalid_field("node_id", "unknown", "the id of one of the funnel's nodes")
         })?;
         let context = simulator.context().arriving();
-        let (answers, errors) = taken(graph, node, &asked.answers, &context);
+        let (answers, errors) = accepted_answers(graph, node, &asked.answers, &context);
         let way = (errors.is_empty() && node.end().is_none())
             .then(|| simulator.walk().traced(node.id, &answers));
         let next = way.as_ref().and_then(|way| way.to);
@@ -144,7 +144,7 @@ impl Funnels {
 }
 
 /// The answers in their stored form, and those of this step that are refused.
-fn taken(
+fn accepted_answers(
     graph: &Graph,
     node: &Node,
     given: &Map<String, Json>,

@@ -1,5 +1,5 @@
-//! Visits that were made before: for demonstrations. They are judged and led as all visits are, at
-//! the times that they tell. Nobody is written to, and no event is raised.
+//! Stores visits of the past, for demonstrations. They are judged and led as all visits are, at
+//! the times that they give. They send no mail and raise no event.
 
 use std::sync::Arc;
 
@@ -28,7 +28,7 @@ pub struct PastVisit {
     pub started_at: Millis,
     /// Calls of `step`. Refused answers are noted as such.
     pub steps: Vec<PastStep>,
-    /// What became of it in the inbox, if it was completed.
+    /// Its state in the inbox, if it was completed.
     pub inbox: Option<PastInbox>,
 }
 
@@ -37,13 +37,13 @@ pub struct PastVisit {
 pub struct PastStep {
     /// How long after the call before it.
     pub after: Millis,
-    /// How many nodes the visitor went back before.
+    /// How many nodes the visitor went back before this call.
     pub back: usize,
     /// What was answered.
     pub answers: Map<String, Json>,
 }
 
-/// A submission that somebody has looked at.
+/// The state of a submission that the staff has touched.
 #[derive(Clone, Copy, Debug)]
 pub struct PastInbox {
     /// A state of the inbox.
@@ -64,7 +64,7 @@ pub enum PastEnd {
     InProgress,
 }
 
-/// A published funnel whose visits of the past are stored.
+/// Stores visits of the past to a published funnel.
 pub struct Replay<'a> {
     funnels: &'a Funnels,
     version: Arc<Version>,
@@ -87,8 +87,8 @@ impl Funnels {
 }
 
 impl Replay<'_> {
-    /// Stores a visit, and says how it ended: one that has come to an end is completed then; one
-    /// that rests for longer than the funnel allows was abandoned.
+    /// Stores a visit and returns how it ended. A visit that reached an end is completed at its
+    /// last call; a visit that rests for longer than the funnel allows is abandoned.
     ///
     /// # Errors
     /// As every write.
@@ -108,7 +108,8 @@ impl Replay<'_> {
                 break;
             }
             if call.back > 0 {
-                // Going back cuts rows that were stored before: a trip sees none of its own.
+                // Going back cuts stored rows, and a trip does not see the rows that it
+                // writes itself.
                 visit.save(change, &mut session, std::mem::take(&mut trail)).await?;
             }
             step(&visit, &mut session, &call, at, &mut trail)?;
@@ -143,7 +144,7 @@ impl Replay<'_> {
     }
 }
 
-/// As [`Funnels::step`] does it.
+/// Answers a step as [`Funnels::step`] does.
 fn step(
     visit: &Visit,
     session: &mut Session,
@@ -156,11 +157,11 @@ fn step(
     let asked = session.path.iter().rev().nth(call.back).copied();
     let node = moves::target(&walk, session, asked, &call.answers)?;
     let step = node.step().ok_or_else(|| Error::internal("a target that is no step"))?;
-    match moves::take(step, &call.answers, &visit.context(at), &[], false) {
+    match moves::judge_answers(step, &call.answers, &visit.context(at), &[], false) {
         Ok(taken) => drop(moves::answer(&walk, session, node, &taken, at, trail)?),
-        Err(faults) => moves::refused(node, &faults, trail),
+        Err(faults) => moves::note_refused(node, &faults, trail),
     }
-    visit.touch(session, at);
+    visit.mark_active(session, at);
     trail.happened_at(at);
     Ok(())
 }

@@ -1,5 +1,5 @@
-//! A session as stored: where a visitor stands, what was answered so far, and what happened in its
-//! order: the ways that visitors took are counted from it.
+//! A session as stored: where a visitor stands, and what was answered so far. The trail holds what
+//! happened, in order; the ways of visitors are counted from the trail.
 
 use serde_json::{Map, Value as Json};
 
@@ -41,10 +41,10 @@ pub(in crate::funnels) struct Session {
     pub(super) rev: i64,
     pub(in crate::funnels) status: Status,
     pub(super) language: String,
-    /// The nodes that were presented, the first is the start.
+    /// The nodes that were presented, beginning with the start.
     pub(in crate::funnels) path: Vec<i64>,
     pub(in crate::funnels) answers: Map<String, Json>,
-    /// The node that is presented now; none where the last step led nowhere.
+    /// The node that is presented now. None: no edge leads on from the last step.
     pub(super) current: Option<i64>,
     pub(super) end: Option<i64>,
     pub(super) end_kind: Option<String>,
@@ -54,18 +54,18 @@ pub(in crate::funnels) struct Session {
     pub(super) utm: [Option<String>; 5],
     pub(super) host: Option<String>,
     pub(super) is_spam: bool,
-    /// Whether its author tries the funnel.
+    /// Whether this is an author's test visit.
     pub(super) is_test: bool,
     pub(in crate::funnels) started_at: Millis,
     pub(super) last_activity_at: Millis,
-    /// When the node was shown that is presented now.
+    /// When the present node was presented.
     pub(super) presented_at: Millis,
     pub(super) completed_at: Option<Millis>,
     pub(super) abandoned_at: Option<Millis>,
-    /// Whether an event and a mail have told of an abandonment.
+    /// Whether the event and the mails of an abandonment were sent.
     pub(super) abandoned_told: bool,
     pub(super) expires_at: Millis,
-    /// Whether it is counted as over: then it is.
+    /// Whether the visit is folded into the counters: a folded visit is over.
     pub(super) folded: bool,
     pub(super) mail_rule: Option<i64>,
     pub(super) mail_status: Option<String>,
@@ -82,8 +82,8 @@ impl std::fmt::Debug for Session {
 pub(super) const UTM: [&str; 5] = ["source", "medium", "campaign", "term", "content"];
 
 impl Session {
-    /// What conditions see. Their time is that of the start, so that a way does not change while
-    /// its visitor is under way.
+    /// What conditions see beside the answers. Their time is the start of the visit, so that the
+    /// way does not change during the visit.
     pub(in crate::funnels) fn around(&self, zone: jiff::tz::TimeZone) -> Surroundings {
         let utm = UTM.into_iter().zip(&self.utm);
         let utm = utm.filter_map(|(name, value)| Some((name.to_owned(), value.clone()?.into())));
@@ -94,17 +94,17 @@ impl Session {
             .utm(utm.collect())
     }
 
-    /// Whether nobody is told of it: no event, no mail.
+    /// Whether the session raises no event and sends no mail.
     pub(super) const fn is_silent(&self) -> bool {
         self.is_spam || self.is_test
     }
 
-    /// Whether an event and mails would tell of an abandonment.
+    /// Whether the event and the mails of an abandonment are still to be sent.
     pub(super) const fn is_untold(&self) -> bool {
         !self.abandoned_told && !self.is_silent()
     }
 
-    /// Steps that were answered: all on the path but the one that is presented, and the end.
+    /// The number of answered steps: all nodes on the path, without the present step or end.
     pub(super) fn answered(&self) -> usize {
         let is_open = self.current.is_some() && self.current == self.path.last().copied();
         self.path.len() - usize::from(is_open && !self.path.is_empty())
@@ -127,7 +127,7 @@ pub(super) struct TrailEntry {
     pub(super) field: Option<String>,
     /// How long the step was seen.
     pub(super) dwell: Option<Millis>,
-    /// When, if that is not the time of the change.
+    /// When it happened; None: at the time of the change.
     pub(super) at: Option<Millis>,
 }
 
@@ -140,8 +140,8 @@ impl Trail {
         self.add(TrailEntry { kind, node, ..TrailEntry::default() });
     }
 
-    /// A step was answered so long after it was presented. Nobody knows how long a step was seen
-    /// that its visitor went back to.
+    /// A step was answered, `dwell` after it was presented. None for a step that the visitor went
+    /// back to: it is not known how long the visitor saw it.
     pub(super) fn answered(&mut self, node: i64, dwell: Option<Millis>) {
         let dwell = dwell.map(|dwell| dwell.max(0));
         self.add(TrailEntry { kind: "answered", node: Some(node), dwell, ..TrailEntry::default() });
@@ -153,7 +153,7 @@ impl Trail {
         self.add(TrailEntry { kind: "invalid", node: Some(node), field, ..TrailEntry::default() });
     }
 
-    /// What was noted last happened at this time.
+    /// Sets the time of the last entries that have none.
     pub(super) fn happened_at(&mut self, at: Millis) {
         self.0.iter_mut().rev().take_while(|one| one.at.is_none()).for_each(|one| {
             one.at = Some(at);
@@ -166,7 +166,7 @@ impl Trail {
         self.add(TrailEntry { kind: "edge", node, edge, ..TrailEntry::default() });
     }
 
-    /// The visitor went back to a node: what came after is no part of the path any more.
+    /// The visitor went back to a node: later nodes are no longer part of the path.
     pub(super) fn rewound(&mut self, node: i64) {
         self.note(REWOUND, Some(node));
     }

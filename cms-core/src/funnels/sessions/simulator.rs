@@ -1,5 +1,5 @@
-//! A walk through a drawing without a visit: behind the preview of a step, the test of answers and
-//! the test of mail rules. Nothing is written.
+//! Walks through a drawing without a visit, for the preview of a step, the trial of answers and
+//! the trial of mail rules. Nothing is written.
 
 use std::collections::HashMap;
 
@@ -14,7 +14,7 @@ use crate::{
     funnels::{definitions::Drawing, graph::Graph, header::Header, record::EmailRouting},
 };
 
-/// A drawing, and what its conditions see now.
+/// A drawing, with the surroundings that its conditions see now.
 pub(super) struct Simulator {
     pub(super) header: Header,
     pub(super) graph: Graph,
@@ -41,7 +41,7 @@ impl Simulator {
         Walk { graph: &self.graph, conditions: &self.conditions, around: &self.around }
     }
 
-    /// What the fields of its steps are told.
+    /// The context in which the fields of its steps are judged.
     pub(super) fn context(&self) -> Context {
         Context::at(self.now).zone(self.zone.clone()).language(&self.header.language_short)
     }

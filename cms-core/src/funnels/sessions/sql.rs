@@ -1,5 +1,5 @@
-//! Statements of sessions. Long, because all that reads or writes their rows stands together: in
-//! which order rows are locked can be seen here alone.
+//! Statements of sessions. The file is long because it holds everything that reads or writes these
+//! rows, so that the order of locks can be seen in one place.
 
 use serde_json::{Map, Value as Json};
 
@@ -44,20 +44,21 @@ record! { Session: session_columns {
 } }
 
 /// A session with what the staff noted.
-pub(super) struct Noted {
+pub(super) struct SessionWithNotes {
     pub(super) notes: String,
     pub(super) session: Session,
 }
 
-record! { Noted: noted_columns {
+record! { SessionWithNotes: noted_columns {
     notes: "inbox_notes",
     session: (session_columns),
 } }
 
-/// Sessions that one statement reads. Fewer are filled up with an id that no row has.
+/// Number of sessions that one statement reads. Missing ids are filled up with an id
+/// that no row has.
 pub(super) const BATCH_SIZE: usize = 8;
 
-/// Rows of a change at most; so each change of a session has numbers of its own.
+/// Maximum number of rows of a change, so that each change of a session has numbers of its own.
 const ROWS: i64 = 1000;
 
 type Utm = (Option<String>, Option<String>, Option<String>, Option<String>, Option<String>);
@@ -85,8 +86,8 @@ impl SentFile {
     }
 }
 
-/// Nobody else changes the session until this change ends. Its funnel is locked first, and not by
-/// the checks of references that follow: a deletion takes both in that order, too.
+/// Locks the session until this change ends. The funnel is locked first, instead of later by
+/// checks of references, because a deletion also locks the funnel before its sessions.
 macro_rules! lock {
     ($key:literal, $share:literal) => {
         concat!(
@@ -115,8 +116,8 @@ macro_rules! sweep {
     };
 }
 
-/// On PostgreSQL. What a visitor is about to use is left for the next time: whoever waits for two
-/// files must not meet somebody who waits for them in another order.
+/// On PostgreSQL. Skips files that a visitor is about to use, until the next sweep: two changes
+/// that wait for the same files in different orders would deadlock.
 const SWEEP_FREE: Statement =
     Statement::new(concat!(module_path!(), "::SWEEP_FREE"), sweep!(" for update skip locked"));
 const LOCK_SHARED: Statement = Statement::new(
@@ -127,7 +128,7 @@ const LOCK_ID_SHARED: Statement =
     Statement::new(concat!(module_path!(), "::LOCK_ID_SHARED"), lock!("id", " for key share of f"));
 
 statements! {
-    /// Nothing of a funnel that was deleted.
+    /// Finds no session of a deleted funnel.
     VERSION_OF = "select s.version_id from cms_formfunnel_submissions s join cms_formfunnels f \
                   on f.id = s.funnel_id where s.session_uuid = $1 and f.status <> 'deleted'";
     BY_ID = concat!(
@@ -157,12 +158,12 @@ statements! {
             where id = $1 and rev = $2";
     EVENT = "insert into cms_formfunnel_events (submission_id, seq, kind, node_id, edge_id, field, \
              at, dwell_ms, on_path) values ($1, $2, $3, $4, $5, $6, $7, $8, $9)";
-    /// What came after a step that the visitor has gone back to.
+    /// Takes entries off the path that came after the step that the visitor went back to.
     CUT = "update cms_formfunnel_events set on_path = $3 where submission_id = $1 and on_path = $4 \
            and kind in ('presented', 'answered', 'edge') and seq > (select max(p.seq) from \
            cms_formfunnel_events p where p.submission_id = $1 and p.kind = 'presented' \
            and p.node_id = $2 and p.on_path = $4)";
-    /// Those of people; it counts $3 rows at most.
+    /// Counts completed visits of people, at most $3.
     COMPLETED = "select count(*) from (select 1 as one from cms_formfunnel_submissions \
                  where funnel_id = $1 and status = 'completed' and is_spam = $2 and is_test = $2 \
                  limit $3) found";
@@ -181,10 +182,10 @@ statements! {
               where submission_id = $1 and field = $2 and attached = $4";
     DETACH_ALL = "update cms_formfunnel_uploads set attached = $2 \
                   where submission_id = $1 and attached = $3";
-    /// Files that no answer holds, of all sessions. It reads $2 rows at most.
+    /// Files that no answer holds, of all sessions. Reads at most $2 rows.
     WAITING = "select count(*), cast(coalesce(sum(size), 0) as bigint) from (select size from \
                cms_formfunnel_uploads where attached = $1 limit $2) found";
-    /// The same of sessions that began at the address of this one.
+    /// As `WAITING`, of sessions that began at the address of this one.
     WAITING_NEAR = "select count(*), cast(coalesce(sum(size), 0) as bigint) from (select u.size \
                     from cms_formfunnel_submissions own, cms_formfunnel_uploads u \
                     join cms_formfunnel_submissions s on s.id = u.submission_id \
@@ -226,8 +227,8 @@ pub(super) async fn by_id(db: &Db, id: i64) -> Result<Option<Session>> {
     db.optional(BY_ID, args![id]).await
 }
 
-/// Sessions with their notes, in any order. Only the first [`BATCH_SIZE`] ids are asked for.
-pub(super) async fn by_ids(db: &Db, ids: &[i64]) -> Result<Vec<Noted>> {
+/// Sessions with their notes, in any order. Only the first [`BATCH_SIZE`] ids are read.
+pub(super) async fn by_ids(db: &Db, ids: &[i64]) -> Result<Vec<SessionWithNotes>> {
     let filled = ids.iter().copied().chain(std::iter::repeat(-1)).take(BATCH_SIZE);
     db.all(BY_IDS, filled.map(Value::from).collect()).await
 }
@@ -294,7 +295,7 @@ pub(super) struct SubmissionSummary {
     pub(super) percent: i64,
 }
 
-/// Stores a session that this change has locked, with what happened.
+/// Stores a session that this change has locked, with its trail.
 pub(super) async fn save(
     change: &mut Change,
     session: &mut Session,
@@ -342,7 +343,7 @@ pub(super) async fn save(
     Ok(())
 }
 
-/// The rows of what happened, and those that it cuts.
+/// The steps that write the trail, and that cut what the visitor went back behind.
 fn events(session: &Session, trail: Trail, now: Millis) -> Vec<Step> {
     let mut steps = Vec::with_capacity(trail.0.len() + 2);
     let (id, rev) = (session.id, session.rev);
@@ -362,7 +363,7 @@ fn text(value: &impl serde::Serialize) -> Result<String> {
     serde_json::to_string(value).map_err(Error::internal)
 }
 
-/// Whether as many were completed as are taken.
+/// Whether the funnel has `most` completed visits already.
 pub(super) async fn is_full(db: &Db, funnel: i64, most: i64) -> Result<bool> {
     let (count,) = db.one::<(i64,)>(COMPLETED, args![funnel, false, most]).await?;
     Ok(count >= most)
@@ -382,8 +383,8 @@ pub(super) async fn waiting(db: &Db, most: i64) -> Result<(i64, i64)> {
     db.one(WAITING, args![false, most]).await
 }
 
-/// The same of sessions that began at the address of this one, whose clients' texts begin with as
-/// many characters. Nothing for one whose address is not known.
+/// As [`waiting`], of sessions that began at the address of this one: their client hashes share
+/// the first `of_address` characters. Zero for a session whose address is not known.
 pub(super) async fn waiting_near(
     db: &Db,
     uuid: &str,
@@ -393,8 +394,9 @@ pub(super) async fn waiting_near(
     db.one(WAITING_NEAR, args![false, most, uuid, of_address]).await
 }
 
-/// How many files that were sent since a moment answers hold, of the same sessions. A day's salt is
-/// part of the clients' texts, so those of the day before are not counted.
+/// How many files sent since a moment answers hold, of sessions that began at the same address,
+/// and their bytes. The salt of the day is part of client hashes, so sessions of the day before
+/// are not counted.
 pub(super) async fn held_near(
     db: &Db,
     uuid: &str,
@@ -405,18 +407,19 @@ pub(super) async fn held_near(
     db.one(HELD_NEAR, args![true, most, uuid, of_address, since]).await
 }
 
-/// An answer holds this file. False: it is gone. On PostgreSQL a file may be swept after this
-/// change has read it.
+/// Marks a file as held by an answer. False: the file is gone. On PostgreSQL a file may be swept
+/// after this change has read it.
 pub(super) async fn attach(change: &mut Change, session: i64, uid: &str) -> Result<bool> {
     Ok(change.run(ATTACH, args![session, uid, true]).await? > 0)
 }
 
-/// No answer to this field holds a file any more.
+/// Marks the files of this field as held by no answer.
 pub(super) async fn detach(change: &mut Change, session: i64, field: &str) -> Result<()> {
     change.run(DETACH, args![session, field, false, true]).await.map(drop)
 }
 
-/// Notes whether the visitor is there, and whether it is a program. It leaves no other rows.
+/// Stores when the visitor was here, whether the visit is abandoned and whether a program makes
+/// it. Writes no other row.
 pub(super) async fn touch(
     change: &mut Change,
     session: &Session,
@@ -431,12 +434,12 @@ pub(super) async fn touch(
         session.is_spam,
         session.abandoned_at,
     ];
-    change.hit(TOUCH, args).await
+    change.run_expecting_row(TOUCH, args).await
 }
 
-/// When it is looked whether a session rests; None: never.
+/// Sets when the session is due to be checked for abandonment; None: never.
 pub(super) async fn watch(change: &mut Change, id: i64, due: Option<Millis>) -> Result<()> {
-    change.hit(WATCH, args![id, due]).await
+    change.run_expecting_row(WATCH, args![id, due]).await
 }
 
 /// The day of the salt that is kept, and the salt.
@@ -449,7 +452,7 @@ pub(super) async fn renew_salt(change: &mut Change, day: i64, salt: &str) -> Res
     change.run(NEW_SALT, args![day, salt]).await.map(drop)
 }
 
-/// Sessions that have rested for too long at a time, after a place in that list.
+/// Sessions that have rested for too long at `now`, after a place in that list.
 pub(super) async fn resting(
     db: &Db,
     now: Millis,
@@ -463,21 +466,21 @@ pub(super) async fn detach_all(change: &mut Change, session: i64) -> Result<()> 
     change.run(DETACH_ALL, args![session, false, true]).await.map(drop)
 }
 
-/// What became of a submission in the inbox.
+/// Sets the state of a submission in the inbox.
 pub(super) async fn triaged(
     change: &mut Change,
     session: i64,
     status: &str,
     at: Millis,
 ) -> Result<()> {
-    change.hit(TRIAGED, args![session, status, at]).await
+    change.run_expecting_row(TRIAGED, args![session, status, at]).await
 }
 
 pub(super) async fn move_window(change: &mut Change, since: Millis) -> Result<()> {
     change.run(WINDOW, args![since]).await.map(drop)
 }
 
-/// Removes files that no answer holds and that came before a time, some at once. Returns how many.
+/// Removes a batch of files that no answer holds and that came before a time. Returns how many.
 pub(super) async fn sweep(change: &mut Change, before: Millis) -> Result<u64> {
     change.run(change.dialect().keeping(SWEEP, SWEEP_FREE), args![before, false]).await
 }

@@ -1,5 +1,4 @@
-//! The beginning of a visit, and how it goes on: after its page was loaded again, or by the link of
-//! a mail.
+//! Begins a visit, and resumes one after a reload of its page or by the link of a mail.
 
 use serde_json::{Map, Value as Json};
 
@@ -21,10 +20,10 @@ use crate::{
     rfc3339,
 };
 
-/// Characters of what a page says of itself, at most.
+/// Maximum characters of an address, and of a part of a campaign, that a page sends.
 const ADDRESS: usize = 2048;
 const PART: usize = 255;
-/// Characters of a language at most.
+/// Maximum characters of a language.
 const LANGUAGE: usize = 16;
 
 /// A visit that may begin.
@@ -36,7 +35,7 @@ pub struct Beginning {
 }
 
 impl Funnels {
-    /// Finds the funnel.
+    /// Finds the funnel and prepares a visit.
     ///
     /// # Errors
     /// `funnel_not_available` for a funnel that is missing, not published, or closed.
@@ -58,7 +57,7 @@ impl Funnels {
         Ok(Beginning { visit: self.visit_of(version, uuid), call, salt })
     }
 
-    /// The published funnel as a page shows it that leads to it.
+    /// The published funnel as shown on a page that links to it.
     ///
     /// # Errors
     /// `funnel_not_available` when no such funnel is published.
@@ -84,8 +83,8 @@ impl Funnels {
         visit.started(&session)
     }
 
-    /// Begins a visit by which an author tries the funnel: no statistics count it, and nobody is
-    /// told of it.
+    /// Begins an author's test visit: no statistics count the visit, and it raises no event and
+    /// sends no mail.
     ///
     /// # Errors
     /// As [`Funnels::start`].
@@ -103,7 +102,7 @@ impl Funnels {
         Ok(StartedTest { started: visit.started(&session)?, url })
     }
 
-    /// Stores a visit that begins.
+    /// Stores a new visit.
     async fn store(
         &self,
         change: &mut Change,
@@ -136,7 +135,7 @@ fn shown_funnel(version: &Version) -> ShownFunnel {
 }
 
 impl Visit {
-    /// What the page learns.
+    /// The reply to the page.
     fn started(&self, session: &Session) -> Result<Started> {
         let graph = &self.version.graph;
         let first = graph.start().ok_or_else(|| Error::internal("no start"))?;
@@ -150,7 +149,7 @@ impl Visit {
         })
     }
 
-    /// A session that begins, with what happens then. Its row has no id yet.
+    /// A new session, with its first entries of the trail. Its row has no id yet.
     pub(super) fn begin(
         &self,
         call: StartVisit,
@@ -209,8 +208,8 @@ impl Visit {
     }
 }
 
-/// The hidden fields that come with the visitor: those that `sent` names, else what the address of
-/// the page says. A bad one is left out: no visitor can mend it.
+/// The answers to hidden fields: values in `sent`, else parameters of the page's address, else the
+/// fields' own values. Invalid values are left out, because no visitor can correct them.
 pub(super) fn arriving(
     graph: &Graph,
     sent: &Map<String, Json>,
@@ -229,8 +228,8 @@ pub(super) fn arriving(
         fields.map(move |field| (node, field))
     });
     let hidden: Vec<_> = hidden.collect();
-    // Steps that exclude each other may name the same field: its first value stays, and what comes
-    // with the visitor goes before what is said otherwise.
+    // Steps that exclude each other may name the same field: its first value stays, and a value
+    // that comes with the visitor takes precedence over the fields' own values.
     let mut answers = Map::new();
     for (node, field) in &hidden {
         let named = declared(&node.config, field.id());
@@ -257,9 +256,9 @@ fn declared(config: &Map<String, Json>, id: &str) -> Option<String> {
     name.and_then(Json::as_str).map(str::to_owned)
 }
 
-/// What tokens of links are sealed for.
+/// The context that tokens of links are sealed for.
 const SEALED: &str = "formfunnel.resume";
-/// Characters of a token at most.
+/// Maximum characters of a token.
 const TOKEN: usize = 256;
 
 impl Funnels {
@@ -285,8 +284,8 @@ impl Funnels {
         }
     }
 
-    /// Where the visitor stands. Whoever was away is back. `by_link`: the page came by a link, and
-    /// learns the session.
+    /// Resumes a visit and returns where the visitor stands. An abandoned visit is in progress
+    /// again. `by_link`: the page came by a link, so the reply holds the session.
     ///
     /// # Errors
     /// `not_found`, `already_completed`, `session_expired`; as every write.
@@ -301,13 +300,13 @@ impl Funnels {
         open(&session, now)?;
         let mut trail = Trail::default();
         trail.note("resumed", session.current);
-        visit.note(change, &mut session, trail).await?;
+        visit.store_trail(change, &mut session, trail).await?;
         let stepped = visit.stepped(&session, visit.current(&session), Vec::new());
         Ok(Resumed { stepped, session_uuid: by_link.then(|| visit.uuid.clone()) })
     }
 
-    /// The link that leads a visitor who left back to the visit. Blank without a page, and for a
-    /// visit that cannot go on.
+    /// The link that leads a visitor back to the visit. Blank if the settings name no page, and
+    /// for a completed visit.
     pub(super) fn resume_url(&self, visit: &Visit, session: &Session) -> String {
         let page = visit.version.header.settings.page_url.as_deref();
         let Some(page) = page.filter(|_| session.status != Status::Completed) else {

@@ -18,7 +18,8 @@ use crate::{
 };
 
 impl Funnels {
-    /// Answers a step. A refused answer is noted in the change, so it is committed in either case.
+    /// Answers a step. A refused answer is noted in the change, so the change is committed
+    /// in either case.
     ///
     /// # Errors
     /// `not_found`, `already_completed`, `session_expired`, `not_on_path`; as every write. The
@@ -38,19 +39,19 @@ impl Funnels {
         let step = node.step().ok_or_else(|| Error::internal("a target that is no step"))?;
         let (context, files) = (visit.context(now), Visit::files(change, &session, step).await?);
         let (mut trail, trapped) = (Trail::default(), is_filled(call.trap.as_deref()));
-        let taken = moves::take(step, &call.answers, &context, &files, visit.is_strict());
+        let taken = moves::judge_answers(step, &call.answers, &context, &files, visit.is_strict());
         let taken = match taken {
             Ok(taken) => taken,
             Err(faults) => {
-                moves::refused(node, &faults, &mut trail);
+                moves::note_refused(node, &faults, &mut trail);
                 session.is_spam |= trapped;
-                visit.note(change, &mut session, trail).await?;
+                visit.store_trail(change, &mut session, trail).await?;
                 return Ok(Outcome(Err(Error::invalid(faults).at_node(Some(node.id)))));
             }
         };
         match moves::answer(&walk, &mut session, node, &taken, now, &mut trail)? {
-            Moved::Not(next) => {
-                visit.seen(change, &mut session, trapped).await?;
+            Moved::Unchanged(next) => {
+                visit.store_unchanged(change, &mut session, trapped).await?;
                 Ok(Outcome(Ok(visit.stepped(&session, next, taken.ignored))))
             }
             Moved::To(next) => {
@@ -61,7 +62,7 @@ impl Funnels {
         }
     }
 
-    /// Stores a session whose step was answered, and tells of it.
+    /// Stores a session whose step was answered, and raises the event.
     pub(super) async fn moved(
         &self,
         change: &mut Change,
@@ -71,7 +72,7 @@ impl Funnels {
         trail: Trail,
     ) -> Result<()> {
         let now = change.now();
-        visit.touch(session, now);
+        visit.mark_active(session, now);
         visit.save(change, session, trail).await?;
         let Some(step) = node.step() else { return Ok(()) };
         let files = step.fields.iter().filter(|field| is_file(field.type_name()));
@@ -88,8 +89,8 @@ impl Funnels {
     }
 }
 
-/// The answers of a step hold their files. Returns the fault of a file that is gone: its visitor
-/// sends it again.
+/// Attaches the files in the answers of a step. Returns a fault if a file is gone: the visitor
+/// must send it again.
 pub(super) async fn attach(
     change: &mut Change,
     session: &Session,
@@ -105,7 +106,7 @@ pub(super) async fn attach(
     Ok(None)
 }
 
-/// Whether a program has filled in what people do not see.
+/// Whether a program has filled in the input that people do not see.
 pub(super) fn is_filled(trap: Option<&str>) -> bool {
     trap.is_some_and(|text| !text.trim().is_empty())
 }

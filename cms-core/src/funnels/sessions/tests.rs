@@ -12,7 +12,7 @@ use crate::{
     Code,
     conditions::Surroundings,
     fields::Context,
-    funnels::graph::{Branch, Drawn, Graph, read},
+    funnels::graph::{Branch, Graph, GraphInput, read},
 };
 
 /// SplitMix64.
@@ -69,7 +69,7 @@ fn funnel(random: &mut Random) -> Graph {
             }
         }
     }
-    let (graph, problems) = read(Drawn { start: Some(1), nodes: &nodes, edges: &edges });
+    let (graph, problems) = read(GraphInput { start: Some(1), nodes: &nodes, edges: &edges });
     assert!(problems.is_empty(), "{problems:?}");
     graph
 }
@@ -250,14 +250,14 @@ fn play(
         "not_on_path"
     })?;
     let step = node.step().expect("a step");
-    let taken = moves::take(step, answers, context, &[], false);
+    let taken = moves::judge_answers(step, answers, context, &[], false);
     let taken = taken.map_err(|_| "validation_failed")?;
     let mut trail = Trail::default();
     let moved = moves::answer(walk, session, node, &taken, 0, &mut trail).expect("small");
     let happened = trail.0.iter().filter(|one| one.kind == "answered").count();
     assert_eq!(happened, usize::from(matches!(moved, Moved::To(_))));
     Ok(match moved {
-        Moved::Not(next) => (next.map(|node| node.id), false),
+        Moved::Unchanged(next) => (next.map(|node| node.id), false),
         Moved::To(next) => (next.map(|node| node.id), true),
     })
 }

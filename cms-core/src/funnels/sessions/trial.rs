@@ -1,5 +1,5 @@
-//! A funnel tried by its author: which way answers take, and who is written to. Nothing is written.
-//! What names such as `_bucket` stand for can be said beside the answers.
+//! An author's trial of a funnel: which way answers take, and who would get mails. Nothing is
+//! stored. Values of names such as `_bucket` can be given beside the answers.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -18,7 +18,7 @@ use crate::{
     funnels::{
         Funnels, WhichFunnel,
         graph::{Node, Step, is_asked},
-        rules::{Own, Rule, Trigger},
+        rules::{BuiltinToken, Rule, Trigger},
     },
 };
 
@@ -135,10 +135,10 @@ impl Funnels {
         Ok(self.simulator(which).await?.walk_through(answers))
     }
 
-    /// Says which mail rule would send what to whom for these answers.
+    /// Returns which mail rule would send which mails to whom for these answers.
     ///
     /// # Errors
-    /// `not_found`; `validation_failed` for a trigger that is none.
+    /// `not_found`; `validation_failed` for an unknown trigger.
     pub async fn try_routing(
         &self,
         which: &WhichFunnel,
@@ -160,7 +160,7 @@ impl Funnels {
 /// A way that was walked.
 struct Walked {
     path: Vec<TriedNode>,
-    /// The ids of the nodes that were presented, as those of a visit.
+    /// The ids of the nodes that were presented, like the path of a visit.
     presented: Vec<i64>,
     /// The good answers, as a visit stores them.
     answers: Map<String, Json>,
@@ -229,7 +229,7 @@ impl Simulator {
         let (mut good, mut faults, context) = (Map::new(), Vec::new(), self.context());
         for field in step.fields.iter().filter(|field| is_asked(field)) {
             let named = given.get(field.id()).filter(|named| !is_blank(named));
-            // Nobody has sent a file: whatever stands for one counts.
+            // A trial sends no files, so any value counts as a file.
             if let Some(file) = named.filter(|_| is_file(field.type_name())) {
                 good.insert(field.id().to_owned(), file.clone());
                 continue;
@@ -242,7 +242,7 @@ impl Simulator {
         (good, faults)
     }
 
-    /// The answers that count, and what `given` says of their surroundings.
+    /// The answers that count, with the surroundings that `given` names.
     fn counting(&self, walked: &Walked, given: &Map<String, Json>) -> Map<String, Json> {
         let mut counting = self.walk().effective(&walked.presented, &walked.answers);
         let around = given.iter().filter(|(name, _)| is_around(name));
@@ -258,7 +258,7 @@ impl Simulator {
         let considered = consider(&rules, trigger, &counting, walk.around);
         let chosen = considered.iter().find(|one| one.matches).map(|one| one.rule);
         let told = walk.answers(&walked.presented, &walked.answers);
-        let known = self.known(trigger, walked.path.last());
+        let known = self.builtin_values(trigger, walked.path.last());
         let values = Values::new(&told, &counting, walk.around, known);
         let composed = chosen.map(|rule| compose(rule, &values)).unwrap_or_default();
         let mails = composed.mails.into_iter().map(|(kind, mail)| TriedMail {
@@ -270,7 +270,7 @@ impl Simulator {
             html: mail.html,
         });
         let faults = walked.path.into_iter().flat_map(|node| node.errors);
-        // Whoever leaves has not answered all.
+        // A visitor who leaves has not answered everything.
         let is_told = |fault: &TriedFault| {
             trigger == Trigger::Completed || answers.contains_key(&fault.field)
         };
@@ -286,27 +286,31 @@ impl Simulator {
         }
     }
 
-    /// What tokens of the service's own stand for, in the place of a visit that there is not.
-    /// `last`: the last node on the way.
-    fn known(&self, trigger: Trigger, last: Option<&TriedNode>) -> Vec<(&'static str, String)> {
+    /// The values of the service's own tokens, although there is no visit. `last`: the last
+    /// node on the way.
+    fn builtin_values(
+        &self,
+        trigger: Trigger,
+        last: Option<&TriedNode>,
+    ) -> Vec<(&'static str, String)> {
         let is_completed = trigger == Trigger::Completed;
         let end = last.filter(|node| is_completed && node.kind == "end");
         let page = self.header.settings.page_url.as_deref().filter(|_| !is_completed);
-        Own::filled(|own| match own {
-            Own::FunnelName => self.header.name.clone(),
-            Own::FunnelSlug => self.header.slug.clone(),
-            Own::SubmissionId => "0".to_owned(),
-            Own::SubmissionReference if is_completed => "0000-0000".to_owned(),
-            Own::SubmissionReference => String::new(),
-            Own::SubmissionUrl => submission_link(self.base.settings(), None, 0),
-            Own::EndName => end.map(|node| node.name.clone()).unwrap_or_default(),
-            Own::Date => date(self.now, &self.zone),
-            Own::ResumeUrl => page.map(|page| resume_link(page, "…")).unwrap_or_default(),
+        BuiltinToken::with_values(|token| match token {
+            BuiltinToken::FunnelName => self.header.name.clone(),
+            BuiltinToken::FunnelSlug => self.header.slug.clone(),
+            BuiltinToken::SubmissionId => "0".to_owned(),
+            BuiltinToken::SubmissionReference if is_completed => "0000-0000".to_owned(),
+            BuiltinToken::SubmissionReference => String::new(),
+            BuiltinToken::SubmissionUrl => submission_link(self.base.settings(), None, 0),
+            BuiltinToken::EndName => end.map(|node| node.name.clone()).unwrap_or_default(),
+            BuiltinToken::Date => date(self.now, &self.zone),
+            BuiltinToken::ResumeUrl => page.map(|url| resume_link(url, "…")).unwrap_or_default(),
         })
     }
 }
 
-/// Whether conditions find under this name what is around the answers.
+/// Whether conditions read surroundings, not an answer, under this name.
 fn is_around(name: &str) -> bool {
     AROUND.contains(&name)
 }

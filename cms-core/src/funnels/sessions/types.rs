@@ -1,4 +1,4 @@
-//! What visitors' pages send and learn.
+//! Requests of visitors' pages, and the replies to them.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -45,7 +45,7 @@ pub struct StartVisit {
 }
 
 impl StartVisit {
-    /// A visit of a funnel, of which nothing else is known.
+    /// A visit of a funnel, without any other member.
     pub fn of(funnel_id: impl Into<WhichFunnel>) -> Self {
         Self {
             funnel_id: funnel_id.into(),
@@ -79,7 +79,8 @@ pub struct AnswerStep {
     /// Answers by the ids of fields.
     #[serde(default)]
     pub answers: Map<String, Json>,
-    /// What stands in an input of the page that people do not see: nothing.
+    /// The value of a hidden trap input. People leave it empty; a value marks the sender as a
+    /// program.
     #[serde(default)]
     pub trap: Option<String>,
 }
@@ -104,7 +105,8 @@ pub struct CompleteVisit {
     /// The answers of the last step, if they were not sent before.
     #[serde(default)]
     pub answers: Option<Map<String, Json>>,
-    /// What stands in an input of the page that people do not see: nothing.
+    /// The value of a hidden trap input. People leave it empty; a value marks the sender as a
+    /// program.
     #[serde(default)]
     pub trap: Option<String>,
 }

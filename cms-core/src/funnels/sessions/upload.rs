@@ -23,19 +23,20 @@ use crate::{
     media::kinds,
 };
 
-/// Files of a session at most, and their bytes together.
+/// Maximum number of files of a session, and of their bytes together.
 const FILES: i64 = 20;
 const BYTES: i64 = 50 << 20;
-/// Characters of a name at most.
+/// Maximum characters of a name.
 const NAME: usize = 200;
 
-/// Files that no answer holds, of all visits, at most; and their bytes together.
+/// Maximum number of files of all visits that no answer holds, and of their bytes together.
 const WAITING: i64 = 10_000;
 const WAITING_BYTES: i64 = 2 << 30;
-/// The same of visits that began at one address, so that nobody takes the place of all others.
+/// The same limits for visits that began at one address, so that no address uses up
+/// the room of all.
 const WAITING_NEAR: i64 = 200;
 const WAITING_NEAR_BYTES: i64 = 100 << 20;
-/// What answers hold of the visits that began at one address on a day.
+/// The same limits for files that answers hold, of visits that began at one address on a day.
 const DAILY_NEAR: i64 = 1_000;
 const DAILY_NEAR_BYTES: i64 = 1 << 30;
 /// Seconds after which a refused file may be sent again: while others wait, and after a full day.
@@ -44,7 +45,7 @@ const AGAIN_DAILY_S: u64 = 3_600;
 
 /// A file that may be stored.
 pub struct JudgedFile {
-    /// Its place in memory.
+    /// Its permit for one of the files in memory.
     _place: OwnedSemaphorePermit,
     field: String,
     name: String,
@@ -63,8 +64,9 @@ impl Funnels {
     ///
     /// # Errors
     /// `validation_failed` for a field that takes no file, and for a file that the field refuses;
-    /// `rate_limited` while too many files of the visitor's address wait for their answers, and
-    /// when too many came from there today; `unavailable` while too many of all visitors wait.
+    /// `rate_limited` while too many files from the visitor's address wait for their answers, and
+    /// when too many came from the address today; `unavailable` while too many files of all
+    /// visitors wait.
     pub async fn judge_file(
         &self,
         visit: &Visit,
@@ -104,7 +106,7 @@ impl Funnels {
         Ok(JudgedFile { _place: place, field, name, media_type, content })
     }
 
-    /// Whether one file more may wait for its answer.
+    /// Checks that one more file may wait for its answer.
     async fn has_room(&self, visit: &Visit) -> Result<()> {
         let db = self.0.base.db();
         let (files, bytes) = sql::waiting(db, WAITING).await?;
@@ -127,7 +129,7 @@ impl Funnels {
         Ok(())
     }
 
-    /// Stores a file of a visitor. It is removed after a day if no answer holds it.
+    /// Stores a visitor's file. The file is removed after a day if no answer holds it.
     ///
     /// # Errors
     /// `not_found`, `already_completed`, `session_expired`; `validation_failed` for a field of a
@@ -167,7 +169,7 @@ impl Funnels {
             content,
         };
         sql::add_file(change, session.id, new).await?;
-        visit.present(change, &mut session).await?;
+        visit.store_presence(change, &mut session).await?;
         Ok(Uploaded { file: uid, media_type: media_type.to_owned(), size })
     }
 }

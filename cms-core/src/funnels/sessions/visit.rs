@@ -26,12 +26,12 @@ use crate::{
 const UUID: usize = 36;
 const MINUTE_MS: Millis = 60_000;
 const HOUR_MS: Millis = 60 * MINUTE_MS;
-/// How often a session may rest as long as its funnel allows, before it ends in any case.
+/// A session lasts at most this many times the rest that its funnel allows.
 const AGE: Millis = 30;
-/// Changes of a session, at most. Each writes rows and raises an event.
+/// Maximum number of changes of a session. Each change writes rows and raises an event.
 const CHANGES: i64 = 500;
-/// After so many, calls that change no answer leave no rows: only when the visitor was here last,
-/// whether the visit is abandoned, and whether a program makes it.
+/// After this many changes, calls that change no answer write no trail. They only update when the
+/// visitor was here last, whether the visit is abandoned, and whether a program makes it.
 const NOTED: i64 = 100;
 
 /// A visit, before its change begins.
@@ -76,7 +76,7 @@ pub(super) fn missing() -> Error {
 }
 
 impl Visit {
-    /// The session, which nobody else changes until this change ends.
+    /// Locks the session until the change ends.
     pub(super) async fn lock(&self, change: &mut Change) -> Result<Session> {
         sql::lock(change, &self.uuid).await?.ok_or_else(missing)
     }
@@ -98,14 +98,14 @@ impl Visit {
         self.version.header.settings.strict
     }
 
-    /// When a session ends that began at a time and whose visitor rests from now on.
+    /// When a session that began at `began` expires, if no call comes after `now`.
     pub(super) fn expires(&self, began: Millis, now: Millis) -> Millis {
         let rest = self.version.header.settings.session_ttl_h.saturating_mul(HOUR_MS);
         now.saturating_add(rest).min(began.saturating_add(rest.saturating_mul(AGE)))
     }
 
-    /// The visitor was here. Whoever was away is back.
-    pub(super) fn touch(&self, session: &mut Session, now: Millis) {
+    /// Notes that the visitor was here. An abandoned visit is in progress again.
+    pub(super) fn mark_active(&self, session: &mut Session, now: Millis) {
         session.last_activity_at = now;
         session.expires_at = self.expires(session.started_at, now);
         if session.status == Status::Abandoned {
@@ -113,8 +113,8 @@ impl Visit {
         }
     }
 
-    /// When the visit counts as abandoned, and when an abandoned one is told of, if nothing more
-    /// is heard of the visitor.
+    /// When the visit is due to be marked as abandoned or, if it is marked, when its event and
+    /// mails are due; each if no further call comes.
     pub(super) fn abandon_due(&self, session: &Session) -> Option<Millis> {
         let minutes = self.version.header.abandons_after()?;
         let since = match session.status {
@@ -125,9 +125,9 @@ impl Visit {
         Some(since.saturating_add(minutes.saturating_mul(MINUTE_MS)))
     }
 
-    /// Stores that the visitor was here, in a call that changed no answer: only if that was not
-    /// known, or says something new.
-    pub(super) async fn seen(
+    /// Stores a call that changed no answer: only if the call changes the state of the visit, or
+    /// if the last stored call is at least a minute old.
+    pub(super) async fn store_unchanged(
         &self,
         change: &mut Change,
         session: &mut Session,
@@ -137,38 +137,42 @@ impl Visit {
         let is_new = session.status == Status::Abandoned || (trapped && !session.is_spam);
         session.is_spam |= trapped;
         if is_new {
-            return self.note(change, session, Trail::default()).await;
+            return self.store_trail(change, session, Trail::default()).await;
         }
         if now - session.last_activity_at >= MINUTE_MS {
-            self.present(change, session).await?;
+            self.store_presence(change, session).await?;
         }
         Ok(())
     }
 
-    /// Stores that the visitor is here.
-    pub(super) async fn present(&self, change: &mut Change, session: &mut Session) -> Result<()> {
-        self.touch(session, change.now());
+    /// Stores that the visitor was here.
+    pub(super) async fn store_presence(
+        &self,
+        change: &mut Change,
+        session: &mut Session,
+    ) -> Result<()> {
+        self.mark_active(session, change.now());
         sql::touch(change, session, self.abandon_due(session)).await
     }
 
-    /// Stores what happened in a call that changed no answer. Of a session that has changed often
-    /// no rows are kept, so that nobody fills the database with what is refused.
-    pub(super) async fn note(
+    /// Stores a call that changed no answer, with its trail. A session that has changed often gets
+    /// no more trail, so that refused answers cannot fill the database.
+    pub(super) async fn store_trail(
         &self,
         change: &mut Change,
         session: &mut Session,
         trail: Trail,
     ) -> Result<()> {
         if has_changed_often(session) {
-            return self.present(change, session).await;
+            return self.store_presence(change, session).await;
         }
-        self.touch(session, change.now());
+        self.mark_active(session, change.now());
         self.save(change, session, trail).await
     }
 
-    /// Stores that the visitor has left; as [`Visit::note`], without rows of a session that has
-    /// changed often.
-    pub(super) async fn left(
+    /// Stores that the visitor has left; as with [`Visit::store_trail`], without a trail for a
+    /// session that has changed often.
+    pub(super) async fn store_left(
         &self,
         change: &mut Change,
         session: &mut Session,
@@ -180,7 +184,7 @@ impl Visit {
         self.save(change, session, trail).await
     }
 
-    /// Stores the session with what lists show of it.
+    /// Stores the session, with its summary for lists.
     pub(super) async fn save(
         &self,
         change: &mut Change,
@@ -240,12 +244,12 @@ impl Visit {
     }
 }
 
-/// Whether calls that change no answer leave no rows any more.
+/// Whether calls that change no answer write no trail any more.
 const fn has_changed_often(session: &Session) -> bool {
     session.rev >= NOTED
 }
 
-/// Whether no answer of the session changes any more, unless that completes it.
+/// Whether the session takes no more answers, unless they complete it.
 pub(super) const fn is_spent(session: &Session) -> bool {
     session.rev >= CHANGES
 }
@@ -297,7 +301,7 @@ pub(super) fn unexpired(session: &Session, now: Millis) -> Result<()> {
     Ok(())
 }
 
-/// What lists show of the answers.
+/// The summary of the answers for lists.
 fn summary_of(answers: &[Answer]) -> SubmissionSummary {
     let first = |fits: &dyn Fn(&Answer) -> bool| {
         answers.iter().find(|answer| fits(answer)).map(|answer| answer.text.clone())

@@ -1,4 +1,4 @@
-//! A visit told to the staff: the way that it took, step by step, and why.
+//! A visit as the staff reads it: the way that it took, step by step, and why.
 
 use std::collections::HashMap;
 
@@ -68,7 +68,7 @@ pub struct PassedEdge {
 }
 
 /// A visit as the staff reads it.
-pub(in crate::funnels) struct Retold {
+pub(in crate::funnels) struct VisitDetail {
     pub(in crate::funnels) answers: Vec<Answer>,
     pub(in crate::funnels) path: Vec<i64>,
     pub(in crate::funnels) passed: Vec<PassedNode>,
@@ -77,41 +77,43 @@ pub(in crate::funnels) struct Retold {
     pub(in crate::funnels) open_until: Option<Millis>,
 }
 
-/// What exports tell of a visit beside what lists show.
-pub(in crate::funnels) struct Exported {
+/// The parts of a visit that exports add to what lists show.
+pub(in crate::funnels) struct NotesAndAnswers {
     pub(in crate::funnels) notes: String,
     pub(in crate::funnels) answers: Vec<Answer>,
 }
 
 impl Funnels {
     /// The notes and answers of submissions, by their ids.
-    pub(in crate::funnels) async fn retell_many(
+    pub(in crate::funnels) async fn notes_and_answers(
         &self,
         ids: &[i64],
-    ) -> Result<HashMap<i64, Exported>> {
+    ) -> Result<HashMap<i64, NotesAndAnswers>> {
         let mut told = HashMap::with_capacity(ids.len());
         for ids in ids.chunks(sql::BATCH_SIZE) {
-            for sql::Noted { notes, session } in sql::by_ids(self.0.base.db(), ids).await? {
+            for sql::SessionWithNotes { notes, session } in
+                sql::by_ids(self.0.base.db(), ids).await?
+            {
                 let version = self.version(session.version).await?;
                 let visit = self.visit_of(version, session.uuid.clone());
                 let around = visit.around(&session);
                 let answers = visit.walk(&around).answers(&session.path, &session.answers);
-                told.insert(session.id, Exported { notes, answers });
+                told.insert(session.id, NotesAndAnswers { notes, answers });
             }
         }
         Ok(told)
     }
 
     /// The way and the answers of a submission; None: it is gone.
-    pub(in crate::funnels) async fn retell(&self, id: i64) -> Result<Option<Retold>> {
+    pub(in crate::funnels) async fn visit_detail(&self, id: i64) -> Result<Option<VisitDetail>> {
         let Some(session) = sql::by_id(self.0.base.db(), id).await? else { return Ok(None) };
         let visit = self.visit_of(self.version(session.version).await?, session.uuid.clone());
         let around = visit.around(&session);
         let walk = visit.walk(&around);
         let answers = walk.answers(&session.path, &session.answers);
-        let passed = passed(&visit, &walk, &session);
+        let passed = passed_nodes(&visit, &walk, &session);
         let is_open = session.status == Status::InProgress;
-        Ok(Some(Retold {
+        Ok(Some(VisitDetail {
             answers,
             passed,
             started_at: session.started_at,
@@ -121,12 +123,12 @@ impl Funnels {
     }
 }
 
-fn passed(visit: &Visit, walk: &Walk<'_>, session: &Session) -> Vec<PassedNode> {
+fn passed_nodes(visit: &Visit, walk: &Walk<'_>, session: &Session) -> Vec<PassedNode> {
     let graph = &visit.version.graph;
     let nodes = session.path.iter().enumerate();
     let nodes = nodes.filter_map(|(at, id)| Some((at, graph.node(*id)?)));
     let told = nodes.map(|(at, node)| {
-        // A way was decided by what was answered up to there.
+        // The answers up to this node decided the way.
         let counting = walk.effective(&session.path[..=at], &session.answers);
         let is_left = node.step().is_some() && at < session.answered();
         PassedNode {
@@ -134,31 +136,38 @@ fn passed(visit: &Visit, walk: &Walk<'_>, session: &Session) -> Vec<PassedNode> 
             kind: node.kind.name().to_owned(),
             name: node.name.clone(),
             config: Json::Object(node.config.clone()),
-            answers: answered(node, &counting),
-            ways: if is_left { ways(walk, node, &counting) } else { Vec::new() },
+            answers: answers_at(node, &counting),
+            ways: if is_left { passed_edges(walk, node, &counting) } else { Vec::new() },
         }
     });
     told.collect()
 }
 
-fn answered(node: &Node, counting: &Map<String, Json>) -> Vec<Answer> {
+fn answers_at(node: &Node, counting: &Map<String, Json>) -> Vec<Answer> {
     let asked = node.fields().filter(|field| is_asked(field));
     asked.flat_map(|field| field.answered(counting)).collect()
 }
 
-fn ways(walk: &Walk<'_>, node: &Node, counting: &Map<String, Json>) -> Vec<PassedEdge> {
+fn passed_edges(walk: &Walk<'_>, node: &Node, counting: &Map<String, Json>) -> Vec<PassedEdge> {
     let taken = walk.traced(node.id, counting).decisions.into_iter();
-    taken.filter_map(|taken| Some(told(walk, taken.edge?, taken.result, taken.rules))).collect()
+    taken
+        .filter_map(|taken| Some(passed_edge(walk, taken.edge?, taken.result, taken.rules)))
+        .collect()
 }
 
-fn told(walk: &Walk<'_>, edge: &Edge, result: Option<bool>, rules: Vec<Traced>) -> PassedEdge {
+fn passed_edge(
+    walk: &Walk<'_>,
+    edge: &Edge,
+    result: Option<bool>,
+    rules: Vec<Traced>,
+) -> PassedEdge {
     let name = |id: i64| walk.graph.node(id).map(|node| node.name.clone()).unwrap_or_default();
     let title = |id: i64| walk.graph.node(id).map(Node::title).unwrap_or_default();
     let (from, to) = (title(edge.from), title(edge.to));
     let words = match result {
         None => format!("From {from} to {to}."),
         Some(holds) => {
-            let said: Vec<_> = rules.iter().filter_map(said).collect();
+            let said: Vec<_> = rules.iter().filter_map(rule_in_words).collect();
             let why =
                 if said.is_empty() { String::new() } else { format!(": {}", said.join("; ")) };
             let holds = if holds { "holds" } else { "does not hold" };
@@ -179,7 +188,7 @@ fn told(walk: &Walk<'_>, edge: &Edge, result: Option<bool>, rules: Vec<Traced>) 
 }
 
 /// A rule with its answer, in words.
-fn said(rule: &Traced) -> Option<String> {
+fn rule_in_words(rule: &Traced) -> Option<String> {
     let yes = |result: bool| if result { "yes" } else { "no" };
     match rule {
         Traced::Rule { field, op, value, answer, result, .. } => {

@@ -123,7 +123,7 @@ impl Mails {
     /// Mails, newest first, a page at a time.
     ///
     /// # Errors
-    /// `bad_query` for a cursor that is not from here.
+    /// `bad_query` for a cursor of another list.
     pub async fn log(&self, filter: &LogFilter, paging: &Paging) -> Result<Page<Logged>> {
         let base = &self.0.base;
         let of = (&filter.status, &filter.to, &filter.purpose, filter.since);
@@ -160,13 +160,14 @@ impl Mails {
         sql::get_in(change, id).await
     }
 
-    /// Sends mails again that were given up, and mails that wait now, beginning at once. All or
-    /// none.
+    /// Makes mails due at once: failed mails, whose tries begin again, and waiting mails. Changes
+    /// all of them or none.
     ///
     /// # Errors
-    /// `not_found` for an id; `conflict` for a mail that was sent, is being sent or was dropped.
+    /// `not_found` for an unknown id; `conflict` for a mail that was sent, is being sent
+    /// or was dropped.
     pub async fn retry(&self, change: &mut Change, ids: &[MailId]) -> Result<()> {
-        // Before any row, as every postman.
+        // Lock before any row, as every postman does.
         change.lock(CLAIMS).await?;
         for id in ids {
             let Some(status) = sql::status(change, *id).await? else { return Err(no_mail(*id)) };
@@ -174,7 +175,10 @@ impl Mails {
                 let why = match status.as_str() {
                     "sent" => "was sent",
                     "sending" => "is being sent",
-                    _ => "was dropped: automatic replies are rationed",
+                    _ => {
+                        "was dropped: an automatic reply to an address of a role or a program, to \
+                         this site itself, or beyond mail.auto_reply_per_day"
+                    }
                 };
                 let detail = format!("Mail {id} {why}. Nothing was changed.");
                 return Err(Error::new(Code::Conflict, detail));

@@ -44,8 +44,8 @@ record! { LoggedAttempt: attempt_columns {
     created_at: "created_at" => read::time,
 } }
 
-/// Mails of one state, one purpose, and since a moment, newest first. `of` is what an index finds
-/// them by.
+/// Mails of one state and one purpose, queued since a moment, newest first. `of`: the condition
+/// that an index serves.
 macro_rules! newest {
     ($of:literal) => {
         concat!(
@@ -77,8 +77,8 @@ statements! {
     REASONS = "select name, reason from cms_mail_providers";
 }
 
-/// The statement that reads the fewest mails, as a rule, and what it finds them by. Most mails are
-/// sent.
+/// The statement that usually reads the fewest mails, and the value that its index looks up. Most
+/// mails are in the state `sent`.
 fn listing(filter: &LogFilter) -> (Statement, Option<&String>) {
     let status = filter.status.as_ref();
     if let Some(to) = &filter.to {

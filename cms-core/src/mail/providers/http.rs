@@ -14,7 +14,7 @@ use crate::{
     settings::{Cidr, MailProvider, WebhookSettings},
 };
 
-/// Everywhere: whoever writes the settings chooses the server.
+/// Every network is allowed: the operator chooses the server in the settings.
 const EVERYWHERE: [&str; 2] = ["0.0.0.0/0", "::/0"];
 
 /// A provider with an HTTP API.
@@ -83,7 +83,7 @@ impl Http {
         }
         let status = match reply.status {
             Some(status) if reply.is_whole || reply.is_success() => status,
-            // What was not read may say that the account is at fault, not the mail.
+            // The unread part may say that the account is at fault, not the mail.
             Some(status @ 400..=499) => {
                 let why = format!("answered {status} without a complete body");
                 return End::because(Outcome::Fault, why);
@@ -102,10 +102,10 @@ impl Http {
         }
         let why = said[self.kind.message].as_str().unwrap_or_default();
         let why = self.without_token(format!("answered {status} {why}").trim_end());
-        End::because(judged(self.kind, status, &said), why)
+        End::because(outcome_of(self.kind, status, &said), why)
     }
 
-    /// What a provider says may repeat the token.
+    /// Removes the token from a provider's text, which may repeat it.
     fn without_token(&self, text: &str) -> String {
         match &self.token {
             Some(token) if !token.expose().is_empty() => text.replace(token.expose(), "***"),
@@ -115,10 +115,10 @@ impl Http {
 }
 
 /// What a status other than 2xx means.
-fn judged(kind: &Kind, status: u16, said: &Json) -> Outcome {
+fn outcome_of(kind: &Kind, status: u16, said: &Json) -> Outcome {
     match status {
         400..=499 if (kind.is_bad_recipient)(said) => Outcome::Recipient,
-        // The account is at fault: every mail would end so.
+        // The account is at fault: every mail would fail.
         400..=499 if (kind.is_fault)(said) => Outcome::Fault,
         // The same mail is under way.
         409 => Outcome::Deferred,
@@ -163,7 +163,7 @@ mod tests {
             ("brevo", 400, &none, Outcome::Refused),
         ] {
             let kind = KINDS.iter().find(|known| known.name == kind).expect("a kind");
-            assert_eq!(judged(kind, status, said), outcome, "{} {status} {said}", kind.name);
+            assert_eq!(outcome_of(kind, status, said), outcome, "{} {status} {said}", kind.name);
         }
     }
 }

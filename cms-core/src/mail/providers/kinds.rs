@@ -1,5 +1,5 @@
-//! The makes of providers with an HTTP API: where a token goes, what a mail looks like, what a
-//! reply says. `docs/mail.md` shows each.
+//! The makes of providers with an HTTP API: where the token goes, how a mail is encoded, how a
+//! reply is judged. `docs/mail.md` shows each.
 
 use serde_json::{Map, Value as Json, json};
 
@@ -14,7 +14,8 @@ pub(super) struct Kind {
     pub(super) token: fn(&str) -> (&'static str, String),
     /// The body of a request.
     pub(super) body: fn(&Sender, &Outgoing) -> Json,
-    /// The member of a good reply that names the mail. A reply without it is not from this make.
+    /// The member of a success reply with the provider's id of the mail. A reply without this
+    /// member is not from this make.
     pub(super) id: &'static str,
     /// The member of a bad reply that says why.
     pub(super) message: &'static str,
@@ -22,7 +23,7 @@ pub(super) struct Kind {
     pub(super) is_bad_recipient: fn(&Json) -> bool,
     /// Whether a bad reply is about the account or the sender, not about the mail.
     pub(super) is_fault: fn(&Json) -> bool,
-    /// Whether it takes no address with other letters before the @.
+    /// Whether the provider takes only ASCII before the @.
     pub(super) is_ascii_only: bool,
 }
 
@@ -34,7 +35,7 @@ pub(super) static KINDS: [Kind; 3] = [
         body: postmark,
         id: "MessageID",
         message: "Message",
-        // 300: a wrong address, of which side only the text tells. 406: the address is inactive.
+        // 300: a wrong address; only the text says whose. 406: the address is inactive.
         is_bad_recipient: |reply| {
             reply["ErrorCode"] == 406
                 || (reply["ErrorCode"] == 300 && says(&reply["Message"], "'To'"))
@@ -85,7 +86,7 @@ fn says(text: &Json, part: &str) -> bool {
     text.as_str().is_some_and(|text| text.contains(part))
 }
 
-/// The headers of every mail beside those with a member of their own.
+/// The headers of every mail that have no member of their own.
 fn headers(mail: &Outgoing) -> [(&'static str, &str); 3] {
     [
         ("Message-ID", &mail.message_id),
@@ -94,19 +95,20 @@ fn headers(mail: &Outgoing) -> [(&'static str, &str); 3] {
     ]
 }
 
-/// Who gets the answer, if a provider that knows only ASCII takes the address.
+/// The address for replies, if it is ASCII: these providers take no other.
 fn ascii_reply_to(mail: &Outgoing) -> Option<&str> {
     mail.reply_to.as_deref().filter(|address| address.is_ascii())
 }
 
-/// The members that have a value.
+/// An object of the members that have a value.
 fn object(members: impl IntoIterator<Item = (&'static str, Json)>) -> Json {
     let given = members.into_iter().filter(|(_, value)| !value.is_null());
     given.map(|(name, value)| (name.to_owned(), value)).collect::<Map<_, _>>().into()
 }
 
-/// A text that providers put into a header: what looks encoded there would be decoded, so a joiner
-/// that nobody sees takes it apart, and makes the provider encode it.
+/// A text for a header that the provider writes. Mail programs would decode a text that looks
+/// encoded, so an invisible word joiner splits each `=?`. The joiner also makes the provider
+/// encode the text.
 fn readable(text: &str) -> String {
     text.replace("=?", "=\u{2060}?")
 }

@@ -20,7 +20,7 @@ use super::{
 };
 use crate::{Code, Error, Result, settings};
 
-/// Characters of a reason that are kept.
+/// Maximum characters of a reason that are kept.
 const MOST_REASON: usize = 500;
 
 /// A provider of the chain.
@@ -38,7 +38,7 @@ enum Make {
     Smtp(Box<Smtp>),
 }
 
-/// The end of an attempt, as a provider tells it.
+/// The end of an attempt over HTTP or SMTP.
 pub(super) struct End {
     outcome: Outcome,
     reason: Option<String>,

@@ -1,8 +1,8 @@
-//! The way to the store: its address, a client with this program's TLS, limits on each call, and
-//! what a failure is called.
+//! The connection to the store: its address, a client with this program's TLS, a timeout for each
+//! call, and the message of a failure.
 //!
-//! The address is the operator's own setting. So it may be of this machine or of a private network,
-//! where addresses that others enter may not.
+//! The operator sets the address, so it may belong to this machine or a private network. Addresses
+//! that others enter may not.
 
 use std::{error, future::Future, time::Duration};
 
@@ -18,21 +18,22 @@ use crate::{
     settings,
 };
 
-/// Seconds after which a caller may try again.
+/// `retry_after` of errors, in seconds.
 pub(super) const AGAIN_S: u64 = 10;
-/// Until a connection stands.
+/// Timeout for establishing a connection.
 const CONNECT: Duration = Duration::from_secs(5);
-/// Retries end by the deadline of who calls, see `within`, long before this.
+/// No limit of its own on retries: the caller's deadline ends them earlier, see `within`.
 const RETRYING: Duration = Duration::from_secs(86_400);
-/// A call that failed in a way that may pass is made so often again.
+/// Retries of a call that failed in a way that may pass.
 const RETRIES: usize = 2;
-/// Connections that are kept open for the next calls.
+/// Idle connections that are kept for later calls.
 const IDLE: usize = 32;
 
-/// Where the objects of the bucket are: before the host or in the path, as `media.path_style` says.
+/// The URL of the bucket. The name of the bucket stands before the host or in the path, as
+/// `media.path_style` says.
 ///
 /// # Errors
-/// `validation_failed` for what is no address, which the client would not survive.
+/// `validation_failed` for a text that is not a URL, which the client does not handle.
 pub(super) fn address(settings: &settings::MediaSettings) -> Result<String> {
     let bucket = settings.bucket.as_deref().unwrap_or_default();
     let amazon = || format!("https://s3.{}.amazonaws.com", settings.region);
@@ -46,8 +47,8 @@ pub(super) fn address(settings: &settings::MediaSettings) -> Result<String> {
         Ok(_) => Ok(address),
         Err(fault) => {
             let message = format!(
-                "makes {address}, which is no address ({fault}): set media.path_style for a host \
-                 that is a number, or another endpoint"
+                "makes {address}, which is not a valid URL ({fault}): set media.path_style if the \
+                 host is an IP address, or change the endpoint"
             );
             Err(Error::invalid_field("media.endpoint", "format", message))
         }
@@ -74,17 +75,17 @@ pub(super) fn store(
         .with_access_key_id(secret(&settings.access_key))
         .with_secret_access_key(secret(&settings.secret_key))
         .with_endpoint(address)
-        // The address has the bucket in it already.
+        // The address already contains the bucket.
         .with_virtual_hosted_style_request(true)
         .with_allow_http(true)
-        // Not every store removes several objects with one call.
+        // Not every store can remove several objects with one call.
         .with_disable_bulk_delete(true)
         .with_retry(retry)
         .with_http_connector(Connector(client))
         .build()
 }
 
-/// Gives the store the client below.
+/// Makes the store use the client of this program.
 #[derive(Debug)]
 struct Connector(reqwest::Client);
 
@@ -105,21 +106,21 @@ pub(super) fn client() -> Result<reqwest::Client> {
     client.build().map_err(Error::internal)
 }
 
-/// What the store answers in time; None: there is no such object.
+/// The answer of the store, if it comes in time. `None`: there is no such object.
 pub(super) async fn answered<T>(
     patience: Duration,
     asked: impl Future<Output = object_store::Result<T>>,
 ) -> Result<Option<T>> {
     match tokio::time::timeout(patience, asked).await {
         Ok(Ok(answer)) => Ok(Some(answer)),
-        // No bucket is told as no object is; `Bucket::is_known` tells them apart.
+        // A missing bucket looks like a missing object; `Bucket::is_known` distinguishes them.
         Ok(Err(Fault::NotFound { .. })) => Ok(None),
         Ok(Err(fault)) => Err(failed(&fault)),
         Err(_) => Err(unreachable(late(patience))),
     }
 }
 
-/// What the store answers in time.
+/// The answer of the store, if it comes in time.
 pub(super) async fn within<T>(
     patience: Duration,
     asked: impl Future<Output = object_store::Result<T>>,
@@ -136,18 +137,18 @@ pub(super) fn failed(fault: &Fault) -> Error {
     unreachable(reason(fault))
 }
 
-/// Whether the store forbids this call, while it may take others.
+/// Whether the store forbids this call. It may allow others.
 pub(super) fn is_forbidden(fault: &Fault) -> bool {
     matches!(fault, Fault::PermissionDenied { .. } | Fault::Unauthenticated { .. })
 }
 
-/// Callers learn that the store failed; the log says why.
+/// The error for callers, which says only that the store failed; the log has the reason.
 pub(super) fn unreachable(reason: String) -> Error {
     let detail = "The store of files does not answer as it should: try again later.";
     Error::new(Code::Unavailable, detail).retry_after(AGAIN_S).caused_by(reason)
 }
 
-/// Why a call failed, for people.
+/// Why a call failed, in words.
 pub(super) fn reason(fault: &Fault) -> String {
     let mut innermost: &dyn error::Error = fault;
     let mut chain = fault.to_string();
@@ -155,12 +156,12 @@ pub(super) fn reason(fault: &Fault) -> String {
         innermost = source;
         chain = format!("{chain}\n{source}");
     }
-    told(&chain).unwrap_or_else(|| innermost.to_string())
+    store_refusal(&chain).unwrap_or_else(|| innermost.to_string())
 }
 
-/// What a store that answered says, by its code or its status alone: its texts repeat the id of the
-/// access key and what was signed. None: it did not answer.
-fn told(chain: &str) -> Option<String> {
+/// The answer of a store that refused a call: its code or its status alone, because its texts
+/// repeat the id of the access key and what was signed. `None`: the store did not answer.
+fn store_refusal(chain: &str) -> Option<String> {
     let word = |text: &str| -> String {
         text.chars().take_while(|c| c.is_ascii_alphanumeric() || *c == ' ').take(64).collect()
     };
@@ -218,7 +219,7 @@ mod tests {
             ("Server returned error response: AKIA1".to_owned(), Some("it answers an error")),
             ("tcp connect error: Connection refused".to_owned(), None),
         ] {
-            assert_eq!(told(&chain).as_deref(), expected, "{chain}");
+            assert_eq!(store_refusal(&chain).as_deref(), expected, "{chain}");
         }
     }
 }

@@ -1,4 +1,5 @@
-//! Whole objects under names of their own, beside the stored files: what a backup writes and reads.
+//! Whole objects under names of their own, apart from the stored files. A backup writes and
+//! reads them.
 
 use std::{
     fs::File,
@@ -20,23 +21,23 @@ use super::{
 };
 use crate::{Error, Result, settings::Settings};
 
-/// Bytes of a part at least.
+/// Minimum size of a part in bytes.
 const PART: u64 = 8 << 20;
-/// Bytes that wait until they are passed on.
+/// Bytes that the writer collects before it hands them over.
 const PIECE: usize = 256 << 10;
-/// Pieces on their way to the store at most.
+/// Maximum number of pieces that wait to be sent.
 const WAITING: usize = 4;
-/// Parts that are sent at the same time.
+/// Parts sent at the same time.
 const AT_ONCE: usize = 2;
 
-/// A bucket of the store that `media.endpoint` names, with the keys beside it.
+/// A bucket of the store that `media.endpoint` names, with the access keys of the media settings.
 pub(crate) struct Objects {
     store: AmazonS3,
     bucket: String,
 }
 
 impl Objects {
-    /// Nothing is asked of the store yet.
+    /// Sends no request to the store yet.
     ///
     /// # Errors
     /// `validation_failed` for settings that name no store.
@@ -59,9 +60,9 @@ impl Objects {
         Ok(answered(RESPONSE_TIMEOUT, self.store.head(&Key::from(name))).await?.is_some())
     }
 
-    /// Begins an object of about so many bytes. Nobody sees it before it is whole.
+    /// Begins an object of about `total` bytes. The object becomes visible when it is complete.
     pub(crate) fn write(&self, name: &str, total: u64) -> ObjectWriter {
-        // An estimate: parts are a little larger than they must be.
+        // `total` is an estimate, so parts are a little larger than necessary.
         let part = PART.max((total + total / 4).div_ceil(PARTS));
         let capacity = usize::try_from(part).unwrap_or(usize::MAX);
         let store = Arc::new(self.store.clone());
@@ -80,8 +81,8 @@ impl Objects {
         ObjectWriter { piece: BytesMut::new(), pieces: Some(pieces), ended: Some(ended) }
     }
 
-    /// Writes an object into a file, where there are so many bytes of room. Returns false when
-    /// there is none.
+    /// Writes an object into a file, which has `room` bytes. Returns false when there is no
+    /// such object.
     pub(crate) async fn read(
         &self,
         name: &str,
@@ -95,23 +96,23 @@ impl Objects {
         let (total, mut done) = (got.meta.size, 0);
         if total > room {
             let full = io::Error::from(io::ErrorKind::StorageFull);
-            return Err(crate::media::files::kept(full));
+            return Err(crate::media::files::cannot_keep(full));
         }
         let mut parts = got.into_stream();
         let mut into = tokio::fs::File::from_std(into);
         while let Some(part) = within(PAUSE, parts.try_next()).await? {
-            into.write_all(&part).await.map_err(crate::media::files::kept)?;
+            into.write_all(&part).await.map_err(crate::media::files::cannot_keep)?;
             done += part.len() as u64;
             on_read(done, total);
         }
-        into.flush().await.map_err(crate::media::files::kept)?;
+        into.flush().await.map_err(crate::media::files::cannot_keep)?;
         match done == total {
             true => Ok(true),
             false => Err(unreachable(format!("an object ended after {done} of {total} bytes"))),
         }
     }
 
-    /// The names that begin with a folder, without what lies deeper.
+    /// The names in a folder, without subfolders.
     pub(crate) async fn list(&self, folder: &str) -> Result<Vec<String>> {
         let folder = Key::from(folder);
         let mut listed = self.store.list(Some(&folder));
@@ -125,7 +126,7 @@ impl Objects {
         Ok(names)
     }
 
-    /// Removes an object, if there is one.
+    /// Removes an object, if it exists.
     pub(crate) async fn remove(&self, name: &str) -> Result<()> {
         answered(RESPONSE_TIMEOUT, self.store.delete(&Key::from(name))).await.map(drop)
     }
@@ -142,16 +143,16 @@ enum Piece {
     End,
 }
 
-/// Sends what a writer on a thread of its own hands over.
+/// Sends the pieces of a writer that runs on a thread of its own.
 struct Sending {
     writer: BufWriter,
     part: u64,
-    /// From here on the writer gives its parts up by itself.
+    /// The upload is completing: on a failure `writer` itself aborts the parts.
     is_ending: bool,
 }
 
 impl Sending {
-    /// Returns false when the writer was dropped before its end.
+    /// Returns false when the writer was dropped before `finish`.
     async fn all(&mut self, mut waiting: mpsc::Receiver<Piece>) -> Result<bool> {
         let patience = slowest(self.part) * 2;
         while let Some(piece) = waiting.recv().await {
@@ -168,7 +169,7 @@ impl Sending {
         Ok(false)
     }
 
-    /// Gives the parts up: a store keeps them, and counts them, until somebody says so.
+    /// Aborts the upload: otherwise the store keeps its parts and counts them.
     async fn give_up(&mut self) {
         if self.is_ending {
             return;
@@ -181,8 +182,8 @@ impl Sending {
     }
 }
 
-/// An object that is being written, by a thread that may wait. Dropped before
-/// [`ObjectWriter::finish`], nothing is left of it: the drop waits until its parts are given up.
+/// An object that a blocking thread writes. If dropped before [`ObjectWriter::finish`], the object
+/// does not appear; the drop waits until its parts are removed.
 pub(crate) struct ObjectWriter {
     piece: BytesMut,
     pieces: Option<mpsc::Sender<Piece>>,
@@ -191,7 +192,7 @@ pub(crate) struct ObjectWriter {
 
 impl Drop for ObjectWriter {
     fn drop(&mut self) {
-        // Without a sender there is no more to wait for.
+        // Without a sender the upload ends.
         self.pieces = None;
         let _ = self.end();
     }
@@ -205,7 +206,7 @@ impl ObjectWriter {
         }
     }
 
-    /// What has become of it.
+    /// Waits for the result of the upload.
     fn end(&mut self) -> io::Result<()> {
         let ended = self.ended.take().and_then(|ended| ended.recv().ok());
         match ended {
@@ -214,7 +215,7 @@ impl ObjectWriter {
         }
     }
 
-    /// Nothing more comes. Returns when the object is there.
+    /// Completes the object. Returns when it exists in the store.
     pub(crate) fn finish(mut self) -> io::Result<()> {
         let rest = self.piece.split().freeze();
         self.pass(Piece::Bytes(rest))?;

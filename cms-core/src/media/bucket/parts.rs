@@ -1,5 +1,5 @@
-//! A file sent part by part. Whatever ends that, its parts are given up: a store keeps them, and
-//! counts them, until somebody says so. `left` finds those of a process that was killed.
+//! Sends a file part by part. If the upload does not complete, its parts are aborted, because
+//! otherwise the store keeps and counts them. `left` finds the parts of a process that was killed.
 
 use std::{
     fs::File,
@@ -30,29 +30,29 @@ use super::{
 use crate::{
     Error, Millis, Result,
     media::{
-        files::{blocking, kept},
+        files::{blocking, cannot_keep},
         name::{Name, VARIANTS},
     },
 };
 
-/// Bytes of a part of a large file at least; smaller files go at once.
+/// Minimum size of a part of a large file, in bytes. Smaller files are sent at once.
 const PART: u64 = 5 << 20;
-/// Bytes of a part that lie together. The allocator keeps what is larger, for every thread that
-/// once read a part: 32 large uploads took 60 MiB more.
+/// Bytes of a part in one allocation. The allocator keeps larger ones for every thread that ever
+/// read a part: 32 large uploads took 60 MiB more.
 const PIECE: usize = 64 << 10;
-/// Parts of a file at most.
+/// Maximum number of parts of a file.
 pub(super) const PARTS: u64 = 10_000;
-/// A part on its way; a larger one takes longer. Who waits for a turn waits as long.
+/// Timeout of a part; a larger part may take longer. Also the timeout of waiting for a turn.
 const SLOWEST: Duration = Duration::from_secs(60);
-/// An upload that began so long ago has broken off.
+/// An upload that began longer ago is abandoned.
 const ABANDONED: Millis = 86_400_000;
-/// What a signed query writes as it is.
+/// Characters that a signed query does not encode.
 const PLAIN: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
 
 impl Bucket {
-    /// Sends a stored file unless it is there. What is sent is compared with its name.
+    /// Sends a stored file unless it is already there. Compares the content with the file's name.
     pub(in crate::media) async fn put(&self, file: File, name: &Name) -> Result<()> {
-        let length = file.metadata().map_err(kept)?.len();
+        let length = file.metadata().map_err(cannot_keep)?.len();
         let there = self.about(&self.key(&name.place()), RESPONSE_TIMEOUT).await?;
         match there.is_some_and(|there| there.size == length) {
             true => Ok(()),
@@ -60,7 +60,7 @@ impl Bucket {
         }
     }
 
-    /// Sends a file to a place. `sha256`: what its content must have.
+    /// Sends a file to a place. `sha256`: the hash that its content must have.
     pub(in crate::media) async fn send(
         &self,
         file: File,
@@ -91,7 +91,7 @@ impl Bucket {
         sent
     }
 
-    /// The turn to hold a part in memory.
+    /// Waits for a turn to hold a part in memory.
     async fn turn(&self) -> Result<SemaphorePermit<'_>> {
         let turn = tokio::time::timeout(SLOWEST, self.turns.acquire()).await;
         let late = |_| unreachable("it takes files more slowly than they arrive".to_owned());
@@ -116,7 +116,7 @@ impl Bucket {
         within(SLOWEST, upload.complete()).await.map(drop)
     }
 
-    /// Uploads of our files that broke off, and how many of them were given up.
+    /// Returns the number of abandoned uploads of our files, and how many of them were aborted.
     pub(in crate::media) async fn left(&self, now: Millis, remove: bool) -> Result<(u64, u64)> {
         let (mut left, mut removed) = (0, 0);
         let mut after = Some((String::new(), String::new()));
@@ -130,7 +130,7 @@ impl Bucket {
                 left += 1;
                 if remove {
                     let given_up = self.store.abort_multipart(&key, &upload.upload_id);
-                    // One that is gone by now was ended by who began it.
+                    // An upload that is already gone was ended by the process that began it.
                     removed += u64::from(answered(RESPONSE_TIMEOUT, given_up).await?.is_some());
                 }
             }
@@ -140,7 +140,7 @@ impl Bucket {
         Ok((left, removed))
     }
 
-    /// A page of the uploads in parts that have not ended, behind a key and an upload.
+    /// A page of the unfinished uploads in parts, after a key and an upload.
     async fn uploads(&self, (key, upload): &(String, String)) -> Result<Uploads> {
         let encoded = |text: &str| utf8_percent_encode(text, PLAIN).to_string();
         let mut url =
@@ -177,7 +177,7 @@ pub(super) fn slowest(size: u64) -> Duration {
     SLOWEST * u32::try_from(size.div_ceil(PART)).unwrap_or(u32::MAX)
 }
 
-/// The key of an upload of ours that nobody goes on with.
+/// The key of an upload of ours that was abandoned.
 fn broken_off(upload: &Upload, prefix: &Key, now: Millis) -> Option<Key> {
     let key = Key::parse(&upload.key).ok()?;
     let begun: jiff::Timestamp = upload.initiated.parse().ok()?;
@@ -191,7 +191,7 @@ fn broken_off(upload: &Upload, prefix: &Key, now: Millis) -> Option<Key> {
     (is_ours && now - begun.as_millisecond() >= ABANDONED).then_some(key)
 }
 
-/// As S3 lists uploads that have not ended.
+/// The list of unfinished uploads, as S3 sends it.
 #[derive(Deserialize)]
 #[serde(rename_all = "PascalCase")]
 struct Uploads {
@@ -213,14 +213,14 @@ struct Upload {
     initiated: String,
 }
 
-/// A file that is read part by part, and hashed.
+/// A file that is read and hashed part by part.
 struct Reading {
     file: File,
     hash: Sha256,
 }
 
 impl Reading {
-    /// The next part, so long at most, in pieces.
+    /// Reads the next part, at most `size` bytes, in pieces.
     async fn part(self, size: u64, left: u64) -> Result<(Self, PutPayload)> {
         let Self { mut file, mut hash } = self;
         let mut room = usize::try_from(size.min(left)).map_err(Error::internal)?;
@@ -239,7 +239,7 @@ impl Reading {
     }
 }
 
-/// Refuses content that is no longer what was judged.
+/// Refuses content that has changed since it was judged.
 fn same(hash: Sha256, expected: Option<&str>) -> Result<()> {
     let is = HEXLOWER.encode(&hash.finalize());
     match expected.is_none_or(|expected| expected == is) {
@@ -248,13 +248,13 @@ fn same(hash: Sha256, expected: Option<&str>) -> Result<()> {
     }
 }
 
-/// Keys that this process sends in parts at this moment. Its own sweep leaves them, whatever the
-/// store says of their age: not every store tells when an upload began. One entry for each upload:
-/// two may have the same key.
+/// Keys that this process is sending in parts. Its own sweep leaves them alone, whatever their
+/// age: not every store reports when an upload began. Each upload has an entry, because two
+/// uploads may have the same key.
 #[derive(Default)]
 pub(super) struct Sending(Mutex<Vec<Key>>);
 
-/// An upload that is under way until this is dropped.
+/// An upload that is under way until this value is dropped.
 struct UnderWay<'a>(&'a Sending, Key);
 
 impl Sending {

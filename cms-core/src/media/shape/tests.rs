@@ -1,4 +1,4 @@
-//! Small pictures made by hand, whole, cut and lengthened.
+//! Small pictures made by hand: whole, cut and lengthened.
 
 use std::io::Cursor;
 
@@ -62,7 +62,7 @@ fn sizes_are_read_from_whole_files() {
         ("image/tiff", b"II*\0\x08\0\0\0".to_vec(), None),
     ] {
         assert_eq!(judged(media_type, &file), Ok(expected), "{media_type}");
-        // Every cut is told, and nothing panics.
+        // Every cut is detected, and nothing panics.
         for cut in 8..file.len() {
             let found = judged(media_type, &file[..cut]);
             assert!(expected.is_none() || found == Err(Fault::Broken), "{media_type} {cut}");
@@ -86,7 +86,7 @@ fn pictures_without_size_are_broken() {
     );
     assert_eq!(judged("image/gif", b"GIF89a/*<script>*/=1;alert(1)//"), Err(Fault::Broken));
     assert_eq!(judged("image/jpeg", b"\xff\xd8\xff\xd9"), Err(Fault::Broken));
-    // A size beyond every file ends the reading.
+    // A size larger than any file ends the reading.
     let mut far = png(1, 1);
     far.splice(33..37, [0xff; 4]);
     assert_eq!(judged("image/png", &far), Err(Fault::Broken));
@@ -107,7 +107,7 @@ proptest::proptest! {
     }
 }
 
-/// A film in which the first box is as long as 8 bytes tell, and the second goes to the end.
+/// A film of three boxes, of which the second states its length in 8 bytes.
 fn film() -> Vec<u8> {
     let mut file = b"\0\0\0\x14ftypmp42\0\0\0\0mp42".to_vec();
     file.extend(b"\0\0\0\x01mdat\0\0\0\0\0\0\0\x14data");
@@ -148,7 +148,7 @@ fn what_is_no_picture_is_cut_off_when_its_lengths_say_so() {
         assert_eq!(judged(media_type, &file), Ok(None), "{media_type}");
         let whole = |cut: &usize| judged(media_type, &file[..*cut]) == Ok(None);
         let told: Vec<_> = (1..file.len()).filter(whole).collect();
-        // Between two boxes or pages nothing tells that more follows.
+        // Between two boxes or pages nothing shows that more follows.
         let between: &[usize] = match media_type {
             "video/mp4" | "video/quicktime" => &[20, 40],
             "audio/ogg" => &[32],

@@ -1,17 +1,17 @@
-//! Whether films, sound, archives and documents are whole, by the lengths and marks that stand in
-//! them.
+//! Whether films, sound, archives and documents are complete, judged by the lengths and marks
+//! in them.
 
 use std::io::{BufRead as _, BufReader, Read, Result, Seek, SeekFrom};
 
 use super::{Fault, Judged, bytes, skip};
 
-/// In how many last bytes a PDF has its end (PDF 1.7, implementation note 18).
+/// The number of last bytes that contain the end of a PDF (PDF 1.7, implementation note 18).
 const PDF_END: u64 = 1024;
-/// The end of a ZIP archive without its comment, which has 64 KiB at most (APPNOTE, 4.3.16).
+/// The end of a ZIP archive without its comment, which has at most 64 KiB (APPNOTE, 4.3.16).
 const ZIP_END: usize = 22;
 const ZIP_TAIL: u64 = ZIP_END as u64 + 65_535;
 
-/// Looks through a file that is no picture. Of types that tell no length nothing is known.
+/// Checks a file that is not a picture. Types without lengths are not checked.
 pub(super) fn whole<F: Read + Seek>(
     media_type: &str,
     file: &mut BufReader<F>,
@@ -46,14 +46,14 @@ pub(super) fn boxes<F: Read + Seek>(file: &mut BufReader<F>, length: u64) -> Res
             Some(next) if count >= read.max(8) && next <= length => next,
             _ => return Ok(false),
         };
-        // Within the buffer: a film may have a million small boxes.
+        // Skips within the buffer: a film may have a million small boxes.
         skip(file, count - read)?;
     }
     Ok(true)
 }
 
-/// Whether the file holds its segment (RFC 8794, RFC 9559). One that was recorded live may have no
-/// length.
+/// Whether the file contains its whole segment (RFC 8794, RFC 9559). A live recording may state
+/// no length.
 fn segment<F: Read + Seek>(file: &mut BufReader<F>, length: u64) -> Result<bool> {
     bytes::<4>(file)?;
     let Some(head) = number(file)? else { return Ok(false) };
@@ -66,7 +66,7 @@ fn segment<F: Read + Seek>(file: &mut BufReader<F>, length: u64) -> Result<bool>
     Ok(end.is_none_or(|end| end <= length))
 }
 
-/// A number of EBML; None: unknown.
+/// An EBML number; `None`: unknown.
 fn number(file: &mut impl Read) -> Result<Option<u64>> {
     let [first] = bytes(file)?;
     let more = first.leading_zeros();
@@ -82,7 +82,7 @@ fn number(file: &mut impl Read) -> Result<Option<u64>> {
     Ok((value != unknown).then_some(value))
 }
 
-/// Whether the file is as long as it says. One that was recorded live says nothing.
+/// Whether the file has the length that it states. A live recording states none.
 fn riff<F: Read + Seek>(file: &mut BufReader<F>, length: u64) -> Result<bool> {
     bytes::<4>(file)?;
     let said = u32::from_le_bytes(bytes(file)?);

@@ -1,4 +1,4 @@
-//! What two trees differ in. Pure.
+//! The differences between two trees. Pure.
 
 use std::collections::{BTreeSet, HashMap};
 
@@ -47,8 +47,8 @@ pub enum Happened {
     Changed,
 }
 
-/// What leads from one tree to another: what is gone, then node by node in the order of the page.
-/// Nodes that only made room for others are not told.
+/// The differences that lead from one tree to another: removed nodes first, then the others in the
+/// order of the page. Nodes that only made room for others are not listed.
 pub(super) fn between(from: &Tree, to: &Tree) -> Vec<Difference> {
     let (old, new) = (from.nodes(0), to.nodes(0));
     let key = |node: &Node<'_>| (node.kind, node.id);
@@ -57,11 +57,11 @@ pub(super) fn between(from: &Tree, to: &Tree) -> Vec<Difference> {
     let stayed = unmoved(&old, &new);
     let mut found = Vec::new();
     for node in old.iter().filter(|node| !after.contains_key(&key(node))) {
-        found.push(told(Happened::Removed, node));
+        found.push(difference(Happened::Removed, node));
     }
     for node in &new {
         let Some(was) = before.get(&key(node)) else {
-            found.push(told(Happened::Added, node));
+            found.push(difference(Happened::Added, node));
             continue;
         };
         if !stayed.contains(&key(node)) {
@@ -70,7 +70,7 @@ pub(super) fn between(from: &Tree, to: &Tree) -> Vec<Difference> {
                     node.kind.parent(): node.spot.parent, "position": node.spot.at,
                 })
             };
-            let mut moved = told(Happened::Moved, node);
+            let mut moved = difference(Happened::Moved, node);
             (moved.from, moved.to) = (Some(spot(was)), Some(spot(node)));
             found.push(moved);
         }
@@ -78,7 +78,7 @@ pub(super) fn between(from: &Tree, to: &Tree) -> Vec<Difference> {
         let (was, is) = (was.data.unwrap_or(&empty), node.data.unwrap_or(&empty));
         let columns: BTreeSet<_> = was.keys().chain(is.keys()).collect();
         for column in columns.into_iter().filter(|column| was.get(*column) != is.get(*column)) {
-            let mut changed = told(Happened::Changed, node);
+            let mut changed = difference(Happened::Changed, node);
             changed.column = Some(column.clone());
             let value =
                 |of: &Map<String, Json>| Some(of.get(column).cloned().unwrap_or(Json::Null));
@@ -89,7 +89,7 @@ pub(super) fn between(from: &Tree, to: &Tree) -> Vec<Difference> {
     found
 }
 
-fn told(change: Happened, node: &Node<'_>) -> Difference {
+fn difference(change: Happened, node: &Node<'_>) -> Difference {
     Difference {
         change,
         kind: node.kind,
@@ -101,14 +101,14 @@ fn told(change: Happened, node: &Node<'_>) -> Difference {
     }
 }
 
-/// Nodes that stand in the same parent as before, in the order they had: of each parent the longest
-/// such list, so that as few as possible count as moved.
+/// Nodes that have the same parent as before and keep their order. Of each parent this is the
+/// longest such list, so that as few nodes as possible count as moved.
 fn unmoved(old: &[Node<'_>], new: &[Node<'_>]) -> BTreeSet<(NodeKind, i64)> {
     let before: HashMap<_, _> = old.iter().map(|node| ((node.kind, node.id), node.spot)).collect();
     let mut lists: HashMap<_, Vec<(usize, (NodeKind, i64))>> = HashMap::new();
     for node in new {
         let key = (node.kind, node.id);
-        // Of rows the parent is the page, which both trees are of.
+        // The parent of a row is the page, which is the same in both trees.
         if let Some(was) = before.get(&key).filter(|was| was.parent == node.spot.parent) {
             lists.entry((node.kind, was.parent)).or_default().push((was.at, key));
         }
@@ -116,9 +116,10 @@ fn unmoved(old: &[Node<'_>], new: &[Node<'_>]) -> BTreeSet<(NodeKind, i64)> {
     lists.into_values().flat_map(|list| rising(&list)).collect()
 }
 
-/// The longest part of a list whose first members rise.
+/// The longest subsequence whose first members increase.
 fn rising<T: Copy>(list: &[(usize, T)]) -> Vec<T> {
-    // `ends[n]`: where the best part of n + 1 members ends; `before[i]`: what stands before i.
+    // `ends[n]`: index of the last member of the best part of n + 1 members; `before[i]`: index of
+    // the member before `i`.
     let (mut ends, mut before): (Vec<usize>, Vec<Option<usize>>) = (Vec::new(), Vec::new());
     for (at, (value, _)) in list.iter().enumerate() {
         let length = ends.partition_point(|end| list[*end].0 < *value);

@@ -1,4 +1,4 @@
-//! Edits of a draft: each a fixed number of statements, whatever the size of the page.
+//! Edits of a draft. Each takes a fixed number of statements, whatever the size of the page.
 
 use std::sync::Arc;
 
@@ -19,11 +19,11 @@ use crate::{
     },
 };
 
-/// A new node.
-struct Judged {
-    /// Of a widget.
+/// A new node, checked.
+struct CheckedNode {
+    /// The name of a widget.
     name: Option<String>,
-    /// What its values keep to, if it may hold some.
+    /// The menu that its values must fit, if it may have values.
     menu: Option<Menu>,
     data: Map<String, Json>,
 }
@@ -32,9 +32,9 @@ impl Pages {
     /// Adds a node to a draft.
     ///
     /// # Errors
-    /// `not_found` for what it shall stand in; `stale`; `validation_failed` for a parent of another
-    /// kind, an unknown widget, values that its menu does not take, a place behind the end, and
-    /// pages that would grow too large. As every write.
+    /// `not_found` for the parent; `stale`; `validation_failed` for a parent of another kind, an
+    /// unknown widget, values that its menu does not accept, a position after the end, and a page
+    /// that would become too large. As every write.
     pub async fn add_node(
         &self,
         change: &mut Change,
@@ -45,7 +45,7 @@ impl Pages {
         let parent = fitting(&new.parent, kind)?;
         let held = self.hold(change, above(kind), parent, if_match).await?;
         let tree = self.tree_in(change, held.id).await?;
-        let Judged { name, menu, data } = self.judge(&tree, new, parent)?;
+        let CheckedNode { name, menu, data } = self.check_node(&tree, new, parent)?;
         let data = stored(&data.into_iter().filter(|(_, value)| !value.is_null()).collect());
         tree.admit(Some(kind), parent, size(&data))?;
         let at = index(new.position, tree.siblings(kind, parent))?;
@@ -69,17 +69,17 @@ impl Pages {
             parent: Parent::of(kind, parent),
             position: at as i64,
             widget: name,
-            data: menu.map(|menu| shown(&menu, &data)),
+            data: menu.map(|menu| visible_values(&menu, &data)),
             page_id: held.id,
             rev: held.rev,
         })
     }
 
-    /// Changes values of a widget or an item in a draft; null empties one, what is left out stays.
+    /// Changes values of a widget or an item in a draft. Null clears a value; omitted values stay.
     ///
     /// # Errors
-    /// `not_found`; `stale`; `validation_failed` for values that the menu does not take. As every
-    /// write.
+    /// `not_found`; `stale`; `validation_failed` for values that the menu does not accept. As
+    /// every write.
     pub async fn set_node(
         &self,
         change: &mut Change,
@@ -95,7 +95,7 @@ impl Pages {
             _ => tree.widget(id).map(|widget| (widget, widget.data.clone())),
         }
         .ok_or_else(|| not_found(kind, id))?;
-        let known = self.known(&widget.widget)?;
+        let known = self.registered_widget(&widget.widget)?;
         let menu = if kind == NodeKind::Item { &known.item_menu } else { &known.menu };
         let checked = self.widgets().check(menu, data)?;
         let checked = stored(&checked);
@@ -103,9 +103,9 @@ impl Pages {
         let replaced = replaced.map(|(column, value)| (column.clone(), value.clone())).collect();
         tree.admit(None, 0, size(&checked).saturating_sub(size(&replaced)))?;
         values.retain(|column, _| !checked.contains_key(column));
-        values.extend(shown(menu, &checked));
+        values.extend(visible_values(menu, &checked));
         let rev = if checked.is_empty() {
-            // Nothing is edited, so the tags of others still hold.
+            // Nothing was edited, so the entity tags that others hold stay valid.
             sql::release(change, held.id).await?;
             held.rev - 1
         } else {
@@ -126,8 +126,8 @@ impl Pages {
         })
     }
 
-    /// Removes a node from a draft, with all that stands in it. Returns the page and the rev of its
-    /// draft.
+    /// Removes a node from a draft, with all nodes in it. Returns the page and the rev of
+    /// its draft.
     ///
     /// # Errors
     /// `not_found`; `stale`. As every write.
@@ -150,7 +150,7 @@ impl Pages {
     ///
     /// # Errors
     /// `not_found`; `stale`; `validation_failed` for a parent on another page or of another kind,
-    /// and a place behind the end. As every write.
+    /// and for a position after the end. As every write.
     pub async fn move_node(
         &self,
         change: &mut Change,
@@ -189,8 +189,8 @@ impl Pages {
         })
     }
 
-    /// What a new node is to hold, checked.
-    fn judge(&self, tree: &Tree, new: &NewNode, parent: i64) -> Result<Judged> {
+    /// Checks the values of a new node.
+    fn check_node(&self, tree: &Tree, new: &NewNode, parent: i64) -> Result<CheckedNode> {
         let kind = new.kind;
         if kind != NodeKind::Widget && new.widget.is_some() {
             let message = "only widgets have one";
@@ -203,22 +203,23 @@ impl Pages {
                     let message = "the name of a widget, see GET /api/backend/pagebuilder/widgets";
                     Error::invalid_field("widget", "required", message)
                 })?;
-                let known = self.known(name)?;
+                let known = self.registered_widget(name)?;
                 let data = self.widgets().check(&known.menu, &given)?;
-                Ok(Judged { name: Some(name.to_owned()), menu: Some(known.menu.clone()), data })
+                let (name, menu) = (Some(name.to_owned()), Some(known.menu.clone()));
+                Ok(CheckedNode { name, menu, data })
             }
             NodeKind::Item => {
                 let widget = tree.widget(parent).ok_or_else(|| not_found(kind, parent))?;
                 let known = self.repeater(widget)?;
                 let data = self.widgets().check(&known.item_menu, &given)?;
-                Ok(Judged { name: None, menu: Some(known.item_menu.clone()), data })
+                Ok(CheckedNode { name: None, menu: Some(known.item_menu.clone()), data })
             }
-            _ if given.is_empty() => Ok(Judged { name: None, menu: None, data: given }),
+            _ if given.is_empty() => Ok(CheckedNode { name: None, menu: None, data: given }),
             _ => Err(Error::invalid_field("data", "unexpected", "rows and columns hold no values")),
         }
     }
 
-    fn known(&self, name: &str) -> Result<Arc<Widget>> {
+    fn registered_widget(&self, name: &str) -> Result<Arc<Widget>> {
         self.widgets().find(name).ok_or_else(|| {
             let message = format!("there is no widget {name:?}: cms widgets list names them");
             Error::invalid_field("widget", "unknown_widget", message)
@@ -226,7 +227,7 @@ impl Pages {
     }
 
     fn repeater(&self, widget: &PlacedWidget) -> Result<Arc<Widget>> {
-        let known = self.known(&widget.widget)?;
+        let known = self.registered_widget(&widget.widget)?;
         if known.is_repeater() {
             return Ok(known);
         }
@@ -234,7 +235,7 @@ impl Pages {
         Err(Error::invalid_field("parent.widget_id", "no_repeater", message))
     }
 
-    /// Refuses a parent that is on no or another page, and items among those of another widget.
+    /// Refuses a parent that is not on this page, and moving an item to another kind of widget.
     fn admit_parent(
         &self,
         tree: &Tree,
@@ -264,13 +265,13 @@ impl Pages {
 }
 
 impl Spot {
-    /// The id of the parent; rows stand in the page.
+    /// The id of the parent; the parent of a row is the page.
     pub(super) fn parent_of(self, kind: NodeKind, page: i64) -> i64 {
         if kind == NodeKind::Row { page } else { self.parent }
     }
 }
 
-/// What a kind stands in; rows stand in a page.
+/// The kind of the parent; the parent of a row is the page, which has no kind.
 fn above(kind: NodeKind) -> Option<NodeKind> {
     match kind {
         NodeKind::Row => None,
@@ -293,8 +294,8 @@ fn elsewhere(kind: NodeKind) -> Error {
     Error::invalid_field(format!("parent.{}", kind.parent()), "unknown", message)
 }
 
-/// Texts of columns as a menu shows them. Those of passwords are not shown.
-fn shown(menu: &Menu, texts: &Map<String, Json>) -> Map<String, Json> {
+/// Texts of columns as a menu shows them, without passwords.
+fn visible_values(menu: &Menu, texts: &Map<String, Json>) -> Map<String, Json> {
     let value = |(column, text): (&String, &Json)| {
         let value = values::shown(Some(menu), column, text.as_str()?);
         (!value.is_null()).then(|| (column.clone(), value))
@@ -302,12 +303,12 @@ fn shown(menu: &Menu, texts: &Map<String, Json>) -> Map<String, Json> {
     texts.iter().filter_map(value).collect()
 }
 
-/// Bytes of values as JSON, about.
+/// Approximate size of values as JSON, in bytes.
 fn size(data: &Map<String, Json>) -> usize {
     data.iter().map(|(name, value)| name.len() + value.to_string().len() + 4).sum::<usize>() + 64
 }
 
-/// Values as their columns hold them: texts.
+/// Values as their columns store them: as texts.
 pub(super) fn stored(data: &Map<String, Json>) -> Map<String, Json> {
     let text = |value: &Json| match value {
         Json::Null | Json::String(_) => value.clone(),

@@ -1,4 +1,4 @@
-//! A draft that a change holds: judged by `If-Match`, read whole.
+//! A draft that a change holds. Checks `If-Match` and reads the whole tree.
 
 use serde_json::{Map, Value as Json};
 
@@ -21,7 +21,7 @@ pub fn draft_tag(page: i64, rev: i64) -> String {
 }
 
 impl Pages {
-    /// Holds the page that a node stands in; without a kind, the page itself.
+    /// Holds the page of a node; without a kind, `id` is the page itself.
     pub(super) async fn hold(
         &self,
         change: &mut Change,
@@ -49,14 +49,15 @@ impl Pages {
         self.tree(rows)
     }
 
-    /// As [`Pages::tree_of`], as a change sees it.
+    /// As [`Pages::tree_of`], as this change sees the draft.
     pub(super) async fn tree_in(&self, change: &mut Change, page: i64) -> Result<Tree> {
         let columns = self.widgets().columns();
         let rows = rows_of_page_in(change, &sql::TABLES, &columns, page).await?;
         self.tree(rows)
     }
 
-    /// Puts rows together. Those of a table come together, and each parent's in order.
+    /// Builds the tree from rows. The rows of a table come together, and those of a parent
+    /// in order.
     fn tree(&self, rows: Vec<PlacedRow>) -> Result<Tree> {
         let [mut tops, mut cols, mut widgets, mut items]: [Vec<PlacedRow>; 4] = Default::default();
         for row in rows {
@@ -70,9 +71,9 @@ impl Pages {
         let mut tree = Tree::default();
         for top in tops {
             let mut row = PageRow { id: top.id, cols: Vec::new() };
-            for col in taken(&mut cols, top.id) {
+            for col in take_children(&mut cols, top.id) {
                 let mut one = PageCol { id: col.id, widgets: Vec::new() };
-                for placed in taken(&mut widgets, col.id) {
+                for placed in take_children(&mut widgets, col.id) {
                     one.widgets.push(self.widget(placed, &mut items)?);
                 }
                 row.cols.push(one);
@@ -84,7 +85,7 @@ impl Pages {
 
     fn widget(&self, placed: PlacedRow, items: &mut Vec<PlacedRow>) -> Result<PlacedWidget> {
         let name = placed.name.unwrap_or_default();
-        // What a page holds keeps its types while a plugin is away.
+        // Placed widgets keep the types of their values while their plugin is out of service.
         let found = self.widgets().registered(&name);
         let menu = found.as_ref().map(|widget| &widget.menu);
         let item_menu = found.as_ref().map(|widget| &widget.item_menu);
@@ -108,18 +109,18 @@ impl Pages {
         Ok(PlacedWidget {
             id: placed.id,
             data: shown(placed.data, menu)?,
-            items: taken(items, placed.id).into_iter().map(item).collect::<Result<_>>()?,
+            items: take_children(items, placed.id).into_iter().map(item).collect::<Result<_>>()?,
             widget: name,
         })
     }
 }
 
-/// Takes the rows of a parent out of a list.
-fn taken(rows: &mut Vec<PlacedRow>, parent: i64) -> Vec<PlacedRow> {
+/// Removes the rows of a parent from a list and returns them.
+fn take_children(rows: &mut Vec<PlacedRow>, parent: i64) -> Vec<PlacedRow> {
     rows.extract_if(.., |row| row.parent == parent).collect()
 }
 
-/// The rev in a tag of a page's draft.
+/// The rev in an entity tag of this page's draft.
 fn rev_of(tag: &str, page: i64) -> Option<i64> {
     let (of, rev) = tag.trim_matches('"').split_once('-')?;
     (of.parse() == Ok(page)).then(|| rev.parse().ok())?
@@ -129,7 +130,7 @@ pub(super) fn no_page(id: i64) -> Error {
     Error::new(Code::NotFound, format!("There is no page with id {id}."))
 }
 
-/// What others did meanwhile stands in the fields: one for each edit, newest first.
+/// The error `stale`. Its fields list the edits of others, newest first.
 fn stale(missed: &[Edit]) -> Error {
     let detail = "The draft has changed since you read it: read it again, then repeat the edit.";
     let told = |edit: &Edit| {
@@ -147,7 +148,7 @@ fn stale(missed: &[Edit]) -> Error {
     Error::new(Code::Stale, detail).with_fields(missed.iter().map(told).collect())
 }
 
-/// Notes an edit: for those who are late, and in the audit log.
+/// Records an edit for `stale` answers and in the audit log.
 pub(super) async fn note(
     change: &mut Change,
     held: &HeldPage,

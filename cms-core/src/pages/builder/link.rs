@@ -1,5 +1,5 @@
-//! Links that show a draft to people without a login, for a while. Each is a row, so that it can be
-//! listed and revoked; what opens it is kept as a digest alone.
+//! Links that show a draft to people without a login, for a limited time. Each link is a row, so
+//! that it can be listed and revoked. Of its token only a digest is stored.
 
 use data_encoding::BASE64URL_NOPAD;
 use schemars::JsonSchema;
@@ -18,14 +18,14 @@ use crate::{
     rfc3339,
 };
 
-/// Seconds for which a link shows a draft when nobody says otherwise: a day.
+/// Default lifetime of a link in seconds: a day.
 const TTL_S: i64 = 86_400;
-/// At most: 30 days.
+/// Maximum lifetime: 30 days.
 const MOST_TTL_S: i64 = 30 * 86_400;
-/// Characters of a note at most.
+/// Maximum length of a note, in characters.
 const MOST_NOTE: usize = 200;
 
-/// A new link, with what opens it: nobody is told that again.
+/// A new link with its token, which is shown only here.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[schemars(rename = "PageLink")]
 #[non_exhaustive]
@@ -46,7 +46,7 @@ pub struct Link {
     pub expires_at: String,
 }
 
-/// A link that shows a draft, without what opens it.
+/// A link that shows a draft, without its token.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[schemars(rename = "MadePageLink")]
 #[non_exhaustive]
@@ -76,7 +76,7 @@ record! { MadeLink: link_columns {
 
 pub(crate) mod sql {
     crate::db::statements! {
-        /// Whoever deletes the page waits, or has deleted it.
+        /// Locks the page: a concurrent deletion of the page waits, or this finds no row.
         KEEP_PAGE = "update cms_pages set draft_rev = draft_rev where id = $1 returning id";
         ADD = "insert into cms_page_links (page_id, digest, note, actor_kind, actor_id, \
                actor_name, created_at, expires_at) values ($1, $2, $3, $4, $5, $6, $7, $8) \
@@ -93,8 +93,8 @@ pub(crate) mod sql {
 }
 
 impl Pages {
-    /// A link to the draft of a page, for `ttl_s` seconds: a day when nobody says otherwise. It
-    /// shows the draft as it is when it is opened. `note` tells others for whom it is. `site`: the
+    /// Makes a link to the draft of a page, for `ttl_s` seconds (a day by default). The link shows
+    /// the draft as it is when it is opened. `note` says for whom the link is. `site` is the
     /// site's address.
     ///
     /// # Errors
@@ -136,7 +136,7 @@ impl Pages {
         Ok(Link { id, page_id: page, note, path: Secret::new(path), url, expires_at })
     }
 
-    /// The links to the draft of a page that still show it, newest first.
+    /// The valid links to the draft of a page, newest first.
     ///
     /// # Errors
     /// `not_found`; `bad_query` for a foreign cursor.
@@ -151,10 +151,10 @@ impl Pages {
         made.counted(paging, async || base.db().count_rows(sql::LIST, all).await).await
     }
 
-    /// Ends a link before its time.
+    /// Revokes a link.
     ///
     /// # Errors
-    /// `not_found`, also for a link that has ended. As every write.
+    /// `not_found`, also for a link that has expired. As every write.
     pub async fn unlink(&self, change: &mut Change, id: i64) -> Result<()> {
         let args = args![id, change.now()];
         let revoked: Option<(i64,)> = change.optional(sql::REVOKE, args).await?;
@@ -164,7 +164,7 @@ impl Pages {
         audited(change, "delete", id, &[]).await
     }
 
-    /// Removes links that have ended. Returns how many.
+    /// Removes expired links. Returns their number.
     pub(super) async fn expire_links(&self) -> Result<u64> {
         jobs::expire(self.base(), &[(sql::EXPIRE, self.base().clock().now())]).await
     }
@@ -172,7 +172,7 @@ impl Pages {
     /// The page that a link leads to.
     ///
     /// # Errors
-    /// `not_found`: a stranger does not learn which pages there are.
+    /// `not_found`, so that strangers do not learn which pages exist.
     pub(crate) async fn admit_link(&self, token: &Secret) -> Result<i64> {
         let args = args![self.digest(token.expose()), self.base().clock().now()];
         let opened: Option<(i64,)> = self.base().db().optional(sql::OPENED, args).await?;
@@ -182,8 +182,8 @@ impl Pages {
         })
     }
 
-    /// What is kept of a token. Who reads the database opens nothing with it, and another key of
-    /// the site ends all links.
+    /// The digest that is stored for a token. A reader of the database cannot open a link with it.
+    /// Another key of the site invalidates all links.
     fn digest(&self, token: &str) -> String {
         self.base().cursors().digest("draft of a page", token)
     }

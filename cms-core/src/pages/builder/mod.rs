@@ -41,8 +41,8 @@ use super::{Pages, redirects::place, refuse_circle};
 use crate::{Change, Error, Result, items::Written};
 
 impl Pages {
-    /// Publishes or takes off a page whose `published` a caller has written as an item, keeps the
-    /// old address of a published page that moves, and refuses a page below itself.
+    /// Handles a page written as an item. Publishes it or takes it off when `published` changed,
+    /// keeps the old address of a published page that moves, and refuses a page below itself.
     pub(super) async fn page_written(&self, change: &mut Change, written: &Written) -> Result<()> {
         if let (true, Some(page)) = (written.has_changed("parent_id"), written.key.as_i64()) {
             refuse_circle(change, super::sql::PAGE_CIRCLE, page).await?;

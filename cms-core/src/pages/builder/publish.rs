@@ -1,4 +1,4 @@
-//! A draft becomes what visitors see, and back.
+//! Publishes drafts, takes pages off, and returns drafts to earlier states.
 
 use std::collections::BTreeSet;
 
@@ -21,9 +21,9 @@ use crate::{
 
 impl Pages {
     /// Freezes the draft of a page as a revision and shows it to visitors, with the event
-    /// `page.published`. A draft that was frozen last as it is gets no new revision; when visitors
-    /// see that already, nobody is told, and nothing is written but that a planned time is over. A
-    /// planned publication stays when the page is to be taken off before it.
+    /// `page.published`. A draft that equals the newest revision gets no new one. When visitors
+    /// already see that revision, no event is raised, and only a planned time that is over is
+    /// written. A planned publication stays if the page is to be taken off before it.
     ///
     /// # Errors
     /// `not_found`; `stale`. As every write.
@@ -48,7 +48,8 @@ impl Pages {
         self.freeze(change, held, held.published).await
     }
 
-    /// Makes a revision of the draft and shows it. `was_seen`: visitors saw the page before.
+    /// Makes a revision of the draft and shows it. `was_seen`: whether visitors saw the
+    /// page before.
     pub(super) async fn freeze(
         &self,
         change: &mut Change,
@@ -67,7 +68,7 @@ impl Pages {
             Published { page_id: held.id, revision: number, checksum, changed, rev: held.rev };
         let over = keep(change, held, true).await?;
         if !changed && over.is_empty() {
-            // The draft is as it was: whoever has read it is not late.
+            // The draft has not changed, so the entity tags that others hold stay valid.
             sql::release(change, held.id).await?;
             made.rev -= 1;
             return Ok(made);
@@ -79,7 +80,7 @@ impl Pages {
         let mut steps = Vec::new();
         if is_new {
             steps.push(sql::freeze(change, held.id, number, frozen, &made.checksum));
-            // The newest is the one that visitors see, so it stays.
+            // Visitors see the newest revision, so that one is kept.
             let kept = self.base().settings().retention.page_revisions;
             steps.push(sql::cut(held.id, number.saturating_sub_unsigned(kept)));
         }
@@ -87,7 +88,7 @@ impl Pages {
             sql::show(change, held.id, number).await?;
         }
         note(change, held, "published", None, &["published"], steps).await?;
-        change.raise_own(PAGE_PUBLISHED, &told(held, number)).await?;
+        change.raise_own(PAGE_PUBLISHED, &page_data(held, number)).await?;
         if !was_seen {
             self.published_at(change, (&held.url, &held.language)).await?;
         }
@@ -96,7 +97,7 @@ impl Pages {
     }
 
     /// Hides a page from visitors, with the event `page.taken_off`. Its revisions stay. A planned
-    /// take-off is over, unless the page is to be published before it.
+    /// take-off is cancelled, unless the page is to be published before it.
     ///
     /// # Errors
     /// `not_found`; `stale`; `conflict` for a page that is not published. As every write.
@@ -120,8 +121,8 @@ impl Pages {
         self.gone_from(change, (&held.url, &held.language)).await
     }
 
-    /// Removes links that have ended, and revisions that a publication has left: they are more than
-    /// `retention` says. Returns the number of rows.
+    /// Removes links that have expired, and the revisions beyond the number in `retention` that
+    /// publications have not removed. Returns the number of rows.
     ///
     /// # Errors
     /// As every write.
@@ -131,8 +132,8 @@ impl Pages {
         Ok(revisions + self.expire_links().await?)
     }
 
-    /// Returns the draft to the revision that was published last, with the event
-    /// `page.draft_discarded`.
+    /// Returns the draft to the revision that was published last, with the
+    /// event `page.draft_discarded`.
     ///
     /// # Errors
     /// `not_found`; `stale`; `conflict` for a page that was never published. As every write.
@@ -149,11 +150,12 @@ impl Pages {
             Error::new(Code::Conflict, detail)
         })?;
         let left_out = self.put_back(change, &held, number, "discarded").await?;
-        change.raise_own(PAGE_DRAFT_DISCARDED, &told(&held, number)).await?;
+        change.raise_own(PAGE_DRAFT_DISCARDED, &page_data(&held, number)).await?;
         Ok(Replaced { page_id: held.id, revision: Some(number), left_out, rev: held.rev })
     }
 
-    /// Makes the draft what a revision is. Visitors see nothing of it before it is published.
+    /// Replaces the draft with a revision. Visitors see no difference until the draft
+    /// is published.
     ///
     /// # Errors
     /// `not_found`; `stale`. As every write.
@@ -169,12 +171,12 @@ impl Pages {
         Ok(Replaced { page_id: held.id, revision: Some(number), left_out, rev: held.rev })
     }
 
-    /// Makes the draft of a page a copy of another page's draft: its translation begins so. Items
-    /// remember which item they are a version of. A draft that holds something is replaced only
-    /// with `replaces`.
+    /// Replaces the draft of a page with a copy of another page's draft, to begin a translation.
+    /// Items remember the item that they are a version of. A draft that is not empty is replaced
+    /// only with `replaces`.
     ///
     /// # Errors
-    /// `not_found`; `stale`; `conflict` for a draft that holds something; `validation_failed` for a
+    /// `not_found`; `stale`; `conflict` for a draft that is not empty; `validation_failed` for a
     /// copy onto itself. As every write.
     pub async fn copy(
         &self,
@@ -200,7 +202,8 @@ impl Pages {
         Ok(Replaced { page_id: held.id, revision: None, left_out: Vec::new(), rev: held.rev })
     }
 
-    /// What a caller writes into `published` through items does the same.
+    /// Does the same as `publish` and `take_off` after a caller has written `published` as
+    /// an item.
     pub(super) async fn published_by_hand(
         &self,
         change: &mut Change,
@@ -214,14 +217,14 @@ impl Pages {
         }
     }
 
-    /// Writes `published`, as an item.
+    /// Writes `published` as an item.
     async fn switch(&self, change: &mut Change, page: i64, published: bool) -> Result<()> {
         let body: Map<_, _> = [("published".to_owned(), published.into())].into_iter().collect();
         let id = page.to_string();
         self.items().set(change, "pages", &id, None, &IfMatch::Nothing, &body).await.map(drop)
     }
 
-    /// Makes the draft what a revision is. Returns the values that it did not get.
+    /// Replaces the draft with a revision. Returns the values that the draft did not get.
     async fn put_back(
         &self,
         change: &mut Change,
@@ -239,8 +242,8 @@ impl Pages {
         Ok(left_out)
     }
 
-    /// Takes values out of columns that no widget has any longer, and of those that have become
-    /// passwords: nothing seals them, and what was frozen as text is no secret.
+    /// Removes values of columns that no widget uses any longer, and of columns that have become
+    /// passwords: a revision holds them unsealed, and frozen text is no secret.
     fn leave_out(&self, tree: &mut Tree) -> Vec<LeftOut> {
         let mut left_out = Vec::new();
         let columns = self.widgets().columns();
@@ -272,7 +275,7 @@ impl Pages {
         keeps_ids: bool,
     ) -> Result<()> {
         let columns = self.widgets().columns();
-        // The nodes of one kind that were written before, each with its new id.
+        // The parents of the next kind: old id and new id.
         let mut above = vec![(held.id, held.id)];
         for kind in NodeKind::ALL {
             let nodes: Vec<_> =
@@ -307,7 +310,7 @@ impl Pages {
     }
 }
 
-/// Notes that a page was taken off, and what stays planned.
+/// Records that a page was taken off, and updates its planned times.
 async fn taken_off(change: &mut Change, held: &HeldPage) -> Result<()> {
     keep(change, held, false).await?;
     note(change, held, "taken off", None, &["published"], Vec::new()).await?;
@@ -316,7 +319,7 @@ async fn taken_off(change: &mut Change, held: &HeldPage) -> Result<()> {
 }
 
 impl Pages {
-    /// A page that visitors saw was deleted. `record`: the page as an item.
+    /// Handles the deletion of a page that visitors saw. `record`: the page as an item.
     pub(in crate::pages) async fn deleted(&self, change: &mut Change, record: &Json) -> Result<()> {
         let text = |name: &str| record[name].as_str().map(str::to_owned);
         let page = Page {
@@ -332,8 +335,8 @@ impl Pages {
     }
 }
 
-/// What events tell of a page and its revision.
-fn told(held: &HeldPage, revision: i64) -> PageData {
+/// The event data of a page and its revision.
+fn page_data(held: &HeldPage, revision: i64) -> PageData {
     PageData { page: page(held), revision }
 }
 

@@ -1,4 +1,4 @@
-//! Drafts and revisions, as they are read.
+//! Reads drafts and revisions.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -32,9 +32,9 @@ pub struct RevisionTree {
 /// A state of a page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PageState {
-    /// As it is edited.
+    /// As it is edited now.
     Draft,
-    /// As it was published.
+    /// As it was published under this number.
     Revision(i64),
 }
 
@@ -78,8 +78,9 @@ impl Pages {
         })
     }
 
-    /// The pages whose draft holds a text, and those that show it to visitors; `most` of each. A
-    /// text is a path of the service: it has no character that a search would take otherwise.
+    /// The pages whose draft contains a text, and those that show the text to visitors; `most`
+    /// of each. The text is a path of the service, so no character in it needs escaping for
+    /// the search.
     pub(crate) async fn holding(&self, text: &str, most: usize) -> Result<(Vec<i64>, Vec<i64>)> {
         let (db, columns) = (self.base().db(), self.widgets().columns());
         let drafts = pages_holding(db, &sql::TABLES, &columns, text, most).await?;
@@ -112,8 +113,8 @@ impl Pages {
         Ok(RevisionTree { revision, tree })
     }
 
-    /// What leads from one state of a page to another. Without `from`: from the revision that was
-    /// published last; a page without one was empty.
+    /// The differences between two states of a page. Without `from`, compares with the revision
+    /// that was published last; a page without one counts as empty.
     ///
     /// # Errors
     /// `not_found`.

@@ -1,4 +1,4 @@
-//! Publications and take-offs that happen by themselves, once their time has come.
+//! Publishes pages and takes them off at planned times.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -31,8 +31,7 @@ pub struct Schedule {
 }
 
 impl Pages {
-    /// The pages that are published or taken off by themselves, by id, a page of the list at a
-    /// time.
+    /// The pages with planned times, by id, a page of the list at a time.
     ///
     /// # Errors
     /// `bad_query` for a foreign cursor.
@@ -45,12 +44,12 @@ impl Pages {
         plans.counted(paging, async || base.db().count_rows(sql::PLANNED, all).await).await
     }
 
-    /// Sets when a page is published and taken off by itself; both times are replaced. Returns
-    /// them as they are stored, and the rev of the draft.
+    /// Sets when a page is published and taken off automatically; both times are replaced. Returns
+    /// the times as stored, and the rev of the draft.
     ///
     /// # Errors
-    /// `not_found`; `stale`; `validation_failed` for times that are none or not ahead. As every
-    /// write.
+    /// `not_found`; `stale`; `validation_failed` for texts that are not times, and for times in
+    /// the past. As every write.
     pub async fn schedule(
         &self,
         change: &mut Change,
@@ -82,8 +81,8 @@ impl Pages {
         Ok((stored, held.rev))
     }
 
-    /// Publishes and takes off what is due. A page that fails is logged and tried again at the next
-    /// run; the others go on. Returns how many pages were done.
+    /// Publishes and takes off the pages that are due. A page that fails is logged and tried again
+    /// at the next run; the others continue. Returns the number of pages.
     ///
     /// # Errors
     /// `unavailable` when the database cannot be reached.
@@ -107,7 +106,7 @@ impl Pages {
         }
     }
 
-    /// Both times may be due, when nothing ran for a while: what comes later counts.
+    /// Both times may be due after a pause of the service; then the later one decides.
     async fn run_page(&self, page: i64) -> Result<()> {
         let mut change = self.base().change(Actor::System).await?;
         let held = self.hold(&mut change, None, page, &IfMatch::Nothing).await?;
@@ -129,7 +128,7 @@ impl Pages {
     }
 }
 
-/// Writes what stays planned of a page that is published now, or taken off. Returns the columns of
+/// Updates the planned times of a page that is now published or taken off. Returns the columns of
 /// the times that are over.
 pub(super) async fn keep(
     change: &mut Change,
@@ -157,9 +156,9 @@ pub(super) async fn keep(
     Ok(over)
 }
 
-/// What stays planned once something is done: `own` is the time that was planned for it, `other`
-/// that of the opposite. A past `other` would undo it at the next run. `own` is over, unless
-/// `other` comes before it: then it has its turn after that.
+/// The planned times that stay after an action: `own` is the time planned for it, `other` the time
+/// of the opposite action. A past `other` is dropped, because it would undo the action at the next
+/// run. `own` is dropped too, unless a future `other` comes before it.
 fn rest(
     now: Millis,
     own: Option<Millis>,
@@ -169,7 +168,8 @@ fn rest(
     (own.filter(|own| other.is_some_and(|other| other < *own)), other)
 }
 
-/// A time in the future, or the one that is planned already: it may be due and wait for its run.
+/// Parses a time, which must be in the future. The time that is already planned is accepted too:
+/// it may be due and wait for its run.
 fn ahead(
     now: Millis,
     field: &str,
@@ -201,7 +201,7 @@ mod tests {
             (None, Some(20), (None, Some(20))),
             (Some(20), Some(30), (None, Some(30))),
             (Some(30), Some(20), (Some(30), Some(20))),
-            // 10 is now: what is past is over, its own time too.
+            // Now is 10: past times are dropped, including `own`.
             (Some(5), Some(10), (None, None)),
             (Some(5), Some(20), (None, Some(20))),
             (Some(20), Some(5), (None, None)),

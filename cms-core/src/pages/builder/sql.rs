@@ -1,5 +1,5 @@
-//! Statements of the page builder. The row of a page is locked before all that stands in it: by
-//! [`hold`], which every change of a draft begins with.
+//! Statements of the page builder. Every change of a draft begins with [`hold`], which locks the
+//! row of the page before the rows of its nodes.
 
 use super::{
     tree::{NodeKind, Spot},
@@ -13,14 +13,14 @@ use crate::{
     jobs,
 };
 
-/// Edits that are remembered of a page.
+/// Number of edits that are remembered for a page.
 const REMEMBERED: i64 = 200;
 
 /// A page that is held.
 #[derive(Clone, Debug)]
 pub(super) struct HeldPage {
     pub(super) id: i64,
-    /// This change's.
+    /// The rev after this change.
     pub(super) rev: i64,
     pub(super) base: Option<i64>,
     pub(super) language: String,
@@ -47,7 +47,7 @@ record! { HeldPage: held_columns {
     take_off_at: "take_off_at",
 } }
 
-/// What is known of a page's draft beside its tree.
+/// The state of a page's draft, without its tree.
 #[derive(Clone, Debug)]
 pub(super) struct DraftState {
     pub(super) rev: i64,
@@ -55,7 +55,7 @@ pub(super) struct DraftState {
     pub(super) revision: Option<i64>,
     pub(super) publish_at: Option<String>,
     pub(super) take_off_at: Option<String>,
-    /// Of the revision.
+    /// Of the revision that was published last.
     pub(super) checksum: Option<String>,
 }
 
@@ -98,7 +98,7 @@ pub(super) fn actor(
     Ok(crate::AuditActor { kind, id, name })
 }
 
-/// The statements of one kind of nodes: its table, and the column of what they stand in.
+/// The statements of one kind of nodes: its table, and the column of its parent.
 macro_rules! nodes {
     ($module:ident, $table:literal, $parent:literal) => {
         mod $module {
@@ -109,12 +109,12 @@ macro_rules! nodes {
                     held_columns!()
                 );
                 DELETE = concat!("delete from ", $table, " where id = $1");
-                /// Nodes from a place on make room, or close a gap.
+                /// Moves the nodes from a place on: makes room, or closes a gap.
                 SHIFT = concat!(
                     "update ", $table, " set sort_order = sort_order + $1 where ", $parent,
                     " = $2 and sort_order >= $3 and id <> $4"
                 );
-                /// One goes to its place, those between make room.
+                /// Moves one node to its place; the nodes between make room.
                 WITHIN = concat!(
                     "update ", $table, " set sort_order = case when id = $1 then \
     cast($2 as bigint) else sort_order + $3 end where ", $parent,
@@ -132,7 +132,8 @@ nodes!(cols, "cms_page_cols", "row_id");
 nodes!(widgets, "cms_page_row_col_widget", "col_id");
 nodes!(items, "cms_page_widget_item", "widget_id");
 
-/// Revisions of all pages that $1 newer ones have replaced, but not what visitors see.
+/// Revisions of all pages that at least $1 newer ones have replaced, except those that
+/// visitors see.
 macro_rules! beyond {
     () => {
         "select r.id from (select page_id, max(number) as newest from cms_page_revisions \
@@ -187,7 +188,7 @@ statements! {
     TREE = "select tree from cms_page_revisions where page_id = $1 and number = $2";
 }
 
-/// All of them, for the test that prepares them.
+/// All statements, for the test that prepares them.
 pub(crate) fn statements() -> Vec<Statement> {
     [ALL, rows::ALL, cols::ALL, widgets::ALL, items::ALL].concat()
 }
@@ -244,8 +245,8 @@ macro_rules! of_kind {
     };
 }
 
-/// Holds a page, or the page that a node stands in, until the change ends, and counts an edit of
-/// its draft. None: there is no such thing.
+/// Holds a page, or the page of a node, until the change ends, and counts an edit of its draft.
+/// `None`: there is no such page or node.
 pub(super) async fn hold(
     change: &mut Change,
     kind: Option<NodeKind>,
@@ -255,9 +256,9 @@ pub(super) async fn hold(
     change.optional(statement, args![id]).await
 }
 
-/// Takes back that [`hold`] counted an edit.
+/// Takes back the edit that [`hold`] has counted.
 pub(super) async fn release(change: &mut Change, page: i64) -> Result<()> {
-    change.hit(RELEASE, args![page]).await
+    change.run_expecting_row(RELEASE, args![page]).await
 }
 
 pub(super) async fn state(snapshot: &mut Snapshot, page: i64) -> Result<Option<DraftState>> {
@@ -273,12 +274,12 @@ pub(super) fn delete(kind: NodeKind, id: i64) -> Step {
     Step(of_kind!(kind, DELETE), args![id])
 }
 
-/// The nodes from a place on, but not `id`, go one place on (1) or back (-1).
+/// Moves the nodes from a place on, except `id`, by one place forward (1) or back (-1).
 pub(super) fn shift(kind: NodeKind, by: i64, from: Spot, id: i64) -> Step {
     Step(of_kind!(kind, SHIFT), args![by, from.parent, from.at as i64, id])
 }
 
-/// A node goes from one place to another; those between make room.
+/// Moves a node from one place to another; the nodes between make room.
 pub(super) fn moved(kind: NodeKind, id: i64, from: Spot, to: Spot) -> Vec<Step> {
     let (was, is) = (from.at as i64, to.at as i64);
     if from.parent != to.parent {
@@ -290,7 +291,7 @@ pub(super) fn moved(kind: NodeKind, id: i64, from: Spot, to: Spot) -> Vec<Step> 
     vec![Step(of_kind!(kind, WITHIN), args)]
 }
 
-/// Notes an edit for those who are late.
+/// Records an edit for later `stale` answers.
 pub(super) fn edited(
     change: &Change,
     held: &HeldPage,
@@ -337,21 +338,21 @@ pub(super) fn freeze(
     Step(FREEZE, args![page, number, tree, checksum, kind, id, name, now])
 }
 
-/// Removes revisions up to a number, 100 at most: the next publication goes on.
+/// Removes revisions up to a number, 100 at most; the next publication removes more.
 pub(super) fn cut(page: i64, last: i64) -> Step {
     Step(CUT, args![page, last])
 }
 
-/// Removes revisions of all pages that as many newer ones have replaced. Returns how many.
+/// Removes revisions of all pages that this many newer ones have replaced. Returns their number.
 pub(super) async fn expire(base: &Base, kept: u64) -> Result<u64> {
     let args = args![i64::try_from(kept).unwrap_or(i64::MAX)];
-    // Mostly there are none, and a change would hold up others.
+    // Checked first: usually there are none, and a change would hold up others.
     let found: Option<(i64,)> = base.db().optional(BEYOND, args.clone()).await?;
     if found.is_some() { jobs::remove(base, EXPIRE, args).await } else { Ok(0) }
 }
 
 pub(super) async fn show(change: &mut Change, page: i64, number: i64) -> Result<()> {
-    change.hit(SHOW, args![page, number]).await
+    change.run_expecting_row(SHOW, args![page, number]).await
 }
 
 pub(super) async fn plan(
@@ -360,7 +361,7 @@ pub(super) async fn plan(
     publish_at: Option<Millis>,
     take_off_at: Option<Millis>,
 ) -> Result<()> {
-    change.hit(PLAN, args![page, publish_at, take_off_at]).await
+    change.run_expecting_row(PLAN, args![page, publish_at, take_off_at]).await
 }
 
 /// The pages that show a text to visitors.
@@ -369,7 +370,7 @@ pub(super) async fn showing(db: &Db, text: &str, most: i64) -> Result<Vec<i64>> 
     Ok(rows.into_iter().map(|(id,)| id).collect())
 }
 
-/// The next pages after one that are due.
+/// The next due pages after this one.
 pub(super) async fn due(db: &Db, now: Millis, after: i64) -> Result<Vec<i64>> {
     let rows: Vec<(i64,)> = db.all(DUE, args![now, after]).await?;
     Ok(rows.into_iter().map(|(id,)| id).collect())

@@ -1,4 +1,4 @@
-//! A page as a tree: rows, columns, widgets, items. Pure.
+//! A page as a tree of rows, columns, widgets and items. Pure.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -6,15 +6,15 @@ use serde_json::{Map, Value as Json};
 
 use crate::{Code, Error, Result};
 
-/// Rows of a page at most.
+/// Maximum number of rows of a page.
 const MOST_ROWS: usize = 100;
-/// Columns of a row at most.
+/// Maximum number of columns of a row.
 const MOST_COLS: usize = 12;
-/// Widgets of a page at most.
+/// Maximum number of widgets of a page.
 const MOST_WIDGETS: usize = 200;
-/// Items of a page at most.
+/// Maximum number of items of a page.
 const MOST_ITEMS: usize = 1000;
-/// Bytes of a page at most, as JSON.
+/// Maximum size of a page as JSON, in bytes.
 pub const MOST_BYTES: usize = 1 << 20;
 
 /// What a page is made of.
@@ -92,7 +92,7 @@ pub enum NodeKind {
 }
 
 impl NodeKind {
-    /// All, from the top.
+    /// All kinds, from the outermost.
     pub const ALL: [Self; 4] = [Self::Row, Self::Col, Self::Widget, Self::Item];
 
     /// Its name.
@@ -106,7 +106,7 @@ impl NodeKind {
         }
     }
 
-    /// The member of a parent that names what such a node stands in.
+    /// The member of `Parent` that names the parent of such a node.
     pub(super) const fn parent(self) -> &'static str {
         match self {
             Self::Row => "page_id",
@@ -117,27 +117,27 @@ impl NodeKind {
     }
 }
 
-/// Where a node stands: in what, and at which place there, counted from 0.
+/// Where a node stands: its parent, and its place there, counted from 0.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Spot {
     pub(super) parent: i64,
     pub(super) at: usize,
 }
 
-/// One node without those in it.
+/// One node without its children.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Node<'t> {
     pub(super) kind: NodeKind,
     pub(super) id: i64,
     pub(super) spot: Spot,
-    /// Of widgets.
+    /// The name of a widget.
     pub(super) widget: Option<&'t str>,
-    /// Of widgets and items.
+    /// The values of a widget or an item.
     pub(super) data: Option<&'t Map<String, Json>>,
 }
 
 impl Tree {
-    /// All nodes of the page, each after what it stands in.
+    /// All nodes of the page, each after its parent.
     pub(super) fn nodes(&self, page: i64) -> Vec<Node<'_>> {
         let mut nodes = Vec::new();
         let mut note = |kind, id, parent, at, widget, data| {
@@ -173,7 +173,7 @@ impl Tree {
         self.widgets().find(|widget| widget.id == id)
     }
 
-    /// The widget of an item, and the item.
+    /// An item by its id, with its widget.
     pub(super) fn item(&self, id: i64) -> Option<(&PlacedWidget, &PageItem)> {
         self.widgets()
             .flat_map(|widget| widget.items.iter().map(move |item| (widget, item)))
@@ -193,7 +193,7 @@ impl Tree {
         Some(found.spot)
     }
 
-    /// How many nodes of a kind stand in a parent; the page's id is not asked for.
+    /// The number of nodes of a kind in a parent. For rows, `parent` is ignored.
     pub(super) fn siblings(&self, kind: NodeKind, parent: i64) -> usize {
         match kind {
             NodeKind::Row => self.rows.len(),
@@ -209,12 +209,12 @@ impl Tree {
         self.nodes(0).iter().filter(|node| node.kind == kind).count()
     }
 
-    /// The tree as it is frozen: the same text whenever the tree is the same.
+    /// The tree as text, as it is frozen. Equal trees have equal texts.
     pub(super) fn text(&self) -> Result<String> {
         serde_json::to_string(self).map_err(Error::internal)
     }
 
-    /// Refuses one more node of a kind, and `more` bytes.
+    /// Checks that the page may have one more node of a kind, and `more` bytes.
     ///
     /// # Errors
     /// `validation_failed`.
@@ -249,7 +249,7 @@ impl Tree {
 /// The index of a node among `siblings` others.
 ///
 /// # Errors
-/// `validation_failed` behind the end.
+/// `validation_failed` for an index after the end.
 pub(super) fn index(asked: Option<i64>, siblings: usize) -> Result<usize> {
     let Some(asked) = asked else { return Ok(siblings) };
     usize::try_from(asked).ok().filter(|at| *at <= siblings).ok_or_else(|| {

@@ -1,4 +1,4 @@
-//! What is said of drafts and revisions. Times are RFC 3339 in UTC.
+//! The types that describe drafts, edits and revisions. Times are RFC 3339 in UTC.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -74,7 +74,7 @@ pub struct NewNode {
 }
 
 impl NewNode {
-    /// An empty node at the end of what it stands in.
+    /// An empty node at the end of its parent.
     #[must_use]
     pub fn new(kind: NodeKind, parent: Parent) -> Self {
         Self { kind, parent, widget: None, data: None, position: None }
@@ -163,7 +163,7 @@ pub struct Published {
     pub revision: i64,
     /// SHA-256 of what was frozen.
     pub checksum: String,
-    /// Whether visitors see something new; false: the page was published as it is already.
+    /// Whether visitors see something new; false: they already saw this revision.
     pub changed: bool,
     /// Of the draft after this.
     pub rev: i64,
@@ -178,11 +178,11 @@ pub struct LeftOut {
     pub kind: NodeKind,
     /// Its id.
     pub id: i64,
-    /// The column, which is one of a password meanwhile.
+    /// The column, which now holds passwords.
     pub column: String,
 }
 
-/// What became of a draft that was replaced whole.
+/// The result of replacing a whole draft.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[schemars(rename = "ReplacedDraft")]
 #[non_exhaustive]
@@ -212,7 +212,7 @@ impl Parent {
         parent
     }
 
-    /// The id of the parent of a kind; None when another member is given, or none.
+    /// The id of the parent of a kind. `None`: no member or another one is given.
     #[must_use]
     pub fn fitting(&self, kind: NodeKind) -> Option<i64> {
         let members = [self.page_id, self.row_id, self.col_id, self.widget_id];

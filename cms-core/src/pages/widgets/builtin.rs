@@ -1,6 +1,6 @@
 //! The built-in widgets: a JSON file for each group in `builtin/`, an icon for each widget in
-//! `icons/`. The members of a widget are those that plugins declare. And the content of those that
-//! show what this room knows: menus, vacancies.
+//! `icons/`. A widget has the members that plugins declare. Also makes the content of the widgets
+//! that show data of this room: menus and vacancies.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -57,7 +57,7 @@ const GROUPS: [&str; 22] = [
     group!("form"),
 ];
 
-/// The icons by their files.
+/// The icons by file name.
 const ICONS: [(&str, &str); 42] = [
     icon!("title"),
     icon!("html"),
@@ -103,7 +103,7 @@ const ICONS: [(&str, &str); 42] = [
     icon!("form"),
 ];
 
-/// A group as its file has it.
+/// A group as its file declares it.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Group {
@@ -119,7 +119,8 @@ pub(super) fn all() -> &'static [Widget] {
     &ALL
 }
 
-/// The files are part of the program; a test reads each of them.
+/// A group that cannot be read is logged and left out. The files are part of the program, and a
+/// test reads each of them.
 fn groups() -> impl Iterator<Item = Group> {
     GROUPS.iter().filter_map(|text| match serde_json::from_str(text) {
         Ok(group) => Some(group),
@@ -136,8 +137,7 @@ fn widgets(group: Group) -> impl Iterator<Item = Widget> {
     widgets.into_iter().map(widget)
 }
 
-/// Rows whose value editors choose among fixed options, each with all options that it has in any
-/// widget.
+/// The rows with fixed options, each with all options that it has in any widget.
 pub(crate) fn choices() -> BTreeMap<String, BTreeSet<String>> {
     let mut choices = BTreeMap::<String, BTreeSet<String>>::new();
     let entries = all().iter().flat_map(|widget| widget.menu.0.iter().chain(&widget.item_menu.0));
@@ -158,7 +158,7 @@ pub(super) fn icon(file: &str) -> Option<&'static str> {
 /// The version of this code.
 const VERSION: &str = "1.0.0";
 
-/// `footer_links`: the menu that it names, as a tree.
+/// `footer_links`: the menu that its value names, as a tree.
 pub(super) struct FooterLinks(pub(super) Base);
 
 impl WidgetContent for FooterLinks {
@@ -182,7 +182,7 @@ impl WidgetContent for FooterLinks {
     }
 }
 
-/// `jobs`: the vacancies whose last day has not passed; editors see all.
+/// `jobs`: the vacancies whose last day has not passed; editors see all of them.
 pub(super) struct Jobs(pub(super) Base);
 
 impl WidgetContent for Jobs {
@@ -205,7 +205,7 @@ impl WidgetContent for Jobs {
     ) -> BoxFuture<'a, Result<Json>> {
         Box::pin(async move {
             let today = self.0.day(self.0.clock().now())?.to_string();
-            // Days as text are in the order of days.
+            // Days as text sort by date.
             let last = |item: &Map<String, Json>| {
                 item.get("end_date").and_then(Json::as_str).map(str::to_owned)
             };

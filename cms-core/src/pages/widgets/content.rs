@@ -1,6 +1,6 @@
-//! The content of placed widgets: all of a page side by side, some at once, within a deadline and a
-//! size. What fails, panics, takes too long or is too large is null and in the log; the page is
-//! shown all the same.
+//! The content of placed widgets. All widgets of a page make their content concurrently, a limited
+//! number at once, within a deadline and a size. Content that fails, panics, is late or is too
+//! large becomes null and is logged; the page is shown all the same.
 
 use std::{collections::BTreeSet, io, panic::AssertUnwindSafe, sync::Arc, time::Duration};
 
@@ -16,18 +16,18 @@ use tracing::Instrument as _;
 use super::{Widgets, pictures};
 use crate::plugins::{PlacedWidget, WidgetContent};
 
-/// How long the content of a page may take.
+/// Time limit for all content of a page.
 pub(in crate::pages) const DEADLINE: Duration = Duration::from_secs(2);
-/// Calls of providers that run at once for one page.
+/// Providers that run at once for one page.
 const AT_ONCE: usize = 16;
-/// Bytes of the content of a page at most, as JSON.
+/// Maximum size of the content of a page as JSON, in bytes.
 pub(in crate::pages) const MOST_BYTES: usize = 4 << 20;
-/// Bytes around the pictures of a widget.
+/// Bytes around the pictures of a widget in JSON.
 const MEMBER: usize = r#"{"pictures":}"#.len();
 const NO_ROOM: &str = "the page would have more than 4 MiB of content";
 
 impl Widgets {
-    /// A widget on a page in this language; each item of a repeater as its values.
+    /// A widget on a page in this language; `items` holds the values of each item of a repeater.
     #[must_use]
     pub fn placed(
         &self,
@@ -41,8 +41,9 @@ impl Widgets {
         PlacedWidget { id, widget, language, data, items, records: self.0.items.clone() }
     }
 
-    /// The content of the widgets of a page, in their order; null for those that have none. And
-    /// whether it is whole: what failed may come the next time.
+    /// The content of the widgets of a page, in order; null for widgets without content. The
+    /// second value says whether all content was made: a later call may succeed where this
+    /// one failed.
     pub async fn contents(&self, placed: &[PlacedWidget], backend: bool) -> (Vec<Json>, bool) {
         self.contents_of(placed, backend, Instant::now() + DEADLINE).await
     }
@@ -63,7 +64,7 @@ impl Widgets {
             let made = AssertUnwindSafe(made.in_current_span()).catch_unwind();
             running.spawn(async move {
                 let turn = turns.acquire_owned().await;
-                // Whoever takes the content ends the turn: what nobody has taken yet has bounds.
+                // The consumer of the content ends the turn, which limits the content that waits.
                 (place, made.await, turn)
             });
             open.insert(place);
@@ -71,7 +72,7 @@ impl Widgets {
         let (mut contents, mut whole) = (vec![Json::Null; placed.len()], true);
         let mut room = MOST_BYTES;
         let taken = async {
-            // What is still running when the set is dropped is ended.
+            // Dropping the set ends the providers that still run.
             while let Ok(Some(Ok((place, made, _turn)))) =
                 timeout_at(deadline, running.join_next()).await
             {
@@ -88,14 +89,15 @@ impl Widgets {
                     Err(_) => "its code panicked".to_owned(),
                 };
                 whole = false;
-                lacks(&placed[place], &failed);
+                warn_no_content(&placed[place], &failed);
             }
         };
         let pictures = timeout_at(deadline, pictures::of(self, placed));
         let (pictures, ()) = tokio::join!(pictures, taken);
         whole &= open.is_empty();
         for place in open {
-            lacks(&placed[place], "it took more than two seconds, or waited for others that did");
+            let why = "it took more than two seconds, or waited for others that did";
+            warn_no_content(&placed[place], why);
         }
         whole &= matches!(pictures, Ok(Ok(_)));
         match pictures {
@@ -104,7 +106,7 @@ impl Widgets {
                 for (place, pictures) in some {
                     let Some(rest) = room.checked_sub(size(&pictures) + MEMBER) else {
                         whole = false;
-                        lacks(&placed[place], NO_ROOM);
+                        warn_no_content(&placed[place], NO_ROOM);
                         continue;
                     };
                     room = rest;
@@ -119,7 +121,7 @@ impl Widgets {
         (contents, whole)
     }
 
-    /// The content tables that pages with these widgets show; None: nobody can tell.
+    /// The content tables that pages with these widgets show; `None`: unknown.
     #[must_use]
     pub fn tables<'w>(&self, names: impl IntoIterator<Item = &'w str>) -> Option<BTreeSet<String>> {
         let mut tables = BTreeSet::new();
@@ -134,13 +136,13 @@ impl Widgets {
         Some(tables)
     }
 
-    /// Adds what makes the content of a built-in widget. One of a plugin takes its place.
+    /// Adds a provider of the content of a built-in widget. A provider of a plugin replaces it.
     pub(crate) fn provide(&self, provider: impl WidgetContent) {
         let mut own = self.0.own.write().unwrap_or_else(std::sync::PoisonError::into_inner);
         own.push(Arc::new(provider));
     }
 
-    /// What makes the content of a widget: code of a plugin first.
+    /// The provider of the content of a widget; code of a plugin comes first.
     pub(in crate::pages) fn provider(&self, name: &str) -> Option<Arc<dyn WidgetContent>> {
         if let Some(provider) = self.0.plugins.widget_content(name) {
             return Some(provider);
@@ -166,11 +168,11 @@ pub(in crate::pages) fn size(value: &impl serde::Serialize) -> usize {
     }
 
     let mut counter = Counter(0);
-    // Nothing that is shown fails to be written.
+    // Values that are shown can always be written.
     serde_json::to_writer(&mut counter, value).map_or(usize::MAX, |()| counter.0)
 }
 
-fn lacks(widget: &PlacedWidget, why: &str) {
+fn warn_no_content(widget: &PlacedWidget, why: &str) {
     let PlacedWidget { id, widget, .. } = widget;
     tracing::warn!(id, widget, why, "a widget lacks content");
 }

@@ -1,5 +1,5 @@
-//! Widgets of the page builder: the kinds that can be placed on a page, what each asks its editor
-//! for, and what it shows beside that.
+//! Widgets of the page builder: the kinds that can be placed on a page, the fields that each asks
+//! its editor for, and the content that it shows besides.
 //!
 //! ```text
 //! builtin   the widgets of the service: a JSON file for each group; icons; content of some
@@ -42,7 +42,7 @@ use crate::{
     },
 };
 
-/// The widget that shows the rows of another page; whoever puts a page together fills it.
+/// The widget that shows the rows of another page. `fill.rs` fills it.
 pub(super) const ELEMENT: &str = "pagebuilder_element";
 
 /// The fields that a widget, or each of its items, asks for.
@@ -51,11 +51,11 @@ pub type Menu = List<MenuEntry>;
 /// A kind of widget, as registered.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Widget {
-    /// Its name. No two have the same.
+    /// Its name, which is unique.
     pub name: String,
-    /// The plugin that brings it; None: it is built in.
+    /// The plugin that declares it; `None`: it is built in.
     pub plugin: Option<String>,
-    /// Its group in the picker: one of the service's, or the plugin.
+    /// Its group in the picker: one of the service's groups, or the plugin.
     pub group: String,
     /// The title of the group.
     pub group_title: String,
@@ -63,20 +63,20 @@ pub struct Widget {
     pub title: String,
     /// Second line in the picker.
     pub subtitle: Option<String>,
-    /// File of the icon.
+    /// The file of its icon.
     pub icon: String,
-    /// Name of the component that shows it.
+    /// The name of the component that shows it.
     pub template: String,
-    /// What it asks for.
+    /// The fields that it asks for.
     pub menu: Menu,
-    /// What each item of a repeater asks for; empty: it has no items.
+    /// The fields of each item of a repeater; empty: it has no items.
     pub item_menu: Menu,
     /// The version of its group or plugin.
     pub version: String,
 }
 
 impl Widget {
-    /// A widget as it is declared.
+    /// Builds a widget from its declaration.
     fn new(
         plugin: Option<&str>,
         (group, group_title): (&str, &str),
@@ -98,7 +98,7 @@ impl Widget {
         }
     }
 
-    /// The text of one of its columns as JSON; null for a password.
+    /// The stored text of a column as JSON; null for a password.
     #[must_use]
     pub fn shown(&self, column: &str, text: &str) -> Json {
         values::shown(Some(&self.menu), column, text)
@@ -110,7 +110,7 @@ impl Widget {
         !self.item_menu.is_empty()
     }
 
-    /// The columns that hold its values, and those of its items.
+    /// The columns that hold its values and those of its items.
     fn rows(&self) -> impl Iterator<Item = &str> {
         self.menu.iter().chain(self.item_menu.iter()).map(|entry| entry.row.as_str())
     }
@@ -124,20 +124,20 @@ struct Inner {
     base: Base,
     items: Items,
     plugins: Plugins,
-    /// What makes the content of built-in widgets.
+    /// The providers of the content of built-in widgets.
     own: RwLock<Vec<Arc<dyn WidgetContent>>>,
     known: ArcSwap<Registry>,
 }
 
-/// The widgets at a moment.
+/// The widgets at one moment.
 #[derive(Debug, Default)]
 struct Registry {
-    /// Those in service, in the order of the picker.
+    /// The widgets in service, in the order of the picker.
     listed: Vec<Arc<Widget>>,
     by_name: BTreeMap<String, Arc<Widget>>,
-    /// All columns that registered widgets use, as far as statements can name them.
+    /// All columns that registered widgets use, as far as one statement can name them.
     columns: Vec<String>,
-    /// Those of plugins out of service too.
+    /// All registered widgets, also those of plugins out of service.
     registered: Vec<Widget>,
 }
 
@@ -169,15 +169,14 @@ impl Widgets {
         known.by_name.get(name).cloned().or_else(|| other().cloned().map(Arc::new))
     }
 
-    /// The columns that the tables of placed widgets and of their items have beside their own:
-    /// [`WIDGET_COLUMNS`], then those that plugins brought.
+    /// The value columns of the tables of placed widgets and of their items: [`WIDGET_COLUMNS`],
+    /// then those that plugins have added.
     #[must_use]
     pub fn columns(&self) -> Vec<String> {
         self.0.known.load().columns.clone()
     }
 
-    /// The columns of a widget that hold passwords, and those of its items, also while its plugin
-    /// is out of service.
+    /// The password columns of a widget and of its items, also while its plugin is out of service.
     pub(super) fn passwords(&self, name: &str) -> [BTreeSet<String>; 2] {
         let known = self.0.known.load();
         let found = known.registered.iter().find(|widget| widget.name == name);
@@ -190,7 +189,8 @@ impl Widgets {
         })
     }
 
-    /// Checks values against a menu: in their canonical form, passwords sealed. Null clears one.
+    /// Checks values against a menu. Returns them in canonical form, with passwords sealed. Null
+    /// clears a value.
     ///
     /// # Errors
     /// `validation_failed` with every unknown column and every invalid value.
@@ -200,10 +200,10 @@ impl Widgets {
 }
 
 impl Registry {
-    /// `serves` tells whether a plugin is in service.
+    /// `serves` says whether a plugin is in service.
     fn new(registered: Vec<Widget>, serves: impl Fn(&str) -> bool) -> Self {
         let in_service = |widget: &Widget| widget.plugin.as_deref().is_none_or(&serves);
-        // Drafts can be read whatever is registered: those out of service get what room is left.
+        // Widgets out of service get the remaining room, so that drafts stay readable.
         let (served, others): (Vec<_>, Vec<_>) = registered.iter().partition(|one| in_service(one));
         let mut more = BTreeSet::new();
         for row in served.into_iter().chain(others).flat_map(Widget::rows) {

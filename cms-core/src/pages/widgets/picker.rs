@@ -1,5 +1,4 @@
-//! Widgets as the picker offers them, and as a front end finds their components; their
-//! icons.
+//! Widgets as the picker offers them, their icons, and their components as a front end finds them.
 
 use std::{
     borrow::Cow,
@@ -44,7 +43,8 @@ pub struct PickedWidget {
     pub version: String,
     /// Whether its content is more than the stored values.
     pub has_content: bool,
-    /// What its plugin declares otherwise: applying the plugin registers it.
+    /// How its plugin's declaration differs from the registered widget; applying the plugin
+    /// registers it.
     pub pending: Option<WidgetAction>,
     /// What it asks for.
     pub menu: Vec<PickedField>,
@@ -84,7 +84,7 @@ pub struct Components {
 }
 
 impl Widgets {
-    /// The widgets of the picker. `may_read` tells which tables give their options to the caller.
+    /// The widgets of the picker. `may_read` says from which tables the caller may get options.
     ///
     /// # Errors
     /// `unavailable` when the database cannot be reached.
@@ -126,17 +126,17 @@ impl Widgets {
         Ok(widgets.iter().map(picked).collect())
     }
 
-    /// What the plugin of a widget declares otherwise than it is registered.
+    /// How the declaration of a widget's plugin differs from the registered widget.
     fn pending(&self, widget: &Widget) -> Option<WidgetAction> {
         let manifest = self.0.plugins.manifest(widget.plugin.as_deref()?)?;
         let changes = self.differences(&manifest);
         changes.into_iter().find(|one| one.widget == widget.name).map(|one| one.action)
     }
 
-    /// The components of all widgets, as the folder of plugins has them now.
+    /// The components of all widgets, as the folder of plugins contains them now.
     ///
     /// # Errors
-    /// `internal_error` when the folder cannot be looked at.
+    /// `internal_error` when the folder cannot be read.
     pub async fn components(&self) -> Result<Components> {
         let (widgets, folder) = (self.all(), self.0.base.settings().dirs.plugins.clone());
         let look = move || {
@@ -168,7 +168,7 @@ fn key(source: &SelectSource) -> Key {
     (source.table.clone(), source.value.clone(), source.title.clone())
 }
 
-/// The table that a select has its options from.
+/// The table that a select gets its options from.
 fn source(entry: &MenuEntry) -> Option<SelectSource> {
     let source = entry.select_value.as_ref()?;
     let (table, value, title) = (&source.table, &source.value, &source.title);
@@ -190,7 +190,7 @@ fn field(entry: &MenuEntry, options: &BTreeMap<Key, Vec<SelectOption>>) -> Picke
     let fixed = || Some(entry.select_value.as_ref()?.options.as_ref()?.to_vec());
     let source = source(entry);
     let of_table = || options.get(&key(source.as_ref()?)).cloned();
-    // Beside options the title names a member of theirs.
+    // With `options` and `value`, `title` names a member of an option and is no label.
     let title = entry.title.as_ref().filter(|_| entry.options.is_none() || entry.value.is_none());
     let label = entry.placeholder.as_ref().or(title).unwrap_or(&entry.row);
     PickedField {
@@ -203,8 +203,8 @@ fn field(entry: &MenuEntry, options: &BTreeMap<Key, Vec<SelectOption>>) -> Picke
     }
 }
 
-/// An icon as it is served: part of the program, of a plugin in Rust, or a file in the folder of
-/// its widget. Which file is read follows from the registry alone, never from what a caller writes.
+/// An icon as it is served. It comes from the program, from a plugin in Rust, or from a file in
+/// the folder of its widget. The registry alone decides which file is read, never the request.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Icon {
@@ -251,7 +251,7 @@ impl Widgets {
     }
 }
 
-/// A file, unless it is too large by now.
+/// Reads a file, unless it has become too large.
 fn read(path: &std::path::Path) -> Option<Cow<'static, [u8]>> {
     let mut bytes = Vec::new();
     let file = std::fs::File::open(path).ok()?;

@@ -1,5 +1,5 @@
-//! What a page needs to know of the pictures that built-in widgets show: their texts in its
-//! language, their size and what must stay in sight. One query for all widgets of a page.
+//! Data about the pictures that built-in widgets show: their texts in the page's language, their
+//! size and their focal point. One query serves all widgets of a page.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -15,10 +15,11 @@ use crate::{
 
 /// The content table.
 pub(super) const TABLE: &str = "media";
-/// Files of one query.
+/// Files per query.
 const BATCH_SIZE: usize = 500;
 
-/// The widgets that show pictures of the media. Others with pictures have content of code alone.
+/// The widgets that show pictures from the media. Content of other widgets with pictures comes
+/// from code alone.
 const WIDGETS: [&str; 12] = [
     "image",
     "imageButton",
@@ -34,12 +35,12 @@ const WIDGETS: [&str; 12] = [
     "newsletter",
 ];
 
-/// Whether the content of a widget tells of its pictures.
+/// Whether the content of a widget includes data about its pictures.
 pub(super) fn are_told_of(widget: &str) -> bool {
     WIDGETS.contains(&widget)
 }
 
-/// A file, as far as a page shows it.
+/// The columns of a file that a page shows.
 #[derive(Deserialize)]
 struct File {
     path: String,
@@ -51,12 +52,12 @@ struct File {
     focal_y: Option<f64>,
 }
 
-/// The pictures of each widget by their paths; none of widgets whose pictures nobody needs.
+/// The pictures of each widget by path. Widgets outside of `WIDGETS` get none.
 pub(super) async fn of(
     widgets: &Widgets,
     placed: &[PlacedWidget],
 ) -> Result<Vec<Map<String, Json>>> {
-    let paths: Vec<_> = placed.iter().map(|widget| shown(widgets, widget)).collect();
+    let paths: Vec<_> = placed.iter().map(|widget| picture_paths(widgets, widget)).collect();
     let all: Vec<String> =
         paths.iter().flatten().collect::<BTreeSet<_>>().into_iter().cloned().collect();
     let mut files = BTreeMap::new();
@@ -85,7 +86,7 @@ pub(super) async fn of(
     Ok(paths.into_iter().zip(placed).map(told).collect())
 }
 
-/// Adds them to the content of a widget, as a member of it.
+/// Adds the pictures to the content of a widget, as a member.
 pub(super) fn add(content: &mut Json, pictures: Map<String, Json>) {
     match content {
         Json::Object(members) => drop(members.insert("pictures".to_owned(), pictures.into())),
@@ -95,7 +96,7 @@ pub(super) fn add(content: &mut Json, pictures: Map<String, Json>) {
 }
 
 /// The paths of the pictures that a widget and its items show.
-fn shown(widgets: &Widgets, placed: &PlacedWidget) -> BTreeSet<String> {
+fn picture_paths(widgets: &Widgets, placed: &PlacedWidget) -> BTreeSet<String> {
     let known = widgets.find(&placed.widget).filter(|widget| are_told_of(&widget.name));
     let Some(widget) = known else { return BTreeSet::new() };
     let own = widget.menu.iter().map(|entry| (entry, &placed.data));

@@ -1,5 +1,5 @@
-//! Brings the registered widgets up to date: built-in ones by the service that starts, those of a
-//! plugin when it is installed or installed again. What a plugin declares otherwise waits for that.
+//! Updates the registered widgets: built-in ones when the service starts, those of a plugin when
+//! it is installed or installed again. Changes in a plugin's declaration wait for that.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -17,26 +17,26 @@ use crate::{
     plugins::{Manifest, Names, Problem, installed, names},
 };
 
-/// The tables whose columns hold what the menus ask for.
+/// The tables whose columns hold the values of menus.
 const TABLES: [&str; 2] = ["cms_page_row_col_widget", "cms_page_widget_item"];
 
-/// Waits until no change writes pages, and lets none until the transaction ends. None: a writing
-/// transaction excludes all others anyway.
+/// Waits until no change writes pages, and blocks such changes until the transaction ends. `None`:
+/// on this engine a writing transaction excludes all others anyway.
 const HOLD_PAGES: PerEngine<Option<&str>> =
     PerEngine { sqlite: None, postgres: Some("lock table cms_pages in share row exclusive mode") };
 
 /// Which widgets a load registers.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Refresh<'a> {
-    /// None: the load writes nothing.
+    /// No widgets: the load writes nothing.
     Nothing,
-    /// Those of the service, and of plugins that have none registered.
+    /// The widgets of the service, and of plugins that have none registered.
     New,
-    /// Those of the service, and of this plugin or of all.
+    /// The widgets of the service, and of this plugin or of all.
     Again(Option<&'a str>),
 }
 
-/// What a plugin declares otherwise than it is registered.
+/// A widget whose declaration differs from what is registered.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[non_exhaustive]
 pub struct WidgetChange {
@@ -60,7 +60,7 @@ pub enum WidgetAction {
 }
 
 impl WidgetAction {
-    /// What is done, as a step of a plugin is named.
+    /// The name of the action, as a step of a plugin.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -72,8 +72,8 @@ impl WidgetAction {
 }
 
 impl Widgets {
-    /// Reads what is registered, after it was brought up to date where `refresh` says so.
-    /// `plugins` are those in service. Returns those whose widgets the database refuses, and why.
+    /// Reads the registered widgets, after updating them as `refresh` says. `plugins` are those in
+    /// service. Returns the plugins whose widgets the database refuses, each with the reason.
     ///
     /// # Errors
     /// `unavailable` when the database cannot be read or written.
@@ -104,7 +104,8 @@ impl Widgets {
             match (self.register(&registered, plugin, widgets).await, plugin) {
                 (Ok(()), _) => {}
                 (Err(error), Some(plugin)) if error.code() != Code::Unavailable => {
-                    refused.push((plugin.id.clone(), install::told(&plugin.id, error)));
+                    refused
+                        .push((plugin.id.clone(), install::with_engine_message(&plugin.id, error)));
                 }
                 (Err(error), _) => return Err(error),
             }
@@ -123,7 +124,7 @@ impl Widgets {
                 tracing::warn!(plugin, widgets = names, "its widgets have changed: {remedy}");
             }
         }
-        // A database that was not brought up to date yet may lack some.
+        // A database that was not updated yet may lack some.
         let missing = builtin::all().iter();
         let missing = missing.filter(|one| !registered.iter().any(|other| other.name == one.name));
         let missing: Vec<_> = missing.cloned().collect();
@@ -138,9 +139,9 @@ impl Widgets {
         Ok(refused)
     }
 
-    /// Registers the widgets of a plugin, or of the service, in a change of their own: what the
-    /// database refuses keeps no other plugin from being served. Claims the names of the plugin, so
-    /// that no other process writes over its widgets before it is recorded.
+    /// Registers the widgets of a plugin, or of the service, in a change of its own: when the
+    /// database refuses them, other plugins are still served. Claims the names of the plugin, so
+    /// that no other process overwrites its widgets before it is recorded.
     async fn register(
         &self,
         registered: &[Widget],
@@ -156,7 +157,7 @@ impl Widgets {
                 let told: Vec<_> = clashes.iter().map(Problem::to_string).collect();
                 return Err(resolve::load_error(told.join(" ")));
             }
-            // One that was removed meanwhile has given its names up.
+            // A plugin removed meanwhile has given up its names.
             if !installed::is_removed(&mut change, &plugin.id).await? {
                 names::claim(&mut change, plugin).await?;
             }
@@ -167,7 +168,7 @@ impl Widgets {
         change.commit().await
     }
 
-    /// The columns that registered widgets of plugins use, by plugin, in service or not.
+    /// The columns that registered widgets of plugins use, by plugin, whether in service or not.
     ///
     /// # Errors
     /// `unavailable` when the database cannot be read.
@@ -190,14 +191,14 @@ impl Widgets {
         Ok([db.columns_of(widgets).await?, db.columns_of(items).await?])
     }
 
-    /// What installing a plugin again would change of its widgets.
+    /// The changes that installing a plugin again would make to its widgets.
     #[must_use]
     pub fn differences(&self, plugin: &Manifest) -> Vec<WidgetChange> {
         differences(&self.0.known.load().registered, Some(&plugin.id), &declared(plugin))
     }
 }
 
-/// The widgets of a plugin as it declares them.
+/// The widgets that a plugin declares.
 fn declared(plugin: &Manifest) -> Vec<Widget> {
     let title = if plugin.name.is_empty() { &plugin.id } else { &plugin.name };
     let group = (plugin.id.as_str(), title.as_str());
@@ -209,7 +210,7 @@ fn is_of(widget: &Widget, plugin: Option<&str>) -> bool {
     widget.plugin.as_deref() == plugin
 }
 
-/// What registering the widgets of a plugin, or of the service, would do.
+/// The changes that registering the widgets of a plugin, or of the service, would make.
 fn differences(
     registered: &[Widget],
     plugin: Option<&str>,
@@ -227,7 +228,7 @@ fn differences(
     news.chain(gone.map(|widget| change(widget, WidgetAction::Remove))).collect()
 }
 
-/// Refuses widgets that would show what was sealed as a password.
+/// Refuses widgets that would show text that was sealed as a password.
 fn exposed(registered: &[Widget], wanted: &[Widget]) -> Option<Error> {
     wanted.iter().find_map(|widget| {
         let was = registered.iter().find(|one| one.name == widget.name)?;
@@ -258,7 +259,7 @@ async fn register(
         lacking.push((table, columns::lacking(change, table, &rows).await?));
     }
     lacking.retain(|(_, names)| !names.is_empty());
-    // An edit of a draft takes the row of its page first, then these tables in another order.
+    // An edit of a draft locks the row of its page first, then these tables in another order.
     if let Some(hold) = change.dialect().of(&HOLD_PAGES).filter(|_| !lacking.is_empty()) {
         change.script(hold).await?;
     }
@@ -311,7 +312,7 @@ pub(crate) mod sql {
         db.all(REGISTERED, args![]).await
     }
 
-    /// Registers a widget, at this place among those of its plugin.
+    /// Registers a widget at this place among the widgets of its plugin.
     pub(super) async fn register(change: &mut Change, widget: &Widget, place: usize) -> Result<()> {
         let text = |menu| serde_json::to_string(menu).map_err(Error::internal);
         let args = args![

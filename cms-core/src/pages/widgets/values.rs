@@ -1,4 +1,4 @@
-//! Values of a placed widget or of its item, by the menu that asks for them. All problems are told
+//! Checks values of a placed widget or its item against the menu. All problems are reported
 //! at once.
 //!
 //! | type | in JSON | as text of its column |
@@ -20,14 +20,14 @@ use crate::{
     plugins::manifest::{FieldType, MenuEntry},
 };
 
-/// Characters of a line at most.
+/// Maximum length of a line, in characters.
 const LINE: usize = 1000;
-/// Characters of a long text at most.
+/// Maximum length of a long text, in characters.
 const LONG: usize = 100_000;
-/// Options that an error shows.
+/// Maximum number of options in an error message.
 const SHOWN: usize = 20;
 
-/// Values in their canonical form; null clears one. Empty text is null.
+/// Returns values in canonical form. Null clears a value, and empty text is null.
 pub(crate) fn check(menu: &Menu, data: &Map<String, Json>) -> Result<Map<String, Json>> {
     let (mut values, mut faults) = (Map::new(), Vec::new());
     for (row, sent) in data {
@@ -40,11 +40,11 @@ pub(crate) fn check(menu: &Menu, data: &Map<String, Json>) -> Result<Map<String,
     if faults.is_empty() { Ok(values) } else { Err(Error::invalid(faults)) }
 }
 
-/// A stored text as JSON. `column` is of no entry of the menu when the menu has changed since.
+/// A stored text as JSON. The menu may lack `column`, because it may have changed since.
 pub(crate) fn shown(menu: Option<&Menu>, column: &str, text: &str) -> Json {
     let entry = menu.and_then(|menu| menu.iter().find(|entry| entry.row == column));
     let Some(entry) = entry else {
-        // It may have been a password.
+        // The column may have been a password.
         return if Vault::is_sealed(text) { Json::Null } else { text.into() };
     };
     match entry.field_type {
@@ -98,7 +98,7 @@ fn value(entry: &MenuEntry, sent: &Json) -> Result<Json, FieldError> {
         return option(entry, sent);
     }
     let column = column(entry);
-    let checked = content_check::value(&column, Dialect::Sqlite, sent)?;
+    let checked = content_check::value(&column, Dialect::STRICTEST, sent)?;
     let text = checked.as_str().unwrap_or_default();
     let is_line = matches!(entry.field_type, FieldType::Text | FieldType::Password);
     if is_line && text.chars().any(char::is_control) {
@@ -112,7 +112,7 @@ fn value(entry: &MenuEntry, sent: &Json) -> Result<Json, FieldError> {
     Ok(checked.as_f64().filter(|_| checked.is_f64()).map_or(checked, number))
 }
 
-/// The entry as a column of records: these have the same types.
+/// The entry as a column of records, which has the same types.
 fn column(entry: &MenuEntry) -> Column {
     let named = entry.field_type.name();
     let field_type = if is_link(entry) { "link" } else { named }.to_owned();
@@ -122,13 +122,13 @@ fn column(entry: &MenuEntry) -> Column {
     Column { field_type, ..Column::declared(&entry.row, kind) }
 }
 
-/// A whole number without a point.
+/// A whole number, written without a decimal point.
 fn number(number: f64) -> Json {
     let is_whole = number.fract() == 0.0 && number.abs() < 9_007_199_254_740_992.0;
     if is_whole { (number as i64).into() } else { Number::from_f64(number).into() }
 }
 
-/// Whether a field holds a link: its row says so, because menus have no type for it.
+/// Whether a field holds a link. Its row decides, because menus have no type for links.
 fn is_link(entry: &MenuEntry) -> bool {
     let row = entry.row.as_str();
     let is_named =
@@ -136,13 +136,13 @@ fn is_link(entry: &MenuEntry) -> bool {
     entry.field_type == FieldType::Text && is_named
 }
 
-/// The kind of address that a field holds; None: it holds something else.
+/// The kind of address that a field holds; `None`: the field holds something else.
 #[must_use]
 pub fn address(entry: &MenuEntry) -> Option<Address> {
     Address::of_type(&column(entry).field_type)
 }
 
-/// The values that a select takes; None: they come from a table.
+/// The values that a select accepts; `None`: they come from a table.
 fn options(entry: &MenuEntry) -> Option<Vec<&Json>> {
     if let Some(choices) = &entry.options {
         return Some(choices.iter().map(|choice| &choice.id).collect());
@@ -155,7 +155,7 @@ fn text_of(value: &Json) -> String {
     value.as_str().map_or_else(|| value.to_string(), str::to_owned)
 }
 
-/// The option that a stored text stands for.
+/// The option that a stored text selects.
 fn chosen(entry: &MenuEntry, text: &str) -> Option<Json> {
     options(entry)?.into_iter().find(|one| text_of(one) == text).cloned()
 }
@@ -165,7 +165,7 @@ fn option(entry: &MenuEntry, sent: &Json) -> Result<Json, FieldError> {
     let is_single = sent.is_string() || sent.is_number() || sent.is_boolean();
     let text = text_of(sent);
     let Some(options) = options(entry) else {
-        // A record may go at any time, so it is not looked for.
+        // Not looked up, because a record may be removed at any time.
         let fits = is_single && text.chars().count() <= LINE && !text.chars().any(char::is_control);
         let told = || wrong("type", "text or a number is expected".to_owned());
         return if fits { Ok(text.into()) } else { Err(told()) };

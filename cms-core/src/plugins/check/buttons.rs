@@ -1,4 +1,4 @@
-//! Buttons: ids, members of each type, tables, and what they lead to: links, modals, scripts.
+//! Checks buttons: ids, members of each type, tables, and targets (links, modals, scripts).
 
 use std::ffi::OsStr;
 
@@ -12,14 +12,14 @@ use crate::{
     },
 };
 
-/// Where a button stands.
+/// Where a button is placed.
 #[derive(Clone, Copy)]
 struct Stand<'a> {
-    /// In a header: there is no row.
+    /// In a header, so there is no row.
     header: bool,
-    /// The table whose rows are listed.
+    /// The table whose rows the list shows.
     table: Option<&'a str>,
-    /// In the list that a button opens: all its rows are of `table`.
+    /// In the list that another button opens: all its rows are of `table`.
     nested: bool,
 }
 
@@ -53,7 +53,7 @@ impl Check<'_> {
             self.fault(format!("{at}/button_id"), remedy);
         }
         self.looks(button, at, stand);
-        // The members of an unknown type are unknown too.
+        // If the type is unknown, so are its members.
         if !self.is_sound(&format!("{at}/type")) {
             return;
         }
@@ -83,7 +83,7 @@ impl Check<'_> {
             ButtonType::Link => self.url(button, at),
             ButtonType::Modal => self.component(button, at),
             ButtonType::ShowModuleList | ButtonType::ShowChecklist => self.shown_table(button, at),
-            // Handlers know the class.
+            // The class is checked with the handlers.
             ButtonType::ShowCustomContent => {}
         }
     }
@@ -192,13 +192,14 @@ impl Check<'_> {
     }
 }
 
-/// Members of `values` are judged only for types that have values.
+/// Whether a member may be checked on such a button. Members of `values` are checked only on types
+/// that have `values`.
 fn name_fits(kind: ButtonType, name: &str) -> bool {
     let values = MEMBERS.iter().find(|(name, _)| *name == "values");
     !name.starts_with("values/") || values.is_some_and(|(_, types)| kind.need(types).is_some())
 }
 
-/// Whether a button has a member of [`MEMBERS`]. An empty list says nothing.
+/// Whether a button has a member of [`MEMBERS`]. An empty list does not count.
 fn is_there(button: &Button, values: &ButtonValues, name: &str) -> bool {
     let filled = |text: &Option<String>| text.as_deref().is_some_and(|text| !text.is_empty());
     match name {
@@ -246,7 +247,7 @@ impl Check<'_> {
         }
     }
 
-    /// The path of a script, and the file.
+    /// Checks the path of a script, and its file.
     pub(super) fn script(&mut self, at: &str, path: Option<&str>) {
         let Some(path) = path.filter(|path| !path.is_empty()) else { return };
         if !is_script_path(path) {

@@ -1,10 +1,10 @@
-//! Endpoints: paths, tables behind them.
+//! Checks endpoints: their paths, and the tables that they read.
 
 use super::{Check, names};
 use crate::plugins::manifest::{EndpointDeclaration, Method, meet};
 
-/// Paths under `/api/` that the service itself answers, or will; with all that lies below. A test
-/// compares them with what is served.
+/// Paths under `/api/` that the service itself serves, or reserves, with all paths below. A test
+/// compares them with the served ones.
 const CORE: [&str; 31] = [
     "docs",
     "pages",

@@ -1,5 +1,5 @@
-//! Fields of forms: columns that exist, types that fit them, and where selects have their options
-//! from.
+//! Checks fields of forms: the columns exist, the types fit them, and selects have a source
+//! of options.
 
 use serde_json::Value;
 
@@ -29,7 +29,7 @@ impl Check<'_> {
             }
             self.field_options(field, column, &at);
         }
-        // With language tabs an edit makes the record of a language that is missing.
+        // With language tabs, an edit creates the record of a missing language.
         let is_insert = button.button_type == ButtonType::Insert;
         if (is_insert || button.multilanguage.0) && !button.editable_rows.is_empty() {
             let sent =
@@ -69,7 +69,7 @@ impl Check<'_> {
     }
 }
 
-/// Whether an input makes values of a column.
+/// Whether an input produces values of a column.
 fn fits(field: FieldType, kind: Kind) -> bool {
     match field {
         FieldType::Text | FieldType::Select | FieldType::Password => true,
@@ -136,7 +136,7 @@ impl Check<'_> {
         }
     }
 
-    /// Notes options that a write of the column refuses.
+    /// Reports options that a write of the column would refuse.
     fn storable(&mut self, options: &[SelectOption], column: &KnownColumn, at: &str) {
         let Some(kind) = column.kind else { return };
         let field_type = column.field_type.clone();
@@ -149,7 +149,7 @@ impl Check<'_> {
         }
     }
 
-    /// A table that options come from.
+    /// Checks a table that options come from.
     pub(super) fn source(&mut self, at: &str, table: &str, value: &str, title: &str) {
         if !self.table_exists(&format!("{at}/table"), table) {
             return;

@@ -1,4 +1,4 @@
-//! What a manifest is compared with beside itself.
+//! The facts outside a manifest that its checks use.
 
 use std::{collections::BTreeMap, path::PathBuf};
 
@@ -11,32 +11,32 @@ use crate::{
 /// The surroundings of a manifest, as far as they are known.
 #[derive(Clone, Default)]
 pub(crate) struct CheckContext {
-    /// Content tables of the core and of other plugins; None when nobody can tell.
+    /// Content tables of the core and of other plugins; `None`: unknown.
     tables: Option<BTreeMap<String, Columns>>,
-    /// Tables of plugins that are out of service, with their plugins.
+    /// Tables of plugins that are out of service, each with its plugin.
     pub(crate) absent: BTreeMap<String, String>,
     /// The folder of the plugin.
     pub(crate) folder: Option<PathBuf>,
 }
 
-/// The columns of a table; None when only the database knows them.
+/// The columns of a table; `None`: only the database knows them.
 pub(super) type Columns = Option<Vec<KnownColumn>>;
 
-/// A column, as far as forms need to know it.
+/// The properties of a column that forms need.
 #[derive(Clone, Debug)]
 pub(super) struct KnownColumn {
     pub(super) name: String,
     pub(super) kind: Option<Kind>,
-    /// Its field type; empty when nobody can tell.
+    /// Its field type; empty: unknown.
     pub(super) field_type: String,
-    /// An insert must give it.
+    /// Whether an insert must give a value.
     pub(super) needed: bool,
-    /// The only values it may hold.
+    /// The values that it may hold; `None`: any.
     pub(super) allowed: Option<Vec<serde_json::Value>>,
 }
 
 impl CheckContext {
-    /// Knows the core's tables and those of other manifests.
+    /// Knows the tables of the core and of these manifests.
     pub(crate) fn of<'m>(others: impl Iterator<Item = &'m Manifest>) -> Self {
         let mut tables = BTreeMap::new();
         for table in &core::tables() {
@@ -48,7 +48,7 @@ impl CheckContext {
         Self { tables: Some(tables), ..Self::default() }
     }
 
-    /// Knows the tables in service better than their declarations tell.
+    /// Replaces declarations by the tables in service, of which more is known.
     pub(crate) fn learn(&mut self, tables: &Tables) {
         let known = self.tables.get_or_insert_default();
         for table in tables.iter() {
@@ -67,7 +67,7 @@ impl CheckContext {
         self.folder.as_deref()?.file_name()?.to_str()
     }
 
-    /// The columns of a table; None when there is no such table.
+    /// The columns of a table; `None`: there is no such table.
     pub(super) fn table(&self, name: &str, own: &Manifest) -> Option<Columns> {
         let others = || self.tables.as_ref().map(|tables| tables.get(name));
         if let Some(table) = own.tables.iter().find(|table| table.name == name) {
@@ -85,7 +85,7 @@ fn of_declaration(table: &TableDeclaration) -> Columns {
     (!table.adopt).then(|| declared(table))
 }
 
-/// The columns of a table that the service makes.
+/// The columns of a table that the service creates.
 fn declared(table: &TableDeclaration) -> Vec<KnownColumn> {
     let made = |name: &str, kind| KnownColumn {
         name: name.to_owned(),

@@ -1,4 +1,4 @@
-//! Checks of a manifest whose form is right. Each problem has a pointer and a remedy.
+//! Checks a manifest whose form is right. Each problem has a pointer and a remedy.
 //!
 //! ```text
 //! known      what a manifest is compared with: other tables, the files of its folder
@@ -23,7 +23,7 @@ use super::{Manifest, Problem};
 use crate::{
     access::AREAS,
     content::core,
-    events::{OWN, known},
+    events::{OWN, find_entry},
 };
 
 pub(crate) use self::known::CheckContext;
@@ -32,7 +32,7 @@ pub(crate) use self::known::CheckContext;
 struct Check<'a> {
     manifest: &'a Manifest,
     known: &'a CheckContext,
-    /// Pointers at faults of the form. What lies there or below is not judged again.
+    /// Pointers to faults of the form. Values there or below are not checked again.
     faulty: &'a BTreeSet<String>,
     problems: Vec<Problem>,
 }
@@ -45,7 +45,7 @@ impl Manifest {
     }
 }
 
-/// All problems of a manifest, but for what is `faulty` already.
+/// All problems of a manifest, except at places that are already `faulty`.
 pub(super) fn problems(
     manifest: &Manifest,
     known: &CheckContext,
@@ -63,7 +63,7 @@ pub(super) fn problems(
     check.problems
 }
 
-/// The problems of the widgets of a manifest, with the core's tables known.
+/// The problems of a manifest's widgets. Only the tables of the core count as known.
 #[cfg(test)]
 pub(crate) fn problems_of_widgets(manifest: &Manifest) -> Vec<Problem> {
     let (known, faulty) = (CheckContext::of([].into_iter()), BTreeSet::new());
@@ -81,7 +81,7 @@ pub(super) fn is_sound(faulty: &BTreeSet<String>, at: &str) -> bool {
 }
 
 impl Check<'_> {
-    /// Notes a problem, unless its place is faulty already.
+    /// Reports a problem, unless its place is already faulty.
     fn fault(&mut self, at: impl Into<String>, remedy: impl Into<String>) {
         let at = at.into();
         if self.is_sound(&at) {
@@ -93,7 +93,7 @@ impl Check<'_> {
         is_sound(self.faulty, at)
     }
 
-    /// Notes every value that is there already: `{value} {twice}`.
+    /// Reports each value that occurs a second time, as `{value} {twice}`.
     fn doubles<'v>(&mut self, values: impl Iterator<Item = (String, &'v str)>, twice: &str) {
         let mut seen = BTreeSet::new();
         for (at, value) in values {
@@ -116,7 +116,7 @@ impl Check<'_> {
     }
 }
 
-/// Whether the service itself has an area, or content tables, of this id.
+/// Whether the service itself has an area or a content table of this id.
 fn is_built_in(id: &str) -> bool {
     let belongs = |area: &&str| area.split_once('_').is_some_and(|(owner, _)| owner == id);
     id == core::ID || AREAS.contains(&id) || AREAS.iter().any(belongs)
@@ -152,7 +152,7 @@ impl Check<'_> {
                     name.rsplit('.').next().unwrap_or_default()
                 );
                 self.fault(at, remedy);
-            } else if known(name).is_some() {
+            } else if find_entry(name).is_some() {
                 self.fault(at, format!("the service declares {name} already: leave it out"));
             }
         }

@@ -1,5 +1,5 @@
-//! Forms of names; texts that people read: no characters that hide, or that turn the direction of
-//! what follows.
+//! Checks names, and texts that people read: such a text has no hidden characters, and none that
+//! change the direction of the text after them.
 
 use serde_json::Value as Json;
 
@@ -8,7 +8,7 @@ use crate::plain::is_hidden;
 
 pub(super) const IDENTIFIER: &str = "lower-case letters, digits and _, a letter first,";
 
-/// Columns that every table of PostgreSQL has.
+/// Columns that every table has on PostgreSQL.
 pub(super) const SYSTEM: [&str; 6] = ["tableoid", "xmin", "cmin", "xmax", "cmax", "ctid"];
 
 pub(super) fn is_identifier(name: &str) -> bool {
@@ -35,7 +35,7 @@ pub(super) fn is_endpoint(path: &str) -> bool {
         })
 }
 
-/// The path of a picture below its widget's folder.
+/// The path of a picture within its widget's folder.
 pub(super) fn is_icon(path: &str) -> bool {
     path.rsplit_once('.').is_some_and(|(stem, end)| {
         is_path(stem) && ["svg", "png", "jpg", "jpeg", "webp"].contains(&end)
@@ -46,7 +46,7 @@ pub(super) fn is_word(part: &str) -> bool {
     !part.is_empty() && part.bytes().all(|b| b.is_ascii_alphanumeric() || b"_-".contains(&b))
 }
 
-/// Members that hold such texts.
+/// Members whose texts people read.
 const TEXTS: [&str; 8] = [
     "title",
     "support_text",
@@ -71,12 +71,12 @@ impl Check<'_> {
                 for (name, member) in members {
                     let at = format!("{at}/{name}");
                     match member {
-                        // There the title names a column.
+                        // In this place the title names a column.
                         Json::String(_) if at.ends_with("/select_value/title") => {}
                         Json::String(text) if TEXTS.contains(&name.as_str()) => {
                             self.text(&at, text);
                         }
-                        // Values of rows, whatever they are.
+                        // Values of rows may be anything.
                         _ if ["default", "enum", "value"].contains(&name.as_str()) => {}
                         member => self.texts_in(member, &at),
                     }

@@ -1,4 +1,4 @@
-//! Tables: names, columns, lists of columns.
+//! Checks tables: names, columns, lists of columns.
 
 use serde_json::Value;
 
@@ -14,13 +14,13 @@ use crate::{
     ground::nearest,
 };
 
-/// Columns of an index at most: as many as PostgreSQL takes.
+/// Maximum number of columns of an index, as on PostgreSQL.
 const MOST_INDEXED: usize = 32;
 
-/// Columns of a table at most: PostgreSQL takes 1,600, those of the service included.
+/// Maximum number of columns of a table. PostgreSQL allows 1,600, including the service's own.
 const MOST_COLUMNS: usize = 1_590;
 
-/// How the names of an engine's own tables begin. They show passwords and rows of other tables.
+/// Prefixes of the engines' own tables, which contain passwords and rows of other tables.
 const CATALOGUE: [&str; 3] = ["pg_", "sqlite_", "pragma_"];
 
 impl Check<'_> {
@@ -36,7 +36,8 @@ impl Check<'_> {
         self.circle();
     }
 
-    /// A foreign key needs a table that is there: of tables that need each other none can be first.
+    /// Reports tables that refer to each other in a circle. A foreign key needs an existing table,
+    /// so none of them could be created first.
     fn circle(&mut self) {
         let tables = &self.manifest.tables;
         for circle in in_order_of_reference(tables).err().into_iter().flatten() {
@@ -99,7 +100,7 @@ impl Check<'_> {
     }
 
     fn adopted(&mut self, table: &TableDeclaration, at: &str) {
-        // SQLite ignores the case of table names.
+        // SQLite ignores case in table names.
         let source = table.source.as_deref().unwrap_or(&table.name).to_ascii_lowercase();
         let owner = if table.name.is_empty() || source.starts_with("cms_") {
             Some("service")
@@ -133,7 +134,7 @@ impl Check<'_> {
         }
     }
 
-    /// `unique` and `indexes`.
+    /// Checks `unique` and `indexes`.
     fn column_lists(
         &mut self,
         table: &TableDeclaration,
@@ -154,7 +155,7 @@ impl Check<'_> {
                 _ => column.clone(),
             };
             let columns: Vec<String> = list.iter().map(bare).collect();
-            // The key follows the columns of an index that does not name it.
+            // The service appends the key to an index that does not name it.
             let has_key = member == "unique" || columns.iter().any(|column| column == "id");
             let most = if has_key { MOST_INDEXED } else { MOST_INDEXED - 1 };
             if columns.len() > most {
@@ -174,14 +175,15 @@ impl Check<'_> {
         }
     }
 
-    /// Notes a column that no index can hold.
+    /// Reports a column that cannot be indexed.
     pub(super) fn comparable(&mut self, at: &str, kind: Option<Kind>) {
         if matches!(kind, Some(Kind::Json | Kind::Password)) {
             self.fault(at, "values of this type cannot be compared: leave the column out");
         }
     }
 
-    /// Notes a column that its table has not. What only the database knows is not judged.
+    /// Reports a column that its table does not have. Columns that only the database knows are
+    /// not checked.
     pub(super) fn column_exists(&mut self, at: &str, table: &str, column: &str) {
         let Some(Some(columns)) = self.known.table(table, self.manifest) else { return };
         if columns.iter().any(|known| known.name == column) {
@@ -195,7 +197,7 @@ impl Check<'_> {
         self.fault(at, remedy);
     }
 
-    /// Notes a content table that does not exist. Returns whether it exists.
+    /// Reports a content table that does not exist. Returns whether it exists.
     pub(super) fn table_exists(&mut self, at: &str, table: &str) -> bool {
         if self.known.table(table, self.manifest).is_some() {
             return true;
@@ -276,7 +278,7 @@ impl Check<'_> {
         }
     }
 
-    /// A reference holds values of the type of the target's key.
+    /// Checks that a reference has the type of the target's key.
     fn key_type(&mut self, column: &ColumnDeclaration, target: &str, at: &str) {
         let Some(Some(columns)) = self.known.table(target, self.manifest) else { return };
         let key = columns.iter().find(|known| known.name == "id").and_then(|known| known.kind);
@@ -338,12 +340,11 @@ impl Check<'_> {
     }
 }
 
-/// Whether the enum of a column refuses a value, as it would in a write. Faults of other kinds are
-/// not judged here.
+/// Whether the enum of a column refuses a value, as a write would. Other faults are not
+/// checked here.
 fn is_outside(column: &ColumnDeclaration, given: &Value) -> bool {
     let (Some(kind), Some(allowed)) = (column.kind(), &column.allowed) else { return false };
-    // Both engines compare values in the same canonical form.
-    let (like, dialect) = (Column::declared(&column.name, kind), Dialect::Sqlite);
+    let (like, dialect) = (Column::declared(&column.name, kind), Dialect::STRICTEST);
     let Ok(allowed) = check::allowed(&like, dialect, allowed) else { return false };
     let like = Column { allowed: Some(allowed), ..like };
     let checked = check::value(&like, dialect, given);
@@ -352,20 +353,20 @@ fn is_outside(column: &ColumnDeclaration, given: &Value) -> bool {
     })
 }
 
-/// Why a write of the declared column refuses a value, its enum aside.
+/// The reason why a write of the declared column refuses a value, apart from its enum.
 fn refused(column: &ColumnDeclaration, value: &Value) -> Option<String> {
     let (field_type, required) = (column.field_type.clone()?, column.required);
     let like = Column { field_type, required, ..Column::declared(&column.name, column.kind()?) };
     unfit(&like, value)
 }
 
-/// Why a write of a column refuses a value. Null says nothing.
+/// The reason why a write of a column refuses a value. Null is not checked.
 pub(super) fn unfit(column: &Column, value: &Value) -> Option<String> {
     if value.is_null() {
         return None;
     }
-    // Both engines take the same values of declared columns.
-    let checked = check::value(column, Dialect::Sqlite, value);
+    // A manifest is checked without a database.
+    let checked = check::value(column, Dialect::STRICTEST, value);
     let permitted = checked.and_then(|checked| check::permitted(column, value, &checked));
     permitted.err().map(|fault| fault.message)
 }

@@ -1,4 +1,4 @@
-//! Widgets of the page builder.
+//! Checks widgets of the page builder.
 
 use std::{ffi::OsStr, path::PathBuf};
 
@@ -9,10 +9,10 @@ use crate::plugins::{
     widget_columns,
 };
 
-/// Fields of a menu at most.
+/// Maximum number of fields of a menu.
 const MOST: usize = 100;
 
-/// Columns of placed widgets and of their items that say what they are and where they stand.
+/// Columns of placed widgets and of their items that hold their identity and their place.
 const TAKEN: [&str; 14] = [
     "id",
     "page_id",
@@ -77,7 +77,7 @@ impl Check<'_> {
         self.menu(&widget.widget_item_menu, &format!("{at}/widget_item_menu"));
     }
 
-    /// The icon lies in the folder of its widget.
+    /// Checks that the icon is in the folder of its widget.
     fn icon_file(&mut self, widget: &WidgetDeclaration, at: &str) {
         let Some(folder) = &self.known.folder else { return };
         let name = folder.file_name().and_then(OsStr::to_str);

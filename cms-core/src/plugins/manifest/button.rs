@@ -69,14 +69,14 @@ pub struct Button {
 }
 
 impl Button {
-    /// The table that the button writes, in a list of the rows of `listed`.
+    /// The table that the button writes, in a list of rows of `listed`.
     #[must_use]
     pub fn table_of<'a>(&'a self, listed: Option<&'a str>) -> Option<&'a str> {
         self.table.as_deref().or(listed)
     }
 
-    /// The table whose row the button writes, in a list of the rows of `listed`; None: it writes no
-    /// row.
+    /// The table of the row that the button writes, in a list of rows of `listed`. `None`: it
+    /// writes no row.
     #[must_use]
     pub fn row_table<'a>(&'a self, listed: Option<&'a str>) -> Option<&'a str> {
         match self.button_type {
@@ -155,13 +155,14 @@ pub enum Need {
     Optional,
 }
 
-/// A member that only some types of buttons have; `values/table` is a member of `values`.
+/// A member that only some types of buttons have. `values/table` means the member `table`
+/// of `values`.
 pub type Member = (&'static str, &'static [(ButtonType, Need)]);
 
 use ButtonType as B;
 use Need::{Optional, Required};
 
-/// The members that only some types have. All types have the others.
+/// The members that only some types have. All other members belong to every type.
 pub const MEMBERS: &[Member] = &[
     ("table", &[(B::Edit, Optional), (B::Insert, Optional), (B::Delete, Optional)]),
     ("multilanguage", &[(B::Edit, Optional), (B::Insert, Optional)]),
@@ -214,7 +215,8 @@ impl ButtonType {
         }
     }
 
-    /// Whether it has a member of [`MEMBERS`]; None when it may not have it.
+    /// Whether a button of this type must or may have a member of [`MEMBERS`]; `None`: it
+    /// must not.
     #[must_use]
     pub fn need(self, types: &[(Self, Need)]) -> Option<Need> {
         types.iter().find(|(kind, _)| *kind == self).map(|(_, need)| *need)
@@ -245,7 +247,7 @@ fn rule(kind: ButtonType) -> Value {
     })
 }
 
-/// Members that must be there, and those that must not.
+/// The members that must be present, and those that must not.
 #[derive(Default)]
 struct Rule {
     required: Vec<&'static str>,
@@ -261,7 +263,7 @@ impl Rule {
             }
             Some(Optional) => {}
             None => {
-                // An empty list, or what is off, says nothing.
+                // An empty list and a switch that is off count as absent.
                 self.properties.insert(name.to_owned(), json!({"enum": [[], "[]", false, "0"]}));
             }
         }
@@ -283,7 +285,7 @@ pub enum ForStatus {
 }
 
 impl ForStatus {
-    /// Its whole number, by the rule of `parseInt`; None matches no row.
+    /// Its whole number, by the rule of `parseInt`; `None`: it matches no row.
     #[must_use]
     pub fn number(&self) -> Option<i128> {
         match self {

@@ -26,10 +26,10 @@ pub struct EndpointDeclaration {
     pub public: bool,
 }
 
-/// What stands in a shape for the id of a record in a table that the service made.
+/// Stands for the id of a record in a shape, if the service created the table.
 pub(super) const NUMBER: &str = "{number}";
 
-/// Whether one request could be to both of these shapes.
+/// Whether one request could match both shapes.
 pub(crate) fn meet(one: &str, other: &str) -> bool {
     let is_number = |part: &str| part.bytes().all(|byte| byte.is_ascii_digit());
     let covers = |shape: &str, part: &str| shape == "{}" || (shape == NUMBER && is_number(part));
@@ -38,7 +38,7 @@ pub(crate) fn meet(one: &str, other: &str) -> bool {
         && parts.all(|(a, b)| a == b || covers(a, b) || covers(b, a))
 }
 
-/// The name of a parameter that stands for a part of a path.
+/// The name of a parameter, if the part of a path is one.
 fn named(part: &str) -> Option<&str> {
     part.strip_prefix('{')?.strip_suffix('}')
 }
@@ -59,7 +59,8 @@ impl EndpointDeclaration {
         self.endpoint.split('/').filter_map(named)
     }
 
-    /// The path without the names of its parameters: what one request could mean only once.
+    /// The path without the names of its parameters. Two endpoints of the same shape would match
+    /// the same requests.
     pub(crate) fn shape(&self) -> String {
         let path = self.path();
         let parts = path.split('/').map(|part| if named(part).is_some() { "{}" } else { part });

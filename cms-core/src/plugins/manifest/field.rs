@@ -1,4 +1,4 @@
-//! Fields of a form, and where a select has its options from.
+//! Fields of a form, and the sources of a select's options.
 
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Serialize};
@@ -31,7 +31,7 @@ pub struct EditableField {
     pub ai_feature: Option<String>,
 }
 
-/// A select may also have its options from the column's `enum`.
+/// A select may also take its options from the column's `enum`.
 fn only_selects_have_options(schema: &mut Schema) {
     let rule = serde_json::json!([{
         "if": {"properties": {"type": {"const": "select"}}, "required": ["type"]},

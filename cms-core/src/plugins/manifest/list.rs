@@ -1,5 +1,4 @@
-//! Lists of a manifest. Text stands for JSON here: `"[...]"` for the list, `"{...}"` for an
-//! element.
+//! Lists in a manifest. Text may stand for JSON: `"[...]"` for a list, `"{...}"` for an element.
 
 use std::{borrow::Cow, ops::Deref};
 
@@ -48,7 +47,7 @@ impl<'de, T: DeserializeOwned> Deserialize<'de> for List<T> {
     }
 }
 
-/// Reads a value that may be JSON as text.
+/// Reads a value that may be JSON in a text.
 fn native<T: DeserializeOwned>(given: serde_json::Value) -> serde_json::Result<T> {
     match given {
         serde_json::Value::String(text) => serde_json::from_str(&text),
@@ -72,7 +71,7 @@ impl<T: JsonSchema> JsonSchema for List<T> {
     }
 }
 
-/// A value, or text that holds it as JSON.
+/// The schema of a value, or of a text that contains it as JSON.
 fn or_text(schema: &Schema) -> Schema {
     json_schema!({"anyOf": [
         schema,

@@ -1,4 +1,5 @@
-//! The manifest of a plugin: every member as a type. The JSON Schema is made from these types.
+//! The manifest of a plugin. Every member is a type, and the JSON Schema is generated from
+//! the types.
 //!
 //! ```text
 //! list       lists that a manifest may give as text
@@ -139,7 +140,7 @@ impl Manifest {
         found
     }
 
-    /// The table that buttons write when nothing else is said.
+    /// The table that buttons write unless they name another.
     #[must_use]
     pub fn first_table(&self) -> Option<&str> {
         self.tables.first().map(|table| table.name.as_str())
@@ -150,14 +151,14 @@ impl Manifest {
         self.record_shape(endpoint).is_some()
     }
 
-    /// The shape of the addresses of single records, where an endpoint reads a table of the plugin.
+    /// The shape of the addresses of single records, if an endpoint reads a table of the plugin.
     pub(crate) fn record_shape(&self, endpoint: &EndpointDeclaration) -> Option<String> {
         let table = self.tables.iter().find(|table| table.name == endpoint.model_path)?;
         let id = if table.adopt { "{}" } else { endpoint::NUMBER };
         Some(format!("{}/{id}", endpoint.shape()))
     }
 
-    /// The first of the plugin's references that lead from one table of a circle to another one.
+    /// The first of the plugin's references from one table of a circle to another.
     pub(crate) fn reference_in(&self, circle: &[&TableDeclaration]) -> Option<String> {
         let is_in = |name: &str| circle.iter().any(|table| table.name == name);
         let mut own = self.tables.iter().enumerate().filter(|(_, table)| is_in(&table.name));
@@ -225,7 +226,7 @@ pub struct TaskDeclaration {
     pub handler: Option<String>,
 }
 
-/// A task runs one of the two.
+/// A task has exactly one of the two.
 fn script_or_handler(schema: &mut Schema) {
     let either = serde_json::json!([{"required": ["script"]}, {"required": ["handler"]}]);
     schema.insert("oneOf".to_owned(), either);

@@ -61,7 +61,7 @@ pub struct MenuEntry {
     pub ai_feature: Option<String>,
 }
 
-/// Only selects have options, from one place.
+/// Only selects have options, and from one source.
 fn selects_have_options(schema: &mut Schema) {
     let rule = serde_json::json!([{
         "if": {"properties": {"type": {"const": "select"}}, "required": ["type"]},

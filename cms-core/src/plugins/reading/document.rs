@@ -1,4 +1,4 @@
-//! Text as JSON, with the offset of every value.
+//! Parses text as JSON, with the offset of every value.
 
 use jsonc_parser::{
     CollectOptions, CommentCollectionStrategy, ParseOptions,
@@ -12,7 +12,7 @@ use crate::plugins::{Problem, problem::Place};
 
 pub(super) const TOO_DEEP: &str = "nested too deeply: at most 64 levels are read";
 
-/// The text of a file. A byte order mark is a problem, but what follows it is read.
+/// The text of a file. A byte order mark is a problem; the text after it is still read.
 pub(super) fn decode<'b>(bytes: &'b [u8], problems: &mut Vec<Problem>) -> Result<&'b str, Problem> {
     let start = Place { line: 1, column: 1 };
     if bytes.starts_with(&[0xff, 0xfe]) || bytes.starts_with(&[0xfe, 0xff]) {
@@ -34,16 +34,16 @@ pub(super) fn decode<'b>(bytes: &'b [u8], problems: &mut Vec<Problem>) -> Result
     })
 }
 
-/// JSON with its faults: offset and remedy.
+/// JSON with its faults, each with offset and remedy.
 pub(super) struct Document<'t> {
-    /// None when the text is no JSON.
+    /// `None`: the text is not JSON.
     pub(super) root: Option<Value<'t>>,
     pub(super) faults: Vec<(usize, String)>,
 }
 
 impl<'t> Document<'t> {
-    /// Reads on behind comments and trailing commas. More than `levels` levels are not read: who
-    /// reads them needs a stack that grows with them.
+    /// Parses JSON and continues after comments and trailing commas. Refuses more than `levels`
+    /// levels, because code that walks the result recurses.
     pub(super) fn parse(text: &'t str, levels: usize) -> Self {
         if let Some(start) = too_deep(text, levels) {
             return Self { root: None, faults: vec![(start, TOO_DEEP.to_owned())] };
@@ -98,7 +98,7 @@ impl<'t> Document<'t> {
     }
 }
 
-/// The bracket that opens one level too many. Looks at each byte once.
+/// The bracket that opens a level beyond the limit. Reads each byte once.
 fn too_deep(text: &str, levels: usize) -> Option<usize> {
     let (mut open, mut bytes) = (0_usize, text.bytes().enumerate().peekable());
     while let Some((at, byte)) = bytes.next() {
@@ -131,7 +131,7 @@ fn too_deep(text: &str, levels: usize) -> Option<usize> {
     None
 }
 
-/// What serde_json refuses, such as control characters in text and numbers like `01`.
+/// Faults that only serde_json finds, such as control characters in text and numbers like `01`.
 fn second_opinion(text: &str) -> Option<(usize, String)> {
     let error = serde_json::from_str::<serde::de::IgnoredAny>(text).err()?;
     let lines = text.split_inclusive('\n').take(error.line().saturating_sub(1));

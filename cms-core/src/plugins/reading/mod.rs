@@ -1,4 +1,4 @@
-//! Reads `plugin.json`: every fault of its form at once, each with its place.
+//! Reads `plugin.json` and reports every fault of its form at once, each with its place.
 //!
 //! ```text
 //! document  text → JSON with offsets; names byte order marks, comments, broken JSON
@@ -21,11 +21,12 @@ pub(super) use self::place::Places;
 
 /// A manifest as it was read.
 pub(super) struct Reading {
-    /// With neutral values where the form is wrong; None when there is nothing to go on with.
+    /// The manifest, with neutral values where the form is wrong; `None`: too little could
+    /// be read.
     pub(super) manifest: Option<Manifest>,
     /// Faults of the form.
     pub(super) problems: Vec<Problem>,
-    /// Pointers at faults of the form. What lies there or below is not judged again.
+    /// Pointers to faults of the form. Values there or below are not checked again.
     pub(super) faulty: BTreeSet<String>,
     /// The place of every value.
     pub(super) places: Places,
@@ -59,7 +60,7 @@ pub(super) fn read(bytes: &[u8]) -> Reading {
 }
 
 impl Reading {
-    /// There is no text to read.
+    /// The result when there is no text to read.
     pub(super) fn unreadable(why: String) -> Self {
         Self::broken(vec![Problem::new("", why)])
     }

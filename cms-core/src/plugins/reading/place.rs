@@ -1,4 +1,4 @@
-//! Where something stands in a file.
+//! Places in a file.
 
 use std::collections::BTreeMap;
 
@@ -28,12 +28,12 @@ impl<'t> Lines<'t> {
 #[derive(Default)]
 pub(in crate::plugins) struct Places {
     pub(super) of: BTreeMap<String, Place>,
-    /// Members that the file spells otherwise than pointers of checks do.
+    /// Members that the file spells differently from the pointers of checks.
     pub(super) spelled: Vec<(&'static str, &'static str)>,
 }
 
 impl Places {
-    /// The pointer as the file spells it, and the place of the deepest value on it.
+    /// The pointer as the file spells it, and the place of the deepest known value on its path.
     pub(in crate::plugins) fn find(&self, pointer: &str) -> (String, Option<Place>) {
         let other = self.spelled.iter().find_map(|(name, spelling)| {
             let rest = pointer.strip_prefix(name)?;

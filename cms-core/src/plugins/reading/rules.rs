@@ -1,4 +1,5 @@
-//! What the parts of a schema say. Reads as much of JSON Schema as the types of manifests use.
+//! Interprets the parts of a schema. Supports as much of JSON Schema as the types of
+//! manifests use.
 
 use std::sync::OnceLock;
 
@@ -59,12 +60,12 @@ const WORDS: [(&str, &str); 7] = [
     ("null", "null"),
 ];
 
-/// A type, for people.
+/// The name of a type in messages.
 pub(super) fn word(kind: &str) -> &'static str {
     WORDS.iter().find(|(name, _)| *name == kind).map_or("this", |(_, word)| word)
 }
 
-/// The types that a schema allows, for people.
+/// The types that a schema allows, for messages.
 pub(super) fn expected(schema: &'static Json) -> String {
     let mut words = Vec::new();
     for part in alternatives(schema) {
@@ -79,14 +80,15 @@ pub(super) fn expected(schema: &'static Json) -> String {
     words.join(" or ")
 }
 
-/// Whether a text begins with a letter, so that none is a number in quotes.
+/// Whether a schema allows only texts that begin with a letter, so that no such text is a
+/// quoted number.
 pub(super) fn begins_with_letter(schema: &'static Json) -> bool {
     let pattern = |part: &'static Json| part["pattern"].as_str();
     let mut patterns = alternatives(schema).into_iter().filter_map(pattern);
     patterns.any(|pattern| pattern.starts_with("^[a-z]"))
 }
 
-/// The members of an object, and which of them must be there.
+/// The members of an object, and the names of the required ones.
 pub(super) type Members = (&'static Map<String, Json>, Vec<&'static str>);
 
 /// The members of an object; None when its schema names none.
@@ -97,7 +99,7 @@ pub(super) fn members(schema: &'static Json) -> Option<Members> {
     Some((members, required))
 }
 
-/// A value that a schema allows and that says nothing.
+/// A neutral value that a schema allows.
 pub(super) fn neutral(schema: &'static Json) -> Json {
     let schema = alternatives(schema).into_iter().next().unwrap_or(schema);
     if let Some(first) = constants(schema).and_then(|list| list.into_iter().next()) {

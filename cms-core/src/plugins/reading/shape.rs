@@ -1,4 +1,4 @@
-//! Compares JSON with the schema, member by member, and goes on behind every fault.
+//! Compares JSON with the schema, member by member, and continues after every fault.
 
 use std::collections::BTreeSet;
 
@@ -18,7 +18,7 @@ use crate::{
     plugins::{Problem, problem::Place},
 };
 
-/// More levels than any manifest needs. Text that holds JSON counts on.
+/// Maximum depth, more than any manifest needs. Levels of JSON within text count too.
 pub(super) const MAX_DEPTH: usize = 64;
 
 /// Members of the root with a second spelling: pointers to both.
@@ -54,7 +54,7 @@ impl Shape {
         Self { problems, faulty, places }
     }
 
-    /// The JSON of a manifest, with neutral values in the place of wrong ones.
+    /// The JSON of a manifest, with neutral values in place of wrong ones.
     pub(super) fn check(&mut self, root: &Value<'_>, lines: &Lines<'_>) -> Option<Json> {
         self.value(root, rules::root(), "", Where::Lines(lines), 0)
     }
@@ -64,7 +64,7 @@ impl Shape {
         self.faulty.insert(at.to_owned());
     }
 
-    /// The value as the schema wants it; None when it is wrong as a whole.
+    /// The value as the schema wants it; `None`: the whole value is wrong.
     fn value(
         &mut self,
         node: &Value<'_>,
@@ -117,7 +117,7 @@ impl Shape {
         }
     }
 
-    /// Text, a number, a boolean or null.
+    /// Checks text, a number, a boolean or null.
     fn single(&mut self, node: &Value<'_>, part: &Json, at: &str, here: Where<'_>) -> Option<Json> {
         let (given, place) = (self.plain(node, at, here), here.of(node));
         let shortest = part["minLength"].as_u64().unwrap_or(0);
@@ -138,7 +138,7 @@ impl Shape {
         Some(given)
     }
 
-    /// Text that holds JSON. All its problems have the place of the text.
+    /// Checks JSON within a text. All its problems have the place of the text.
     fn embedded(
         &mut self,
         text: &str,
@@ -210,8 +210,8 @@ impl Shape {
         Json::Object(mended)
     }
 
-    /// A value that no schema describes. Its faults have the pointer `at`, and places of their own.
-    /// [`Document::parse`] bounds the recursion.
+    /// Converts a value that no schema describes. Its faults have the pointer `at`, and places of
+    /// their own. [`Document::parse`] limits the recursion.
     fn plain(&mut self, node: &Value<'_>, at: &str, here: Where<'_>) -> Json {
         match node {
             Value::StringLit(text) => text.value.as_ref().into(),

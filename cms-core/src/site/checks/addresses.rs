@@ -1,14 +1,15 @@
-//! Whether columns, fields and settings of addresses hold addresses.
+//! Checks that columns, fields and settings for addresses contain addresses.
 
-use super::{Asked, finding::Findings};
+use super::{CheckInput, finding::Findings};
 use crate::{Result, items::BrokenAddress, site::Cms};
 
-/// Broken addresses that are listed of each room at most.
+/// Maximum number of listed broken addresses for each room.
 const MAX_BROKEN: usize = 100;
 
 impl Cms {
-    /// Values that are no addresses, where one belongs: in records, on pages, in forms and funnels.
-    /// 100 of each at most. They are read as they are; only who writes them again must mend them.
+    /// Values in records, on pages, in forms and funnels that should be addresses but are not, at
+    /// most 100 of each kind. They can still be read; they must be mended only when they are
+    /// written again.
     ///
     /// # Errors
     /// `unavailable` when the database cannot be read.
@@ -21,7 +22,7 @@ impl Cms {
     }
 }
 
-pub(super) async fn broken(asked: &Asked, found: &mut Findings) -> Result<()> {
+pub(super) async fn broken(asked: &CheckInput, found: &mut Findings) -> Result<()> {
     let Some(cms) = asked.cms() else { return Ok(()) };
     let broken = cms.broken_addresses().await?;
     if broken.is_empty() {

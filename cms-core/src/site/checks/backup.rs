@@ -1,11 +1,11 @@
 //! Checks of backups.
 
-use super::{Asked, finding::Findings};
+use super::{CheckInput, finding::Findings};
 use crate::{Cms, Millis, Result, backup, db::args, parse_rfc3339, rfc3339};
 
 const HOUR: Millis = 3_600_000;
 const DAY: Millis = 24 * HOUR;
-/// After so long a backup is old, unless the task `backup` makes them.
+/// Age at which a backup is old, unless the task `backup` makes backups.
 const WEEK: Millis = 7 * DAY;
 const REMEDY: &str = "set backup.to, or run `cms db backup FILE` every day, to another disk";
 const OF_TASK: &str = "`cms tasks history backup` says why it fails";
@@ -13,21 +13,21 @@ const LACKS: &str = "`cms db check` names the files that are missing: put them b
                      an older backup, then make a new one";
 
 /// A backup that was made.
-struct Made {
-    /// None: that cannot be read.
+struct LastBackup {
+    /// When it was made; `None`: the time cannot be read.
     at: Option<Millis>,
-    /// What it lacks.
+    /// Warnings about what it lacks.
     warnings: Vec<String>,
 }
 
-/// The last backup: the later of the one that this machine has noted, and of the task's last run on
-/// any machine.
-async fn newest(cms: &Cms) -> Result<Option<Made>> {
+/// The last backup: the later of the one recorded on this machine and the last successful run of
+/// the task on any machine.
+async fn newest(cms: &Cms) -> Result<Option<LastBackup>> {
     let noted = backup::last(cms.settings())
-        .map(|last| Made { at: parse_rfc3339(&last.made_at), warnings: last.warnings });
+        .map(|last| LastBackup { at: parse_rfc3339(&last.made_at), warnings: last.warnings });
     let run = cms.tasks().last_done("backup", "backup").await?;
-    // A run that has ended well lacks nothing. It begins before the moment that is noted.
-    let run = run.map(|at| Made { at: Some(at), warnings: Vec::new() });
+    // A run that ended well lacks nothing. It begins before the recorded moment.
+    let run = run.map(|at| LastBackup { at: Some(at), warnings: Vec::new() });
     Ok(match (noted, run) {
         (Some(noted), Some(run)) if run.at > noted.at => Some(run),
         (noted, run) => noted.or(run),
@@ -35,12 +35,12 @@ async fn newest(cms: &Cms) -> Result<Option<Made>> {
 }
 
 /// When the last backup was made.
-pub(super) async fn last(asked: &Asked, found: &mut Findings) -> Result<()> {
+pub(super) async fn last(asked: &CheckInput, found: &mut Findings) -> Result<()> {
     let Some(cms) = asked.cms() else { return Ok(()) };
     let now = cms.clock().now();
     let backup = &asked.settings.backup;
     let (most, remedy) = match backup.to {
-        // One that was left out is no fault yet.
+        // One missed backup is not a fault yet.
         Some(_) => (2 * HOUR * i64::try_from(backup.every_h).unwrap_or(i64::MAX / DAY), OF_TASK),
         None => (WEEK, REMEDY),
     };

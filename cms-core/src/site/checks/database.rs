@@ -1,7 +1,7 @@
-//! Checks of the database: whether it answers, is whole and can be written.
+//! Checks of the database: it answers, is intact and can be written.
 
 use super::{
-    Asked, Opening,
+    CheckInput, Opening,
     finding::{Findings, RESTORE},
 };
 use crate::{
@@ -17,10 +17,10 @@ pub(crate) mod sql {
     }
 }
 
-/// Codes of authenticators are accepted for 30 seconds before and after.
+/// Codes of authenticators are accepted 30 seconds early and late.
 const CLOCKS_APART_MS: i64 = 15_000;
 
-pub(super) async fn answers(asked: &Asked, found: &mut Findings) -> Result<()> {
+pub(super) async fn answers(asked: &CheckInput, found: &mut Findings) -> Result<()> {
     let place = match asked.settings.database() {
         Ok(Database::Sqlite { path, .. }) => format!("SQLite in {}", path.display()),
         Ok(Database::Postgres { url, .. }) => format!("PostgreSQL at {}", crate::db::place(&url)),
@@ -59,7 +59,7 @@ pub(super) async fn answers(asked: &Asked, found: &mut Findings) -> Result<()> {
     Ok(())
 }
 
-fn away(asked: &Asked, found: &mut Findings, place: &str, error: &crate::Error) {
+fn away(asked: &CheckInput, found: &mut Findings, place: &str, error: &crate::Error) {
     if is_unfinished_copy(error) {
         let what = format!("{place}: a copy into this database is not complete");
         let remedy = "go on with `cms db copy --resume` in the folder of the site that is copied, \
@@ -77,7 +77,7 @@ fn away(asked: &Asked, found: &mut Findings, place: &str, error: &crate::Error) 
     found.error(format!("{place}: {}", error.with_cause()), remedy);
 }
 
-pub(super) async fn migrations(asked: &Asked, found: &mut Findings) -> Result<()> {
+pub(super) async fn migrations(asked: &CheckInput, found: &mut Findings) -> Result<()> {
     let open = match &asked.opening {
         Opening::Behind(open) => *open,
         Opening::Open(cms) => match cms.db().expect_migrated().await {
@@ -86,7 +86,7 @@ pub(super) async fn migrations(asked: &Asked, found: &mut Findings) -> Result<()
                 found.error(error.with_cause(), "`cms migrate up`");
                 return Ok(());
             }
-            // The check before this one tells it.
+            // The previous check reports this.
             Err(_) => return Ok(()),
         },
         Opening::Untried | Opening::Away(_) | Opening::Refused(_) => return Ok(()),
@@ -98,7 +98,7 @@ pub(super) async fn migrations(asked: &Asked, found: &mut Findings) -> Result<()
     Ok(())
 }
 
-pub(super) async fn damage(asked: &Asked, found: &mut Findings) -> Result<()> {
+pub(super) async fn damage(asked: &CheckInput, found: &mut Findings) -> Result<()> {
     let Some(cms) = asked.cms() else { return Ok(()) };
     match cms.damage().await? {
         None => found.ok("yes"),
@@ -107,7 +107,7 @@ pub(super) async fn damage(asked: &Asked, found: &mut Findings) -> Result<()> {
     Ok(())
 }
 
-pub(super) async fn writable(asked: &Asked, found: &mut Findings) -> Result<()> {
+pub(super) async fn writable(asked: &CheckInput, found: &mut Findings) -> Result<()> {
     let Some(cms) = asked.cms() else { return Ok(()) };
     let error = match cms.try_write().await {
         Ok(()) => {
@@ -138,14 +138,14 @@ pub(super) async fn writable(asked: &Asked, found: &mut Findings) -> Result<()> 
     Ok(())
 }
 
-/// Whether the server repeats what another one writes.
+/// Whether the server is a read-only standby.
 async fn is_standby(cms: &Cms) -> bool {
     let Some(ask) = cms.db().dialect().standby() else { return false };
     cms.db().one::<(bool,)>(ask, args![]).await.is_ok_and(|(standby,)| standby)
 }
 
 /// Whether the inbox is searched by an index.
-pub(super) async fn search(asked: &Asked, found: &mut Findings) -> Result<()> {
+pub(super) async fn search(asked: &CheckInput, found: &mut Findings) -> Result<()> {
     let Some(cms) = asked.cms() else { return Ok(()) };
     match cms.funnels().missing_search_index().await? {
         None => found.ok("the inbox has an index"),
@@ -158,8 +158,8 @@ pub(super) async fn search(asked: &Asked, found: &mut Findings) -> Result<()> {
     Ok(())
 }
 
-/// The clock of the database, and the rows that were written by it.
-pub(super) async fn clocks(asked: &Asked, found: &mut Findings) -> Result<()> {
+/// Compares the clock of the database, and the times of rows written by it, with this clock.
+pub(super) async fn clocks(asked: &CheckInput, found: &mut Findings) -> Result<()> {
     let Some(cms) = asked.cms() else { return Ok(()) };
     let remedy = "set the clocks of both machines: codes, sessions and deliveries depend on them";
     let machine = Clock::system().now();
@@ -170,15 +170,16 @@ pub(super) async fn clocks(asked: &Asked, found: &mut Findings) -> Result<()> {
     let now = cms.clock().now();
     match cms.last_written().await? {
         Some(newest) if newest - now > CLOCKS_APART_MS => {
-            let younger = (newest - now) / 1000;
-            found.error(format!("the newest row is {younger} s younger than this clock"), remedy);
+            let ahead = (newest - now) / 1000;
+            let what = format!("the newest row lies {ahead} s in the future by this clock");
+            found.error(what, remedy);
         }
         _ => found.ok("agrees with this one"),
     }
     Ok(())
 }
 
-/// Says so when the database's clock is too far ahead of this one, or behind it.
+/// A message if the database's clock is too far ahead of this one, or behind it.
 fn apart(ahead_ms: Millis) -> Option<String> {
     let which = if ahead_ms > 0 { "ahead of" } else { "behind" };
     let seconds = ahead_ms.abs() / 1000;
@@ -187,8 +188,8 @@ fn apart(ahead_ms: Millis) -> Option<String> {
 }
 
 impl Cms {
-    /// Writes a row and takes it back: whether writing is allowed and nobody keeps the database
-    /// locked. A full disk may not show, because SQLite writes rows at the commit.
+    /// Writes a row and rolls it back, to test that writing is allowed and the database is not
+    /// locked. A full disk may go unnoticed, because SQLite writes rows at the commit.
     ///
     /// # Errors
     /// As every write.
@@ -198,20 +199,20 @@ impl Cms {
         change.run(sql::TRY, args![]).await.map(drop)
     }
 
-    /// The clock of the database's machine; None when that is this machine.
+    /// The clock of the database's machine; `None`: that is this machine.
     async fn database_clock(&self) -> Result<Option<Millis>> {
         let Some(clock) = self.db().dialect().clock() else { return Ok(None) };
         let (now,): (i64,) = self.db().one(clock, args![]).await?;
         Ok(Some(now))
     }
 
-    /// When the audit log was written last.
+    /// When the audit log was last written.
     async fn last_written(&self) -> Result<Option<Millis>> {
         let (newest,): (Option<i64>,) = self.db().one(sql::NEWEST, args![]).await?;
         Ok(newest)
     }
 
-    /// Reads the whole file of SQLite. Returns the first damage found.
+    /// Reads the whole SQLite file. Returns the first damage found.
     ///
     /// # Errors
     /// As every read; [`Error::is_damaged`](crate::Error::is_damaged) for damage that stops the

@@ -1,27 +1,27 @@
-//! Asks the checks from outside: the settings are read and the site is opened for them, as far as
-//! that can be done.
+//! Runs the checks from outside a running site: reads the settings and opens the site for them, as
+//! far as possible.
 
 use std::{path::Path, sync::Arc};
 
-use super::{Asked, Door, Finding, ask};
+use super::{CheckInput, Door, Finding, ask};
 use crate::{Builder, Cms, Error, Result, settings::Settings};
 
-/// What became of opening the site.
+/// The outcome of opening the site.
 pub(super) enum Opening {
     /// There was nothing to open.
     Untried,
-    /// The database cannot be reached, or is none.
+    /// The database cannot be reached, or is not one of this service.
     Away(Error),
-    /// So many steps of the schema are missing.
+    /// This many steps of the schema are missing.
     Behind(usize),
-    /// The database answers, and the site cannot be opened.
+    /// The database answers, but the site cannot be opened.
     Refused(Error),
     /// It is open.
     Open(Cms),
 }
 
-/// Asks the checks of a folder's site. `variables` are those of the environment, `builder` gives
-/// the plugins of the program.
+/// Runs the checks on the site of a folder. `variables` are those of the environment; `builder`
+/// adds the plugins of the program.
 pub async fn examine(
     dir: &Path,
     variables: impl Iterator<Item = (String, String)>,
@@ -30,13 +30,13 @@ pub async fn examine(
 ) -> Vec<Finding> {
     let files = Settings::load(dir, variables, &[]);
     let mut asked =
-        Asked { settings: Settings::default(), opening: Opening::Untried, files: Some(files) };
+        CheckInput { settings: Settings::default(), opening: Opening::Untried, files: Some(files) };
     if let Some(Ok(loaded)) = &asked.files {
         asked.settings = loaded.settings.clone();
         if loaded.is_site() {
             asked.opening = opened(asked.settings.clone(), builder).await;
         } else {
-            // Its checks would speak of a site that is elsewhere.
+            // These checks would describe a site that is elsewhere.
             let untold = |finding: &Finding| ["clock", "settings"].contains(&&*finding.check);
             let mut findings = ask(Arc::new(asked), door).await;
             findings.retain(untold);

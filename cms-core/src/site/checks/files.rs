@@ -9,7 +9,7 @@ use std::{
 use rustix::fs::{Access, access};
 
 use super::{
-    Asked,
+    CheckInput,
     finding::{Findings, word},
 };
 use crate::{
@@ -17,9 +17,9 @@ use crate::{
     settings::{Database, SECRET_KEYS, ValueOrigin},
 };
 
-pub(super) fn settings(asked: &Asked, found: &mut Findings) {
+pub(super) fn settings(asked: &CheckInput, found: &mut Findings) {
     match &asked.files {
-        // An embedding program gives them.
+        // The settings come from an embedding program.
         None => {}
         Some(Err(error)) => {
             let remedy = error.remedy().unwrap_or("correct the setting at the named place");
@@ -33,16 +33,16 @@ pub(super) fn settings(asked: &Asked, found: &mut Findings) {
     }
 }
 
-pub(super) fn variables(asked: &Asked, found: &mut Findings) {
+pub(super) fn variables(asked: &CheckInput, found: &mut Findings) {
     let loaded = asked.files.iter().flatten();
     for warning in loaded.flat_map(|loaded| &loaded.warnings) {
         found.warning(warning.clone(), "correct or remove the variable");
     }
 }
 
-/// A folder whose database or secrets a file names had a `cms.toml`. A site may also have its
-/// settings from the environment alone.
-pub(super) fn site_file(asked: &Asked, found: &mut Findings) {
+/// Reports a missing `cms.toml` beside a `cms.local.toml`. Without either, the site may have all
+/// its settings from the environment.
+pub(super) fn site_file(asked: &CheckInput, found: &mut Findings) {
     let Some(folder) = asked.folder() else { return };
     if folder.join("cms.toml").is_file() {
         return found.ok("there is one");
@@ -56,7 +56,7 @@ pub(super) fn site_file(asked: &Asked, found: &mut Findings) {
 }
 
 /// Whether others can read a file with secrets.
-pub(super) fn settings_files(asked: &Asked, found: &mut Findings) {
+pub(super) fn settings_files(asked: &CheckInput, found: &mut Findings) {
     let (Some(folder), Some(Ok(loaded))) = (asked.folder(), &asked.files) else { return };
     let holds_secrets = |file: &str| {
         let at = |one: &ValueOrigin| matches!(one, ValueOrigin::File { name, .. } if *name == file);
@@ -76,8 +76,8 @@ pub(super) fn settings_files(asked: &Asked, found: &mut Findings) {
     }
 }
 
-/// Whether this user may write there. Asks the system, and writes nothing.
-pub(super) fn data_folder(asked: &Asked, found: &mut Findings) {
+/// Whether this user may write to the data folder. Asks the system and writes nothing.
+pub(super) fn data_folder(asked: &CheckInput, found: &mut Findings) {
     let data = &asked.settings.dirs.data;
     let problem = match fs::metadata(data) {
         Ok(meta) if !meta.is_dir() => Some("it is not a folder".to_owned()),
@@ -100,8 +100,8 @@ pub(super) fn data_folder(asked: &Asked, found: &mut Findings) {
     found.error(format!("{shown} cannot be written: {problem}"), remedy);
 }
 
-/// The data folder and SQLite's files hold what people have written: they are for their owner.
-pub(super) fn modes(asked: &Asked, found: &mut Findings) {
+/// The data folder and SQLite's files contain user data, so only their owner may read them.
+pub(super) fn modes(asked: &CheckInput, found: &mut Findings) {
     let mut paths = vec![asked.settings.dirs.data.clone()];
     paths.retain(|data| data.is_dir());
     if let Ok(Database::Sqlite { path, .. }) = asked.settings.database() {

@@ -1,4 +1,4 @@
-//! What a check found.
+//! The result of a check.
 
 use std::path::Path;
 
@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::Error;
 
-/// What helps a database that is damaged.
+/// The remedy for a damaged database.
 pub(super) const RESTORE: &str = "restore the database from a backup";
 
 /// How bad it is.
@@ -57,7 +57,7 @@ pub fn worst(findings: &[Finding]) -> Level {
     findings.iter().map(|finding| finding.level).max().unwrap_or(Level::Ok)
 }
 
-/// What one check has found so far.
+/// The findings of one check so far.
 #[derive(Debug)]
 pub(super) struct Findings {
     check: &'static str,
@@ -81,7 +81,7 @@ impl Findings {
         self.push(Level::Error, found.into(), remedy.into());
     }
 
-    /// Names what the last finding is about.
+    /// Names the subject of the last finding.
     pub(super) fn about(&mut self, what: impl ToString) {
         if let Some(last) = self.findings.last_mut() {
             last.about = Some(what.to_string());
@@ -94,7 +94,7 @@ impl Findings {
         self.error(error.with_cause(), remedy);
     }
 
-    /// Messages of others may have several lines; a finding has one.
+    /// Messages from elsewhere may have several lines; a finding has one.
     fn push(&mut self, level: Level, found: String, remedy: String) {
         let found = found.lines().map(str::trim).collect::<Vec<_>>().join(" ");
         let check = self.check.to_owned();
@@ -102,7 +102,7 @@ impl Findings {
     }
 }
 
-/// A path as a word of a shell's line.
+/// A path as a word on a shell's command line.
 pub(super) fn word(path: &Path) -> String {
     let path = path.display().to_string();
     let is_plain = |c: char| c.is_ascii_alphanumeric() || "/._-+:@%".contains(c);

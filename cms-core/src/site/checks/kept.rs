@@ -1,4 +1,4 @@
-//! The checks of a running site, and what they found last.
+//! Runs the checks in a running site and keeps their last findings.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -9,38 +9,38 @@ use std::{
 use arc_swap::ArcSwapOption;
 use tokio::{sync::Mutex, task::JoinHandle, time::timeout};
 
-use super::{Asked, Door, Finding, LIMIT, Level, Opening, ask};
+use super::{CheckInput, Door, Finding, LIMIT, Level, Opening, ask};
 use crate::{Cms, Millis, settings::Settings};
 
-/// Whoever asks within this time after another gets the same answer.
+/// A second call within this time gets the same findings.
 const FRESH_MS: Millis = 1_000;
-/// `/readyz` tells what was found so long ago at most, when somebody asks it all the time.
+/// Maximum age of the findings in `/readyz`, if it is requested continuously.
 const KEPT_MS: Millis = 10_000;
-/// What was found so long ago is old: nobody has asked lately.
+/// Findings of this age are old: there was no request lately.
 const OLD_MS: Millis = 3 * KEPT_MS;
-/// How long a caller of `/readyz` waits where nothing was found yet, or only what is old.
+/// How long a request of `/readyz` waits when there are no findings, or only old ones.
 const RENEWAL: Duration = Duration::from_millis(500);
 
-/// What was found last.
+/// The last findings.
 #[derive(Default)]
 pub(in crate::site) struct LastFindings {
     last: ArcSwapOption<(Millis, Vec<Finding>)>,
     /// Held while the checks run: one run at a time.
     turn: Arc<Mutex<()>>,
-    pub(super) looks: Looks,
+    pub(super) disk_checks: DiskChecks,
 }
 
-/// Looks at disks that have not ended. A disk that hangs keeps one thread for each check, however
-/// often it is asked.
+/// Disk checks that have not ended. A hanging disk blocks one thread for each check, however often
+/// the check is requested.
 #[derive(Clone, Default)]
-pub(super) struct Looks(Arc<std::sync::Mutex<BTreeSet<&'static str>>>);
+pub(super) struct DiskChecks(Arc<std::sync::Mutex<BTreeSet<&'static str>>>);
 
-impl Looks {
+impl DiskChecks {
     fn under_way(&self) -> MutexGuard<'_, BTreeSet<&'static str>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Begins to look in a thread; None while the look before is under way.
+    /// Starts a disk check in a thread. `None`: the previous one has not ended.
     pub(super) fn begin<T: Send + 'static>(
         &self,
         id: &'static str,
@@ -49,7 +49,7 @@ impl Looks {
         if !self.under_way().insert(id) {
             return None;
         }
-        let ends = Ends(self.clone(), id);
+        let ends = EndOnDrop(self.clone(), id);
         Some(tokio::task::spawn_blocking(move || {
             let _ends = ends;
             look()
@@ -57,9 +57,9 @@ impl Looks {
     }
 }
 
-struct Ends(Looks, &'static str);
+struct EndOnDrop(DiskChecks, &'static str);
 
-impl Drop for Ends {
+impl Drop for EndOnDrop {
     fn drop(&mut self) {
         self.0.under_way().remove(self.1);
     }
@@ -72,7 +72,8 @@ impl LastFindings {
 }
 
 impl Cms {
-    /// Asks all checks that a running site can answer, or tells what was found a second ago.
+    /// Runs all checks that a running site can answer, or returns findings that are at most a
+    /// second old.
     pub async fn status(&self) -> Vec<Finding> {
         let _turn = self.0.kept.turn.lock().await;
         match self.0.kept.within(self.clock().now(), FRESH_MS) {
@@ -81,16 +82,16 @@ impl Cms {
         }
     }
 
-    /// What is not well, as far as it was found lately: the level of each check. Costs nothing: at
-    /// most once in ten seconds it begins to ask anew. It waits for that only when what is known is
-    /// older than 30 s, for half a second at most. None: nothing was asked so far.
+    /// The checks with recent trouble, each with its level. Returns kept findings and starts new
+    /// checks at most once in ten seconds. Waits for these only if the findings are older than 30
+    /// s, and for half a second at most. `None`: there are no findings yet.
     pub async fn known_troubles(&self) -> Option<BTreeMap<String, Level>> {
         let (kept, now) = (&self.0.kept, self.clock().now());
         if kept.within(now, KEPT_MS).is_none() {
             self.renew();
         }
         if kept.within(now, OLD_MS).is_none() {
-            // Whoever asks holds the turn.
+            // A run of the checks holds the turn.
             let _ = timeout(RENEWAL, kept.turn.lock()).await;
         }
         let last = kept.last.load_full()?;
@@ -102,7 +103,7 @@ impl Cms {
         Some(troubles)
     }
 
-    /// Begins to ask, unless somebody does so already.
+    /// Starts the checks, unless they are already running.
     fn renew(&self) {
         let Ok(turn) = self.0.kept.turn.clone().try_lock_owned() else { return };
         let cms = self.clone();
@@ -119,12 +120,12 @@ impl Cms {
         let variables =
             variables.into_iter().map(|(name, value)| (name, value.expose().to_owned()));
         let read = move || folder.map(|folder| Settings::load(&folder, variables, &[]));
-        // Where the folder hangs, the checks of it say so.
-        let files = match self.0.kept.looks.begin("settings", read) {
+        // If the folder hangs, its own checks report that.
+        let files = match self.0.kept.disk_checks.begin("settings", read) {
             Some(look) => timeout(LIMIT, look).await.ok().and_then(Result::ok).flatten(),
             None => None,
         };
-        let asked = Asked { settings, files, opening: Opening::Open(self.clone()) };
+        let asked = CheckInput { settings, files, opening: Opening::Open(self.clone()) };
         let findings = ask(Arc::new(asked), Door::Status).await;
         self.0.kept.last.store(Some(Arc::new((self.clock().now(), findings.clone()))));
         findings
@@ -139,11 +140,11 @@ mod tests {
 
     #[tokio::test]
     async fn a_look_that_hangs_keeps_one_thread_however_often_somebody_asks() {
-        let looks = Looks::default();
+        let looks = DiskChecks::default();
         let (release, held) = mpsc::channel::<()>();
         let hangs = looks.begin("disk", move || held.recv().is_err()).expect("the first");
         assert!(looks.begin("disk", || ()).is_none());
-        // Others are not kept up by it.
+        // A hanging disk does not hold up other checks.
         looks.begin("media", || ()).expect("another").await.expect("it ends");
         drop(release);
         assert!(hangs.await.expect("it ends"));

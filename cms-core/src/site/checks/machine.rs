@@ -13,7 +13,7 @@ use tokio::{
 };
 
 use super::{
-    Asked,
+    CheckInput,
     finding::{Findings, word},
 };
 use crate::{
@@ -22,18 +22,18 @@ use crate::{
     settings::{Confine, Database},
 };
 
-/// 2026-01-01. An earlier clock is wrong: this program is younger.
+/// 2026-01-01. An earlier clock is wrong, because this program is newer.
 const WRITTEN_MS: i64 = 1_767_225_600_000;
 const CENTURY_MS: i64 = 100 * 365 * 86_400_000;
 const MIB: u64 = 1 << 20;
-/// With less, writes fail soon.
+/// With less free space, writes will fail soon.
 const LITTLE: u64 = 100 * MIB;
-/// With less, it is time to look for more.
+/// With less free space, the operator should add some.
 const ENOUGH: u64 = 1024 * MIB;
-/// How long a program that listens there may take to say what it is.
+/// How long a program that listens there may take to identify itself.
 const ANSWER: Duration = Duration::from_secs(2);
 
-pub(super) fn clock(_: &Asked, found: &mut Findings) {
+pub(super) fn clock(_: &CheckInput, found: &mut Findings) {
     let now = Clock::system().now();
     if (WRITTEN_MS..WRITTEN_MS + CENTURY_MS).contains(&now) {
         return found.ok(rfc3339(now));
@@ -41,8 +41,8 @@ pub(super) fn clock(_: &Asked, found: &mut Findings) {
     found.error(rfc3339(now), "set the clock: expiry of keys and login codes depend on it");
 }
 
-/// Whether there is room where the site writes.
-pub(super) fn space(asked: &Asked, found: &mut Findings) {
+/// Whether the site's folders have free disk space.
+pub(super) fn space(asked: &CheckInput, found: &mut Findings) {
     let dirs = &asked.settings.dirs;
     let mut folders = vec![dirs.data.clone(), dirs.media.clone()];
     if let Ok(Database::Sqlite { path, .. }) = asked.settings.database() {
@@ -52,7 +52,7 @@ pub(super) fn space(asked: &Asked, found: &mut Findings) {
         let found = statvfs(folder).ok()?;
         Some((found.f_bavail.saturating_mul(found.f_frsize), folder.clone()))
     };
-    // A folder that does not exist has its own check.
+    // A separate check reports a missing folder.
     let Some((free, folder)) = folders.iter().filter_map(free).min() else { return };
     let what = format!("{} MiB are free in {}", free / MIB, folder.display());
     let remedy = format!(
@@ -67,8 +67,8 @@ pub(super) fn space(asked: &Asked, found: &mut Findings) {
     }
 }
 
-/// Whether `cms serve` gets as many open files as its settings need.
-pub(super) fn descriptors(asked: &Asked, found: &mut Findings) {
+/// Whether `cms serve` can open as many files as its settings need.
+pub(super) fn descriptors(asked: &CheckInput, found: &mut Findings) {
     let connections = asked.settings.http.max_connections;
     let deliveries = asked.settings.webhooks.most_attempts();
     Descriptors::raise(connections, deliveries);
@@ -87,8 +87,8 @@ pub(super) fn descriptors(asked: &Asked, found: &mut Findings) {
     found.warning(what, remedy);
 }
 
-/// Whether `cms serve` could listen, or does so already.
-pub(super) async fn listen(asked: &Asked, found: &mut Findings) -> Result<()> {
+/// Whether `cms serve` could listen, or is already listening.
+pub(super) async fn listen(asked: &CheckInput, found: &mut Findings) -> Result<()> {
     let listen = &asked.settings.listen;
     let error = match TcpListener::bind(listen).await {
         Ok(_) => {
@@ -111,7 +111,8 @@ pub(super) async fn listen(asked: &Asked, found: &mut Findings) -> Result<()> {
     Ok(())
 }
 
-/// Whether a cms answers there. A name that it does not answer for is refused as a cms does.
+/// Whether a cms answers there. A cms also answers for a host name that it does not serve, with
+/// its own refusal.
 async fn is_cms(address: &str) -> io::Result<bool> {
     let mut stream = TcpStream::connect(address).await?;
     let ask = format!("GET /healthz HTTP/1.1\r\nhost: {address}\r\nconnection: close\r\n\r\n");
@@ -123,8 +124,8 @@ async fn is_cms(address: &str) -> io::Result<bool> {
     Ok(is_alive || reply.contains("urn:cms:error:"))
 }
 
-/// Whether the kernel keeps the scripts of plugins from the secrets of the site.
-pub(super) fn scripts(asked: &Asked, found: &mut Findings) {
+/// Whether the kernel keeps scripts of plugins from reading the site's secrets.
+pub(super) fn scripts(asked: &CheckInput, found: &mut Findings) {
     let confinement = Confinement::of_kernel();
     let can = match confinement {
         Confinement::None => "this kernel has no Landlock: scripts read whatever the service can",

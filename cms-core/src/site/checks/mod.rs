@@ -1,5 +1,5 @@
-//! Checks of a site: one registry. `cms doctor`, `cms status`, `/readyz` and the home screen of the
-//! terminal ask it. Nothing here changes anything.
+//! Checks of a site, in one registry. `cms doctor`, `cms status`, `/readyz` and the home screen of
+//! the terminal run them. A check changes nothing.
 //!
 //! ```text
 //! finding   what a check found, and the remedy
@@ -8,8 +8,8 @@
 //! machine, files, secrets, database, backup, plugins, addresses, work: what the checks do
 //! ```
 //!
-//! To add one: a line in `checks!`, and its function. docs/doctor.md lists them; `CMS_WRITE_DOCS=1`
-//! writes that list again.
+//! To add a check, add a line in `checks!` and its function. docs/doctor.md lists the checks;
+//! `CMS_WRITE_DOCS=1` generates that list.
 
 mod addresses;
 mod backup;
@@ -41,12 +41,12 @@ use crate::{
 
 pub(crate) use database::sql;
 
-/// How long a check may take. Longer than the database waits for a lock, so that it can say so.
+/// Timeout of a check. Longer than the database waits for a lock, so that a check can report that.
 const LIMIT: Duration = Duration::from_secs(15);
 
 const STUCK: &str = "see whether the disk, the database or the network is stuck";
 
-/// What a check asks, and so who can ask it.
+/// What a check needs, which decides where it can run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Place {
@@ -54,27 +54,28 @@ pub enum Place {
     Machine,
     /// The site's folder and what the settings name; needs no database.
     Folder,
-    /// What a start would meet, so only `cms doctor` asks.
+    /// What a start would encounter; only `cms doctor` runs these.
     Start,
     /// The database; needs no open site.
     Database,
     /// An open site.
     Site,
-    /// An open site, for long: only `cms doctor` asks.
+    /// An open site, for a long time; only `cms doctor` runs these.
     Deep,
 }
 
-/// Who asks.
+/// Who runs the checks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Door {
     /// `cms doctor`: everything.
     Doctor,
-    /// `cms status`, `/readyz` and the terminal: what a running site can tell quickly.
+    /// `cms status`, `/readyz` and the terminal: the checks that a running site can
+    /// answer quickly.
     Status,
 }
 
 impl Door {
-    /// Whether a check in this place is asked.
+    /// Whether this door runs checks of a place.
     #[must_use]
     pub fn asks(self, place: Place) -> bool {
         self == Self::Doctor || !matches!(place, Place::Start | Place::Deep)
@@ -84,25 +85,25 @@ impl Door {
 /// A check of the registry.
 #[derive(Clone, Copy)]
 pub struct Check {
-    /// Its name, in all that asks it.
+    /// Its name, the same everywhere.
     pub id: &'static str,
-    /// What is asked, as an end of "it is asked whether …".
+    /// The state in which the check finds `ok`, as the end of "it is asked whether …".
     pub asks: &'static str,
     /// What it needs.
     pub place: Place,
     run: Run,
 }
 
-/// What is known of the site before its checks run.
-pub(crate) struct Asked {
+/// The facts about the site that are known before its checks run.
+pub(crate) struct CheckInput {
     /// The settings in force.
     settings: Settings,
-    /// The settings as the folder has them now; None: the site has no folder.
+    /// The settings as the folder contains them now; `None`: the site has no folder.
     files: Option<Result<Loaded, SettingsError>>,
     opening: Opening,
 }
 
-impl Asked {
+impl CheckInput {
     /// The site, if it is open.
     fn cms(&self) -> Option<&Cms> {
         match &self.opening {
@@ -115,11 +116,11 @@ impl Asked {
         self.settings.folder.as_ref()
     }
 
-    /// Whether a check in this place can be asked.
+    /// Whether checks of a place can run.
     fn can(&self, place: Place) -> bool {
         match place {
             Place::Machine => true,
-            // The defaults stand in for settings that cannot be read.
+            // If the settings cannot be read, the defaults stand in for them.
             Place::Folder | Place::Start => !matches!(self.files, Some(Err(_))),
             Place::Database => !matches!(self.opening, Opening::Untried),
             Place::Site | Place::Deep => self.cms().is_some(),
@@ -127,15 +128,15 @@ impl Asked {
     }
 }
 
-/// How a check is carried out.
+/// How a check runs.
 #[derive(Clone, Copy)]
 enum Run {
-    /// It asks the disk, which may hang: in a thread of its own.
-    Blocking(fn(&Asked, &mut Findings)),
-    /// It asks the settings or the site.
-    Quick(fn(&Asked, &mut Findings)),
-    /// It asks the database or the network.
-    Waiting(for<'a> fn(&'a Asked, &'a mut Findings) -> BoxFuture<'a, Result<()>>),
+    /// Uses the disk, which may hang: runs in a thread of its own.
+    Blocking(fn(&CheckInput, &mut Findings)),
+    /// Uses the settings or the site.
+    Quick(fn(&CheckInput, &mut Findings)),
+    /// Uses the database or the network.
+    Waiting(for<'a> fn(&'a CheckInput, &'a mut Findings) -> BoxFuture<'a, Result<()>>),
 }
 
 macro_rules! run {
@@ -147,8 +148,8 @@ macro_rules! run {
     };
 }
 
-/// `/// what is asked`, then `id: Place How function;` for each check, in the order in which they
-/// are told.
+/// `/// the state that is ok`, then `id: Place How function;` for each check, in the order in which
+/// they are reported.
 macro_rules! checks {
     ($($(#[doc = $asks:literal])+ $id:ident: $place:ident $how:ident $run:path;)+) => {
         /// The registry.
@@ -162,7 +163,7 @@ macro_rules! checks {
 }
 
 checks! {
-    /// the machine's clock can be right
+    /// the machine's clock is plausible
     clock: Machine Quick machine::clock;
     /// the settings can be read, and the folder holds a site
     settings: Machine Quick files::settings;
@@ -170,11 +171,11 @@ checks! {
     variables: Machine Quick files::variables;
     /// `cms.toml` is there
     site_file: Folder Blocking files::site_file;
-    /// others can read a settings file that holds secrets
+    /// only their owner can read the settings files that hold secrets
     settings_files: Folder Blocking files::settings_files;
     /// the data folder can be written
     data_folder: Folder Blocking files::data_folder;
-    /// others can read the data folder or the database's file
+    /// only their owner can read the data folder and the database's file
     files: Folder Blocking files::modes;
     /// there is room where the site writes
     disk_space: Folder Blocking machine::space;
@@ -190,11 +191,11 @@ checks! {
     database: Database Waiting database::answers;
     /// the schema is up to date
     migrations: Database Waiting database::migrations;
-    /// the database's file is damaged
+    /// the database's file is undamaged
     database_intact: Deep Waiting database::damage;
     /// a backup was made within a week, or within two intervals of its task
     backup: Site Waiting backup::last;
-    /// the database can be written: no read-only standby, nobody who keeps it locked
+    /// the database can be written: it is neither a read-only standby nor locked
     database_writable: Site Waiting database::writable;
     /// the database's clock agrees with this one
     database_clock: Site Waiting database::clocks;
@@ -202,7 +203,7 @@ checks! {
     search: Site Waiting database::search;
     /// each plugin of the folder is in service as it is declared
     plugin: Site Waiting plugins::refused;
-    /// a plugin was in service whose folder is gone
+    /// each plugin that was in service still has its folder
     plugin_folders: Site Waiting plugins::vanished;
     /// the interpreter is there, where plugins have scripts
     interpreter: Site Blocking plugins::interpreter;
@@ -212,30 +213,30 @@ checks! {
     encryption_key: Site Waiting secrets::encryption_key;
     /// `password_salt` is the one that passwords were hashed with
     password_salt: Site Waiting secrets::password_salt;
-    /// what must be an address is one, in records, pages, forms and funnels
+    /// fields for addresses hold addresses, in records, pages, forms and funnels
     addresses: Deep Waiting addresses::broken;
     /// somebody can log in as administrator
     administrators: Site Waiting secrets::administrators;
-    /// a webhook fails, or was switched off after ten failures
+    /// no webhook fails, and none was switched off after ten failures
     webhooks: Site Waiting work::webhooks;
-    /// jobs of webhooks are late, held or were given up
+    /// no job of a webhook is late, held or given up
     queue: Site Waiting work::queue;
-    /// mails can be sent, are late or were given up, and providers fail or rest
+    /// mails can be sent, none is late or given up, and no provider fails or rests
     mail: Site Waiting work::mail;
-    /// the latest run of a task failed
+    /// no task failed in its latest run
     tasks: Site Waiting work::tasks;
-    /// an event was not handled by a plugin, so that later ones wait for it
+    /// no event waits behind one that a plugin could not handle
     event_handlers: Site Waiting work::event_handlers;
-    /// indexes of tables could be made
+    /// the indexes of tables could be made
     indexes: Site Quick work::indexes;
-    /// background work of the process failed and was started again
+    /// no background task of the process was started again after a failure
     restarts: Site Quick work::restarts;
 }
 
-/// Asks the checks of a door beside each other. What they found comes in the registry's order.
-async fn ask(asked: Arc<Asked>, door: Door) -> Vec<Finding> {
+/// Runs the checks of a door concurrently. Returns their findings in the registry's order.
+async fn ask(asked: Arc<CheckInput>, door: Door) -> Vec<Finding> {
     let chosen = CHECKS.iter().filter(|check| door.asks(check.place) && asked.can(check.place));
-    // Each in a task of its own: one that panics takes no other along.
+    // Each runs in a task of its own, so that a panic affects no other.
     let begun: Vec<_> =
         chosen.map(|check| (check.id, tokio::spawn(one(asked.clone(), check)))).collect();
     let mut findings = Vec::new();
@@ -249,22 +250,23 @@ async fn ask(asked: Arc<Asked>, door: Door) -> Vec<Finding> {
     findings
 }
 
-async fn one(asked: Arc<Asked>, check: &'static Check) -> Vec<Finding> {
+async fn one(asked: Arc<CheckInput>, check: &'static Check) -> Vec<Finding> {
     let mut found = Findings::of(check.id);
     let carried_out = async {
         match check.run {
             Run::Quick(run) => run(&asked, &mut found),
             Run::Waiting(run) => run(&asked, &mut found).await?,
             Run::Blocking(run) => {
-                let looks = asked.cms().map(|cms| cms.0.kept.looks.clone()).unwrap_or_default();
+                let of_site = asked.cms().map(|cms| cms.0.kept.disk_checks.clone());
+                let disk_checks = of_site.unwrap_or_default();
                 let (asked, mut own) = (asked.clone(), Findings::of(check.id));
                 let work = move || {
                     run(&asked, &mut own);
                     own
                 };
-                match looks.begin(check.id, work) {
+                match disk_checks.begin(check.id, work) {
                     Some(look) => found = look.await.map_err(Error::internal)?,
-                    None => found.error("the look before this one has not ended", STUCK),
+                    None => found.error("the check before this one has not ended", STUCK),
                 }
             }
         }

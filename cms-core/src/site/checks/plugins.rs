@@ -1,10 +1,10 @@
-//! Checks of plugins: in service as declared, their folders there, an interpreter for their
-//! scripts.
+//! Checks of plugins: they are in service as declared, their folders exist, and there is an
+//! interpreter for their scripts.
 
 use std::{collections::BTreeMap, fs};
 
 use super::{
-    Asked,
+    CheckInput,
     finding::{Findings, word},
 };
 use crate::{
@@ -15,7 +15,7 @@ use crate::{
     },
 };
 
-pub(super) async fn refused(asked: &Asked, found: &mut Findings) -> Result<()> {
+pub(super) async fn refused(asked: &CheckInput, found: &mut Findings) -> Result<()> {
     let Some(cms) = asked.cms() else { return Ok(()) };
     let folder = &cms.settings().dirs.plugins;
     let installed = installed::all(cms.db()).await?;
@@ -27,7 +27,7 @@ pub(super) async fn refused(asked: &Asked, found: &mut Findings) -> Result<()> {
             continue;
         }
         if installed.contains_key(id) && is_gone(cms, id) {
-            // The next check tells it.
+            // The next check reports this.
             continue;
         }
         let left = cms.plugins().left_tables(id);
@@ -71,7 +71,7 @@ pub(super) async fn refused(asked: &Asked, found: &mut Findings) -> Result<()> {
             found.about(id);
         }
     }
-    // Plugins in Rust need no manifest; what else is there may be one that lacks it.
+    // Plugins in Rust need no manifest; any other folder may be a plugin that lacks one.
     for path in fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path()) {
         let name = path.file_name().unwrap_or_default().to_string_lossy();
         let is_known = states.iter().any(|plugin| plugin.id == name);
@@ -84,8 +84,8 @@ pub(super) async fn refused(asked: &Asked, found: &mut Findings) -> Result<()> {
     Ok(())
 }
 
-/// Whether this process serves another declaration than the database remembers: each reads its own
-/// folder.
+/// Whether this process serves another declaration than the database records. Each process reads
+/// its own folder.
 fn is_other(
     cms: &Cms,
     plugin: &PluginState,
@@ -97,8 +97,8 @@ fn is_other(
     Ok(!is_given(cms, &plugin.id) && !before.declares(served)?)
 }
 
-/// Plugins of the folder that were in service, whose folder is not there.
-pub(super) async fn vanished(asked: &Asked, found: &mut Findings) -> Result<()> {
+/// Plugins that were in service and whose folder is missing.
+pub(super) async fn vanished(asked: &CheckInput, found: &mut Findings) -> Result<()> {
     let Some(cms) = asked.cms() else { return Ok(()) };
     for (id, before) in installed::all(cms.db()).await? {
         if before.removed || !is_gone(cms, &id) {
@@ -119,8 +119,8 @@ pub(super) async fn vanished(asked: &Asked, found: &mut Findings) -> Result<()> 
     Ok(())
 }
 
-/// Whether a plugin is neither in the folder nor part of the program. A path that is no folder has
-/// a problem of its own.
+/// Whether a plugin is neither in the folder nor part of the program. A path that is not a folder
+/// is reported elsewhere.
 fn is_gone(cms: &Cms, id: &str) -> bool {
     let folder = &cms.settings().dirs.plugins;
     (folder.is_dir() || !folder.exists())
@@ -133,7 +133,7 @@ fn is_given(cms: &Cms, id: &str) -> bool {
     cms.0.given.iter().any(|plugin| plugin.manifest().id == id)
 }
 
-pub(super) fn interpreter(asked: &Asked, found: &mut Findings) {
+pub(super) fn interpreter(asked: &CheckInput, found: &mut Findings) {
     let Some(cms) = asked.cms() else { return };
     let plugins = cms.plugins().with_scripts();
     if plugins.is_empty() {

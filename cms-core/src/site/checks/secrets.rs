@@ -1,17 +1,17 @@
-//! Checks of the two secrets: whether they are those that the content was made with. And of the
-//! people who can log in.
+//! Checks of the two secrets (whether the content was made with them), and of the users that can
+//! log in.
 
-use super::{Asked, finding::Findings};
+use super::{CheckInput, finding::Findings};
 use crate::{Cms, Result};
 
 /// Which sealed values are opened.
 const TRIED: &str = "secrets and headers of 500 webhooks, 500 authenticators, 100 values of each \
                      password column";
 
-/// What helps when a secret is missing and nothing in the database depends on it.
+/// The remedy when a secret is missing and nothing in the database depends on it.
 const PUT_BACK: &str = "put cms.local.toml back from a backup; a new site gets one by `cms init`";
 
-/// How many sealed values the encryption keys open.
+/// How many sealed values the encryption keys can open.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct SealedValues {
@@ -19,9 +19,9 @@ pub struct SealedValues {
     pub opened: usize,
     /// Values that were sealed with another key, or altered.
     pub lost: usize,
-    /// Of these, secrets and headers of webhooks.
+    /// How many of the lost values are secrets and headers of webhooks.
     pub webhooks: usize,
-    /// Of these, secrets of authenticators.
+    /// How many of the lost values are secrets of authenticators.
     pub authenticators: usize,
 }
 
@@ -45,7 +45,7 @@ impl Cms {
     }
 }
 
-pub(super) async fn encryption_key(asked: &Asked, found: &mut Findings) -> Result<()> {
+pub(super) async fn encryption_key(asked: &CheckInput, found: &mut Findings) -> Result<()> {
     let Some(cms) = asked.cms() else { return Ok(()) };
     let (sealed, is_set) = (cms.sealed_values().await?, cms.settings().encryption_key.is_some());
     let (lost, all) = (sealed.lost, sealed.lost + sealed.opened);
@@ -70,7 +70,7 @@ pub(super) async fn encryption_key(asked: &Asked, found: &mut Findings) -> Resul
     Ok(())
 }
 
-/// What is to be made anew when the key is lost for good.
+/// The remedy when the key is lost for good: what to create again.
 fn instead(sealed: &SealedValues) -> String {
     let columns = sealed.lost - sealed.webhooks - sealed.authenticators;
     let steps = [
@@ -83,7 +83,7 @@ fn instead(sealed: &SealedValues) -> String {
     format!("; if it is lost for good, set a new one, then: {}", steps.join(", "))
 }
 
-pub(super) async fn password_salt(asked: &Asked, found: &mut Findings) -> Result<()> {
+pub(super) async fn password_salt(asked: &CheckInput, found: &mut Findings) -> Result<()> {
     let Some(cms) = asked.cms() else { return Ok(()) };
     let anew = "if it is lost for good, `cms users passwd NAME` for each user";
     if cms.settings().password_salt.is_none() {
@@ -112,7 +112,7 @@ pub(super) async fn password_salt(asked: &Asked, found: &mut Findings) -> Result
     Ok(())
 }
 
-pub(super) async fn administrators(asked: &Asked, found: &mut Findings) -> Result<()> {
+pub(super) async fn administrators(asked: &CheckInput, found: &mut Findings) -> Result<()> {
     let Some(cms) = asked.cms() else { return Ok(()) };
     match cms.accounts().admins().await? {
         0 => found.warning("nobody can log in as administrator", "`cms init --admin NAME`"),

@@ -1,6 +1,6 @@
-//! Checks of what a site does: deliveries, mails, tasks, and the servers that it uses.
+//! Checks of a site's work: deliveries, mails, tasks, and the servers that it uses.
 
-use super::{Asked, finding::Findings};
+use super::{CheckInput, finding::Findings};
 use crate::{
     Cms, Code, Millis, Paging, Result,
     mail::LogFilter,
@@ -9,18 +9,19 @@ use crate::{
     webhooks::{Backlog, JobFilter},
 };
 
-/// What is due for longer is late.
+/// Work that has been due for longer is late.
 const LATE_MS: Millis = 60_000;
-/// Somebody works on a queue that was served within this time, also from cron each minute.
+/// A queue that was served within this time has a worker, possibly one started by cron
+/// each minute.
 const SERVED_MS: Millis = 2 * LATE_MS;
-/// What was given up longer ago is history.
+/// Jobs and mails that were given up longer ago are ignored.
 const RECENT_MS: Millis = 7 * 86_400_000;
-/// What is counted or told of one kind, at most.
+/// Maximum number of items that are counted or listed of one kind.
 const MOST: usize = 50;
 
 /// Whether Redis can be used, and this process uses it.
-pub(super) async fn redis(asked: &Asked, found: &mut Findings) -> Result<()> {
-    // The site's own: limiter and cache leave it together with this check.
+pub(super) async fn redis(asked: &CheckInput, found: &mut Findings) -> Result<()> {
+    // Uses the site's own connection, so that limiter and cache fail together with this check.
     let redis = match asked.cms() {
         Some(cms) => cms.0.redis.clone(),
         None => Redis::of(&asked.settings)?,
@@ -42,7 +43,7 @@ pub(super) async fn redis(asked: &Asked, found: &mut Findings) -> Result<()> {
     Ok(())
 }
 
-pub(super) async fn media(asked: &Asked, found: &mut Findings) -> Result<()> {
+pub(super) async fn media(asked: &CheckInput, found: &mut Findings) -> Result<()> {
     match reach_bucket(&asked.settings).await {
         Ok(None) => {}
         Ok(Some(())) => found.ok("the bucket answers"),
@@ -58,7 +59,7 @@ pub(super) async fn media(asked: &Asked, found: &mut Findings) -> Result<()> {
     Ok(())
 }
 
-pub(super) async fn webhooks(asked: &Asked, found: &mut Findings) -> Result<()> {
+pub(super) async fn webhooks(asked: &CheckInput, found: &mut Findings) -> Result<()> {
     let Some(cms) = asked.cms() else { return Ok(()) };
     for hook in cms.webhooks().in_trouble().await? {
         let (id, name) = (hook.id, &hook.name);
@@ -83,7 +84,7 @@ pub(super) async fn webhooks(asked: &Asked, found: &mut Findings) -> Result<()> 
     Ok(())
 }
 
-pub(super) async fn queue(asked: &Asked, found: &mut Findings) -> Result<()> {
+pub(super) async fn queue(asked: &CheckInput, found: &mut Findings) -> Result<()> {
     let Some(cms) = asked.cms() else { return Ok(()) };
     let backlog = cms.webhooks().backlog().await?;
     if backlog.oldest_due_ms > LATE_MS {
@@ -117,7 +118,7 @@ pub(super) async fn queue(asked: &Asked, found: &mut Findings) -> Result<()> {
     Ok(())
 }
 
-/// Tells who keeps a late queue waiting: receivers, or workers that do not run.
+/// Reports what keeps a late queue waiting: receivers, or workers that do not run.
 async fn late(cms: &Cms, backlog: &Backlog, found: &mut Findings) -> Result<()> {
     let (served_at, now) = (cms.webhooks().served_at().await?, cms.clock().now());
     if served_at.is_none_or(|at| (now - at).abs() > SERVED_MS) {
@@ -133,7 +134,7 @@ async fn late(cms: &Cms, backlog: &Backlog, found: &mut Findings) -> Result<()> 
     for (id, late_ms) in backlog.late_lanes.iter().filter(|(_, late_ms)| *late_ms > LATE_MS) {
         match cms.webhooks().get(*id).await {
             Ok(hook) => lanes.push((id, format!("{} by {}", hook.name, span(*late_ms)))),
-            // It was deleted meanwhile.
+            // The subscription was deleted meanwhile.
             Err(error) if error.code() == Code::NotFound => {}
             Err(error) => return Err(error),
         }
@@ -152,7 +153,7 @@ async fn late(cms: &Cms, backlog: &Backlog, found: &mut Findings) -> Result<()> 
 }
 
 /// Whether mails can be sent, and whether providers fail.
-pub(super) async fn mail(asked: &Asked, found: &mut Findings) -> Result<()> {
+pub(super) async fn mail(asked: &CheckInput, found: &mut Findings) -> Result<()> {
     let Some(cms) = asked.cms() else { return Ok(()) };
     let (providers, (waiting, late_ms)) =
         (cms.mail().providers().await?, cms.mail().waiting().await?);
@@ -216,7 +217,7 @@ pub(super) async fn mail(asked: &Asked, found: &mut Findings) -> Result<()> {
 }
 
 /// Tasks whose latest run failed.
-pub(super) async fn tasks(asked: &Asked, found: &mut Findings) -> Result<()> {
+pub(super) async fn tasks(asked: &CheckInput, found: &mut Findings) -> Result<()> {
     let Some(cms) = asked.cms() else { return Ok(()) };
     let tasks = cms.tasks().list().await?;
     for task in &tasks {
@@ -243,7 +244,7 @@ pub(super) async fn tasks(asked: &Asked, found: &mut Findings) -> Result<()> {
     Ok(())
 }
 
-pub(super) async fn event_handlers(asked: &Asked, found: &mut Findings) -> Result<()> {
+pub(super) async fn event_handlers(asked: &CheckInput, found: &mut Findings) -> Result<()> {
     let Some(cms) = asked.cms() else { return Ok(()) };
     for (name, failures, why) in cms.events().failing().await? {
         let why = why.map(|why| format!(": {why}")).unwrap_or_default();
@@ -256,7 +257,7 @@ pub(super) async fn event_handlers(asked: &Asked, found: &mut Findings) -> Resul
     Ok(())
 }
 
-pub(super) fn indexes(asked: &Asked, found: &mut Findings) {
+pub(super) fn indexes(asked: &CheckInput, found: &mut Findings) {
     let Some(cms) = asked.cms() else { return };
     if cms.indexes_state() == "failed" {
         found.warning(
@@ -266,8 +267,8 @@ pub(super) fn indexes(asked: &Asked, found: &mut Findings) {
     }
 }
 
-/// What failed since the process began.
-pub(super) fn restarts(asked: &Asked, found: &mut Findings) {
+/// Reports background work that failed since the process began.
+pub(super) fn restarts(asked: &CheckInput, found: &mut Findings) {
     let Some(cms) = asked.cms() else { return };
     for (task, times) in cms.restarts() {
         let times = counted(usize::try_from(times).unwrap_or(usize::MAX), "time", "times");
@@ -283,7 +284,7 @@ fn first() -> Paging {
     Paging::first(u32::try_from(MOST).unwrap_or(u32::MAX))
 }
 
-/// So many things, or the most that are counted.
+/// A number of things, marked when it is the maximum that is counted.
 fn counted(number: usize, one: &str, many: &str) -> String {
     match number {
         1 => format!("1 {one}"),

@@ -56,8 +56,8 @@ pub enum Owner {
     Key(i64),
     /// A logged-in backend user.
     User(i64),
-    /// A digest of what the embedding application counts by: [`Owner::app_user`],
-    /// [`Owner::chosen`].
+    /// A digest of the key by which the embedding application counts:
+    /// [`Owner::app_user`], [`Owner::chosen`].
     Application(u64),
 }
 
@@ -68,7 +68,7 @@ impl Owner {
         Self::application("user", name)
     }
 
-    /// What the embedding application chose to count by: a tenant, for example.
+    /// A key that the embedding application chose to count by, for example a tenant.
     #[must_use]
     pub fn chosen(key: &str) -> Self {
         Self::application("key", key)
@@ -80,7 +80,7 @@ impl Owner {
     }
 }
 
-/// `key:7`, `user:7`, `ip:203.0.113.7`, or `app:` with a digest of the application's name.
+/// Prints `key:7`, `user:7`, `ip:203.0.113.7`, or `app:` with a digest of the application's name.
 impl fmt::Display for Owner {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -113,8 +113,8 @@ impl FromStr for Owner {
     }
 }
 
-/// The extra bucket of a route, if its path has one. `path` is canonical, so its dashes are
-/// underscores.
+/// The additional bucket of a route, if its path has one. `path` is canonical, so its dashes
+/// are underscores.
 #[must_use]
 pub(crate) fn of_route(path: &str) -> Option<Bucket> {
     let endpoint = path.strip_prefix("/api/")?;
@@ -144,8 +144,8 @@ impl Bucket {
         Fill { tokens: self.capacity, at: now }
     }
 
-    /// The fill at `now`. When the clock goes back no token is lost, and the bucket fills again
-    /// from that moment.
+    /// The fill at `now`. If the clock went back, no token is lost, and refilling continues from
+    /// that moment.
     #[must_use]
     pub(crate) fn refilled(&self, fill: Fill, now: Millis) -> Fill {
         let seconds = (now - fill.at).max(0) as f64 / 1000.0;
@@ -171,8 +171,8 @@ pub struct Quota {
     pub retry_after_s: Option<u64>,
 }
 
-/// Checks all buckets, then takes one token from each or none from any. Leaves the fills ready to
-/// be stored.
+/// Checks all buckets, then takes one token from each or none from any. Updates the fills
+/// for storing.
 pub(crate) fn take(buckets: &[Bucket], fills: &mut [Fill], now: Millis) -> Quota {
     for (bucket, fill) in buckets.iter().zip(fills.iter_mut()) {
         *fill = bucket.refilled(*fill, now);

@@ -1,7 +1,7 @@
-//! Buckets in memory, in shards with a lock each.
+//! Buckets in memory, in shards with one lock each.
 //!
-//! A full bucket equals no bucket, so full ones are dropped. The clients of the last minutes bound
-//! the memory, and [`MAX_ENTRIES`] bounds it in any case.
+//! A full bucket equals no bucket, so full ones are dropped. This limits the memory to the clients
+//! of the last minutes, and [`MAX_ENTRIES`] limits it in any case.
 
 use std::{
     collections::{BTreeSet, HashMap},
@@ -14,15 +14,15 @@ use super::bucket::{self, Bucket, Fill, Owner, Quota};
 use crate::ground::Millis;
 
 const SHARDS: usize = 64;
-/// 33 bytes each, and as much again for spare room in the tables.
+/// 33 bytes each, and as much again for free slots of the tables.
 const MAX_ENTRIES: usize = 1_500_000;
 
 /// An [`Owner`] in nine bytes. One half of a network's address is always zero.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-struct Packed(Of, u64);
+struct Packed(OwnerKind, u64);
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-enum Of {
+enum OwnerKind {
     /// IPv4, mapped.
     Low,
     /// The /64 of IPv6.
@@ -35,11 +35,11 @@ enum Of {
 impl From<Owner> for Packed {
     fn from(owner: Owner) -> Self {
         match owner {
-            Owner::Network(network) if network >> 64 == 0 => Self(Of::Low, network as u64),
-            Owner::Network(network) => Self(Of::High, (network >> 64) as u64),
-            Owner::Key(id) => Self(Of::Key, id.cast_unsigned()),
-            Owner::User(id) => Self(Of::User, id.cast_unsigned()),
-            Owner::Application(digest) => Self(Of::Application, digest),
+            Owner::Network(network) if network >> 64 == 0 => Self(OwnerKind::Low, network as u64),
+            Owner::Network(network) => Self(OwnerKind::High, (network >> 64) as u64),
+            Owner::Key(id) => Self(OwnerKind::Key, id.cast_unsigned()),
+            Owner::User(id) => Self(OwnerKind::User, id.cast_unsigned()),
+            Owner::Application(digest) => Self(OwnerKind::Application, digest),
         }
     }
 }
@@ -47,11 +47,11 @@ impl From<Owner> for Packed {
 impl From<Packed> for Owner {
     fn from(Packed(of, id): Packed) -> Self {
         match of {
-            Of::Low => Self::Network(id.into()),
-            Of::High => Self::Network(u128::from(id) << 64),
-            Of::Key => Self::Key(id.cast_signed()),
-            Of::User => Self::User(id.cast_signed()),
-            Of::Application => Self::Application(id),
+            OwnerKind::Low => Self::Network(id.into()),
+            OwnerKind::High => Self::Network(u128::from(id) << 64),
+            OwnerKind::Key => Self::Key(id.cast_signed()),
+            OwnerKind::User => Self::User(id.cast_signed()),
+            OwnerKind::Application => Self::Application(id),
         }
     }
 }
@@ -60,7 +60,7 @@ impl From<Packed> for Owner {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 struct BucketKey {
     id: u64,
-    of: Of,
+    of: OwnerKind,
     /// Index into [`bucket::ALL`].
     bucket: u8,
 }
@@ -81,7 +81,7 @@ impl BucketKey {
     }
 }
 
-/// Keyed in each process, so that nobody can choose colliding addresses. Much faster than the
+/// Keyed in each process, so that callers cannot choose colliding addresses. Much faster than the
 /// standard hash.
 type Shard = HashMap<BucketKey, Fill, RandomState>;
 
@@ -108,7 +108,7 @@ impl Default for Memory {
 }
 
 impl Memory {
-    /// The number of the shard that holds all buckets of an owner.
+    /// The index of the shard that holds all buckets of an owner.
     fn shard_of(&self, owner: Packed) -> usize {
         std::hash::BuildHasher::hash_one(&self.hasher, owner) as usize % SHARDS
     }
@@ -137,7 +137,7 @@ impl Memory {
             })
             .collect();
         let kinds: Vec<Bucket> = buckets.iter().map(|(_, bucket)| *bucket).collect();
-        // In one order, so that no two requests wait for each other.
+        // Always in the same order, so that no two requests deadlock.
         let shards: BTreeSet<usize> = keys.iter().map(|(shard, _)| *shard).collect();
         let mut shards: Vec<_> =
             shards.into_iter().map(|shard| (shard, self.lock(shard))).collect();
@@ -207,7 +207,7 @@ impl Memory {
 }
 
 impl Sweeping {
-    /// Sweeps when the shard has doubled, so that sweeping costs constant work for each request.
+    /// Sweeps when the shard has doubled, so that sweeping costs constant work per request.
     fn sweep(&mut self, now: Millis) {
         if self.buckets.len() < self.sweep_at.max(1024) {
             return;
@@ -215,7 +215,7 @@ impl Sweeping {
         self.drop_full(now);
         let most = MAX_ENTRIES / SHARDS;
         if self.buckets.len() > most {
-            // A flood came from more networks than fit. Keep the emptiest buckets, because they
+            // A flood came from more networks than fit. Keeps the emptiest buckets, because they
             // belong to the busiest clients.
             let mut tokens: Vec<f64> = self
                 .buckets
@@ -262,7 +262,8 @@ mod tests {
         assert_eq!(one(Owner::Network(1), PUBLIC), 69);
         assert_eq!(one(Owner::Network(2), PUBLIC), 99);
         assert_eq!(one(Owner::Key(1), KEY), 59);
-        // The route's bucket of the address is empty for all users behind it, and takes from none.
+        // The route's bucket of the address is empty for all users behind it, so no token is taken
+        // from any bucket.
         for user in 0..100 {
             assert_eq!(both(Owner::User(user), BACKEND, 1), Some(2));
             assert_eq!(one(Owner::User(user), BACKEND), 249);
@@ -289,7 +290,7 @@ mod tests {
                 sender.send((0..20_000).filter(passes).count())
             });
         }
-        // Threads that wait for each other never end.
+        // Deadlocked threads never end.
         let count = |_| counts.recv_timeout(Duration::from_secs(30)).expect("the thread ends");
         assert_eq!((0..4).map(count).sum::<usize>(), 1_010, "ten of each of 101 networks");
     }

@@ -55,8 +55,9 @@ impl Limiter {
         Self { store, clock }
     }
 
-    /// Takes one token from every bucket that applies to a request: the caller's (`identity`) and
-    /// that of the route, by its path, which may have another owner. None: the limiter is off.
+    /// Takes one token from every bucket that applies to a request: the caller's (`identity`), and
+    /// the one of the route if its path has one. The route's bucket may have another owner.
+    /// `None`: the limiter is off.
     pub async fn take(
         &self,
         owner: Owner,
@@ -71,14 +72,14 @@ impl Limiter {
             Store::Memory(memory) => Some(memory.take(applying(&both), self.clock.now())),
             #[cfg(feature = "redis")]
             Store::Redis(redis) => {
-                // Boxed, so that requests without Redis do not carry its memory.
+                // Boxed, so that the futures of requests without Redis do not reserve its memory.
                 Some(Box::pin(redis.take(applying(&both), self.clock.now())).await)
             }
         }
     }
 
-    /// The state that `/readyz` reports: `memory`, `redis`, `redis_away` (each process counts for
-    /// itself) or `off`.
+    /// The state that `/readyz` reports: `memory`, `redis`, `redis_away` (each process counts on
+    /// its own) or `off`.
     #[must_use]
     pub fn state(&self) -> &'static str {
         match &self.store {
@@ -91,8 +92,8 @@ impl Limiter {
         }
     }
 
-    /// Buckets that are not full, the emptiest first, at most 1,000. With an owner only that
-    /// owner's.
+    /// Buckets that are not full, the emptiest first, at most 1,000. With `owner`, only that
+    /// owner's buckets.
     ///
     /// # Errors
     /// `bad_query` for an invalid owner; `unavailable` when Redis cannot be reached.

@@ -1,5 +1,6 @@
-//! Buckets in Redis, shared by several machines. One script checks all buckets and takes from all
-//! or none, by the server's clock. While Redis is away each process uses buckets of its own.
+//! Buckets in Redis, shared by several machines. One script checks all buckets and takes a token
+//! from each or from none, by the server's clock. While Redis is away, each process uses buckets
+//! of its own.
 
 use redis::Script;
 
@@ -13,8 +14,8 @@ use crate::{
     traffic::redis::{Redis, unreachable},
 };
 
-/// Part of every name. The braces make a cluster keep all buckets on one node: a request takes from
-/// those of two owners.
+/// Part of every name. The braces make a cluster keep all buckets on one node, because a request
+/// takes tokens from buckets of two owners.
 const PLACE: &str = "{limit}";
 /// Most buckets in a listing.
 const LISTED: usize = 1000;
@@ -44,7 +45,7 @@ end
 return reply
 ";
 
-/// The shared buckets, and this process's own for when Redis is away.
+/// The shared buckets, and this process's own buckets for when Redis is away.
 pub(super) struct Shared {
     redis: Redis,
     script: Script,

@@ -2,16 +2,16 @@
 
 use std::net::{Ipv4Addr, Ipv6Addr};
 
-/// What [`normalise`] accepts, as far as a regular expression can say.
+/// The format that [`normalise`] accepts, as far as a regular expression can describe it.
 pub(super) const PATTERN: &str = concat!(
     r"^[Hh][Tt][Tt][Pp][Ss]?://",
     r"(\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9_-]{1,63}(\.[A-Za-z0-9_-]{1,63})*)",
     r"(:[1-9][0-9]{0,4})?$",
 );
 
-/// The canonical form of an origin, `scheme://host[:port]`: lower case, no default port. None for
-/// everything that is no origin of a website: other schemes, a path, a user, wildcards, `null`, and
-/// non-ASCII names (browsers send punycode).
+/// The canonical form of an origin, `scheme://host[:port]`: lower case, no default port. `None`
+/// for any text that is not the origin of a website: other schemes, a path, a user, wildcards,
+/// `null`, and non-ASCII names (browsers send punycode).
 ///
 /// ```
 /// use cms_core::traffic::origins::normalise;
@@ -72,8 +72,8 @@ fn name(host: &str) -> Option<String> {
     if host.len() > 253 || !host.split('.').all(is_label) {
         return None;
     }
-    // Browsers read a name that ends in a number as an address, in many forms. Only the plain form
-    // is accepted.
+    // Browsers parse a name that ends in a number as an IPv4 address, in many forms. Only the
+    // plain form is accepted.
     let last = host.rsplit('.').next().unwrap_or_default();
     let numeric = last.bytes().all(|b| b.is_ascii_digit())
         || last.starts_with("0x")

@@ -1,5 +1,5 @@
-//! Origins: the websites whose pages may call the API from a browser. A change counts from the next
-//! request on, in every process.
+//! Origins: the websites whose pages may call the API from a browser. A change applies from the
+//! next request on, in every process.
 
 mod form;
 
@@ -84,8 +84,8 @@ impl Origins {
         Self(Arc::new(Inner { base: base.clone(), active: Active::default() }))
     }
 
-    /// Whether pages of this origin may call: the origin is the site's own (`site_url`), or it is
-    /// registered and active. `origin` is in the form of [`normalise`].
+    /// Whether pages of this origin may call: it is the site's own origin (`site_url`), or it is
+    /// registered and active. `origin` must be in the form of [`normalise`].
     ///
     /// # Errors
     /// `unavailable` when changed origins cannot be read.
@@ -124,8 +124,8 @@ impl Origins {
     /// Registers an origin.
     ///
     /// # Errors
-    /// `validation_failed` for a text that is no origin, `conflict` when the origin is registered
-    /// already.
+    /// `validation_failed` for a text that is not an origin, `conflict` when the origin is
+    /// already registered.
     pub async fn create(&self, change: &mut Change, new: NewOrigin) -> Result<Origin> {
         let created_at = clock::rfc3339(change.now());
         let mut origin =
@@ -190,21 +190,21 @@ async fn record(
     change.audit(AuditEntry { action, table: TABLE, id: &id.to_string(), columns }).await
 }
 
-/// The active origins in memory, as of the epoch they were read at.
+/// The active origins in memory, with the epoch at which they were read.
 #[derive(Default)]
-struct Active(ArcSwap<Known>);
+struct Active(ArcSwap<LoadedOrigins>);
 
 #[derive(Default)]
-struct Known {
-    /// None: not read yet.
+struct LoadedOrigins {
+    /// `None`: not read yet.
     epoch: Option<i64>,
     origins: HashSet<String>,
 }
 
 impl Active {
     /// Whether an origin is registered and active. Queries the database only after the table has
-    /// changed. A change by this process counts from its commit on, a change by another process as
-    /// soon as its epoch is seen.
+    /// changed. A change by this process applies from its commit on, a change by another process
+    /// as soon as its epoch is seen.
     async fn holds(&self, db: &Db, origin: &str) -> Result<bool> {
         // Read the epoch before the rows: after a commit in between, the next request reads again.
         let epoch = Some(db.epochs().of(TABLE));
@@ -215,7 +215,7 @@ impl Active {
         let origins: HashSet<String> =
             sql::active(db).await?.into_iter().map(|(origin,)| origin).collect();
         let held = origins.contains(origin);
-        self.0.store(Arc::new(Known { epoch, origins }));
+        self.0.store(Arc::new(LoadedOrigins { epoch, origins }));
         Ok(held)
     }
 }
@@ -287,11 +287,11 @@ pub(crate) mod sql {
 
     pub(super) async fn update(change: &mut Change, origin: &Origin) -> Result<()> {
         let args = args![origin.id, &origin.origin, origin.active];
-        change.hit(UPDATE, args).await.map_err(|e| taken(e, origin))
+        change.run_expecting_row(UPDATE, args).await.map_err(|e| taken(e, origin))
     }
 
     pub(super) async fn delete(change: &mut Change, id: i64) -> Result<()> {
-        change.hit(DELETE, args![id]).await
+        change.run_expecting_row(DELETE, args![id]).await
     }
 
     fn taken(error: Error, origin: &Origin) -> Error {

@@ -1,4 +1,4 @@
-//! A follower with a name: one process at a time has it, by a lease.
+//! A follower with a name. A lease ensures that one process at a time holds the name.
 
 use std::{collections::VecDeque, panic::Location};
 
@@ -12,32 +12,33 @@ use crate::{
     webhooks::{Feed, history::feed},
 };
 
-/// Waits after failures of one event.
+/// Waits between attempts at an event that fails.
 const WAITS: Backoff = Backoff(&[1, 5, 30, 60, LONGEST_WAIT_S]);
 const LONGEST_WAIT_S: i64 = 300;
-/// The longest name.
+/// Maximum length of a name.
 const MAX_NAME: usize = 100;
-/// The longest text of a failure that is kept, in characters.
+/// Characters that are kept of a failure's message.
 const MAX_WHY: usize = 1000;
 
-/// Follows events under a name: [`Subscribe::named`]. One that is dropped leaves its name to the
-/// next one of this process; others get it when the site closes, or after 30 s.
+/// Follows events under a name: [`Subscribe::named`]. A dropped consumer leaves its name to
+/// the next consumer of this process. Other processes get the name when the site closes, or
+/// after 30 s.
 pub struct Consumer {
     name: String,
-    /// Tells it from others of its name in this process.
+    /// Distinguishes the consumer from others of the same name in this process.
     number: u64,
     subscribe: Subscribe,
-    /// None: it is opened with the next look.
+    /// `None`: the next call of `first` opens it.
     feed: Option<Feed>,
-    /// The last event that is done; empty: before all.
+    /// The last event that is done. Empty: none is.
     after: String,
-    /// What was read beyond it.
+    /// Events read after `after`.
     ahead: VecDeque<RecordedEvent>,
-    /// What this process holds.
+    /// The lease that this process holds.
     lease: Option<Lease>,
-    /// The event that was given out last, until the row was read again.
+    /// The event that `next` returned last. Cleared when the row is read again.
     given: Option<String>,
-    /// The next event has failed and is not due yet.
+    /// Whether the next event failed and is not due yet.
     waits: bool,
     has_gap: bool,
 }
@@ -64,17 +65,16 @@ impl Consumer {
         })
     }
 
-    /// Whether events before the one that [`next`](Self::next) gave out may be missing: they were
-    /// removed before they were done, because they were older than `retention.events_days`, or
-    /// erased.
+    /// Whether events before the one that [`next`](Self::next) returned may be missing: they were
+    /// erased, or became older than `retention.events_days`, before they were done.
     #[must_use]
     pub fn has_gap(&self) -> bool {
         self.has_gap
     }
 
-    /// Waits for the next event. Returns the same one again until it is marked as done, by
-    /// [`change`](Self::change) or [`finish`](Self::finish). Waits while the database is away.
-    /// None: the site is closed. It may be dropped while it waits.
+    /// Waits for the next event, also while the database is away. Returns the same event again
+    /// until [`change`](Self::change) or [`finish`](Self::finish) marks it as done. Returns `None`
+    /// when the site is closed. The future may be dropped while it waits.
     pub async fn next(&mut self) -> Option<RecordedEvent> {
         let mut away = false;
         while !self.is_closed() {
@@ -98,13 +98,13 @@ impl Consumer {
         None
     }
 
-    /// Begins a change that marks the event of [`next`](Self::next) as done. What it writes commits
-    /// together with that mark, or not at all. Begin it after slow work, and commit it within 20 s
-    /// after `next`: later another process may take over.
+    /// Begins a change that marks the event of [`next`](Self::next) as done. The writes of the
+    /// change commit together with that mark, or not at all. Begin the change after slow work, and
+    /// commit it within 20 s after `next`: after that another process may take over.
     ///
     /// # Errors
-    /// `conflict` before an event was given out, after it was marked as done, and when another
-    /// process has taken over. As every write.
+    /// `conflict` before [`next`](Self::next) has returned an event, after the event was marked as
+    /// done, and when another process has taken over; as every write.
     #[track_caller]
     pub fn change(&self) -> impl Future<Output = Result<Change>> + Send + use<'_> {
         let (at, begin) = (Location::caller(), self.begin());
@@ -137,7 +137,7 @@ impl Consumer {
         }))
     }
 
-    /// Marks the event as done, unless a change has done that.
+    /// Marks the event as done, unless a change has already done so.
     ///
     /// # Errors
     /// As [`change`](Self::change) and its commit.
@@ -147,7 +147,7 @@ impl Consumer {
         if self.given.as_ref() == Some(&after) {
             return Ok(());
         }
-        // The place may have moved: the event at which it stood was removed.
+        // The event at which the name stood may have been removed, which moves the name.
         self.begin_after(&after)?.change().await?.commit().await
     }
 
@@ -155,18 +155,18 @@ impl Consumer {
     /// [`Cms::close`](crate::Cms::close) does the same for every consumer of the process.
     ///
     /// # Errors
-    /// `unavailable`: then another process takes over when the site closes, or when the lease ends,
-    /// after 30 s.
+    /// `unavailable`. Another process then takes over when the site closes, or when the lease
+    /// ends, after 30 s.
     pub async fn release(self) -> Result<()> {
-        // Also what a call that was dropped has taken unnoticed.
+        // Includes a lease taken by a call that was dropped before it knew.
         let Some(held) = self.leases().of(&self.name, self.number) else { return Ok(()) };
         give_back(self.base(), &self.name, held).await?;
         self.leases().forget(&self.name, self.number);
         Ok(())
     }
 
-    /// Writes down why the event failed; it is tried again later. An event that is done, or that
-    /// another process has, did not fail.
+    /// Records why the event failed. The event is tried again later. Does nothing when the event
+    /// is done or another process holds the name.
     pub(super) async fn fail(&self, why: &str) -> Result<()> {
         let row = sql::row(self.base().db(), &self.name).await?;
         let (Some(row), Some(lease)) = (row, self.lease) else { return Ok(()) };
@@ -190,7 +190,7 @@ impl Consumer {
         &self.subscribe.webhooks.0.leases
     }
 
-    /// The next event, when this process may handle it now.
+    /// The next event, if this process may handle it now.
     pub(super) async fn first(&mut self) -> Result<Option<RecordedEvent>> {
         if !self.hold().await? {
             return Ok(None);
@@ -203,7 +203,7 @@ impl Consumer {
             let read = feed.next().await;
             let is_over = feed.is_over();
             self.feed = Some(feed);
-            // The next look goes on after what stands in the database.
+            // The next call continues after the event that the database names.
             if is_over {
                 return Ok(None);
             }
@@ -214,8 +214,8 @@ impl Consumer {
         Ok(first)
     }
 
-    /// Whether this process has the name and the next event may be tried. Reads the state when it
-    /// may be another one than this process knows.
+    /// Whether this process holds the name and may try the next event. Reads the row when it may
+    /// differ from what this process knows.
     async fn hold(&mut self) -> Result<bool> {
         let now = self.base().clock().now();
         let is_fresh = self.lease.is_some_and(|lease| !lease.is_aging(now));
@@ -249,18 +249,18 @@ impl Consumer {
         if given.as_ref() == Some(&event) {
             self.ahead.pop_front();
         } else if given.is_some() || self.after != event {
-            // What was given out may be removed meanwhile.
+            // The event given out may have been removed.
             self.ahead.clear();
             self.feed = None;
         }
         self.after = event;
     }
 
-    /// Takes the lease. None: somebody else was quicker, or the site closes.
+    /// Takes the lease. `None`: another process was faster, or the site closes.
     async fn take(&self, old: Lease, lease: Lease) -> Result<Option<Lease>> {
         let mut change = self.base().change(Actor::System).await?;
         let held = sql::take(&mut change, &self.name, old, lease).await?;
-        // Before the commit: the call may be dropped meanwhile.
+        // Entered before the commit, because the call may be dropped during the commit.
         if !held || !self.leases().enter(&self.name, self.number, (lease, false)) {
             return Ok(None);
         }
@@ -268,13 +268,13 @@ impl Consumer {
         if self.leases().enter(&self.name, self.number, (lease, true)) {
             return Ok(Some(lease));
         }
-        // The site closed meanwhile, and did not see what was not committed.
+        // The site closed during the commit and did not see this lease.
         give_back(self.base(), &self.name, (lease, true)).await?;
         Ok(None)
     }
 
-    /// Renews the lease. None: it is lost. Other events than those of the pattern are passed, so
-    /// that the place of a rare one is not removed by retention.
+    /// Renews the lease. `None`: the lease is lost. Moves the name past events that the pattern
+    /// does not match, so that retention does not remove the event at which a rare name stands.
     async fn renew(&mut self, lease: Lease) -> Result<Option<Lease>> {
         let passed = match &self.feed {
             Some(feed) if self.ahead.is_empty() => feed.read_up_to().await?,
@@ -301,8 +301,8 @@ impl Drop for Consumer {
     }
 }
 
-/// Ends a lease. One of which nobody saw the commit must be the very same: after a rollback another
-/// process may have its token.
+/// Ends a lease. A lease whose commit was not seen must match exactly, because after a rollback
+/// another process may have its token.
 pub(super) async fn give_back(
     base: &Base,
     name: &str,
@@ -318,8 +318,7 @@ pub(super) async fn give_back(
     change.commit().await
 }
 
-/// Enters a name that is new: it begins with the events from now on. Returns the last event that is
-/// done.
+/// Adds a new name, which begins with the events from now on. Returns the last event that is done.
 pub(super) async fn enter(base: &Base, name: &str) -> Result<String> {
     if let Some(row) = sql::row(base.db(), name).await? {
         return Ok(row.event);

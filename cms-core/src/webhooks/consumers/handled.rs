@@ -20,10 +20,10 @@ use crate::{
     webhooks::{Webhooks, history::feed},
 };
 
-/// How long a handler may take; a lease lasts for longer.
+/// Timeout of a handler. A lease lasts longer.
 const LONGEST: Duration = Duration::from_secs(20);
 
-/// Enters the names of handlers that are new, so that they begin now.
+/// Adds the names of new handlers, so that they begin with the events from now on.
 pub(crate) async fn enter_handlers(webhooks: &Webhooks, plugins: &Plugins) -> Result<()> {
     let handlers = plugins.event_handlers();
     if !handlers.is_empty() {
@@ -39,7 +39,7 @@ fn name_of(plugin: &str, handler: &EventHandler) -> String {
     format!("{plugin}.{}", handler.name)
 }
 
-/// Calls the handlers of all plugins in service, each beside the others, until the stop.
+/// Calls the handlers of all plugins in service concurrently, until the stop.
 pub(crate) async fn call_handlers(
     webhooks: &Webhooks,
     plugins: &Plugins,
@@ -57,7 +57,7 @@ pub(crate) async fn call_handlers(
             let reach = (items.clone(), plugins.site());
             running.spawn(watched(follow(events, plugin, handler, reach, end)));
         }
-        // Until a plugin comes into service or leaves it.
+        // Runs until a plugin comes into service or leaves it.
         let mut panic = None;
         while panic.is_none() && !is_stopped && plugins.has(&index) {
             tokio::select! {
@@ -69,14 +69,14 @@ pub(crate) async fn call_handlers(
         ended.send_replace(true);
         while running.join_next().await.is_some() {}
         if let Some(panic) = panic {
-            // The supervisor counts it and starts all of them again.
+            // The supervisor counts the panic and restarts all handlers.
             std::panic::resume_unwind(panic);
         }
     }
 }
 
-/// Calls the handlers of all plugins in service for the events that are there and that they have
-/// not seen, one after the other. Returns how many calls there were.
+/// Calls the handlers of all plugins in service, one after the other, for the recorded events that
+/// they have not handled yet. Returns the number of calls.
 pub(crate) async fn step_handlers(
     webhooks: &Webhooks,
     plugins: &Plugins,
@@ -86,7 +86,8 @@ pub(crate) async fn step_handlers(
     if handlers.is_empty() {
         return Ok(0);
     }
-    // What cannot be written down is an error of this step: it is not tried again.
+    // With the stop already set, a result that cannot be written is an error of this step and is
+    // not retried.
     let (_run, stop) = watch::channel(true);
     let (events, reach) = (Events::new(webhooks), (items.clone(), plugins.site()));
     let last = feed::settled(webhooks.0.base.db()).await?;
@@ -138,22 +139,22 @@ async fn follow(
     loop {
         tokio::select! {
             next = consumer.next() => match next {
-                // A stop waits for it.
-                // What is not written at the stop is done again by whoever takes over.
+                // A stop waits for the call. If its result cannot be written then, the next owner
+                // handles the event again.
                 Some(event) => drop(called(&consumer, &handler, event, &reach, &stop).await),
                 None => return,
             },
             () = &mut stopped => break,
         }
     }
-    // Else another takes over when the lease ends.
+    // If this fails, another process takes over when the lease ends.
     let _ = consumer.release().await;
 }
 
-/// Calls the handler, and writes down what came of it.
+/// Calls the handler and records the result.
 ///
 /// # Errors
-/// As every write, after the stop. Before it, what cannot be written is tried again.
+/// As every write, after the stop. Before the stop, a failed write is retried.
 async fn called(
     consumer: &Consumer,
     handler: &EventHandler,
@@ -178,7 +179,7 @@ async fn called(
     if let Some(why) = &failure {
         tracing::warn!(handler = handler.name, event = id, why, "an event was not handled");
     }
-    // The handler is not called again only because this cannot be written now.
+    // Retries only the write: the handler must not run again because of it.
     loop {
         let written = match &failure {
             None => consumer.finish().await,
@@ -191,7 +192,7 @@ async fn called(
                 tracing::debug!(%error, "the end of a handler is not written down; trying again");
                 sleep(PAUSE).await;
             }
-            // Another process has the name, or the event is gone.
+            // Another process holds the name, or the event is gone.
             Err(error) if error.code() == Code::Conflict => return Ok(()),
             ended => return ended,
         }

@@ -1,5 +1,5 @@
-//! The names that consumers of this process hold: [`Cms::close`](crate::Cms::close) gives all of
-//! them back, and a new consumer takes over from one that was dropped here.
+//! The names that consumers of this process hold. [`Cms::close`](crate::Cms::close) gives all of
+//! them back. A new consumer takes over from one that was dropped in this process.
 
 use std::{
     collections::BTreeMap,
@@ -21,11 +21,11 @@ struct All {
 }
 
 struct Held {
-    /// The number of the consumer; None: it was dropped.
+    /// The number of the consumer; `None`: the consumer was dropped.
     by: Option<u64>,
-    /// As it was taken.
+    /// The lease as the consumer took it.
     lease: Lease,
-    /// Whether the consumer saw its commit.
+    /// Whether the consumer saw the commit of the lease.
     is_sure: bool,
 }
 
@@ -37,7 +37,8 @@ impl Leases {
         all.last
     }
 
-    /// Notes what a consumer takes, and whether that is committed. False: the site closes.
+    /// Records the lease that a consumer takes, and whether that is committed. False:
+    /// the site closes.
     pub(super) fn enter(&self, name: &str, by: u64, (lease, is_sure): (Lease, bool)) -> bool {
         let mut all = self.all();
         if !all.is_closed {
@@ -46,14 +47,14 @@ impl Leases {
         !all.is_closed
     }
 
-    /// What a consumer has taken, and whether it saw the commit.
+    /// The lease that a consumer has taken, and whether the consumer saw its commit.
     pub(super) fn of(&self, name: &str, by: u64) -> Option<(Lease, bool)> {
         let all = self.all();
         let held = all.held.get(name).filter(|held| held.by == Some(by))?;
         Some((held.lease, held.is_sure))
     }
 
-    /// Notes that a consumer has given its lease back.
+    /// Forgets the lease that a consumer has given back.
     pub(super) fn forget(&self, name: &str, by: u64) {
         let mut all = self.all();
         if all.held.get(name).is_some_and(|held| held.by == Some(by)) {
@@ -61,7 +62,7 @@ impl Leases {
         }
     }
 
-    /// Notes that a consumer is gone, which may hold its lease still.
+    /// Notes that a consumer was dropped. Its lease may still run.
     pub(super) fn leave(&self, name: &str, by: u64) {
         let mut all = self.all();
         if let Some(held) = all.held.get_mut(name).filter(|held| held.by == Some(by)) {
@@ -69,8 +70,9 @@ impl Leases {
         }
     }
 
-    /// Whether a consumer may take a lease that has not ended: its holder was dropped in this
-    /// process, or it is its own and its call was dropped before it knew.
+    /// Whether a consumer may take a lease that has not ended. It may if the holder was dropped in
+    /// this process, or if the lease is the consumer's own and its call was dropped before it saw
+    /// the commit.
     pub(super) fn is_left(&self, name: &str, by: u64, stored: Lease) -> bool {
         self.all().held.get(name).is_some_and(|held| match held.by {
             None if held.is_sure => held.lease.token == stored.token,
@@ -80,7 +82,7 @@ impl Leases {
         })
     }
 
-    /// The lease as it is to be written: once the site closes it ends at once.
+    /// The lease to write. Once the site closes, the lease ends at once.
     pub(super) fn until_closed(&self, lease: Lease, now: Millis) -> Lease {
         if self.is_closed() { Lease { until: now, ..lease } } else { lease }
     }
@@ -89,8 +91,8 @@ impl Leases {
         self.all().is_closed
     }
 
-    /// No lease goes on from here. Returns all that are held, by name, and whether their commit was
-    /// seen.
+    /// Stops all leases from being taken or renewed. Returns the held leases by name, each with
+    /// whether its commit was seen.
     pub(super) fn close(&self) -> BTreeMap<String, (Lease, bool)> {
         let mut all = self.all();
         all.is_closed = true;

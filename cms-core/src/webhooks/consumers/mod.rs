@@ -1,4 +1,4 @@
-//! Events for code of this process: as they happen, or from where it stood.
+//! Events for code of this process: live, or from where a named consumer stands.
 //!
 //! ```text
 //! mod        cms.events(): what to follow, and events as they happen
@@ -26,9 +26,10 @@ pub(in crate::webhooks) use self::leases::Leases;
 use super::{Feed, Inner, Webhooks};
 use crate::{Millis, Result, events::RecordedEvent};
 
-/// How long news may go unnoticed, and the pause after a failure.
+/// Longest time that news may go unnoticed, and the pause after a failure.
 const PAUSE: Duration = Duration::from_millis(500);
-/// A name that no process has followed for longer is given up, as after a change of the program.
+/// A name that no process has followed for this long is given up, for example after the program
+/// was changed.
 const GIVEN_UP_MS: Millis = 86_400_000;
 
 /// The events of a site, for code of this process: `cms.events()`.
@@ -69,7 +70,7 @@ impl Events {
         Subscribe { webhooks: self.0.clone(), pattern: pattern.to_owned() }
     }
 
-    /// The consumers whose next event failed, how often in a row, and why.
+    /// The consumers whose next event failed, each with its failures in a row and the reason.
     pub(crate) async fn failing(&self) -> Result<Vec<(String, i64, Option<String>)>> {
         let base = &self.0.0.base;
         sql::failing(base.db(), base.clock().now() - GIVEN_UP_MS).await
@@ -79,7 +80,7 @@ impl Events {
     /// start of this one, takes over at once.
     pub(crate) async fn close(&self) -> Result<()> {
         let Inner { base, leases, .. } = &*self.0.0;
-        // An open change of the program may lock one of them: the others do not wait for it.
+        // An open change of the program may lock one name; the others do not wait for it.
         let given = leases.close().into_iter().map(|(name, held)| async move {
             let given = consumer::give_back(base, &name, held).await;
             given.inspect_err(|error| tracing::warn!(name, %error, "a name was not given back"))
@@ -89,9 +90,9 @@ impl Events {
 }
 
 impl Subscribe {
-    /// Events from now on. The stream waits while the database is away, and ends when the site is
-    /// closed. The database stores no position for it: events that happen while the program is down
-    /// are not seen.
+    /// Returns the events from now on. The stream waits while the database is away, and ends when
+    /// the site is closed. The database stores no position for the stream, so events that happen
+    /// while the program is down are not seen.
     ///
     /// # Errors
     /// `bad_query` for a pattern with `*` anywhere but at the end, `unavailable`.
@@ -114,12 +115,13 @@ impl Subscribe {
         Ok(events.boxed())
     }
 
-    /// Follows under a name, and gives each event at least once: the database keeps where the name
-    /// stands, so that it goes on there after a restart. A new name begins with the events from now
-    /// on. On PostgreSQL it may also get events committed shortly before, while an older change was
-    /// open. One process at a time gets the events of a name. Another takes over at once after
-    /// [`Consumer::release`] and [`Cms::close`](crate::Cms::close), and 30 s after it crashes or
-    /// hangs.
+    /// Follows events under a name and gives each event at least once. The database keeps where
+    /// the name stands, so a restart continues there.
+    ///
+    /// A new name begins with the events from now on. On PostgreSQL it may also get events
+    /// committed shortly before, while an older change was open. One process at a time gets the
+    /// events of a name. Another takes over at once after [`Consumer::release`] and
+    /// [`Cms::close`](crate::Cms::close), and 30 s after the process crashes or hangs.
     ///
     /// # Errors
     /// `bad_query` for a pattern with `*` anywhere but at the end, or a name that is not 1 to 100
@@ -143,7 +145,7 @@ struct Live {
     feed: Feed,
     /// The last event that was read.
     last: Option<String>,
-    /// What was read and not given out.
+    /// Events that were read and not given out yet.
     ahead: VecDeque<RecordedEvent>,
 }
 
@@ -159,8 +161,8 @@ impl Live {
         Ok(self.ahead.pop_front())
     }
 
-    /// Goes on after the last event. When that was removed, others may be missed: those of before
-    /// must not come again.
+    /// Continues after the last event. If that event was removed, continues with the events from
+    /// now on. Others may be missed then, but earlier events must not come again.
     async fn reopen(&mut self) -> Result<()> {
         let after = match &self.last {
             Some(last) => Some(self.subscribe.feed_after(last).await?),

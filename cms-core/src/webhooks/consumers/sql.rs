@@ -11,7 +11,7 @@ use crate::{
 pub(super) struct Row {
     /// The last event that is done.
     pub(super) event: String,
-    /// Events after it were removed.
+    /// Whether events after it were removed.
     pub(super) has_gap: bool,
     pub(super) lease: Lease,
     pub(super) failures: i64,
@@ -31,14 +31,14 @@ statements! {
     ADD = "insert into cms_event_consumers (name, event_id) values ($1, coalesce((select e.id \
            from cms_events e where e.rowid <= $2 order by e.rowid desc, e.id desc limit 1), '')) \
            on conflict (name) do nothing";
-    /// The token alone would not notice that the owner has renewed the lease meanwhile.
+    /// Compares the end too: the token alone does not show that the owner has renewed the lease.
     TAKE = "update cms_event_consumers set lease_token = $4, lease_until = $5 \
             where name = $1 and lease_token = $2 and lease_until = $3";
     RENEW = "update cms_event_consumers set lease_until = $3 where name = $1 and lease_token = $2";
-    /// An event that was erased meanwhile cannot be where a name stands.
+    /// A name cannot stand at an event that was erased in the meantime.
     PASS = "update cms_event_consumers set event_id = $3 where name = $1 and lease_token = $2 \
             and exists (select 1 from cms_events e where e.id = $3)";
-    /// A gap that the consumer did not show stays.
+    /// Keeps a gap that the consumer has not shown.
     DONE = "update cms_event_consumers set event_id = $4, has_gap = (has_gap and not $5), \
             failures = 0, error_message = null, next_try_at = 0 \
             where name = $1 and lease_token = $2 and event_id = $3 \
@@ -53,12 +53,12 @@ pub(super) async fn row(db: &Db, name: &str) -> Result<Option<Row>> {
     db.optional(ROW, args![name]).await
 }
 
-/// Enters a name that is new, after the events up to a row.
+/// Adds a new name, which stands at the last event up to a row.
 pub(super) async fn add(change: &mut Change, name: &str, settled: i64) -> Result<()> {
     change.run(ADD, args![name, settled]).await.map(drop)
 }
 
-/// Takes the lease. False: somebody else was quicker.
+/// Takes the lease. False: another process was faster.
 pub(super) async fn take(
     change: &mut Change,
     name: &str,
@@ -69,13 +69,13 @@ pub(super) async fn take(
     Ok(change.run(TAKE, args).await? > 0)
 }
 
-/// Renews the lease, or ends it. The row is locked then: on PostgreSQL no event can be removed
-/// unnoticed by a later statement of the change. False: the lease is lost.
+/// Renews or ends the lease. Returns false when the lease is lost. Locks the row, so that on
+/// PostgreSQL later statements of the change notice every removal of an event.
 pub(super) async fn renew(change: &mut Change, name: &str, lease: Lease) -> Result<bool> {
     Ok(change.run(RENEW, args![name, lease.token, lease.until]).await? > 0)
 }
 
-/// Has the name stand at an event up to which there is nothing to do. False: it is not there.
+/// Moves the name to an event up to which nothing is left to do. False: the event is not there.
 pub(super) async fn pass(
     change: &mut Change,
     name: &str,
@@ -85,8 +85,8 @@ pub(super) async fn pass(
     Ok(change.run(PASS, args![name, lease.token, event]).await? > 0)
 }
 
-/// Writes down that the event after another one is done, and whether a gap before it was shown.
-/// False: the lease is lost, or it is done or removed already.
+/// Records that the event after another one is done, and whether a gap before it was shown. False:
+/// the lease is lost, or the event is already done or removed.
 pub(super) async fn done(
     change: &mut Change,
     name: &str,
@@ -98,7 +98,7 @@ pub(super) async fn done(
         && change.run(DONE, args![name, lease.token, after, event, shown]).await? > 0)
 }
 
-/// Writes down that the event after this one failed.
+/// Records that the event after this one failed.
 pub(super) async fn fail(
     change: &mut Change,
     name: &str,
@@ -110,8 +110,8 @@ pub(super) async fn fail(
     change.run(FAIL, args).await.map(drop)
 }
 
-/// The names whose next event fails, how often in a row, and why; those alone that a process has
-/// followed since then.
+/// The names whose next event fails, each with its failures in a row and the reason. Only names
+/// that a process has followed since then are included.
 pub(super) async fn failing(db: &Db, since: Millis) -> Result<Vec<(String, i64, Option<String>)>> {
     db.all(FAILING, args![since]).await
 }

@@ -6,8 +6,8 @@ use crate::{Millis, Result, jobs::Outcomes, webhooks::Webhooks};
 /// Lanes in [`Backlog::late_lanes`] at most.
 const LATE_LANES: i64 = 5;
 
-/// Jobs that are `pending`, `retry`, `sending` and `held`, and the latest lanes, each with the time
-/// since when its oldest job is due.
+/// Number of jobs that are `pending`, `retry`, `sending` and `held`, and the latest lanes, each
+/// with the time when its oldest job became due.
 pub(in crate::webhooks) type Figures = ((i64, i64, i64, i64), Vec<(i64, i64)>);
 
 /// The state of the queue, for all processes. Settled jobs are not counted: they are no load, and
@@ -25,7 +25,7 @@ pub struct Backlog {
     pub held: i64,
     /// Milliseconds by which the oldest due job is late; 0 when none is due.
     pub oldest_due_ms: i64,
-    /// The latest subscriptions, five at most: each with the milliseconds by which its oldest due
+    /// The latest subscriptions, five at most, each with the milliseconds by which its oldest due
     /// job is late.
     pub late_lanes: Vec<(i64, i64)>,
 }

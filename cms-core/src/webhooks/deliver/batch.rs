@@ -1,5 +1,5 @@
-//! The statements of every delivery, each for many jobs or lanes: a statement costs more than its
-//! work. Its first value is a JSON array with an array for each of them.
+//! The statements of every delivery. Each handles many jobs or lanes, because a statement costs
+//! more than its work. Its first value is a JSON array with one array for each job or lane.
 
 use std::{
     collections::{BTreeSet, HashMap, HashSet},
@@ -132,7 +132,7 @@ macro_rules! batch {
     };
 }
 
-/// SQLite has no `lateral`, but a function in `from` may use what stands before it.
+/// SQLite has no `lateral`, but a function in `from` may use the tables before it.
 pub(crate) const BATCH: PerEngine<Batch> = PerEngine {
     sqlite: batch!(
         "json_each($1) e",
@@ -178,7 +178,7 @@ pub(super) async fn serve(change: &mut Change, limits: &[(i64, i64)]) -> Result<
 }
 
 /// Claims the oldest due jobs of each lane, up to its limit, sorted by id within a lane. Once the
-/// large bodies take more than `room`, no further one is read; see [`Event::unread`].
+/// large bodies take more than `room`, further large bodies are not read; see [`Event::unread`].
 pub(super) async fn claim(
     change: &mut Change,
     limits: &[(i64, i64)],
@@ -203,8 +203,8 @@ pub(super) async fn claim(
     Ok(claimed)
 }
 
-/// Reads each event once, however many jobs it has. Not part of the claim: SQLite scans a whole
-/// table for a look-up in `returning`.
+/// Reads each event once, however many jobs it has. This is not part of the claim, because SQLite
+/// scans a whole table for a look-up in `returning`.
 async fn events(
     change: &mut Change,
     ids: BTreeSet<&str>,
@@ -223,7 +223,7 @@ async fn events(
     Ok(events)
 }
 
-/// Those of the subscriptions whose last attempt failed.
+/// The given subscriptions whose last attempt failed.
 pub(super) async fn failing(change: &mut Change, subscriptions: &[i64]) -> Result<HashSet<i64>> {
     if subscriptions.is_empty() {
         return Ok(HashSet::new());
@@ -233,8 +233,8 @@ pub(super) async fn failing(change: &mut Change, subscriptions: &[i64]) -> Resul
     Ok(found.into_iter().map(|(id,)| id).collect())
 }
 
-/// A successful attempt, for the log: the job, the token of its lease, the status code, the
-/// response, and milliseconds. The response has no U+0000, which PostgreSQL does not read.
+/// A successful attempt for the log: the job, the token of its lease, the status code, the
+/// response and the milliseconds. The response contains no U+0000, which PostgreSQL rejects.
 #[derive(Serialize)]
 pub(super) struct Arrived<'a>(
     pub(super) i64,

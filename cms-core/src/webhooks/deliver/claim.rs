@@ -1,4 +1,4 @@
-//! Claims jobs for the time of a lease, and returns jobs that did not begin.
+//! Claims jobs for the time of a lease, and returns jobs whose attempt did not begin.
 
 use std::sync::Arc;
 
@@ -21,11 +21,11 @@ use crate::{
     },
 };
 
-/// Lanes of one claim at most.
+/// Maximum number of lanes in one claim.
 const LANES: i64 = 256;
 
-/// Claims up to `free` jobs, up to `limit` of each lane, the least recently served lane first, and
-/// leaves those whose bodies have no `room`. The caller holds the lock on claims.
+/// Claims up to `free` jobs and up to `limit` of each lane, the least recently served lane first.
+/// Jobs whose bodies have no `room` stay in the queue. The caller holds the lock on claims.
 pub(super) async fn claim(
     base: &Base,
     change: &mut Change,
@@ -71,8 +71,8 @@ pub(super) async fn claim(
     Ok(claimed)
 }
 
-/// Returns jobs that did not begin. They wait as before, or are held if their subscription is off
-/// by now. The caller holds the lock on claims.
+/// Returns jobs whose attempt did not begin. They wait as before, or are held if their
+/// subscription is now off. The caller holds the lock on claims.
 pub(super) async fn give_back(change: &mut Change, claimed: &[ClaimedJob]) -> Result<()> {
     for lane in claimed.chunk_by(|a, b| a.subscription == b.subscription) {
         let active = subscriptions::lock(change, lane[0].subscription)

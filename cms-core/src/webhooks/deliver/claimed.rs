@@ -1,5 +1,5 @@
-//! Claimed jobs: those that a worker holds until an attempt of their lane ends, the memory that
-//! their bodies take, and the end of an attempt.
+//! The jobs that a worker has claimed: those that wait until an attempt of their lane ends, the
+//! memory that their bodies take, and the end of an attempt.
 
 use std::{
     collections::{HashMap, HashSet, VecDeque},
@@ -12,9 +12,9 @@ use zeroize::Zeroizing;
 use super::queue::{Claimed, Event, LARGE, Lane};
 use crate::{Millis, outbound::Attempt, webhooks::rules::sign::WebhookSecret};
 
-/// Attempts at one subscription at a time. Four, because all of them may fail at once; after that a
-/// lane makes one attempt a second, so the ten failures that switch a subscription off take six
-/// seconds at least.
+/// Attempts under way at one subscription. Four, because all of them may fail at once. After that
+/// a lane makes one attempt a second, so the ten failures that switch a subscription off take at
+/// least six seconds.
 pub(super) const LANE_ATTEMPTS: i64 = 4;
 
 /// A subscription with its secrets decrypted.
@@ -35,8 +35,8 @@ pub(super) struct ClaimedJob {
     pub(super) moment: Moment,
 }
 
-/// A job that waits longer returns to the queue: it takes a slot, and an attempt may need 25 of the
-/// 30 s of its lease.
+/// A job that waits longer returns to the queue, because it takes a slot and an attempt may need
+/// 25 of the 30 s of its lease.
 const PREFETCH_TIMEOUT_MS: Millis = 1_000;
 
 /// The moment of a claim. A waiting job may begin only while this is recent and no subscription has
@@ -65,7 +65,7 @@ pub(super) struct Ended {
     /// The slot of a quick attempt. Settling frees the slot, so that a worker that dies leaves few
     /// deliveries to be sent twice.
     pub(super) slot: Option<Arc<()>>,
-    /// After an attempt that failed on this machine: for how many milliseconds its lane rests.
+    /// Milliseconds for which the lane rests, after an attempt that failed on this machine.
     pub(super) rest: Option<i64>,
 }
 
@@ -175,17 +175,17 @@ impl Prefetch {
     }
 }
 
-/// Bytes of large bodies after which no further one is read.
+/// Bytes of large bodies after which no further large body is read.
 const MOST_BYTES: usize = 64 << 20;
 
-/// The large events of the jobs that a worker holds. Jobs of one event share it. Once they take
-/// much, claims leave further ones in the queue; small ones of other subscriptions do not wait for
-/// them.
+/// The large events of the jobs that a worker holds. Jobs of one event share it. Once these events
+/// take [`MOST_BYTES`], claims leave further large ones in the queue. Small events of other
+/// subscriptions are still claimed.
 #[derive(Default)]
 pub(super) struct Bodies(Vec<Weak<Event>>);
 
 impl Bodies {
-    /// Bytes that further ones may take.
+    /// Bytes that further large events may take.
     pub(super) fn room(&mut self) -> usize {
         self.0.retain(|event| event.strong_count() > 0);
         let taken = self.0.iter().filter_map(Weak::upgrade).map(|event| event.body.len());

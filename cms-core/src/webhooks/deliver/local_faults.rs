@@ -4,16 +4,16 @@ use std::collections::HashMap;
 
 use crate::{Millis, jobs, outbound::Attempt, webhooks::rules::retry::LOCAL_WAITS};
 
-/// Suspected faults in a row, about half a minute, after which a receiver counts as their cause, if
-/// others were reached meanwhile.
+/// Suspected faults in a row (about half a minute) after which the receiver counts as the cause,
+/// if others were reached since the first of them.
 const SUSPECTED: i64 = 5;
 
-/// How often the log says so.
+/// Interval between warnings in the log.
 const TELL_EVERY_MS: i64 = 600_000;
-/// Lanes that have rested longer ago are forgotten: their subscriptions may be gone.
+/// Lanes that last rested longer ago are forgotten, because their subscriptions may be gone.
 const KEPT_MS: i64 = 3_600_000;
 
-/// The lanes that rest, or rested last.
+/// The lanes that rest now or rested recently.
 #[derive(Default)]
 pub(super) struct LocalFaults {
     lanes: HashMap<i64, Lane>,
@@ -29,10 +29,10 @@ struct Lane {
 }
 
 impl LocalFaults {
-    /// Notes the end of an attempt. After a local fault: for how many milliseconds the lane rests.
-    /// Attempts that ran beside each other count as one. A fault whose cause turns out to be the
-    /// receiver's is counted against it: its name never resolves, or no route leads to it, while
-    /// others are reached.
+    /// Notes the end of an attempt. Returns the milliseconds for which the lane rests after a
+    /// local fault. Concurrent attempts count as one fault. A fault that the receiver causes
+    /// counts against the receiver: its name never resolves, or no route leads to it, while other
+    /// receivers are reached.
     pub(super) fn rest(&mut self, lane: i64, attempt: &mut Attempt, now: Millis) -> Option<Millis> {
         if attempt.is_own() {
             return None;

@@ -13,7 +13,8 @@ use crate::{
 /// How long a worker owns a claimed job: longer than any attempt takes.
 pub(super) use crate::jobs::LEASE_MS;
 
-/// A body with more bytes is large. Smaller ones are few enough: attempts are counted.
+/// A body with more bytes is large. Smaller bodies need no limit, because the number of attempts
+/// is limited.
 pub(super) const LARGE: usize = 64 << 10;
 
 /// A subscription with due jobs.
@@ -51,7 +52,7 @@ pub(super) struct Event {
     pub(super) id: String,
     pub(super) name: String,
     pub(super) body: Bytes,
-    /// Whether the body is larger than was asked for, and not here.
+    /// Whether the body was larger than the caller allowed and was therefore not read.
     pub(super) unread: bool,
 }
 
@@ -82,7 +83,7 @@ statements! {
            order by q.subscription_id limit 1) is not null \
            or exists (select 1 from cms_webhook_queue where status = 'sending' and (lease_until \
            <= $1 or lease_until > $2))";
-    /// Jobs whose lease is over, by subscription. A lease that ends later than any can was given
+    /// Subscriptions with jobs whose lease is over. A lease end that is too far ahead was set
     /// before the clock was set back.
     LOST = "select distinct q.subscription_id from cms_webhook_queue q where q.status = 'sending' \
             and (q.lease_until <= $1 or q.lease_until > $2) \
@@ -97,8 +98,8 @@ statements! {
                   else exists (select 1 from cms_webhook_queue q where \
                   q.subscription_id = s.id and q.status in ('pending', 'retry')) \
                   end order by s.id limit 1";
-    /// Due lanes that may have another attempt: one after a failure, else up to `$3`. `min` instead
-    /// of `exists`, with which PostgreSQL reads and joins the whole backlog.
+    /// Due lanes that may have another attempt: one after a failure, else up to `$3`. Uses `min`,
+    /// because with `exists` PostgreSQL reads and joins the whole backlog.
     LANES = concat!(
         "select ", lane_columns!(), " from (select s.id, s.url, s.secret, s.old_secret, \
          s.old_secret_until, s.custom_headers, s.failure_count > 0 as failing, \
@@ -116,14 +117,14 @@ statements! {
          custom_headers, failure_count > 0 as failing, cast(0 as bigint) as sending \
          from cms_webhook_subscriptions where id = $1) l"
     );
-    /// Ends a lease. One that was lost before changes nothing.
+    /// Ends a lease. A lease that was already lost changes nothing.
     SETTLE = "update cms_webhook_queue set status = $3, retry_count = retry_count + $4, \
               next_retry_at = coalesce($5, next_retry_at), \
               error_message = coalesce($6, error_message), \
               settled_at = coalesce($7, settled_at), lease_until = null \
               where id = $1 and status = 'sending' and lease_token = $2";
-    /// Both count only for the worker that owns the job: the result of a worker that stood still
-    /// says nothing about the receiver.
+    /// Both count only for the worker that owns the job: the result of a worker that hung says
+    /// nothing about the receiver.
     SUCCEEDED = "update cms_webhook_subscriptions set failure_count = 0, not_before = 0 where id \
                  = $1 and failure_count > 0 \
                  and exists (select 1 from cms_webhook_queue q where q.id = $2 and q.status in \
@@ -135,7 +136,8 @@ statements! {
                      returning failure_count, active, max_retries";
     REST = "update cms_webhook_subscriptions set not_before = case when not_before > $2 then \
             not_before else $2 end where id = $1 returning active";
-    /// An event may have been erased during the attempt: many receivers repeat what they were sent.
+    /// Omits the response when the event was erased during the attempt, because many receivers
+    /// repeat what they were sent.
     LOG = "insert into cms_webhook_deliveries (queue_id, event_id, event_name, subscription_id, \
            attempt, outcome, error_message, status_code, \
            response, duration_ms, created_at) values ($1, $2, $3, $4, $5, $6, $7, $8, \
@@ -198,7 +200,7 @@ pub(super) async fn reclaim(change: &mut Change) -> Result<u64> {
     Ok(returned)
 }
 
-/// The latest end that a lease or a pause can have now. A later one was set before the clock was
+/// The latest end that a lease or a pause can have now. A later end was set before the clock was
 /// set back.
 fn latest(now: i64) -> i64 {
     now + 2 * LEASE_MS
@@ -221,17 +223,18 @@ pub(super) async fn lane(db: &Db, id: i64) -> Result<Option<Lane>> {
 
 /// What becomes of a job whose lease ends.
 pub(super) enum End {
-    /// It waits as before its claim: nothing was sent.
+    /// The job waits as before its claim: nothing was sent.
     Returned,
-    /// The same, from that moment: the attempt says nothing about the receiver.
+    /// The job waits as before its claim, but is due at that moment: the attempt says nothing
+    /// about the receiver.
     PutBack(Millis),
-    /// Another attempt at that moment.
+    /// The job is attempted again at that moment.
     Again(Millis),
-    /// It is given up.
+    /// The job is given up.
     Failed,
 }
 
-/// Ends a lease. Without `active` a job that waits is held. False: the lease was lost before.
+/// Ends a lease. Without `active`, a waiting job is held. False: the lease was already lost.
 pub(super) async fn settle(
     change: &mut Change,
     job: &Claimed,
@@ -260,8 +263,8 @@ pub(super) async fn succeeded(change: &mut Change, lane: i64, job: &Claimed) -> 
 }
 
 /// Counts a failure, unless the service itself failed. Returns the failures in a row, whether the
-/// subscription is active, and its retries; `None` when the lease was lost, or the subscription was
-/// deleted with its jobs.
+/// subscription is active, and its retries. Returns `None` when the lease was lost or the
+/// subscription was deleted with its jobs.
 pub(super) async fn count_failure(
     change: &mut Change,
     lane: i64,
@@ -273,7 +276,7 @@ pub(super) async fn count_failure(
     change.optional(COUNT_FAILURE, args).await
 }
 
-/// Lets a lane rest until then. Returns whether the subscription is active; `None` when it was
+/// Lets a lane rest until then. Returns whether the subscription is active, or `None` when it was
 /// deleted with its jobs.
 pub(super) async fn rest(change: &mut Change, lane: i64, until: i64) -> Result<Option<bool>> {
     let found: Option<(bool,)> = change.optional(REST, args![lane, until]).await?;
@@ -295,7 +298,7 @@ pub(super) struct LogRow<'a> {
     pub(super) duration_ms: i64,
 }
 
-/// Logs an attempt, also one whose lease was lost.
+/// Logs an attempt, even if its lease was lost.
 pub(super) async fn log(
     change: &mut Change,
     lane: i64,
@@ -328,13 +331,13 @@ pub(super) async fn waiting(db: &Db) -> Result<(i64, i64, i64, i64)> {
     db.one(WAITING, args![]).await
 }
 
-/// The latest lanes, each with the time since when its oldest job is due. No worker serves a lane
-/// that rests, so it is not among them.
+/// The latest lanes, each with the time when its oldest job became due. A resting lane is not
+/// included, because no worker serves it.
 pub(super) async fn late(db: &Db, now: i64, limit: i64) -> Result<Vec<(i64, i64)>> {
     db.all(LATE, args![now, limit, latest(now)]).await
 }
 
-/// When a lane was served last; 0: none was yet, None: none is active.
+/// When a lane was last served. 0: no lane was yet. `None`: no lane is active.
 pub(super) async fn served(db: &Db) -> Result<Option<i64>> {
     let (served,): (Option<i64>,) = db.one(SERVED, args![]).await?;
     Ok(served)

@@ -1,5 +1,5 @@
-//! Headers and body of an attempt, each signed with its own time, and a test delivery: sent at
-//! once, outside the queue, with the usual signatures and the usual guard.
+//! Builds the headers and body of an attempt and signs each attempt with its own time. Also sends
+//! test deliveries: at once, outside the queue, with the usual signatures and the usual guard.
 
 use bytes::Bytes;
 use schemars::JsonSchema;
@@ -33,7 +33,8 @@ pub(super) fn build(base: &Base, target: &Target, job: &Claimed) -> Request {
     let old =
         target.old_secret.as_ref().filter(|(_, until)| *until > now).map(|(secret, _)| secret);
     // During the grace after a rotation the receiver may have either secret. `webhook-signature`
-    // carries both, `X-Webhook-Signature` only one: the one that the receiver knows already.
+    // carries signatures of both; `X-Webhook-Signature` carries only that of the old secret, which
+    // the receiver already has.
     let standard: Vec<_> = [Some(&target.secret), old]
         .into_iter()
         .flatten()
@@ -83,8 +84,8 @@ pub(in crate::webhooks) fn headers(
     headers.map(|(name, value)| (name.to_owned(), value.to_owned())).into()
 }
 
-/// Event names may contain names of adopted tables, so characters that no header can carry are
-/// percent-encoded.
+/// Event names may contain names of adopted tables, so characters that a header cannot
+/// carry are percent-encoded.
 fn header_value(name: &str) -> String {
     percent_encoding::utf8_percent_encode(name, percent_encoding::CONTROLS).to_string()
 }

@@ -41,7 +41,8 @@ fn arrived(ended: &Ended) -> Arrived<'_> {
     Arrived(job.id, job.lease_token, attempt.status, response, attempt.duration_ms)
 }
 
-/// Settles lanes whose failure count changes: those with a failure, and those whose failures end.
+/// Settles lanes whose failure count changes, because an attempt failed or the first one succeeded
+/// after failures.
 async fn settle_failing(
     change: &mut Change,
     ended: &[Ended],
@@ -151,8 +152,8 @@ fn given_up(subscription: i64, job: &Claimed, error: String) -> DeliveryFailed {
     DeliveryFailed { delivery }
 }
 
-/// Settles an attempt that failed on this machine: the lane rests, the job waits as before, and the
-/// log stays as it is, since a fault that lasts would fill it.
+/// Settles an attempt that failed on this machine. The lane rests and the job waits as before.
+/// Nothing is logged, because a lasting fault would fill the log.
 async fn put_back(change: &mut Change, ended: &Ended) -> Result<bool> {
     let Ended { subscription, job, attempt, rest, .. } = ended;
     let at = change.now() + rest.unwrap_or_default();
@@ -186,8 +187,8 @@ fn count(ours: bool, what: &mut u64, lost: &mut u64) {
     *(if ours { what } else { lost }) += 1;
 }
 
-/// Counts and logs an attempt whose job is no longer this worker's. A job that was deleted with its
-/// subscription is nobody else's either, so the outcome stands.
+/// Counts and logs an attempt whose job this worker no longer holds. If the job was deleted with
+/// its subscription, no other worker holds it either, so the outcome stands.
 async fn log_lost(
     change: &mut Change,
     subscription: i64,

@@ -1,4 +1,4 @@
-//! The worker of webhooks: what the engine of queues claims, sends and settles here.
+//! The worker of webhooks: what the queue engine claims, sends and settles here.
 
 use std::{sync::Arc, time::Duration};
 
@@ -28,12 +28,12 @@ use crate::{
 /// How long a finished attempt, or an event while attempts are under way, waits for others to share
 /// its transaction.
 const GATHER: Duration = Duration::from_millis(2);
-/// The same when all slots are taken or jobs wait.
+/// The same, when all slots are taken or jobs wait.
 const GATHER_BUSY: Duration = Duration::from_millis(10);
-/// An attempt that takes longer gives its slot to another job, so that slow or dead receivers do
-/// not delay others.
+/// An attempt that takes longer gives its slot to another job, so slow or dead receivers do not
+/// delay others.
 const QUICK: Duration = Duration::from_millis(500);
-/// How often jobs in the wrong state are looked for, in milliseconds.
+/// Interval between searches for jobs in the wrong state, in milliseconds.
 const RECONCILE_INTERVAL_MS: i64 = 5_000;
 
 /// Delivers queued jobs. Several workers may run at once, in one process or in many.
@@ -75,7 +75,8 @@ impl Worker {
         self.0.step().await
     }
 
-    /// Steps until one delivers nothing, `most` of them at most. Returns the attempts that count.
+    /// Steps until a step delivers nothing, `most` times at most. Returns the number of attempts
+    /// that count.
     pub(crate) async fn steps(&mut self, most: usize) -> Result<u64> {
         self.0.steps(most).await
     }
@@ -92,8 +93,8 @@ struct Deliveries {
     site: Arc<Inner>,
     /// Attempts under way at most.
     most: usize,
-    /// Cloned into each attempt that holds a slot: those younger than [`QUICK`], and those that
-    /// ended before that and are not settled yet.
+    /// Each attempt that holds a slot has a clone: attempts younger than [`QUICK`], and quick
+    /// attempts that ended and are not settled yet.
     young: Arc<()>,
     reconciled_at: Option<i64>,
     prefetch: Prefetch,
@@ -121,7 +122,7 @@ impl Deliveries {
         let settling = flight.ended.iter().filter(|ended| ended.slot.is_some()).count();
         let young = Arc::strong_count(&self.young) - 1 - settling + waiting;
         let free = slots.saturating_sub(young).min(self.most.saturating_sub(all));
-        // When half of all attempts are taken, each lane gets one.
+        // When half of all attempts are under way, each lane gets one.
         (free, if all < self.most / 2 { LANE_ATTEMPTS } else { 1 })
     }
 }
@@ -179,8 +180,8 @@ impl Queue for Deliveries {
     }
 
     async fn prepare(&mut self) {
-        // A number of this process's own becomes another when it is read, and would then send
-        // waiting jobs back for nothing. Without an answer they go back.
+        // Reading replaces an epoch that only this process knows by the stored one. Without this
+        // read, that alone would later send waiting jobs back. If the read fails, they do go back.
         if let Err(error) = self.site.base.db().read_epochs(Some(&[TABLE])).await {
             tracing::debug!(%error, "how often subscriptions have changed was not read");
         }

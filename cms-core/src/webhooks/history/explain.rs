@@ -1,4 +1,5 @@
-//! Which subscriptions would get an event, and what they would get. Nothing is written or sent.
+//! Explains which subscriptions would get an event, and the delivery that they would get. Nothing
+//! is written or sent.
 
 use std::collections::BTreeMap;
 
@@ -56,8 +57,8 @@ impl Webhooks {
     /// Signs nothing: the caller must not get signatures for events that never happened.
     ///
     /// # Errors
-    /// `unknown_event`; for data that [`Webhooks::emit`] would refuse, as that, except that no data
-    /// at all asks only to whom; `bad_query` for a cursor that is not from here.
+    /// `unknown_event`; as [`Webhooks::emit`] for data that does not fit, except that missing data
+    /// asks only for the subscriptions; `bad_query` for a cursor of another list.
     pub async fn explain(
         &self,
         event: &str,
@@ -68,7 +69,7 @@ impl Webhooks {
             return Err(unknown_event("event".to_owned(), event));
         }
         let mut data = Json::Object(data);
-        // What the service itself observes has no data from outside that could be wrong.
+        // Events that the service itself raises have no outside data that could be wrong.
         if !is_reserved(event) && data != serde_json::json!({}) {
             data = judge(event, data)?.data;
         }

@@ -1,4 +1,5 @@
-//! Recorded events in the order in which they become visible. No clock has a part in it.
+//! Recorded events in the order in which they become visible. The order does not depend
+//! on any clock.
 
 use std::{collections::BTreeSet, time::Duration};
 
@@ -9,8 +10,8 @@ use tokio::sync::watch;
 use super::messages::{Pattern, pattern};
 use crate::{Code, Error, Result, db::Db, events::RecordedEvent, webhooks::Webhooks};
 
-/// Events that are read at once at most, and the bytes after which no further one is: an event
-/// holds a whole record, which may be much larger than the body of a request.
+/// Limits of one read: a number of events, and bytes after which no further event is read. An
+/// event holds a whole record, which may be much larger than the body of a request.
 const STEP: (i64, i64) = (16, 4 << 20);
 
 /// Where an event stands: its row, which events of one transaction share on PostgreSQL, and its id.
@@ -21,26 +22,26 @@ pub struct Feed {
     webhooks: Webhooks,
     pattern: Pattern,
     after: Position,
-    /// The last event before that position, on an engine that gives its row to the next event once
-    /// it is removed.
+    /// The last event before `after`. Set only on an engine that may give the row of a removed
+    /// event to the next one.
     stands: Option<Position>,
-    /// Events after that position which are known already.
+    /// Events after `after` that existed when the feed was opened and are not to be given out.
     known: BTreeSet<String>,
     news: watch::Receiver<()>,
-    /// There may be more than was read: not final then, or too many for one step.
+    /// There may be more to read: events that were not final yet, or too many for one step.
     unread: bool,
-    /// Everything up to that position was read, which a read has shown.
+    /// A read has shown that nothing is left before `after`.
     drained: bool,
-    /// The rows were numbered anew: it can read nothing more.
+    /// The rows were renumbered, so this feed can read no further.
     over: bool,
     gap: bool,
 }
 
-/// How long a change that is under way elsewhere may hold events back, for a step that wants all.
+/// How long `settled` waits for a change under way elsewhere that holds events back.
 const HELD_BACK: Duration = Duration::from_secs(5);
 
-/// The last event that is final, once all that are committed now are: on PostgreSQL a transaction
-/// that is under way holds them back. After 5 s it does not wait for them.
+/// The row of the last final event, once all events committed by now are final. On PostgreSQL a
+/// transaction under way holds them back. Stops waiting after 5 s.
 pub(in crate::webhooks) async fn settled(db: &Db) -> Result<i64> {
     let (newest, begun) = (sql::last(db).await?, tokio::time::Instant::now());
     loop {
@@ -53,15 +54,16 @@ pub(in crate::webhooks) async fn settled(db: &Db) -> Result<i64> {
 }
 
 impl Webhooks {
-    /// The last event that is final, as soon as all that are committed are.
+    /// The row of the last final event, once all events committed by now are final.
     #[cfg(feature = "testing")]
     pub(crate) async fn settled(&self) -> Result<i64> {
         settled(self.0.base.db()).await
     }
 
-    /// Follows events with this name, or with a name that begins with the text before `*`: those
-    /// after the event with the id `after`, all for the empty text, else those that happen from now
-    /// on. When retention has removed that event, all that are kept follow: see [`Feed::has_gap`].
+    /// Follows events with this name, or with a name that begins with the text before `*`. Follows
+    /// those after the event with the id `after`; for the empty text all events, and for `None`
+    /// the events from now on. When retention has removed that event, all recorded events follow:
+    /// see [`Feed::has_gap`].
     ///
     /// # Errors
     /// `bad_query` for a pattern with `*` anywhere but at the end.
@@ -82,7 +84,8 @@ impl Webhooks {
                 (position.clone(), stands.map(|_| position), Vec::new())
             }
             _ => {
-                // What is there and not final: a change that is under way may still come before it.
+                // Events that exist but are not final: a change under way may still commit one
+                // before them.
                 let end = (row.unwrap_or(i64::MAX), after.unwrap_or_default().to_owned());
                 let known = sql::between(db, settled, &end).await?;
                 ((settled + 1, String::new()), stands, known)
@@ -96,29 +99,29 @@ impl Webhooks {
 }
 
 impl Feed {
-    /// Whether the event to go on after was not there, so that some may be missing.
+    /// Whether the event to continue after was missing, so that others may be missing too.
     #[must_use]
     pub fn has_gap(&self) -> bool {
         self.gap
     }
 
-    /// Whether it must be opened again, after the last event that it gave out.
+    /// Whether the feed must be opened again, after the last event that it gave out.
     pub(in crate::webhooks) fn is_over(&self) -> bool {
         self.over
     }
 
-    /// The id of the last event up to which nothing is left to read, where that is known.
+    /// The id of the last event up to which nothing is left to read, if that is known.
     pub(in crate::webhooks) async fn read_up_to(&self) -> Result<Option<String>> {
         match &self.stands {
             _ if !self.drained || self.over => Ok(None),
-            // Another event may have the row by now.
+            // The row is not enough here: another event may have it by now.
             Some((_, id)) => Ok(Some(id.clone())),
             None => sql::newest(self.webhooks.0.base.db(), self.after.0 - 1).await,
         }
     }
 
-    /// Waits until somebody has committed something since the last [`Feed::next`], or for this
-    /// long: an event can be held back by a change that is still open.
+    /// Waits for a commit since the last [`Feed::next`], at most for this long: an open change can
+    /// hold an event back.
     pub(in crate::webhooks) async fn wait(&self, longest: Duration) {
         let mut news = self.news.clone();
         if tokio::time::timeout(longest, news.changed()).await.is_ok_and(|open| open.is_err()) {
@@ -126,11 +129,12 @@ impl Feed {
         }
     }
 
-    /// The next events; none when there are no new ones. Reads only after a commit of any process.
+    /// The next events; empty when there are no new ones. Reads only after a commit
+    /// of any process.
     ///
     /// # Errors
-    /// `unavailable` when the database cannot be reached, or has renumbered its events: who
-    /// begins again after the last one misses none.
+    /// `unavailable` when the database cannot be reached, or has renumbered its events. A caller
+    /// that opens a new feed after the last event misses none.
     pub async fn next(&mut self) -> Result<Vec<RecordedEvent>> {
         let db = self.webhooks.0.base.db();
         if self.news.has_changed().unwrap_or(true) {
@@ -141,13 +145,13 @@ impl Feed {
             return Ok(Vec::new());
         }
         let (settled, newest) = sql::settled(db).await?;
-        // SQLite counts from one again when retention has emptied the table, and a VACUUM renumbers
-        // it. An empty table has nothing to miss.
+        // SQLite counts from one again when retention has emptied the table, and a VACUUM
+        // renumbers the rows. An empty table has no event to miss.
         if settled > 0 && settled + 1 < self.after.0 {
             return Err(self.renumbered());
         }
         let mut found = sql::next(db, &self.pattern, &self.after, settled, STEP).await?;
-        // After the read: as long as this event stands in its row, no row before has got another.
+        // Checked after the read: while this event keeps its row, no earlier row was reused.
         if let (true, Some((row, id))) = (settled > 0, &self.stands)
             && sql::row(db, id).await? != Some(*row)
         {
@@ -160,7 +164,7 @@ impl Feed {
         } else {
             self.stands = newest.map(|id| (settled, id));
             self.unread = sql::beyond(db, settled).await?;
-            // So that a rare name is not searched among all others again and again.
+            // Moves on, so that a rare name is not searched among the same events again and again.
             self.after = (settled + 1, String::new());
         }
         found.retain(|one| !self.known.remove(&one.id));
@@ -173,7 +177,7 @@ impl Feed {
     }
 }
 
-/// The data within the body of a delivery, as it is written there.
+/// The data from the body of a delivery, byte for byte.
 fn data(body: String) -> Result<String> {
     #[derive(Deserialize)]
     struct Delivery<'b> {
@@ -201,8 +205,9 @@ pub(in crate::webhooks) mod sql {
     } }
 
     statements! {
-        /// After the position `$1`, `$2` and not later than the row `$3`: `$4` at most, and no
-        /// further one once those before have `$7` bytes together. A body is read only then.
+        /// Events after the position `$1`, `$2` and not later than the row `$3`: at most `$4`, and
+        /// no further event once the previous ones have `$7` bytes. Bodies are read only after
+        /// that selection.
         NEXT = concat!(
             "select ", recorded_columns!(), " from (select n.id, cast(sum(n.bytes) over (order by \
              n.place, n.id) as bigint) - n.bytes as bytes_before from (select e.id, e.rowid as \
@@ -224,15 +229,15 @@ pub(in crate::webhooks) mod sql {
                   (select 1 as one from cms_events e where e.rowid > $1 limit 1) b";
     }
 
-    /// On PostgreSQL a transaction that is under way anywhere on the server holds events back.
+    /// On PostgreSQL a transaction under way anywhere on the server holds events back.
     const SETTLED: PerEngine<&str> = PerEngine {
         sqlite: "select coalesce((select max(rowid) from cms_events), 0), \
                  (select id from cms_events order by rowid desc limit 1)",
         postgres: "select txid_snapshot_xmin(txid_current_snapshot()) - 1, cast(null as text)",
     };
 
-    /// Puts events that came from another server, whose transactions had higher numbers, before
-    /// those of this one, in their order.
+    /// Moves events restored from another server, whose transactions had higher numbers, before
+    /// those of this server, and keeps their order.
     pub(in crate::webhooks) const RESTORED: PerEngine<Option<&str>> = PerEngine {
         sqlite: None,
         postgres: Some(
@@ -242,8 +247,8 @@ pub(in crate::webhooks) mod sql {
         ),
     };
 
-    /// The last row up to which no further event can appear, and its event where rows are used
-    /// again.
+    /// The last row up to which no further event can appear. Includes its event on the engine that
+    /// reuses rows.
     pub(in crate::webhooks) async fn settled(db: &Db) -> Result<(i64, Option<String>)> {
         db.one(db.dialect().of(&SETTLED), args![]).await
     }
@@ -259,7 +264,7 @@ pub(in crate::webhooks) mod sql {
         db.all(NEXT, args![*row, id, until, limit, name, beginning, bytes]).await
     }
 
-    /// The row of an event; None: it is not there.
+    /// The row of an event; `None`: the event does not exist.
     pub(super) async fn row(db: &Db, id: &str) -> Result<Option<i64>> {
         let found: Option<(i64,)> = db.optional(ROW, args![id]).await?;
         Ok(found.map(|(row,)| row))
@@ -277,7 +282,7 @@ pub(in crate::webhooks) mod sql {
         Ok(found.map(|(id,)| id))
     }
 
-    /// The last row of an event that is committed; 0 without any.
+    /// The last committed row; 0 without events.
     pub(super) async fn last(db: &Db) -> Result<i64> {
         let (row,): (i64,) = db.one(LAST, Vec::new()).await?;
         Ok(row)

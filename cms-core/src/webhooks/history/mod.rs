@@ -1,5 +1,5 @@
-//! The log of attempts, the queue, recorded events and who follows them, and what an event would
-//! send.
+//! The log of attempts, the queue, recorded events and the feed that follows them, and a preview
+//! of what an event would send.
 
 pub(super) mod deliveries;
 pub(super) mod explain;

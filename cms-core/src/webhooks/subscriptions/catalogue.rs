@@ -1,5 +1,5 @@
-//! The catalogue: events that a subscription can name, with the JSON Schema of what receivers get
-//! of them and an example.
+//! The catalogue: the events that a subscription can name, each with an example and the JSON
+//! Schema of the body that receivers get.
 
 use std::collections::HashSet;
 
@@ -10,7 +10,7 @@ use serde_json::{Map, Value as Json, json};
 use crate::{
     Actor, Code, Error, FieldError, Page, Result,
     content::{Column, Table, Tables},
-    events::{self, FUNNELS, ItemData, SYSTEM, is_removed, known, of_delivery, schema as of},
+    events::{self, FUNNELS, ItemData, SYSTEM, find_entry, is_removed, of_delivery, schema as of},
     items::{Query, event_data},
     plugins::Index,
     webhooks::Webhooks,
@@ -66,7 +66,7 @@ pub struct DescribedEvent {
 }
 
 impl DescribedEvent {
-    /// Leaves out what it tells of the columns of its table, for those who may not read that.
+    /// Removes the columns of the event's table, for callers that may not read the table.
     pub fn hide_record(&mut self) {
         self.example = None;
         if let Some(record) = self.schema.pointer_mut("/properties/data/properties/record") {
@@ -93,15 +93,15 @@ impl Webhooks {
         DescribedEvent { entry, emit, example, schema }
     }
 
-    /// Every event that can happen now: those of the service, of its tables and of its plugins.
-    /// The catalogue has those of the past too.
+    /// Every event that can happen now: events of the service, its tables and its plugins. The
+    /// catalogue also lists events that can no longer happen.
     #[must_use]
     pub fn possible(&self, plugins: &Index) -> Vec<DescribedEvent> {
         self.raised(plugins).into_iter().map(|entry| self.described(entry)).collect()
     }
 }
 
-/// Under which plugin the events of visits are registered.
+/// The plugin under which the events of visits are registered.
 const OF_FUNNELS: &str = "formfunnel";
 
 impl Webhooks {
@@ -125,7 +125,7 @@ impl Webhooks {
         raised
     }
 
-    /// Adds these events to the catalogue. Present entries keep their description, so registering
+    /// Adds these events to the catalogue. Existing entries keep their description, so registering
     /// again changes nothing.
     pub(crate) async fn register(&self, plugins: &Index) -> Result<()> {
         let mut wanted = self.raised(plugins);
@@ -169,10 +169,11 @@ fn manual(plugin: &str, name: &str, description: &str) -> RegisteredEvent {
     }
 }
 
-/// The schema of the body of a delivery; of items from their table as it is now.
+/// The schema of the body of a delivery. The schema of an item's event comes from its table as it
+/// is now.
 fn schema(tables: &Tables, event: &RegisteredEvent) -> Json {
     let name = event.event_name.as_str();
-    let data = match (&event.content_table, known(name)) {
+    let data = match (&event.content_table, find_entry(name)) {
         (Some(table), _) => item_schema(tables.find(table).as_deref(), name.ends_with(".updated")),
         (None, Some(known)) => known.schema().clone(),
         (None, None) => {
@@ -182,7 +183,7 @@ fn schema(tables: &Tables, event: &RegisteredEvent) -> Json {
     of_delivery(name, &event.description, data)
 }
 
-/// The schema of an event of a record; a table that is gone had any.
+/// The schema of a record's event. A table that no longer exists could have had any columns.
 fn item_schema(table: Option<&Table>, is_update: bool) -> Json {
     let mut schema = of::<ItemData<'_>>();
     let Some(table) = table else { return schema };
@@ -197,10 +198,9 @@ fn item_schema(table: Option<&Table>, is_update: bool) -> Json {
     schema
 }
 
-/// No column is required: a retry sends the body as it was, without the columns that its table has
-/// got since.
+/// No column is required: a retry sends the original body, which lacks columns added since.
 fn record(table: &Table) -> Json {
-    let properties: Map<String, Json> = told(table)
+    let properties: Map<String, Json> = payload_columns(table)
         .map(|column| (column.name.clone(), column.schema(table.adopted, true)))
         .collect();
     json!({
@@ -210,19 +210,20 @@ fn record(table: &Table) -> Json {
     })
 }
 
-/// An example of an event's data; `None` when only the program that raises it knows that.
+/// An example of an event's data; `None` when only the program that raises the event
+/// knows its data.
 fn example(tables: &Tables, event: &RegisteredEvent) -> Option<Json> {
     match &event.content_table {
         Some(table) => {
             let is_update = event.event_name.ends_with(".updated");
             tables.find(table).map(|table| item_example(&table, is_update))
         }
-        None => known(&event.event_name).map(|known| known.example()),
+        None => find_entry(&event.event_name).map(|known| known.example()),
     }
 }
 
 fn item_example(table: &Table, is_update: bool) -> Json {
-    let columns = told(table);
+    let columns = payload_columns(table);
     let record: Json = columns
         .clone()
         .map(|column| (column.name.clone(), column.example()))
@@ -236,8 +237,8 @@ fn item_example(table: &Table, is_update: bool) -> Json {
     event_data(table, &id, language, &record, changed)
 }
 
-/// The columns that events tell.
-fn told(table: &Table) -> impl DoubleEndedIterator<Item = &Column> + Clone {
+/// The columns that events contain.
+fn payload_columns(table: &Table) -> impl DoubleEndedIterator<Item = &Column> + Clone {
     table.columns.iter().filter(|column| column.readable() && !is_removed(&column.name))
 }
 
@@ -314,8 +315,8 @@ pub(in crate::webhooks) mod sql {
         db.all(NAMED, args![name]).await
     }
 
-    /// As [`named`], on the connection of a change: changes that wait for a second connection could
-    /// wait for each other.
+    /// As [`named`], on the connection of a change. Changes that wait for a second connection
+    /// could deadlock.
     pub(in crate::webhooks) async fn named_in(
         change: &mut Change,
         name: &str,

@@ -1,4 +1,4 @@
-//! Raising an event from outside the service: through the API, or from the program around it.
+//! Raises an event from outside the service: through the API, or from the embedding program.
 
 use serde_json::{Map, Value as Json};
 
@@ -10,10 +10,10 @@ use crate::{
 };
 
 impl Change {
-    /// Raises an event whose data has a type: an order, a registration, a newsletter, a deployment
-    /// that the embedding program knows of. It is recorded with an entry in the audit log; the
-    /// payload filter applies, and [`Webhooks::event`] shows the schema. Plugins have types of
-    /// their own for what they declare.
+    /// Raises an event whose data has a type, for example an order, a registration, a newsletter
+    /// or a deployment that the embedding program knows of. The event is recorded with an entry in
+    /// the audit log. The payload filter applies, and [`Webhooks::event`] shows the schema. For
+    /// the events that they declare, plugins have types of their own.
     ///
     /// ```
     /// # tokio::runtime::Builder::new_multi_thread().enable_all().build()?.block_on(async {
@@ -46,7 +46,7 @@ impl Change {
     /// ```
     ///
     /// # Errors
-    /// `unknown_event` when nobody has declared the event; as [`Change::emit`].
+    /// `unknown_event` when the event is not declared; as [`Change::emit`].
     pub async fn raise<E: EventData>(&mut self, data: &E) -> Result<Emitted> {
         registered(self, typed(data)?).await
     }
@@ -54,9 +54,8 @@ impl Change {
 
 impl Webhooks {
     /// As [`Change::raise`], in a change of its own on behalf of an operator, a visitor or the
-    /// system: the event is committed alone. What must be written together with its event, or not
-    /// at all, takes [`Change::raise`]. Events of keys and users are raised in their changes, which
-    /// judge them again.
+    /// system. To commit an event together with other writes, use [`Change::raise`]. Keys and
+    /// users raise events only in their own changes, which check their permissions again.
     ///
     /// # Errors
     /// `validation_failed` for a key or a user, field `actor`; as [`Change::raise`] and
@@ -75,8 +74,8 @@ impl Webhooks {
         Ok(emitted)
     }
 
-    /// Judges an event for [`Webhooks::emit`]. Events that the service itself observes are refused:
-    /// those of items, pages, media, forms, funnels and logins.
+    /// Judges an event for [`Webhooks::emit`]. Refuses events that only the service raises: those
+    /// of items, pages, media, forms, funnels and logins.
     ///
     /// # Errors
     /// `unknown_event`; as [`Change::emit`].

@@ -1,5 +1,5 @@
-//! How the deliveries of subscriptions fare: read from the log and the queue, so that no delivery
-//! writes for it. And which of them fail.
+//! The health of subscriptions, read from the log and the queue so that no delivery has to write
+//! it; and the subscriptions that fail.
 
 use std::collections::BTreeMap;
 
@@ -9,18 +9,18 @@ use super::{
 };
 use crate::{Change, Result, webhooks::Webhooks};
 
-/// A subscription that fails, or was switched off because it did.
+/// A subscription that fails, or was switched off because it failed.
 pub(crate) struct InTrouble {
     pub(crate) id: i64,
     pub(crate) name: String,
     /// Failed attempts in a row.
     pub(crate) failures: i64,
-    /// Why it was switched off; None: it is on.
+    /// Why it was switched off; `None`: the subscription is on.
     pub(crate) switched_off: Option<String>,
 }
 
 impl Webhooks {
-    /// Subscriptions that fail or were switched off because they did, 20 at most.
+    /// Subscriptions that fail or were switched off for failures, 20 at most.
     pub(crate) async fn in_trouble(&self) -> Result<Vec<InTrouble>> {
         let rows = sql::in_trouble(self.0.base.db(), PAUSED).await?;
         let found = |(id, name, failures, active, why): (_, _, _, bool, Option<String>)| {
@@ -30,7 +30,7 @@ impl Webhooks {
         Ok(rows.into_iter().map(found).collect())
     }
 
-    /// The health of these subscriptions, by id: one statement for all.
+    /// The health of these subscriptions by id, with one statement.
     pub(super) async fn health(
         &self,
         rows: &[Stored],
@@ -39,7 +39,7 @@ impl Webhooks {
         sql::health(self.0.base.db(), &ids).await
     }
 
-    /// How the engine reads the health of a page: the lines of its plan.
+    /// The query plan for the health of a page of subscriptions, by line.
     ///
     /// # Errors
     /// `unavailable` when the database cannot be read.
@@ -49,7 +49,7 @@ impl Webhooks {
     }
 }
 
-/// The health of one, as the change has left it.
+/// The health of one subscription, including what the change has written.
 pub(super) async fn of_one(change: &mut Change, id: i64) -> Result<SubscriptionHealth> {
     Ok(sql::health_in(change, id).await?.unwrap_or_default())
 }

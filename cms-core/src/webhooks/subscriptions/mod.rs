@@ -24,21 +24,21 @@ use crate::{
     items::Query, rfc3339,
 };
 
-/// Taken by claims, and by changes that lock many subscriptions in no fixed order.
+/// Held by claims, and by changes that lock many subscriptions in no fixed order.
 pub(crate) const CLAIMS: Lock = Lock::new(1);
 /// The table's name among the epochs and in the audit log.
 pub(super) const TABLE: &str = "webhook_subscriptions";
-/// Seconds of a rotation's grace at most: seven days.
+/// Longest grace of a rotation, in seconds: seven days.
 const MAX_GRACE_S: i64 = 7 * 24 * 3600;
-/// Addresses that are accepted, as far as a regular expression can say.
+/// Accepted addresses, as far as a regular expression can describe them.
 const URL_PATTERN: &str = concat!("^https?://[^", plain::hidden!(), "]*$");
-/// Stands for the value of a custom header.
+/// Shown in place of the value of a custom header.
 const MASK: &str = "***";
-/// Entries of `events` at most.
+/// Maximum number of entries in `events`.
 const MAX_EVENTS: usize = 100;
 /// The columns that a subscription is created with.
 const COLUMNS: &[&str] = &["name", "url", "events", "custom_headers", "max_retries", "active"];
-/// The reason when a user switched the subscription off.
+/// The `disabled_reason` when a user switched the subscription off.
 const PAUSED: &str = "paused";
 
 /// A subscription as the API shows it. Times are RFC 3339 in UTC.
@@ -80,7 +80,7 @@ pub struct SubscriptionHealth {
     pub last_status: Option<String>,
     /// Status code of its reply.
     pub last_response_code: Option<i64>,
-    /// Jobs that wait, held ones included. Counting ends at 1,000, and at 1,000 held ones.
+    /// Waiting jobs, including held ones. Each kind is counted up to 1,000.
     pub waiting_jobs: i64,
 }
 
@@ -120,7 +120,7 @@ pub struct NewSubscription {
 }
 
 impl NewSubscription {
-    /// A subscription that is active and retries as often as by default.
+    /// An active subscription with the default number of retries.
     #[must_use]
     pub fn new(name: impl Into<String>, url: impl Into<String>, events: Vec<String>) -> Self {
         Self {
@@ -190,7 +190,7 @@ impl Webhooks {
         let mut health = self.health(&page.data).await?;
         Ok(page.map(|row| {
             let health = health.remove(&row.id).unwrap_or_default();
-            shown(row, health)
+            to_subscription(row, health)
         }))
     }
 
@@ -202,7 +202,7 @@ impl Webhooks {
         let db = self.0.base.db();
         let found = sql::get(db, id).await?.ok_or_else(|| not_found(id))?;
         let health = sql::health(db, &[id]).await?.remove(&id).unwrap_or_default();
-        Ok(shown(found, health))
+        Ok(to_subscription(found, health))
     }
 
     /// Creates a subscription. The secret is returned only here.
@@ -240,12 +240,12 @@ impl Webhooks {
             row.disabled_reason = Some(PAUSED.to_owned());
         }
         record(change, "create", row.id, COLUMNS).await?;
-        Ok((shown(row, SubscriptionHealth::default()), secret))
+        Ok((to_subscription(row, SubscriptionHealth::default()), secret))
     }
 
-    /// Changes a subscription. Waiting jobs go to the new address. Custom headers, which may hold
-    /// credentials of the old receiver, stay behind when the origin of the address changes: the
-    /// warning says so.
+    /// Changes a subscription. Waiting jobs go to the new address. When the origin of the address
+    /// changes, custom headers are removed, because they may hold credentials of the old receiver;
+    /// a warning reports this.
     ///
     /// # Errors
     /// As [`Webhooks::create`], and `not_found`.
@@ -275,8 +275,8 @@ impl Webhooks {
             row.max_retries = max_retries;
             columns.push("max_retries");
         }
-        // Only given columns are checked: a webhook whose address is no longer allowed can still be
-        // paused.
+        // Checks only the given columns, so a webhook whose address is no longer allowed can still
+        // be paused.
         let headers = patch.custom_headers.as_ref();
         self.check(change, &row, headers, &columns).await?;
         if let Some(headers) = headers {
@@ -303,16 +303,16 @@ impl Webhooks {
             _ => {}
         }
         record(change, "update", id, &columns).await?;
-        Ok((shown(row, health::of_one(change, id).await?), warning))
+        Ok((to_subscription(row, health::of_one(change, id).await?), warning))
     }
 
-    /// Gives the subscription a new secret. The old secret also signs for `grace_s` seconds; 0 ends
-    /// it at once, and every older one. `X-Webhook-Signature` holds one signature: that of the old
-    /// secret until then.
+    /// Gives the subscription a new secret. The old secret also signs for `grace_s` seconds; 0
+    /// ends the old secret and every older one at once. During the grace, `X-Webhook-Signature`,
+    /// which holds one signature, is signed with the old secret.
     ///
     /// # Errors
-    /// `not_found`; `validation_failed` for a grace beyond seven days; `conflict` for a grace while
-    /// that of an older secret lasts, because one old secret is kept.
+    /// `not_found`; `validation_failed` for a grace beyond seven days; `conflict` for a grace
+    /// while the grace of an older secret lasts, because only one old secret is kept.
     pub async fn rotate_secret(
         &self,
         change: &mut Change,
@@ -335,11 +335,11 @@ impl Webhooks {
         let old = (grace_s > 0).then(|| (row.secret.clone(), now + grace_s * 1000));
         sql::set_secret(change, id, &self.seal_secret(id, &secret)?, old).await?;
         record(change, "rotate", id, &[]).await?;
-        Ok((shown(row, health::of_one(change, id).await?), secret))
+        Ok((to_subscription(row, health::of_one(change, id).await?), secret))
     }
 
-    /// Switches a subscription on. Held jobs are sent now, oldest first, or cancelled. Returns
-    /// their number.
+    /// Switches a subscription on. With `replay`, held jobs are sent now, oldest first; without,
+    /// they are cancelled. Returns the number of held jobs.
     ///
     /// # Errors
     /// `not_found`.
@@ -354,7 +354,7 @@ impl Webhooks {
         change.wake_worker();
         record(change, "activate", id, &["active"]).await?;
         (row.active, row.disabled_reason, row.failure_count) = (true, None, 0);
-        Ok((shown(row, health::of_one(change, id).await?), held))
+        Ok((to_subscription(row, health::of_one(change, id).await?), held))
     }
 
     /// Deletes a subscription and its jobs. Its log stays for the usual time.
@@ -371,7 +371,7 @@ impl Webhooks {
     }
 }
 
-fn shown(row: Stored, health: SubscriptionHealth) -> Subscription {
+fn to_subscription(row: Stored, health: SubscriptionHealth) -> Subscription {
     Subscription {
         id: row.id,
         name: row.name,
@@ -395,7 +395,7 @@ fn not_found(id: i64) -> Error {
     Error::new(Code::NotFound, format!("There is no webhook with id {id}."))
 }
 
-/// A second old secret would push out the first, which receivers may still check with.
+/// A second old secret would replace the first, which receivers may still verify with.
 fn still_signs(until: i64) -> Error {
     let until = rfc3339(until);
     let detail = format!(

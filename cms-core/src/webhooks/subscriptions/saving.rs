@@ -1,5 +1,4 @@
-//! A subscription as it is saved: what it must be, its host looked up, its secrets and header
-//! values sealed.
+//! Saves a subscription: checks it, looks up its host, and encrypts its secrets and header values.
 
 use std::collections::BTreeMap;
 
@@ -87,10 +86,10 @@ impl Webhooks {
 }
 
 impl Webhooks {
-    /// Looks up the URL's host and applies the address rule of every attempt. Call it before
+    /// Looks up the URL's host and applies the same address rule as every attempt. Call it before
     /// [`Webhooks::create`] and [`Webhooks::update`] get their change: a look-up takes up to 5 s,
     /// and no other writer should wait that long. Returns a warning when the name is not found,
-    /// because it may be found later. URLs that those two methods refuse are left to them.
+    /// because it may resolve later. Ignores URLs that those two methods refuse.
     ///
     /// # Errors
     /// `validation_failed` when the name has a forbidden address.
@@ -139,7 +138,8 @@ impl Webhooks {
 }
 
 impl Webhooks {
-    /// Whether each secret and header value of the first subscriptions opens.
+    /// Whether each old secret, and each secret and header value of the first subscriptions, can
+    /// be decrypted.
     pub(crate) async fn secrets_open(&self) -> Result<Vec<bool>> {
         let (base, mut opens) = (&self.0.base, Vec::new());
         let mut open = |context: &str, sealed: &str| {
@@ -158,13 +158,13 @@ impl Webhooks {
     }
 }
 
-/// Whether the second address belongs to another receiver: its scheme, host or port differ.
+/// Whether the second address belongs to another receiver: its scheme, host or port differs.
 pub(super) fn is_elsewhere(old: &str, new: &str) -> bool {
     let origin = |url: &str| Url::parse(url).ok().map(|url| url.origin());
     origin(old) != origin(new)
 }
 
-/// What the owner should know of headers that another receiver must not get.
+/// The warning about headers that another receiver must not get.
 pub(super) fn left_behind(headers: &[(String, String)]) -> Option<FieldError> {
     let names: Vec<_> = headers.iter().map(|(name, _)| name.as_str()).collect();
     (!names.is_empty()).then(|| FieldError {

@@ -9,7 +9,7 @@ use crate::{
     items::{Made, OwnColumn, RowList},
 };
 
-/// A subscription as stored: its secret and its header values are encrypted.
+/// A subscription as stored, with its secret and header values encrypted.
 #[derive(Clone, Debug)]
 pub(in crate::webhooks) struct Stored {
     pub(in crate::webhooks) id: i64,
@@ -23,7 +23,7 @@ pub(in crate::webhooks) struct Stored {
     pub(in crate::webhooks) disabled_reason: Option<String>,
     pub(in crate::webhooks) created_at: i64,
     pub(in crate::webhooks) secret: String,
-    /// Until when the secret before signs too; it may be over.
+    /// Until when the previous secret also signs. This time may have passed.
     pub(in crate::webhooks) old_secret_until: Option<i64>,
 }
 
@@ -42,7 +42,7 @@ record! { Stored: subscription_columns {
     old_secret_until: "old_secret_until",
 } }
 
-// Jobs are counted by the indexes of their states. A count has an end, so that a long queue costs
+// Jobs are counted by the indexes of their states. Each count has a limit, so a long queue costs
 // no more.
 record! { SubscriptionHealth: health_columns {
     last_attempt_at: "d.created_at" => read::optional_time,
@@ -55,24 +55,24 @@ record! { SubscriptionHealth: health_columns {
          where q.subscription_id = s.id and q.status = 'held' limit 1000) held)",
 } }
 
-/// A subscription by its id, and how it fares.
-struct Faring {
+/// The id of a subscription and its health.
+struct HealthRow {
     id: i64,
     health: SubscriptionHealth,
 }
 
-record! { Faring: faring_columns {
+record! { HealthRow: health_row_columns {
     id: "s.id",
     health: (health_columns),
 } }
 
-/// The last attempt is asked for as ranges of indexes. PostgreSQL would read the whole log:
-/// backward for the newest id of a subscription that rests, or once to join it to a page.
+/// Reads the last attempt as ranges of indexes. Otherwise PostgreSQL would read the whole log:
+/// backward for the newest id of an idle subscription, or once to join it to a page.
 macro_rules! health {
     ($of:literal) => {
         concat!(
             "select ",
-            faring_columns!(),
+            health_row_columns!(),
             " from (select i.id, (select l.id from cms_webhook_deliveries l \
              where l.subscription_id between i.id and i.id \
              order by l.subscription_id desc, l.id desc limit 1) as last_id \
@@ -170,12 +170,12 @@ pub(in crate::webhooks) async fn first(db: &Db, limit: u32) -> Result<Vec<Stored
     db.all(FIRST, args![i64::from(limit)]).await
 }
 
-/// How subscriptions fare.
+/// The health of subscriptions.
 pub(in crate::webhooks) async fn health(
     db: &Db,
     ids: &[i64],
 ) -> Result<BTreeMap<i64, SubscriptionHealth>> {
-    let rows: Vec<Faring> = db.among(HEALTH_OF, Vec::new(), ids).await?;
+    let rows: Vec<HealthRow> = db.among(HEALTH_OF, Vec::new(), ids).await?;
     Ok(rows.into_iter().map(|row| (row.id, row.health)).collect())
 }
 
@@ -183,16 +183,16 @@ pub(in crate::webhooks) async fn health_in(
     change: &mut Change,
     id: i64,
 ) -> Result<Option<SubscriptionHealth>> {
-    Ok(change.optional::<Faring>(HEALTH, args![id]).await?.map(|row| row.health))
+    Ok(change.optional::<HealthRow>(HEALTH, args![id]).await?.map(|row| row.health))
 }
 
-/// How the engine reads the health of a page: the lines of its plan.
+/// The query plan for the health of a page of subscriptions, by line.
 pub(in crate::webhooks) async fn health_plan(db: &Db) -> Result<Vec<String>> {
     db.plan(&db.dialect().among(HEALTH_OF, 1), args!["[1,2,3]"]).await
 }
 
-/// Subscriptions that fail, or are off for another reason than this: id, name, failures in a row,
-/// whether it is on, the reason.
+/// Subscriptions that fail, or are off for a reason other than the given one: id, name, failures
+/// in a row, whether the subscription is on, the reason.
 pub(in crate::webhooks) async fn in_trouble(
     db: &Db,
     besides: &str,
@@ -200,7 +200,7 @@ pub(in crate::webhooks) async fn in_trouble(
     db.all(IN_TROUBLE, args![besides]).await
 }
 
-/// Secrets whose grace lasts, each with its subscription.
+/// Old secrets whose grace lasts, each with its subscription.
 pub(in crate::webhooks) async fn old_secrets(db: &Db) -> Result<Vec<(i64, String)>> {
     db.all(OLD_SECRETS, args![]).await
 }
@@ -222,7 +222,7 @@ pub(in crate::webhooks) async fn update(change: &mut Change, row: &Stored) -> Re
         row.custom_headers.iter().map(|(name, value)| (name, value)).collect();
     let args =
         args![row.id, &row.name, &row.url, text(&row.events)?, text(&headers)?, row.max_retries];
-    change.hit(UPDATE, args).await?;
+    change.run_expecting_row(UPDATE, args).await?;
     change.run(FORGET_INTERESTS, args![row.id]).await?;
     for event in &row.events {
         change.run(ADD_INTEREST, args![row.id, event]).await?;
@@ -238,11 +238,11 @@ pub(in crate::webhooks) async fn set_secret(
     old: Option<(String, i64)>,
 ) -> Result<()> {
     let (old, until) = old.unzip();
-    change.hit(SET_SECRET, args![id, sealed, old, until]).await
+    change.run_expecting_row(SET_SECRET, args![id, sealed, old, until]).await
 }
 
 pub(in crate::webhooks) async fn delete(change: &mut Change, id: i64) -> Result<()> {
-    change.hit(DELETE, args![id]).await?;
+    change.run_expecting_row(DELETE, args![id]).await?;
     change.run(DELETE_JOBS, args![id]).await.map(drop)
 }
 
@@ -252,7 +252,7 @@ pub(in crate::webhooks) async fn activate(
     id: i64,
     replay: bool,
 ) -> Result<u64> {
-    change.hit(ACTIVATE, args![id, true]).await?;
+    change.run_expecting_row(ACTIVATE, args![id, true]).await?;
     if replay {
         release(change, id).await
     } else {
@@ -266,7 +266,7 @@ pub(in crate::webhooks) async fn switch_off(
     id: i64,
     reason: &str,
 ) -> Result<()> {
-    change.hit(DEACTIVATE, args![id, false, reason]).await
+    change.run_expecting_row(DEACTIVATE, args![id, false, reason]).await
 }
 
 /// Holds the waiting jobs.

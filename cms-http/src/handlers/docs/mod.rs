@@ -8,7 +8,7 @@ use crate::{
     wire::{Text, docs::WhichFile, parameters::NoQuery},
 };
 
-/// The viewer sets styles at its elements, and draws its arrows from `data:`.
+/// The viewer sets styles on its elements and draws its arrows from `data:` URLs.
 #[cfg(feature = "docs")]
 const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; \
                       img-src 'self' data:; connect-src 'self'; base-uri 'none'; \
@@ -39,7 +39,7 @@ pub(crate) async fn file(call: &Call<'_>, which: WhichFile) -> Result<Success<Te
     }
 }
 
-/// Refuses whoever the site does not show the page.
+/// Refuses callers to whom the site does not show the page.
 fn expect_shown(call: &Call<'_>) -> Result<()> {
     match call.cms.settings().docs.enabled.unwrap_or_else(|| call.is_from_here()) {
         true => Ok(()),

@@ -13,8 +13,8 @@ use utoipa_swagger_ui_vendored::SWAGGER_UI_VENDORED as ARCHIVE;
 
 use crate::{reply::Reply, success::Success, wire::Text};
 
-/// The files of the archive that the page needs: the name that it gives them, the archive's, the
-/// type.
+/// The files of the archive that the page needs: the name in the page, the name in the archive,
+/// the media type.
 const UNPACKED: [(&str, &str, &str); 3] = [
     ("viewer.css", "/dist/swagger-ui.css", "text/css; charset=utf-8"),
     ("viewer.js", "/dist/swagger-ui-bundle.js", "text/javascript; charset=utf-8"),
@@ -36,7 +36,7 @@ impl File {
     }
 }
 
-/// Unpacked once, when the page is opened first.
+/// Unpacked when the page is first opened.
 static FILES: LazyLock<Vec<File>> = LazyLock::new(|| {
     let unpacked = UNPACKED.into_iter().filter_map(|(name, packed, media_type)| {
         let content = unpacked(packed)
@@ -62,7 +62,7 @@ fn unpacked(end: &str) -> zip::result::ZipResult<Bytes> {
 pub(super) fn file(name: &str) -> Option<Success<Text>> {
     let file = FILES.iter().find(|file| file.name == name)?;
     let kind = HeaderValue::from_static(file.media_type);
-    // Another version of the service has other files at these addresses.
+    // The files at these addresses change with the version of the service.
     let reply = Reply::new(StatusCode::OK, kind, file.content.clone())
         .with(header::CACHE_CONTROL, "no-cache")
         .with(header::ETAG, &file.tag);

@@ -99,9 +99,9 @@ impl Arriving {
         let Self { mut reading, coming } = self;
         // The parser goes on only when nobody holds the part before.
         drop(coming);
-        let known = reading.known();
+        let before = reading.field_count();
         let more = reading.next_file().await?.is_some();
-        if more || reading.known() > known {
+        if more || reading.field_count() > before {
             return Err(Error::invalid_field("file", "required", ONE));
         }
         Ok(())

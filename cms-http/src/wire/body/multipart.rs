@@ -113,7 +113,7 @@ impl Reading {
     }
 
     /// How many fields have come.
-    pub(super) fn known(&self) -> usize {
+    pub(super) fn field_count(&self) -> usize {
         self.pairs.len()
     }
 

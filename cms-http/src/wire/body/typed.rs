@@ -100,7 +100,7 @@ fn fault(why: &str) -> Fault<'_> {
                 (_, Some(b'i' | b'f')) => "range",
                 _ => "format",
             };
-            let (given, wanted) = (sent(given), wanted(expected));
+            let (given, wanted) = (type_sent(given), type_wanted(expected));
             return of(code, None, &format!("is {given}; {wanted} is expected"));
         }
     }
@@ -108,7 +108,7 @@ fn fault(why: &str) -> Fault<'_> {
 }
 
 /// What was sent. A text may be a secret, so it is not shown.
-fn sent(given: &str) -> String {
+fn type_sent(given: &str) -> String {
     let value = given.split('`').nth(1).unwrap_or_default();
     let word = given.split([' ', ',']).next().unwrap_or_default();
     match word {
@@ -122,7 +122,7 @@ fn sent(given: &str) -> String {
     }
 }
 
-fn wanted(expected: &str) -> &str {
+fn type_wanted(expected: &str) -> &str {
     match expected {
         "f32" | "f64" => "a number",
         "i8" | "i16" | "i32" | "i64" | "isize" => "a whole number",

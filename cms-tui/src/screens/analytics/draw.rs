@@ -1,4 +1,4 @@
-//! Where the figures stand: steps at the left, branches and sources at the right, days below.
+//! The layout of the figures: steps on the left, branches and sources on the right, days below.
 
 use ratatui::{
     Frame,

@@ -1,5 +1,5 @@
-//! What became of the visits of a funnel: where they ended, which branches they took, when they
-//! came and from where.
+//! The analytics of a funnel: where visits ended, which branches they took, when they came
+//! and from where.
 //!
 //! ```text
 //! wording  figures in words, bars
@@ -67,7 +67,8 @@ impl Analytics {
         self.steps.replace(steps.into_iter().map(row).collect());
     }
 
-    /// Whoever left at the step under the cursor, or came to this end.
+    /// Opens the submissions of the visits that left at the step under the cursor, or
+    /// came to this end.
     fn people(&self) -> Step {
         let Some(Row { json: node, .. }) = self.steps.row() else { return Step::None };
         let (funnel, id) = (acts::id(&self.funnel), &node["node_id"]);
@@ -111,7 +112,7 @@ impl Screen for Analytics {
         let from = moment::day(self.now - (self.days - 1) * DAY_MS);
         let asked = FunnelNumbers {
             funnel_id: acts::id(&self.funnel).to_string(),
-            // The service knows by itself what the last thirty days are where the funnel is.
+            // For the usual period the service computes the days itself, in the funnel's time zone.
             from: (self.days != USUAL).then_some(from),
             ..FunnelNumbers::default()
         };
@@ -192,7 +193,7 @@ impl Screen for Analytics {
         self.now = now;
     }
 
-    /// Figures are no light call.
+    /// The figures are expensive, so they are read seldom.
     fn poll_s(&self) -> i64 {
         30
     }

@@ -17,7 +17,7 @@ const EIGHTHS: [&str; 8] = ["", "▏", "▎", "▍", "▌", "▋", "▊", "▉"]
 pub(super) fn bar(share: f64, cells: usize) -> String {
     let share = if share.is_finite() { share.clamp(0.0, 1.0) } else { 0.0 };
     let eighths = (share * cells as f64 * 8.0).round() as usize;
-    // What is there is seen, however little it is.
+    // A share above zero shows at least a sliver.
     let eighths = if share > 0.0 { eighths.max(1) } else { 0 };
     "█".repeat(eighths / 8) + EIGHTHS[eighths % 8]
 }
@@ -26,7 +26,7 @@ pub(crate) fn count(value: &Json) -> String {
     value.as_i64().map_or_else(|| "—".to_owned(), number)
 }
 
-/// A percentage; there is none of nothing.
+/// A percentage; `—` when there is none.
 pub(crate) fn percent(value: &Json) -> String {
     value.as_f64().map_or_else(|| "—".to_owned(), |value| format!("{value:.0} %"))
 }

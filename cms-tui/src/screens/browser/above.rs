@@ -1,4 +1,4 @@
-//! Lines above a list, about the whole of it.
+//! Lines above a list, about the list as a whole.
 
 use ratatui::{
     Frame,
@@ -17,7 +17,7 @@ use crate::{
     widgets::draw::{lines, pane},
 };
 
-/// Their replies go to this place and those behind it.
+/// The first place for replies of these calls.
 pub(super) const ABOVE: u8 = 8;
 /// Smaller screens show the list alone.
 const LEAST: u16 = 20;
@@ -42,8 +42,8 @@ impl Browser {
         Step::Several((ABOVE..).zip(asks).map(call).collect())
     }
 
-    /// Whether the reply says something new. A refusal shows in the list itself; what was read
-    /// before it goes.
+    /// Takes a reply, and returns whether it brought something new. A forbidden call clears the
+    /// lines; the list itself shows the refusal.
     pub(super) fn take_above(&mut self, slot: u8, outcome: Result<Reply, Fault>) -> bool {
         let data = match outcome {
             Ok(reply) => reply.data,
@@ -59,7 +59,7 @@ impl Browser {
         changed
     }
 
-    /// Draws them, and returns what is left for the list.
+    /// Draws the lines, and returns the area that is left for the list.
     pub(super) fn draw_above(&self, frame: &mut Frame<'_>, area: Rect, look: Look) -> Rect {
         let Some(above) = self.spec.above.filter(|_| area.height >= LEAST) else { return area };
         let [top, rest] =

@@ -1,4 +1,4 @@
-//! What keys, clicks and the filter line do to the list and its preview.
+//! What keys, clicks and the filter line do to a list and its preview.
 
 use ratatui::layout::Position;
 use serde_json::Value as Json;
@@ -61,7 +61,7 @@ impl Browser {
             "reverse" => match self.list.sort.take() {
                 Some((column, down)) => {
                     self.list.sort = Some((column, !down));
-                    self.read_anew()
+                    self.restart()
                 }
                 None => Step::Tell("Choose an order first: o.".to_owned()),
             },
@@ -84,20 +84,20 @@ impl Browser {
                 value.clone_into(&mut self.applied);
             }
             "columns" => return self.set_columns(value),
-            "part" => return self.see_part_beside(if value == "-1" { -1 } else { 1 }),
+            "part" => return self.see_neighbour_part(if value == "-1" { -1 } else { 1 }),
             name => {
                 self.subject[name] = if value.is_empty() { Json::Null } else { Json::from(value) };
-                // Another language: an id that was marked would name another version.
+                // In another language, a marked id would name another version.
                 self.forget_all();
             }
         }
-        self.read_anew()
+        self.restart()
     }
 }
 
 impl Browser {
     pub(super) fn clicked(&mut self, at: Position) -> Clicked {
-        // The list lies below the large preview.
+        // The enlarged preview hides the list.
         if self.is_zoomed {
             return Clicked::Nothing;
         }
@@ -134,15 +134,15 @@ impl Browser {
                 self.version += 1;
                 self.along()
             }
-            // It is asked after a pause, the first key at once.
+            // The first key of a filter is sent at once, later ones after a pause.
             Moved::Filtered if self.applied.is_empty() => self.after_pause(),
             Moved::Filtered => Step::Pause,
             Moved::Here | Moved::No => Step::None,
         }
     }
 
-    /// As [`Self::moved`], when no more is typed into the filter. The next key may be an act, and
-    /// must not mean what an earlier filter shows.
+    /// As [`Self::moved`], when the filter is complete. It is applied at once: the next key may
+    /// be an act, and must not mean the rows of an earlier filter.
     pub(super) fn decided(&mut self, moved: Moved) -> Step {
         self.apply().unwrap_or_else(|| self.moved(moved))
     }
@@ -167,13 +167,13 @@ impl Browser {
         self.apply().unwrap_or_else(|| self.ask_detail())
     }
 
-    /// Asks for what fits the filter as it is now; None: it is the one in force.
+    /// Asks for the rows that match the present filter; None: it is already in force.
     fn apply(&mut self) -> Option<Step> {
         let is_asked = self.spec.tokens.is_some() || self.is_large;
         if !is_asked || self.applied == self.list.filter.text() {
             return None;
         }
         self.list.filter.text().clone_into(&mut self.applied);
-        Some(self.read_anew())
+        Some(self.restart())
     }
 }

@@ -1,5 +1,5 @@
-//! The columns as the user wants them, and the form that changes them. Some are filled by another
-//! call, and there when it tells something.
+//! The columns in the user's order, and the form that changes it. Some columns are filled by
+//! another call, and shown only if its reply has values.
 
 use serde_json::Value as Json;
 
@@ -24,7 +24,7 @@ pub(super) fn arranged(usual: Vec<Column>, shape: &Shape) -> Vec<Column> {
 impl Browser {
     pub(super) fn usual(&self) -> Vec<Column> {
         let mut columns = (self.spec.columns)(&self.subject);
-        columns.extend(self.columns_beside());
+        columns.extend(self.extra_columns());
         columns
     }
 
@@ -53,11 +53,11 @@ impl Browser {
     }
 }
 
-/// Where its reply goes.
-pub(super) const BESIDE: u8 = 7;
+/// The place for the reply of that call.
+pub(super) const EXTRA_SLOT: u8 = 7;
 
-/// The call, and what its reply is to the rows.
-pub(crate) struct Beside {
+/// The other call, and how its reply fills columns.
+pub(crate) struct ExtraColumns {
     pub(crate) ask: fn() -> Result<Calling, Fault>,
     /// The columns that show it.
     pub(crate) columns: fn(&Json) -> Vec<Column>,
@@ -66,36 +66,36 @@ pub(crate) struct Beside {
 }
 
 impl Browser {
-    pub(super) fn ask_beside(&self) -> Step {
-        let ask = self.spec.beside.map(|beside| (beside.ask)());
-        ask.map(|call| call.map(|call| call.slot(BESIDE)).into()).unwrap_or_default()
+    pub(super) fn ask_extra(&self) -> Step {
+        let ask = self.spec.extra.map(|extra| (extra.ask)());
+        ask.map(|call| call.map(|call| call.slot(EXTRA_SLOT)).into()).unwrap_or_default()
     }
 
-    /// The rows are read again when it tells something else.
-    pub(super) fn take_beside(&mut self, outcome: Result<Reply, Fault>) -> (Step, bool) {
+    /// Takes the reply, and reads the rows again if it differs from the last one.
+    pub(super) fn take_extra(&mut self, outcome: Result<Reply, Fault>) -> (Step, bool) {
         let told = match outcome {
             Ok(reply) => reply.data,
             Err(fault) if fault.is_forbidden() => Json::Null,
             Err(_) => return (Step::None, false),
         };
         let told = if told.as_array().is_some_and(Vec::is_empty) { Json::Null } else { told };
-        if told == self.beside {
+        if told == self.extra {
             return (Step::None, false);
         }
-        self.beside = told;
+        self.extra = told;
         self.columns = arranged(self.usual(), &self.shape);
         self.version += 1;
         (self.read(), true)
     }
 
-    pub(super) fn put_beside(&self, rows: &mut [Row]) {
-        if let Some(beside) = self.spec.beside {
-            rows.iter_mut().for_each(|row| (beside.put)(&mut row.json, &self.beside));
+    pub(super) fn put_extra(&self, rows: &mut [Row]) {
+        if let Some(extra) = self.spec.extra {
+            rows.iter_mut().for_each(|row| (extra.put)(&mut row.json, &self.extra));
         }
     }
 
     /// The columns that show it now.
-    fn columns_beside(&self) -> Vec<Column> {
-        self.spec.beside.map(|beside| (beside.columns)(&self.beside)).unwrap_or_default()
+    fn extra_columns(&self) -> Vec<Column> {
+        self.spec.extra.map(|extra| (extra.columns)(&self.extra)).unwrap_or_default()
     }
 }

@@ -1,4 +1,4 @@
-//! How a list with a preview looks.
+//! The look of a list with a preview.
 
 use ratatui::{
     Frame,
@@ -105,8 +105,8 @@ fn list(browser: &Browser, frame: &mut Frame<'_>, area: Rect, look: Look) {
     lines(frame, inner, shown);
 }
 
-/// The lines below the rows: the filter while it is typed, or what is wrong with it; which words
-/// the list understands, or where the cursor is. Each takes so many lines at most.
+/// The lines below the rows: the filter while it is typed, or its fault; then the words that the
+/// list understands, or the position of the cursor. Each part has at most `most` lines.
 fn foot(browser: &Browser, cells: usize, most: usize, theme: Theme) -> Vec<Line<'static>> {
     let list = &browser.list;
     let said = |text: &str, role: Role| -> Vec<Line<'static>> {
@@ -127,7 +127,7 @@ fn foot(browser: &Browser, cells: usize, most: usize, theme: Theme) -> Vec<Line<
     foot
 }
 
-/// Where the heads of the columns are, for the mouse.
+/// The areas of the column heads, for the mouse.
 fn heads(columns: &[&Column], widths: &[usize], inner: Rect) -> Vec<(Rect, String)> {
     let mut x = inner.x + 2;
     let head = |(column, width): (&&Column, &usize)| {
@@ -178,8 +178,8 @@ fn count(browser: &Browser) -> String {
     format!("{at} of {of}{range}{old}")
 }
 
-/// The columns that a list of so many cells has room for, and their widths. The last one is
-/// narrower when its head has room all the same, else left out.
+/// The columns that fit into so many cells, and their widths. The last one is narrowed if its
+/// head still fits, otherwise left out.
 fn seen(columns: &[Column], cells: usize) -> (Vec<&Column>, Vec<usize>) {
     let mut seen: Vec<&Column> = columns.iter().filter(|one| one.from <= cells).collect();
     let room = cells.saturating_sub(2);

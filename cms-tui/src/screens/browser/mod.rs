@@ -29,11 +29,11 @@ use ratatui::{
 use serde_json::Value as Json;
 
 pub(crate) use above::Above;
-pub(crate) use columns::Beside;
+pub(crate) use columns::ExtraColumns;
 pub(crate) use parts::Parts;
 pub(crate) use spec::{ListQuery, Spec, by_id};
 
-use preview::Kept;
+use preview::CachedPreview;
 use read::{Details, Reading};
 
 use super::{Clicked, Look, Screen, cells::Column};
@@ -58,33 +58,33 @@ pub(crate) struct Browser {
     spec: &'static Spec,
     subject: Json,
     columns: Vec<Column>,
-    /// As the user wants columns and rows.
+    /// The user's columns and order of rows.
     shape: Shape,
-    /// What is known of the whole list.
+    /// Replies about the list as a whole.
     above: Vec<Json>,
-    /// What another call tells of the rows; null: nothing.
-    beside: Json,
+    /// The reply of the call that fills further columns; null: none.
+    extra: Json,
     /// How many rows are in each part.
     counts: Json,
     /// Who the user is, once known.
     who: String,
     list: List,
     reading: Option<Reading>,
-    /// All rows, of a list that is filtered here.
+    /// All rows of a list that is filtered here.
     whole: Vec<Row>,
-    /// The service does not filter it, and it is too long to be held whole.
+    /// The service does not filter the list, and it is too long to be held whole.
     is_large: bool,
     counted_at: Option<i64>,
     detail: Option<(String, Json)>,
     details: Details,
-    /// What is seen was read whole a moment ago.
+    /// The visible rows were all read a moment ago.
     is_fresh: bool,
     fault: Option<Fault>,
     is_preview_focused: bool,
     is_zoomed: bool,
     preview_top: Cell<usize>,
-    preview: RefCell<Kept>,
-    /// How often what is shown became different.
+    preview: RefCell<CachedPreview>,
+    /// Grows whenever something visible changes.
     version: u64,
     /// The filter in force.
     applied: String,
@@ -104,7 +104,7 @@ impl Browser {
             columns,
             shape: place.shape,
             above: Vec::new(),
-            beside: Json::Null,
+            extra: Json::Null,
             counts: Json::Null,
             who: String::new(),
             list,
@@ -151,7 +151,7 @@ impl Screen for Browser {
     fn load(&mut self) -> Step {
         self.details.age(self.now, self.spec.poll_s);
         let rows = self.read();
-        Step::Several(vec![rows, self.ask_above(), self.ask_beside()])
+        Step::Several(vec![rows, self.ask_above(), self.ask_extra()])
     }
 
     fn outdate(&mut self, is_own: bool) {
@@ -170,8 +170,8 @@ impl Screen for Browser {
     }
 
     fn take(&mut self, slot: u8, outcome: Result<Reply, Fault>) -> (Step, bool) {
-        if slot == columns::BESIDE {
-            return self.take_beside(outcome);
+        if slot == columns::EXTRA_SLOT {
+            return self.take_extra(outcome);
         }
         if slot >= above::ABOVE {
             return (Step::None, self.take_above(slot, outcome));
@@ -244,7 +244,7 @@ impl Screen for Browser {
     }
 
     fn poll_s(&self) -> i64 {
-        // A search through a long list is no light call.
+        // A search through a long list is expensive.
         let is_search = self.is_large && !self.applied.is_empty();
         if is_search { SEARCH_POLL_S } else { self.spec.poll_s }
     }

@@ -1,5 +1,5 @@
-//! Parts of a list, such as the states of an inbox: the service counts them, the user sees one of
-//! them or all. Which one is a word of the filter.
+//! The parts of a list, such as the states of an inbox. The service counts them; the user sees
+//! one or all of them, chosen by a word of the filter.
 
 use ratatui::{
     layout::Rect,
@@ -26,16 +26,16 @@ pub(crate) struct Parts {
 type Clicks = Vec<(Rect, String)>;
 
 impl Parts {
-    /// What a word says about parts: whether all others are meant, and the value.
-    fn told<'a>(&self, piece: &'a Piece<'_>) -> Option<(bool, &'a str)> {
+    /// What a word says about the parts: the value, and whether all other parts are meant.
+    fn part_of<'a>(&self, piece: &'a Piece<'_>) -> Option<(bool, &'a str)> {
         let Word::Token(name, value) = piece.word() else { return None };
         let (not, name) = name.strip_prefix('!').map_or((false, name), |name| (true, name));
         (name == self.token).then_some((not, value))
     }
 
-    /// The part that a filter shows; None: all, or several.
-    pub(crate) fn seen(&self, filter: &str) -> Option<&'static str> {
-        let name = |piece: &Piece<'_>| match self.told(piece)? {
+    /// The part that a filter selects; None: several or all.
+    pub(crate) fn selected(&self, filter: &str) -> Option<&'static str> {
+        let name = |piece: &Piece<'_>| match self.part_of(piece)? {
             (false, value) => self.names.iter().find(|name| **name == value).copied(),
             (true, _) => None,
         };
@@ -43,26 +43,27 @@ impl Parts {
     }
 
     /// The parts that a filter asks for; all of them when it names none.
-    fn asked(&self, filter: &str) -> Vec<&'static str> {
+    fn included(&self, filter: &str) -> Vec<&'static str> {
         let mut asked = self.names.to_vec();
-        for (not, value) in pieces(filter).iter().filter_map(|piece| self.told(piece)) {
+        for (not, value) in pieces(filter).iter().filter_map(|piece| self.part_of(piece)) {
             asked.retain(|name| value.split(',').any(|one| one == *name) != not);
         }
         asked
     }
 
-    /// The same filter for another part; all without a name.
+    /// The same filter for another part; without a name, for all parts.
     pub(crate) fn filter(&self, filter: &str, name: &str) -> String {
         let part = (!name.is_empty()).then(|| Word::Token(self.token, name).typed());
         let pieces = pieces(filter);
-        let others = pieces.iter().filter(|piece| self.told(piece).is_none());
+        let others = pieces.iter().filter(|piece| self.part_of(piece).is_none());
         let words = part.as_deref().into_iter().chain(others.map(|piece| piece.raw));
         words.collect::<Vec<_>>().join(" ")
     }
 
-    /// The part after the one that is seen, or before it; all comes first.
-    fn beside(&self, filter: &str, by: isize) -> &'static str {
-        let at = self.seen(filter).and_then(|name| self.names.iter().position(|one| *one == name));
+    /// The part after the present one, or before it. "All" comes first.
+    fn neighbour(&self, filter: &str, by: isize) -> &'static str {
+        let at =
+            self.selected(filter).and_then(|name| self.names.iter().position(|one| *one == name));
         let at = at.map_or(0, |at| at + 1).checked_add_signed(by);
         let count = self.names.len() + 1;
         match at.unwrap_or(count - 1) % count {
@@ -72,7 +73,7 @@ impl Parts {
     }
 }
 
-/// The part to begin with, so that the one that is seen has room.
+/// The first part to show, so that the present one fits.
 fn first_shown(widths: &[usize], seen: usize, room: usize) -> usize {
     (0..seen).find(|from| widths[*from..=seen].iter().sum::<usize>() <= room).unwrap_or(seen)
 }
@@ -89,7 +90,7 @@ impl Browser {
     /// How many rows the filter shows, where that is known exactly.
     pub(super) fn total_of(&self, counts: &Json) -> Option<i64> {
         let parts = self.spec.parts?;
-        parts.asked(&self.applied).into_iter().map(|name| counts[name].as_i64()).sum()
+        parts.included(&self.applied).into_iter().map(|name| counts[name].as_i64()).sum()
     }
 
     pub(super) fn see_part(&mut self, name: &str) -> Step {
@@ -98,15 +99,15 @@ impl Browser {
         self.choose("filter", &filter)
     }
 
-    pub(super) fn see_part_beside(&mut self, by: isize) -> Step {
+    pub(super) fn see_neighbour_part(&mut self, by: isize) -> Step {
         let Some(parts) = self.spec.parts else { return Step::None };
-        self.see_part(parts.beside(self.list.filter.text(), by))
+        self.see_part(parts.neighbour(self.list.filter.text(), by))
     }
 
     /// The parts with their counts, as one line, and where they are.
     pub(super) fn parts_line(&self, area: Rect, theme: Theme) -> Option<(Line<'static>, Clicks)> {
         let parts = self.spec.parts?;
-        let asked = parts.asked(&self.applied);
+        let asked = parts.included(&self.applied);
         let is_all = asked.len() == parts.names.len();
         let all: Option<i64> = parts.names.iter().map(|name| self.counts[*name].as_i64()).sum();
         let all = ("", is_all, all.map(number).unwrap_or_default());
@@ -154,9 +155,9 @@ mod tests {
             ("estate:new", None, "new", "done"),
             ("\"a state:new\" state:\"done\"", Some("done"), "", "new"),
         ] {
-            assert_eq!(parts.seen(filter), seen, "{filter}");
-            assert_eq!(parts.beside(filter, 1), after, "{filter}");
-            assert_eq!(parts.beside(filter, -1), before, "{filter}");
+            assert_eq!(parts.selected(filter), seen, "{filter}");
+            assert_eq!(parts.neighbour(filter, 1), after, "{filter}");
+            assert_eq!(parts.neighbour(filter, -1), before, "{filter}");
         }
         for (filter, asked) in [
             ("ada", &["new", "done"][..]),
@@ -165,14 +166,14 @@ mod tests {
             ("!state:done ada", &["new"][..]),
             ("state:new,done !state:new", &["done"][..]),
         ] {
-            assert_eq!(parts.asked(filter), asked, "{filter}");
+            assert_eq!(parts.included(filter), asked, "{filter}");
         }
         assert_eq!(parts.filter("ada state:done", "new"), "state:new ada");
         assert_eq!(parts.filter("!state:new ada", ""), "ada");
         let quoted = r#""state:new" to:"a  state:new""#;
         for text in [r#""state: a \" b  c""#, quoted, "\"open state:new"] {
-            assert_eq!(parts.seen(text), None, "{text}");
-            assert_eq!(parts.asked(text), ["new", "done"], "{text}");
+            assert_eq!(parts.selected(text), None, "{text}");
+            assert_eq!(parts.included(text), ["new", "done"], "{text}");
             let filter = parts.filter(text, "new");
             assert_eq!(filter, format!("state:new {text}"));
             assert_eq!(parts.filter(&filter, ""), text);

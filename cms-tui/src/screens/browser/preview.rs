@@ -1,5 +1,5 @@
-//! The preview of the row under the cursor. Its lines are made once for a row as it is, not for
-//! each drawing.
+//! The preview of the row under the cursor. Its lines are made once for each state of a row, not
+//! for each drawing.
 
 use ratatui::{Frame, layout::Rect, text::Line};
 
@@ -11,14 +11,14 @@ use crate::{
     widgets::draw::{lines, pane},
 };
 
-/// Lines kept of one row; Enter and z show them, and the record itself is read elsewhere.
+/// The most lines of one row.
 const MOST: usize = 5_000;
-/// Ages in it are as old as this at most.
+/// Ages in the preview are renewed after this time.
 const AGED_MS: i64 = 10_000;
 
-/// The lines, and of what they are.
+/// The lines, and the row, state and time that they belong to.
 #[derive(Default)]
-pub(super) struct Kept {
+pub(super) struct CachedPreview {
     id: String,
     version: u64,
     aged: i64,
@@ -26,7 +26,7 @@ pub(super) struct Kept {
 }
 
 impl Browser {
-    /// Makes the lines when they are of another row, another state or another time.
+    /// Makes the lines again if the row, its state or the time has changed.
     fn keep_preview(&self, now: i64) {
         let Some(row) = self.list.row() else { return };
         let mut kept = self.preview.borrow_mut();
@@ -41,7 +41,7 @@ impl Browser {
             lines.truncate(MOST);
             lines.push((Role::Warn, format!("… {more} more lines")));
         }
-        *kept = Kept { id: row.id.clone(), version, aged, lines };
+        *kept = CachedPreview { id: row.id.clone(), version, aged, lines };
     }
 }
 

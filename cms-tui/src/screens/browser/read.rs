@@ -1,4 +1,4 @@
-//! Asks for pages and details, and takes them.
+//! Reads pages and details.
 
 use std::collections::BTreeSet;
 
@@ -11,26 +11,26 @@ use crate::{
     widgets::window::{Page, Row},
 };
 
-/// Where replies go: pages, details of the row under the cursor, how many rows there are.
+/// Places for replies: pages, details of the row under the cursor, the number of rows.
 pub(super) const ROWS: u8 = 0;
 const DETAIL: u8 = 1;
 const COUNT: u8 = 2;
-/// A list that the service does not filter is read whole up to so many rows. A longer one is a
-/// window, and its filter looks through it up to so many hits.
+/// A list that the service does not filter is read whole up to this many rows. A longer one is a
+/// window, and its filter searches for up to this many hits.
 const WHOLE: usize = 2_000;
-/// Time between two counts: a large table is not counted at each look.
+/// Time between two counts, because counting a large table takes long.
 const COUNT_EVERY_MS: i64 = 30_000;
 
-/// A reading under way. Its pages are put together, so that rows never jump.
+/// Pages that are being read. They are shown together, so that rows never jump.
 #[derive(Default)]
 pub(super) struct Reading {
     /// The page that was asked for last, and the last one to read.
     page: usize,
     last: usize,
-    /// It is not seen yet, or a part of what is seen.
+    /// The read is for rows that are not visible, or only partly.
     is_beside: bool,
     read: Vec<Page>,
-    /// Of a list that is read whole: rows so far, and how many were looked at.
+    /// For a list that is read whole: its rows so far, and how many rows were looked at.
     rows: Vec<Row>,
     pub(super) looked: usize,
 }
@@ -38,28 +38,28 @@ pub(super) struct Reading {
 /// The details of the row under the cursor.
 #[derive(Default)]
 pub(super) struct Details {
-    /// The row that they were asked for last, and when.
+    /// The row whose details were asked for last, and the time.
     asked: Option<String>,
     asked_at: i64,
     is_waited_for: bool,
-    /// Something may be different since.
+    /// Whether the details may have changed since.
     pub(super) is_old: bool,
 }
 
 impl Details {
-    /// Nothing tells of every change: they are old after a while too.
+    /// Makes the details old after a while, because not every change is reported.
     pub(super) fn age(&mut self, now: i64, after_s: i64) {
         self.is_old |= (now - self.asked_at).abs() >= after_s * 1000;
     }
 }
 
 impl Browser {
-    /// Whether pages are held of it; else it is held whole.
+    /// Whether the list is a window of pages; otherwise it is held whole.
     pub(super) fn is_window(&self) -> bool {
         self.spec.tokens.is_some() || (self.is_large && self.applied.is_empty())
     }
 
-    /// Reads what is seen again, in its place.
+    /// Reads the visible rows again, in place.
     pub(super) fn read(&mut self) -> Step {
         let (list, mut reading) = (&self.list, Reading::default());
         if self.is_window() {
@@ -68,13 +68,13 @@ impl Browser {
             reading.last = list.window.page_of((top + list.height.get()).max(at));
         }
         let cursor = list.window.cursor(reading.page);
-        // Pages beside them are read again when they are seen.
+        // Other pages are read again when they become visible.
         self.list.window.outdate();
         self.ask(reading, cursor)
     }
 
     /// Reads it from the beginning.
-    pub(super) fn read_anew(&mut self) -> Step {
+    pub(super) fn restart(&mut self) -> Step {
         self.list.restart();
         self.whole.clear();
         self.counted_at = None;
@@ -82,7 +82,7 @@ impl Browser {
         self.read()
     }
 
-    fn asked(&self, cursor: Option<String>) -> ListQuery<'_> {
+    fn query(&self, cursor: Option<String>) -> ListQuery<'_> {
         let order = |(column, down): &(String, bool)| {
             if *down { format!("-{column}") } else { column.clone() }
         };
@@ -97,7 +97,7 @@ impl Browser {
     }
 
     fn ask(&mut self, reading: Reading, cursor: Option<String>) -> Step {
-        match (self.spec.list)(&self.asked(cursor)) {
+        match (self.spec.list)(&self.query(cursor)) {
             Ok(call) => {
                 self.reading = Some(reading);
                 self.list.filter_fault = None;
@@ -112,7 +112,7 @@ impl Browser {
         }
     }
 
-    /// Asks for what the cursor has come near to, and for the details under it.
+    /// Reads the page that the cursor comes near to, and the details under it.
     pub(super) fn along(&mut self) -> Step {
         let page = match self.wanted().filter(|_| self.reading.is_none() && self.is_window()) {
             Some(page) => {
@@ -124,7 +124,7 @@ impl Browser {
         Step::Several(vec![page, self.wait_for_detail()])
     }
 
-    /// The page to read: one that is seen and old, or one that the cursor has come near to.
+    /// The page to read: a visible one that is old, or one that the cursor has come near to.
     fn wanted(&self) -> Option<usize> {
         let (window, at) = (&self.list.window, self.list.at());
         let (top, height) = (self.list.top.get(), self.list.height.get());
@@ -133,7 +133,7 @@ impl Browser {
         old.or_else(|| window.wanted(at))
     }
 
-    /// Details are asked for when the cursor rests; the first at once.
+    /// The first details are asked for at once, later ones when the cursor rests.
     fn wait_for_detail(&mut self) -> Step {
         match self.detail {
             None => self.ask_detail(),
@@ -147,7 +147,7 @@ impl Browser {
             return Step::None;
         };
         let is_same = self.details.asked.as_ref() == Some(&row.id);
-        // Asked for again before the reply comes, it would never come.
+        // Asking again before the reply comes would make each reply stale.
         if is_same && (self.details.is_waited_for || !self.details.is_old) {
             return Step::None;
         }
@@ -163,12 +163,12 @@ impl Browser {
         }
     }
 
-    /// Rows come first; how many there are may take its time.
+    /// Counts rows, after they were read: counting may take long.
     fn ask_count(&mut self) -> Step {
         let is_due = self.counted_at.is_none_or(|at| self.now - at >= COUNT_EVERY_MS);
         let Some(count) = self.spec.count.filter(|_| is_due) else { return Step::None };
         self.counted_at = Some(self.now);
-        match count(&self.asked(None)) {
+        match count(&self.query(None)) {
             Ok(call) => Step::Call(call.slot(COUNT)),
             Err(_) => Step::None,
         }
@@ -182,7 +182,7 @@ impl Browser {
                 (Step::None, true)
             }
             (DETAIL, outcome) => (Step::None, self.take_detail(outcome)),
-            // It counts what an earlier filter shows.
+            // This is the count for an earlier filter.
             (COUNT, Ok(_)) if self.list.filter_fault.is_some() => (Step::None, false),
             (COUNT, Ok(reply)) => (Step::None, self.take_counts(&reply)),
             (COUNT, Err(fault)) if fault.is_forbidden() => (Step::None, self.take_count(None)),
@@ -192,7 +192,7 @@ impl Browser {
         (step, changed)
     }
 
-    /// Returns whether they are different.
+    /// Takes details. Returns whether they are different.
     fn take_detail(&mut self, outcome: Result<Reply, Fault>) -> bool {
         self.details.is_waited_for = false;
         let detail = match (outcome, &self.details.asked) {
@@ -204,7 +204,7 @@ impl Browser {
         before != self.detail
     }
 
-    /// How many there are, in all or in each part.
+    /// Takes the number of rows, in all or in each part.
     fn take_counts(&mut self, reply: &Reply) -> bool {
         if reply.counts.is_null() {
             return self.take_count(reply.total);
@@ -235,7 +235,7 @@ impl Browser {
         self.list.window.total = None;
     }
 
-    /// What was read is not for this caller any more.
+    /// Forgets rows that the caller may no longer read.
     pub(super) fn forget_all(&mut self) {
         self.list.forget();
         self.whole.clear();
@@ -248,7 +248,7 @@ impl Browser {
         let Some(reading) = self.reading.take() else { return (Step::None, false) };
         let counted = !reply.counts.is_null() && self.take_counts(&reply);
         let mut rows = (self.spec.rows)(&self.subject, reply.data);
-        self.put_beside(&mut rows);
+        self.put_extra(&mut rows);
         if self.is_window() {
             let (step, changed) = self.take_page(reading, rows, reply.next);
             (step, changed || counted)
@@ -279,7 +279,8 @@ impl Browser {
         self.settle(changed)
     }
 
-    /// Whether the row under the cursor left the pages that were read; it may be on the next one.
+    /// Whether the row under the cursor has left the pages that were read. It may be
+    /// on the next one.
     fn cursor_is_missing(&self, reading: &Reading) -> bool {
         let window = &self.list.window;
         let Some(id) = self.list.id() else { return false };
@@ -325,7 +326,7 @@ impl Browser {
         self.settle(changed)
     }
 
-    /// Rows are there: what hangs on them comes next.
+    /// After the rows: reads what depends on them.
     fn settle(&mut self, changed: bool) -> (Step, bool) {
         let had_fault = self.fault.take().is_some();
         self.details.is_old |= changed;

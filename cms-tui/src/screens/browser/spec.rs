@@ -1,9 +1,9 @@
-//! What a list with a preview is declared by.
+//! The declaration of a list with a preview.
 
 use cms_http::wire::parameters::{self, Limit};
 use serde_json::Value as Json;
 
-use super::{Above, Beside, Parts};
+use super::{Above, ExtraColumns, Parts};
 use crate::{
     actions::Scene,
     calls::Fault,
@@ -47,25 +47,25 @@ pub(crate) struct Spec {
     pub(crate) title: fn(&Json) -> String,
     pub(crate) columns: fn(&Json) -> Vec<Column>,
     pub(crate) list: fn(&ListQuery<'_>) -> Result<Calling, Fault>,
-    /// Asks how many rows there are; None: the service does not count them.
+    /// Counts the rows; None: the service cannot count them.
     pub(crate) count: Option<Count>,
     /// Parts of it, one of which is seen.
     pub(crate) parts: Option<&'static Parts>,
     /// Lines about the whole list.
     pub(crate) above: Option<&'static Above>,
-    /// What another call tells of its rows.
-    pub(crate) beside: Option<&'static Beside>,
+    /// Another call that fills columns.
+    pub(crate) extra: Option<&'static ExtraColumns>,
     /// Reads one row whole, for the preview.
     pub(crate) detail: Option<Detail>,
     /// The rows of a reply.
     pub(crate) rows: fn(&Json, Json) -> Vec<Row>,
     pub(crate) preview: Preview,
-    /// What to type in the filter; None: the service does not filter, the rows are filtered here.
+    /// Help for the filter; None: the service does not filter, so the rows are filtered here.
     pub(crate) tokens: Option<fn(&Json) -> String>,
     /// Columns that can be sorted by.
     pub(crate) sorts: fn(&Json) -> Vec<String>,
     pub(crate) act: fn(&str, &Scene<'_>) -> Step,
-    /// `*` marks all rows that match, not only those that are loaded.
+    /// Whether `*` marks all rows that match, not only those that are loaded.
     pub(crate) marks_all: bool,
     /// What Enter opens.
     pub(crate) open: Option<fn(&Json, &Json) -> Step>,
@@ -75,7 +75,7 @@ pub(crate) struct Spec {
 }
 
 impl Spec {
-    /// What most lists have in common; noun, title, columns and calls are missing.
+    /// A declaration with the values that most lists share.
     pub(crate) const fn new(
         noun: &'static str,
         title: fn(&Json) -> String,
@@ -91,7 +91,7 @@ impl Spec {
             count: None,
             parts: None,
             above: None,
-            beside: None,
+            extra: None,
             detail: None,
             rows: |_, data| by_id(data, "id"),
             preview: |row, detail, _, _| crate::widgets::viewer::json_lines(detail.unwrap_or(row)),
@@ -107,7 +107,7 @@ impl Spec {
     }
 }
 
-/// Rows by a member that tells them apart.
+/// Rows identified by a member.
 pub(crate) fn by_id(data: Json, name: &str) -> Vec<Row> {
     let Json::Array(rows) = data else { return Vec::new() };
     let id = |row: &Json| row[name].as_str().map_or_else(|| row[name].to_string(), str::to_owned);

@@ -19,7 +19,7 @@ fn columns(_: &Json) -> Vec<Column> {
 
 fn list(asked: &ListQuery<'_>) -> Result<Calling, Fault> {
     let ask = Ask::get("/rows").maybe("cursor", asked.cursor.clone());
-    Ok(Calling { ask, read: |_| Ok(Reply::default()), to: To::Slot(0), look: None })
+    Ok(Calling { ask, read: |_| Ok(Reply::default()), to: To::Slot(0), reread: None })
 }
 
 const fn rows() -> Spec {

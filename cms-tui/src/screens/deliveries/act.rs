@@ -36,7 +36,7 @@ fn redeliver(scene: &Scene<'_>) -> Step {
     call.map(|call| call.then(delivery::queued)).into()
 }
 
-/// Those that failed of what the list shows.
+/// A filter for the failed deliveries of this list.
 fn failed(scene: &Scene<'_>) -> Result<RedeliveryFilter, Fault> {
     let asked = ListQuery {
         subject: &scene.subject,
@@ -52,7 +52,7 @@ fn failed(scene: &Scene<'_>) -> Result<RedeliveryFilter, Fault> {
             format!("The list shows {status}: filter for status:failed, or mark and press r.");
         return Err(Fault::new(say));
     }
-    // The service would send those of others too.
+    // The service's filter knows no job: it would also send deliveries of others.
     if which.job.is_some() {
         return Err(Fault::new("R does not know job: mark them with * and press r."));
     }
@@ -66,7 +66,8 @@ fn failed(scene: &Scene<'_>) -> Result<RedeliveryFilter, Fault> {
     })
 }
 
-/// The service counts: it refuses when the number differs and says how many there are.
+/// Sends the deliveries again if their number is as expected. Otherwise the service refuses and
+/// says how many there are.
 fn redeliver_all(filter: RedeliveryFilter, said: String, expected: u64) -> Step {
     let body = Redelivery { ids: None, filter: Some(filter.clone()), expected: Some(expected) };
     let call = send::<Redeliver>(&NoQuery {}, &body);
@@ -118,7 +119,7 @@ fn view(row: &Json, member: &'static str, title: &str) -> Step {
     call.into()
 }
 
-/// Compares two marked attempts, else the one under the cursor with the one before it of its job.
+/// Compares two marked attempts, else the one under the cursor with the previous one of its job.
 fn diff(scene: &Scene<'_>) -> Step {
     let marked: Vec<i64> = scene.marks.iter().map(|row| acts::id(row)).collect();
     match marked[..] {

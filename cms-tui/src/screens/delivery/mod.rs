@@ -1,5 +1,5 @@
-//! One delivery: what was sent, what came back, and all attempts of its job. `tabs` has the lines
-//! of each tab.
+//! One delivery: what was sent, what came back, and all attempts of its job. `tabs` makes the
+//! lines of each tab.
 
 mod tabs;
 
@@ -44,7 +44,7 @@ const SAY: &str = " Space marks two, d compares them; without marks, with the at
 
 /// The screen.
 pub(crate) struct Delivery {
-    /// The attempt as its list showed it, then as it was read.
+    /// The attempt: first from its list, later as read whole.
     attempt: Json,
     webhook: Json,
     /// The attempts of its job, oldest first.
@@ -183,7 +183,7 @@ impl Screen for Delivery {
         let hook = OneOrList { id: self.attempt["subscription"].as_i64(), ..OneOrList::default() };
         let job = self.attempt["queue_id"].as_i64();
         let mut steps = vec![attempts(job).map(|call| call.slot(ATTEMPTS)).into()];
-        // What was sent never changes.
+        // A sent attempt never changes, so it is read once.
         if self.attempt.get("removed").is_none() {
             steps.push(attempt(acts::id(&self.attempt)).map(|call| call.slot(ATTEMPT)).into());
         }
@@ -206,7 +206,7 @@ impl Screen for Delivery {
                 return (Step::None, self.filter_here());
             }
             (WEBHOOK, Ok(reply)) => self.webhook = reply.data,
-            // Its webhook may be gone; what was sent is there all the same.
+            // The webhook may have been deleted; the attempt can still be shown.
             (WEBHOOK, Err(_)) => {}
             (_, Ok(_)) => return (Step::None, false),
             (_, Err(fault)) => self.fault = Some(fault.detail),
@@ -230,7 +230,7 @@ impl Screen for Delivery {
                 };
                 return Step::Tell(say.to_owned());
             }
-            // What the filter hides is not meant.
+            // Attempts that the filter hides are not meant.
             "diff" | "redeliver" | "payload"
                 if self.row().is_none() && (verb != "diff" || self.attempts.marks.len() < 2) =>
             {

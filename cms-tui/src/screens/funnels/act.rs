@@ -29,7 +29,7 @@ pub(super) fn act(verb: &str, scene: &Scene<'_>) -> Step {
     }
 }
 
-/// What is the same in the list and on the screen of one.
+/// Acts that the list and the screen of one funnel share.
 pub(super) fn shared(verb: &str, funnel: &Json) -> Step {
     match verb {
         "show" => super::whole(funnel)
@@ -82,13 +82,13 @@ fn publication(funnel: &Json, rev: Option<i64>) -> Publication {
     Publication { id: which(funnel), rev, strict: false, dry_run: false }
 }
 
-/// Whether it could be published. Nothing is stored.
+/// Checks whether the funnel could be published. Stores nothing.
 pub(super) fn judging(funnel: &Json) -> Result<Calling, Fault> {
     let body = Publication { dry_run: true, ..publication(funnel, None) };
     send::<Publish>(&MayName::default(), &body)
 }
 
-/// Everything that is wrong with it, or worth knowing: whether it refuses, where, what.
+/// All problems and warnings: whether each prevents publishing, where it is, and what it says.
 pub(super) fn problems(judged: &Result<Reply, Fault>) -> Vec<(bool, String, Option<i64>, String)> {
     match judged {
         Ok(reply) => {
@@ -113,13 +113,13 @@ fn check(funnel: &Json) -> Step {
     let call = judging(funnel).map(|call| {
         call.ending(move |judged| match &judged {
             Err(fault) if fault.code != "not_publishable" => Step::Fault(fault.clone()),
-            _ => Step::View(Viewer::new(title, told(&judged))),
+            _ => Step::View(Viewer::new(title, problem_lines(&judged))),
         })
     });
     call.into()
 }
 
-fn told(judged: &Result<Reply, Fault>) -> Vec<(Role, String)> {
+fn problem_lines(judged: &Result<Reply, Fault>) -> Vec<(Role, String)> {
     let found = problems(judged);
     let refused = found.iter().filter(|(is_bad, ..)| *is_bad).count();
     let mut lines = vec![match (refused, found.len()) {
@@ -137,7 +137,7 @@ fn told(judged: &Result<Reply, Fault>) -> Vec<(Role, String)> {
     lines
 }
 
-/// Only what its author has seen.
+/// Publishes the funnel only in the state that its author has seen.
 fn publish(funnel: Json) -> Step {
     let text = format!(
         "Publish {}? New visits begin with it as it is drawn; those under way keep their version.",
@@ -153,7 +153,7 @@ fn publish(funnel: Json) -> Step {
                 }
                 Err(fault) if fault.code == "not_publishable" => {
                     let title = format!("Check of {}", name(&funnel));
-                    Step::View(Viewer::new(title, told(&Err(fault))))
+                    Step::View(Viewer::new(title, problem_lines(&Err(fault))))
                 }
                 Err(fault) => Step::Fault(moved(fault)),
             })
@@ -162,7 +162,7 @@ fn publish(funnel: Json) -> Step {
     }))
 }
 
-/// Somebody saved it since.
+/// The message for a funnel that somebody has saved since.
 fn moved(fault: Fault) -> Fault {
     match fault.code.as_str() {
         "rev_conflict" => Fault {

@@ -1,5 +1,5 @@
-//! A funnel as a drawn graph: its nodes can be walked through, its edges say how many went there,
-//! and what is wrong stands at the node that it is about.
+//! A funnel as a graph: a cursor walks through its nodes, edges show how many visits took them,
+//! and problems stand at their nodes.
 
 mod draw;
 
@@ -13,7 +13,7 @@ use serde_json::Value as Json;
 
 use super::{
     act,
-    lanes::{self, Drawn, What},
+    lanes::{self, Drawn, LineKind},
     wording,
 };
 use crate::{
@@ -32,8 +32,8 @@ const NUMBERS: u8 = 2;
 /// From this width on, what is known of a node stands beside the graph.
 const BESIDE: u16 = 96;
 
-/// Something that is wrong: whether it refuses, at which node, what.
-struct Found {
+/// A problem: whether it prevents publishing, its node, its text.
+struct Problem {
     is_bad: bool,
     node: Option<i64>,
     say: String,
@@ -45,7 +45,7 @@ pub(crate) struct Graph {
     /// The nodes in the order in which they are drawn.
     nodes: List,
     drawn: Vec<Drawn>,
-    found: Vec<Found>,
+    found: Vec<Problem>,
     /// The numbers of the last thirty days.
     numbers: Json,
     /// The `rev` that was judged last.
@@ -58,12 +58,12 @@ pub(crate) struct Graph {
 /// Nodes and edges as lines of text.
 pub(super) fn drawn(funnel: &Json) -> Vec<String> {
     let line = |one: &Drawn| match one.what {
-        What::Node(n) => format!("{} {}", one.lanes, plain_text(&funnel["nodes"][n]["name"])),
-        What::Edge(n) => {
+        LineKind::Node(n) => format!("{} {}", one.lanes, plain_text(&funnel["nodes"][n]["name"])),
+        LineKind::Edge(n) => {
             format!("{} {}", one.lanes, wording::branch(&funnel["edges"][n])).trim_end().to_owned()
         }
-        What::Back(n) => format!("{} ↺ {}", one.lanes, to_name(funnel, n)),
-        What::Joint => one.lanes.clone(),
+        LineKind::Back(n) => format!("{} ↺ {}", one.lanes, to_name(funnel, n)),
+        LineKind::Joint => one.lanes.clone(),
     };
     lay(funnel).iter().map(line).collect()
 }
@@ -112,7 +112,7 @@ impl Graph {
         (self.funnel, self.fault) = (funnel, None);
         self.drawn = lay(&self.funnel);
         let nodes = self.drawn.iter().filter_map(|one| match one.what {
-            What::Node(n) => self.funnel["nodes"].get(n).cloned(),
+            LineKind::Node(n) => self.funnel["nodes"].get(n).cloned(),
             _ => None,
         });
         let rows = nodes.map(|json| Row { id: acts::id(&json).to_string(), json }).collect();
@@ -125,10 +125,10 @@ impl Graph {
         act::judging(&self.funnel).map(|call| call.slot(JUDGED)).into()
     }
 
-    /// Whoever may not publish is not told what is wrong.
+    /// Callers that may not publish see no problems.
     fn judge(&mut self, judged: &Result<Reply, Fault>) {
         let nodes = list(&self.funnel, "nodes");
-        // A fault names its node by its place: `nodes[2].config_json`.
+        // A fault names its node by its index: `nodes[2].config_json`.
         let at = |path: &str| {
             let place = path.strip_prefix("nodes[")?.split(']').next()?.parse::<usize>().ok()?;
             nodes.get(place).map(acts::id)
@@ -137,19 +137,19 @@ impl Graph {
         let found = problems.map(|(is_bad, path, node, say)| {
             let node = node.or_else(|| at(&path));
             let say = if node.is_some() { say } else { format!("{path}: {say}") };
-            Found { is_bad, node, say }
+            Problem { is_bad, node, say }
         });
         self.found = found.collect();
     }
 
-    /// The worst that is said of a node.
+    /// The most serious problem of a node.
     fn sign_of(&self, node: &Json) -> Option<(&'static str, Role)> {
         let mut of = self.found.iter().filter(|one| one.node == Some(acts::id(node))).peekable();
         of.peek()?;
         Some(if of.any(|one| one.is_bad) { ("✗", Role::Bad) } else { ("◐", Role::Warn) })
     }
 
-    /// Whoever stopped at the node under the cursor.
+    /// Opens the submissions of the visits that stopped at the node under the cursor.
     fn people(&self) -> Step {
         let Some(Row { json: node, .. }) = self.nodes.row() else { return Step::None };
         let (funnel, id) = (acts::id(&self.funnel), acts::id(node));
@@ -200,7 +200,7 @@ impl Screen for Graph {
                 (Step::None, true)
             }
             (NUMBERS, outcome) => {
-                // Whoever may not see the inbox sees the graph without numbers.
+                // Callers that may not see the inbox get the graph without numbers.
                 let numbers = outcome.map(|reply| reply.data).unwrap_or_default();
                 let before = std::mem::replace(&mut self.numbers, numbers);
                 (Step::None, before != self.numbers)
@@ -233,13 +233,13 @@ impl Screen for Graph {
     }
 
     fn click(&mut self, at: Position) -> Clicked {
-        // Rows of the list are nodes; there are more lines than these.
+        // The list's rows are nodes, and the drawing has more lines than nodes.
         let area = self.nodes.rows_at.get();
         if !area.contains(at) {
             return Clicked::Nothing;
         }
         let line = self.top.get() + usize::from(at.y - area.y);
-        let is_node = |one: &&Drawn| matches!(one.what, What::Node(_));
+        let is_node = |one: &&Drawn| matches!(one.what, LineKind::Node(_));
         if !self.drawn.get(line).as_ref().is_some_and(is_node) {
             return Clicked::Nothing;
         }

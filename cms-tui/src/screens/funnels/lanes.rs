@@ -1,17 +1,17 @@
-//! A graph drawn with lanes: a node a line, from the start on; edges are lines beside them that
-//! fork and join. What leads back is said, not drawn.
+//! Draws a graph with lanes: one node a line, beginning at the start; edges are lines beside the
+//! nodes that fork and join. Edges that lead back are named, not drawn.
 
 /// A line of the drawing.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Drawn {
     /// The lanes, each two cells wide.
     pub(super) lanes: String,
-    pub(super) what: What,
+    pub(super) what: LineKind,
 }
 
 /// What a line is about, by its place among those given.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum What {
+pub(super) enum LineKind {
     Node(usize),
     /// An edge that a lane stands for.
     Edge(usize),
@@ -26,7 +26,8 @@ pub(super) type Node = (i64, char);
 /// An edge: from a node to another, by their ids.
 pub(super) type Edge = (i64, i64);
 
-/// Draws all nodes: those that the start leads to first. Each edge whose ends are there has a line.
+/// Draws all nodes, beginning with those that the start leads to. Each edge whose two nodes
+/// exist has a line.
 pub(super) fn draw(start: Option<i64>, nodes: &[Node], edges: &[Edge]) -> Vec<Drawn> {
     let graph = Graph::new(nodes, edges);
     let order = graph.order(start);
@@ -35,14 +36,14 @@ pub(super) fn draw(start: Option<i64>, nodes: &[Node], edges: &[Edge]) -> Vec<Dr
     let mut pen = Pen::default();
     for (at, &node) in order.iter().enumerate() {
         let col = pen.arrive(node);
-        pen.line(What::Node(node), |lane, is_on| match (lane == col, is_on) {
+        pen.line(LineKind::Node(node), |lane, is_on| match (lane == col, is_on) {
             (true, _) => nodes[node].1,
             (_, true) => '│',
             _ => ' ',
         });
         for &(edge, to) in &graph.out[node] {
             if place[to] <= at {
-                pen.line(What::Back(edge), |_, is_on| if is_on { '│' } else { ' ' });
+                pen.line(LineKind::Back(edge), |_, is_on| if is_on { '│' } else { ' ' });
             } else {
                 pen.leave(col, to, edge);
             }
@@ -70,7 +71,7 @@ impl Graph {
         Self { out, ids }
     }
 
-    /// Nodes before those that they lead to, where no way leads back.
+    /// The order of nodes: each before those that it leads to, except where an edge leads back.
     fn order(&self, start: Option<i64>) -> Vec<usize> {
         let start = self.ids.iter().position(|id| Some(*id) == start);
         let mut seen = vec![false; self.ids.len()];
@@ -78,7 +79,7 @@ impl Graph {
         if let Some(start) = start {
             self.walk(start, &mut seen, &mut order);
         }
-        // What nothing leads to comes last, in the order in which it was drawn.
+        // Nodes without a way to them come last, in the order in which they were drawn.
         for node in 0..self.ids.len() {
             if !seen[node] {
                 let mut part = Vec::new();
@@ -91,8 +92,8 @@ impl Graph {
         order
     }
 
-    /// Adds all that a node leads to, then the node itself. The last edge is walked first, so that
-    /// what the first one leads to stands next to the node in the end.
+    /// Adds everything that a node leads to, then the node. Walks the last edge first, so that
+    /// the target of the first edge ends up next to the node.
     fn walk(&self, from: usize, seen: &mut [bool], into: &mut Vec<usize>) {
         let mut open = vec![(from, self.out[from].len())];
         seen[from] = true;
@@ -123,7 +124,7 @@ struct Pen {
 }
 
 impl Pen {
-    fn line(&mut self, what: What, sign: impl Fn(usize, bool) -> char) {
+    fn line(&mut self, what: LineKind, sign: impl Fn(usize, bool) -> char) {
         let mut lanes = String::new();
         for (n, lane) in self.lanes.iter().enumerate() {
             lanes.push(sign(n, lane.is_some()));
@@ -133,7 +134,7 @@ impl Pen {
     }
 
     /// A line with a stroke from one lane to another at its right, which begins or ends there.
-    fn stroke(&mut self, what: What, from: usize, to: usize, end: char) {
+    fn stroke(&mut self, what: LineKind, from: usize, to: usize, end: char) {
         let mut lanes = String::new();
         for (n, lane) in self.lanes.iter().enumerate() {
             let (sign, gap) = match n {
@@ -158,7 +159,7 @@ impl Pen {
             return col;
         };
         for &lane in others {
-            self.stroke(What::Joint, col, lane, '╯');
+            self.stroke(LineKind::Joint, col, lane, '╯');
             self.lanes[lane] = None;
         }
         self.lanes[col] = None;
@@ -170,12 +171,12 @@ impl Pen {
     fn leave(&mut self, col: usize, to: usize, edge: usize) {
         if self.lanes[col].is_none() {
             self.lanes[col] = Some(to);
-            self.line(What::Edge(edge), |_, is_on| if is_on { '│' } else { ' ' });
+            self.line(LineKind::Edge(edge), |_, is_on| if is_on { '│' } else { ' ' });
             return;
         }
         let lane = self.free(col + 1);
         self.lanes[lane] = Some(to);
-        self.stroke(What::Edge(edge), col, lane, '╮');
+        self.stroke(LineKind::Edge(edge), col, lane, '╮');
     }
 
     /// The first free lane, not before this one.
@@ -205,10 +206,10 @@ mod tests {
         let nodes: Vec<Node> = nodes.iter().map(|id| (*id, '●')).collect();
         let said = |one: Drawn| {
             let what = match one.what {
-                What::Node(n) => nodes[n].0.to_string(),
-                What::Edge(n) => format!("→{}", edges[n].1),
-                What::Back(n) => format!("↺{}", edges[n].1),
-                What::Joint => String::new(),
+                LineKind::Node(n) => nodes[n].0.to_string(),
+                LineKind::Edge(n) => format!("→{}", edges[n].1),
+                LineKind::Back(n) => format!("↺{}", edges[n].1),
+                LineKind::Joint => String::new(),
             };
             format!("{} {what}", one.lanes).trim_end().to_owned()
         };
@@ -259,18 +260,18 @@ mod tests {
         ) {
             let nodes: Vec<Node> = (0..count).map(|n| (n as i64, '●')).collect();
             let drawn = draw(start, &nodes, &edges);
-            let of = |is: fn(&What) -> Option<usize>| -> Vec<usize> {
+            let of = |is: fn(&LineKind) -> Option<usize>| -> Vec<usize> {
                 let mut all: Vec<_> = drawn.iter().filter_map(|one| is(&one.what)).collect();
                 all.sort_unstable();
                 all
             };
-            let at = of(|what| match what { What::Node(n) => Some(*n), _ => None });
+            let at = of(|what| match what { LineKind::Node(n) => Some(*n), _ => None });
             prop_assert_eq!(at, (0..count).collect::<Vec<_>>());
             let is_there = |id: &i64| (*id as usize) < count;
             let whole = edges.iter().enumerate();
             let whole = whole.filter(|(_, (from, to))| is_there(from) && is_there(to));
             let at = of(|what| match what {
-                What::Edge(n) | What::Back(n) => Some(*n),
+                LineKind::Edge(n) | LineKind::Back(n) => Some(*n),
                 _ => None,
             });
             prop_assert_eq!(at, whole.map(|(n, _)| n).collect::<Vec<_>>());

@@ -1,4 +1,4 @@
-//! Home: what needs a hand, and where to go.
+//! Home: what needs attention, and where to go.
 
 mod needs;
 
@@ -32,12 +32,12 @@ const PLACES: u16 = 30;
 #[derive(Default)]
 pub(crate) struct Home {
     list: List,
-    /// The slots of the looks that the user may have; None: who the user is, is not known yet.
-    looks: Option<BTreeSet<u8>>,
-    /// By slot: what each look found.
+    /// The slots of the probes that the user may make; None: the user is not known yet.
+    probes: Option<BTreeSet<u8>>,
+    /// By slot: what each probe found.
     found: BTreeMap<u8, Vec<Row>>,
     faults: BTreeMap<u8, String>,
-    /// Some looks are not the user's to have.
+    /// Whether the user may not make some of the probes.
     is_part: bool,
     now: i64,
 }
@@ -46,13 +46,13 @@ impl Home {
     fn arrange(&mut self) -> bool {
         let mut rows: Vec<Row> = self.found.values().flatten().cloned().collect();
         let looked = self.found.keys().chain(self.faults.keys()).collect::<BTreeSet<_>>().len();
-        let all = self.looks.as_ref().map_or(needs::LOOKS.len(), BTreeSet::len);
+        let all = self.probes.as_ref().map_or(needs::PROBES.len(), BTreeSet::len);
         if rows.is_empty() && looked == all {
             let is_whole = !self.is_part && !self.faults.values().any(String::is_empty);
             let say = if is_whole {
-                "Nothing needs a hand."
+                "Nothing needs attention."
             } else {
-                "Nothing that you may see needs a hand."
+                "Nothing that you may see needs attention."
             };
             rows.push(Row { id: "well".to_owned(), json: json!({"say": say, "role": "good"}) });
         }
@@ -72,35 +72,35 @@ impl Screen for Home {
 
     fn load(&mut self) -> Step {
         let ask = |slot: &u8| {
-            let look = needs::LOOKS.get(usize::from(*slot))?;
-            Some((look.ask)(self.now).map(|call| call.slot(*slot)).into())
+            let probe = needs::PROBES.get(usize::from(*slot))?;
+            Some((probe.ask)(self.now).map(|call| call.slot(*slot)).into())
         };
-        Step::Several(self.looks.iter().flatten().filter_map(ask).collect())
+        Step::Several(self.probes.iter().flatten().filter_map(ask).collect())
     }
 
     fn meet(&mut self, _: &str, rights: Option<&[String]>) {
-        let may = (0u8..).zip(&needs::LOOKS).filter(|(_, look)| look.may_be_asked(rights));
-        let looks: BTreeSet<u8> = may.map(|(slot, _)| slot).collect();
-        let meant = needs::LOOKS.iter().filter(|look| look.is_meant(rights)).count();
-        self.is_part = looks.len() < meant;
-        self.found.retain(|slot, _| looks.contains(slot));
-        self.faults.retain(|slot, _| looks.contains(slot));
-        if self.looks.as_ref().is_some_and(|before| *before != looks) {
-            // Somebody else: the cursor begins anew.
+        let may = (0u8..).zip(&needs::PROBES).filter(|(_, probe)| probe.is_allowed(rights));
+        let probes: BTreeSet<u8> = may.map(|(slot, _)| slot).collect();
+        let meant = needs::PROBES.iter().filter(|probe| probe.is_for(rights)).count();
+        self.is_part = probes.len() < meant;
+        self.found.retain(|slot, _| probes.contains(slot));
+        self.faults.retain(|slot, _| probes.contains(slot));
+        if self.probes.as_ref().is_some_and(|before| *before != probes) {
+            // Another user: the cursor starts at the top.
             self.list = List::default();
         }
-        self.looks = Some(looks);
+        self.probes = Some(probes);
     }
 
     fn take(&mut self, slot: u8, outcome: Result<Reply, Fault>) -> (Step, bool) {
-        let Some(look) = needs::LOOKS.get(usize::from(slot)) else { return (Step::None, false) };
+        let Some(probe) = needs::PROBES.get(usize::from(slot)) else { return (Step::None, false) };
         let before = self.faults.get(&slot).cloned();
         match outcome {
             Ok(reply) => {
                 self.faults.remove(&slot);
-                self.found.insert(slot, (look.read)(&reply, self.now));
+                self.found.insert(slot, (probe.read)(&reply, self.now));
             }
-            // Whoever may not look there has nothing to do there.
+            // Callers that may not look there have nothing to do there.
             Err(fault)
                 if fault.code == "permission_denied" || fault.code == "api_key_forbidden" =>
             {
@@ -171,7 +171,7 @@ impl Screen for Home {
     }
 }
 
-/// Where a row's remedy is.
+/// Opens the screen where a row's problem can be solved.
 fn go(row: &Json) -> Step {
     let nouns = [
         "webhooks",
@@ -194,7 +194,7 @@ fn go(row: &Json) -> Step {
 impl Home {
     fn draw_needs(&self, frame: &mut Frame<'_>, area: Rect, look: Look) {
         let theme = look.theme;
-        let block = pane("What needs a hand", true, theme);
+        let block = pane("What needs attention", true, theme);
         let inner = block.inner(area);
         frame.render_widget(block, area);
         let (height, cells) = (usize::from(inner.height), usize::from(inner.width));
@@ -221,7 +221,7 @@ impl Home {
         }
         let mut told: Vec<_> = self.faults.values().filter(|why| !why.is_empty()).collect();
         told.dedup();
-        // What is cut on its line stands below whole.
+        // A text that is cut in its row is shown whole below.
         let here = self.list.row().and_then(|row| row.json["say"].as_str());
         if let Some(say) = here.filter(|say| told.is_empty() && width(say) + 4 > cells) {
             shown.resize(height.saturating_sub(2), Line::default());

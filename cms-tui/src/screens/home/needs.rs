@@ -1,4 +1,4 @@
-//! The looks that find what needs a hand, each a pure reading of one reply.
+//! The probes that find what needs attention. Each one is a pure function of one reply.
 
 use cms_http::wire::{auth, health, inbox, keys, parameters, plugins, webhooks};
 use serde_json::{Value as Json, json};
@@ -13,94 +13,94 @@ use crate::{
     widgets::window::Row,
 };
 
-/// Who is asked for.
+/// The users that a probe is for.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Whom {
-    /// Whoever may open the screen.
+enum Audience {
+    /// Everybody who may open the screen.
     Everybody,
-    /// Administrators: the site's own checks find it.
+    /// Administrators, because the probe reads the site's own checks.
     Admins,
-    /// Whoever may open the screen and is no administrator, to whom the checks tell it.
+    /// Everybody else who may open the screen; administrators learn this from the checks.
     Others,
 }
 
-/// One look.
-pub(super) struct Need {
-    /// The screen that it is about: whoever may not open that is not asked for.
+/// One probe.
+pub(super) struct Probe {
+    /// The screen that the probe is about. Users who may not open it do not get the probe.
     noun: &'static str,
-    whom: Whom,
+    audience: Audience,
     pub(super) ask: fn(i64) -> Result<Calling, Fault>,
     pub(super) read: fn(&Reply, i64) -> Vec<Row>,
 }
 
-impl Need {
-    /// Whether it is for such a user at all. `rights` are None for an administrator.
-    pub(super) fn is_meant(&self, rights: Option<&[String]>) -> bool {
-        match self.whom {
-            Whom::Everybody => true,
-            Whom::Admins => rights.is_none(),
-            Whom::Others => rights.is_some(),
+impl Probe {
+    /// Whether the probe is for such a user. `rights` are None for an administrator.
+    pub(super) fn is_for(&self, rights: Option<&[String]>) -> bool {
+        match self.audience {
+            Audience::Everybody => true,
+            Audience::Admins => rights.is_none(),
+            Audience::Others => rights.is_some(),
         }
     }
 
-    pub(super) fn may_be_asked(&self, rights: Option<&[String]>) -> bool {
-        self.is_meant(rights)
+    pub(super) fn is_allowed(&self, rights: Option<&[String]>) -> bool {
+        self.is_for(rights)
             && find(&format!("go.{}", self.noun)).is_some_and(|go| go.right.is_held(rights))
     }
 }
 
-pub(super) static LOOKS: [Need; 9] = [
-    Need {
+pub(super) static PROBES: [Probe; 9] = [
+    Probe {
         noun: "system",
-        whom: Whom::Admins,
+        audience: Audience::Admins,
         ask: |_| get::<health::Status>(&parameters::NoQuery {}),
-        read: |reply, _| found(&reply.data),
+        read: |reply, _| check_rows(&reply.data),
     },
-    Need {
+    Probe {
         noun: "webhooks",
-        whom: Whom::Others,
+        audience: Audience::Others,
         ask: |_| get::<webhooks::Read>(&list()),
         read: |reply, now| hooks(&reply.data, now),
     },
-    Need {
+    Probe {
         noun: "queue",
-        whom: Whom::Others,
+        audience: Audience::Others,
         ask: |_| get::<webhooks::Stats>(&parameters::NoQuery {}),
         read: |reply, now| depth(&reply.data, now),
     },
-    Need {
+    Probe {
         noun: "keys",
-        whom: Whom::Everybody,
+        audience: Audience::Everybody,
         ask: |_| get::<keys::Read>(&list()),
         read: |reply, now| ending(&reply.data, now),
     },
-    Need {
+    Probe {
         noun: "attempts",
-        whom: Whom::Everybody,
+        audience: Audience::Everybody,
         ask: |_| get::<auth::ListAttempts>(&parameters::Listing::default()),
         read: |reply, now| locked(&reply.data, now),
     },
-    Need {
+    Probe {
         noun: "plugins",
-        whom: Whom::Others,
+        audience: Audience::Others,
         ask: |_| get::<plugins::Read>(&plugins::WhichPlugins::default()),
         read: |reply, now| faulty(&reply.data, now),
     },
-    Need {
+    Probe {
         noun: "system",
-        whom: Whom::Others,
+        audience: Audience::Others,
         ask: |_| get::<health::Readyz>(&Default::default()),
         read: |reply, _| ready(&reply.data),
     },
-    Need {
+    Probe {
         noun: "inbox",
-        whom: Whom::Everybody,
+        audience: Audience::Everybody,
         ask: |_| get::<inbox::Submissions>(&one()),
         read: |reply, _| new(reply),
     },
-    Need {
+    Probe {
         noun: "inbox",
-        whom: Whom::Everybody,
+        audience: Audience::Everybody,
         ask: |_| unassigned(),
         read: |reply, _| for_nobody(reply),
     },
@@ -123,7 +123,7 @@ fn list() -> parameters::OneOrList {
 
 fn row(id: String, rank: i64, role: &str, say: &str, go: &str, filter: &str) -> Row {
     let say = safe(say);
-    // What it is about is the row to go to: `webhook 3`.
+    // The subject is the row to go to: `webhook 3`.
     let at = id.split_once(' ').map_or("", |(_, at)| at).to_owned();
     let json = json!({
         "rank": rank, "role": role, "say": say, "go": go, "filter": filter, "at": at,
@@ -170,7 +170,7 @@ fn depth(data: &Json, _: i64) -> Vec<Row> {
     found
 }
 
-/// Days before its end on which a key is told.
+/// How many days before its end a key is shown.
 const SOON_DAYS: i64 = 14;
 
 fn ending(data: &Json, now: i64) -> Vec<Row> {
@@ -237,7 +237,7 @@ fn for_nobody(reply: &Reply) -> Vec<Row> {
 }
 
 /// What the site's own checks found.
-fn found(data: &Json) -> Vec<Row> {
+fn check_rows(data: &Json) -> Vec<Row> {
     let mut told: Vec<Row> = Vec::new();
     for finding in rows(&data["findings"]) {
         let text = |name: &str| finding[name].as_str().unwrap_or_default();
@@ -264,7 +264,7 @@ fn found(data: &Json) -> Vec<Row> {
             "system" => format!("{}: {}", check.replace('_', " "), text("found")),
             _ => text("found").to_owned(),
         };
-        // The cursor stays at what it is about, also when others come and go.
+        // The id names the subject, so that the cursor stays there when rows come and go.
         let mut id = format!("check:{check}:{about}");
         while told.iter().any(|row| row.id == id) {
             id.push('+');
@@ -279,10 +279,10 @@ fn found(data: &Json) -> Vec<Row> {
     told
 }
 
-/// Checks that concern whoever works with the site.
+/// Checks that concern everybody who works with the site.
 const FOR_ALL: [&str; 4] = ["database_writable", "disk_space", "redis", "restarts"];
 
-/// For those whom the checks tell nothing more.
+/// The rows for users who may not read the checks themselves.
 fn ready(data: &Json) -> Vec<Row> {
     let checks = data["checks"].as_object().into_iter().flatten();
     let errors =
@@ -370,7 +370,7 @@ mod tests {
             finding("database_writable", "error", json!(null)),
         ]});
         assert_eq!(
-            told(found(&findings)),
+            told(check_rows(&findings)),
             [
                 "it fails | webhooks |  | 3",
                 "it fails | queue | status:held | ",
@@ -389,7 +389,7 @@ mod tests {
     #[test]
     fn only_what_the_user_may_see_is_asked_for() {
         let asked = |rights: Option<&[String]>| -> Vec<&str> {
-            LOOKS.iter().filter(|one| one.may_be_asked(rights)).map(|one| one.noun).collect()
+            PROBES.iter().filter(|one| one.is_allowed(rights)).map(|one| one.noun).collect()
         };
         assert_eq!(asked(None), ["system", "keys", "attempts", "inbox", "inbox"]);
         let held = ["formfunnel_inbox_view".to_owned()];

@@ -28,7 +28,7 @@ pub(super) fn act_on_list(verb: &str, scene: &Scene<'_>) -> Step {
     }
 }
 
-/// Whether an action is the same on the screen of one submission.
+/// Whether the screen of one submission has the same action.
 pub(crate) fn is_shared(verb: &str) -> bool {
     matches!(verb, "state" | "assign" | "notes" | "delete")
 }
@@ -79,7 +79,7 @@ fn assign(scene: &Scene<'_>) -> Step {
     })
 }
 
-/// The user first, then nobody, then all others by name.
+/// Offers the user first, then nobody, then all others by name.
 fn offered(target: Target, users: &Json, who: &str) -> Step {
     let user = |user: &Json| {
         let name = user["username"].as_str().unwrap_or_default().to_owned();

@@ -1,4 +1,4 @@
-//! Many submissions changed or deleted as one act of the service, which takes the last one back.
+//! Changes or deletes many submissions as one act of the service, which can also undo its last one.
 
 use std::sync::Arc;
 
@@ -20,9 +20,9 @@ use crate::{
 #[derive(Clone, Debug)]
 struct Change {
     body: Bulk,
-    /// What they are then, such as `qualified`.
+    /// The result, such as `qualified`.
     done: String,
-    /// Names its submissions, so that it can be made again.
+    /// Whether the change names its submissions, so that it can be made again.
     has_ids: bool,
 }
 
@@ -79,7 +79,7 @@ fn said(reply: &Reply, done: &str) -> String {
     }
 }
 
-/// The service takes its last change back, where nobody else has changed anything since.
+/// An undo by the service: it leaves out submissions that somebody else has changed since.
 fn taking_back(change: Change) -> Undo {
     let whole = move |number| {
         let change = change.clone();
@@ -90,7 +90,7 @@ fn taking_back(change: Change) -> Undo {
                     let did = Did { say: restored(&reply.data), undo: redo, way: Way::Back };
                     Step::Undone(number, did)
                 }
-                // Another session of the same user was quicker.
+                // Another session of the same user has undone it already.
                 Err(fault) if fault.code == "not_found" => {
                     let say = "nothing to take back: it was done already".to_owned();
                     Step::Undone(number, Did { say, undo: None, way: Way::Back })

@@ -1,5 +1,5 @@
-//! Everything that was sent under an address, erased wherever it lies: first what would go is told,
-//! then the address is typed once more.
+//! Erases everything that was sent under an address, wherever it is stored. First shows what
+//! would go, then asks for the address once more.
 
 use cms_http::wire::{
     inbox::{AskedErasure, Erase},
@@ -63,7 +63,7 @@ fn confirm(email: String, reply: &Reply) -> Step {
     Step::Confirm(ask.typing(typed))
 }
 
-/// What the service tells of it, to be kept.
+/// The receipt of the service, for the user to keep.
 fn receipt(told: &Json) -> Step {
     let fact = |name: &str| plain_text(&told[name]);
     let mut lines = vec![

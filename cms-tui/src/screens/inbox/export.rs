@@ -24,7 +24,7 @@ const FORMATS: [&str; 2] = ["csv", "jsonl"];
 
 pub(super) fn ask(scene: &Scene<'_>) -> Step {
     let asked = match Conditions::read(scene.filter, scene.now, scene.who) {
-        Ok(conditions) => conditions.asked(),
+        Ok(conditions) => conditions.query(),
         Err(fault) => return Step::Fault(fault),
     };
     let order =

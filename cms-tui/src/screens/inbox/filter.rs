@@ -1,4 +1,4 @@
-//! The filter line of the inbox: words that people type, as conditions of the service and back.
+//! The filter line of the inbox: translates words into conditions of the service, and back.
 
 use cms_http::wire::inbox::{InboxAsked, InboxFilter};
 use serde_json::{Map, Value as Json, json};
@@ -32,7 +32,7 @@ const fn token(word: &'static str, column: &'static str, op: &'static str) -> To
     Token { word, column, op }
 }
 
-/// Words with a value. Those of times and of assignment are read by themselves.
+/// Words with a value. Those for times and for assignment are parsed separately.
 const KNOWN: [Token; 15] = [
     token("state", "inbox_status", "in"),
     token("visit", "status", "in"),
@@ -63,7 +63,7 @@ impl Conditions {
     /// Reads the words of a filter.
     ///
     /// # Errors
-    /// For a word that is not understood; it says which there are.
+    /// For an unknown word; the error names the known ones.
     pub(crate) fn read(filter: &str, now: i64, who: &str) -> Result<Self, Fault> {
         let (mut read, mut text) = (Self::default(), Vec::new());
         let pieces = pieces(filter);
@@ -91,7 +91,7 @@ impl Conditions {
     }
 
     /// As the query of a list.
-    pub(super) fn asked(&self) -> InboxAsked {
+    pub(super) fn query(&self) -> InboxAsked {
         let name = |(column, op, value): &(String, String, String)| {
             (format!("filter[{column}][{op}]"), value.clone())
         };
@@ -173,7 +173,7 @@ fn condition(
             return match (is_id(value), not) {
                 (true, true) => made("funnel_id", "ne", value),
                 (true, false) => made("funnel_id", "eq", value),
-                // The service has no opposite of a part of a name.
+                // The service cannot negate a part of a name.
                 (false, true) => Err(Fault::new(NOT_FUNNEL)),
                 (false, false) => made("funnel_name", "contains", value),
             };
@@ -270,7 +270,7 @@ fn plain(value: &Json) -> String {
     value.as_str().map_or_else(|| value.to_string(), str::to_owned)
 }
 
-/// Whether `@value` is read as this user.
+/// Whether `@value` is parsed as this user.
 fn is_user(value: &str) -> bool {
     let is_special = |c: char| c.is_whitespace() || matches!(c, ':' | '"');
     !matches!(value, "" | "me" | "nobody") && !value.contains(is_special)
@@ -278,7 +278,8 @@ fn is_user(value: &str) -> bool {
 
 fn word(column: &str, op: &str, value: &str) -> String {
     let token = |name: &str, value: &str| Word::Token(name, value).typed();
-    // A value such as `a=b` would be read as an operator and its value, an empty one as missing.
+    // A value such as `a=b` would be parsed as an operator with a value, and an empty
+    // one as missing.
     let is_short = !value.is_empty() && value.split_once('=').is_none_or(|(op, _)| !is_name(op));
     let known = KNOWN.iter().find(|one| one.column == column && is_short);
     match (column, op, known) {

@@ -69,19 +69,19 @@ fn rows(_: &Json, data: Json) -> Vec<Row> {
     browser::by_id(data, "submission_id")
 }
 
-fn asked(asked: &ListQuery<'_>) -> Result<InboxAsked, Fault> {
+fn query(asked: &ListQuery<'_>) -> Result<InboxAsked, Fault> {
     let conditions = Conditions::read(asked.filter, asked.now, asked.who)?;
-    Ok(InboxAsked { sort: asked.sort.clone(), ..conditions.asked() })
+    Ok(InboxAsked { sort: asked.sort.clone(), ..conditions.query() })
 }
 
 fn list(of: &ListQuery<'_>) -> Result<Calling, Fault> {
     let (limit, cursor) = (Some(PAGE.to_string()), of.cursor.clone());
-    get::<Submissions>(&InboxAsked { limit, cursor, ..asked(of)? })
+    get::<Submissions>(&InboxAsked { limit, cursor, ..query(of)? })
 }
 
 /// How many there are in each state: the first page tells it.
 fn count(of: &ListQuery<'_>) -> Result<Calling, Fault> {
-    get::<Submissions>(&InboxAsked { limit: Some("1".to_owned()), sort: None, ..asked(of)? })
+    get::<Submissions>(&InboxAsked { limit: Some("1".to_owned()), sort: None, ..query(of)? })
 }
 
 /// A submission with its answers and its way.

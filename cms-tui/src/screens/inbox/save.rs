@@ -1,5 +1,5 @@
-//! One submission changed, on condition that nobody else did meanwhile. Two people at one
-//! submission: both edits survive, or the user decides.
+//! Changes one submission unless somebody else has changed it meanwhile. If two people change one
+//! submission, both edits are kept, or the user decides.
 
 use std::sync::Arc;
 
@@ -71,14 +71,14 @@ fn ask(seen: Json, wanted: Map<String, Json>, done: String) -> Step {
 fn said(row: &Json, member: &str, value: &Json) -> String {
     match (member, value) {
         ("assigned_to", Json::Null) => "nobody".to_owned(),
-        // The name belongs to the value that the row has.
+        // The name is that of the user in the row.
         ("assigned_to", value) if row["assigned_to"] == *value => plain_text(&row["assigned_name"]),
         ("assigned_to", value) => format!("user {value}"),
         (_, value) => plain_text(value),
     }
 }
 
-/// Members that others changed to something else than this user wants.
+/// Members that others have changed to a value other than this user's.
 fn clashes(seen: &Json, wanted: &Map<String, Json>, now: &Json) -> Vec<String> {
     let clash = |(name, value): &(&String, &Json)| {
         now[name.as_str()] != seen[name.as_str()] && now[name.as_str()] != **value
@@ -128,7 +128,7 @@ fn decide(seen: &Json, wanted: Map<String, Json>, now: Reply, done: String) -> S
 fn joined(now: &Json, mine: &Json) -> String {
     let theirs = now["inbox_notes"].as_str().unwrap_or_default().trim_end();
     let mine = mine.as_str().unwrap_or_default();
-    // What both have in common stands there once.
+    // Lines that both texts have are kept once.
     let rest: Vec<&str> =
         mine.lines().filter(|line| !theirs.lines().any(|one| one == *line)).collect();
     format!("{theirs}\n{}", rest.join("\n"))
@@ -157,7 +157,7 @@ fn delete_as_seen(row: Json) -> Step {
     call.into()
 }
 
-/// Somebody changed it since: what it is now is told first.
+/// After another change: shows the present state, then asks again before deleting.
 fn delete_all_the_same(now: Json) -> Step {
     let person = now["assigned_name"].as_str().map_or("nobody".into(), safe);
     let notes = cut(&plain_text(&now["inbox_notes"]), 80).into_owned();

@@ -1,5 +1,5 @@
-//! Which submissions an act means: the one under the cursor, those that are marked, or all that
-//! match the filter. Of all, the service says first how many they are.
+//! The submissions that an act is for: the one under the cursor, the marked ones, or all that
+//! match the filter. In the last case the service first counts them.
 
 use cms_http::wire::{
     inbox::{Bulk, BulkOp, ChangeSubmissions, InboxFilter},
@@ -23,7 +23,7 @@ const IDS: usize = 10_000;
 pub(super) enum Target {
     One(Json),
     Many(Vec<i64>),
-    /// All that match this filter: so many, as the service counted them.
+    /// All that match this filter, with their number as the service counted them.
     All(InboxFilter, u64),
 }
 
@@ -58,7 +58,7 @@ impl Target {
     }
 }
 
-/// Finds out which submissions are meant, then goes on.
+/// Finds out which submissions are meant, then continues.
 pub(super) fn chosen(
     scene: &Scene<'_>,
     next: impl FnOnce(Target) -> Step + Send + 'static,
@@ -81,7 +81,8 @@ pub(super) fn chosen(
     }
 }
 
-/// The service counts: it refuses a change of none when some match, and says how many they are.
+/// Lets the service count: it refuses a change that expects no submissions, and says
+/// how many match.
 fn counted(filter: InboxFilter, next: impl FnOnce(Target) -> Step + Send + 'static) -> Step {
     let body = Target::All(filter.clone(), 0).change(BulkOp::SetStatus, Some("new".into()));
     let call = send::<ChangeSubmissions>(&NoQuery {}, &body).map(|call| {

@@ -17,7 +17,7 @@ use crate::{
 
 /// The filter and the order that are saved.
 #[derive(Clone)]
-struct Shown {
+struct CurrentView {
     words: String,
     filter: InboxFilter,
     sort: Option<String>,
@@ -31,7 +31,7 @@ pub(super) fn choose(scene: &Scene<'_>) -> Step {
         Err(fault) => return Step::Fault(fault),
     };
     let words = scene.filter.to_owned();
-    let shown = Shown { words, filter: conditions.body(), sort: scene.sort.map(order) };
+    let shown = CurrentView { words, filter: conditions.body(), sort: scene.sort.map(order) };
     let readonly = scene.readonly;
     let call = get::<Views>(&NoQuery {})
         .map(|call| call.then(move |reply| offered(reply.data, shown, readonly)));
@@ -46,7 +46,7 @@ fn said(view: &Json) -> String {
     format!("{name:<20} {}{}", cut(&safe(&words), 48), safe(&sort))
 }
 
-fn offered(views: Json, shown: Shown, readonly: bool) -> Step {
+fn offered(views: Json, shown: CurrentView, readonly: bool) -> Step {
     let views = views.as_array().cloned().unwrap_or_default();
     let mut entries: Vec<String> = views.iter().map(said).collect();
     entries.push("all: no filter".to_owned());
@@ -74,7 +74,7 @@ fn see(query: &Json) -> Step {
     ])
 }
 
-fn save(shown: Shown) -> Step {
+fn save(shown: CurrentView) -> Step {
     let words = if shown.words.is_empty() { "no filter" } else { &shown.words };
     let mut note = format!("Shows: {}.", safe(words));
     if let Some(sort) = &shown.sort {

@@ -136,7 +136,7 @@ fn new_value(row: &Json, grace_s: i64) -> Step {
         .into()
 }
 
-/// Somebody may be handing out the value that would stop.
+/// Asks again: somebody may be handing out the value that would stop working.
 fn ask_again(row: Json, grace_s: i64) -> Step {
     let entries = ["keep that value", "make another one all the same"].map(str::to_owned);
     let title = format!("Somebody gave {} a new value too", name(&row));
@@ -161,7 +161,7 @@ fn expire(row: Json) -> Step {
     .step()
 }
 
-/// Asks the service's own checker.
+/// Asks the service's own check of a call.
 pub(super) fn check(row: &Json) -> Step {
     let (key, named) = (id(row), name(row));
     let methods = ["GET", "POST", "PATCH", "DELETE"];

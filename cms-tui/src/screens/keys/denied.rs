@@ -1,4 +1,4 @@
-//! The last call that a key was refused, and the right for exactly this call.
+//! The last call that a key was refused, and a right for exactly that call.
 
 use cms_http::wire::keys::LastDenied;
 use serde_json::{Value as Json, json};
@@ -20,7 +20,7 @@ pub(super) fn last(key: &Json) -> Result<Calling, Fault> {
     get::<LastDenied>(&by_id(key))
 }
 
-/// A line about it; None when no call was refused that a right could allow.
+/// A line about the refused call; None if no right could allow one.
 pub(super) fn line(denied: &Json, now: i64) -> Option<(Role, String)> {
     let at = moment::age(denied["at"].as_str()?, now);
     let text =
@@ -28,7 +28,7 @@ pub(super) fn line(denied: &Json, now: i64) -> Option<(Role, String)> {
     Some((Role::Key, safe(&text).into_owned()))
 }
 
-/// Reads what was refused last, asks, and grants it.
+/// Reads the last refused call, asks, and grants a right for it.
 pub(super) fn grant(key: Json) -> Step {
     let call = last(&key).map(|call| {
         call.then(move |reply| {
@@ -44,7 +44,7 @@ pub(super) fn grant(key: Json) -> Step {
     call.into()
 }
 
-/// Adds a right to those that the key has then.
+/// Adds a right to those that the key has at that time.
 fn add(key: Json, right: &Json) -> Step {
     let done = format!("may {}", right_text(right));
     let seen = granted(&key);

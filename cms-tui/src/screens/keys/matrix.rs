@@ -1,4 +1,4 @@
-//! The rights of a key as a matrix: endpoints down, methods across.
+//! The rights of a key as a matrix: a row for each endpoint, a column for each method.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -80,7 +80,7 @@ impl Matrix {
         self.list.replace(rows.collect());
     }
 
-    /// Methods that the endpoint has, or one action of it; one cell for everything.
+    /// The methods of an endpoint, or of one action of it; one cell for "everything".
     fn offered(&self, (endpoint, query): &Call) -> Methods {
         if endpoint == "*" {
             return Methods::from(["GET".to_owned()]);
@@ -173,7 +173,7 @@ impl Screen for Matrix {
                 self.fault = Some(fault.detail);
                 return (Step::None, true);
             }
-            // What is not saved yet stays, over what others changed.
+            // Unsaved cells are kept, on top of what others changed.
             Ok(reply) if slot == KEY => {
                 self.key = reply.data;
                 let now = granted(&self.key);
@@ -286,7 +286,7 @@ impl Screen for Matrix {
         let below = (pending.len() + 1).min(5);
         let cells = usize::from(inner.width);
         let first = cells.saturating_sub(4 * 8 + 3);
-        // A row's name that is cut above stands here whole.
+        // A name that is cut in its row is shown whole here.
         let here = self.list.row().map(|row| label(&call_of(&row.json)));
         let note = match here.filter(|label| width(&safe(label)) > first) {
             Some(label) => wrapped(&label, cells.saturating_sub(2)),

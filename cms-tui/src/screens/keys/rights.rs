@@ -58,7 +58,7 @@ pub(super) fn without(these: &Granted, others: &Granted) -> Granted {
     rest.filter(|(_, methods)| !methods.is_empty()).collect()
 }
 
-/// The change from `seen` to `wanted`, made to rights that others have changed meanwhile.
+/// Applies the change from `seen` to `wanted` to rights that others have changed meanwhile.
 pub(super) fn merged(seen: &Granted, wanted: &Granted, now: &Granted) -> Granted {
     let mut merged = without(now, &without(seen, wanted));
     for (call, methods) in without(wanted, seen) {
@@ -67,8 +67,8 @@ pub(super) fn merged(seen: &Granted, wanted: &Granted, now: &Granted) -> Granted
     merged
 }
 
-/// Grants and revokes exactly what is different: the service adds it to the rights that the key has
-/// then. Undo does the opposite.
+/// Grants and revokes only the differences; the service applies them to the rights that the key
+/// has then. Undo does the opposite.
 pub(super) fn changed(key: Json, seen: Granted, wanted: Granted) -> Checked {
     let shown = Map::from_iter([("rights".to_owned(), key["rights"].clone())]);
     let (again, known) = (KEY.again(&key), key.clone());

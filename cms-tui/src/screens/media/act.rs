@@ -8,7 +8,7 @@ use cms_http::wire::{
 };
 use serde_json::{Map, Value as Json};
 
-use super::{FILE, edit, place, told, uses};
+use super::{FILE, edit, place, use_lines, uses};
 use crate::{
     actions::Scene,
     calls::Reply,
@@ -31,7 +31,7 @@ pub(super) fn act(verb: &str, scene: &Scene<'_>) -> Step {
             let title = format!("{} is in use", name(&row));
             let call = uses(&row);
             call.map(|call| {
-                call.then(move |reply| Step::View(Viewer::new(title, told(Some(&reply.data)))))
+                call.then(move |reply| Step::View(Viewer::new(title, use_lines(Some(&reply.data)))))
             })
             .into()
         }

@@ -145,12 +145,12 @@ fn preview(row: &Json, detail: Option<&Json>, _: &Json, now: i64) -> Vec<(Role, 
         }
     }
     lines.push((Role::Title, "In use".to_owned()));
-    lines.extend(told(detail));
+    lines.extend(use_lines(detail));
     lines
 }
 
 /// The places as lines.
-fn told(uses: Option<&Json>) -> Vec<(Role, String)> {
+fn use_lines(uses: Option<&Json>) -> Vec<(Role, String)> {
     let Some(uses) = uses else { return vec![(Role::Quiet, "Loading …".to_owned())] };
     let places = uses["uses"].as_array().into_iter().flatten();
     let mut lines: Vec<_> = places.map(|one| (Role::Plain, place(one))).collect();

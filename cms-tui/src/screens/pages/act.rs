@@ -5,7 +5,7 @@ use serde_json::Value as Json;
 
 use super::{
     about, diff,
-    hold::{Others, Seen, reading},
+    hold::{DraftView, OthersEdits, reading},
     links, make, page_id, plan, wording,
 };
 use crate::{
@@ -23,7 +23,7 @@ pub(super) fn act(verb: &str, scene: &Scene<'_>) -> Step {
     match verb.as_str() {
         "new" => make::begin_new(),
         "revisions" | "compare" | "copy" | "link" | "links" => {
-            let seen = Seen { page, ..Seen::default() };
+            let seen = DraftView { page, ..DraftView::default() };
             whole(&verb, seen)
         }
         _ => reading(&page, move |seen| whole(&verb, seen)),
@@ -31,7 +31,7 @@ pub(super) fn act(verb: &str, scene: &Scene<'_>) -> Step {
 }
 
 /// With the draft as it was seen.
-pub(super) fn whole(verb: &str, seen: Seen) -> Step {
+pub(super) fn whole(verb: &str, seen: DraftView) -> Step {
     match verb {
         "show" => Step::View(Viewer::json(seen.name(), &seen.state)),
         "publish" => publish(seen),
@@ -66,14 +66,17 @@ pub(super) fn compare(page: &Json, from: Option<String>, to: Option<String>) -> 
 }
 
 /// Reads what the draft has changed, then goes on.
-fn changed(seen: Seen, next: impl FnOnce(Seen, &[Json]) -> Step + Send + 'static) -> Step {
+fn changed(
+    seen: DraftView,
+    next: impl FnOnce(DraftView, &[Json]) -> Step + Send + 'static,
+) -> Step {
     let call = diff(seen.id(), None, None).map(|call| {
         call.then(move |reply| next(seen, reply.data.as_array().map_or(&[][..], Vec::as_slice)))
     });
     call.into()
 }
 
-fn publish(seen: Seen) -> Step {
+fn publish(seen: DraftView) -> Step {
     changed(seen, |seen, found| {
         let name = seen.name();
         let text = match (found.is_empty(), seen.state["published"] == true) {
@@ -88,7 +91,7 @@ fn publish(seen: Seen) -> Step {
         Step::Confirm(Confirm::new(text, move || {
             let body = body(&seen);
             let said = name.clone();
-            let done = move |reply: &Reply, others: &Others| {
+            let done = move |reply: &Reply, others: &OthersEdits| {
                 let revision = plain_text(&reply.data["revision"]);
                 Step::did(format!("{said} is published as revision {revision}{others}"))
             };
@@ -97,11 +100,11 @@ fn publish(seen: Seen) -> Step {
     })
 }
 
-fn body(seen: &Seen) -> OnePage {
+fn body(seen: &DraftView) -> OnePage {
     OnePage { page_id: Some(seen.id()) }
 }
 
-fn take_off(seen: &Seen) -> Step {
+fn take_off(seen: &DraftView) -> Step {
     let name = seen.name();
     if seen.state["published"] != true {
         return Step::Tell(format!("{name} is not published."));
@@ -115,7 +118,7 @@ fn take_off(seen: &Seen) -> Step {
     }))
 }
 
-fn discard(seen: Seen) -> Step {
+fn discard(seen: DraftView) -> Step {
     let name = seen.name();
     let Some(revision) = seen.state["revision"].as_i64() else {
         let why = "was never published, so there is nothing to return to: delete its rows instead.";

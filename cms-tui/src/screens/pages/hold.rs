@@ -1,6 +1,6 @@
-//! Changes of a draft. Each carries the entity tag of the draft that the user saw. When somebody
-//! else was faster, the service says who changed what; then both edits are kept, or the user
-//! decides.
+//! Changes of a draft. Each one carries the entity tag of the draft that the user saw. If
+//! somebody else has changed the draft meanwhile, the service says who changed what. Then both
+//! edits are kept, or the user decides.
 
 use std::{
     fmt,
@@ -20,39 +20,39 @@ use crate::{
 
 /// Makes the call of a change, without its tag.
 type Make = Arc<dyn Fn() -> Result<Calling, Fault> + Send + Sync>;
-/// Makes the step that follows: from the reply, and what is to be said of others.
-type Done = Box<dyn FnOnce(&Reply, &Others) -> Step + Send>;
-/// Looks for clashes with the draft as it is now, a line each; an error when there is nothing left
-/// to change. [`Others`] know the draft that the user saw last.
-type Fits = Arc<dyn Fn(&Others, &Json) -> Result<Vec<String>, Fault> + Send + Sync>;
-/// The draft that the user chose to look at anew: what a form sends next is about that.
-type Anew = Arc<Mutex<Option<Reply>>>;
+/// Makes the next step, from the reply and what others did.
+type Done = Box<dyn FnOnce(&Reply, &OthersEdits) -> Step + Send>;
+/// Finds clashes with the present draft, one line each. An error: nothing is left to change.
+/// [`OthersEdits`] hold the draft that the user saw last.
+type FindClashes = Arc<dyn Fn(&OthersEdits, &Json) -> Result<Vec<String>, Fault> + Send + Sync>;
+/// The present draft, once the user chose to look at it: the next change of a form starts from it.
+type ReviewedDraft = Arc<Mutex<Option<Reply>>>;
 
-/// What others did between the look and the change.
+/// What others changed after the user looked and before the change was made.
 #[derive(Default)]
-pub(super) struct Others {
-    /// What is to be said of it.
+pub(super) struct OthersEdits {
+    /// The text about it.
     say: String,
-    /// The draft that the change was made on, when it was another than the one that was seen.
+    /// The draft that the change was made on, if it was not the one that the user saw.
     draft: Option<Json>,
 }
 
-impl Others {
+impl OthersEdits {
     /// A node as it stood right before the change.
-    pub(super) fn stood(&self, seen: &Json) -> Json {
+    pub(super) fn node_before(&self, seen: &Json) -> Json {
         let (kind, id) = (seen["kind"].as_str().unwrap_or_default(), seen["id"].as_i64());
         let draft = self.draft.as_ref();
         let found = draft.and_then(|draft| nodes::find(draft, kind, id.unwrap_or_default()));
         found.unwrap_or_else(|| seen.clone())
     }
 
-    /// What was known of the draft right before the change.
-    pub(super) fn state<'s>(&'s self, seen: &'s Json) -> &'s Json {
+    /// The state of the draft right before the change.
+    pub(super) fn state_before<'s>(&'s self, seen: &'s Json) -> &'s Json {
         self.draft.as_ref().unwrap_or(seen)
     }
 }
 
-impl fmt::Display for Others {
+impl fmt::Display for OthersEdits {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.say)
     }
@@ -60,19 +60,19 @@ impl fmt::Display for Others {
 
 /// A page and its draft as the user saw it.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Seen {
+pub(super) struct DraftView {
     pub(super) page: Json,
-    /// What is known of the draft, without its tree.
+    /// The state of the draft, without its tree.
     pub(super) state: Json,
     pub(super) etag: Option<String>,
-    /// Whether anything stands in it.
+    /// Whether the draft is empty.
     pub(super) is_empty: bool,
-    /// The screen that asks shows this draft: it takes over the tag of its own changes.
+    /// Whether the screen shows this draft: then it takes over the tag after each change.
     pub(super) is_shown: bool,
-    pub(super) anew: Anew,
+    pub(super) reviewed: ReviewedDraft,
 }
 
-impl Seen {
+impl DraftView {
     pub(super) fn of(page: &Json, read: &Json, etag: Option<String>) -> Self {
         let members = read.as_object().into_iter().flatten().filter(|(name, _)| *name != "rows");
         let state = members.map(|(name, value)| (name.clone(), value.clone())).collect();
@@ -90,9 +90,9 @@ impl Seen {
         super::address(&self.page)
     }
 
-    /// What is known of the draft, as it was looked at last.
+    /// The state of the draft, as the user saw it last.
     pub(super) fn latest(&self) -> Json {
-        let looked = self.anew.lock().unwrap_or_else(PoisonError::into_inner);
+        let looked = self.reviewed.lock().unwrap_or_else(PoisonError::into_inner);
         looked.as_ref().map_or_else(|| self.state.clone(), |now| now.data.clone())
     }
 
@@ -100,9 +100,9 @@ impl Seen {
     pub(super) fn change(
         &self,
         make: impl Fn() -> Result<Calling, Fault> + Send + Sync + 'static,
-        done: impl FnOnce(&Reply, &Others) -> Step + Send + 'static,
+        done: impl FnOnce(&Reply, &OthersEdits) -> Step + Send + 'static,
     ) -> Change {
-        let looked = self.anew.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let looked = self.reviewed.lock().unwrap_or_else(PoisonError::into_inner).clone();
         let (etag, draft) = match looked {
             Some(now) => (now.etag, Some(now.data)),
             None => (self.etag.clone(), None),
@@ -112,47 +112,49 @@ impl Seen {
             etag,
             make: Arc::new(make),
             done: Box::new(done),
-            fits: None,
-            others: Others { say: String::new(), draft },
-            anew: self.anew.clone(),
+            find_clashes: None,
+            others: OthersEdits { say: String::new(), draft },
+            reviewed: self.reviewed.clone(),
             is_shown: self.is_shown,
             is_typed: true,
         }
     }
 }
 
-/// Reads the draft of a page, then goes on.
-pub(super) fn reading(page: &Json, next: impl FnOnce(Seen) -> Step + Send + 'static) -> Step {
+/// Reads the draft of a page, then continues.
+pub(super) fn reading(page: &Json, next: impl FnOnce(DraftView) -> Step + Send + 'static) -> Step {
     let page = page.clone();
     let call = draft(page_id(&page));
-    call.map(|call| call.then(move |reply| next(Seen::of(&page, &reply.data, reply.etag)))).into()
+    call.map(|call| call.then(move |reply| next(DraftView::of(&page, &reply.data, reply.etag))))
+        .into()
 }
 
-/// A change that is sent while the draft is as it was seen.
+/// A change that is sent with the tag of the draft that the user saw.
 pub(super) struct Change {
     page: i64,
     etag: Option<String>,
     make: Make,
     done: Done,
-    fits: Option<Fits>,
-    others: Others,
-    anew: Anew,
+    find_clashes: Option<FindClashes>,
+    others: OthersEdits,
+    reviewed: ReviewedDraft,
     is_shown: bool,
-    /// It comes from a form or an answer; else from a key alone, which the screen counts.
+    /// The change comes from a form or an answer, not directly from a key; the screen waits for
+    /// the end of changes from keys.
     is_typed: bool,
 }
 
 impl Change {
-    /// Both edits are kept when nothing clashes.
-    pub(super) fn fitting(
+    /// Keeps both edits when `find` finds no clash.
+    pub(super) fn merging(
         mut self,
-        fits: impl Fn(&Others, &Json) -> Result<Vec<String>, Fault> + Send + Sync + 'static,
+        find: impl Fn(&OthersEdits, &Json) -> Result<Vec<String>, Fault> + Send + Sync + 'static,
     ) -> Self {
-        self.fits = Some(Arc::new(fits));
+        self.find_clashes = Some(Arc::new(find));
         self
     }
 
-    /// It comes from a key alone: the next one waits for its end.
+    /// The change comes directly from a key: the next such key waits for its end.
     pub(super) fn by_key(mut self) -> Self {
         self.is_typed = false;
         self
@@ -162,7 +164,8 @@ impl Change {
         let call = (self.make)().map(|call| {
             call.if_match(self.etag.clone()).ending(move |outcome| match outcome {
                 Ok(reply) => {
-                    // With what others did the tag would be of a draft that nobody has seen.
+                    // After changes of others the screen must not take over the tag: nobody has
+                    // seen that draft.
                     let etag = reply.etag.clone();
                     let etag = etag.filter(|_| self.is_shown && self.others.draft.is_none());
                     match ((self.done)(&reply, &self.others), etag) {
@@ -174,9 +177,9 @@ impl Change {
                 Err(fault) => {
                     let idle = if self.is_typed { Step::None } else { idle() };
                     let next = match fault.code.as_str() {
-                        "stale" => self.look_again(fault),
-                        // Somebody may have removed it.
-                        "not_found" if self.fits.is_some() => self.look_again(fault),
+                        "stale" => self.reread_draft(fault),
+                        // Somebody may have removed the node.
+                        "not_found" if self.find_clashes.is_some() => self.reread_draft(fault),
                         _ => Step::Fault(fault),
                     };
                     Step::Several(vec![idle, next])
@@ -186,13 +189,13 @@ impl Change {
         call.into()
     }
 
-    fn look_again(self, fault: Fault) -> Step {
+    fn reread_draft(self, fault: Fault) -> Step {
         draft(self.page).map(|call| call.then(move |now| self.decide(&fault, &now))).into()
     }
 
     fn decide(mut self, fault: &Fault, now: &Reply) -> Step {
         self.etag.clone_from(&now.etag);
-        let found = self.fits.as_ref().map(|fits| fits(&self.others, &now.data));
+        let found = self.find_clashes.as_ref().map(|find| find(&self.others, &now.data));
         self.others.draft = Some(now.data.clone());
         let other =
             |one: &FieldProblem| plain_text(&format!("{}: {}", one.field, one.message).into());
@@ -210,15 +213,16 @@ impl Change {
             None => Vec::new(),
         };
         let anyway = if clashes.is_empty() { "do it all the same" } else { WRITE_MINE };
-        let mut entries = vec!["look at it anew; nothing is written".to_owned(), anyway.to_owned()];
+        let mut entries =
+            vec!["read the page again; nothing is written".to_owned(), anyway.to_owned()];
         entries.extend(clashes.iter().chain(&others).map(|line| safe(line).into_owned()));
         let now = now.clone();
         Step::Menu(Menu::new("Somebody changed the page too", entries, move |n| match n {
             0 | 1 => {
-                *self.anew.lock().unwrap_or_else(PoisonError::into_inner) = Some(now);
+                *self.reviewed.lock().unwrap_or_else(PoisonError::into_inner) = Some(now);
                 match n {
                     1 => self.step(),
-                    _ => Step::Several(vec![Step::Look, Step::Fault(unwritten())]),
+                    _ => Step::Several(vec![Step::Refresh, Step::Fault(unwritten())]),
                 }
             }
             _ => Step::Fault(unwritten()),
@@ -228,7 +232,7 @@ impl Change {
 
 const WRITE_MINE: &str = "write mine over theirs";
 
-/// The screen takes the next key that changes something.
+/// Lets the screen take the next key that changes something.
 fn idle() -> Step {
     Step::Set("idle", String::new())
 }
@@ -243,15 +247,15 @@ mod tests {
 
     use super::*;
 
-    fn seen() -> Seen {
-        Seen::of(&json!({"id": 9}), &json!({"rows": []}), Some("\"9-1\"".to_owned()))
+    fn seen() -> DraftView {
+        DraftView::of(&json!({"id": 9}), &json!({"rows": []}), Some("\"9-1\"".to_owned()))
     }
 
     fn change() -> Change {
         change_of(&seen())
     }
 
-    fn change_of(seen: &Seen) -> Change {
+    fn change_of(seen: &DraftView) -> Change {
         let make = || Ok(Calling::to("/", |_| Ok(Reply::default())));
         seen.change(make, |_, others| Step::did(format!("done{others}")))
     }
@@ -280,7 +284,7 @@ mod tests {
             Step::Menu(menu) => assert_eq!(
                 menu.entries,
                 [
-                    "look at it anew; nothing is written",
+                    "read the page again; nothing is written",
                     "do it all the same",
                     "widget 7: changed (title) by ana at 2026-11-21T09:30:00Z",
                 ]
@@ -288,7 +292,7 @@ mod tests {
             _ => panic!("no question"),
         }
         // What clashes stands above what was done besides.
-        let clashing = change().fitting(|_, _| Ok(vec!["title: theirs A · yours B".to_owned()]));
+        let clashing = change().merging(|_, _| Ok(vec!["title: theirs A · yours B".to_owned()]));
         match clashing.decide(&stale(), &now) {
             Step::Menu(menu) => {
                 assert_eq!(menu.entries[1..3], [WRITE_MINE, "title: theirs A · yours B"]);
@@ -296,9 +300,9 @@ mod tests {
             _ => panic!("no question"),
         }
         // Both fit: it is sent again, with the tag of the draft as it is now.
-        let again = asked(change().fitting(|_, _| Ok(Vec::new())).decide(&stale(), &now));
+        let again = asked(change().merging(|_, _| Ok(Vec::new())).decide(&stale(), &now));
         assert!(again.contains("9-2"), "{again}");
-        let gone = change().fitting(|_, _| Err(Fault::new("gone")));
+        let gone = change().merging(|_, _| Err(Fault::new("gone")));
         assert!(matches!(gone.decide(&stale(), &now), Step::Fault(_)));
     }
 

@@ -65,7 +65,7 @@ fn preview(row: &Json, now: i64) -> Vec<(Role, String)> {
     let mut lines = vec![(Role::Title, whom(row).0)];
     lines.extend(members(row, &[("Made", "created_at"), ("Ends", "expires_at")], now));
     lines.push((Role::Plain, format!("{:<12} {}", "By", who(row, "actor", now).0)));
-    let kept = "The address is not kept: whoever lost it gets a new link (n).";
+    let kept = "The address is not stored. If somebody loses it, make a new link (n).";
     lines.push((Role::Quiet, kept.to_owned()));
     lines
 }
@@ -83,7 +83,7 @@ fn take_back(row: &Json) -> Step {
         note if note.is_empty() => format!("link {}", acts::id(row)),
         note => format!("the link for {note}"),
     };
-    let text = format!("Take back {said}? Whoever has it no longer sees the draft.");
+    let text = format!("Take back {said}? People with this link can no longer see the draft.");
     let which = acts::by_id(row);
     Step::Confirm(Confirm::new(text, move || {
         let call = get::<Unlink>(&which);
@@ -118,7 +118,7 @@ fn make(page: &Json, values: &Values) -> Step {
     // The list of links has one more.
     call.map(|call| {
         call.then(move |reply| {
-            Step::Several(vec![Step::View(shown(title, &reply.data)), Step::Look])
+            Step::Several(vec![Step::View(shown(title, &reply.data)), Step::Refresh])
         })
     })
     .into()

@@ -11,7 +11,7 @@ use serde_json::{Value as Json, json};
 
 use super::{
     about, address,
-    hold::{Seen, reading},
+    hold::{DraftView, reading},
     page_id,
 };
 use crate::{
@@ -138,7 +138,7 @@ fn submit(from: &Json, pages: &[Json], values: &Values) -> Step {
     reading(&about(to), move |seen| copied(&seen, source, &said, replace))
 }
 
-fn copied(seen: &Seen, source: i64, said: &str, replace: bool) -> Step {
+fn copied(seen: &DraftView, source: i64, said: &str, replace: bool) -> Step {
     if !replace && !seen.is_empty {
         let why = format!("The draft of {} holds something: set Replace to lose it.", seen.name());
         return Step::Fault(Fault::new(why));

@@ -51,7 +51,7 @@ use crate::{
 
 pub(crate) static SPEC: Spec = Spec {
     count: Some(count),
-    beside: Some(&plan::BESIDE),
+    extra: Some(&plan::EXTRA_COLUMNS),
     detail: Some(|row, _| draft(acts::id(row))),
     preview: |row, draft, _, _| preview(row, draft),
     tokens: Some(|_| TOKENS.to_owned()),

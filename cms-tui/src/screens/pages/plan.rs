@@ -10,14 +10,14 @@ use serde_json::{Map, Value as Json};
 
 use super::{
     draft,
-    hold::{Others, Seen},
+    hold::{DraftView, OthersEdits},
 };
 use crate::{
     calls::Reply,
     moment,
     screens::{
         acts,
-        browser::Beside,
+        browser::ExtraColumns,
         cells::{Cell, Column, column},
     },
     step::{BulkCall, Checked, Form, Step, Undo, get, send},
@@ -31,7 +31,7 @@ const TIMES: [(&str, &str); 2] = [("publish_at", "Publish at"), ("take_off_at", 
 const MOST: u32 = 500;
 
 /// What is planned for the pages of a list; a column for each kind of time that any page has.
-pub(super) static BESIDE: Beside = Beside {
+pub(super) static EXTRA_COLUMNS: ExtraColumns = ExtraColumns {
     ask: || get::<Plans>(&Listing { limit: Limit(MOST), ..Listing::default() }),
     columns: |plans| {
         let has = |name: &str| rows(plans).any(|plan| !plan[name].is_null());
@@ -55,7 +55,7 @@ fn time(name: &str, title: &str) -> Column {
     })
 }
 
-pub(super) fn form(seen: Seen) -> Step {
+pub(super) fn form(seen: DraftView) -> Step {
     let field = |(name, label): (&str, &str)| {
         let now = seen.state[name].as_str().unwrap_or_default();
         Field::text(name, label, now).hint("such as 2026-12-24T06:00:00Z; empty: never")
@@ -67,7 +67,7 @@ pub(super) fn form(seen: Seen) -> Step {
         .step()
 }
 
-fn submit(seen: &Seen, values: &Values) -> Step {
+fn submit(seen: &DraftView, values: &Values) -> Step {
     if values.changed.is_empty() {
         return Step::Tell("Nothing was changed.".to_owned());
     }
@@ -77,8 +77,8 @@ fn submit(seen: &Seen, values: &Values) -> Step {
         let wanted = wanted(&known, &values);
         send::<SetSchedule>(&MayName::default(), &body(page, &wanted))
     };
-    let done = move |reply: &Reply, others: &Others| {
-        let before = times(others.state(&state));
+    let done = move |reply: &Reply, others: &OthersEdits| {
+        let before = times(others.state_before(&state));
         let back = planned(page, name.clone(), times(&reply.data), before);
         let undo = Undo { rows: vec![back], ..Undo::default() };
         Step::undoable(format!("{name} has its times{others}"), Some(undo))
@@ -87,7 +87,7 @@ fn submit(seen: &Seen, values: &Values) -> Step {
 }
 
 /// A time that was not touched stays as it was looked at last.
-fn wanted(seen: &Seen, values: &Values) -> Map<String, Json> {
+fn wanted(seen: &DraftView, values: &Values) -> Map<String, Json> {
     let mut wanted = times(&seen.latest());
     wanted.extend(values.changed.clone());
     wanted
@@ -127,23 +127,23 @@ mod tests {
     fn a_time_that_somebody_else_planned_stays() {
         let (tea, noon) = ("2026-12-24T15:00:00Z", "2026-12-24T12:00:00Z");
         let none = json!({"publish_at": null, "take_off_at": null, "rows": []});
-        let seen = Seen::of(&json!({"id": 7}), &none, None);
+        let seen = DraftView::of(&json!({"id": 7}), &none, None);
         let changed = json!({"take_off_at": tea});
         let values = Values {
             all: times(&json!({"publish_at": null, "take_off_at": tea})),
             changed: changed.as_object().expect("an object").clone(),
         };
-        let sent = |seen: &Seen| Json::Object(super::wanted(seen, &values));
+        let sent = |seen: &DraftView| Json::Object(super::wanted(seen, &values));
         assert_eq!(sent(&seen), json!({"publish_at": null, "take_off_at": tea}));
         let data = json!({"publish_at": noon, "take_off_at": null, "rows": []});
-        *seen.anew.lock().expect("nobody panicked") = Some(Reply { data, ..Reply::default() });
+        *seen.reviewed.lock().expect("nobody panicked") = Some(Reply { data, ..Reply::default() });
         assert_eq!(sent(&seen), json!({"publish_at": noon, "take_off_at": tea}));
     }
 
     #[test]
     fn a_column_is_there_when_any_page_has_such_a_time() {
         let titles = |plans: Json| -> Vec<String> {
-            (BESIDE.columns)(&plans).into_iter().map(|column| column.title).collect()
+            (EXTRA_COLUMNS.columns)(&plans).into_iter().map(|column| column.title).collect()
         };
         let plan = json!({"page_id": 7, "publish_at": "2026-12-24T06:00:00Z", "take_off_at": null});
         assert!(titles(Json::Null).is_empty());
@@ -152,7 +152,7 @@ mod tests {
         assert_eq!(titles(json!([plan, other])), ["PUBLISH AT", "TAKE OFF AT"]);
         let (mut page, mut without) = (json!({"id": 7}), json!({"id": 9}));
         for page in [&mut page, &mut without] {
-            (BESIDE.put)(page, &json!([plan]));
+            (EXTRA_COLUMNS.put)(page, &json!([plan]));
         }
         let cell = (time("publish_at", "").show)(&page, "publish_at", 0);
         assert_eq!(cell.0, "2026-12-24 06:00");

@@ -13,7 +13,7 @@ use serde_json::Value as Json;
 use super::{
     act::compare,
     address, diff,
-    hold::{Seen, reading},
+    hold::{DraftView, reading},
     nodes, page_id, who, wording,
 };
 use crate::{
@@ -121,7 +121,7 @@ fn drawn(page: &Json, row: &Json) -> Step {
 }
 
 /// Asks with what the draft would lose.
-fn restore(seen: Seen, number: i64) -> Step {
+fn restore(seen: DraftView, number: i64) -> Step {
     let (from, to) = (Some(DRAFT.to_owned()), Some(number.to_string()));
     let call = diff(seen.id(), from, to).map(|call| {
         call.then(move |reply| {
@@ -135,7 +135,7 @@ fn restore(seen: Seen, number: i64) -> Step {
     call.into()
 }
 
-fn question(seen: Seen, number: i64, changes: &str) -> Confirm {
+fn question(seen: DraftView, number: i64, changes: &str) -> Confirm {
     let name = seen.name();
     let unpublished = if seen.state["changed"] == true {
         " What the draft has changed since its last publication is lost."

@@ -10,7 +10,7 @@ use super::{id_of, name, one, which};
 use crate::{
     calls::{Fault, Reply},
     screens::cells::plain_text,
-    step::{Again, Menu, Patch, Step, Undo, send_json},
+    step::{Menu, Patch, Reread, Step, Undo, send_json},
     text::cut,
 };
 
@@ -38,7 +38,7 @@ fn write_over(table: &Json, read: &Reply, changed: Map<String, Json>, done: &'st
 }
 
 /// Reads the record of a row again.
-pub(super) fn again(table: &Json, row: &Json) -> Again {
+pub(super) fn again(table: &Json, row: &Json) -> Reread {
     let (table, row) = (table.clone(), row.clone());
     Arc::new(move || one(&table, &row))
 }

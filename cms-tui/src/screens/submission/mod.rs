@@ -104,8 +104,8 @@ impl Screen for Submission {
 
     fn act(&mut self, verb: &str, scene: &Scene<'_>) -> Step {
         match verb {
-            "next" => Step::Beside(1),
-            "before" => Step::Beside(-1),
+            "next" => Step::Neighbour(1),
+            "before" => Step::Neighbour(-1),
             verb if inbox::is_shared(verb) => inbox::act(verb, scene),
             verb => act::act(verb, &self.shown, scene),
         }

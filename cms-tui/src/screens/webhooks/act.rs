@@ -96,7 +96,8 @@ fn toggle(scene: &Scene<'_>) -> Step {
         (None, _) => acts::toggle::<Update>(scene, &WEBHOOK),
         (Some(row), 1) => activate((**row).clone()),
         (Some(row), _) => Step::Tell(format!(
-            "{} was tripped: switch it on alone with A, which asks about its held jobs.",
+            "{} was switched off after failures. Switch on one such webhook at a time (A): it asks \
+             about the held jobs.",
             name(row)
         )),
     }
@@ -143,6 +144,6 @@ mod tests {
         assert!(matches!(act("toggle", &scene(&tripped, vec![])), Step::Menu(_)));
         assert!(matches!(act("toggle", &scene(&paused, vec![])), Step::Call(_)));
         let both = act("toggle", &scene(&paused, vec![&paused, &tripped]));
-        assert!(matches!(both, Step::Tell(said) if said.starts_with("a was tripped")));
+        assert!(matches!(both, Step::Tell(said) if said.starts_with("a was switched off")));
     }
 }

@@ -12,10 +12,10 @@ use serde_json::{Map, Value as Json};
 
 use super::{LANGUAGES, pictures};
 
-/// Rows of columns of widgets. A value is for all languages, or an object of one for each; that of
-/// a picture is its name.
+/// The page as rows of columns of widgets. A value is either the same in all languages or an
+/// object with a value for each. The value of a picture is its name.
 const HOME: &str = include_str!("../../../../demo/home.json");
-/// The page in each language, as `pages.jsonl` numbers them.
+/// The page of each language, by its id in `pages.jsonl`.
 const PAGES: [i64; 2] = [1, 2];
 
 type Values = Map<String, Json>;
@@ -40,7 +40,7 @@ struct Draft<'d> {
     written: u64,
 }
 
-/// Makes the page in each language, with its pictures, and puts it before visitors. Returns the
+/// Makes the page in each language, with its pictures, and publishes it. Returns the
 /// number of rows.
 pub(super) async fn publish(cms: &Cms) -> Result<u64> {
     let rows: Vec<Vec<Vec<Placed>>> = serde_json::from_str(HOME).map_err(Error::internal)?;
@@ -91,7 +91,7 @@ impl Draft<'_> {
         Ok(added.id)
     }
 
-    /// The values in the language of the page, with the paths of pictures.
+    /// The values for the language of the page, with paths in place of picture names.
     fn said(&self, values: &Values) -> Values {
         let said = |value: &Json| {
             let value = value.get(self.language).unwrap_or(value);

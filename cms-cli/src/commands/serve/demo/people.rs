@@ -1,4 +1,4 @@
-//! Who visits the demo's funnel, and from where.
+//! Visitors of the demo's funnel, and where they come from.
 
 /// Where visitors come from.
 pub(super) struct Source {
@@ -7,14 +7,14 @@ pub(super) struct Source {
     pub(super) campaign: &'static str,
     pub(super) term: &'static str,
     pub(super) referer: &'static str,
-    /// How many of a hundred stay who would leave, coming from elsewhere.
+    /// The percentage of visitors from here who stay where others would leave.
     pub(super) stays: u64,
 }
 
 const NOTHING: Source =
     Source { source: "", medium: "", campaign: "", term: "", referer: "", stays: 20 };
 
-/// Sources with how many of a hundred visitors they bring.
+/// Each source with the percentage of visitors that it brings.
 pub(super) const SOURCES: [(u64, Source); 7] = [
     (22, NOTHING),
     (26, Source { referer: "https://www.google.com/", stays: 25, ..NOTHING }),
@@ -94,7 +94,7 @@ pub(super) const LAST: [&str; 28] = [
     "Roth", "Schäfer", "Schmid", "Schulz", "Vogel", "Wagner", "Weber", "Wolf", "Yilmaz",
 ];
 
-/// Nobody's: each begins with a word that makes a domain of mail.
+/// Invented names: the first word of each makes an e-mail domain.
 pub(super) const COMPANIES: [&str; 30] = [
     "Alpenblick Hotels",
     "Anker Logistics",
@@ -128,6 +128,6 @@ pub(super) const COMPANIES: [&str; 30] = [
     "Zeder Gardens",
 ];
 
-/// Codes of cities and the first of a thousand numbers there that belong to nobody.
+/// The code of each city, and the first of a thousand numbers there that belong to nobody.
 pub(super) const CITIES: [(&str, i64); 4] =
     [("030", 23_125_000), ("040", 66_969_000), ("069", 90_009_000), ("0221", 4_710_000)];

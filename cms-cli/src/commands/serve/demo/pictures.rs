@@ -1,4 +1,4 @@
-//! The pictures of the demo's start page. Code draws them, see `drawn`.
+//! The pictures of the demo's start page, which code in `drawn` draws.
 
 #[cfg(test)]
 mod drawn;
@@ -14,13 +14,13 @@ use serde_json::{Map, Value as Json};
 
 use super::LANGUAGES;
 
-/// The folder that they are filed in.
+/// The media folder of the pictures.
 const FOLDER: &str = "home";
 
 struct Picture {
     name: &'static str,
     content: &'static [u8],
-    /// What stands for it when it cannot be seen, in each language.
+    /// The text that stands for the picture, in each language.
     alt: [&'static str; 2],
 }
 

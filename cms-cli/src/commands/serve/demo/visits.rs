@@ -1,5 +1,5 @@
-//! Visits of the demo's funnel: two thousand within forty days. Who comes, what they answer and
-//! where they leave follows from one number and the moment of the start.
+//! Visits of the demo's funnel: two thousand within forty days. A fixed seed and the time of the
+//! start decide who comes, what they answer and where they leave.
 
 use cms_core::funnels::{PastInbox, PastStep, PastVisit, StartVisit, WhichFunnel};
 use serde_json::{Value as Json, json};
@@ -14,15 +14,15 @@ const SECOND: i64 = 1000;
 const MINUTE: i64 = 60 * SECOND;
 const HOUR: i64 = 60 * MINUTE;
 const DAY: i64 = 24 * HOUR;
-/// How many of a hundred visitors begin in each hour of a day, at most.
+/// For each hour of a day, the chance in percent that a visit may begin in it.
 const HOURS: [u64; 24] =
     [4, 2, 1, 1, 1, 3, 12, 34, 70, 95, 100, 92, 66, 78, 90, 88, 74, 58, 44, 40, 42, 36, 22, 10];
-/// The same for each day of a week, from the first of January 1970 on, which was a Thursday.
+/// The same for each day of a week, beginning with 1 January 1970, a Thursday.
 const WEEKDAYS: [u64; 7] = [96, 80, 34, 30, 100, 98, 94];
-/// How many of a hundred leave at each step: company, people, kinds, budget, contact.
+/// The percentage of visitors who leave at each step: company, people, kinds, budget, contact.
 const LEAVE: [u64; 5] = [21, 12, 9, 19, 15];
 
-/// SplitMix64.
+/// The random generator SplitMix64.
 struct Dice(u64);
 
 impl Dice {
@@ -34,7 +34,7 @@ impl Dice {
         (mixed ^ (mixed >> 31)) % end
     }
 
-    /// Whether a thing happens that happens in so many of a hundred cases.
+    /// Whether something happens that has this chance in percent.
     fn happens(&mut self, percent: u64) -> bool {
         self.below(100) < percent
     }
@@ -47,7 +47,7 @@ impl Dice {
         &of[usize::try_from(self.below(of.len() as u64)).unwrap_or_default()]
     }
 
-    /// One of several, by how many of a hundred it is.
+    /// One of several, chosen by the percentage of each.
     fn weighed<'a, T>(&mut self, of: &'a [(u64, T)]) -> &'a T {
         let mut left = self.below(of.iter().map(|(weight, _)| weight).sum());
         for (weight, one) in of {
@@ -70,7 +70,7 @@ pub(super) fn visits(now: i64) -> Vec<PastVisit> {
 
 fn visit(dice: &mut Dice, now: i64) -> PastVisit {
     let source = dice.weighed(&SOURCES);
-    // Programs fill in everything at once.
+    // Spam programs fill in everything at once.
     let steps = if dice.happens(2) { hasty(dice) } else { steps(dice, source) };
     let takes: i64 = steps.iter().map(|step| step.after).sum();
     let is_new = dice.happens(1);
@@ -80,7 +80,7 @@ fn visit(dice: &mut Dice, now: i64) -> PastVisit {
     PastVisit { start: start(source), started_at, inbox: inbox(dice, now, ended_at), steps }
 }
 
-/// A time of the last days. More people come now than forty days ago.
+/// A time within the last forty days; recent days get more visits.
 fn moment(dice: &mut Dice, now: i64, takes: i64) -> i64 {
     let first = now - DAYS * DAY;
     loop {
@@ -112,23 +112,23 @@ fn start(source: &Source) -> StartVisit {
     visit
 }
 
-/// Calls of a visitor, until somewhere the page is left.
+/// The steps of a visitor until they leave.
 struct Calls<'a> {
     dice: &'a mut Dice,
-    /// How many of a hundred stay who would leave.
+    /// The percentage of visitors who stay where others would leave.
     stay: u64,
     steps: Vec<PastStep>,
 }
 
 impl Calls<'_> {
-    /// Answers the step of this number, or leaves. Some answer it wrongly first.
+    /// Answers the step of this number, or leaves. Some visitors give a wrong answer first.
     fn answers(&mut self, number: usize, wrong: Json, right: Json) -> bool {
         if self.dice.happens(LEAVE[number]) && !self.dice.happens(self.stay) {
             return false;
         }
         if self.dice.happens(7) {
             self.call(0, (4, 40), wrong);
-            // Some give up here.
+            // Some visitors give up after a wrong answer.
             if self.dice.happens(15) {
                 return false;
             }
@@ -150,7 +150,7 @@ fn steps(dice: &mut Dice, source: &Source) -> Vec<PastStep> {
     calls.steps
 }
 
-/// Answers the steps as far as the visitor comes; nothing more after that.
+/// Answers the steps until the visitor leaves.
 fn answer(calls: &mut Calls<'_>) -> Option<()> {
     let go_on = |answered: bool| answered.then_some(());
     let company = *calls.dice.one(&COMPANIES);
@@ -209,7 +209,7 @@ fn contact(calls: &mut Calls<'_>, company: &str, by_phone: bool) -> bool {
     calls.answers(4, wrong, right)
 }
 
-/// A program: everything within two seconds.
+/// A spam program: it sends everything within two seconds.
 fn hasty(dice: &mut Dice) -> Vec<PastStep> {
     let mut calls = Calls { stay: 100, steps: Vec::new(), dice };
     for answers in [
@@ -222,7 +222,7 @@ fn hasty(dice: &mut Dice) -> Vec<PastStep> {
     calls.steps
 }
 
-/// What the office has made of a lead.
+/// What the staff did with a lead.
 fn inbox(dice: &mut Dice, now: i64, ended_at: i64) -> Option<PastInbox> {
     let is_old = now - ended_at > 3 * DAY;
     let status = match is_old {
@@ -239,13 +239,13 @@ fn inbox(dice: &mut Dice, now: i64, ended_at: i64) -> Option<PastInbox> {
     (status != "new" && touched_at < now).then_some(PastInbox { status, touched_at })
 }
 
-/// A name in letters that addresses have.
+/// A name in the letters that e-mail addresses allow.
 fn plain(name: &str) -> String {
     let spelled = name.to_lowercase().replace('ä', "ae").replace('ö', "oe").replace('ü', "ue");
     spelled.replace('ß', "ss")
 }
 
-/// Of a Wednesday.
+/// Noon of a Wednesday.
 #[cfg(test)]
 pub(super) const NOON: i64 = 1_764_158_400_000;
 
@@ -253,7 +253,7 @@ pub(super) const NOON: i64 = 1_764_158_400_000;
 mod tests {
     use super::*;
 
-    /// Whatever the time of the day: some are under way, and no day is left out.
+    /// At any time of day, some visits are under way and no day is without visits.
     #[test]
     fn visits_lie_in_the_last_forty_days_and_are_the_same_each_time() {
         for hour in 0..24 * 7 {

@@ -1,4 +1,4 @@
-//! Questions to PostgreSQL's catalogs. `pg_get_…` leave the schema out of names that
+//! Queries of PostgreSQL's catalogs. The functions `pg_get_…` leave the schema out of names that
 //! `search_path` finds, so that the answers fit any schema.
 
 pub(super) const SNAPSHOT: &str = "begin isolation level repeatable read read only; \
@@ -20,7 +20,7 @@ macro_rules! here {
     };
 }
 
-/// Whether no extension has brought a thing.
+/// Whether an object belongs to no extension.
 macro_rules! own {
     ($catalog:literal, $oid:literal) => {
         concat!(
@@ -49,7 +49,7 @@ pub(super) const BYTES: &str = concat!(
     here!()
 );
 
-/// Partitions, children, foreign tables and the like have no place in an archive.
+/// Tables that cannot be saved in an archive: partitions, children, foreign tables and the like.
 pub(super) const FOREIGN: &str = concat!(
     "select cast(c.relname as text) || case when c.relkind = 'f' then ' is a foreign table' \
      when c.relkind = 'm' then ' is a materialized view' when c.relkind = 'p' or \
@@ -96,7 +96,7 @@ macro_rules! counting {
     };
 }
 
-/// Those of identity columns come with their table.
+/// Sequences, except those of identity columns, which come with their table.
 pub(super) const SEQUENCES: &str = concat!(
     "select 'create sequence ' || quote_ident(c.relname) || ' as ' || format_type(s.seqtypid, \
      null) || ' ' || ",
@@ -110,7 +110,7 @@ pub(super) const SEQUENCES: &str = concat!(
     "order by c.oid"
 );
 
-/// A column whose rows go takes its sequence along.
+/// Ties sequences to their columns: a dropped column takes its sequence along.
 pub(super) const OWNED: &str = concat!(
     "select 'alter sequence ' || quote_ident(c.relname) || ' owned by ' || quote_ident(t.relname) \
      || '.' || quote_ident(a.attname) from pg_class c join pg_depend d on d.classid = \
@@ -255,7 +255,8 @@ pub(super) const OTHERS: &str = "select count(*) from pg_stat_activity o join pg
      on m.pid = pg_backend_pid() where o.pid <> m.pid and o.datid = m.datid and o.usesysid = \
      m.usesysid and o.application_name = m.application_name and o.backend_type = 'client backend'";
 
-/// Tables take their indexes and sequences along. Views before tables: both orders work.
+/// Moves tables first, with their indexes and sequences, then views. The order does not matter:
+/// views refer to tables by number (`oid`).
 pub(super) const MOVES: &str = concat!(
     "with n as (select oid from pg_namespace where nspname = $1), moved (place, text) as (\
      select 1, format('alter table %I.%I set schema %I', $1, c.relname, $2) from pg_class c, n \

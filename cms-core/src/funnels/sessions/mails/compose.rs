@@ -7,10 +7,10 @@ use crate::{
     settings::Settings,
 };
 
-/// Recipients of a rule at most, copies included.
+/// Maximum number of recipients of a rule, including copies.
 const MOST: usize = 20;
 
-/// Mails with their kinds, and why others are none.
+/// Mails with their kinds, and why some recipients get none.
 #[derive(Debug, Default)]
 pub(in crate::funnels) struct Composed {
     /// `notice` or `reply`.
@@ -18,15 +18,15 @@ pub(in crate::funnels) struct Composed {
     pub(in crate::funnels) skipped: Vec<String>,
 }
 
-/// The mails that a rule writes about answers: one for each recipient, and the confirmation.
+/// The mails of a rule: one for each recipient, and the confirmation.
 pub(in crate::funnels) fn compose(rule: &Rule, values: &Values<'_>) -> Composed {
     let mut composed = Composed::default();
     let answered = values.first_mail().and_then(|mail| MailAddress::parse(mail).ok());
-    // With each, whether the visitor named it: such mails are rationed as automatic replies are, so
-    // that nobody sends his words to strangers through this site.
+    // With each address, whether the visitor named it. Such mails are rationed like automatic
+    // replies, so that nobody can send texts to strangers through this site.
     let mut recipients: Vec<(MailAddress, bool)> = Vec::new();
     for (list, takes_tokens) in [(&rule.recipients, true), (&rule.cc, false), (&rule.bcc, false)] {
-        // The list is taken apart before anything is put into it.
+        // The list is split before tokens are replaced, so that no value can add recipients.
         for entry in entries(list) {
             match recipient(entry, takes_tokens, values) {
                 Ok(to) if recipients.iter().any(|(known, _)| *known == to) => {}
@@ -68,7 +68,7 @@ pub(in crate::funnels) fn compose(rule: &Rule, values: &Values<'_>) -> Composed 
     composed
 }
 
-/// One address: as it stands, or the answer to a field of type `email`.
+/// One address: the entry itself, or the answer to a field of type `email`.
 fn recipient(entry: &str, takes_tokens: bool, values: &Values<'_>) -> Result<MailAddress, String> {
     let parse = |text: &str| {
         MailAddress::parse(text).map_err(|_| format!("{entry} is no address, or was not answered"))
@@ -90,14 +90,14 @@ fn texts(subject: &str, body: &str, values: &Values<'_>) -> (Subject, String) {
     (subject, template::html(body, values))
 }
 
-/// Where a page finds the token of a visit. What stands behind `#` reaches no server, so no log of
-/// one holds it.
+/// The name under which a page finds the token of a visit. The part of an address behind `#`
+/// reaches no server, so no server logs the token.
 const TOKEN: &str = "cms-resume";
-/// What stands for the id of a submission in the setting.
+/// The placeholder for the id of a submission in the setting.
 const ID: &str = "{id}";
 
-/// The address of a submission: as the settings say, else in the API. Without an address of either
-/// it stays blank.
+/// The address of a submission: from the settings, else in the API. Blank if no such
+/// address is known.
 pub(in crate::funnels) fn submission_link(
     settings: &Settings,
     host: Option<&str>,
@@ -114,7 +114,7 @@ pub(in crate::funnels) fn submission_link(
     format!("{api}/api/backend/formfunnel?action=submission_get&id={id}")
 }
 
-/// The page of a funnel, led back to a visit.
+/// The address of a funnel's page that leads back to a visit.
 pub(in crate::funnels) fn resume_link(page: &str, token: &str) -> String {
     format!("{page}#{TOKEN}={token}")
 }
@@ -122,7 +122,7 @@ pub(in crate::funnels) fn resume_link(page: &str, token: &str) -> String {
 /// Tags after which a new line begins.
 const BLOCKS: [&str; 14] =
     ["p", "br", "div", "li", "tr", "table", "ul", "ol", "h1", "h2", "h3", "h4", "blockquote", "hr"];
-/// Entities that are read.
+/// Entities that are decoded.
 const ENTITIES: [(&str, &str); 7] = [
     ("&lt;", "<"),
     ("&gt;", ">"),
@@ -130,7 +130,7 @@ const ENTITIES: [(&str, &str); 7] = [
     ("&#39;", "'"),
     ("&apos;", "'"),
     ("&nbsp;", " "),
-    // Last, so that nothing is read twice.
+    // Last, so that nothing is decoded twice.
     ("&amp;", "&"),
 ];
 

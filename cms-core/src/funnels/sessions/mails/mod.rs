@@ -1,4 +1,4 @@
-//! Who is written to at the end of a visit: the first mail rule that matches says so.
+//! Mails at the end of a visit. The first mail rule that matches decides who gets them.
 //!
 //! ```text
 //! compose   its mails, as plain text too, and the links in them
@@ -23,9 +23,9 @@ use crate::{
     conditions::{Condition, Surroundings, Traced},
     funnels::{
         Funnels,
-        definitions::{self, sql::From},
+        definitions::{self, sql::Source},
         graph::Node,
-        rules::{Own, Rule, Trigger},
+        rules::{BuiltinToken, Rule, Trigger},
         subject,
     },
     ground::crypto::sha256_hex,
@@ -42,7 +42,7 @@ impl Funnels {
         trigger: Trigger,
         trail: &mut Trail,
     ) -> Result<()> {
-        let stored = definitions::sql::rules(&mut From::Change(change), session.funnel).await?;
+        let stored = definitions::sql::rules(&mut Source::Change(change), session.funnel).await?;
         let rules: Vec<_> = stored.into_iter().map(Rule::from).collect();
         let around = visit.around(session);
         let walk = visit.walk(&around);
@@ -53,7 +53,7 @@ impl Funnels {
             return Ok(());
         };
         let answers = walk.answers(&session.path, &session.answers);
-        let known = self.known(visit, session);
+        let known = self.builtin_values(visit, session);
         let values = Values::new(&answers, &counting, &around, known);
         let Composed { mails, skipped } = compose(chosen, &values);
         for why in skipped {
@@ -66,8 +66,8 @@ impl Funnels {
         }
         let mut queued = 0;
         let mut mails = mails;
-        // Each takes its share of what an address gets in a day. In one order, so that two visits
-        // with the same addresses do not wait for each other.
+        // A mail may count towards the daily ration of its address, and locks it. The order is
+        // always the same, so that two visits with the same addresses cannot deadlock.
         mails.sort_by_cached_key(|(_, mail)| mail.to.mailbox());
         for (kind, mail) in mails {
             let to = &sha256_hex(mail.to.as_str().as_bytes())[..16];
@@ -93,21 +93,21 @@ impl Funnels {
         Ok(())
     }
 
-    /// What tokens of the service's own stand for.
-    fn known(&self, visit: &Visit, session: &Session) -> Vec<(&'static str, String)> {
+    /// The values of the service's own tokens.
+    fn builtin_values(&self, visit: &Visit, session: &Session) -> Vec<(&'static str, String)> {
         let base = &self.0.base;
         let header = &visit.version.header;
         let end = visit.current(session).filter(|node| node.step().is_none());
         let (settings, host) = (base.settings(), session.host.as_deref());
-        Own::filled(|own| match own {
-            Own::FunnelName => header.name.clone(),
-            Own::FunnelSlug => header.slug.clone(),
-            Own::SubmissionId => session.id.to_string(),
-            Own::SubmissionReference => session.reference.clone().unwrap_or_default(),
-            Own::SubmissionUrl => submission_link(settings, host, session.id),
-            Own::EndName => end.map(|node: &Node| node.name.clone()).unwrap_or_default(),
-            Own::Date => date(base.clock().now(), &visit.zone),
-            Own::ResumeUrl => self.resume_url(visit, session),
+        BuiltinToken::with_values(|token| match token {
+            BuiltinToken::FunnelName => header.name.clone(),
+            BuiltinToken::FunnelSlug => header.slug.clone(),
+            BuiltinToken::SubmissionId => session.id.to_string(),
+            BuiltinToken::SubmissionReference => session.reference.clone().unwrap_or_default(),
+            BuiltinToken::SubmissionUrl => submission_link(settings, host, session.id),
+            BuiltinToken::EndName => end.map(|node: &Node| node.name.clone()).unwrap_or_default(),
+            BuiltinToken::Date => date(base.clock().now(), &visit.zone),
+            BuiltinToken::ResumeUrl => self.resume_url(visit, session),
         })
     }
 }
@@ -135,7 +135,7 @@ fn choose<'a>(
     candidates(rules, trigger).find(|rule| read(rule).evaluate(answers, around))
 }
 
-/// Every active rule for this event, with what its condition says.
+/// Every active rule for this event, with the result of its condition.
 pub(in crate::funnels) fn consider<'a>(
     rules: &'a [Rule],
     trigger: Trigger,

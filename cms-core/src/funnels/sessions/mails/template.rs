@@ -1,5 +1,5 @@
-//! Texts with tokens such as `{{ name | you }}`, and what tokens stand for. Pure. A value is never
-//! read as a template, and never obeyed as markup.
+//! Texts with tokens such as `{{ name | you }}`, and the values of tokens. Pure. A value is never
+//! read as a template or interpreted as markup.
 
 use percent_encoding::{AsciiSet, CONTROLS, utf8_percent_encode};
 use serde_json::{Map, Value as Json};
@@ -13,11 +13,12 @@ use crate::{
 
 /// Bytes after which values are left out, so that no submission makes a mail that is too large.
 const MOST: usize = 300_000;
-/// Tokens of a text that are replaced at most.
+/// Maximum number of tokens that are replaced in a text.
 const TOKENS: usize = 200;
-/// Characters of an address that are not encoded: those with a meaning, and plain ones.
+/// Characters that are encoded in a whole address. Characters with a meaning in addresses
+/// are not encoded.
 const IN_URL: &AsciiSet = &CONTROLS.add(b' ').add(b'"').add(b'\'').add(b'<').add(b'>').add(b'`');
-/// The same for a part of an address.
+/// The same for a part of an address, where characters with a meaning are encoded too.
 const IN_PART: &AsciiSet =
     &IN_URL.add(b'&').add(b'#').add(b'?').add(b'/').add(b'%').add(b'=').add(b'+').add(b':');
 /// Schemes that links may have.
@@ -42,7 +43,8 @@ pub(super) fn html(template: &str, values: &Values<'_>) -> String {
     render(template, shown, values)
 }
 
-/// Replaces tokens from left to right. `shown` gets the value, and the template before the token.
+/// Replaces tokens from left to right. `shown` gets the value, the template before the token, and
+/// the name of the token.
 fn render(
     template: &str,
     shown: impl Fn(Value, &str, &str) -> String,
@@ -101,8 +103,8 @@ fn markup(value: Value) -> String {
     }
 }
 
-/// An address that is led to: only of the web and of mail. Anything else leads nowhere, whatever
-/// the template says behind it.
+/// The address of a link: only web and mail addresses. Any other address becomes `#`, whatever the
+/// template has behind the token.
 fn url(text: &str) -> String {
     let text = text.trim();
     let lower = text.to_ascii_lowercase();
@@ -112,20 +114,20 @@ fn url(text: &str) -> String {
     escape_html(&utf8_percent_encode(text, IN_URL).to_string())
 }
 
-/// Where a token stands in HTML.
+/// The context of a token in HTML.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum HtmlContext {
     Text,
     Attribute,
     /// The beginning of an address.
     Url,
-    /// Further inside of one.
+    /// Inside an address, after its beginning.
     UrlPart,
     /// Where no value is safe: code, styles, names.
     Nowhere,
 }
 
-/// Where a token stands that comes after this.
+/// The context of a token that follows this HTML.
 fn context(before: &str) -> HtmlContext {
     let lower = before.to_ascii_lowercase();
     for code in ["script", "style"] {
@@ -145,7 +147,7 @@ fn context(before: &str) -> HtmlContext {
     }
 }
 
-/// What stands after the `<` of a tag that is still open; `>` in quotes closes none.
+/// The text after the `<` of a tag that is still open. A `>` in quotes does not close the tag.
 fn open_tag(html: &str) -> Option<&str> {
     let (mut open, mut quote) = (None, None);
     let begins = |at: usize| {
@@ -181,10 +183,10 @@ fn attribute(tag: &str) -> Option<(&str, &str)> {
     Some((name, &tag[at + 1..]))
 }
 
-/// Characters of a value at most.
+/// Maximum characters of a value.
 const LONGEST_VALUE: usize = 10_000;
 
-/// The answers that count, and what is known beside them.
+/// The answers that count, and the other values of tokens.
 pub(in crate::funnels) struct Values<'a> {
     answers: &'a [Answer],
     counting: &'a Map<String, Json>,
@@ -192,7 +194,7 @@ pub(in crate::funnels) struct Values<'a> {
     known: Vec<(&'static str, String)>,
 }
 
-/// What a token stands for.
+/// The value of a token.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Value {
     Text(String),
@@ -212,7 +214,7 @@ impl<'a> Values<'a> {
         Self { answers, counting, around, known }
     }
 
-    /// The value of a token; a blank text for what is unknown or not answered.
+    /// The value of a token; a blank text for an unknown token or a missing answer.
     pub(super) fn get(&self, name: &str) -> Value {
         match name {
             "*" => return Value::All(self.all()),

@@ -33,16 +33,16 @@ impl Step {
     }
 }
 
-/// The end of an attempt by an error of lettre.
-pub(super) fn answered(step: Step, error: &Error) -> End {
+/// The end of an attempt that failed with an error of lettre.
+pub(super) fn failure(step: Step, error: &Error) -> End {
     let text = error.source().map_or_else(|| error.to_string(), ToString::to_string);
     let Some(code) = error.status() else {
-        // No answer, or none that is SMTP.
+        // No answer, or an answer that is not SMTP.
         return End::because(Outcome::Fault, format!("{}: {}", step.name(), in_words(text)));
     };
     let code = code.to_string();
-    let outcome = judged(step, code.parse().unwrap_or(0), &text);
-    // A server may repeat what it was told at the login.
+    let outcome = outcome_of(step, code.parse().unwrap_or(0), &text);
+    // A server may repeat the credentials in its answer to the login.
     let text = if step == Step::Login { enhanced(&text).unwrap_or_default() } else { &text };
     End::because(outcome, format!("{}: {code} {text}", step.name()).trim_end())
 }
@@ -55,11 +55,11 @@ fn enhanced(text: &str) -> Option<&str> {
     (word.len() <= 9 && parts.len() == 3 && parts.iter().all(is_number)).then_some(word)
 }
 
-/// Whether an answer to the recipient says that there is no such address. The address itself, which
-/// may hold any word, does not count.
+/// Whether the answer to a recipient says that the address does not exist. The words of the
+/// address itself are ignored: they may be any.
 fn is_unknown(code: u16, text: &str) -> bool {
     match enhanced(text) {
-        // Of the sender (RFC 3463, 3.2).
+        // About the sender (RFC 3463, 3.2).
         Some("5.1.7" | "5.1.8") => return false,
         Some(enhanced) if enhanced.starts_with("5.1.") => return true,
         Some(enhanced) if enhanced.starts_with("5.7.") => return false,
@@ -75,9 +75,9 @@ fn is_unknown(code: u16, text: &str) -> bool {
 }
 
 /// What a negative answer means (RFC 5321, 4.2; RFC 3463 for `5.7.1`).
-fn judged(step: Step, code: u16, text: &str) -> Outcome {
+fn outcome_of(step: Step, code: u16, text: &str) -> Outcome {
     match (step, code) {
-        // The server closes, or does not let us in: every mail would end so.
+        // The server closes or rejects the connection: every mail would fail.
         (Step::Hello | Step::Tls | Step::Login, _) | (_, 421 | 530 | 535) => Outcome::Fault,
         (_, 400..=499) => Outcome::Deferred,
         // 556: the domain takes no mail (RFC 7504).
@@ -125,7 +125,7 @@ mod tests {
             (Step::Data, 554, "5.6.0 content", Outcome::Refused),
             (Step::Data, 452, "4.3.1 full", Outcome::Deferred),
         ] {
-            assert_eq!(judged(step, code, text), outcome, "{step:?} {code} {text}");
+            assert_eq!(outcome_of(step, code, text), outcome, "{step:?} {code} {text}");
         }
     }
 }

@@ -13,14 +13,15 @@ use lettre::{
 
 use crate::mail::{address::Sender, outbox::Outgoing};
 
-/// An address for lettre; else what is wrong. Ours are checked already.
+/// Converts an address for lettre; the error says what is wrong. Queued addresses are
+/// checked already.
 pub(super) fn address(text: &str) -> Result<Address, String> {
     let (local, domain) = text.rsplit_once('@').ok_or("an address without @")?;
     Address::new(local, domain).map_err(|error| error.to_string())
 }
 
-/// The message with all its headers; `reply_to` is left out for a server that does not take it. The
-/// same mail is the same bytes in every attempt.
+/// The message with all its headers. `reply_to` is None for a server that does not take the
+/// address. Every attempt at a mail sends the same bytes.
 pub(super) fn message(
     sender: &Sender,
     mail: &Outgoing,
@@ -52,8 +53,8 @@ pub(super) fn message(
     Ok(message.map_err(|error| error.to_string())?.formatted())
 }
 
-/// The subject. A text that looks encoded, as visitors may write it, is encoded as a whole: a mail
-/// program would decode the part that is left plain.
+/// The subject header. A visitor may write text that looks encoded; such a text is encoded as a
+/// whole, because mail programs would decode any part that is left plain.
 fn subject(text: &str) -> Result<HeaderValue, String> {
     let name = HeaderName::new_from_ascii_str("Subject");
     if !text.contains("=?") {

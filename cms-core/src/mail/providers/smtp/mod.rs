@@ -19,7 +19,7 @@ use tokio_rustls::TlsConnector;
 use url::{Host, Url};
 
 use self::{
-    answer::{Step, answered},
+    answer::{Step, failure},
     stream::Capped,
 };
 use super::End;
@@ -30,12 +30,12 @@ use crate::{
     settings::{self, SmtpTls},
 };
 
-/// How long the farewell to a server may take: the mail is sent by then.
+/// How long QUIT may take: the mail is sent by then.
 const QUIT: Duration = Duration::from_secs(1);
 
-/// How often `mail.timeout_s` the reply to a message may take, and how long at most: servers scan a
-/// message before they take it, and a mail whose reply is not awaited is sent twice (RFC 5321,
-/// 4.5.3.2.6).
+/// The reply to a message may take this many times `mail.timeout_s`, at most [`LONGEST_REPLY`].
+/// Servers scan a message before they accept it, and a mail whose reply is not awaited is sent
+/// twice (RFC 5321, 4.5.3.2.6).
 const REPLY_TIMES: u32 = 18;
 const LONGEST_REPLY: Duration = Duration::from_secs(180);
 
@@ -90,18 +90,18 @@ impl Smtp {
         }
     }
 
-    /// The whole dialogue. Returns what the server said of the mail.
+    /// The whole dialogue. Returns the server's reply to the message.
     async fn exchange(&self, sender: &Sender, mail: &Outgoing) -> Result<String, End> {
         let (mut server, message) = within(self.timeout, self.envelope(sender, mail)).await?;
         let reply =
-            async { server.message(&message).await.map_err(|error| answered(Step::Data, &error)) };
+            async { server.message(&message).await.map_err(|error| failure(Step::Data, &error)) };
         let taken = within((self.timeout * REPLY_TIMES).min(LONGEST_REPLY), reply).await?;
         let said = taken.message().collect::<Vec<_>>().join(" ");
         let _ = tokio::time::timeout(QUIT, server.quit()).await;
         Ok(said)
     }
 
-    /// The dialogue up to the message, which the server now waits for.
+    /// The dialogue up to DATA: the server then waits for the message.
     async fn envelope(
         &self,
         sender: &Sender,
@@ -109,7 +109,7 @@ impl Smtp {
     ) -> Result<(AsyncSmtpConnection, Vec<u8>), End> {
         let refused = |why: String| End::because(Outcome::Refused, why);
         let to = mime::address(&mail.to).map_err(refused)?;
-        // Nobody answers an automatic reply (RFC 3834, 3.3).
+        // The empty sender keeps servers from answering an automatic reply (RFC 3834, 3.3).
         let from = match mail.auto_reply {
             true => None,
             false => Some(mime::address(sender.address.as_str()).map_err(refused)?),
@@ -132,7 +132,7 @@ impl Smtp {
             parameters.push(MailParameter::Body(MailBodyParameter::EightBitMime));
         }
         let mut say = async |step, command: String| {
-            server.command(command).await.map_err(|error| answered(step, &error))
+            server.command(command).await.map_err(|error| failure(step, &error))
         };
         say(Step::From, Mail::new(from, parameters).to_string()).await?;
         say(Step::To, Rcpt::new(to, Vec::new()).to_string()).await?;
@@ -140,7 +140,7 @@ impl Smtp {
         Ok((server, message))
     }
 
-    /// Connects, with TLS and login as the address says.
+    /// Connects, with TLS and login as the URL says.
     async fn connect(&self, sender: &Sender) -> Result<AsyncSmtpConnection, End> {
         let SmtpUrl { host, port, tls, login } = &self.url;
         let tcp = dial(host, *port, self.timeout * 4 / 5).await.map_err(undialled)?;
@@ -158,25 +158,25 @@ impl Smtp {
         };
         let hello = ClientId::Domain(sender.address.parts().1.to_owned());
         let server = AsyncSmtpConnection::connect_with_transport(stream, &hello).await;
-        let mut server = server.map_err(|error| answered(Step::Hello, &error))?;
+        let mut server = server.map_err(|error| failure(Step::Hello, &error))?;
         if *tls == Tls::Start {
             if !server.can_starttls() {
                 let why = "the server offers no TLS; mail.smtp_tls = \"off\" sends without it";
                 return Err(fault(why.to_owned()));
             }
             let begun = server.starttls(self.start.clone(), &hello).await;
-            begun.map_err(|error| answered(Step::Tls, &error))?;
+            begun.map_err(|error| failure(Step::Tls, &error))?;
         }
         if let Some((user, password)) = login {
             let known = Credentials::new(user.clone(), password.expose().to_owned());
             let login = server.auth(DEFAULT_MECHANISMS, &known).await;
-            login.map_err(|error| answered(Step::Login, &error))?;
+            login.map_err(|error| failure(Step::Login, &error))?;
         }
         Ok(server)
     }
 }
 
-/// What a part of the dialogue came to, if it ended in time.
+/// The result of a part of the dialogue; a fault when the part does not end in time.
 async fn within<T>(
     patience: Duration,
     part: impl Future<Output = Result<T, End>>,
@@ -226,8 +226,8 @@ enum Tls {
 }
 
 impl SmtpUrl {
-    /// Reads `smtp://host:port` or `smtps://user:password@host:port`; else what is wrong, without
-    /// the password.
+    /// Parses `smtp://host:port` or `smtps://user:password@host:port`; the error says what is
+    /// wrong, without the password.
     fn of(text: &str, tls: SmtpTls) -> Result<Self, String> {
         let form = "write it as smtp://host:port or smtps://user:password@host:port";
         let url = Url::parse(text).map_err(|error| format!("{error}; {form}"))?;
@@ -236,7 +236,7 @@ impl SmtpUrl {
             return Err(format!("nothing may follow the port; {form}"));
         }
         let text_of = |part: &str| percent_decode_str(part).decode_utf8().map(|t| t.into_owned());
-        // The parser leaves hosts of schemes that it does not know as they are.
+        // The URL parser leaves the host of an unknown scheme as it is.
         let name = url.host_str().unwrap_or_default();
         let host = Host::parse(&text_of(name).map_err(|_| form.to_owned())?)
             .map_err(|error| format!("{error}; {form}"))?;

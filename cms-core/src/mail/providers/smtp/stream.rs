@@ -1,4 +1,4 @@
-//! A connection that reads no more than a server may say.
+//! A connection that limits the bytes a server may send.
 
 use std::{
     io,
@@ -10,10 +10,10 @@ use std::{
 use lettre::transport::smtp::client::AsyncTokioStream;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
-/// Bytes that a server may say while it takes one mail.
+/// Maximum bytes that a server may send while it takes one mail.
 pub(super) const MOST_READ: usize = 64 << 10;
 
-/// The first byte of TLS (RFC 8446, 5.1); no command of SMTP begins so.
+/// The first byte of TLS (RFC 8446, 5.1); no SMTP command begins with it.
 const HANDSHAKE: u8 = 22;
 
 /// A stream that ends in an error after [`MOST_READ`] bytes.
@@ -22,8 +22,8 @@ pub(super) struct Capped<S> {
     inner: S,
     peer: SocketAddr,
     left: usize,
-    /// Before TLS begins. Bytes that follow the answer to STARTTLS stay unread, so that nobody on
-    /// the way can slip in an answer that seems to have come over TLS.
+    /// Whether TLS has yet to begin. Until then, bytes after the answer to STARTTLS stay unread,
+    /// so that no attacker on the way can inject an answer that seems to have come over TLS.
     is_plain: bool,
 }
 

@@ -33,7 +33,7 @@ fn data(row: &str, value: Json) -> Map<String, Json> {
     [(row.to_owned(), value)].into_iter().collect()
 }
 
-/// What a value becomes, and what its column's text is shown as.
+/// Values have one form, and stored texts are shown as JSON again.
 #[test]
 fn values_have_one_form() {
     for (row, sent, kept, text) in [

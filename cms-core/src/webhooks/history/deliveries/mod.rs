@@ -15,7 +15,7 @@ use crate::{
     webhooks::{Webhooks, deliver::queue, subscriptions::CLAIMS},
 };
 
-/// Deliveries that one call sends again at most.
+/// Deliveries that one call may send again.
 pub const MAX_REDELIVER: usize = 10_000;
 
 /// The states of a job.
@@ -131,7 +131,7 @@ impl JobFilter {
         (!is_known).then(|| format!("there is no status {status:?}, only {known}"))
     }
 
-    /// What the cursors of a list are bound to.
+    /// The part of the filter that the cursors of a list are bound to.
     fn selection(&self) -> impl std::fmt::Debug {
         (
             (self.job, &self.event_id, self.submission, self.subscription),
@@ -190,8 +190,9 @@ impl Webhooks {
         page.counted(paging, async || sql::count_jobs(base.db(), filter).await).await
     }
 
-    /// How the engine reads deliveries, chooses those to send again, reads jobs, and reads what is
-    /// sent again: the lines of its plans.
+    /// The query plans of the engine for four statements: the list of deliveries, the choice
+    /// of those to send again, the list of jobs, and the read before sending again. Each plan
+    /// is its lines.
     ///
     /// # Errors
     /// `unavailable` when the database cannot be read.
@@ -297,8 +298,8 @@ impl Webhooks {
         Ok(removed)
     }
 
-    /// The ids of the deliveries to send again: the given ids, or all that match the filter. Reads
-    /// before the change begins, so that a long log does not delay other writers.
+    /// The ids of the deliveries to send again: the given ids, or all that match the filter. Call
+    /// this before the change begins, so that a long log does not delay other writers.
     ///
     /// # Errors
     /// `count_moved` when the filter matches a different number than `expected`;
@@ -335,15 +336,17 @@ impl Webhooks {
         Ok(ids)
     }
 
-    /// Sends the [chosen](Webhooks::chosen) deliveries again, with the same event id and body. An
-    /// event that still waits for its subscription gets no second job: its job is due now, or held
-    /// while the subscription is off. One that is being sent is left to its attempt. Returns the
-    /// number of jobs.
+    /// Sends the [chosen](Webhooks::chosen) deliveries again, with the same event id and body.
+    /// Returns the number of jobs.
+    ///
+    /// An event whose job for that subscription still waits gets no second job: the job
+    /// becomes due now, or stays held while the subscription is off. A job that is being sent
+    /// is left alone.
     ///
     /// # Errors
-    /// `not_found` for an id, also when its subscription or its event is gone.
+    /// `not_found` for an unknown id, and when its subscription or its event is gone.
     pub async fn redeliver(&self, change: &mut Change, ids: &[i64]) -> Result<u64> {
-        // Makes many jobs due, which a worker claims in another order.
+        // Many jobs become due here, and a worker claims them in another order.
         change.search_by_key().await?;
         change.lock(CLAIMS).await?;
         let queued = redeliver::queue(change, ids).await?;
@@ -366,8 +369,8 @@ impl Webhooks {
 pub enum Redeliver {
     /// These deliveries.
     Ids(Vec<i64>),
-    /// The last delivery of each event at each subscription, where that one matches, as long as
-    /// the subscription and the event are there.
+    /// The last delivery of each event at each subscription, if that delivery matches and both the
+    /// subscription and the event still exist.
     Filter {
         /// Selects the deliveries.
         filter: JobFilter,

@@ -1,4 +1,5 @@
-//! Sends deliveries again: a few statements for all of them, each with their ids as one JSON array.
+//! Sends deliveries again, with a few statements for all of them. Each statement takes their ids
+//! as one JSON array.
 
 use std::collections::{BTreeSet, HashSet};
 
@@ -9,8 +10,8 @@ use crate::{
     db::{PerEngine, Statement, args, record},
 };
 
-/// A delivery to send again: where it went, what of that is there, and the job by which its event
-/// waits for its subscription or is being sent to it.
+/// A delivery to send again: its subscription and event, whether these still exist, and the
+/// unfinished job of that event for that subscription.
 struct Source {
     id: i64,
     /// `None`: there is no such delivery.
@@ -21,7 +22,7 @@ struct Source {
     job: Option<i64>,
 }
 
-// `+ 0` and `|| ''` keep the engines from other indexes than that of events.
+// `+ 0` and `|| ''` make the engines use the index by event and no other.
 record! { Source: source_columns {
     id: "cast(k.value as bigint)",
     event_id: "d.event_id",
@@ -41,7 +42,7 @@ pub(crate) struct Redelivering {
     lock: Statement,
     /// Reads each delivery as a [`Source`].
     pub(super) sources: Statement,
-    /// Makes jobs due at `$2`. One that is due keeps its time, and so its place.
+    /// Makes jobs due at `$2`. A job that is already due keeps its time, and so its place.
     due: Statement,
     /// Queues deliveries at `$2`.
     queue: Statement,
@@ -101,7 +102,7 @@ macro_rules! redelivering {
     };
 }
 
-/// On SQLite a change that writes excludes all others: nothing is to be locked.
+/// On SQLite a writing change excludes all others, so there is nothing to lock.
 pub(crate) const REDELIVERING: PerEngine<Redelivering> = PerEngine {
     sqlite: redelivering!("json_each($1) k", ""),
     postgres: redelivering!(
@@ -117,7 +118,7 @@ impl Redelivering {
     }
 }
 
-/// Has the events of deliveries sent to their subscriptions again. Returns the number of jobs. The
+/// Sends the events of deliveries to their subscriptions again. Returns the number of jobs. The
 /// caller holds the lock on claims.
 pub(super) async fn queue(change: &mut Change, ids: &[i64]) -> Result<u64> {
     let (statements, now) = (change.dialect().of(&REDELIVERING), change.now());
@@ -134,7 +135,7 @@ pub(super) async fn queue(change: &mut Change, ids: &[i64]) -> Result<u64> {
             fresh.push(source.id);
         }
     }
-    // One that is being sent or held stays as it is.
+    // A job that is being sent or held stays as it is.
     change.run(statements.due, args![json!(waiting).to_string(), now]).await?;
     let queued = change.run(statements.queue, args![json!(fresh).to_string(), now]).await?;
     if queued != fresh.len() as u64 {

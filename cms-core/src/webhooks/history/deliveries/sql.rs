@@ -42,9 +42,9 @@ record! { Job: job_columns {
     resend_of: "q.resend_of",
 } }
 
-/// Deliveries that the values `$3` to `$9` of a filter match. The outcome `failed` is every one but
-/// `delivered`. The end is an alternative, because for a plain range of times PostgreSQL would read
-/// by time, then sort.
+/// Deliveries that the values `$3` to `$9` of a filter match. The outcome `failed` means every
+/// outcome but `delivered`. The end of the range is written as an alternative, because for a plain
+/// range PostgreSQL would read by time, then sort.
 macro_rules! filtered {
     () => {
         "(cast($3 as bigint) is null or d.subscription_id = $3) \
@@ -72,8 +72,8 @@ macro_rules! newest {
     };
 }
 
-/// Deliveries that can be sent again, up to $2 before $1: the last one of an event at a
-/// subscription, while both are there. With `exists` PostgreSQL may read whole tables.
+/// Deliveries that can be sent again, up to $2 before $1: the last one of each event at each
+/// subscription, while both exist. With `exists` PostgreSQL may read whole tables.
 macro_rules! resendable {
     ($found_by:literal) => {
         concat!(
@@ -129,7 +129,7 @@ statements! {
     );
     CANCEL = "update cms_webhook_queue set status = 'cancelled', settled_at = $2 \
               where id = $1 and status in ('pending', 'retry', 'held')";
-    /// A job that is due keeps its time, and so its place.
+    /// A job that is already due keeps its time, and so its place.
     RETRY_NOW = "update cms_webhook_queue set next_retry_at = case when next_retry_at > $2 then \
                  $2 else next_retry_at end where id = $1 and status in ('pending', 'retry')";
     PURGE = "delete from cms_webhook_queue where id in \
@@ -146,7 +146,7 @@ fn removed(text: Option<String>) -> Result<serde_json::Value> {
     Ok(read::optional_json(text)?.unwrap_or_else(|| serde_json::json!([])))
 }
 
-/// The values of a filter from `$3` on, behind those of a page.
+/// The values of a filter, from `$3` on; `$1` and `$2` select the page.
 fn selected(place: i64, limit: i64, filter: &JobFilter) -> Vec<Value> {
     let mut args = args![
         place,
@@ -163,7 +163,7 @@ fn selected(place: i64, limit: i64, filter: &JobFilter) -> Vec<Value> {
     args
 }
 
-/// The statement that reads the fewest deliveries.
+/// The statement that reads the fewest deliveries for this filter.
 fn listing(filter: &JobFilter) -> Statement {
     match (filter.submission, &filter.event_id, filter.job) {
         (Some(_), ..) => OF_SUBMISSION,
@@ -173,7 +173,7 @@ fn listing(filter: &JobFilter) -> Statement {
     }
 }
 
-/// As [`listing`], for what is sent again.
+/// As [`listing`], for the choice of deliveries to send again.
 fn choosing(filter: &JobFilter) -> Statement {
     match (filter.submission, &filter.event_id) {
         (Some(_), _) => MATCHING_OF_SUBMISSION,
@@ -206,8 +206,8 @@ pub(in crate::webhooks) async fn count(db: &Db, filter: &JobFilter) -> Result<i6
     db.count_rows(listing(filter), selected(i64::MAX, i64::MAX, filter)).await
 }
 
-/// How the engine would read deliveries, choose those to send again, read jobs, and read what is
-/// sent again: the lines of its plans.
+/// The query plans for the list of deliveries, the choice of those to send again, the list of
+/// jobs, and the read before sending again. Each plan is its lines.
 pub(in crate::webhooks) async fn plans(db: &Db, filter: &JobFilter) -> Result<[Vec<String>; 4]> {
     let sources = db.dialect().of(&REDELIVERING).sources;
     Ok([
@@ -274,7 +274,7 @@ pub(in crate::webhooks) async fn purge(change: &mut Change, status: &str) -> Res
     change.run(PURGE, args![status]).await
 }
 
-/// The matching deliveries that can be sent again: up to one more than a call may.
+/// The matching deliveries that can be sent again, up to one more than a call may send.
 pub(in crate::webhooks) async fn matching(db: &Db, filter: &JobFilter) -> Result<Vec<i64>> {
     let args = selected(i64::MAX, MAX_REDELIVER as i64 + 1, filter);
     Ok(db.all::<(i64,)>(choosing(filter), args).await?.into_iter().map(|(id,)| id).collect())

@@ -7,14 +7,14 @@ use ratatui::{
 };
 use serde_json::Value as Json;
 
-use super::{Found, Graph, list, numbered, to_name};
+use super::{Graph, Problem, list, numbered, to_name};
 use crate::{
     screens::{
         Look, Screen as _, acts,
         analytics::{count, percent},
         cells::plain_text,
         funnels::{
-            lanes::{Drawn, What},
+            lanes::{Drawn, LineKind},
             wording::{self, Lines},
         },
     },
@@ -32,7 +32,7 @@ impl Graph {
         let (height, cells) = (usize::from(inner.height), usize::from(inner.width));
         let here = self.nodes.row().map(|row| acts::id(&row.json));
         let is_here = |one: &Drawn| match one.what {
-            What::Node(n) => here == Some(acts::id(&self.funnel["nodes"][n])),
+            LineKind::Node(n) => here == Some(acts::id(&self.funnel["nodes"][n])),
             _ => false,
         };
         let at = self.drawn.iter().position(is_here).unwrap_or(0);
@@ -63,7 +63,7 @@ impl Graph {
         let lanes = Span::styled(format!(" {} ", one.lanes), style(Role::Key));
         let room = cells.saturating_sub(lanes.width());
         match one.what {
-            What::Node(n) => {
+            LineKind::Node(n) => {
                 let node = &self.funnel["nodes"][n];
                 let is_start = self.funnel["start_node_id"] == node["id"];
                 let start = if is_start { " (start)" } else { "" };
@@ -79,21 +79,21 @@ impl Graph {
                     Span::styled(format!("{sign} "), style(role)),
                 ])
             }
-            What::Edge(n) => {
+            LineKind::Edge(n) => {
                 let said = self.went(&self.funnel["edges"][n]);
                 Line::from(vec![
                     lanes,
                     Span::styled(cut(&said, room).into_owned(), style(Role::Quiet)),
                 ])
             }
-            What::Back(n) => {
+            LineKind::Back(n) => {
                 let said = format!("↺ back to {}", to_name(&self.funnel, n));
                 Line::from(vec![
                     lanes,
                     Span::styled(cut(&said, room).into_owned(), style(Role::Warn)),
                 ])
             }
-            What::Joint => Line::from(lanes),
+            LineKind::Joint => Line::from(lanes),
         }
     }
 
@@ -132,7 +132,7 @@ impl Graph {
     }
 
     /// What became of the visits that came to a node.
-    fn told(&self, node: &Json) -> Lines {
+    fn outcomes(&self, node: &Json) -> Lines {
         let Some(step) = numbered(&self.numbers["steps"], "node_id", node) else {
             return Vec::new();
         };
@@ -152,7 +152,7 @@ impl Graph {
     fn about(&self, node: &Json, cells: usize) -> Lines {
         let kind = plain_text(&node["type"]);
         let mut all = vec![(Role::Quiet, format!("{kind} {}", acts::id(node)))];
-        let of = |one: &&Found| one.node == Some(acts::id(node));
+        let of = |one: &&Problem| one.node == Some(acts::id(node));
         for one in self.found.iter().filter(of) {
             let (sign, role) = if one.is_bad { ("✗", Role::Bad) } else { ("◐", Role::Warn) };
             let said = wrapped(&one.say, cells.saturating_sub(2).max(8)).into_iter();
@@ -161,7 +161,7 @@ impl Graph {
                     .map(|(n, line)| (role, format!("{} {line}", if n == 0 { sign } else { " " }))),
             );
         }
-        all.extend(self.told(node));
+        all.extend(self.outcomes(node));
         all.extend(wording::about(node, cells));
         let rules = list(&self.funnel, "email_routings");
         if kind == "end" && !rules.is_empty() {

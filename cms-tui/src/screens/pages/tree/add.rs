@@ -8,7 +8,7 @@ use serde_json::{Map, Value as Json, json};
 
 use super::{
     super::{
-        hold::{Others, Seen},
+        hold::{DraftView, OthersEdits},
         nodes,
     },
     back, fields,
@@ -68,7 +68,7 @@ fn rooms(node: &Json, known: &WidgetRegistry) -> Vec<(String, Room)> {
     }
 }
 
-pub(super) fn begin(seen: &Seen, node: &Json, known: &WidgetRegistry) -> Step {
+pub(super) fn begin(seen: &DraftView, node: &Json, known: &WidgetRegistry) -> Step {
     let (entries, mut rooms): (Vec<_>, Vec<_>) = rooms(node, known).into_iter().unzip();
     if rooms.is_empty() {
         return Step::Tell("Nothing can be added here.".to_owned());
@@ -83,7 +83,7 @@ pub(super) fn begin(seen: &Seen, node: &Json, known: &WidgetRegistry) -> Step {
     }))
 }
 
-fn at(seen: &Seen, room: Room, known: &WidgetRegistry) -> Step {
+fn at(seen: &DraftView, room: Room, known: &WidgetRegistry) -> Step {
     if room.kind == "widget" && room.widget.is_none() {
         return pick(room, known);
     }
@@ -114,7 +114,7 @@ fn pick(room: Room, known: &WidgetRegistry) -> Step {
 }
 
 /// A widget was chosen.
-pub(super) fn chosen(seen: &Seen, room: &str, known: &WidgetRegistry) -> Step {
+pub(super) fn chosen(seen: &DraftView, room: &str, known: &WidgetRegistry) -> Step {
     match serde_json::from_str::<Room>(room) {
         Ok(room) if room.widget.as_deref().is_some_and(|name| known.get(name).is_some()) => {
             filled(seen, room)
@@ -124,7 +124,7 @@ pub(super) fn chosen(seen: &Seen, room: &str, known: &WidgetRegistry) -> Step {
 }
 
 /// Reads its menu, then shows the form of its values.
-fn filled(seen: &Seen, room: Room) -> Step {
+fn filled(seen: &DraftView, room: Room) -> Step {
     let seen = seen.clone();
     let name = room.widget.clone().unwrap_or_default();
     let call = known::one(&name).map(|call| {
@@ -163,14 +163,14 @@ fn call(kind: &str, parent: i64, room: &Room, data: &Map<String, Json>) -> Resul
     send_json::<Add>(&NoQuery {}, body)
 }
 
-fn added(seen: &Seen, room: Room, data: Map<String, Json>, own: OwnRow) -> Step {
+fn added(seen: &DraftView, room: Room, data: Map<String, Json>, own: OwnRow) -> Step {
     let parent = match room.parent {
         Some(parent) => parent,
         None if room.kind == "widget" => return in_own_row(seen, room, data, own),
         None => return Step::Fault(Fault::new("Select what it is to stand in.")),
     };
     let page = seen.id();
-    let done = move |reply: &Reply, others: &Others| {
+    let done = move |reply: &Reply, others: &OthersEdits| {
         let node = &reply.data;
         let back = match own.row.get() {
             Some((row, _)) => back::added_in_row(page, *row, node.clone()),
@@ -184,13 +184,13 @@ fn added(seen: &Seen, room: Room, data: Map<String, Json>, own: OwnRow) -> Step 
 /// The row and the column that were made for a widget, and the draft after each.
 #[derive(Clone, Default)]
 struct OwnRow {
-    row: Arc<OnceLock<(i64, Seen)>>,
-    col: Arc<OnceLock<(i64, Seen)>>,
+    row: Arc<OnceLock<(i64, DraftView)>>,
+    col: Arc<OnceLock<(i64, DraftView)>>,
 }
 
 /// A row, a column in it, the widget in that. What is refused or lost on the way is tried again
 /// from there: what was made is made once.
-fn in_own_row(seen: &Seen, room: Room, data: Map<String, Json>, own: OwnRow) -> Step {
+fn in_own_row(seen: &DraftView, room: Room, data: Map<String, Json>, own: OwnRow) -> Step {
     let (kind, parent, now, made) = match (own.row.get(), own.col.get()) {
         (_, Some((col, now))) => {
             return added(&now.clone(), Room { parent: Some(*col), ..room }, data, own);
@@ -200,7 +200,7 @@ fn in_own_row(seen: &Seen, room: Room, data: Map<String, Json>, own: OwnRow) -> 
     };
     let (of, known) = (room.clone(), now.clone());
     let make = move || call(kind, parent, &of, &Map::new());
-    let done = move |reply: &Reply, _: &Others| {
+    let done = move |reply: &Reply, _: &OthersEdits| {
         let _ = made.set((id(reply), after(&known, reply)));
         in_own_row(&known, room, data, own)
     };
@@ -212,9 +212,9 @@ fn id(reply: &Reply) -> i64 {
 }
 
 /// The draft after an edit of one's own, which the screen has not read.
-fn after(seen: &Seen, reply: &Reply) -> Seen {
+fn after(seen: &DraftView, reply: &Reply) -> DraftView {
     let (etag, page, state) = (reply.etag.clone(), seen.page.clone(), seen.state.clone());
-    Seen { page, state, etag, is_empty: seen.is_empty, ..Seen::default() }
+    DraftView { page, state, etag, is_empty: seen.is_empty, ..DraftView::default() }
 }
 
 #[cfg(test)]
@@ -223,7 +223,7 @@ mod tests {
 
     #[test]
     fn nothing_is_added_where_no_node_is() {
-        let seen = Seen::default();
+        let seen = DraftView::default();
         assert!(matches!(begin(&seen, &Json::Null, &WidgetRegistry::default()), Step::Tell(_)));
         let room = Room { kind: "row".to_owned(), parent: None, position: None, widget: None };
         assert!(matches!(at(&seen, room, &WidgetRegistry::default()), Step::Fault(_)));

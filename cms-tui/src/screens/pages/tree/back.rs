@@ -1,4 +1,4 @@
-//! Edits of a draft taken back, and done again: only where nobody has changed the node since.
+//! Undo and redo for edits of a draft, only where nobody has changed the node since.
 
 use std::sync::Arc;
 
@@ -18,7 +18,7 @@ pub(super) fn one(row: Checked) -> Undo {
     Undo { rows: vec![row], ..Undo::default() }
 }
 
-/// Reads the draft and finds the node in it; `call` judges both.
+/// Reads the draft and finds the node in it; `call` checks both.
 fn checked(
     page: i64,
     node: Json,
@@ -44,7 +44,7 @@ fn checked(
     }
 }
 
-/// Writes values over those that an edit has left.
+/// Writes values over those that an edit has left; refused if somebody changed these.
 pub(super) fn values(
     page: i64,
     node: Json,
@@ -63,7 +63,7 @@ pub(super) fn values(
     })
 }
 
-/// Moves a node from where a move has left it.
+/// Moves a node away from where an earlier move has put it.
 pub(super) fn moved(page: i64, node: Json, left: Spot, wanted: Spot) -> Checked {
     let of = node.clone();
     checked(page, node, move |_, found| {
@@ -77,7 +77,7 @@ pub(super) fn moved(page: i64, node: Json, left: Spot, wanted: Spot) -> Checked 
     })
 }
 
-/// Removes a node that was added, while it is as it was made.
+/// Removes an added node if it is still as it was made.
 pub(super) fn added(page: i64, node: Json) -> Checked {
     let made = node["data"].clone();
     checked(page, node, move |_, found| {
@@ -86,7 +86,7 @@ pub(super) fn added(page: i64, node: Json) -> Checked {
     })
 }
 
-/// Removes the row that was made for a widget, while it holds only this, as it was made.
+/// Removes the row that was made for a widget, if it holds only this widget, unchanged.
 pub(super) fn added_in_row(page: i64, row: i64, node: Json) -> Checked {
     let (made, id) = (node["data"].clone(), node["id"].as_i64().unwrap_or_default());
     let row = json!({"kind": "row", "id": row});
@@ -111,7 +111,7 @@ fn is_as_made(found: &Json, made: &Json) -> Result<(), Fault> {
     }
 }
 
-/// After an edit: the cursor on this node, and how the edit is taken back.
+/// The step after an edit: the cursor goes to this node, and undo takes the edit back.
 pub(super) fn done(node: &Json, say: String, undo: Option<Checked>) -> Step {
     let kind = node["kind"].as_str().unwrap_or_default();
     let key = nodes::key(kind, node["id"].as_i64().unwrap_or_default());

@@ -23,13 +23,13 @@ const BESIDE: u16 = 96;
 /// From this height on it stands below.
 const BELOW: u16 = 18;
 /// Bytes of a value that are shown; its form shows the rest.
-const LOOKED: usize = 16 << 10;
+const SHOWN_BYTES: usize = 16 << 10;
 /// Lines of a value that are shown.
 const MOST: usize = 200;
 
 /// The lines about a node, and of what they are: they are not made for each drawing.
 #[derive(Default)]
-pub(super) struct Beside {
+pub(super) struct NodeLines {
     of: (String, u64, usize),
     lines: wording::Lines,
 }
@@ -147,7 +147,7 @@ fn node(of: &PageTree, frame: &mut Frame<'_>, area: Rect, look: Look) {
     if let Some(row) = here {
         keep(of, row, cells);
     }
-    let kept = of.beside.borrow();
+    let kept = of.node_lines.borrow();
     let all = here.map(|_| kept.lines.as_slice()).unwrap_or_default();
     let height = usize::from(inner.height);
     let top = of.beside_top.get().min(all.len().saturating_sub(height));
@@ -161,9 +161,9 @@ fn node(of: &PageTree, frame: &mut Frame<'_>, area: Rect, look: Look) {
 /// Makes the lines when they are of another node, state or width.
 fn keep(of: &PageTree, row: &Row, cells: usize) {
     let key = (row.id.clone(), of.version, cells);
-    let mut kept = of.beside.borrow_mut();
+    let mut kept = of.node_lines.borrow_mut();
     if kept.of != key {
-        *kept = Beside { lines: about(of, row, cells), of: key };
+        *kept = NodeLines { lines: about(of, row, cells), of: key };
     }
 }
 
@@ -211,7 +211,7 @@ fn values(of: &PageTree, node: &Json, cells: usize) -> wording::Lines {
         let label = of.known.label(node, row).unwrap_or_else(|| plain_text(&row.as_str().into()));
         all.push((Role::Title, label));
         let text = wording::value(value);
-        let looked = &text[..text.floor_char_boundary(LOOKED)];
+        let looked = &text[..text.floor_char_boundary(SHOWN_BYTES)];
         let said = wrapped(looked, cells.saturating_sub(2).max(8));
         let more = said.len().saturating_sub(MOST);
         let said = said.into_iter().take(MOST);

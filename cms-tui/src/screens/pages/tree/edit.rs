@@ -4,7 +4,7 @@ use serde_json::{Map, Value as Json};
 
 use super::{
     super::{
-        hold::{Others, Seen},
+        hold::{DraftView, OthersEdits},
         nodes,
     },
     back, fields, known, sent,
@@ -18,7 +18,7 @@ use crate::{
 };
 
 /// Reads the menu of its widget, then shows the form.
-pub(super) fn open(seen: &Seen, node: &Json) -> Step {
+pub(super) fn open(seen: &DraftView, node: &Json) -> Step {
     let (seen, node) = (seen.clone(), node.clone());
     let name = node["widget"].as_str().unwrap_or_default().to_owned();
     let call = known::one(&name).map(|call| {
@@ -30,7 +30,7 @@ pub(super) fn open(seen: &Seen, node: &Json) -> Step {
     call.into()
 }
 
-fn form(seen: Seen, node: Json, menu: Vec<Json>) -> Step {
+fn form(seen: DraftView, node: Json, menu: Vec<Json>) -> Step {
     if menu.is_empty() {
         return Step::Tell(format!("{} asks for nothing.", nodes::name(&node)));
     }
@@ -41,7 +41,7 @@ fn form(seen: Seen, node: Json, menu: Vec<Json>) -> Step {
         .step()
 }
 
-fn submit(seen: &Seen, node: &Json, menu: &[Json], values: &Values) -> Step {
+fn submit(seen: &DraftView, node: &Json, menu: &[Json], values: &Values) -> Step {
     let changed = fields::changed(menu, values);
     if changed.is_empty() {
         return Step::Tell("Nothing was changed.".to_owned());
@@ -50,8 +50,8 @@ fn submit(seen: &Seen, node: &Json, menu: &[Json], values: &Values) -> Step {
     let is_read_back = !wanted.keys().any(|row| fields::is_password(menu, row));
     let (written, mine) = (wanted.clone(), wanted.clone());
     let (made, read) = (of.clone(), of.clone());
-    let done = move |reply: &Reply, others: &Others| {
-        let (rows, before) = (wanted.keys(), others.stood(&of)["data"].take());
+    let done = move |reply: &Reply, others: &OthersEdits| {
+        let (rows, before) = (wanted.keys(), others.node_before(&of)["data"].take());
         // What others wrote meanwhile may be too long to be written back.
         let is_long = |value: &Json| value.as_str().is_some_and(|text| text.len() >= LONGEST);
         let of_rows = |data: &Json| -> Map<String, Json> {
@@ -64,7 +64,7 @@ fn submit(seen: &Seen, node: &Json, menu: &[Json], values: &Values) -> Step {
         Step::undoable(format!("{} is saved{others}", nodes::name(&of)), undo.map(back::one))
     };
     seen.change(move || sent::setting(&made, &written), done)
-        .fitting(move |others, draft| clashes(&others.stood(&read), &mine, draft))
+        .merging(move |others, draft| clashes(&others.node_before(&read), &mine, draft))
         .step()
 }
 

@@ -22,7 +22,7 @@ impl PageTree {
             "open" => {
                 let node = self.node().cloned().unwrap_or_default();
                 return match node["kind"].as_str() {
-                    Some("widget" | "item") => edit::open(&self.seen(), &node),
+                    Some("widget" | "item") => edit::open(&self.draft_view(), &node),
                     _ => self.fold("fold", &node),
                 };
             }

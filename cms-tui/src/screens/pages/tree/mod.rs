@@ -37,7 +37,7 @@ use serde_json::Value as Json;
 
 use super::{
     about, act, diff, draft,
-    hold::Seen,
+    hold::DraftView,
     nodes::{self, key},
     page_id, record, wording,
 };
@@ -49,7 +49,7 @@ use crate::{
     text::count,
     widgets::list::{Hit, List},
 };
-use draw::Beside;
+use draw::NodeLines;
 use known::WidgetRegistry;
 
 /// Where replies go: the draft, what publishing would change, the registry of widgets, the record
@@ -82,7 +82,7 @@ pub(crate) struct PageTree {
     is_beside: bool,
     is_zoomed: bool,
     beside_top: Cell<usize>,
-    beside: RefCell<Beside>,
+    node_lines: RefCell<NodeLines>,
     /// Its record may be another by now.
     is_record_old: bool,
     /// How often what is shown became different.
@@ -108,16 +108,16 @@ impl PageTree {
             is_beside: false,
             is_zoomed: false,
             beside_top: Cell::new(0),
-            beside: RefCell::default(),
+            node_lines: RefCell::default(),
             is_record_old: false,
             version: 0,
         }
     }
 
     /// The draft as the user sees it.
-    fn seen(&self) -> Seen {
-        let seen = Seen::of(&self.page, &self.draft, self.etag.clone());
-        Seen { is_shown: true, ..seen }
+    fn draft_view(&self) -> DraftView {
+        let seen = DraftView::of(&self.page, &self.draft, self.etag.clone());
+        DraftView { is_shown: true, ..seen }
     }
 
     /// What differs at a node.
@@ -228,13 +228,13 @@ impl Screen for PageTree {
         let node = self.node().cloned().unwrap_or_default();
         match verb {
             "fold" | "left" | "right" => self.fold(verb, &node),
-            "edit" => edit::open(&self.seen(), &node),
-            "add" => add::begin(&self.seen(), &node, &self.known),
+            "edit" => edit::open(&self.draft_view(), &node),
+            "add" => add::begin(&self.draft_view(), &node, &self.known),
             "up" | "down" => self.step_node(verb == "down", &node),
-            "into" => moves::into(&self.seen(), &self.draft, &node),
-            "delete" => sent::ask_to_remove(&self.seen(), &node),
+            "into" => moves::into(&self.draft_view(), &self.draft, &node),
+            "delete" => sent::ask_to_remove(&self.draft_view(), &node),
             "show" => keys::show(&node),
-            _ => act::whole(verb, self.seen()),
+            _ => act::whole(verb, self.draft_view()),
         }
     }
 
@@ -258,7 +258,7 @@ impl Screen for PageTree {
             "etag" if self.etag.as_deref() != Some(value) => {
                 self.sent = self.etag.replace(value.to_owned());
             }
-            "place" => return add::chosen(&self.seen(), value, &self.known),
+            "place" => return add::chosen(&self.draft_view(), value, &self.known),
             _ => {}
         }
         Step::None

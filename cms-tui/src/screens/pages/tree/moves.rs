@@ -5,7 +5,7 @@ use serde_json::Value as Json;
 
 use super::{
     super::{
-        hold::{Change, Others, Seen},
+        hold::{Change, DraftView, OthersEdits},
         nodes,
     },
     PageTree, back,
@@ -62,15 +62,15 @@ impl PageTree {
             return Step::Tell(format!("{} is the {end} one already.", nodes::name(node)));
         };
         self.sent.clone_from(&self.etag);
-        moved(&self.seen(), node, to).by_key().step()
+        moved(&self.draft_view(), node, to).by_key().step()
     }
 }
 
-fn moved(seen: &Seen, node: &Json, to: Spot) -> Change {
+fn moved(seen: &DraftView, node: &Json, to: Spot) -> Change {
     let page = seen.id();
     let (node, of) = (node.clone(), node.clone());
-    let done = move |reply: &Reply, others: &Others| {
-        let from = spot(&others.stood(&of));
+    let done = move |reply: &Reply, others: &OthersEdits| {
+        let from = spot(&others.node_before(&of));
         let left = (to.0, reply.data["position"].as_i64().unwrap_or(to.1));
         let say = format!("{} is moved{others}", nodes::name(&of));
         back::done(&of, say, Some(back::moved(page, of.clone(), left, from)))
@@ -79,7 +79,7 @@ fn moved(seen: &Seen, node: &Json, to: Spot) -> Change {
 }
 
 /// Asks for another parent; the node comes to its end.
-pub(super) fn into(seen: &Seen, draft: &Json, node: &Json) -> Step {
+pub(super) fn into(seen: &DraftView, draft: &Json, node: &Json) -> Step {
     let mut all = parents(draft, node);
     all.retain(|one| one["id"] != node["parent"]);
     if all.is_empty() {

@@ -6,7 +6,7 @@ use cms_http::wire::{
 };
 use serde_json::{Map, Value as Json, json};
 
-use super::super::{hold::Seen, nodes};
+use super::super::{hold::DraftView, nodes};
 use crate::{
     calls::Fault,
     step::{Calling, Confirm, Step, get, send, send_json},
@@ -46,7 +46,7 @@ pub(super) fn removing(node: &Json) -> Result<Calling, Fault> {
     get::<Remove>(&removal)
 }
 
-pub(super) fn ask_to_remove(seen: &Seen, node: &Json) -> Step {
+pub(super) fn ask_to_remove(seen: &DraftView, node: &Json) -> Step {
     let name = nodes::name(node);
     let below = node["below"].as_u64().unwrap_or_default() as usize;
     let with = match below {

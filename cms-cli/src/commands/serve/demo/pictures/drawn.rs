@@ -1,5 +1,5 @@
 //! The pictures as code: `UPDATE_GOLDEN=1 cargo test -p cms-cli pictures` draws them again. Every
-//! machine draws the same pixels, because each of these operations is rounded alike.
+//! machine draws the same pixels, because all operations used here round the same way everywhere.
 
 use image::{
     Rgb, RgbImage,
@@ -19,13 +19,13 @@ type Point = (f64, f64);
 struct Canvas(RgbImage);
 
 impl Canvas {
-    /// One colour at the top becomes another at the bottom.
+    /// A background that fades from one colour at the top to another at the bottom.
     fn new(top: u32, bottom: u32) -> Self {
         let share = |y: u32| f64::from(y) / f64::from(SIZE.1 - 1);
         Self(RgbImage::from_fn(SIZE.0, SIZE.1, |_, y| mixed(rgb(top), rgb(bottom), share(y))))
     }
 
-    /// Paints what lies inside, where the distance is negative; the corners hold all of it.
+    /// Paints the shape: points with a negative distance. `corners` enclose all of it.
     fn paint(
         mut self,
         color: u32,
@@ -39,7 +39,7 @@ impl Canvas {
                 let inside = 0.5 - distance(f64::from(x) + 0.5, f64::from(y) + 0.5);
                 if inside > 0.0 {
                     let pixel = self.0.get_pixel_mut(x, y);
-                    // Edges of few shades make small files.
+                    // Few shades at the edges make small files.
                     let share = (inside.min(1.0) * 4.0).round() / 4.0;
                     *pixel = mixed(*pixel, rgb(color), share);
                 }
@@ -62,7 +62,7 @@ impl Canvas {
         })
     }
 
-    /// With round ends.
+    /// A line with round ends.
     fn line(self, color: u32, from: Point, to: Point, width: f64) -> Self {
         let (right, down) = (to.0 - from.0, to.1 - from.1);
         let corners = [
@@ -81,7 +81,7 @@ impl Canvas {
         parts.fold(self, |canvas, ends| canvas.line(color, ends[0], ends[1], width))
     }
 
-    /// A bicycle that rides to the right, by the axle of its back wheel.
+    /// A bicycle that faces right, placed by the axle of its back wheel.
     fn bicycle(self, [frame, tyre]: [u32; 2], (x, y): Point, radius: f64) -> Self {
         let at = |right: f64, up: f64| (x + right * radius, y - up * radius);
         let (back, front, crank) = (at(0.0, 0.0), at(2.95, 0.0), at(1.25, -0.1));
