@@ -1,5 +1,5 @@
-//! The core without HTTP: typed calls, several writes in one transaction, and a key
-//! with few rights.
+//! The core without HTTP: typed calls, several writes in one transaction, and a key with few
+//! rights.
 //!
 //! `cargo run -p cms-examples --example embed`
 

@@ -302,7 +302,7 @@ async fn lost_files_leave_room_for_other_warnings() {
     assert_eq!(saved.warnings.len(), 1001);
     let lost = saved.warnings.iter().filter(|what| what.starts_with("gone/"));
     assert_eq!(lost.count(), 1000);
-    assert_eq!(saved.warnings[1000], "settings/cms.toml: left out, it is no plain file");
+    assert_eq!(saved.warnings[1000], "settings/cms.toml: left out, it is not a plain file");
     site.cms.close().await;
 }
 

@@ -267,6 +267,19 @@ async fn a_target_in_use_is_refused() {
 }
 
 #[tokio::test]
+async fn a_schema_that_is_not_there_is_refused() {
+    let Some([source]) = places([false]).await else { return };
+    let server = server().unwrap();
+    let joint = if server.contains('?') { '&' } else { '?' };
+    let url = cms_core::Secret::new(format!("{server}{joint}options[search_path]=nowhere"));
+    let site = Site::on(source).open().await;
+    let target = Database::Postgres { url, idle_in_transaction_s: 60 };
+    let refused = site.cms.copy_to(&target, false, &|_| ()).await.unwrap_err();
+    assert_eq!(refused.code(), Code::Conflict, "{refused:?}");
+    assert!(refused.detail().contains("(nowhere): make the schema first"), "{refused}");
+}
+
+#[tokio::test]
 async fn values_that_the_other_engine_cannot_hold_are_named() {
     let Some([source, target]) = places([false, true]).await else { return };
     let source = closed(filled(source, 30, NOWHERE).await).await;

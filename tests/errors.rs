@@ -80,7 +80,7 @@ fn the_documentation_lists_every_code_of_a_field() {
     for file in files {
         let text = fs::read_to_string(&file).unwrap();
         let members = text.split(" code: \"").skip(1).filter_map(|rest| rest.split('"').next());
-        let calls = ["invalid_field(", " add("].map(|call| text.split(call).skip(1));
+        let calls = ["invalid_field(", " add(", "(unfit("].map(|call| text.split(call).skip(1));
         let arguments = calls.into_iter().flatten().filter_map(second_argument);
         let codes = members.chain(arguments);
         // Those of several words belong to one room, whose page explains them.

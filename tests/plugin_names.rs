@@ -420,6 +420,22 @@ async fn a_table_that_vanishes_is_told() {
     site.admin(item).expect(200).await;
 }
 
+/// Also by a process that has loaded the new declaration at its start, as `cms plugins diff` has.
+#[tokio::test]
+async fn a_table_that_vanishes_is_told_by_a_new_process() {
+    let kept = plugins::table(&table("a"), "salary integer");
+    let tables = json!({"tables": [kept, plugins::table("other", "salary integer")]});
+    let site = site_with(&with(plugin("a", &[]), tables)).await;
+    write(&site.database, &plugin("a", &[]));
+    let mut settings = site.database.settings();
+    settings.migrate = false;
+    let fresh = cms_core::Cms::open(settings).await.unwrap();
+    let diff = fresh.plugin_differences(None).await.unwrap();
+    fresh.close().await;
+    let steps = serde_json::to_value(&diff[0].changes.steps).unwrap();
+    assert_eq!(steps, json!([{"action": "leave_table", "table": "other", "columns": []}]));
+}
+
 /// A folder that is gone at a start and comes back later.
 #[tokio::test]
 async fn a_folder_that_comes_back_is_in_service_without_a_restart() {

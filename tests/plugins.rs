@@ -198,8 +198,8 @@ async fn references_lead_to_tables_that_exist() {
         json!({"id": "shop", "tables": [adopted, keyed, {"name": "orders", "columns": columns}]})
     };
     for (target, kind, expected) in [
-        ("nowhere", "integer", Some("no content table")),
-        ("cms_api_keys", "integer", Some("no content table")),
+        ("nowhere", "integer", Some("not a content table")),
+        ("cms_api_keys", "integer", Some("not a content table")),
         ("keyed", "text", Some("whose key is not `id`")),
         ("theirs", "text", Some("another type")),
         ("theirs", "integer", None),

@@ -228,6 +228,12 @@ async fn a_funnel_closes_on_a_day_or_after_some_submissions() {
     }
     finish(&late).await;
     finish(&under_way).await;
+    // What is removed was sent all the same.
+    for visit in [&one, &late] {
+        let id = visit.column("id").await;
+        site.staff("submission_delete", json!({"id": id})).expect(200).await;
+    }
+    site.visitor("start", json!({"funnel_id": "few"})).refused(404, "funnel_not_available").await;
 }
 
 #[tokio::test]

@@ -120,7 +120,7 @@ pub(crate) fn client(url: &str, credential: &Credential, wait: Wait) -> Done<Cli
     Client::remote_within(url, credential, wait).map_err(|e| Failure::usage(e.to_string()))
 }
 
-/// How long to wait for an address, and the sign of waiting. None: the terminal is used otherwise.
+/// How long to wait for an address, and the sign of waiting. None: the terminal is in other use.
 pub(crate) fn wait(flags: &Flags, out: Option<&Output>) -> Wait {
     let usual = Wait::default();
     let given = flags.timeout.and_then(|seconds| u64::try_from(seconds).ok());

@@ -167,7 +167,7 @@ impl<'a> Call<'a> {
         match names.find(|name| ![parameter, "limit", "cursor"].contains(name)) {
             None => Ok(()),
             Some(name) => Err(bad(format!(
-                "{parameter} selects one row and {name} filters the list: send only one of them."
+                "{parameter} selects one row, {name} is for the list: send only one of them."
             ))),
         }
     }

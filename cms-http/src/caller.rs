@@ -157,7 +157,7 @@ impl Caller {
         self.may(ITEM, &query, |rights| cms.allows(rights, Access::Table, "GET", Some(table)))
     }
 
-    /// Whether the caller may read a record with all its columns; only then replies to
+    /// Whether the caller may read a record with all its columns; only then do replies to
     /// writes show it.
     pub(crate) fn may_read_record(&self, cms: &Cms, table: &str, id: &str) -> bool {
         let query = [("table".to_owned(), table.to_owned()), ("id".to_owned(), id.to_owned())];

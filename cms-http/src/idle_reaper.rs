@@ -1,6 +1,6 @@
 //! Ends idle connections: those whose request does not become complete, whose reply is not
-//! read, or that send no request for long. When places run out, the connection that is idle for
-//! the longest ends.
+//! read, or that send no request for long. When places run out, the connection that has been idle
+//! for the longest ends.
 //!
 //! One task checks all connections at intervals. A timer for each request, as in hyper, would
 //! cost a visible share of the time of a reply from memory.
@@ -187,7 +187,8 @@ impl Watch {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).push(watched);
     }
 
-    /// Orders connections to end after `limit` without progress, or up to a quarter later.
+    /// Orders connections to end after `limit` without progress, or up to a quarter later. Never
+    /// returns: its task is aborted.
     pub(crate) async fn run(self, limit: Duration) {
         let mut ticks = tokio::time::interval(
             (limit / 4).clamp(Duration::from_millis(10), Duration::from_secs(1)),
@@ -202,7 +203,7 @@ impl Watch {
         }
     }
 
-    /// Ends the connection that is idle for the longest, of this network if one is given. Its
+    /// Ends the connection that has been idle for the longest, of this network if one is given. Its
     /// place is free at once. Returns false when none is idle.
     pub(crate) fn dismiss(&self, network: Network) -> bool {
         let now = Instant::now();

@@ -23,7 +23,8 @@ impl Mount {
         Self { base: String::new(), is_stripped: false, cookie: format!("__Host-{COOKIE}") }
     }
 
-    /// # Errors `validation_failed` for a path or a cookie name that is not valid.
+    /// # Errors
+    /// `validation_failed` for a path or a cookie name that is not valid.
     pub(crate) fn new(base: String, is_stripped: bool, cookie: &str) -> Result<Self> {
         let is_known = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.' | '~');
         let is_segment =

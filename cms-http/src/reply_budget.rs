@@ -49,8 +49,8 @@ impl ReplyBudget {
         Self { budget, proxies: settings.trusted_proxies.clone(), turns: Mutex::default() }
     }
 
-    /// Waits for the network's turn to make a reply. Returns None at once unless the network has
-    /// used more than half of its share: then its replies may be made at the same time.
+    /// Waits for the network's turn to make a reply. Returns None at once if the network has used
+    /// at most half of its share: its replies may be made at the same time.
     ///
     /// # Errors
     /// `unavailable` when the turn does not come within 5 s.

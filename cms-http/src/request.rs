@@ -78,7 +78,8 @@ pub(crate) fn moment(text: &str) -> Result<cms_core::Millis> {
 /// The decoded path, and the path as it was sent if that differs. Refuses ambiguous paths.
 fn path(raw: &str) -> Result<(String, Option<String>)> {
     let decoded = decode(raw, false).filter(|decoded| is_plain(decoded, raw)).ok_or_else(|| {
-        bad("The path must not contain %2F, empty or dot segments, or a slash at its end.")
+        bad("The path must be percent-encoded UTF-8, without %2F, backslashes, NUL, empty or dot \
+             segments, and without a slash at its end.")
     })?;
     let path = spelled(decoded.clone());
     let as_sent = (path != decoded).then_some(decoded);

@@ -434,7 +434,7 @@ fn query<S: Shape>(call: &Call<'_>) -> Result<S::Query> {
     {
         return Err(bad(why));
     }
-    wire::query::read(&parameters(call)).map_err(bad)
+    wire::query::read_with_path(&parameters(call), &call.path_parameters).map_err(bad)
 }
 
 fn parameters<'c>(call: &'c Call<'_>) -> Vec<(&'c str, &'c str)> {

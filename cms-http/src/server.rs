@@ -28,7 +28,7 @@ const COMPLAINT: Duration = Duration::from_secs(10);
 const MOST_UNSENT: u32 = 128 << 10;
 /// The most refused connections that are closed gently at the same time.
 const MOST_REFUSED: usize = 32;
-/// Bytes of the shortest header: determines how many headers a head may have.
+/// Bytes of a short header: a head has room for one header for each of these.
 const SHORT_HEADER: usize = 16;
 
 /// A server that is bound to its address and not yet running.
@@ -263,7 +263,7 @@ impl Acceptor {
     }
 
     /// A place for a connection. If its network or the server is full, the connection there that
-    /// is idle for the longest gives up its place. A network without idle connections gets no
+    /// has been idle for the longest gives up its place. A network without idle connections gets no
     /// more. On a full server without an idle connection, the slowest client loses its place.
     async fn slot(&self, peer: SocketAddr) -> Result<ConnectionPermit, Error> {
         let network = self.connections.network(peer);

@@ -31,8 +31,8 @@ use tower_service::Service;
 
 use crate::Peer;
 
-/// Begins a request to a service. `line` holds method and target, such as `GET
-/// /api/pages?limit=2`.
+/// Begins a request to a service. `line` holds method and target, such as
+/// `GET /api/pages?limit=2`.
 ///
 /// # Panics
 /// When the line is not a method and a target.

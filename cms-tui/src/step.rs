@@ -126,7 +126,7 @@ pub(crate) enum Step {
     Open(Place),
     /// Something for the screen on top: what, and its value.
     Set(&'static str, String),
-    /// Another row of the list below: this many rows further.
+    /// Shows the row this many rows further in the list that this screen was opened from.
     Neighbour(isize),
     /// A reply written into a file of its own.
     Save(Saving),

@@ -1,5 +1,6 @@
 //! A shop inside an axum server. It has its own customers: they log in with a code sent by mail,
 //! place orders and cancel them. Its staff keeps the stock through the API.
+//!
 //! `cargo run -p cms-examples --example shop`; `CMS_MAIL__FROM` and `CMS_MAIL__SMTP_URL` say how
 //! mails are sent (docs/mail.md).
 

@@ -80,7 +80,7 @@ impl Plugin for Shop {
     }
 }
 
-/// Refuses products without a valid price, and a negative stock.
+/// Refuses a price or a stock below 0 or above 100 million.
 async fn check(write: Write<'_>) -> Result<()> {
     for column in ["price_cents", "stock"] {
         let is_wrong = |number| !(0..=100_000_000).contains(&number);

@@ -79,6 +79,7 @@ pub const ALL: &[Step] = &[
         name: "wide_event_indexes",
         sql: include_str!("../sql/0033_wide_event_indexes.sql"),
     },
+    Step { version: 34, name: "stays", sql: include_str!("../sql/0034_stays.sql") },
 ];
 
 /// A token and the statements that it stands for.

@@ -209,7 +209,7 @@ async fn nothing_leads_out_of_the_site() {
         Kind::XHeader,
         Kind::XGlobalHeader,
     ] {
-        cases.push(("a kind", typed("plugins/hello/x", kind), "no plain file"));
+        cases.push(("a kind", typed("plugins/hello/x", kind), "not a plain file"));
     }
     for (what, entry, why) in cases {
         refused(what, &with(&good, &[entry], true), why, &target).await;

@@ -31,7 +31,8 @@ const WRITERS: usize = 2;
 const BODIES: usize = 24;
 const BODY: usize = 900 << 10;
 /// What a process may take beyond what it had when it was ready: enough for the first requests, too
-/// little for all that come at the same time.
+/// little for all that come at the same time. It halves after each slice that no process died in:
+/// how many bodies are held at one moment is chance.
 const ROOM_KIB: u64 = 40 << 10;
 /// The allocator asks for memory when it needs it. It would otherwise have much at the start, and
 /// no limit would make it short.
@@ -60,15 +61,15 @@ pub async fn run(run: Arc<Run>) -> Vec<Finding> {
         })
         .collect();
     let (slices, slice) = (run.scaled(10, 3), Duration::from_secs(6));
-    let (mut deaths, mut healthy) = (0, 0);
+    let (mut deaths, mut healthy, mut room_kib) = (0, 0, ROOM_KIB);
     for _ in 0..slices {
-        let ends = Instant::now() + slice / 2;
-        limit_data(&served, &(data_kib(&served) + ROOM_KIB).saturating_mul(1024).to_string());
+        let (ends, deaths_before) = (Instant::now() + slice / 2, deaths);
+        limit_data(&served, &(data_kib(&served) + room_kib).saturating_mul(1024).to_string());
         while Instant::now() < ends {
             if served.child.try_wait().unwrap().is_some() {
                 deaths += 1;
                 served = serve(&lab, address);
-                let most = (data_kib(&served) + ROOM_KIB).saturating_mul(1024);
+                let most = (data_kib(&served) + room_kib).saturating_mul(1024);
                 limit_data(&served, &most.to_string());
             }
             tokio::time::sleep(Duration::from_millis(100)).await;
@@ -80,6 +81,9 @@ pub async fn run(run: Arc<Run>) -> Vec<Finding> {
             served = serve(&lab, address);
         }
         healthy += usize::from(is_healthy(address).await);
+        if deaths == deaths_before {
+            room_kib /= 2;
+        }
     }
     done.store(true, Ordering::SeqCst);
     for hog in hogs {

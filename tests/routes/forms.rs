@@ -134,12 +134,14 @@ async fn submissions_are_exported_as_a_table() {
     let table = site.admin(&format!("GET {SUBMISSIONS}/export?form=survey")).expect(200).await;
     assert!(table.header("content-type").starts_with("text/csv"));
     assert!(table.header("content-disposition").contains("survey-submissions.csv"));
-    let expected = "submission.id,submission.created_at,submission.spam,note,how,how.other,many,\
-        age,submission.more\r\n\
+    let expected = "\u{feff}submission.id,submission.created_at,submission.spam,note,how,how.other,\
+        many,age,submission.more\r\n\
         2,2026-11-21T09:30:01Z,false,\"a, \"\"b\"\"\",other,'@walk,,-7.5,\r\n\
         1,2026-11-21T09:30:00Z,false,'=1+1,By bike,,One; Two,,\
         \"{\"\"old\"\":\"\"-2.5\"\"}\"\r\n";
     assert_eq!(table.text(), expected);
+    let plain = site.admin(&format!("GET {SUBMISSIONS}/export?form=survey&bom=false"));
+    assert!(plain.expect(200).await.text().starts_with("submission.id,"));
     // Outside of tables it reads as a sentence.
     let whole = site.get(&format!("{SUBMISSIONS}?id=1")).await;
     assert_eq!(pick(&whole["answers"], "field", "many")["text"], "One, Two");

@@ -225,6 +225,12 @@ async fn rights_are_granted_and_revoked_exactly() {
     let unknown = json!({"grant": get("/api/nothing")});
     let refused = site.invalid(&format!("PATCH {one}"), unknown).await;
     assert_eq!(refused["errors"][0]["field"], "grant[0].endpoint");
+    // The endpoint of a row to be revoked may be gone, but each method is one of all.
+    let gone = json!({"revoke": get("/api/nothing")});
+    assert_eq!(site.patch(&one, gone).await["rights"], get("/api/settings"));
+    let unknown = json!({"revoke": right("/api/settings", json!(["get"]))});
+    let refused = site.invalid(&format!("PATCH {one}"), unknown).await;
+    assert_eq!(refused["errors"][0]["field"], "revoke[0].methods");
 }
 
 #[tokio::test]

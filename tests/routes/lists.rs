@@ -133,15 +133,15 @@ async fn what_a_list_does_not_have_is_refused_with_what_it_has() {
         ("users", "user=ana", "there are id, username, limit"),
         ("users", "filter[active=1", "There is no parameter \"filter[active\""),
         ("origins", "fields=id", "There is no parameter \"fields\""),
-        ("origins", "id=1&filter[active]=false", "send either"),
-        ("users", "username=ana&search=bert", "send either"),
+        ("origins", "id=1&filter[active]=false", "send only one of them"),
+        ("users", "username=ana&search=bert", "send only one of them"),
         ("formfunnel/list", "filter[settings_json]=x", "no column \"settings_json\""),
         ("formfunnel/list", "id=1", "there are language, status, limit"),
         ("formfunnel/assignable_users", "id=1", "there are limit, cursor"),
         ("formfunnel/assignable_users", "sort=last_login_at", "no column \"last_login_at\""),
         ("webhooks/events", "nam=x", "there are name, limit"),
         ("webhooks/events", "filter[schema]=x", "no column \"schema\"; it has id, plugin_id"),
-        ("webhooks/events", "name=page.published&search=page", "send either"),
+        ("webhooks/events", "name=page.published&search=page", "send only one of them"),
     ] {
         let line = format!("GET /api/backend/{list}?{query}");
         let refused = site.admin(&line).refused(400, "bad_query").await.json();

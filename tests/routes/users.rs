@@ -100,6 +100,67 @@ async fn wrong_users_and_groups_are_refused() {
     assert_eq!(site.traces().await, before);
 }
 
+/// Names that look the same are one name, and what no name may hold today stays where it is.
+#[tokio::test]
+async fn names_are_composed_and_show_all_they_hold() {
+    let site = Site::open().await;
+    let group = site.group("Noe\u{308}ls", json!([])).await;
+    let user = site.user("zoe\u{308}", "noe\u{308}ls").await;
+    let key = site.create("/api/backend/keys", json!({"name": "zoe\u{308}", "rights": []})).await;
+    assert_eq!(key["name"], "zo\u{eb}");
+    let one = format!("/api/backend/users?id={user}");
+    let shown = site.get(&one).await;
+    assert_eq!(shown["username"], "zo\u{eb}");
+    assert_eq!(shown["groups"], json!([{"id": group, "name": "No\u{eb}ls"}]));
+    for name in ["ZO\u{cb}", "zoe\u{308}"] {
+        assert_eq!(site.begin(name, PASSWORD).await.status, 200, "{name:?}");
+    }
+    let named = |name: &str| json!({"username": name, "password": PASSWORD, "groups": [group]});
+    let hook =
+        |name: &str| json!({"name": name, "url": "https://hooks.example.org/", "events": ["*"]});
+    for (line, body) in [
+        ("POST /api/backend/users", named("ZOE\u{308}")),
+        ("POST /api/backend/user_groups", json!({"name": "noe\u{308}ls"})),
+    ] {
+        site.admin(line).json(body).refused(409, "conflict").await;
+    }
+    for name in ["bob\u{200b}", "\u{3164}", "\u{ad}", "\u{200d}bob"] {
+        for (line, body) in [
+            ("POST /api/backend/users", named(name)),
+            ("POST /api/backend/user_groups", json!({"name": name})),
+            ("POST /api/backend/keys", json!({"name": name, "rights": []})),
+            ("POST /api/backend/webhooks", hook(name)),
+        ] {
+            let refused = site.admin(line).json(body).refused(422, "validation_failed").await;
+            assert_eq!(refused.json()["errors"][0]["code"], "format", "{line} {name:?}");
+        }
+    }
+    let webhook = site.create("/api/backend/webhooks", hook("bob")).await;
+    let older = "e\u{308}d\u{200b}";
+    for sql in [
+        format!("update cms_webhook_subscriptions set name = '{older}'"),
+        format!("update cms_users set username = '{older}', name_key = '{older}'"),
+        format!("update cms_user_groups set name = '{older}', name_key = '{older}'"),
+        format!("update cms_api_keys set name = '{older}' where id = {}", key["id"]),
+    ] {
+        site.database.run(sql).await;
+    }
+    let group = format!("/api/backend/user_groups?id={group}");
+    let key = format!("/api/backend/keys?id={}", key["id"]);
+    let webhook = format!("/api/backend/webhooks?id={}", webhook["id"]);
+    for (path, body) in [
+        (&webhook, json!({"name": older, "max_retries": 1})),
+        (&one, json!({"active": true, "username": older, "groups": [older]})),
+        (&group, json!({"name": older, "rights": ["pages_pages_view"]})),
+        (&key, json!({"name": older, "active": true})),
+    ] {
+        let changed = site.patch(path, body).await;
+        let name = changed.get("username").or(changed.get("name"));
+        assert_eq!(name, Some(&json!(older)), "{path}");
+    }
+    assert_eq!(site.begin(older, PASSWORD).await.status, 200);
+}
+
 #[tokio::test]
 async fn the_last_administrator_stays() {
     let site = Site::open().await;

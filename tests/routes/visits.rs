@@ -91,6 +91,21 @@ async fn start_takes_where_the_visitor_comes_from() {
 }
 
 #[tokio::test]
+async fn start_keeps_no_text_that_deceives_its_reader() {
+    let site = with_leads().await;
+    for (page, kept) in [
+        ("https://example.org/\u{202e}a", "source_url = 'https://example.org/a'"),
+        ("javascript:alert(1)", "source_url is null"),
+        ("no address", "source_url is null"),
+    ] {
+        let body = json!({"funnel_id": "leads", "source_url": page,
+                          "utm_source": "m\u{1b}\u{202e}ail"});
+        let visit = site.begun(site.visitor("start", body)).await;
+        assert!(visit.is(&format!("{kept} and utm_source = 'mail'")).await, "{page:?}");
+    }
+}
+
+#[tokio::test]
 async fn step_leads_on_by_the_answers() {
     let site = Site::open().await;
     let funnel = site.funnel(leads()).await;

@@ -10,7 +10,7 @@ ALLOWED = [
         "no text holds U+0000: a pattern on every text would say so only noisily",
     ),
     (
-        r"", "validation_failed", r"floating point|is named by its id",
+        r"", "validation_failed", r"is the number -?[\d.e+]+; a whole number|is named by its id",
         "JSON Schema calls 1.0 an integer, the service a number",
     ),
     (
@@ -30,7 +30,7 @@ ALLOWED = [
         "id and funnel_id are two names of one funnel, so they must agree",
     ),
     (
-        r"POST /api/backend/formfunnel/(create|save|preview)", "validation_failed",
+        r"POST /api/backend/formfunnel/(create|save|preview|duplicate)", "validation_failed",
         r"cannot be stored|cannot be shown", "a drawing is judged as a whole",
     ),
     (
@@ -38,8 +38,12 @@ ALLOWED = [
         r"cannot be stored", "addresses, texts and conditions of mails have rules of their own",
     ),
     (
-        r"POST /api/backend/formfunnel/save", "validation_failed", r"id ",
+        r"POST /api/backend/formfunnel/(save|publish)", "validation_failed", r"id ",
         "the query or the body names the funnel",
+    ),
+    (
+        r"POST /api/backend/formfunnel/preview", "validation_failed", r"node_id",
+        "a node is one of the funnel's",
     ),
     (
         r"POST /api/backend/formfunnel/create", "validation_failed", r"funnel\.",
@@ -86,6 +90,14 @@ ALLOWED = [
         r"GET /api/pages/one", "bad_query", r"Name the page",
         "one of three parameters must be there",
     ),
+    (
+        r"GET", "bad_query", r"At most 50 filters|200 parameters are enough",
+        "the schema lists all filters, of which a call sends some",
+    ),
+    (
+        r"GET", "bad_query", r"^filter\[\w+\]: .* is expected",
+        "the value of a filter is that of its column, in one of several spellings",
+    ),
     (r"GET|POST", "bad_query", r"cursor", "cursors are opaque: only `meta.next` gives one"),
     (
         r"\w+ /api/backend/item", "bad_query|database_error|validation_failed|unknown_table|bad_json",
@@ -117,7 +129,7 @@ ALLOWED = [
         "a plugin alone selects no task",
     ),
     (
-        r"\w+ /api/backend/keys(/\{id\})?$", "validation_failed", r"rights",
+        r"\w+ /api/backend/keys(/\{id\})?$", "validation_failed", r"rights|grant",
         "endpoints and methods of rights are those of the site",
     ),
     (

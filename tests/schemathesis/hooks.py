@@ -24,6 +24,7 @@ import proof
 with open("openapi.json", encoding="utf-8") as file:
     PATHS = json.load(file)["paths"]
 SEED = json.loads(os.environ["CMS_SEED"])
+KEY = re.compile(r"[!-~]([\t -~]{0,253}[!-~])?")
 URL = os.environ["CMS_SITE_URL"]
 # Ids of the caller's own key, user and group.
 OWN = json.loads(os.environ["CMS_OWN"])
@@ -38,8 +39,9 @@ CALLER = os.environ.get("CMS_CALLER", "")
 
 @schemathesis.hook
 def before_call(context, case, kwargs):
-    if "Idempotency-Key" in case.headers and is_valid(case, ParameterLocation.HEADER):
-        # Else every call after the first would be another request with the same key.
+    if KEY.fullmatch(str(case.headers.get("Idempotency-Key", ""))):
+        # Else every call after the first would be another request with the same key, or a
+        # repetition that gets the first reply whatever its other headers are.
         case.headers["Idempotency-Key"] = uuid.uuid4().hex
     spare_own(case)
     triage(case)
@@ -239,7 +241,10 @@ def filter_failure(context, failure, case, response):
     if case.path.startswith("/api/backend/item/") and isinstance(failure, AcceptedNegativeData):
         return "Incorrect type" not in failure.message
     # `?id=` names one thing too, so what the document has at `{path}/{id}` answers here as well.
+    # A call of too many parameters is refused before its method is looked at.
     if isinstance(failure, (UnsupportedMethodResponse, AllowHeaderMismatch)):
+        if "200 parameters are enough" in response.text:
+            return False
         return not any(path.startswith(case.path + "/{") for path in PATHS)
     # The beacon of a page that closes is answered alike, whatever it holds. Of an upload the coverage
     # phase once calls a whole form invalid; tests/visits and tests/media try broken ones.

@@ -96,10 +96,56 @@ async fn postgres_types_of_others() {
         let patch = site.admin("PATCH /api/backend/item?table=v&id=9").json(json!({column: value}));
         let reply = patch.refused(status, code).await;
         assert!(!reply.text().contains("cast("), "{}", reply.text());
+        // Of a number out of range and of a bad UUID the database names no column.
+        if ["u", "r", "id"].contains(&column) {
+            assert!(reply.text().contains(&format!("v.{column} holds")), "{}", reply.text());
+        }
     }
     site.update("v&id=9", json!({"a": [], "t": null})).await;
     assert_eq!(matching(&site, "v", ("filter[a][eq]", "[]")).await.len(), 2);
     site.admin("GET /api/backend/item?table=v&id=70000").refused(404, "not_found").await;
+}
+
+#[tokio::test]
+async fn postgres_times_that_a_calendar_lacks() {
+    let database = TestDatabase::new().await;
+    if !database.is_postgres() {
+        return;
+    }
+    let sql = "create table m (id integer primary key, tz timestamptz, ts timestamp, d date, \
+               ttz timetz); insert into m values \
+               (1, 'infinity', '-infinity', 'infinity', '09:30+02'), \
+               (2, '0044-03-15 10:00+00 BC', '0044-03-15 BC', '0044-03-15 BC', '10:00-03:30'), \
+               (3, '2024-05-06 07:08:09.123456+02', '0001-01-01', '0001-01-01', null)";
+    database.run(sql).await;
+    let site = Site::on(database).plugin(adopting("other", &["m"])).open().await;
+    assert_eq!(
+        walk(&site, "m", 1, &[]).await,
+        [
+            concat!(
+                r#"{"id":1,"tz":"infinity","ts":"-infinity","d":"infinity","#,
+                r#""ttz":"09:30:00+02"}"#
+            ),
+            concat!(
+                r#"{"id":2,"tz":"0044-03-15 10:00:00 BC","ts":"0044-03-15 00:00:00 BC","#,
+                r#""d":"0044-03-15 BC","ttz":"10:00:00-03:30"}"#
+            ),
+            concat!(
+                r#"{"id":3,"tz":"2024-05-06T05:08:09.123456Z","ts":"0001-01-01T00:00:00Z","#,
+                r#""d":"0001-01-01","ttz":null}"#
+            ),
+        ]
+    );
+    for sort in ["tz", "-tz", "ts", "-ts", "d", "-d", "ttz", "-ttz"] {
+        assert_eq!(walk(&site, "m", 1, &[("sort", sort)]).await.len(), 3, "{sort}");
+    }
+    assert_eq!(matching(&site, "m", ("filter[ttz][eq]", "09:30:00+02")).await.len(), 1);
+    let one = item("m", &[("id", "1")]);
+    let back = site.patch(&one, json!({"ttz": "09:30:00+02"})).await;
+    has!(back, {"ttz": "09:30:00+02", "tz": "infinity"});
+    // What the service cannot keep is refused, not erased.
+    let patch = site.admin(&format!("PATCH {one}")).json(json!({"tz": "infinity"}));
+    patch.refused(422, "validation_failed").await;
 }
 
 #[tokio::test]

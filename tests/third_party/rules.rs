@@ -55,7 +55,7 @@ async fn rules_of_the_database_hold() {
     for (line, body, field) in [
         (&customers, long.clone(), "CompanyName"),
         (&customers, longer, "CustomerID"),
-        (&product, json!({"UnitsInStock": 40_000}), ""),
+        (&product, json!({"UnitsInStock": 40_000}), "UnitsInStock"),
         (&product, json!({"UnitPrice": 1e9}), ""),
     ] {
         if postgres {

@@ -140,6 +140,53 @@ async fn sqlite_columns_may_hold_anything() {
     assert_eq!(matching(&site, "v", ("filter[dt][eq]", "2024-05-06T05:08:09Z")).await.len(), 1);
 }
 
+/// Bytes, text that is not UTF-8 and numbers at the ends of their range hide no other row.
+#[tokio::test]
+async fn sqlite_values_of_another_type_are_read() {
+    let database = TestDatabase::sqlite().await;
+    let sql = "create table v (id integer primary key, b boolean, d decimal(10,2), f double, \
+               t text, dt datetime, da date, ti time, n integer, j json, u text); \
+               insert into v values \
+               (1, x'00ff', x'00ff', x'00ff', x'00ff', x'00ff', x'00ff', x'00ff', x'00ff', \
+               x'00ff', null), \
+               (2, 1, 'abc', 'abc', 'y', '2024-05-06', '2024-05-06', '09:30', 2, '{\"a\": 1}', \
+               cast(x'61ff62' as text)), \
+               (3, 0, 1.5, 9e999, 'x', '2024-05-06 07:08:09', '2024-05-07', '10:30', 3, x'7b7d', \
+               'u')";
+    database.run(sql).await;
+    let site = Site::on(database).plugin(adopting("other", &["v"])).open().await;
+    assert_eq!(
+        walk(&site, "v", 1, &[]).await,
+        [
+            concat!(
+                r#"{"id":1,"b":true,"d":"AP8=","f":"AP8=","t":"AP8=","dt":"AP8=","da":"AP8=","#,
+                r#""ti":"AP8=","n":"AP8=","j":"AP8=","u":null}"#
+            ),
+            concat!(
+                r#"{"id":2,"b":true,"d":"abc","f":"abc","t":"y","dt":"2024-05-06T00:00:00Z","#,
+                r#""da":"2024-05-06","ti":"09:30","n":2,"j":{"a":1},"u":"a�b"}"#
+            ),
+            concat!(
+                r#"{"id":3,"b":false,"d":1.5,"f":"Infinity","t":"x","dt":"2024-05-06T07:08:09Z","#,
+                r#""da":"2024-05-07","ti":"10:30","n":3,"j":{},"u":"u"}"#
+            ),
+        ]
+    );
+    for column in ["b", "d", "f", "t", "dt", "da", "ti", "n", "j"] {
+        for sort in [column.to_owned(), format!("-{column}")] {
+            let found = walk(&site, "v", 1, &[("sort", &sort), ("fields", "id")]).await;
+            let mut once = found.clone();
+            once.sort_unstable();
+            assert_eq!(once, [r#"{"id":1}"#, r#"{"id":2}"#, r#"{"id":3}"#], "{sort}: {found:?}");
+        }
+    }
+    for id in ["1", "2", "3"] {
+        let one = item("v", &[("id", id)]);
+        assert_eq!(site.patch(&one, json!({"n": 7})).await["n"], 7, "{id}");
+        site.delete(&one).await;
+    }
+}
+
 /// A value of an adopted table that serde_json will not read does not stand in the way of changes
 /// to its row.
 #[tokio::test]

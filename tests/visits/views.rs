@@ -177,6 +177,31 @@ async fn versions_and_funnels_are_counted_apart() {
     assert_eq!(lines(inbox, "cms_v_funnel_inbox").await, expected.join("\n"));
 }
 
+/// Whoever sees a step again stays there again, and a visit that has expired waits nowhere.
+#[tokio::test]
+async fn each_stay_divides_the_time_and_an_expired_visit_has_left() {
+    let site = Site::open().await;
+    let funnel = site.funnel(leads()).await;
+    let visit = site.visit("leads").await;
+    let (name, rich) = (|name: &str| json!({"name": name}), || json!({"budget": 9000}));
+    let back = Some(funnel.node("who"));
+    for (node, answers) in
+        [(None, name("Ada")), (None, rich()), (back, name("Eve")), (None, rich())]
+    {
+        site.clock.advance(10_000);
+        visit.step(node, answers).expect(200).await;
+    }
+    let figure = async |column: &str, node: &str| {
+        let view = format!("from cms_v_funnel_dropoff_30d where node_name = '{node}'");
+        site.database.count(&format!("select cast({column} as bigint) {view}")).await
+    };
+    assert_eq!(figure("avg_dwell_s", "budget").await, 10);
+    assert_eq!((figure("exited", "call").await, figure("waiting", "call").await), (0, 1));
+    site.clock.advance(24 * 3_600_000);
+    site.process_abandoned().await;
+    assert_eq!((figure("exited", "call").await, figure("waiting", "call").await), (1, 0));
+}
+
 /// A view of one funnel reads its rows, not those of all others.
 #[tokio::test]
 async fn the_views_read_by_index() {

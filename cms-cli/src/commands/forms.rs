@@ -222,6 +222,9 @@ pub(crate) struct ExportArgs {
     form: String,
     #[command(flatten)]
     which: Which,
+    /// A table without the byte order mark that tells spreadsheets of UTF-8
+    #[arg(long)]
+    no_bom: bool,
     /// Write into this file
     #[arg(long, value_name = "FILE")]
     out: Option<PathBuf>,
@@ -229,7 +232,8 @@ pub(crate) struct ExportArgs {
 
 async fn export(out: &Output, client: &Client, args: &ExportArgs) -> Done {
     let Which { since, until, spam } = args.which;
-    let asked = Exported { form: args.form.clone(), since, until, spam };
+    let bom = args.no_bom.then_some(false);
+    let asked = Exported { form: args.form.clone(), since, until, spam, bom };
     if out.json && args.out.is_none() {
         let hint = "cms forms submissions list FORM --all --json";
         let why = "the table is CSV: with --json, name a file with --out";

@@ -135,7 +135,7 @@ fn report(out: &Output, ids: &[i64], action: &str, became: &str) -> Done {
 }
 
 /// Removes settled jobs batch by batch, and returns their number. Ends at the first batch that is
-/// not full: on a busy site there is always another settled job.
+/// not full: on a busy site, later ones would never be empty.
 async fn purge(client: &Client, status: String) -> Done<u64> {
     let (which, mut removed) = (OfStatus { status }, 0);
     loop {

@@ -4,10 +4,23 @@
 //! The csv crate cannot tell them apart, so [`MarkEmpty`] marks quoted empty cells before it reads
 //! them.
 
-use std::io::{self, Read};
+use std::{
+    borrow::Cow,
+    io::{self, Read},
+};
 
-/// Stands for a quoted empty cell: a noncharacter, which texts do not hold (Unicode, section 23.7).
+/// Stands for a quoted empty cell: a noncharacter (Unicode, section 23.7). Where a cell holds it,
+/// [`MarkEmpty`] doubles it, and [`unmarked`] takes that back.
 pub(crate) const EMPTY_TEXT: &str = "\u{FDD0}";
+
+/// The text of a cell that is not [`EMPTY_TEXT`].
+pub(crate) fn unmarked(cell: &str) -> Cow<'_, str> {
+    if cell.contains(EMPTY_TEXT) {
+        Cow::Owned(cell.replace(&EMPTY_TEXT.repeat(2), EMPTY_TEXT))
+    } else {
+        Cow::Borrowed(cell)
+    }
+}
 
 /// Appends a cell; None is null.
 pub(crate) fn push_cell(line: &mut String, cell: Option<&str>) {
@@ -39,6 +52,12 @@ enum State {
 pub(crate) struct MarkEmpty<R> {
     inner: R,
     state: State,
+    /// The line that is read, counted from 1.
+    line: u64,
+    /// The line of the last opening quote.
+    opened: u64,
+    /// How many bytes of [`EMPTY_TEXT`] were read.
+    like_mark: usize,
     ready: Vec<u8>,
     given: usize,
     ended: bool,
@@ -46,14 +65,26 @@ pub(crate) struct MarkEmpty<R> {
 
 impl<R: Read> MarkEmpty<R> {
     pub(crate) fn new(inner: R) -> Self {
-        Self { inner, state: State::CellStart, ready: Vec::new(), given: 0, ended: false }
+        Self {
+            inner,
+            state: State::CellStart,
+            line: 1,
+            opened: 1,
+            like_mark: 0,
+            ready: Vec::new(),
+            given: 0,
+            ended: false,
+        }
     }
 
     fn take(&mut self, byte: u8) {
         let ends = matches!(byte, b',' | b'\n' | b'\r');
         let outside = if ends { State::CellStart } else { State::Plain };
         self.state = match (self.state, byte) {
-            (State::CellStart, b'"') => State::Opened,
+            (State::CellStart, b'"') => {
+                self.opened = self.line;
+                State::Opened
+            }
             (State::Opened, b'"') => State::OpenedTwice,
             (State::OpenedTwice, b'"') => {
                 self.ready.extend(b"\"\"\"");
@@ -82,15 +113,32 @@ impl<R: Read> MarkEmpty<R> {
                 }
             }
         };
+        self.line += u64::from(byte == b'\n');
+        let mark = EMPTY_TEXT.as_bytes();
+        let next = byte == mark[self.like_mark];
+        self.like_mark = if next { self.like_mark + 1 } else { usize::from(byte == mark[0]) };
+        if self.like_mark == mark.len() {
+            self.ready.extend(mark);
+            self.like_mark = 0;
+        }
     }
 
-    fn end(&mut self) {
+    fn end(&mut self) -> io::Result<()> {
         match self.state {
-            State::Opened => self.ready.push(b'"'),
+            // The csv crate would take the rest of the file for one cell.
+            State::Opened | State::Quoted => {
+                let why = format!(
+                    "the quote that opens on line {} is never closed: close it, or write \"\" for \
+                     a quote within a quoted cell",
+                    self.opened
+                );
+                return Err(io::Error::new(io::ErrorKind::InvalidData, why));
+            }
             State::OpenedTwice => self.ready.extend(EMPTY_TEXT.as_bytes()),
             _ => {}
         }
         self.ended = true;
+        Ok(())
     }
 }
 
@@ -101,7 +149,7 @@ impl<R: Read> Read for MarkEmpty<R> {
             self.ready.clear();
             self.given = 0;
             match self.inner.read(&mut chunk)? {
-                0 => self.end(),
+                0 => self.end()?,
                 read => chunk[..read].iter().for_each(|byte| self.take(*byte)),
             }
         }
@@ -133,9 +181,20 @@ mod tests {
             ("\"a,\"\",b\",\"\"", "\"a,\"\",b\",@"),
             ("\"a\n\"\"\n\",2", "\"a\n\"\"\n\",2"),
             ("x\"\",1", "x\"\",1"),
+            ("\u{FDD0},\"a\u{FDD0}\u{FDD0}\"", "@@,\"a@@@@\""),
         ];
         for (text, expected) in table {
             assert_eq!(marked(text), expected, "{text:?}");
+        }
+    }
+
+    #[test]
+    fn a_quote_that_stays_open_is_named_by_its_line() {
+        for (text, line) in [("a\n\"", 2), ("\"a\nb\"\r\nc,\"d\ne,f\n", 3), ("\"a\"\"\n", 1)] {
+            let mut read = String::new();
+            let error = MarkEmpty::new(text.as_bytes()).read_to_string(&mut read);
+            let why = error.expect_err("no end").to_string();
+            assert!(why.contains(&format!("on line {line} is")), "{text:?}: {why}");
         }
     }
 
@@ -151,6 +210,8 @@ mod tests {
             Some("a\r\nb"),
             Some(" a "),
             Some("\"x"),
+            Some(EMPTY_TEXT),
+            Some("a\u{FDD0}\u{FDD0}"),
         ];
         let mut line = String::new();
         for (number, cell) in cells.iter().enumerate() {
@@ -163,13 +224,13 @@ mod tests {
             .has_headers(false)
             .from_reader(MarkEmpty::new(line.as_bytes()));
         let record = reader.records().next().expect("one record").expect("record");
-        let read: Vec<_> =
-            record
-                .iter()
-                .map(|cell| {
-                    if cell == EMPTY_TEXT { Some("") } else { Some(cell).filter(|c| !c.is_empty()) }
-                })
-                .collect();
-        assert_eq!(read, cells);
+        let read: Vec<_> = record
+            .iter()
+            .map(|cell| {
+                let text = if cell == EMPTY_TEXT { "".into() } else { unmarked(cell) };
+                (!cell.is_empty()).then_some(text)
+            })
+            .collect();
+        assert_eq!(read.iter().map(Option::as_deref).collect::<Vec<_>>(), cells);
     }
 }

@@ -49,7 +49,7 @@ fn commands_see_and_do_what_the_user_may() {
         "migrate up --as ana",
         "plugins apply --as ana",
     ] {
-        run(wrong).fails(2).tells("--as is for");
+        run(wrong).fails(2).tells("--as ");
     }
     run("context add far --url http://127.0.0.1:9").ok();
     run("whoami --as ana --context far").fails(2);

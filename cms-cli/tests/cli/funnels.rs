@@ -182,4 +182,6 @@ fn only_what_was_checked_is_published() {
     run("publish leads --rev 2").ok();
     run("publish leads").ok();
     assert!(run("list --language *").ok().contains("leads"));
+    let stats = run("stats").ok();
+    assert!(stats.starts_with("leads\t0\t") && stats.trim_end().ends_with("\t\t1"), "{stats}");
 }

@@ -117,6 +117,23 @@ fn what_is_exported_can_be_imported() {
 }
 
 #[test]
+fn one_column_is_exported_with_its_nulls() {
+    let (dir, copy) = (site(), site());
+    let rows = ["null", "\"\"", "\",\"", "\"\u{fdd0}\"", "\"\u{fdd0}\u{fdd0}a\"", "null"];
+    let rows: String = rows.map(|text| format!("{{\"text\":{text}}}\n")).concat();
+    cms_with(dir.path(), "items import notes - --format jsonl", &rows).ok();
+    let table = cms(dir.path(), "items export notes --fields text").ok();
+    assert!(table.starts_with("text\n,\n\"\"\n"), "{table}");
+    cms_with(copy.path(), "items import notes - --format csv", &table).ok();
+    let found = cms(copy.path(), "items export notes --fields text --format jsonl").ok();
+    assert_eq!(found, rows);
+    // Blank lines are no rows.
+    cms_with(copy.path(), "items import notes - --format csv", "text\n\nx\n\n").ok();
+    let count = cms(copy.path(), "items list notes --fields id --all").ok().lines().count();
+    assert_eq!(count, 7);
+}
+
+#[test]
 fn a_broken_row_is_named_by_its_line() {
     let dir = site();
     let import = |text: &str, args: &str| {
@@ -153,9 +170,26 @@ fn a_broken_row_is_named_by_its_line() {
         ("text,n\na\n", ":2: 1 cell, but"),
         ("text,\na,b\n", ":1: the first line"),
         ("text,nn\na,1\n", ":2: "),
+        ("text,n\na,1\nb,\"2\nc,3\n", ":3: the quote that opens on line 3 is never closed"),
+        ("text,n\n\",2\n", ":2: the quote that opens on line 2"),
+        ("\"text,n\na,1\n", ":1: the quote that opens on line 1"),
+        ("text,n,text\na,1,b\n", ":1: the first line names \"text\" twice"),
+        ("text\n\"\",\n", ":2: 2 cells, but the first line names 1 column"),
     ] {
         let run = import(text, "csv").fails(1);
         assert!(run.err.contains(line), "{text:?}: {run:?}");
+    }
+    // Rows behind an open quote cannot be gone on with.
+    import("text,n\n\"a,1\nb,2\n", "csv --from-line 3").fails(1).tells("opens on line 2");
+    // What only the service refuses is named by its line too.
+    for (row, why) in [
+        (r#"{"text":"\ud800"}"#, "not JSON: "),
+        (r#"{"n":1e999}"#, "not JSON: "),
+        (r#"{"price":1234567890.123456789}"#, "send it as text"),
+        (r#"{"text":"\u0000"}"#, "U+0000"),
+    ] {
+        let rows = format!("{{\"text\":\"1234567890.123456789\"}}\n\n{row}\n{{\"n\":2}}\n");
+        import(&rows, "jsonl").fails(1).tells("standard input:3: ").tells(why);
     }
     let run = import("{\"n\":1}\n\n{\"n\":\n", "jsonl --json").fails(1);
     let document: serde_json::Value = serde_json::from_str(&run.err).expect("JSON");

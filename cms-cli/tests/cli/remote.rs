@@ -2,7 +2,9 @@
 
 use std::{io::Read, net::TcpListener, time::Duration};
 
-use crate::support::{Run, Served, at_terminal, cms, cms_env, command, finish, site};
+use crate::support::{
+    Run, Served, at_terminal, both_ways, cms, cms_env, cms_with, command, finish, site,
+};
 
 fn remote(dir: &std::path::Path, url: &str, key: &str, args: &str) -> Run {
     cms_env(dir, args, &[("CMS_URL", url), ("CMS_API_KEY", key)])
@@ -21,7 +23,7 @@ fn a_key_reaches_what_it_has_rights_for_and_nothing_else() {
     let run = |args: &str| remote(dir.path(), &server.url, key.trim(), args);
     let csv = dir.path().join("notes.csv");
     std::fs::write(&csv, "text,n\nhello,1\nworld,2\n").expect("written");
-    run(&format!("items import notes {}", csv.display())).ok();
+    run(&format!("items import notes {}", csv.display())).tells("--json-column").ok();
     assert_eq!(run("items list notes --fields text,n --sort -n").ok(), "world\t2\nhello\t1\n");
     assert_eq!(run("items list notes --json --count").json()["meta"]["total"], 2);
     run("items delete notes 1 7 --yes").fails(8);
@@ -32,6 +34,27 @@ fn a_key_reaches_what_it_has_rights_for_and_nothing_else() {
     let (code, out) = server.stop();
     assert_eq!((code, out.as_str()), (Some(0), ""));
     remote(dir.path(), "http://127.0.0.1:1", key.trim(), "items list notes").fails(7);
+}
+
+#[test]
+fn json_columns_keep_their_values_on_the_way() {
+    let dir = site();
+    let rows = [
+        r#"{"text":"7","data":7}"#,
+        r#"{"text":"x","data":"x"}"#,
+        r#"{"text":"true","data":true}"#,
+        r#"{"text":"[1]","data":[1]}"#,
+    ];
+    let rows = rows.join("\n") + "\n";
+    cms_with(dir.path(), "items import notes - --format jsonl", &rows).ok();
+    let server = Served::start(dir.path(), &[]);
+    let [_, at] = both_ways(dir.path(), &server);
+    let export = format!("items export notes --fields text,data {at}");
+    let table = cms(dir.path(), &export).ok();
+    assert!(table.contains("x,\"\"\"x\"\"\"\n"), "{table}");
+    cms_with(dir.path(), &format!("items import notes - --format csv {at}"), &table).ok();
+    let all = cms(dir.path(), &format!("{export} --format jsonl")).ok();
+    assert_eq!(all, rows.repeat(2));
 }
 
 #[test]

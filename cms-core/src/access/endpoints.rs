@@ -6,7 +6,7 @@ use std::sync::Arc;
 use arc_swap::ArcSwapOption;
 
 /// The methods that rights can name.
-const METHODS: [&str; 4] = ["GET", "POST", "PATCH", "DELETE"];
+pub(super) const METHODS: [&str; 4] = ["GET", "POST", "PATCH", "DELETE"];
 
 /// The endpoints of a site: `cms.access()`. Clones share them.
 #[derive(Clone, Debug, Default)]

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::Endpoints;
+use super::{Endpoints, endpoints::METHODS};
 use crate::{FieldError, ground::filter};
 
 /// One row of a key's rights.
@@ -207,6 +207,21 @@ pub(crate) fn problems(member: &str, rights: &[Right], registry: &Endpoints) -> 
                 "unknown",
                 format!("{} has no {method}, only {}", right.endpoint, known.join(", ")),
             );
+        }
+    }
+    problems
+}
+
+/// Methods that no endpoint has, in rows to be revoked. The endpoints of these rows may be gone.
+pub(crate) fn unknown_methods(member: &str, rights: &[Right]) -> Vec<FieldError> {
+    let mut problems = Vec::new();
+    for (i, right) in rights.iter().enumerate() {
+        for method in right.methods.iter().filter(|m| !METHODS.contains(&m.as_str())) {
+            problems.push(FieldError {
+                field: format!("{member}[{i}].methods"),
+                code: "unknown",
+                message: format!("{method:?} is not one of {}", METHODS.join(", ")),
+            });
         }
     }
     problems

@@ -20,7 +20,7 @@ mod rules;
 pub use bounds::Bounds;
 pub use endpoints::{Access, Endpoint, Endpoints, spelled};
 pub use key_right::{KeyCall, Right, holds};
-pub(crate) use key_right::{changed_rights, problems};
+pub(crate) use key_right::{changed_rights, problems, unknown_methods};
 pub use owner::{Owner, RecordAct, Writer};
 pub use permissions::{AREAS, CORE, HeldPermissions, Permissions, keys_of};
 pub(crate) use rules::allows_columns;

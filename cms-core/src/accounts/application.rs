@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use super::{Accounts, HeldPermissions, groups, name_key};
+use super::{Accounts, HeldPermissions, groups, name_keys};
 use crate::{Actor, Change, Code, Error, Result};
 
 /// A user whom the embedding application has logged in by its own means. Code that sets an
@@ -116,7 +116,7 @@ impl Accounts {
             false => user.rights.clone(),
         };
         for name in &user.groups {
-            let group = groups::sql::named(db, &name_key(name)).await?;
+            let group = groups::sql::named(db, name_keys(name)).await?;
             rights = rights.and(group.ok_or_else(|| no_group(name))?.rights);
         }
         Ok(rights)
@@ -148,7 +148,7 @@ impl Accounts {
         // Lock by id, as everywhere: changes that lock groups in different orders would deadlock.
         let mut named = BTreeMap::new();
         for name in &user.groups {
-            let id = groups::sql::find(&mut change, &name_key(name)).await?;
+            let id = groups::sql::find(&mut change, name_keys(name)).await?;
             named.insert(id.ok_or_else(|| no_group(name))?, name);
         }
         for (id, name) in named {

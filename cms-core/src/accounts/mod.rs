@@ -38,7 +38,7 @@ use crate::{
     db::{Lock, RecordCache, args},
     ground::crypto,
     items::Query,
-    jobs,
+    jobs, plain,
 };
 
 pub use application::AppUser;
@@ -155,22 +155,36 @@ async fn record(
     change.audit(AuditEntry { action, table, id: &id.to_string(), columns }).await
 }
 
-/// Lower case: names that differ only by case are the same.
+/// Lower case, composed: names that differ only by case are the same.
 fn name_key(name: &str) -> String {
-    name.to_lowercase()
+    plain::composed(&name.to_lowercase()).into_owned()
 }
 
-/// Names that [`name_problem`] accepts.
+/// The keys to look a name up by. The name as it was sent comes first: older names are kept as
+/// they were written.
+fn name_keys(name: &str) -> [String; 2] {
+    [name.to_lowercase(), name_key(name)]
+}
+
+/// Names that [`new_name_problem`] accepts.
 const NAME_PATTERN: &str = concat!(
-    r"^(?![+-]?[0-9]+$)[^\s:",
-    crate::plain::hidden!(),
+    r"^(?![+-]?[0-9]+$)[^\s:\u200C\u200D",
+    plain::hidden!(),
+    plain::unseen!(),
     "]([^:",
-    crate::plain::hidden!(),
-    r"]{0,98}[^\s:",
-    crate::plain::hidden!(),
+    plain::hidden!(),
+    plain::unseen!(),
+    r"]{0,98}[^\s:\u200C\u200D",
+    plain::hidden!(),
+    plain::unseen!(),
     "])?$",
 );
 
+fn new_name_problem(field: &str, name: &str) -> Option<FieldError> {
+    name_problem(field, name).or_else(|| plain::name_problem(field, name))
+}
+
+/// What no stored name has.
 fn name_problem(field: &str, name: &str) -> Option<FieldError> {
     let fine = !name.is_empty()
         && name.chars().count() <= 100
@@ -181,7 +195,7 @@ fn name_problem(field: &str, name: &str) -> Option<FieldError> {
     let message =
         "1 to 100 characters, not only digits, no colon, no blank at either end".to_owned();
     let format = || FieldError { field: field.to_owned(), code: "format", message };
-    crate::plain::problem(field, name).or_else(|| (!fine).then(format))
+    plain::problem(field, name).or_else(|| (!fine).then(format))
 }
 
 /// The refusal of a name that another user or group has.

@@ -12,6 +12,7 @@ use tokio::sync::Semaphore;
 use crate::{
     Code, Error, Random, Result,
     ground::{Secret, crypto},
+    plain,
 };
 
 /// Shortest password in characters (NIST SP 800-63B, 3.1.1.2, beside a second factor).
@@ -62,10 +63,11 @@ impl Passwords {
         })
     }
 
-    /// The hash to store, as a PHC string.
+    /// The hash to store, as a PHC string. Passwords are composed first (NIST SP 800-63B), so that
+    /// every keyboard writes the same.
     pub(crate) async fn hash(&self, password: &Secret, random: &Random) -> Result<String> {
         let nonce = random.bytes::<16>()?;
-        let password = password.clone();
+        let password = composed(password);
         self.work(move |argon| {
             argon
                 .hash_password_with_salt(password.expose().as_bytes(), &nonce)
@@ -75,12 +77,20 @@ impl Passwords {
         .map_err(|e| Error::internal(e.to_string()))
     }
 
-    /// Whether `hash` was made from `password`. None stands for an unknown user: it takes as long
-    /// and is never right.
+    /// Whether `hash` was made from `password`, composed or, before passwords were composed, as it
+    /// was sent. None stands for an unknown user: it takes as long and is never right.
     pub(crate) async fn verify(&self, password: &Secret, hash: Option<String>) -> Result<bool> {
         if password.expose().len() > MAX_PASSWORD_BYTES {
             return Ok(false);
         }
+        let composed = composed(password);
+        if self.matches(&composed, hash.clone()).await? {
+            return Ok(true);
+        }
+        Ok(composed.expose() != password.expose() && self.matches(password, hash).await?)
+    }
+
+    async fn matches(&self, password: &Secret, hash: Option<String>) -> Result<bool> {
         let (password, known) = (password.clone(), hash.is_some());
         let hash = hash.unwrap_or_else(|| NOBODY.to_owned());
         match self
@@ -123,6 +133,10 @@ impl Passwords {
     }
 }
 
+fn composed(password: &Secret) -> Secret {
+    Secret::new(plain::composed(password.expose()))
+}
+
 /// The fault of a new password, if any.
 #[must_use]
 pub fn problem(username: &str, password: &str) -> Option<String> {
@@ -160,6 +174,26 @@ mod tests {
         assert!(!ours.verify(&secret, None).await.expect("verified"), "nobody has no password");
         assert_ne!(ours.salt_id().expect("id"), passwords("other").salt_id().expect("id"));
         assert_eq!(Passwords::new(None).salt_id().expect_err("no salt").code(), Code::Unavailable);
+    }
+
+    #[tokio::test]
+    async fn both_spellings_of_a_password_match_and_what_was_hashed_as_sent_does_too() {
+        let ours = passwords("salt");
+        let (apart, whole) = (Secret::new("pa\u{308}sswort"), Secret::new("p\u{e4}sswort"));
+        let verify = async |password: &Secret, hash: &str| {
+            ours.verify(password, Some(hash.to_owned())).await.expect("verified")
+        };
+        let hash = ours.hash(&apart, &Random::seeded(1)).await.expect("hash");
+        let hash = hash.as_str();
+        assert!(verify(&apart, hash).await && verify(&whole, hash).await);
+        let sent = apart.clone();
+        let older = ours.work(move |argon| {
+            argon.hash_password_with_salt(sent.expose().as_bytes(), &[7; 16]).map(|h| h.to_string())
+        });
+        let older = older.await.expect("a turn").expect("hash");
+        let older = older.as_str();
+        assert!(verify(&apart, older).await && !verify(&whole, older).await);
+        assert!(!ours.verify(&apart, None).await.expect("verified"));
     }
 
     #[test]

@@ -108,7 +108,7 @@ impl Archive {
         self.send(Piece::File { name: name.to_owned(), size, file }).await
     }
 
-    /// Writes the manifest and the end mark. The data may still be on its way to the disk.
+    /// Writes the manifest and the end marker. The data may still be on its way to the disk.
     pub(super) async fn end(mut self, manifest: Manifest) -> Result<Manifest> {
         self.send(Piece::End(Box::new(manifest))).await?;
         drop(self.pieces);

@@ -46,9 +46,9 @@ impl Recipients {
                 text.parse().map_err(|why: &str| {
                     // Any other text may be a secret that was pasted here.
                     let what = match text.starts_with("age1") {
-                        true => format!("{text:?} is no public key of age: {why}."),
-                        false => "A recipient is no public key of age: name the key that begins \
-                                  with age1, as age-keygen prints it."
+                        true => format!("{text:?} is not a public key of age: {why}."),
+                        false => "A recipient is not a public key of age: name the key that \
+                                  begins with age1, as age-keygen prints it."
                             .to_owned(),
                     };
                     Error::new(Code::ValidationFailed, what)
@@ -104,7 +104,7 @@ impl Identities {
     /// contains anything else.
     pub fn read(path: &Path) -> Result<Self> {
         let invalid = |why: &dyn std::fmt::Display| {
-            let what = format!("{} is no file of private keys of age: {why}.", path.display());
+            let what = format!("{} is not a file of private keys of age: {why}.", path.display());
             Error::new(Code::ValidationFailed, what)
         };
         let mut text = String::new();

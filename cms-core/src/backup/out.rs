@@ -77,7 +77,7 @@ impl To {
             if fs::canonicalize(folder).is_ok_and(|folder| place.starts_with(folder)) {
                 let (path, folder) = (path.display(), folder.display());
                 return refused(format!(
-                    "{path} is in {folder}, which is part of the backup. Choose a file outside it."
+                    "{path} is in {folder}, which is part of the backup: name a file outside it."
                 ));
             }
         }
@@ -201,7 +201,7 @@ impl Part {
         use std::os::unix::fs::OpenOptionsExt as _;
         // Refuses a device, which the rename would replace.
         if fs::symlink_metadata(&path).is_ok_and(|about| !about.is_file()) {
-            let what = format!("{} is there, and is no plain file.", path.display());
+            let what = format!("{} exists and is not a plain file.", path.display());
             return Err(Error::new(Code::ValidationFailed, what));
         }
         let part = with_end(&path, PARTIAL);

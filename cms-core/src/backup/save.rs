@@ -328,7 +328,7 @@ impl Saver {
                 Ok(true)
             }
             Ok(_) => {
-                self.warn(format!("{entry}: left out, it is no plain file"));
+                self.warn(format!("{entry}: left out, it is not a plain file"));
                 Ok(false)
             }
             Err(error) => {

@@ -28,7 +28,7 @@ const DIGITS: usize = 8;
 #[derive(Clone)]
 enum Place {
     Folder(PathBuf),
-    /// The bucket, and the prefix of the objects.
+    /// The bucket, and the prefix of the objects' names.
     Bucket(String, String),
 }
 

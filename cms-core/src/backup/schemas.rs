@@ -31,7 +31,8 @@ async fn session(settings: &Settings) -> Result<Option<sqlx::PgConnection>> {
 #[cfg(feature = "postgres")]
 const TRIAL: &str = "cms_verifying_";
 
-/// A name for the schema of a trial. First removes old schemas that killed processes have left.
+/// A name for the schema of a trial. First removes trial schemas that are older than a day: killed
+/// processes have left them.
 #[cfg(feature = "postgres")]
 pub(super) async fn of_trial(settings: &Settings) -> Result<String> {
     const STALE_MS: i64 = 24 * 3600 * 1000;

@@ -94,7 +94,7 @@ impl Stage {
                     Ok(Open::Rows)
                 }
                 #[cfg(feature = "sqlite")]
-                Target::File(_) => Err(refused(format!("{name} is no database"))),
+                Target::File(_) => Err(refused(format!("{name} is not a database"))),
             },
             _ => Ok(Open::Nothing),
         }

@@ -232,7 +232,7 @@ fn plain_name(header: &tar::Header) -> Result<String> {
         .map_err(|_| refused("a name in it is not Unicode"))?;
     match header.entry_type() {
         tar::EntryType::Regular if header.as_ustar().is_some() => Ok(name),
-        other => Err(refused(format!("{name:?} is no plain file ({other:?})"))),
+        other => Err(refused(format!("{name:?} is not a plain file ({other:?})"))),
     }
 }
 
@@ -288,7 +288,8 @@ fn no_room(room: u64) -> Error {
     Error::new(
         crate::Code::ValidationFailed,
         format!(
-            "There is no room for what the archive holds: {} MiB are free. Nothing was changed.",
+            "There is no room for the content of the archive: {} MiB are free. Nothing was \
+             changed.",
             room >> 20
         ),
     )

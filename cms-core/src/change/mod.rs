@@ -393,11 +393,7 @@ impl Change {
     ///
     /// # Errors
     /// `internal_error` when no row changed: the statement is wrong.
-    pub(crate) async fn run_expecting_row(
-        &mut self,
-        sql: impl Into<Sql>,
-        args: Vec<Value>,
-    ) -> Result<()> {
+    pub(crate) async fn run_one(&mut self, sql: impl Into<Sql>, args: Vec<Value>) -> Result<()> {
         let sql = sql.into();
         let name = sql.name();
         match self.run(sql, args).await? {

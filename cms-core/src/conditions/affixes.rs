@@ -12,7 +12,7 @@ pub(super) enum Side {
 pub(super) struct Affixes {
     side: Side,
     /// Sorted; ends are kept backwards. None begins with another, because the shorter one would
-    /// be enough. So only the last one that sorts before a text can be its beginning.
+    /// be enough. So only the last one that does not sort after a text can be its beginning.
     sorted: Vec<Vec<u8>>,
 }
 

@@ -3,17 +3,13 @@
 use std::borrow::Cow;
 
 use serde_json::Value as Json;
-use unicode_normalization::{IsNormalized, UnicodeNormalization as _, is_nfc_quick};
 
 use super::exact::Exact;
+use crate::plain::composed;
 
 /// A text as texts are compared: composed (NFC), in lower case when case does not count.
 pub(super) fn folded(text: &str, ci: bool) -> Cow<'_, str> {
-    let composed = if text.is_ascii() || is_nfc_quick(text.chars()) == IsNormalized::Yes {
-        Cow::Borrowed(text)
-    } else {
-        Cow::Owned(text.nfc().collect())
-    };
+    let composed = composed(text);
     if ci { Cow::Owned(composed.to_lowercase()) } else { composed }
 }
 

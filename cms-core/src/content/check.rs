@@ -3,7 +3,10 @@
 //!
 //! Numbers and booleans may also be sent as text, because forms and CSV send only text.
 
-use std::num::IntErrorKind::{NegOverflow, PosOverflow};
+use std::{
+    borrow::Cow,
+    num::IntErrorKind::{NegOverflow, PosOverflow},
+};
 
 use data_encoding::{BASE64, HEXLOWER};
 use jiff::civil;
@@ -24,6 +27,9 @@ const DECIMAL_PLACES: usize = 20;
 
 /// Most characters of a decimal, zeros included.
 const DECIMAL_LENGTH: usize = 1000;
+
+/// Most significant digits of any double.
+const DOUBLE_DIGITS: usize = 767;
 
 /// Values of an enum that an error shows.
 const SHOWN: usize = 20;
@@ -67,7 +73,7 @@ pub(crate) fn value(column: &Column, dialect: Dialect, sent: &Value) -> Result<V
             .ok_or(("type", "a day is expected, such as \"2026-11-21\"")),
         Kind::Time => time(spelled)
             .map(Value::from)
-            .ok_or(("type", "a time of day is expected, such as \"09:30:00\"")),
+            .ok_or(("type", "a time of day without offset is expected, such as \"09:30:00\"")),
         Kind::DateTime => instant(spelled, column.own)
             .map(Value::from)
             .ok_or(("type", "an instant is expected, such as \"2026-11-21T09:30:00Z\"")),
@@ -152,11 +158,16 @@ type Checked<T> = Result<T, (&'static str, &'static str)>;
 
 fn integer(sent: &Value, spelled: &str) -> Checked<i64> {
     let no_integer = ("type", "a whole number is expected");
-    let exact = |n: f64| (n.abs() <= 9_007_199_254_740_992.0).then_some(n as i64);
     let found = match sent {
         Value::Number(n) if n.is_f64() => {
-            let whole = n.as_f64().filter(|n| n.fract() == 0.0);
-            exact(whole.ok_or(no_integer)?)
+            let whole = n.as_f64().filter(|n| n.fract() == 0.0).ok_or(no_integer)?;
+            // From 2^53 on a double may stand for several whole numbers.
+            if whole.abs() >= 9_007_199_254_740_992.0 {
+                let message = "a whole number of more than 15 digits is expected without point \
+                               and exponent, from -9223372036854775808 to 9223372036854775807";
+                return Err(("range", message));
+            }
+            Some(whole as i64)
         }
         Value::Number(n) => n.as_i64(),
         Value::String(_) => match spelled.parse::<i64>() {
@@ -173,20 +184,45 @@ fn integer(sent: &Value, spelled: &str) -> Checked<i64> {
 }
 
 fn double(sent: &Value, spelled: &str) -> Checked<Value> {
-    let number = match sent {
-        Value::Number(n) => n.as_f64(),
+    let (number, spelled) = match sent {
+        Value::Number(n) if n.is_f64() => (n.as_f64(), Cow::Borrowed("")),
+        Value::Number(n) => (n.as_f64(), n.to_string().into()),
         Value::String(_)
             if spelled.bytes().all(|b| b.is_ascii_digit() || b"+-.eE".contains(&b)) =>
         {
-            spelled.parse().ok()
+            (spelled.parse().ok(), spelled.into())
         }
-        _ => None,
+        _ => (None, spelled.into()),
     };
-    let number = number.ok_or(("type", "a number is expected"))?;
+    let number: f64 = number.ok_or(("type", "a number is expected"))?;
+    if number.is_finite() && !keeps_digits(number, &spelled) {
+        return Err((
+            "range",
+            "a number is expected that keeps its digits: at most 17, and whole numbers of at \
+             most 15",
+        ));
+    }
     // Minus zero becomes zero on both engines.
     Number::from_f64(number + 0.0)
         .map(Value::Number)
         .ok_or(("range", "a finite number is expected"))
+}
+
+/// Whether a double keeps the significant digits of its text. Any number of 17 digits is taken, and
+/// any whole number of 15.
+fn keeps_digits(number: f64, spelled: &str) -> bool {
+    let digits_of = |text: &str| {
+        let mantissa = text.split(['e', 'E']).next().unwrap_or_default();
+        let digits: String = mantissa.chars().filter(char::is_ascii_digit).collect();
+        digits.trim_matches('0').to_owned()
+    };
+    let digits = digits_of(spelled);
+    let taken = if spelled.contains(['.', 'e', 'E']) { 17 } else { 15 };
+    if digits.len() <= taken {
+        return digits.is_empty() || number != 0.0;
+    }
+    let places = digits.len() - 1;
+    places < DOUBLE_DIGITS && digits_of(&format!("{number:.places$e}")) == digits
 }
 
 fn decimal(sent: &Value, spelled: &str, limited: bool) -> Checked<Value> {
@@ -249,7 +285,9 @@ fn date(spelled: &str) -> Option<String> {
 
 /// Cut to microseconds, the precision of PostgreSQL, which would round up to 24:00.
 fn time(spelled: &str) -> Option<String> {
-    let time: civil::Time = spelled.parse().ok()?;
+    // The parser would drop an offset.
+    let is_bare = spelled.bytes().all(|b| b.is_ascii_digit() || b":.,".contains(&b));
+    let time: civil::Time = spelled.parse().ok().filter(|_| is_bare)?;
     let kept =
         time.with().subsec_nanosecond(time.subsec_nanosecond() / 1_000 * 1_000).build().ok()?;
     (spelled.as_bytes().get(2) == Some(&b':')).then(|| kept.to_string())
@@ -340,6 +378,8 @@ mod tests {
             (Kind::Integer, json!(5.5), Err("type")),
             (Kind::Integer, json!(9_223_372_036_854_775_808_u64), Err("range")),
             (Kind::Integer, json!(1e300), Err("range")),
+            (Kind::Integer, json!(9_007_199_254_740_991.0), ok(json!(9_007_199_254_740_991_i64))),
+            (Kind::Integer, json!(9_007_199_254_740_992.0), Err("range")),
             (Kind::Integer, json!("9223372036854775808"), Err("range")),
             (Kind::Integer, json!("-9223372036854775809"), Err("range")),
             (Kind::Integer, json!(""), Err("type")),
@@ -350,6 +390,22 @@ mod tests {
             (Kind::Double, json!("1.5e3"), ok(json!(1500.0))),
             (Kind::Double, json!("inf"), Err("type")),
             (Kind::Double, json!("1e999"), Err("range")),
+            (Kind::Double, json!("1e-400"), Err("range")),
+            (Kind::Double, json!("0.0e-400"), ok(json!(0.0))),
+            (Kind::Double, json!("0.1"), ok(json!(0.1))),
+            (Kind::Double, json!("-1.2345678901234567"), ok(json!(-1.234_567_890_123_456_7))),
+            (Kind::Double, json!("0.123456789012345678901234567890"), Err("range")),
+            (Kind::Double, json!("0.1000000000000000055511151231257827"), ok(json!(0.1))),
+            (Kind::Double, json!(format!("0.{}", "1".repeat(100_000))), Err("range")),
+            (Kind::Double, json!(9_007_199_254_740_992_i64), ok(json!(9_007_199_254_740_992.0))),
+            (Kind::Double, json!(9_007_199_254_740_993_i64), Err("range")),
+            (Kind::Double, json!("9007199254740993"), Err("range")),
+            // As JavaScript writes the double 2^63.
+            (
+                Kind::Double,
+                json!(9_223_372_036_854_776_000_u64),
+                ok(json!(9_223_372_036_854_775_808.0)),
+            ),
             (Kind::Decimal, json!(12.5), ok(json!("12.5"))),
             (Kind::Decimal, json!("12.50"), ok(json!("12.50"))),
             (Kind::Decimal, json!("1234567890.12345"), ok(json!("1234567890.12345"))),
@@ -376,6 +432,9 @@ mod tests {
             (Kind::Time, json!("09:30"), ok(json!("09:30:00"))),
             (Kind::Time, json!("23:59:59.9999999"), ok(json!("23:59:59.999999"))),
             (Kind::Time, json!("25:00"), Err("type")),
+            (Kind::Time, json!("09:30:00+02:00"), Err("type")),
+            (Kind::Time, json!("09:30:00-02"), Err("type")),
+            (Kind::Time, json!("09:30[Europe/Berlin]"), Err("type")),
             (Kind::DateTime, json!("2026-11-21T10:30:00+01:00"), ok(json!("2026-11-21T09:30:00Z"))),
             (Kind::DateTime, json!("2026-11-21 09:30"), ok(json!("2026-11-21T09:30:00Z"))),
             (
@@ -392,6 +451,9 @@ mod tests {
             (Kind::DateTime, json!("9999-12-31T23:30:00-05:00"), Err("type")),
             (Kind::DateTime, json!("2026-11-21"), ok(json!("2026-11-21T00:00:00Z"))),
             (Kind::DateTime, json!("yesterday"), Err("type")),
+            (Kind::DateTime, json!("2026-11-21T09:30:00+23:59"), ok(json!("2026-11-20T09:31:00Z"))),
+            (Kind::DateTime, json!("2026-11-21T09:30:00+24:00"), Err("type")),
+            (Kind::DateTime, json!("2026-11-21T23:59:60Z"), ok(json!("2026-11-21T23:59:59Z"))),
             (Kind::Json, json!({"b": [1, null]}), ok(json!("{\"b\":[1,null]}"))),
             (Kind::Json, json!({"b": "\0"}), Err("format")),
             (Kind::Binary, json!("AAEC/w=="), ok(json!("000102ff"))),

@@ -90,7 +90,7 @@ pub(super) async fn target(
         }
         (None, None) => {
             return wrong(
-                "which is no content table of this plugin or of an earlier one".to_owned(),
+                "which is not a content table of this plugin or of an earlier one".to_owned(),
             );
         }
     };

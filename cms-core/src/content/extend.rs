@@ -269,7 +269,7 @@ pub(super) async fn indexes(
         }
     }
     for index in wanted.into_iter().filter(|index| !is_there(index)) {
-        refuse_duplicates(plan, at, table, before, &index).await?;
+        refuse_conflicting_rows(plan, at, table, before, &index).await?;
         let action = if index.unique { Action::CreateUnique } else { Action::CreateIndex };
         plan.step(action, &table.name, index.spelled());
         plan.builds.push(Build { table: table.clone(), index });
@@ -279,7 +279,7 @@ pub(super) async fn indexes(
 
 /// Refuses an index that existing rows conflict with: texts too long for it, or, when it is
 /// unique, rows that share their values.
-async fn refuse_duplicates(
+async fn refuse_conflicting_rows(
     plan: &mut Plan<'_>,
     at: &str,
     table: &TableDeclaration,

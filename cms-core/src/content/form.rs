@@ -34,12 +34,6 @@ pub(crate) fn fits(column: &Column, checked: &Value) -> Result<(), FieldError> {
     })
 }
 
-/// Whether a text may name a language: `en`, `pt-BR`, and `de_DE` as other systems write it.
-pub(crate) fn is_language(text: &str) -> bool {
-    (1..=35).contains(&text.len())
-        && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"_-".contains(&byte))
-}
-
 fn is_color(text: &str) -> bool {
     text.strip_prefix('#').is_some_and(|digits| {
         matches!(digits.len(), 3 | 6 | 8) && digits.bytes().all(|byte| byte.is_ascii_hexdigit())

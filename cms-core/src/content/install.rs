@@ -94,7 +94,8 @@ pub(crate) async fn changes(db: &Db, tables: &Tables, declared: Declared<'_>) ->
     Ok(planned(Plan::of(db), tables, declared).await?.changes)
 }
 
-/// Whether none of these tables exists yet, and none refers to a table outside this declaration.
+/// Whether none of the tables that are to be made exists yet, and none of them refers to any other
+/// table.
 pub(crate) async fn is_new(db: &Db, declared: Declared<'_>) -> Result<bool> {
     for table in declared.tables.iter().filter(|table| !table.adopt) {
         let is_own = |name: &str| declared.tables.iter().any(|own| own.name == name && !own.adopt);

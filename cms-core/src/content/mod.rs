@@ -22,7 +22,6 @@ pub use self::core::{RESOURCES, Resource, ResourceColumn};
 pub use declaration::{ColumnDeclaration, TableDeclaration};
 #[doc(hidden)]
 pub use form::check_less;
-pub(crate) use form::is_language;
 pub use plan::{Action, Changes, Loss, Step};
 pub(crate) use table::without_white_space;
 pub use table::{Column, Table, Tables};

@@ -100,7 +100,7 @@ struct Count {
     sum: i64,
     /// Commits of this process that the sum may lack.
     unread_commits: i64,
-    /// The turn of the last commit of this process.
+    /// The turn of the last commit of this process, or of the last change of the server.
     turn: i64,
 }
 

@@ -43,8 +43,9 @@ pub(super) fn no_session(error: sqlx::Error) -> sqlx::Error {
     }
 }
 
-/// Whether a connection that looked alive has ended, so that another one may work. PostgreSQL's
-/// last word is a shutdown, an administrator's command or an idle transaction.
+/// Whether a connection that looked alive has ended, so that another one may work. Before
+/// PostgreSQL closes a connection it reports a shutdown, an administrator's command or a
+/// transaction that was idle for too long.
 #[cfg(feature = "postgres")]
 pub(super) fn is_lost(error: &sqlx::Error) -> bool {
     match error {

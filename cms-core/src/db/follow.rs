@@ -1,5 +1,5 @@
-//! Notices commits of other processes. Notifications of PostgreSQL come early; polling notices
-//! all others.
+//! Notices commits of other processes. PostgreSQL notifies of some commits at once; polling
+//! notices all others.
 
 use std::time::Duration;
 

@@ -62,8 +62,8 @@ pub use statements::{Sql, Statement};
 #[cfg(all(feature = "sqlite", feature = "postgres"))]
 pub use transfer::{Copied, CopyProgress, CopyStep, OnCopyProgress};
 pub(crate) use tx::Tx;
-pub(crate) use value::Columns;
 pub(crate) use value::args;
+pub(crate) use value::{Columns, Lossy};
 pub use value::{Field, FromRow, Row, Value};
 
 use crate::{Error, Result};

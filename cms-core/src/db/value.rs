@@ -197,6 +197,27 @@ impl Field for Vec<u8> {
     }
 }
 
+/// Text of rows that others wrote. SQLite does not check that text is UTF-8: what is not becomes
+/// U+FFFD, so that one value does not hide a whole table.
+#[derive(Default)]
+pub(crate) struct Lossy(pub(crate) String);
+
+impl Field for Option<Lossy> {
+    #[cfg(feature = "sqlite")]
+    fn from_sqlite(row: &SqliteRow, index: usize) -> Result<Self, sqlx::Error> {
+        let bytes: Option<Vec<u8>> = read::<Sqlite, _>(row, index)?;
+        let text = |bytes| {
+            String::from_utf8(bytes)
+                .unwrap_or_else(|e| String::from_utf8_lossy(e.as_bytes()).into_owned())
+        };
+        Ok(bytes.map(|bytes| Lossy(text(bytes))))
+    }
+    #[cfg(feature = "postgres")]
+    fn from_postgres(row: &PgRow, index: usize) -> Result<Self, sqlx::Error> {
+        Ok(read::<Postgres, Option<String>>(row, index)?.map(Lossy))
+    }
+}
+
 /// A value read from one row, columns in order.
 pub trait FromRow: Sized {
     /// Reads the row.

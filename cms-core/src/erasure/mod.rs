@@ -164,7 +164,7 @@ pub struct EraseReceipt {
     /// Files of the site's folder that still hold the address, such as backups.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub copies: Option<Vec<String>>,
-    /// Files that may hold it, because they are compressed.
+    /// Files that may hold the address, because they are compressed or cannot be read.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub unread: Option<Vec<String>>,
 }

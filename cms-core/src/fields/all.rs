@@ -23,7 +23,7 @@ pub struct Fields(Vec<Field>);
 #[schemars(rename = "FieldAnswer")]
 #[non_exhaustive]
 pub struct Answer {
-    /// The id of the field. What stands beside an answer has a member's name: `<id>.other`.
+    /// The id of the field. A value beside an answer has a name of its own, such as `<id>.other`.
     pub field: String,
     /// The type of the field.
     #[serde(rename = "type")]
@@ -125,7 +125,7 @@ impl Fields {
                     Some(_) => {
                         format!("expression: {name:?} is computed and does not stand before")
                     }
-                    None => format!("expression: {name:?} is no field"),
+                    None => format!("expression: there is no field {name:?}"),
                 };
                 faults.push(FieldError { field: format!("[{at}]"), code: "bad_config", message });
             }
@@ -322,7 +322,7 @@ mod tests {
         assert!(!answers.contains_key("share"), "a division by 0 is absent");
         assert_eq!(take(&json!({"net": 7})), Map::new(), "no answers, no value");
         for (field, told) in [
-            (computed("a", "b + 1"), "\"b\" is no field"),
+            (computed("a", "b + 1"), "there is no field \"b\""),
             (computed("a", "a + 1"), "does not stand before"),
         ] {
             let fields = Fields::read(&json!([field])).expect("fields");

@@ -347,7 +347,7 @@ impl Default for YesNo {
 }
 
 /// A boolean in the forms in which browsers and people send it.
-fn truth(given: &Json) -> Result<bool, Refusal> {
+pub(super) fn truth(given: &Json) -> Result<bool, Refusal> {
     let word = match given {
         Json::Bool(given) => return Ok(*given),
         Json::Number(number) => number.to_string(),

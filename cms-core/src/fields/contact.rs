@@ -118,7 +118,7 @@ pub(super) struct Address {
     /// Of `street`, `street2`, `postal_code`, `city`, `state`, `country`.
     parts: Vec<String>,
     required_parts: Vec<String>,
-    /// ISO 3166-1 codes; empty allows all. A single one is the country of addresses without a
+    /// ISO 3166-1 codes; empty allows all. A single code also counts for addresses without a
     /// country.
     allowed_countries: Vec<String>,
 }

@@ -165,11 +165,12 @@ impl Kind for DateRange {
         within(start, self.min.as_ref(), None, context)?;
         within(end, None, self.max.as_ref(), context)?;
         let days = (end - start).get_days();
+        let what = "days from the first to the last are expected; the same day is 0";
         if let Some(least) = self.min_days.filter(|least| days < *least) {
-            return refuse("min_days", format!("at least {least} days are expected"));
+            return refuse("min_days", format!("at least {least} {what}"));
         }
         if let Some(most) = self.max_days.filter(|most| days > *most) {
-            return refuse("max_days", format!("at most {most} days are expected"));
+            return refuse("max_days", format!("at most {most} {what}"));
         }
         Ok(json!({"start": start.to_string(), "end": end.to_string()}))
     }

@@ -150,7 +150,7 @@ pub(super) struct Repeater {
     read: OnceLock<Vec<TypedField>>,
 }
 
-/// Reads the settings of the types that a cell may have.
+/// How to read the settings of a type; None: a cell cannot have this type.
 fn cell(name: &str) -> Option<SettingsParser> {
     Some(match name {
         "short_text" => read::<text::ShortText>,

@@ -44,11 +44,12 @@ pub(crate) use date::span;
 pub use field::Field;
 pub(crate) use field::for_visitors;
 pub(crate) use kind::plain;
+pub(crate) use options::OTHER;
 pub use table::{FieldType, Group};
 pub use typed_field::{Common, Width};
 
-/// Whether a value is blank: null, a text of blanks, or a container with only such members. `0`
-/// and `false` are not blank.
+/// Whether a value is blank: null, a text that shows nothing, or a container with only such
+/// members. `0` and `false` are not blank.
 ///
 /// ```
 /// use serde_json::json;
@@ -60,7 +61,7 @@ pub fn is_blank(value: &Json) -> bool {
     match value {
         Json::Null => true,
         Json::Bool(_) | Json::Number(_) => false,
-        Json::String(text) => text.trim().is_empty(),
+        Json::String(text) => crate::plain::is_blank(text),
         Json::Array(items) => items.iter().all(is_blank),
         Json::Object(members) => members.values().all(is_blank),
     }

@@ -23,7 +23,7 @@ pub(super) struct Choice {
 }
 
 /// The id of the option for the visitor's own text.
-pub(super) const OTHER: &str = "other";
+pub(crate) const OTHER: &str = "other";
 /// The separator of several values in a cell of a table.
 pub(super) const CELL: &str = "; ";
 /// Maximum length of the visitor's own text in characters, if no setting limits it.

@@ -124,7 +124,7 @@ pub(super) fn country(code: &str) -> Option<Country> {
 pub(super) fn declared(code: &str, member: &str) -> Result<Country, Refusal> {
     match country(code) {
         Some(country) => Ok(country),
-        None => refuse("bad_config", format!("{member}: {code:?} is no ISO 3166-1 code")),
+        None => refuse("bad_config", format!("{member}: {code:?} is not an ISO 3166-1 code")),
     }
 }
 

@@ -5,10 +5,11 @@ use std::sync::OnceLock;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use serde_json::{Map, Value as Json, json};
+use serde_json::{Map, Value as Json};
 
 use super::{
     Context,
+    choice::truth,
     decimal::Decimal,
     formula::Formula,
     kind::{Kind, Refusal, Source, refuse, text_of},
@@ -199,11 +200,12 @@ impl Kind for Consent {
     }
 
     fn take(&self, given: &Json, _: &Context) -> Result<Json, Refusal> {
-        let word = given.as_str().map(str::trim).map(str::to_ascii_lowercase);
-        let is_given = *given == json!(true)
-            || *given == json!(1)
-            || matches!(word.as_deref(), Some("1" | "true" | "yes" | "on"));
-        if is_given { Ok(true.into()) } else { refuse("consent", "agreement is expected") }
+        match truth(given) {
+            Ok(true) => Ok(true.into()),
+            // A blank answer is not stored.
+            Ok(false) if !self.must_accept => Ok(Json::Null),
+            _ => refuse("consent", "agreement is expected"),
+        }
     }
 
     fn extra_values(

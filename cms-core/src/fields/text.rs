@@ -110,10 +110,11 @@ impl Kind for LongText {
     }
 }
 
-/// One line: composed (NFC), without blanks around it and without control characters.
+/// One line: composed (NFC), without blanks around it, and without control characters and what
+/// else ends a line.
 pub(super) fn line(text: &str) -> Result<String, Refusal> {
     let text: String = text.trim().nfc().collect();
-    if text.chars().any(char::is_control) {
+    if text.chars().any(|c| c.is_control() || matches!(c, '\u{2028}' | '\u{2029}')) {
         return refuse("characters", "one line without control characters is expected");
     }
     Ok(text)

@@ -58,7 +58,7 @@ impl TypedField {
         }
         let name = declared.get("type").and_then(Json::as_str).unwrap_or_default();
         let Some((reads, found)) = find(name) else {
-            let message = format!("{name:?} is no field type that fits here");
+            let message = format!("{name:?} is not a field type that fits here");
             return Err(fault(id, "unknown_field_type", message));
         };
         let settings = declared.iter().filter(|(name, _)| !matches!(name.as_str(), "id" | "type"));

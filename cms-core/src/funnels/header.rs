@@ -6,7 +6,7 @@ use super::{
     problem::Problem,
     settings::{FunnelSettings, truth},
 };
-use crate::{content, ground::plain};
+use crate::ground::plain;
 
 /// Maximum characters of a name.
 const NAME: usize = 200;
@@ -33,7 +33,7 @@ pub(crate) struct Header {
     pub(crate) settings: FunnelSettings,
 }
 
-/// Members of a shown funnel that are ignored when they are sent.
+/// Members of a shown funnel that are not part of the header: a sent value is ignored here.
 const SHOWN: [&str; 7] =
     ["id", "rev", "version", "published_at", "created_at", "updated_at", "status"];
 
@@ -166,7 +166,7 @@ fn is_slug(slug: &str) -> bool {
 
 /// Empty: the funnel is in no particular language.
 fn is_language(language: &str) -> bool {
-    language.is_empty() || (language.len() <= LANGUAGE && content::is_language(language))
+    language.is_empty() || (language.len() <= LANGUAGE && plain::is_language(language))
 }
 
 /// A slug for a name.

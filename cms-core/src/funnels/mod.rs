@@ -4,7 +4,7 @@
 //! graph        nodes and edges (pure)
 //! checks       what is wrong with them (pure)
 //! rules        mail rules (pure)
-//! header       what a funnel is beside its nodes
+//! header       name, slug, settings: all but nodes, edges and mail rules
 //! settings     its settings
 //! problem      what is wrong, and where
 //! record       funnels as they are stored and shown
@@ -13,7 +13,7 @@
 //! inbox        what they sent, for the staff
 //! analytics    the numbers of a funnel
 //! counters     visits that are over, counted by day
-//! retention    old submissions go
+//! retention    removal of old submissions
 //! ```
 
 mod analytics;

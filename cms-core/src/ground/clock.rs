@@ -74,7 +74,7 @@ pub fn rfc3339(millis: Millis) -> String {
 /// The time of an RFC 3339 text; `None` when the text is no time.
 #[must_use]
 pub fn parse_rfc3339(text: &str) -> Option<Millis> {
-    if let Ok(at) = text.parse::<Timestamp>() {
+    if let Some(at) = moment(text) {
         return Some(at.as_millisecond());
     }
     // A day alone has no more than ten characters.
@@ -83,9 +83,17 @@ pub fn parse_rfc3339(text: &str) -> Option<Millis> {
     i64::try_from(last.duration_since(EPOCH).as_millis()).ok()
 }
 
+/// A moment with an offset. RFC 3339 ends offsets at 23:59, the crate at 25:59.
+fn moment(text: &str) -> Option<Timestamp> {
+    let (_, time) = text.split_once(['T', 't', ' '])?;
+    let offset = time.split('[').next()?.rsplit_once(['+', '-']).map(|(_, offset)| offset);
+    let hours: u8 = offset.and_then(|offset| offset.get(..2)?.parse().ok()).unwrap_or(0);
+    text.parse().ok().filter(|_| hours < 24)
+}
+
 /// Date and time in UTC of an RFC 3339 text. A text without an offset is UTC already.
 pub(crate) fn utc(text: &str) -> Option<DateTime> {
-    if let Ok(at) = text.parse::<Timestamp>() {
+    if let Some(at) = moment(text) {
         return Some(TimeZone::UTC.to_datetime(at));
     }
     // `Timestamp` ends one day before the end of the year 9999, which many databases use for
@@ -128,6 +136,8 @@ mod tests {
             "9999-12-31T23:30:00-05:00Z",
             "9999-12-32T00:00:00Z",
             "10000-01-01T00:00:00Z",
+            "2026-11-21T09:30:00+24:00",
+            "2026-11-21T09:30:00-25:00",
             "2026-11-21",
         ] {
             assert_eq!(super::parse_rfc3339(text), None, "{text}");

@@ -297,7 +297,7 @@ impl Error {
         &self.0.fields
     }
 
-    /// What happened and why, for people who may see causes. For a fault, the cause.
+    /// What happened and why, for people who may see causes. For `internal_error` only the cause.
     pub(crate) fn with_cause(&self) -> String {
         match error::Error::source(self) {
             Some(cause) if self.0.code == Code::Internal => cause.to_string(),

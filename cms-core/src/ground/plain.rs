@@ -4,6 +4,8 @@
 
 use std::{borrow::Cow, fmt::Write as _};
 
+use unicode_normalization::{IsNormalized, UnicodeNormalization as _, is_nfc_quick};
+
 use super::FieldError;
 
 /// The hidden characters, as part of a class of a regular expression.
@@ -14,9 +16,43 @@ macro_rules! hidden {
 }
 pub(crate) use hidden;
 
-/// Names with at least one visible character, and no hidden one.
-pub(crate) const NAME_PATTERN: &str =
-    concat!("^[^", hidden!(), r"]*[^\s", hidden!(), "][^", hidden!(), "]*$");
+/// The characters that show nothing and no name may hold, as part of a class of a regular
+/// expression.
+macro_rules! unseen {
+    () => {
+        r"\xAD\u034F\u115F\u1160\u17B4\u17B5\u180B-\u180F\u200B\u2060-\u2064\u3164\uFEFF\uFFA0"
+    };
+}
+pub(crate) use unseen;
+
+/// What a name begins and ends with, but for blanks: the class of the characters that are seen.
+macro_rules! seen {
+    () => {
+        concat!(r"[^\s\u200C\u200D", hidden!(), unseen!(), "]")
+    };
+}
+
+/// Blanks around a name.
+macro_rules! blanks {
+    () => {
+        concat!(r"[^\S", hidden!(), unseen!(), "]*")
+    };
+}
+
+/// Names that [`name_problem`] accepts, with at least one visible character.
+pub(crate) const NAME_PATTERN: &str = concat!(
+    "^",
+    blanks!(),
+    seen!(),
+    "([^",
+    hidden!(),
+    unseen!(),
+    "]*",
+    seen!(),
+    ")?",
+    blanks!(),
+    "$",
+);
 
 /// Whether a terminal would obey the character instead of showing it: controls, line and paragraph
 /// separators, marks and embeddings of direction.
@@ -27,6 +63,43 @@ pub fn is_hidden(c: char) -> bool {
             c,
             '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}'
         )
+}
+
+/// Whether the character shows nothing, joiners of letters and of emoji among them.
+fn is_unseen(c: char) -> bool {
+    matches!(
+        c,
+        '\u{ad}'
+            | '\u{34f}'
+            | '\u{115f}'
+            | '\u{1160}'
+            | '\u{17b4}'
+            | '\u{17b5}'
+            | '\u{180b}'..='\u{180f}'
+            | '\u{200b}'..='\u{200d}'
+            | '\u{2060}'..='\u{2064}'
+            | '\u{3164}'
+            | '\u{feff}'
+            | '\u{ffa0}'
+    )
+}
+
+fn is_joiner(c: char) -> bool {
+    matches!(c, '\u{200c}' | '\u{200d}')
+}
+
+/// Whether a reader sees nothing of the text. Control characters count as seen.
+pub(crate) fn is_blank(text: &str) -> bool {
+    text.chars().all(|c| c.is_whitespace() || is_unseen(c) || (is_hidden(c) && !c.is_control()))
+}
+
+/// The text composed (NFC): what looks the same is the same.
+pub(crate) fn composed(text: &str) -> Cow<'_, str> {
+    if text.is_ascii() || is_nfc_quick(text.chars()) == IsNormalized::Yes {
+        Cow::Borrowed(text)
+    } else {
+        Cow::Owned(text.nfc().collect())
+    }
 }
 
 /// The text with hidden characters as `\u001b`, except line ends and tabs. JSON that `cms` writes
@@ -62,6 +135,25 @@ pub(crate) fn problem(field: &str, text: &str) -> Option<FieldError> {
     Some(FieldError { field: field.to_owned(), code: "format", message })
 }
 
+/// What is wrong with a name: as [`problem`], and characters that show nothing. Joiners stand
+/// between other characters only.
+pub(crate) fn name_problem(field: &str, name: &str) -> Option<FieldError> {
+    problem(field, name).or_else(|| {
+        let inner = name.trim();
+        let mut ends = inner.chars().next().into_iter().chain(inner.chars().next_back());
+        let unseen = name.chars().find(|&c| is_unseen(c) && !is_joiner(c));
+        let found = u32::from(unseen.or_else(|| ends.find(|&c| is_joiner(c)))?);
+        let message = format!("no characters that show nothing: it holds U+{found:04X}");
+        Some(FieldError { field: field.to_owned(), code: "format", message })
+    })
+}
+
+/// Whether a text may name a language: `en`, `pt-BR`, and `de_DE` as other systems write it.
+pub(crate) fn is_language(text: &str) -> bool {
+    (1..=35).contains(&text.len())
+        && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"_-".contains(&byte))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -89,6 +181,44 @@ mod tests {
         for (text, found) in [("a\u{202e}b", "U+202E"), ("a\nb", "U+000A"), ("\u{9f}", "U+009F")] {
             let problem = problem("name", text).expect("a problem");
             assert!(problem.message.ends_with(found) && problem.code == "format");
+        }
+    }
+
+    #[test]
+    fn names_hold_nothing_that_nobody_sees() {
+        for name in ["größe שלום", "👩\u{200d}👧", "می\u{200c}خ", "a\u{202f}b"] {
+            assert!(name_problem("name", name).is_none(), "{name:?}");
+        }
+        for (name, found) in [
+            ("bob\u{200b}", "U+200B"),
+            ("\u{3164}", "U+3164"),
+            ("a\u{ad}b", "U+00AD"),
+            ("\u{200d}a", "U+200D"),
+            ("a\u{200c} ", "U+200C"),
+            ("a\u{202e}b", "U+202E"),
+        ] {
+            let problem = name_problem("name", name).expect("a problem");
+            assert!(problem.message.ends_with(found) && problem.code == "format", "{name:?}");
+        }
+    }
+
+    #[test]
+    fn a_text_of_which_nothing_is_seen_is_blank() {
+        for (text, blank) in [
+            ("", true),
+            (" \u{200b}\u{feff}", true),
+            ("\u{200d}\u{202e}", true),
+            ("\u{1b}", false),
+            ("\u{200b}a", false),
+        ] {
+            assert_eq!(is_blank(text), blank, "{text:?}");
+        }
+    }
+
+    #[test]
+    fn both_spellings_of_a_letter_are_composed() {
+        for text in ["zoe\u{308}", "zo\u{eb}"] {
+            assert_eq!(composed(text), "zo\u{eb}");
         }
     }
 }

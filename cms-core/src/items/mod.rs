@@ -75,7 +75,7 @@ use crate::{
     base::Base,
     content::{Registry, Table, Tables, core},
     crypto,
-    db::{Kind, Source},
+    db::{Kind, Lossy, Source},
 };
 
 /// The items of a site: `cms.items()`.
@@ -109,7 +109,7 @@ pub struct List {
 
 /// The records joined, their positions joined, the number found, the number that fit, and the
 /// number of all matching rows.
-type PageRow = (Option<String>, Option<String>, i64, i64, Option<i64>);
+type PageRow = (Option<Lossy>, Option<String>, i64, i64, Option<i64>);
 
 /// A record after a write.
 #[derive(Clone, Debug)]
@@ -210,9 +210,11 @@ impl Items {
     ) -> Result<String> {
         query.check()?;
         let (table, tables) = (self.table(table)?, self.0.registry.tables());
-        let found: Option<(String,)> = reader.optional(single(&tables, &table, id, query)?).await?;
+        let found: Option<(Option<Lossy>,)> =
+            reader.optional(single(&tables, &table, id, query)?).await?;
         found
-            .map(|(json,)| tables.compact(&table, &query.expand, json))
+            .and_then(|(json,)| json)
+            .map(|Lossy(json)| tables.compact(&table, &query.expand, json))
             .ok_or_else(|| not_found(&table, id, query.language.as_deref()))
     }
 
@@ -464,7 +466,7 @@ impl Items {
             allowed.inspect_err(|_| change.fail())?;
         }
         let Statement { sql, args } = write::delete(table, key);
-        let deleted = change.run_expecting_row(AssertSqlSafe(sql), args).await;
+        let deleted = change.run_one(AssertSqlSafe(sql), args).await;
         references::explain_refusal(change, table, &Vec::new(), deleted).await?;
         self.record(change, table, "deleted", key, record, &[], None).await
     }
@@ -546,7 +548,8 @@ async fn read_page(
         read = reader.one(page(Bound::Sum(most))?).await?;
     }
     let (records, positions, found, fit, total) = read;
-    let (mut records, positions) = (records.unwrap_or_default(), positions.unwrap_or_default());
+    let Lossy(mut records) = records.unwrap_or_default();
+    let positions = positions.unwrap_or_default();
     let shown = fit.min(i64::from(query.limit));
     if fit > shown {
         records.truncate(records.rfind(page::SEPARATOR).unwrap_or(0));

@@ -125,9 +125,7 @@ pub(crate) async fn set(
         values.keys().zip(2..).map(|(name, n)| format!("{} = ${n}", quote(name))).collect();
     let sql = format!("update {} set {} where id = $1", table.source, assigned.join(", "));
     let texts = values.values().map(|value| Value::Text(value.as_str().map(str::to_owned)));
-    change
-        .run_expecting_row(AssertSqlSafe(sql), [Value::from(id)].into_iter().chain(texts).collect())
-        .await
+    change.run_one(AssertSqlSafe(sql), [Value::from(id)].into_iter().chain(texts).collect()).await
 }
 
 /// The pages whose placed rows hold a text, at most `most`.

@@ -14,7 +14,7 @@ use super::{
 use crate::{
     Change, Code, Error, Result,
     content::Table,
-    db::{args, dialect::quote},
+    db::{Lossy, args, dialect::quote},
 };
 
 /// The message for a base that does not exist.
@@ -96,7 +96,7 @@ impl Items {
         if versions(change, table, id, id).await? > 0 {
             return refused("refused", "other rows are versions of this one: leave it out");
         }
-        // Locked, so that this row stays its own base until the change ends.
+        // Locked, so that the named row stays its own base until the change ends.
         let named = Key::parse(table, &base.to_string())?;
         let Some(json) = self.find_locked(change, table, &named).await? else {
             return match versions(change, table, base, id).await? {
@@ -185,11 +185,12 @@ impl Items {
         let tables = self.0.registry.tables();
         let Statement { sql, args } =
             select::one(&tables, table, conditions, &Query::default(), true)?;
-        let found: Option<(String,)> = change
+        let found: Option<(Option<Lossy>,)> = change
             .optional(AssertSqlSafe(sql), args)
             .await
             .map_err(|e| write::refused(table, e, &[]))?;
-        Ok(found.map(|(json,)| tables.compact(table, &[], json)))
+        let json = found.and_then(|(json,)| json);
+        Ok(json.map(|Lossy(json)| tables.compact(table, &[], json)))
     }
 }
 

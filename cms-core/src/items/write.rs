@@ -10,7 +10,7 @@ use super::{
 };
 use crate::{
     Code, Error, FieldError, Result,
-    content::{Column, Table, check, core, is_language},
+    content::{Column, Table, check, core},
     db::{
         self, Value,
         dialect::{Kind, quote},
@@ -117,7 +117,7 @@ fn faults(table: &Table, column: &Column, sent: &Json, checked: &Json) -> Vec<Fi
         false => Vec::new(),
     };
     let language = value.as_str().filter(|_| column.own && column.name == "language_short");
-    if faults.is_empty() && language.is_some_and(|language| !is_language(language)) {
+    if faults.is_empty() && language.is_some_and(|language| !plain::is_language(language)) {
         let message = "a language such as en or pt-BR is expected".to_owned();
         faults.push(FieldError { field: column.name.clone(), code: "format", message });
     }
@@ -129,8 +129,14 @@ fn is_name(table: &Table, column: &Column) -> bool {
     table.plugin == core::ID && core::NAMES.contains(&column.name.as_str())
 }
 
-/// Checks text lengths, because the database refuses long text without naming the column.
+/// Checks what the database refuses without naming the column: long texts, numbers out of range,
+/// and what is no UUID.
 fn fitting(table: &Table, values: &Values) -> Result<()> {
+    if let Some((column, _)) = values.iter().find(|(column, value)| !is_held(column, value)) {
+        let code = if column.kind == Kind::Text { "format" } else { "range" };
+        let message = format!("holds only values of the type {}", column.cast);
+        return Err(unfit((table, column), code, message));
+    }
     let too_long = |(column, value): &&(&Column, Json)| {
         // The database cuts off blanks at the end.
         let characters =
@@ -139,9 +145,31 @@ fn fitting(table: &Table, values: &Values) -> Result<()> {
     };
     let Some((column, _)) = values.iter().find(too_long) else { return Ok(()) };
     let message = format!("holds at most {} characters", column.length.unwrap_or_default());
-    let error =
-        Error::new(Code::DatabaseError, format!("{}.{} {message}.", table.name, column.name));
-    Err(error.with_fields(vec![FieldError { field: column.name.clone(), code: "length", message }]))
+    Err(unfit((table, column), "length", message))
+}
+
+fn unfit((table, column): (&Table, &Column), code: &'static str, message: String) -> Error {
+    let detail = format!("{}.{} {message}.", table.name, column.name);
+    let error = Error::new(Code::DatabaseError, detail);
+    error.with_fields(vec![FieldError { field: column.name.clone(), code, message }])
+}
+
+/// Whether a column of PostgreSQL can hold a value, as far as its type alone tells.
+fn is_held(column: &Column, value: &Json) -> bool {
+    match (column.cast.as_str(), value) {
+        ("smallint", Json::Number(n)) => n.as_i64().is_none_or(|n| i16::try_from(n).is_ok()),
+        ("integer", Json::Number(n)) => n.as_i64().is_none_or(|n| i32::try_from(n).is_ok()),
+        ("real", Json::Number(n)) => n.as_f64().is_none_or(|n| {
+            let short = n as f32;
+            short.is_finite() && (short != 0.0 || n == 0.0)
+        }),
+        // It takes more spellings than one.
+        ("uuid", Json::String(text)) => {
+            let digits = text.bytes().filter(u8::is_ascii_hexdigit).count();
+            digits == 32 && text.bytes().all(|b| b.is_ascii_hexdigit() || b"-{}".contains(&b))
+        }
+        _ => true,
+    }
 }
 
 pub(super) fn document(values: Values) -> Value {

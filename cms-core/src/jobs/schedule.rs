@@ -106,8 +106,8 @@ impl Rest {
         }
     }
 
-    /// Whether the rest lasts. A rest that ends later than its longest wait from now counts as
-    /// over: it was set before the clock was set back.
+    /// Whether the rest lasts. A rest that ends later than the longest wait from now counts as
+    /// over: it began before the clock was set back.
     pub(crate) fn is_under_way(self, waits: Backoff, now: Millis) -> bool {
         self.in_a_row > 0 && self.until > now && self.until <= now + waits.longest_ms()
     }

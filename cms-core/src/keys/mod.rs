@@ -228,7 +228,7 @@ impl Keys {
         let value = PlainKey::new(&self.0.base.settings().key_prefix, self.0.base.random())?;
         let mut key = ApiKey {
             id: 0,
-            name: new.name,
+            name: plain::composed(&new.name).into_owned(),
             prefix: value.prefix(),
             expires_on: new.expires_on,
             active: new.active,
@@ -238,7 +238,7 @@ impl Keys {
             requests: 0,
             denied: 0,
         };
-        check(&key, &[], &self.0.endpoints)?;
+        check(&key, true, &[], &self.0.endpoints)?;
         check_held(held, &key.rights)?;
         key.id = sql::insert(change, &key, value.hash()).await?;
         record(change, "create", key.id, &["name", "expires_on", "active", "rights"]).await?;
@@ -256,10 +256,17 @@ impl Keys {
         id: i64,
         patch: ApiKeyPatch,
     ) -> Result<ApiKey> {
+        let unknown = access::unknown_methods("revoke", &patch.revoke);
+        if !unknown.is_empty() {
+            return Err(Error::invalid(unknown));
+        }
         let mut key = self.changeable(change, held, id).await?;
         let mut columns = Vec::new();
+        let renamed = patch.name.as_ref().is_some_and(|name| *name != key.name);
         if let Some(name) = patch.name {
-            key.name = name;
+            if renamed {
+                key.name = plain::composed(&name).into_owned();
+            }
             columns.push("name");
         }
         if let Some(expires_on) = patch.expires_on {
@@ -275,7 +282,7 @@ impl Keys {
             key.rights = access::changed_rights(rights, Vec::new(), &patch.revoke);
             columns.push("rights");
         }
-        check(&key, &patch.grant, &self.0.endpoints)?;
+        check(&key, renamed, &patch.grant, &self.0.endpoints)?;
         key.rights = access::changed_rights(key.rights, patch.grant, &[]);
         check_held(held, &key.rights)?;
         sql::update(change, &key).await?;
@@ -352,8 +359,8 @@ fn not_found(id: i64) -> Error {
     Error::new(Code::NotFound, format!("There is no API key with id {id}."))
 }
 
-/// Checks a key. `grant`: rights that the key is about to get.
-fn check(key: &ApiKey, grant: &[Right], endpoints: &Endpoints) -> Result<()> {
+/// Checks a key. `named`: its name is new. `grant`: rights that the key is about to get.
+fn check(key: &ApiKey, named: bool, grant: &[Right], endpoints: &Endpoints) -> Result<()> {
     let mut problems = access::problems("rights", &key.rights, endpoints);
     problems.extend(access::problems("grant", grant, endpoints));
     if key.name.trim().is_empty() || key.name.chars().count() > 100 {
@@ -363,7 +370,7 @@ fn check(key: &ApiKey, grant: &[Right], endpoints: &Endpoints) -> Result<()> {
             message: "1 to 100 characters".to_owned(),
         });
     }
-    problems.extend(plain::problem("name", &key.name));
+    problems.extend(plain::name_problem("name", &key.name).filter(|_| named));
     if let Some(Err(error)) = key.expires_on.as_deref().map(expiry::checked) {
         problems.extend_from_slice(error.fields());
     }

@@ -189,7 +189,7 @@ pub(super) async fn insert(change: &mut Change, key: &ApiKey, hash: String) -> R
 
 pub(super) async fn update(change: &mut Change, key: &ApiKey) -> Result<()> {
     let args = args![key.id, &key.name, key.expires_on.clone(), key.active, text(&key.rights)?];
-    change.run_expecting_row(UPDATE, args).await
+    change.run_one(UPDATE, args).await
 }
 
 /// Lets the current value expire at `until`, and deletes values that have expired.
@@ -203,7 +203,7 @@ pub(super) async fn replace_value(
     change.run(END_VALUES, args![id, until]).await?;
     change.run(DROP_VALUES, args![id, change.now()]).await?;
     change.run(INSERT_VALUE, args![hash, id]).await?;
-    change.run_expecting_row(SET_PREFIX, args![id, prefix]).await
+    change.run_one(SET_PREFIX, args![id, prefix]).await
 }
 
 /// Deletes a value that has expired.
@@ -212,7 +212,7 @@ pub(super) async fn drop_value(change: &mut Change, hash: &str) -> Result<()> {
 }
 
 pub(super) async fn delete(change: &mut Change, id: i64) -> Result<()> {
-    change.run_expecting_row(DELETE, args![id]).await
+    change.run_one(DELETE, args![id]).await
 }
 
 /// The last denied call of a key. Outer `None`: there is no such key.

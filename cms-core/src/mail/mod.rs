@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! address    addresses and the sender      message  a mail as a room queues it
-//! queue      the row, automatic replies    outbox   mails as their sender sees them
+//! queue      the row, automatic replies    outbox   mails as the postman sees them
 //! postman    claims mails (lease)          round    a route through the chain → settle (fenced)
 //! log        mails as the API shows them   test     a mail to see whether mail works
 //! providers  attempts over HTTP and SMTP   rules    outcomes, verdicts, the breaker (pure)

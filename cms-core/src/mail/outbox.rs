@@ -125,8 +125,8 @@ statements! {
     SETTLE = "update cms_mails set status = $3, tries = $4, next_attempt_at = $5, reason = $6, \
               settled_at = $7, lease_until = null \
               where id = $1 and lease_token = $2 and status = 'sending'";
-    /// For a mail that was sent although its lease had ended: settles it, unless another postman
-    /// has claimed it since.
+    /// Settles a sent mail, even after its lease has ended, unless another postman has claimed the
+    /// mail since.
     SETTLE_LATE = "update cms_mails set status = $3, tries = $4, next_attempt_at = $5, \
                    reason = $6, settled_at = $7, lease_until = null where id = $1 \
                    and lease_token = $2 and status in ('sending', 'queued', 'failed')";

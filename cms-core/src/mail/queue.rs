@@ -19,8 +19,8 @@ impl Mails {
     /// Writes the mail into the outbox, in `change`. The mail is sent after the commit; a dropped
     /// change sends nothing. The Message-ID is made here, so it is the same in every attempt.
     ///
-    /// An automatic reply beyond the ration, or to a robot, is recorded as `dropped`, with the
-    /// reason. Without a provider mails wait.
+    /// An automatic reply beyond the ration, to a robot or to this site itself is recorded as
+    /// `dropped`, with the reason. Without a provider mails wait.
     ///
     /// # Errors
     /// `validation_failed` for what cannot be sent; as every write.

@@ -3,7 +3,7 @@
 //!
 //! ```text
 //! objects   whole objects under names of their own
-//! link      the address, the client and its limits; what a failure is called
+//! link      the address, the client and its timeouts; the message of a failure
 //! parts     a file sent part by part, and parts that an upload has left
 //! ```
 
@@ -41,7 +41,7 @@ use crate::{Code, Error, Millis, Result, settings};
 
 /// Timeout of a response of the store; sending a part may take longer.
 const RESPONSE_TIMEOUT: Duration = Duration::from_secs(10);
-/// Timeout of a response that a change waits for, because other changes wait for that one.
+/// Timeout of a response that a change waits for: short, because others wait for the change.
 const CHANGE_TIMEOUT: Duration = Duration::from_secs(3);
 /// Longest pause while an object is read.
 const PAUSE: Duration = Duration::from_secs(30);
@@ -100,7 +100,7 @@ impl Bucket {
         names.fold(self.prefix.clone(), |key, name| key.join(name.as_ref()))
     }
 
-    /// Whether the store answers, has the bucket and accepts the access keys.
+    /// Checks that the store answers, has the bucket and accepts the access keys.
     ///
     /// # Errors
     /// `unavailable`, with what to repair.
@@ -117,9 +117,9 @@ impl Bucket {
         }
     }
 
-    /// Whether the bucket can be reached. A store answers for a missing bucket as for a
-    /// missing object.
-    async fn is_known(&self) -> Result<()> {
+    /// As [`Bucket::reach`], but reuses a result for [`PROBE_TTL`]. Needed because a store answers
+    /// for a missing bucket as for a missing object.
+    async fn reach_cached(&self) -> Result<()> {
         let mut known = self.known.lock().await;
         if known.is_none_or(|(asked, _)| asked.elapsed() >= PROBE_TTL) {
             *known = Some((Instant::now(), self.reach().await.is_ok()));
@@ -130,8 +130,8 @@ impl Bucket {
         }
     }
 
-    /// Whether the store answers. Called before a change that removes a file, so that no change
-    /// waits for a store that is away.
+    /// Checks that the store answers. Called before a change that removes a file, so that no
+    /// change waits for a store that is away.
     pub(super) async fn answers(&self, name: &Name) -> Result<()> {
         let key = self.key(&name.place());
         let asked = async {
@@ -145,7 +145,7 @@ impl Bucket {
         };
         match within(CHANGE_TIMEOUT, asked).await? {
             true => Ok(()),
-            false => self.is_known().await,
+            false => self.reach_cached().await,
         }
     }
 
@@ -153,7 +153,7 @@ impl Bucket {
         answered(patience, self.store.head(key)).await
     }
 
-    /// Whether a file that was sent still exists. Called by the change that stores the file.
+    /// Whether a file that was sent still exists. The change that stores the file waits for this.
     pub(super) async fn has(&self, name: &Name) -> Result<bool> {
         Ok(self.about(&self.key(&name.place()), CHANGE_TIMEOUT).await?.is_some())
     }
@@ -162,7 +162,7 @@ impl Bucket {
     pub(super) async fn open(&self, place: &Path) -> Result<Option<Opened>> {
         let key = self.key(place);
         let Some(about) = self.about(&key, RESPONSE_TIMEOUT).await? else {
-            return self.is_known().await.map(|()| None);
+            return self.reach_cached().await.map(|()| None);
         };
         let store = self.store.clone();
         let read = move |first: u64, length: u64| {
@@ -230,12 +230,12 @@ impl Bucket {
 
 /// After this time a store has carried out a request, or never will.
 const UNDECIDED_MS: Millis = 60_000;
-/// After a failed removal only `Media::tidy` tries again for this long.
+/// For this long after a failed removal, only `Media::tidy` tries removals.
 const AWAY_MS: Millis = 60_000;
 
 /// Removals that failed in this process. A store that did not answer may still carry out the
-/// removal, so nothing may rely on the object until then. Other removals do not wait for the same
-/// store again.
+/// removal for a while: until that is decided, nothing may rely on the object. For a while other
+/// removals do not wait for the store either.
 #[derive(Default)]
 pub(super) struct Removals {
     /// Files, each with the time until which its removal is undecided.

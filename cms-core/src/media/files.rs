@@ -22,7 +22,7 @@ use super::{
 };
 use crate::{Code, Error, Millis, Result, ground::private};
 
-/// Reads bytes from an offset (the first number) and a length (the second). If the store goes away
+/// Reads bytes: the first number is the offset, the second the length. If the store goes away
 /// meanwhile, the stream ends with an error.
 pub type Remote = Box<dyn FnOnce(u64, u64) -> BoxStream<'static, Result<Bytes>> + Send>;
 

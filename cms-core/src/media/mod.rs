@@ -3,15 +3,15 @@
 //!
 //! ```text
 //! incoming  an upload: written and hashed part by part, judged, put in its place
-//! kinds     what a file's bytes say it is; ends of names, what browsers show (pure)
-//! shape     the size of a picture, and whether it is whole, by its structure
+//! kinds     the type that a file's bytes show; extensions, what browsers show (pure)
+//! shape     the size of a picture, and whether a file is complete, by its structure
 //! name      names in the media folder (pure)
 //! files     a file as it is served; files on the disk of this machine
 //! variants  smaller pictures, made once
 //! store     where files lie: the media folder, or a bucket
 //! bucket    an S3-compatible store
-//! uses      the records and funnels that show a file
-//! sweep     files in doubt; files without rows removed, rows without files told
+//! uses      the records, pages and funnels that show a file
+//! sweep     files in doubt; files without rows removed, rows without files reported
 //! sql       statements
 //! ```
 //!
@@ -157,7 +157,7 @@ impl Media {
     /// `validation_failed` for an invalid folder; `unavailable` when the disk is full, or the
     /// bucket does not answer; as every write.
     pub async fn store(&self, change: &mut Change, ready: Ready, folder: &str) -> Result<Stored> {
-        // Kept until the end: when dropped, `tidy` removes a staged file that was not stored.
+        // Kept until the end: its drop lets `tidy` remove a staged file that was not stored.
         let Ready { place: from, staged: _staged, name, kind, given, size, pixels } = ready;
         self.take_turn(change).await?;
         if let Some(id) = sql::by_content(change, name.sha256()).await? {

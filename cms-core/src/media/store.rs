@@ -124,7 +124,7 @@ impl Files {
         self.store.is_folder()
     }
 
-    /// Opens a file; None: there is none.
+    /// Opens a file; `None`: there is none.
     pub(crate) async fn open(&self, name: &Name) -> Result<Option<Opened>> {
         self.store.opened(&self.folder, &name.place()).await
     }
@@ -285,7 +285,7 @@ impl Media {
         self.0.store.opened(self.folder(), place).await
     }
 
-    /// Whether the store answers. Called before a change that removes a file.
+    /// Checks that the store answers. Called before a change that removes a file.
     pub(super) async fn answers(&self, name: &Name) -> Result<()> {
         match &self.0.store {
             Store::Folder => {

@@ -46,7 +46,7 @@ const HEAD: u64 = 16 << 20;
 const QUEUE_TIMEOUT: Duration = Duration::from_secs(20);
 /// How long fetching a picture from a bucket may take: all others wait meanwhile.
 const FETCH: Duration = Duration::from_secs(60);
-/// `retry_after` of these errors, in seconds.
+/// `retry_after` in seconds, after either of these timeouts.
 const AGAIN_S: u64 = 10;
 /// Quality of encoded variants, out of 100.
 const QUALITY: u8 = 82;

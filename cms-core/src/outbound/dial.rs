@@ -87,7 +87,7 @@ mod tests {
 
     #[tokio::test]
     async fn a_server_that_is_not_there_is_not_our_fault() {
-        // Bound but not listening, so that no other process takes the port.
+        // Bound, so that no other process takes the port, but not listening.
         let held = tokio::net::TcpSocket::new_v4().expect("a socket");
         held.bind("127.0.0.1:0".parse().expect("an address")).expect("a port");
         let port = held.local_addr().expect("an address").port();

@@ -20,8 +20,8 @@ impl Names for SystemNames {
     }
 }
 
-/// Looks up a name once and lets the connector dial only those addresses. A second look-up could
-/// return other addresses.
+/// Looks up a name once and lets the connector dial only those addresses. There is no second
+/// look-up, because it could return other addresses.
 #[derive(Clone)]
 pub(super) struct Guarded {
     pub(super) rule: AddressRule,

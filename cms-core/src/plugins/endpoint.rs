@@ -159,7 +159,7 @@ impl EndpointCall {
     ///
     /// # Errors
     /// An error when the caller's access was revoked meanwhile. `internal_error` when the change
-    /// would wait for another change that this call holds open. As every write.
+    /// would wait for another change that this call holds and that is idle. As every write.
     #[track_caller]
     pub fn change(&self) -> impl Future<Output = Result<Change>> + Send + use<'_> {
         self.request.begin.change()

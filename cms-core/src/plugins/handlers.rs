@@ -218,9 +218,9 @@ impl Handlers {
     ///
     /// An event is done when the handler returns, or with the commit of [`EventCall::change`];
     /// the writes of that change happen exactly once. After an error, a panic or 20 s the handler
-    /// is called again, after 1, 5, 30, 60, 300, 300 ... s. Later events wait meanwhile, and `cms
-    /// status` shows the reason. Of the processes that run `Work::Events`, one at a time calls
-    /// the handler.
+    /// is called again, after 1, 5, 30, 60, 300, 300 ... s. Later events wait meanwhile, and
+    /// `cms status` shows the reason. Of the processes that run `Work::Events`, one at a time
+    /// calls the handler.
     ///
     /// ```
     /// use cms_core::plugins::Handlers;
@@ -326,7 +326,7 @@ impl TaskRun {
     /// # Errors
     /// `conflict` when the lease is lost because the process hung: another process runs the task,
     /// and this run can write no more. `internal_error` when the change would wait for another
-    /// change that this call holds open. As every write.
+    /// change that this call holds and that is idle. As every write.
     #[track_caller]
     pub fn change(&self) -> impl Future<Output = Result<Change>> + Send + use<'_> {
         self.begin.change()
@@ -360,8 +360,8 @@ impl EventCall {
     ///
     /// # Errors
     /// `conflict` when the event is already done, or another process has taken over.
-    /// `internal_error` when the change would wait for another change that this call holds open.
-    /// As every write.
+    /// `internal_error` when the change would wait for another change that this call holds and
+    /// that is idle. As every write.
     #[track_caller]
     pub fn change(&self) -> impl Future<Output = Result<Change>> + Send + use<'_> {
         self.begin.change()
@@ -406,7 +406,7 @@ impl ScriptCall {
     ///
     /// # Errors
     /// An error when the caller's access was revoked meanwhile. `internal_error` when the change
-    /// would wait for another change that this call holds open. As every write.
+    /// would wait for another change that this call holds and that is idle. As every write.
     #[track_caller]
     pub fn change(&self) -> impl Future<Output = Result<Change>> + Send + use<'_> {
         self.begin.change()

@@ -223,6 +223,7 @@ impl Names {
     }
 
     /// The names that a plugin owns but a declaration lacks; without a declaration, all of them.
+    /// Columns and fields that hold passwords are left out.
     pub(crate) fn undeclared(
         &self,
         plugin: &str,

@@ -62,8 +62,8 @@ pub trait WidgetContent: Send + Sync + 'static {
     /// to editors; the service itself always passes false, because its links show drafts to people
     /// without a login.
     ///
-    /// Of one page, 16 widgets make their content at a time. All content shares two seconds and 4
-    /// MiB as JSON. Content that fails, is late or does not fit becomes null and is logged.
+    /// Of one page, 16 widgets make their content at a time. All content shares two seconds and
+    /// 4 MiB as JSON. Content that fails, is late or does not fit becomes null and is logged.
     fn content<'a>(
         &'a self,
         widget: &'a PlacedWidget,

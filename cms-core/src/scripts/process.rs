@@ -64,8 +64,8 @@ pub(super) async fn run(
     finish(command, false, input, limits).await
 }
 
-/// Runs a launcher. It ends everything that the script started when its standard input ends, even
-/// if this future is dropped or this process is killed.
+/// Runs a launcher, which ends everything that the script started when the launcher's standard
+/// input ends. That input also ends when this future is dropped or this process is killed.
 pub(super) async fn run_launched(
     launcher: &ScriptLauncher,
     plan: &Plan,
@@ -145,7 +145,7 @@ async fn feed(
     Ok(stays_open.then_some(stdin))
 }
 
-/// Reads the output, at most `most` bytes.
+/// Reads the output. More than `most` bytes are a fault.
 async fn read(stdout: Option<impl AsyncRead + Unpin>, most: usize) -> Result<Vec<u8>, Fault> {
     let mut output = Vec::with_capacity(most.min(64 << 10));
     if let Some(stdout) = stdout {

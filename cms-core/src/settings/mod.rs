@@ -3,8 +3,8 @@
 //! `settings.default.toml` is the only list of keys and defaults. To add a setting, add a line
 //! with a comment there and a field in [`Settings`] or one of its tables. If the type does not
 //! express a rule, add the rule in `validate.rs`. If the setting is secret, add a line in
-//! [`SECRET_KEYS`]. Then generate `docs/settings.md`: `UPDATE_GOLDEN=1 cargo test -p cms-tests
-//! all_keys`. Tests find omissions.
+//! [`SECRET_KEYS`]. Then generate `docs/settings.md`:
+//! `UPDATE_GOLDEN=1 cargo test -p cms-tests all_keys`. Tests find omissions.
 
 mod cidr;
 mod database;
@@ -76,9 +76,9 @@ pub struct Settings {
     /// the request's host.
     #[serde(deserialize_with = "unless_empty")]
     pub site_url: Option<String>,
-    /// Address of the service for themes and clients, without a trailing slash. Its
-    /// path is one that a proxy removes, or the base path of an embedding program.
-    /// Default: [`Settings::site_url`].
+    /// Address of the service for themes and clients, without a trailing slash. A path in it is
+    /// one that a proxy removes, or the base path of an embedding program. Default:
+    /// [`Settings::site_url`].
     #[serde(deserialize_with = "unless_empty")]
     pub api_url: Option<String>,
     /// Name of the product as it is displayed, 1 to 64 bytes.

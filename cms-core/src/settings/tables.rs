@@ -56,8 +56,8 @@ pub enum Synchronous {
 pub struct Commits {
     /// When SQLite reports a commit.
     pub synchronous: Synchronous,
-    /// Seconds after which PostgreSQL ends an idle transaction, for example of a hung process, 1
-    /// to 3600.
+    /// Seconds after which PostgreSQL ends an idle transaction, for example of a hung process,
+    /// 1 to 3600.
     pub idle_in_transaction_s: u64,
 }
 
@@ -66,8 +66,8 @@ pub struct Commits {
 #[serde(deny_unknown_fields)]
 #[non_exhaustive]
 pub struct Shutdown {
-    /// Seconds for which requests are still served after SIGTERM, while `/readyz` is 503; 0
-    /// to 3600.
+    /// Seconds for which requests are still served after SIGTERM, while `/readyz` is 503;
+    /// 0 to 3600.
     pub drain_s: u64,
 }
 

@@ -138,8 +138,8 @@ impl Builder {
     /// The names of plugins, each with its owner, without opening the site.
     ///
     /// # Errors
-    /// `validation_failed` for settings; `unavailable` when there is no database to read, or its
-    /// version is another.
+    /// `validation_failed` for settings; `unavailable` when there is no database to read, or when
+    /// the database has another version.
     pub async fn plugin_names(self) -> Result<Names> {
         let db = Db::existing(&self.settings.database().map_err(invalid)?).await?;
         let names = Names::load(&db).await;

@@ -88,7 +88,7 @@ impl Progress {
     }
 }
 
-/// The indexes that this process makes since opening the site.
+/// The indexes that this process makes, with their progress.
 #[derive(Default)]
 pub(super) struct Building(watch::Sender<Progress>);
 

@@ -47,7 +47,7 @@ const RULES: TableRules = TableRules {
         ("cms_formfunnel_salt", "1 = 0"),
         ("cms_audit", "actor_kind <> 'system'"),
     ],
-    // The first worker takes over such a job, which keeps its due time.
+    // The first worker takes over claimed work; due times stay as they are.
     leases: "update cms_webhook_queue set lease_until = 0 where status = 'sending'; \
              update cms_mails set lease_until = 0 where status = 'sending'; \
              update cms_tasks set lease_until = 0 where lease_until <> 0; \

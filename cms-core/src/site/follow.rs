@@ -16,7 +16,7 @@ use crate::{
 const PAUSE: Duration = Duration::from_millis(500);
 /// How often missing plugin folders are checked.
 const FOLDERS: Duration = Duration::from_secs(1);
-/// Waits after an attempt to take plugins into service again has failed.
+/// Waits after plugins could not be taken into service again.
 const WAITS: Backoff = Backoff(&[1, 2, 5, 10, 30, 60]);
 
 impl Cms {

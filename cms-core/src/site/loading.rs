@@ -75,8 +75,8 @@ impl Loading {
         Self { rows, names, ..Self::default() }
     }
 
-    /// Names with their owners, except the plugin `id`. Includes plugins that are in service and
-    /// have not claimed their names yet.
+    /// Names with their owners. Counts plugins other than `id` as owners if they are in service
+    /// and have not claimed their names yet.
     pub(super) fn names_but_of(&self, id: &str) -> Names {
         let mut names = self.names.clone();
         let others = self.states.iter().filter(|state| state.id != id);

@@ -512,7 +512,7 @@ impl Cms {
 
     /// Adds the tables of a plugin. Everything is checked before anything is created: names,
     /// refusals by the database, and problems that only the tables in service show. Returns
-    /// the problems.
+    /// clashes of names and the last kind of problems; any other refusal is an error.
     async fn take_in(
         &self,
         loading: &mut Loading,

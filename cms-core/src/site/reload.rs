@@ -16,7 +16,8 @@ use crate::{
     db::Lock,
     pages::widgets::WidgetChange,
     plugins::{
-        self, Manifest, Names, Problem, installed,
+        self, Manifest, Names, Problem,
+        installed::{self, Installed},
         names::{self, NameKind},
     },
     webhooks::Registered,
@@ -88,7 +89,9 @@ impl Cms {
         let mut of_program = Vec::new();
         for manifest in given.iter().filter(|given| is_asked(&given.id)) {
             let mut difference = PluginDifference::of(&manifest.id);
-            self.compare(manifest, (&registered, &beside), &mut difference).await?;
+            let before = self.plugins().manifest(&manifest.id);
+            let before = before.as_deref();
+            self.compare((before, manifest), (&registered, &beside), &mut difference).await?;
             self.assume_applied(&mut beside, manifest, &difference).await?;
             of_program.push(difference);
         }
@@ -103,7 +106,12 @@ impl Cms {
             match &found.outcome {
                 Err(problems) => difference.problems.clone_from(problems),
                 Ok(manifest) => {
-                    self.compare(manifest, (&registered, &beside), &mut difference).await?;
+                    // A process that begins has loaded the new declaration already.
+                    let recorded = installed.get(&found.id).filter(|before| !before.removed);
+                    let recorded = recorded.and_then(Installed::manifest).map(Arc::new);
+                    let before = recorded.or_else(|| self.plugins().manifest(&found.id));
+                    let compared = (before.as_deref(), manifest);
+                    self.compare(compared, (&registered, &beside), &mut difference).await?;
                     let exposed = installed.get(&found.id).map(|before| before.exposed(manifest));
                     let mut exposed = exposed.unwrap_or_default();
                     let known = &mut difference.problems;
@@ -140,7 +148,7 @@ impl Cms {
 
     async fn compare(
         &self,
-        manifest: &Manifest,
+        (before, manifest): (Option<&Manifest>, &Manifest),
         (registered, beside): (&Registered, &Loading),
         difference: &mut PluginDifference,
     ) -> Result<()> {
@@ -156,8 +164,7 @@ impl Cms {
             difference.problems.extend(reserved.map(Problem::from));
         }
         difference.changes = install::changes(self.db(), &others, declared).await?;
-        let before = self.plugins().manifest(&manifest.id);
-        for table in before.iter().flat_map(|before| &before.tables) {
+        for table in before.into_iter().flat_map(|before| &before.tables) {
             if !manifest.tables.iter().any(|one| one.name == table.name) {
                 let (action, table) = (Action::LeaveTable, table.name.clone());
                 difference.changes.steps.push(Step { action, table, columns: Vec::new() });

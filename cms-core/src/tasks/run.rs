@@ -82,7 +82,7 @@ pub(super) async fn claim(
 const POLL_INTERVAL: Duration = Duration::from_secs(1);
 /// Timeout of a renewal.
 const RENEW_TIMEOUT: Duration = Duration::from_secs(5);
-/// Number of attempts to record the end of a run.
+/// Number of tries to record the end of a run.
 const TRIES: u32 = 3;
 
 /// Runs a task to its end, or until the stop. Dropping the work rolls back what it has

@@ -103,7 +103,8 @@ impl Receiver {
         Self::scripted(move |_, _| Answer::Status(status)).await
     }
 
-    /// Starts a receiver that calls `answer` with the number of each request, from 0.
+    /// Starts a receiver that answers as `answer` says. `answer` gets the number of the request,
+    /// from 0, and the request.
     ///
     /// # Panics
     /// When loopback has no free port.

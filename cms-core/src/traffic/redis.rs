@@ -85,7 +85,7 @@ impl Redis {
         };
         let Err(error) = tried else { return Ok(()) };
         self.leave(&error.to_string());
-        let (what, remedy) = judge(error.code());
+        let (what, remedy) = explain(error.code());
         Err((Error::new(Code::Unavailable, what).caused_by(error), remedy))
     }
 
@@ -167,7 +167,7 @@ impl Shared {
 }
 
 /// The meaning of an error with this code, and the remedy. `None`: Redis has not answered.
-fn judge(code: Option<&str>) -> (&'static str, &'static str) {
+fn explain(code: Option<&str>) -> (&'static str, &'static str) {
     match code {
         None => (UNREACHABLE, "start Redis or correct redis_url"),
         Some("OOM") => (
@@ -225,7 +225,7 @@ mod tests {
     async fn whoever_finds_redis_away_leaves_it() {
         let redis = nowhere();
         let (error, remedy) = redis.ping().await.expect_err("nobody listens");
-        assert_eq!((error.detail(), remedy), (UNREACHABLE, judge(None).1));
+        assert_eq!((error.detail(), remedy), (UNREACHABLE, explain(None).1));
         assert!(redis.is_away());
     }
 
@@ -237,7 +237,7 @@ mod tests {
             (Some("READONLY"), "the primary"),
             (Some("NOAUTH"), "redis_url"),
         ] {
-            assert!(judge(code).1.contains(words), "{code:?}");
+            assert!(explain(code).1.contains(words), "{code:?}");
         }
     }
 }

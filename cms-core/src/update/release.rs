@@ -10,6 +10,8 @@ use serde::{Deserialize, Serialize};
 use super::{UpdateError, UpdateFault};
 use crate::Millis;
 
+/// Maximum size of `latest.json` in bytes.
+pub(super) const MAX_DESCRIPTION_BYTES: u64 = 64 << 10;
 /// Maximum size of an archive in bytes.
 const MAX_ARCHIVE_BYTES: u64 = 512 << 20;
 /// Maximum length of a version and of a file's name, in bytes.
@@ -87,6 +89,11 @@ struct Description {
     size: u64,
 }
 
+/// The error for a longer `latest.json`.
+pub(super) fn too_large() -> UpdateError {
+    UpdateError::invalid(format!("latest.json is larger than {MAX_DESCRIPTION_BYTES} bytes"))
+}
+
 /// The bytes that a release's signature covers. Each value follows its length, so that no other
 /// three values give the same text.
 ///
@@ -117,6 +124,9 @@ impl Release {
         if keys.is_empty() {
             let why = "update.public_key is not set, so no release can be trusted";
             return Err(UpdateError::new(UpdateFault::Refused, why));
+        }
+        if json.len() as u64 > MAX_DESCRIPTION_BYTES {
+            return Err(too_large());
         }
         let read: Description = serde_json::from_slice(json)
             .map_err(|e| UpdateError::invalid(format!("latest.json cannot be read: {e}")))?;
@@ -267,6 +277,7 @@ mod tests {
             ("size", json!(-1), "cannot be read"),
             ("notes", json!("x".repeat(20_000)), "`notes` must be"),
             ("notes", json!(7), "cannot be read"),
+            ("later", json!("x".repeat(64 << 10)), "latest.json is larger than 65536 bytes"),
         ] {
             let mut changed = described(1);
             changed[member] = value;

@@ -10,7 +10,10 @@ use tokio::{
     time::{Instant, timeout, timeout_at},
 };
 
-use super::{Release, UpdateError, UpdateFault};
+use super::{
+    Release, UpdateError, UpdateFault,
+    release::{MAX_DESCRIPTION_BYTES, too_large},
+};
 use crate::{
     Millis, Secret,
     outbound::{public_roots, tls},
@@ -21,7 +24,6 @@ use crate::{
 const IDLE: Duration = Duration::from_secs(20);
 /// Minimum speed; a slower server is given up.
 const LEAST_BYTES_PER_SECOND: u64 = 16 << 10;
-const MAX_DESCRIPTION_BYTES: u64 = 64 << 10;
 const MAX_REDIRECTS: usize = 5;
 
 /// The update server of a site.
@@ -94,8 +96,7 @@ impl UpdateServer {
         let mut text = Vec::new();
         while let Some(chunk) = self.next(&mut reply, until).await? {
             if (text.len() + chunk.len()) as u64 > MAX_DESCRIPTION_BYTES {
-                let why = format!("latest.json is larger than {MAX_DESCRIPTION_BYTES} bytes");
-                return Err(UpdateError::invalid(why));
+                return Err(too_large());
             }
             text.extend_from_slice(&chunk);
         }

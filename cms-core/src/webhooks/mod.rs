@@ -57,7 +57,7 @@ struct Inner {
     registry: Registry,
     http: HttpClient,
     counters: jobs::Counters,
-    /// When the oldest job becomes due.
+    /// When the oldest waiting job is due.
     oldest: jobs::CachedFigure<Option<i64>>,
     backlog: jobs::CachedFigure<deliver::backlog::Figures>,
     leases: consumers::Leases,

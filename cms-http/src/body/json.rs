@@ -28,7 +28,7 @@ pub struct Unparsed {
     memory: u64,
     /// A text may hold U+0000.
     may_hold_nul: bool,
-    /// The first number with more digits than a parsed number keeps.
+    /// The first number that a parsed number does not keep.
     rounded: Option<Range<usize>>,
 }
 
@@ -72,7 +72,10 @@ impl Unparsed {
         }
         if let Some(number) = rounded {
             let number = String::from_utf8_lossy(&raw[number]);
-            let message = format!("{number} has more digits than a number keeps: send it as text");
+            let message = format!(
+                "{number} does not fit into a number, which keeps 17 digits: round it, or send it \
+                 as text to a column of another type"
+            );
             return Err(Error::invalid_field("body", "range", message));
         }
         Ok(json)
@@ -169,9 +172,11 @@ impl Measure {
     }
 }
 
-/// Whether a parsed number keeps all its digits: at most 17, or an integer of 64 bits.
+/// Whether a parsed number keeps all its digits: at most 17, or an integer of 64 bits. A number too
+/// small would become zero.
 fn is_kept(number: &[u8]) -> bool {
-    let mantissa = number.iter().take_while(|byte| !matches!(byte, b'e' | b'E'));
+    let is_exponent = |byte: &u8| matches!(byte, b'e' | b'E');
+    let mantissa = number.iter().take_while(|byte| !is_exponent(byte));
     let (mut digits, mut significant) = (0, 0);
     for digit in mantissa.filter(|byte| byte.is_ascii_digit()) {
         digits += usize::from(digits > 0 || *digit != b'0');
@@ -180,6 +185,10 @@ fn is_kept(number: &[u8]) -> bool {
         }
     }
     let text = || std::str::from_utf8(number).unwrap_or_default();
+    let may_vanish = significant > 0 && (number.len() > 300 || number.iter().any(is_exponent));
+    if may_vanish && text().parse::<f64>() == Ok(0.0) {
+        return false;
+    }
     significant <= 17 || text().parse::<i64>().is_ok() || text().parse::<u64>().is_ok()
 }
 

@@ -69,7 +69,7 @@ pub struct Answer {
     pub body: String,
     /// Its entity tag.
     pub etag: Option<String>,
-    /// The bucket with the least tokens left, as the service reports it; None when
+    /// The bucket with the fewest tokens left, as the service reports it; None when
     /// nothing is limited.
     pub limit: Option<RateLimit>,
     /// When the reply was made, by the service's clock, in full seconds; None for a site

@@ -22,8 +22,8 @@ impl Client {
     /// Makes the call once, for a reply that is too large for memory or never ends.
     ///
     /// # Errors
-    /// [`ClientError`], also for every status that is not 2xx. An error as a part: the
-    /// reply broke off.
+    /// [`ClientError`], also for every status that is not 2xx. If the reply breaks off, its last
+    /// part is an error.
     pub async fn stream(&self, ask: &Ask) -> Result<Parts, ClientError> {
         match self {
             Self::Local(api) | Self::LocalAs(api, _) => {

@@ -62,7 +62,10 @@ pub(crate) async fn export(call: &Call<'_>, asked: Exported) -> Result<Success<T
     filter.since = asked.since.map(|since| since.0);
     filter.until = asked.until.map(|until| until.0);
     filter.spam = asked.spam;
-    let table = call.cms.forms().export(&WhichForm::from(asked.form), filter).await?;
+    let mut table = call.cms.forms().export(&WhichForm::from(asked.form), filter).await?;
+    if let (true, Some(first)) = (asked.bom.unwrap_or(true), table.names.first_mut()) {
+        first.insert(0, '\u{feff}');
+    }
     let rows = Arc::new(Reauthorizer::of(call)).watching(csv::rows(table.names, table.rows));
     Ok(Success::streamed(rows).with(header::CONTENT_DISPOSITION, attachment(&table.save_as)))
 }

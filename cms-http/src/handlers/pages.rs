@@ -45,7 +45,7 @@ pub(crate) async fn read(
             && let Some(redirect) = pages.redirect(url, language).await?
         {
             let data = AtAddress::Redirect(Redirected { redirect });
-            // Not kept: the service counts each visit of a redirect.
+            // Not kept: the service counts each use of a redirect.
             return Ok(
                 Success::from(OneOrPage::One(Data { data })).with(header::CACHE_CONTROL, NO_STORE)
             );

@@ -52,7 +52,7 @@ impl Names {
                 let all = ["", "create", "update"].map(|end| name.to_lowercase() + end);
                 !all.iter().any(|name| taken.contains(name))
             };
-            // One of these numbers is free: there are more of them than names.
+            // With so many numbers, one is free.
             let name = wanted.find(is_free).unwrap_or(plain);
             taken.extend(["", "create", "update"].map(|end| name.to_lowercase() + end));
             names.insert(table.to_owned(), name);

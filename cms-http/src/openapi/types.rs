@@ -96,7 +96,7 @@ pub(super) fn wrap_default(property: &mut Json) {
     }
 }
 
-/// Says `additionalProperties` of an object with any members: some generators take a bare object
+/// Sets `additionalProperties` of an object with any members: some generators take a bare object
 /// for one without members. A schema for any value is `{}`, because orval fails at `true`.
 pub(super) fn open(schema: &mut Json) {
     const SHAPES: [&str; 6] =

@@ -166,7 +166,7 @@ impl Freshness {
     }
 }
 
-/// A look-up of a kept reply.
+/// A lookup of a kept reply.
 pub(crate) struct Lookup<'a> {
     cms: &'a Cms,
     pub(super) key: Key,

@@ -31,7 +31,7 @@ use crate::reply::{self, Reply};
 
 const X_CACHE: HeaderName = HeaderName::from_static("x-cache");
 
-/// Number of shards, each with a lock of its own; a reply larger than one shard is not kept.
+/// Shares of the memory, each with a lock of its own; a reply larger than one share is not kept.
 const SHARES: usize = 8;
 
 /// The store of one API.
@@ -96,7 +96,7 @@ impl Replies {
         fill: impl Fn() -> BoxFuture<'f, Result<Reply>> + Sync,
     ) -> Result<Reply> {
         loop {
-            // A good entry found after this was made after the request came.
+            // A fresh entry found after this was made after the request came.
             self.kept.remove_if(&lookup.key, |entry| !entry.is_fresh(lookup));
             let guard = match self.kept.get_value_or_guard_async(&lookup.key).await {
                 Err(guard) => guard,

@@ -25,7 +25,7 @@ fn name(key: &[u8]) -> String {
     format!("reply:{FORM}:{}:{}", cms_core::VERSION, crypto::sha256_hex(key))
 }
 
-/// The reply that another process has kept, if it is still good.
+/// The reply that some process has shared, if it is still fresh.
 pub(super) async fn find(cms: &Cms, lookup: &Lookup<'_>) -> Option<Entry> {
     let is_shared = cms.cache().shares_replies() && lookup.freshness.is_shared();
     let tables = lookup.shared_tables().filter(|_| is_shared)?;

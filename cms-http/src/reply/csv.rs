@@ -91,14 +91,14 @@ fn safe(cell: &str) -> String {
     safe
 }
 
-/// A plain decimal, such as `-2.5`.
+/// A plain decimal, such as `-2.5`, or a phone number such as `+4930123456`.
 fn is_number(cell: &str) -> bool {
     let digits = |part: &str| !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit());
     let (whole, decimals) = match cell.split_once('.') {
         Some((whole, decimals)) => (whole, Some(decimals)),
         None => (cell, None),
     };
-    digits(whole.strip_prefix('-').unwrap_or(whole)) && decimals.is_none_or(digits)
+    digits(whole.strip_prefix(['-', '+']).unwrap_or(whole)) && decimals.is_none_or(digits)
 }
 
 #[cfg(test)]
@@ -158,11 +158,14 @@ mod tests {
             row(&["a\r\nb", "-2"]),
             row(&["a;=1+1", "b\t@c"]),
             row(&["-2.50", "-2+3"]),
+            row(&["+4930123456", "+49 30 123456"]),
+            row(&["+1+cmd", "++1"]),
             row(&["-", "x; \"+1"]),
             row(&["", ""]),
         ]);
         let expected = "name,note\r\n\"Ana, \"\"A\"\"\",'=1+1\r\n\"a\r\nb\",-2\r\n\
-            a;'=1+1,b\t'@c\r\n-2.50,'-2+3\r\n'-,\"x; \"\"'+1\"\r\n,\r\n";
+            a;'=1+1,b\t'@c\r\n-2.50,'-2+3\r\n\
+            +4930123456,'+49 30 123456\r\n'+1+cmd,'++1\r\n'-,\"x; \"\"'+1\"\r\n,\r\n";
         assert_eq!(String::from_utf8_lossy(&text), expected);
     }
 

@@ -93,7 +93,9 @@ pub(super) fn apply(
 ) -> Result<&'static [&'static str]> {
     // Otherwise the path would name one thing while the query acts on another.
     if route.action.is_none() && request.parameter("action").is_some() {
-        return Err(bad("Put the action into the path, or use the address with ?action= alone."));
+        let why = "An action in the query does not go with this path: put it into the path, or put \
+                   both into the query.";
+        return Err(bad(why));
     }
     let mut query = parameters;
     for (name, value) in std::mem::take(&mut request.query) {

@@ -69,4 +69,6 @@ pub struct Exported {
     pub until: Option<Moment>,
     /// Only those that look automatic, or only the others.
     pub spam: Option<bool>,
+    /// `false`: a table without the byte order mark that tells spreadsheets of UTF-8.
+    pub bom: Option<bool>,
 }

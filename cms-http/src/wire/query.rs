@@ -19,6 +19,27 @@ pub fn read<T: DeserializeOwned>(pairs: &[(&str, &str)]) -> Result<T, String> {
     read_named(pairs).map_err(|wrong| wrong.detail)
 }
 
+/// As [`read`], where parameters of the path are among `pairs`: nobody is told to send these.
+pub(crate) fn read_with_path<T: DeserializeOwned>(
+    pairs: &[(&str, &str)],
+    path: &[(String, String)],
+) -> Result<T, String> {
+    let is_sent = |name: &&str| path.iter().all(|(other, _)| other != *name);
+    read_named(pairs).map_err(|wrong| match wrong.name {
+        Some(name) if !wrong.known.is_empty() => {
+            unknown(&name, &wrong.known.iter().copied().filter(is_sent).collect::<Vec<_>>())
+        }
+        _ => wrong.detail,
+    })
+}
+
+fn unknown(name: &str, known: &[&str]) -> String {
+    match known {
+        [] => format!("There is no parameter {name:?} here."),
+        known => format!("There is no parameter {name:?}; there are {}.", known.join(", ")),
+    }
+}
+
 /// As [`read`], with the name of what is wrong.
 pub(super) fn read_named<T: DeserializeOwned>(pairs: &[(&str, &str)]) -> Result<T, Wrong> {
     let values = pairs.iter().map(|(name, value)| (*name, Value { name, value }));
@@ -49,11 +70,13 @@ pub(super) struct Wrong {
     /// As in `errors`.
     pub(super) code: &'static str,
     pub(super) detail: String,
+    /// The parameters that there are, where another was sent.
+    known: &'static [&'static str],
 }
 
 impl Wrong {
     fn of(name: &str, code: &'static str, detail: String) -> Self {
-        Self { name: Some(name.to_owned()), code, detail }
+        Self { name: Some(name.to_owned()), code, detail, known: &[] }
     }
 }
 
@@ -67,16 +90,12 @@ impl std::error::Error for Wrong {}
 
 impl serde::de::Error for Wrong {
     fn custom<T: fmt::Display>(detail: T) -> Self {
-        Self { name: None, code: "format", detail: detail.to_string() }
+        Self { name: None, code: "format", detail: detail.to_string(), known: &[] }
     }
 
     fn unknown_field(field: &str, expected: &'static [&'static str]) -> Self {
-        let detail = if expected.is_empty() {
-            format!("There is no parameter {field:?} here.")
-        } else {
-            format!("There is no parameter {field:?}; there are {}.", expected.join(", "))
-        };
-        Self::of(field, "unexpected", detail)
+        let known = expected;
+        Self { known, ..Self::of(field, "unexpected", unknown(field, known)) }
     }
 
     fn missing_field(field: &'static str) -> Self {
@@ -192,5 +211,9 @@ mod tests {
             let refused = read::<Parameters>(pairs).expect_err("refused");
             assert_eq!(refused, detail);
         }
+        let path = [("id".to_owned(), "7".to_owned())];
+        let refused = read_with_path::<Parameters>(&[("id", "7"), ("x", "1")], &path);
+        let detail = "There is no parameter \"x\"; there are name, all.";
+        assert_eq!(refused.expect_err("refused"), detail);
     }
 }

@@ -1,7 +1,6 @@
 //! Every action, one line each: name, keys, help; then the command line that does the same, what
 //! the action needs, who may run it, and the states that do not allow it. The help begins with a
 //! short label, which the footer shows. The file is longer than usual because it is one table.
-//! footer shows. More lines than usual because it is one table.
 
 use serde_json::Value as Json;
 

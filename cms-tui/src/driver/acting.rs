@@ -59,7 +59,7 @@ async fn every_refusal_is_the_users() {
     let rows = audit["data"].as_array().expect("rows").iter();
     let written: Vec<_> = rows.filter(|row| row["table"] == "settings").collect();
     assert!(written[0].to_string().contains("kim"), "kim wrote it: {written:?}");
-    // Whoever is switched off is out at once.
+    // A user who is switched off is logged out at once.
     let off = json!({"active": false});
     site.does(Ask::patch("/api/backend/users").query("id", id), off).await;
     let (status, code) = refusal(&client, Ask::get("/api/backend/keys")).await;

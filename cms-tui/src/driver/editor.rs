@@ -150,13 +150,13 @@ async fn two_editors_of_one_draft() {
     bob.is_golden("page_stale");
     bob.press("Enter").await.sees("Nothing was written.").sees("Bob").sees("title 1 of /");
     assert_eq!(headline(&site, "title").await, "Ana");
-    // It was looked at anew: it is sent over that, without the same question.
+    // After the page was read again, the value is sent without the same question.
     bob.press("Ctrl-s").await.sees("title 1 is saved");
     assert_eq!(headline(&site, "title").await, "Bob");
     // Undo writes over nothing of the other.
     ana.press("u").await.sees("somebody has changed the same values since");
     assert_eq!(headline(&site, "title").await, "Bob");
-    // A publication of what one has not seen is asked about.
+    // Publishing what the user has not seen asks first.
     ana.press("F5 P").await.sees("Publish /?");
     let theirs = Ask::patch("/api/backend/pagebuilder").query("widget_id", 1);
     site.does(theirs, json!({"data": {"level": "h2"}})).await;
@@ -170,7 +170,7 @@ async fn two_editors_of_one_draft() {
     site.does(theirs, json!({"data": {"level": "h3"}})).await;
     ana.press("Ctrl-s").await.sees("Somebody changed the page too");
     ana.press("2").await.sees("spacer 6 is added").sees("└─ spacer 6");
-    // What was removed meanwhile is not written to.
+    // A node that was removed meanwhile is not written to.
     on_title(&mut bob).await.press("F5 e").await.types("!").await;
     let gone = Ask::delete("/api/backend/pagebuilder").query("kind", "widget").query("id", 1);
     site.client().send(gone).await.expect("removed");
@@ -279,7 +279,7 @@ async fn a_page_is_planned_shared_and_translated() {
     ana.press("Tab Space Ctrl-s").await.sees("the draft of /de is that of / now");
 }
 
-/// Whoever may only look sees the tree and is told what is missing.
+/// A user who may only read sees the tree, and which right is missing.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn who_may_only_look_changes_nothing() {
     let site = with_pages().await;

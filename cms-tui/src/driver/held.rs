@@ -1,4 +1,4 @@
-//! Two people on one page: what was written over, what was looked at anew, keys that wait.
+//! Two people on one page: values written over, drafts read again, keys that wait.
 
 use cms_http::client::Ask;
 use serde_json::{Value as Json, json};
@@ -35,7 +35,8 @@ async fn what_was_written_over_comes_back() {
     assert_eq!(state["take_off_at"], Json::Null);
 }
 
-/// Whoever looked anew and sends the form again is not asked about the same change twice.
+/// A user who has read the page again sends the form without a second question about the same
+/// change.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_form_is_about_what_was_looked_at_anew() {
     let site = with_pages().await;
@@ -52,7 +53,7 @@ async fn a_form_is_about_what_was_looked_at_anew() {
     assert_eq!(headline(&site, "title").await, "Bob");
     bob.press("u").await.sees("taken back");
     assert_eq!(headline(&site, "title").await, "Ana");
-    // What somebody changes after that look is kept beside it, or asked about by itself.
+    // Later changes of others are kept too, or cause a question of their own.
     bob.press("e Ctrl-u").await.types("Bob").await;
     theirs(json!({"title": "Eve"})).await;
     bob.press("Ctrl-s 1").await.sees("Nothing was written.");
@@ -62,7 +63,7 @@ async fn a_form_is_about_what_was_looked_at_anew() {
     assert_eq!(headline(&site, "level").await, "h3");
 }
 
-/// Whoever looks anew after a refusal sees the screen that they asked from.
+/// Reading the page again after a refusal leads back to the screen that asked.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_refusal_leads_back_to_where_it_came_from() {
     let site = with_pages().await;

@@ -197,7 +197,7 @@ pub(super) async fn with_inbox() -> TestSite {
     site
 }
 
-/// Name, company, monthly bill. Whoever tells no bill leaves there.
+/// Name, company, monthly bill. A visitor without a bill leaves at that step.
 const VISITORS: [(&str, &str, Option<i64>); 9] = [
     ("Ada Lovelace", "Engines", Some(240)),
     ("Grace Hopper", "", Some(60)),

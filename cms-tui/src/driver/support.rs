@@ -60,6 +60,10 @@ async fn home_says_what_there_is_to_do() {
     let may = ["auth/me", "action=submissions", "/api/backend/plugins", "/readyz"];
     let is_seen = |line: &String| may.iter().any(|part| line.contains(part));
     assert!(ana.asked.iter().all(is_seen), "{:?}", ana.asked);
+    // Nobody needs to work on spam, on tests and on visits under way.
+    let sent = ["spam", "test", "progress"];
+    let mut new = ana.asked.iter().filter(|line| line.contains("action=submissions"));
+    assert!(new.all(|line| sent.iter().all(|part| line.contains(part))), "{:?}", ana.asked);
     ana.sees("● 9 new submissions in the inbox").sees("● 9 new submissions assigned to nobody");
     for (width, height) in [(80, 24), (100, 30)] {
         ana.resize(width, height).is_golden(&format!("home_support_{width}x{height}"));

@@ -172,15 +172,15 @@ impl Model {
             self.tell(Role::Quiet, "Stopping …");
             return true;
         }
-        let is_look = |one: &Pending| match one {
+        let is_reread = |one: &Pending| match one {
             Pending::Next(_, from) => from.is_reread && is_it(*from),
             _ => false,
         };
-        let looks = self.forget(is_look);
-        looks.iter().for_each(|origin| self.reopen_form(*origin));
-        if !looks.is_empty() {
+        let stopped = self.forget(is_reread);
+        stopped.iter().for_each(|origin| self.reopen_form(*origin));
+        if !stopped.is_empty() {
             self.tell(Role::Plain, "Stopped: nothing was done.");
         }
-        !looks.is_empty()
+        !stopped.is_empty()
     }
 }

@@ -167,11 +167,37 @@ async fn days_are_those_of_the_funnel() {
     has!(told["series"], {"/28/started": 1, "/29/started": 1});
     let moved = json!({"id": 1, "funnel": {"settings_json": {"timezone": "UTC"}}});
     site.staff("save", moved).expect(200).await;
+    has!(numbers(&site, "").await, {"/range/tz": "Pacific/Auckland", "/totals/started": 2});
     site.staff("publish", json!({"id": 1})).expect(200).await;
     sent(&site, "Cy", 10).await;
     site.process_abandoned().await;
-    let told = numbers(&site, "&to=2026-11-22").await;
-    has!(told, {"/totals/started": 3, "/series/28/started": 2, "/series/29/started": 1});
+    let told = numbers(&site, "").await;
+    has!(told, {"/range/tz": "UTC", "/range/to": "2026-11-22", "/totals/started": 3,
+                "/series/28/started": 2, "/series/29/started": 1});
+}
+
+/// Steps that exclude each other ask for one field, each with options of its own.
+#[tokio::test]
+async fn answers_have_the_labels_of_every_step_that_asks() {
+    let site = Site::open().await;
+    let colour = |id: &str, label: &str| {
+        let options = json!([{"id": id, "label": label}]);
+        json!({"id": "colour", "type": "single_choice", "options": options})
+    };
+    let mut funnel = leads();
+    funnel["nodes"][3]["config_json"]["fields"].as_array_mut().unwrap().push(colour("red", "Red"));
+    let fields = json!({"fields": [colour("blue", "Blue")]});
+    let cheap = json!({"client_id": -7, "type": "step", "name": "cheap", "config_json": fields});
+    funnel["nodes"].as_array_mut().unwrap().push(cheap);
+    funnel["edges"][3]["to_node_id"] = json!(-7);
+    let on = json!({"from_node_id": -7, "to_node_id": -6, "branch_label": "default"});
+    funnel["edges"].as_array_mut().unwrap().push(on);
+    site.funnel(funnel).await;
+    let visit = site.ada(10).await;
+    visit.answers(json!({"colour": "blue"})).await;
+    visit.complete(None).expect(200).await;
+    let fields = numbers(&site, "").await["fields"].clone();
+    has!(pick(&fields, "field", "colour"), {"/top/0/value": "blue", "/top/0/label": "Blue"});
 }
 
 /// Visits that no counter has yet, because mails wait for a provider, are read page by page.

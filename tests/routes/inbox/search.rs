@@ -72,6 +72,7 @@ async fn a_text_is_found_wherever_it_stands() {
             assert_eq!(search(&site, text).await, by_hand(&site, text).await, "{when}: {text}");
         }
         assert!(!search(&site, "ada").await.is_empty() && !search(&site, "ü").await.is_empty());
+        assert_eq!(search(&site, "u\u{308}ll").await, search(&site, "üll").await, "{when}");
     };
     judge("before the index").await;
     tended(&site).await;

@@ -171,7 +171,8 @@ async fn who_comes_second_learns_what_changed() {
     let (_, widget) = site.headline(1, "a").await;
     let seen = site.draft(1).await.header("etag").to_owned();
     let line = format!("PATCH {BUILDER}?widget_id={widget}");
-    let first = json!({"data": {"title": "first"}});
+    // Only what differs is told.
+    let first = json!({"data": {"title": "first", "subtitle": null}});
     let reply = site.admin(&line).json(first).header("if-match", &seen).expect(200).await;
     let after = reply.header("etag").to_owned();
     let second = json!({"data": {"title": "second"}});

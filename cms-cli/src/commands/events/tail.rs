@@ -206,7 +206,7 @@ struct News<'a> {
 }
 
 impl<'a> News<'a> {
-    /// Waits for these events, beginning after the event `last`.
+    /// For these events, beginning after the event `last`.
     fn new(
         out: &'a Output,
         client: &'a Client,

@@ -14,7 +14,7 @@ use cms_http::{
 use serde_json::json;
 
 use crate::{
-    output::{Done, Output, table},
+    output::{Done, Output, counted, table},
     reply,
 };
 
@@ -77,17 +77,26 @@ async fn all(out: &Output, client: &Client, args: &StatsArgs) -> Done {
     for funnel in page.data {
         let asked = asked(args, &funnel.id.to_string());
         let told = reply::data::<Numbers>(client, &asked, &NoBody).await?;
-        found.push((funnel.slug, told));
+        found.push((funnel.slug, funnel.language_short, told));
     }
     if out.json {
-        let data: Vec<_> = found.iter().map(|(_, told)| told).collect();
+        let data: Vec<_> = found.iter().map(|(.., told)| told).collect();
         return Ok(out.data(&json!(data))?);
     }
-    let columns =
-        ["funnel", "started", "completed", "rate", "abandoned", "under way", "started before"];
+    let columns = [
+        "funnel",
+        "started",
+        "completed",
+        "rate",
+        "abandoned",
+        "under way",
+        "started before",
+        "language_short",
+        "id",
+    ];
     let rows: Vec<_> = found
         .iter()
-        .map(|(slug, told)| {
+        .map(|(slug, language, told)| {
             let AnalyticsTotals { started, completed, abandoned, in_progress, .. } = told.totals;
             vec![
                 slug.clone(),
@@ -97,6 +106,8 @@ async fn all(out: &Output, client: &Client, args: &StatsArgs) -> Done {
                 abandoned.to_string(),
                 in_progress.to_string(),
                 told.previous.totals.started.to_string(),
+                language.clone(),
+                told.funnel_id.to_string(),
             ]
         })
         .collect();
@@ -154,6 +165,9 @@ fn shown(out: &Output, told: &Analytics) -> Done {
             })
             .collect();
         table::rows(out, &["source", "started", "completed", "rate"], &rows)?;
+        if let Some(more) = more(told.sources.len()) {
+            out.note(&more);
+        }
     }
     let answered: Vec<_> = told
         .fields
@@ -169,6 +183,12 @@ fn shown(out: &Output, told: &Analytics) -> Done {
         table::rows(out, &["field", "answer", "visits"], &answered)?;
     }
     Ok(())
+}
+
+/// What the table of sources leaves out.
+fn more(sources: usize) -> Option<String> {
+    let more = sources.checked_sub(ROWS).filter(|more| *more > 0)?;
+    Some(format!("... and {} (--json shows them)", counted(more as u64, "more source")))
 }
 
 /// The totals beside those of the period before.
@@ -232,6 +252,14 @@ mod tests {
             assert_eq!(bar(percent).chars().count(), width, "{percent:?}");
         }
         assert_eq!(bar(Some(2.0)), "▌");
+    }
+
+    #[test]
+    fn what_the_table_of_sources_leaves_out_is_told() {
+        assert_eq!((more(0), more(ROWS)), (None, None));
+        let told = [1, 5].map(|left| more(ROWS + left).expect("some"));
+        let expected = ["1 more source", "5 more sources"];
+        assert_eq!(told, expected.map(|what| format!("... and {what} (--json shows them)")));
     }
 
     #[test]

@@ -27,7 +27,12 @@ use crate::{
   cms items export orders --where status=paid --sort id > paid.csv
 
 Without --format and --out it writes CSV; with --json instead of both, one REST body with all rows.
-In CSV an empty cell is null, \"\" is an empty text, and cells of JSON columns hold JSON.")]
+In CSV an empty cell is null, \"\" is an empty text, and cells of JSON columns hold JSON. Where
+there is one column, null is a line with a comma. In JSON Lines numbers that a double would round
+are text.
+
+Texts in CSV stay as they are, also those that a spreadsheet takes for a formula. If strangers may
+have written them, import the file into the spreadsheet with all columns as text.")]
 pub(crate) struct ExportArgs {
     /// Content table
     table: String,
@@ -37,8 +42,8 @@ pub(crate) struct ExportArgs {
     /// Write into this file
     #[arg(long, value_name = "FILE")]
     out: Option<PathBuf>,
-    /// CSV column that holds JSON; may be repeated. Only needed with an address: a folder knows its
-    /// columns
+    /// CSV column that holds JSON; may be repeated. Only needed over the network, with a key or
+    /// user without the right to see the columns of the table
     #[arg(long = "json-column", value_name = "COLUMN")]
     json_columns: Vec<String>,
     #[command(flatten)]
@@ -74,7 +79,10 @@ async fn pages(
     form: Form,
     to: &mut impl Write,
 ) -> Done<u64> {
-    let mut json = JsonColumns::of(site, &args.table, &args.json_columns);
+    let mut json = match form {
+        Form::Csv => JsonColumns::of(out, site, &args.table, &args.json_columns).await?,
+        Form::Jsonl | Form::Body => JsonColumns::Known(Vec::new()),
+    };
     let first = args.filters.ask(&args.table).query("limit", LARGEST_PAGE);
     let (mut cursor, mut rows, mut progress): (Option<String>, u64, Option<Progress>) =
         (None, 0, None);
@@ -118,7 +126,7 @@ enum Form {
     Body,
 }
 
-/// Writes what comes before the first row. Over the network, a column holds JSON if the first
+/// Writes what comes before the first row. Where columns are guessed, one holds JSON if the first
 /// page has an object or an array in it.
 fn head(
     form: Form,
@@ -157,8 +165,8 @@ fn write(
                 .collect();
             line(cells.iter().map(Option::as_deref), to)
         }
-        Form::Jsonl => writeln!(to, "{}", object(record)),
-        Form::Body => write!(to, "{}{}", if number == 0 { "" } else { "," }, object(record)),
+        Form::Jsonl => writeln!(to, "{}", object(record, form)),
+        Form::Body => write!(to, "{}{}", if number == 0 { "" } else { "," }, object(record, form)),
     }
 }
 
@@ -170,11 +178,55 @@ fn line<'a>(cells: impl Iterator<Item = Option<&'a str>>, to: &mut impl Write) -
         }
         csv_text::push_cell(&mut text, cell);
     }
+    // A blank line is no row. This is null in the only column.
+    if text.is_empty() {
+        text.push(',');
+    }
     writeln!(to, "{text}")
 }
 
-fn object(record: &Record) -> String {
-    let fields =
-        record.iter().map(|(name, raw)| format!("{}:{raw}", serde_json::Value::from(name)));
+fn object(record: &Record, form: Form) -> String {
+    let fields = record.iter().map(|(name, raw)| {
+        let quote = if form == Form::Jsonl && is_rounded(raw) { "\"" } else { "" };
+        format!("{}:{quote}{raw}{quote}", serde_json::Value::from(name))
+    });
     shown(&format!("{{{}}}", fields.collect::<Vec<_>>().join(","))).into_owned()
+}
+
+/// Whether this is a number whose digits a parsed number does not keep: the service keeps them only
+/// as text.
+fn is_rounded(raw: &str) -> bool {
+    let digits = |text: &str| {
+        let mantissa = text.split(['e', 'E']).next().unwrap_or_default();
+        let digits: String = mantissa.chars().filter(char::is_ascii_digit).collect();
+        digits.trim_matches('0').to_owned()
+    };
+    let is_integer = raw.parse::<i64>().is_ok() || raw.parse::<u64>().is_ok();
+    let parsed = raw.parse::<f64>();
+    !is_integer && parsed.is_ok_and(|number| digits(&format!("{number:e}")) != digits(raw))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_that_a_parser_rounds_are_text() {
+        for (raw, is_text) in [
+            ("0.30000000000000004", false),
+            ("18446744073709551615", false),
+            ("-1.50", false),
+            ("1e-07", false),
+            ("true", false),
+            ("-123456789012345678.5", true),
+            ("0.12345678901234567", true),
+            ("9007199254740993.0", true),
+        ] {
+            let row = format!("{{\"a\":{raw}}}");
+            let record: Record = serde_json::from_str(&row).expect("a record");
+            assert_eq!(object(&record, Form::Body), row);
+            let expected = if is_text { format!("{{\"a\":\"{raw}\"}}") } else { row };
+            assert_eq!(object(&record, Form::Jsonl), expected);
+        }
+    }
 }

@@ -7,7 +7,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 use cms_http::client::{Ask, ClientError};
-use serde_json::json;
+use serde_json::{Value as Json, json, value::RawValue};
 use tokio::sync::mpsc;
 
 use self::rows::{Broken, Rows};
@@ -40,8 +40,8 @@ pub(crate) struct ImportArgs {
     /// Skip the rows before this line, because they are written already
     #[arg(long, value_name = "N", default_value_t = 1)]
     from_line: u64,
-    /// CSV column that holds JSON; may be repeated. Only needed with an address: a folder knows its
-    /// columns
+    /// CSV column that holds JSON; may be repeated. Only needed over the network, with a key or
+    /// user without the right to see the columns of the table
     #[arg(long = "json-column", value_name = "COLUMN")]
     json_columns: Vec<String>,
     /// Raise no events, so that no webhook hears of the rows; only for the operator and
@@ -67,7 +67,10 @@ pub(crate) async fn run(out: &Output, site: &Site, args: ImportArgs) -> Done {
         ))
         .hint("add --format csv or --format jsonl")
     })?;
-    let json = JsonColumns::of(site, &args.table, &args.json_columns);
+    let json = match format {
+        Format::Csv => JsonColumns::of(out, site, &args.table, &args.json_columns).await?,
+        Format::Jsonl => JsonColumns::Known(Vec::new()),
+    };
     let rows = rows::open(&args.file, stdin, format, json)?;
     let shown = if stdin { "standard input".to_owned() } else { args.file.display().to_string() };
     let mut progress = Progress::new(out, "import", rows.size);
@@ -89,7 +92,7 @@ pub(crate) async fn run(out: &Output, site: &Site, args: ImportArgs) -> Done {
         };
         let batch = match next {
             None => break Ok(()),
-            Some(Err((Broken { line, why }, unwritten))) => {
+            Some(Err((Broken { line, why, .. }, unwritten))) => {
                 next_line = unwritten;
                 break Err(at_line(&shown, line, &why));
             }
@@ -156,6 +159,34 @@ impl Batch {
         self.position = position;
         self
     }
+
+    /// The line of the row that a refusal without an entry is about, and what is wrong there if the
+    /// refusal tells only where in the batch.
+    fn unread(&self, document: &Json) -> Option<(u64, Option<String>)> {
+        let fault = &document["errors"][0];
+        let index = fault["field"].as_str().and_then(|field| field.strip_prefix('['));
+        if let Some((index, _)) = index.and_then(|rest| rest.split_once(']')) {
+            return Some((*self.lines.get(index.parse::<usize>().ok()?)?, None));
+        }
+        // A number that has too many digits.
+        let number = fault["message"].as_str().and_then(|message| message.split(' ').next());
+        let number = number.filter(|word| word.parse::<f64>().is_ok());
+        let rows: Vec<&RawValue> = serde_json::from_str(&self.json).ok()?;
+        let mut rows = self.lines.iter().zip(rows);
+        rows.find_map(|(line, row)| match (serde_json::from_str::<Json>(row.get()), number) {
+            (Err(why), _) => Some((*line, Some(format!("not JSON: {why}")))),
+            (Ok(_), Some(number)) if holds(row.get(), number) => Some((*line, None)),
+            _ => None,
+        })
+    }
+}
+
+/// Whether this number is in the JSON text, and not only within a text or a longer number.
+fn holds(json: &str, number: &str) -> bool {
+    json.match_indices(number).any(|(at, _)| {
+        let (before, after) = (json[..at].trim_end(), json[at + number.len()..].trim_start());
+        before.ends_with([':', ',', '[']) && after.starts_with([',', ']', '}'])
+    })
 }
 
 /// Cuts rows into batches of at most `most`, and hands each to `give` until it returns false.
@@ -173,7 +204,7 @@ fn cut(
         row.clear();
         let line = match rows.next(&mut row) {
             // A broken row before `from` is skipped, unless reading is stuck at the same line.
-            Err(broken) if broken.line < from && broken.line > skipped => {
+            Err(broken) if !broken.is_last && broken.line < from && broken.line > skipped => {
                 skipped = broken.line;
                 continue;
             }
@@ -233,7 +264,20 @@ fn refused(file: &str, batch: &Batch, error: ClientError) -> Failure {
     };
     let line =
         entry.and_then(|(number, _)| batch.lines.get(number.parse::<usize>().ok()?)).copied();
+    let unread = match &error {
+        ClientError::Problem { code, document, .. }
+            if line.is_none() && matches!(code.as_str(), "bad_json" | "validation_failed") =>
+        {
+            batch.unread(document)
+        }
+        _ => None,
+    };
     let mut failure = Failure::from(error);
+    if let Some((line, why)) = unread {
+        let why = why.unwrap_or_else(|| std::mem::take(&mut failure.what));
+        failure.what = format!("{file}:{line}: {why}");
+        return failure.fact("line", line);
+    }
     match (line, batch.lines.first(), batch.lines.last()) {
         (Some(line), ..) => {
             let why = failure

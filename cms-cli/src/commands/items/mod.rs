@@ -8,7 +8,13 @@ mod rows;
 use std::path::{Path, PathBuf};
 
 use clap::{Subcommand, ValueEnum};
-use cms_http::client::Ask;
+use cms_http::{
+    client::Ask,
+    wire::{
+        NoBody,
+        tables::{Read, WhichTables},
+    },
+};
 
 use self::{
     export::ExportArgs,
@@ -18,7 +24,7 @@ use self::{
 use crate::{
     flags::Flags,
     input,
-    output::{Done, Output},
+    output::{Done, Exit, Output},
     reply::{self, Paging},
     site::{self, Site},
 };
@@ -148,14 +154,36 @@ pub(crate) enum JsonColumns {
 }
 
 impl JsonColumns {
-    /// Asks the site when it is open here. Over the network the types of columns are unknown.
-    pub(crate) fn of(site: &Site, table: &str, given: &[String]) -> Self {
-        let known = site.cms.as_ref().and_then(|cms| cms.tables().find(table)).map(|table| {
-            let json =
-                table.columns.iter().filter(|column| column.kind == cms_core::db::Kind::Json);
-            json.map(|column| column.name.clone()).chain(given.iter().cloned()).collect()
-        });
-        known.map_or_else(|| Self::Guessed(given.to_vec()), Self::Known)
+    /// Asks the site. Guesses where the caller may not see the columns of the table.
+    pub(crate) async fn of(out: &Output, site: &Site, table: &str, given: &[String]) -> Done<Self> {
+        if let Some(cms) = &site.cms {
+            let known = cms.tables().find(table).map(|table| {
+                let json =
+                    table.columns.iter().filter(|column| column.kind == cms_core::db::Kind::Json);
+                json.map(|column| column.name.clone()).chain(given.iter().cloned()).collect()
+            });
+            return Ok(known.map_or_else(|| Self::Guessed(given.to_vec()), Self::Known));
+        }
+        let asked = WhichTables { name: Some(table.to_owned()), ..WhichTables::default() };
+        match reply::data::<Read>(&site.client, &asked, &NoBody).await {
+            Ok(found) => {
+                let json = found.columns.into_iter().filter(|column| column.r#type == "json");
+                let names = json.map(|column| column.name).chain(given.iter().cloned());
+                Ok(Self::Known(names.collect()))
+            }
+            // Who may not read a table does not learn whether it exists.
+            Err(failure) if matches!(failure.exit, Exit::NoRight | Exit::NotFound) => {
+                // Who names columns knows.
+                if given.is_empty() {
+                    out.note(&format!(
+                        "You may not see the columns of {table}: those with objects or arrays are \
+                         taken for JSON. Name others with --json-column."
+                    ));
+                }
+                Ok(Self::Guessed(given.to_vec()))
+            }
+            Err(failure) => Err(failure),
+        }
     }
 
     pub(crate) fn named(&self, column: &str) -> bool {

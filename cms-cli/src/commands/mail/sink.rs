@@ -108,7 +108,7 @@ fn header(message: &str, name: &str) -> Option<String> {
 
 /// The longest line that is read; SMTP allows shorter ones only.
 const MOST_LINE: u64 = 4096;
-/// Bytes of a message at most.
+/// The most bytes of a message.
 const MOST_MESSAGE: usize = 32 << 20;
 /// Recipients of a mail at most.
 const MOST_TO: usize = 100;

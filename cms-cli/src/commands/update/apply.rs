@@ -209,7 +209,7 @@ impl Update<'_> {
     }
 
     /// The version in the program's place.
-    fn trial_of_present(&self) -> Trial {
+    fn trial_in_place(&self) -> Trial {
         Trial::new(&self.program.path, &self.journal.site)
     }
 
@@ -252,7 +252,7 @@ impl Update<'_> {
         // An earlier backup is never overwritten.
         let file = (1..).map(name).find(|file| !file.exists()).unwrap_or_else(|| name(1));
         self.out.note(&format!("Backup: {}", file.display()));
-        self.trial_of_present().backup(&file).await.map_err(|why| {
+        self.trial_in_place().backup(&file).await.map_err(|why| {
             let what = format!("the backup failed, so nothing was changed: {why}");
             Failure::new(Exit::Failed, what).hint("--without-backup makes none")
         })?;
@@ -269,7 +269,7 @@ impl Update<'_> {
         reached("switching");
         self.program.switch()?;
         reached("switched");
-        if let Err(failure) = self.trial_of_present().version().await {
+        if let Err(failure) = self.trial_in_place().version().await {
             self.program.switch_back()?;
             return Err(failure);
         }
@@ -305,7 +305,7 @@ impl Update<'_> {
 
     async fn restore(&self) -> Result<PathBuf, String> {
         let file = self.journal.backup.clone().ok_or("there is none")?;
-        self.trial_of_present().restore(&file).await.map(|()| file)
+        self.trial_in_place().restore(&file).await.map(|()| file)
     }
 
     fn clear(&self) -> Done {

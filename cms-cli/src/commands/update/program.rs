@@ -192,7 +192,7 @@ pub(super) struct Journal {
     pub(super) step: Step,
     pub(super) from: String,
     pub(super) to: String,
-    /// The digest of the new program.
+    /// The digest of the program that takes the place.
     pub(super) sha256: String,
     pub(super) backup: Option<PathBuf>,
     /// The site whose database may have changed.

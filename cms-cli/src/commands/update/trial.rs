@@ -49,8 +49,8 @@ impl Trial {
         Self { program: program.to_owned(), site: site.to_owned() }
     }
 
-    /// Runs `cms` of that version with the settings of this process. It ends when
-    /// this process ends.
+    /// A command of `cms` of that version, with the settings of this process. It ends when this
+    /// process ends.
     fn command(&self, args: &[&str]) -> Command {
         #[cfg(target_os = "linux")]
         let mut command = {
@@ -214,8 +214,8 @@ async fn stop(child: &mut Child) {
     }
 }
 
-/// Replaces this process by the program in `args`, behind the id of the process that tries it.
-/// When that process dies, this one does too.
+/// Replaces this process by a program. `args`: the id of the process that tries the program, the
+/// program, and its arguments. When the trying process dies, this one does too.
 pub(crate) fn launch(mut args: impl Iterator<Item = OsString>) -> ExitCode {
     use std::os::unix::process::CommandExt;
     let (parent, program) = (args.next(), args.next());

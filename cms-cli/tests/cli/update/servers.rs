@@ -191,6 +191,14 @@ fn a_folder_is_an_update_server() {
     {
         assert_eq!(status(path), 404, "{path}");
     }
+    drop(served);
+    // As `cms update check` judges it.
+    let mut long = described("3.1.0", FILE, &good, 1);
+    long["later"] = "x".repeat(64 << 10).into();
+    write("latest.json", long.to_string().as_bytes());
+    let serve = lab.command("", &["update", "serve", &folder, "--port", "0"]);
+    let served = Served::started(serve).expect("it serves");
+    assert!(served.before_ready.iter().any(|line| line.contains("larger than 65536 bytes")));
     let text = cms_core::update::signed_text("3.1.0", FILE, "00");
     assert_eq!(pair(1).sign(text.as_bytes()).as_ref().len(), 64);
 }

@@ -72,7 +72,7 @@ pub(in crate::accounts) async fn read_count(db: &Db, network: &str, since: i64) 
         .unwrap_or(Counted { count: 0, oldest: None }))
 }
 
-/// The time of the latest wrong login.
+/// The time of the latest entry of a counter.
 pub(in crate::accounts) async fn latest(
     change: &mut Change,
     network: &str,

@@ -10,12 +10,13 @@ use serde_json::Value as Json;
 
 use super::{
     Accounts, AdminGuard, HeldPermissions, NAME_PATTERN, check_held, name_conflict, name_key,
-    name_problem, record,
+    new_name_problem, record,
 };
 use crate::{
     Actor, Change, Code, Error, Page, Result,
     access::{CORE, Permissions},
     items::{Checklist, Query},
+    plain,
 };
 
 /// A group as the API shows it.
@@ -100,16 +101,16 @@ impl Accounts {
         held: &HeldPermissions,
         new: &NewGroup,
     ) -> Result<Group> {
-        check(&new.name, &new.rights)?;
+        check(Some(&new.name), &new.rights)?;
         let rights = owned(change, &new.rights, &HeldPermissions::default()).await?;
         check_held(held, &rights)?;
-        let key = name_key(&new.name);
-        let id = sql::insert(change, &new.name, &key, &rights)
+        let name = plain::composed(&new.name).into_owned();
+        let id = sql::insert(change, &name, &name_key(&name), &rights)
             .await
             .map_err(|e| name_conflict("group", "name", &new.name, e))?;
         record(change, "create", "user_groups", id, &["name", "rights"]).await?;
         let created_at = crate::rfc3339(change.now());
-        Ok(Group { id, name: new.name.clone(), rights, members: 0, created_at })
+        Ok(Group { id, name, rights, members: 0, created_at })
     }
 
     /// Changes a group. Its members have the new rights from their next request on.
@@ -126,8 +127,7 @@ impl Accounts {
         let guard = AdminGuard::new(change).await?;
         let mut group = self.changeable_group(change, held, id).await?;
         let mut columns = Vec::new();
-        if let Some(name) = &patch.name {
-            group.name.clone_from(name);
+        if patch.name.is_some() {
             columns.push("name");
         }
         if let Some(rights) = &patch.rights {
@@ -136,7 +136,11 @@ impl Accounts {
             group.rights = rights;
             columns.push("rights");
         }
-        check(&group.name, &group.rights)?;
+        let renamed = patch.name.as_deref().filter(|name| *name != group.name);
+        check(renamed, &group.rights)?;
+        if let Some(name) = renamed {
+            group.name = plain::composed(name).into_owned();
+        }
         sql::update(change, &group, &name_key(&group.name))
             .await
             .map_err(|e| name_conflict("group", "name", &group.name, e))?;
@@ -278,7 +282,7 @@ pub(super) fn owned_by(
 }
 
 /// The rights of a group after plugins claimed keys. A key without an owner gets its plugin from
-/// `owners`, else from `formerly`. A key is dropped if its plugin no longer owns it.
+/// `owners`, else from `formerly`. A key is dropped if another plugin owns it now.
 fn reassigned(
     rights: &HeldPermissions,
     owners: &BTreeMap<String, String>,
@@ -297,8 +301,8 @@ fn not_found(id: i64) -> Error {
     Error::new(Code::NotFound, format!("There is no group with id {id}."))
 }
 
-fn check(name: &str, rights: &HeldPermissions) -> Result<()> {
+fn check(name: Option<&str>, rights: &HeldPermissions) -> Result<()> {
     let mut problems = rights.problems();
-    problems.extend(name_problem("name", name));
+    problems.extend(name.and_then(|name| new_name_problem("name", name)));
     if problems.is_empty() { Ok(()) } else { Err(Error::invalid(problems)) }
 }

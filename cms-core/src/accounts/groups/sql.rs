@@ -44,12 +44,20 @@ pub(crate) static LIST: RowList = RowList {
 
 statements! {
     GET = get!();
-    NAMED = concat!("select ", group_columns!(), " from cms_user_groups g where g.name_key = $1");
-    FIND = "select id from cms_user_groups where name_key = $1";
+    NAMED = concat!(
+        "select ",
+        group_columns!(),
+        " from cms_user_groups g where g.name_key in ($1, $2) \
+         order by g.name_key = $1 desc limit 1"
+    );
+    FIND = "select id from cms_user_groups where name_key in ($1, $2) \
+            order by name_key = $1 desc limit 1";
     INSERT = "insert into cms_user_groups (name, name_key, rights, created_at) \
               values ($1, $2, $3, $4) returning id";
     LOCK = "update cms_user_groups set name = name where id = $1 returning id";
-    UPDATE = "update cms_user_groups set name = $2, name_key = $3, rights = $4 where id = $1";
+    /// A name that stays keeps its key.
+    UPDATE = "update cms_user_groups set name = $2, \
+              name_key = case when name = $2 then name_key else $3 end, rights = $4 where id = $1";
     DELETE = "delete from cms_user_groups where id = $1";
     RIGHTS = "select id, rights from cms_user_groups order by id";
     BIND = "update cms_user_groups set rights = $2 where id = $1";
@@ -60,9 +68,12 @@ pub(in crate::accounts) async fn get(db: &Db, id: i64) -> Result<Option<Group>> 
     db.optional(GET, args![id]).await
 }
 
-/// The group with this name, which is in lower case.
-pub(in crate::accounts) async fn named(db: &Db, name_key: &str) -> Result<Option<Group>> {
-    db.optional(NAMED, args![name_key]).await
+/// The group with one of these keys of names.
+pub(in crate::accounts) async fn named(
+    db: &Db,
+    [sent, composed]: [String; 2],
+) -> Result<Option<Group>> {
+    db.optional(NAMED, args![sent, composed]).await
 }
 
 /// Reads and locks the group until this change ends.
@@ -80,8 +91,11 @@ pub(in crate::accounts) async fn keep(change: &mut Change, id: i64) -> Result<Op
     change.optional(statement, args![id]).await
 }
 
-pub(in crate::accounts) async fn find(change: &mut Change, name_key: &str) -> Result<Option<i64>> {
-    Ok(change.optional::<(i64,)>(FIND, args![name_key]).await?.map(|(id,)| id))
+pub(in crate::accounts) async fn find(
+    change: &mut Change,
+    [sent, composed]: [String; 2],
+) -> Result<Option<i64>> {
+    Ok(change.optional::<(i64,)>(FIND, args![sent, composed]).await?.map(|(id,)| id))
 }
 
 pub(in crate::accounts) async fn insert(
@@ -100,16 +114,11 @@ pub(in crate::accounts) async fn update(
     group: &Group,
     name_key: &str,
 ) -> Result<()> {
-    change
-        .run_expecting_row(
-            UPDATE,
-            args![group.id, &group.name, name_key, group.rights.to_stored()?],
-        )
-        .await
+    change.run_one(UPDATE, args![group.id, &group.name, name_key, group.rights.to_stored()?]).await
 }
 
 pub(in crate::accounts) async fn delete(change: &mut Change, id: i64) -> Result<()> {
-    change.run_expecting_row(DELETE, args![id]).await
+    change.run_one(DELETE, args![id]).await
 }
 
 fn stored(found: Vec<(i64, String)>) -> Result<Vec<(i64, HeldPermissions)>> {
@@ -135,7 +144,7 @@ pub(in crate::accounts) async fn bind(
     id: i64,
     rights: &HeldPermissions,
 ) -> Result<()> {
-    change.run_expecting_row(BIND, args![id, rights.to_stored()?]).await
+    change.run_one(BIND, args![id, rights.to_stored()?]).await
 }
 
 /// The groups that hold a permission of a built-in area.

@@ -4,8 +4,8 @@ pub(crate) mod sql;
 
 use self::sql::{Candidate, Credentials};
 use super::{
-    Accounts, LoginClient, RecoveryCode, Token, TotpSecret, attempts, name_key, name_problem,
-    record, sessions::sql as sessions,
+    Accounts, LoginClient, RecoveryCode, Token, TotpSecret, attempts, name_key, name_keys,
+    name_problem, record, sessions::sql as sessions,
 };
 use crate::{
     Actor, Change, Code, Error, Outcome, Result,
@@ -92,14 +92,14 @@ impl Accounts {
         // at a time.
         attempts::refuse_locked(&self.0.base, &network).await?;
         // An impossible name takes the same lookup as any other.
-        let key = if name_problem("username", username).is_none() {
-            name_key(username)
+        let keys = if name_problem("username", username).is_none() {
+            name_keys(username)
         } else {
-            String::new()
+            Default::default()
         };
-        let account = attempts::account_of_name(&key);
+        let account = attempts::account_of_name(&keys[1]);
         attempts::refuse_paused(&self.0.base, &account, &network).await?;
-        let known = sql::credentials(self.0.base.db(), &key).await?;
+        let known = sql::credentials(self.0.base.db(), keys).await?;
         let hash = known.as_ref().map(|known| known.password.clone());
         let right = self.0.passwords.verify(password, hash).await?;
         Ok(CheckedLogin { network, account, right: known.filter(|_| right) })

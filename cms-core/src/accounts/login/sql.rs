@@ -48,7 +48,8 @@ statements! {
     EXPIRE = "delete from cms_pending_logins where hash in \
               (select hash from cms_pending_logins where created_at <= $1 limit 1000)";
     CREDENTIALS = concat!(
-        "select ", credential_columns!(), " from cms_users where name_key = $1"
+        "select ", credential_columns!(), " from cms_users where name_key in ($1, $2) \
+         order by name_key = $1 desc limit 1"
     );
     BEGIN = "insert into cms_pending_logins \
              (hash, user_id, setup_secret, wrong_codes, created_at) values ($1, $2, $3, 0, $4)";
@@ -76,9 +77,9 @@ statements! {
 
 pub(in crate::accounts) async fn credentials(
     db: &Db,
-    name_key: &str,
+    [sent, composed]: [String; 2],
 ) -> Result<Option<Credentials>> {
-    db.optional(CREDENTIALS, args![name_key]).await
+    db.optional(CREDENTIALS, args![sent, composed]).await
 }
 
 /// Sealed secrets of authenticators by user, 500 at most.
@@ -117,11 +118,11 @@ pub(in crate::accounts) async fn lock_user(
 }
 
 pub(in crate::accounts) async fn note_wrong(change: &mut Change, hash: &str) -> Result<()> {
-    change.run_expecting_row(WRONG, args![hash]).await
+    change.run_one(WRONG, args![hash]).await
 }
 
 pub(in crate::accounts) async fn drop_pending(change: &mut Change, hash: &str) -> Result<()> {
-    change.run_expecting_row(DROP_PENDING, args![hash]).await
+    change.run_one(DROP_PENDING, args![hash]).await
 }
 
 pub(in crate::accounts) async fn drop_pending_of(change: &mut Change, user: i64) -> Result<()> {
@@ -143,11 +144,11 @@ pub(in crate::accounts) async fn set_totp(
     sealed: Option<String>,
     step: i64,
 ) -> Result<()> {
-    change.run_expecting_row(SET_TOTP, args![user, sealed, step]).await
+    change.run_one(SET_TOTP, args![user, sealed, step]).await
 }
 
 pub(in crate::accounts) async fn note_login(change: &mut Change, user: i64) -> Result<()> {
-    change.run_expecting_row(NOTE_LOGIN, args![user, change.now()]).await
+    change.run_one(NOTE_LOGIN, args![user, change.now()]).await
 }
 
 /// False when the code does not exist or was used already.

@@ -52,8 +52,8 @@ record! { Session: session_columns {
     last_seen_at: "last_seen_at" => read::time,
 } }
 
-/// As `FIND`, with shared locks: a change that takes rights from the user waits for a change of
-/// the user, and the other way round.
+/// As `FIND`, with shared locks: a change that takes rights from the user waits for a change that
+/// the user makes, and the other way round.
 pub(crate) const FIND_LOCKED: Statement =
     Statement::new(concat!(module_path!(), "::FIND_LOCKED"), concat!(find!(), " for share"));
 

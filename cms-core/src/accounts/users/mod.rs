@@ -7,11 +7,11 @@ use serde::{Deserialize, Serialize};
 
 use super::{
     Accounts, AdminGuard, HeldPermissions, MAX_PASSWORD_BYTES, MIN_PASSWORD_CHARS, NAME_PATTERN,
-    check_held, groups::sql as groups, login::sql as logins, name_conflict, name_key, name_problem,
-    password, record, sessions::sql as sessions,
+    check_held, groups::sql as groups, login::sql as logins, name_conflict, name_key, name_keys,
+    name_problem, new_name_problem, password, record, sessions::sql as sessions,
 };
 use crate::{
-    Change, Code, Error, FieldError, Page, Result, db::args, ground::Secret, items::Query,
+    Change, Code, Error, FieldError, Page, Result, db::args, ground::Secret, items::Query, plain,
 };
 
 /// A user as the API shows it. Times are RFC 3339 in UTC.
@@ -179,7 +179,7 @@ impl Accounts {
         let id = match name.parse() {
             Ok(id) => id,
             Err(_) if name_problem("username", name).is_some() => 0,
-            Err(_) => sql::find(self.0.base.db(), &name_key(name)).await?.ok_or_else(|| {
+            Err(_) => sql::find(self.0.base.db(), name_keys(name)).await?.ok_or_else(|| {
                 Error::new(Code::NotFound, format!("There is no user named {name:?}."))
             })?,
         };
@@ -226,7 +226,8 @@ impl Accounts {
         check_name(&new.username)?;
         change.lock(super::LOCK).await?;
         let groups = self.joinable(change, held, &new.groups).await?;
-        let name = (new.username.as_str(), name_key(&new.username));
+        let username = plain::composed(&new.username);
+        let name = (&*username, name_key(&username));
         let id =
             sql::insert(change, (name.0, &name.1), &password.hash, &password.salt_id, new.active)
                 .await
@@ -256,8 +257,10 @@ impl Accounts {
         let mut columns = Vec::new();
         let (mut username, mut active) = (user.username, user.active);
         if let Some(new) = &patch.username {
-            check_name(new)?;
-            username.clone_from(new);
+            if *new != username {
+                check_name(new)?;
+                username = plain::composed(new).into_owned();
+            }
             columns.push("username");
         }
         if let Some(new) = patch.active {
@@ -348,7 +351,7 @@ impl Accounts {
             let id = match name {
                 GroupName::Id(id) => Some(*id),
                 GroupName::Name(name) if name_problem("name", name).is_some() => None,
-                GroupName::Name(name) => groups::find(change, &name_key(name)).await?,
+                GroupName::Name(name) => groups::find(change, name_keys(name)).await?,
             };
             let group = match id {
                 Some(id) => groups::keep(change, id).await?,
@@ -375,6 +378,6 @@ fn not_found(id: i64) -> Error {
 }
 
 fn check_name(name: &str) -> Result<()> {
-    let problems: Vec<FieldError> = name_problem("username", name).into_iter().collect();
+    let problems: Vec<FieldError> = new_name_problem("username", name).into_iter().collect();
     if problems.is_empty() { Ok(()) } else { Err(Error::invalid(problems)) }
 }

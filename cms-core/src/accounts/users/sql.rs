@@ -139,12 +139,16 @@ statements! {
     INSERT = "insert into cms_users \
               (username, name_key, password, salt_id, active, created_at) \
               values ($1, $2, $3, $4, $5, $6) returning id";
-    RENAME = "update cms_users set username = $2, name_key = $3, active = $4 where id = $1";
+    /// A name that stays keeps its key.
+    RENAME = "update cms_users set username = $2, \
+              name_key = case when username = $2 then name_key else $3 end, active = $4 \
+              where id = $1";
     SET_PASSWORD = "update cms_users set password = $2, salt_id = $3 where id = $1";
     DELETE = "delete from cms_users where id = $1";
     JOIN = "insert into cms_user_group_members (user_id, user_group_id) values ($1, $2)";
     LEAVE_ALL = "delete from cms_user_group_members where user_id = $1";
-    FIND = "select id from cms_users where name_key = $1";
+    FIND = "select id from cms_users where name_key in ($1, $2) \
+            order by name_key = $1 desc limit 1";
     OTHER_SALTS = "select count(*), sum(case when salt_id = $1 then 0 else 1 end) \
                    from cms_users";
     /// Users who can administer the site.
@@ -257,7 +261,7 @@ pub(in crate::accounts) async fn rename(
     name: (&str, &str),
     active: bool,
 ) -> Result<()> {
-    change.run_expecting_row(RENAME, args![id, name.0, name.1, active]).await
+    change.run_one(RENAME, args![id, name.0, name.1, active]).await
 }
 
 pub(in crate::accounts) async fn set_password(
@@ -266,11 +270,11 @@ pub(in crate::accounts) async fn set_password(
     password: &str,
     salt_id: &str,
 ) -> Result<()> {
-    change.run_expecting_row(SET_PASSWORD, args![id, password, salt_id]).await
+    change.run_one(SET_PASSWORD, args![id, password, salt_id]).await
 }
 
 pub(in crate::accounts) async fn delete(change: &mut Change, id: i64) -> Result<()> {
-    change.run_expecting_row(DELETE, args![id]).await
+    change.run_one(DELETE, args![id]).await
 }
 
 pub(in crate::accounts) async fn set_groups(
@@ -285,8 +289,11 @@ pub(in crate::accounts) async fn set_groups(
     Ok(())
 }
 
-pub(in crate::accounts) async fn find(db: &Db, name_key: &str) -> Result<Option<i64>> {
-    Ok(db.optional::<(i64,)>(FIND, args![name_key]).await?.map(|(id,)| id))
+pub(in crate::accounts) async fn find(
+    db: &Db,
+    [sent, composed]: [String; 2],
+) -> Result<Option<i64>> {
+    Ok(db.optional::<(i64,)>(FIND, args![sent, composed]).await?.map(|(id,)| id))
 }
 
 /// Number of users, and number of passwords hashed with another salt.

@@ -2,7 +2,7 @@
 
 use serde_json::Value as Json;
 
-use crate::{Code, Error, FieldError, Result};
+use crate::{Code, Error, FieldError, Result, ground::plain::is_language};
 
 /// The columns that items may change: the texts.
 const TEXTS: [&str; 2] = ["alt", "title"];
@@ -69,10 +69,6 @@ fn is_folder(value: &Json) -> bool {
 }
 
 fn are_texts(value: &Json) -> bool {
-    let is_language = |code: &str| {
-        (2..=35).contains(&code.len())
-            && code.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-')
-    };
     value.as_object().is_some_and(|texts| {
         texts.iter().all(|(language, text)| {
             is_language(language) && text.as_str().is_some_and(|text| text.chars().count() <= TEXT)
@@ -107,7 +103,9 @@ mod tests {
             ("alt", json!({}), true),
             ("alt", json!({"en": "A", "de-AT": ""}), true),
             ("alt", json!("A"), false),
+            ("alt", json!({"de_DE": "A"}), true),
             ("alt", json!({"english language": "A"}), false),
+            ("alt", json!({"": "A"}), false),
             ("title", json!({"en": 7}), false),
             ("title", json!({"en": "x".repeat(1001)}), false),
             ("focal_x", json!(0.5), true),

@@ -75,9 +75,12 @@ impl Dialect {
         match (self, col.kind) {
             (Self::Sqlite, Kind::Binary) => format!("lower(hex({e}))"),
             (Self::Postgres, Kind::Binary) => format!("encode({e}, 'hex')"),
-            // SQLite's JSON functions write only 15 digits of a double.
+            // SQLite's JSON functions write only 15 digits of a double, no infinity, and no bytes.
+            // Adopted columns may hold all of them.
             (Self::Sqlite, _) => format!(
-                "case typeof({e}) when 'real' then json(format('%!.17g', {e})) else {e} end"
+                "case typeof({e}) when 'real' then case when {e} in (9e999, -9e999) then \
+                 json_array(sign({e})) else json(format('%!.17g', {e})) end when 'blob' then \
+                 json_array(lower(hex({e}))) else {e} end"
             ),
             _ => e,
         }
@@ -125,7 +128,12 @@ fn postgres_member(c: &str, col: Col) -> String {
             } else {
                 format!("{c} at time zone 'UTC'")
             };
-            format!("rtrim(rtrim(to_char({utc}, 'YYYY-MM-DD\"T\"HH24:MI:SS.US'), '0'), '.') || 'Z'")
+            // `to_char` knows neither infinity nor years before Christ.
+            format!(
+                "case when isfinite({c}) and {utc} >= timestamp '0001-01-01' then \
+                 rtrim(rtrim(to_char({utc}, 'YYYY-MM-DD\"T\"HH24:MI:SS.US'), '0'), '.') || 'Z' \
+                 else cast({utc} as text) end"
+            )
         }
         Kind::Json if col.native.ends_with("[]") => format!("to_json({c})"),
         Kind::Json => format!("cast({c} as json)"),
@@ -138,6 +146,20 @@ fn postgres_member(c: &str, col: Col) -> String {
 }
 
 fn sqlite_member(c: &str, col: Col) -> String {
+    let shown = sqlite_shown(c, col);
+    let is_blob = match col.kind {
+        _ if col.own => return shown,
+        Kind::Boolean | Kind::Binary => return shown,
+        // SQLite reads JSON from bytes too.
+        Kind::Json => format!("typeof({c}) = 'blob' and not json_valid({c})"),
+        _ => format!("typeof({c}) = 'blob'"),
+    };
+    // An adopted column may hold bytes, whatever its type.
+    format!("case when {is_blob} then {} else {shown} end", sqlite_base64(c))
+}
+
+/// A value that is no bytes.
+fn sqlite_shown(c: &str, col: Col) -> String {
     match col.kind {
         Kind::Boolean if col.own => {
             format!("json(case {c} when 1 then 'true' when 0 then 'false' end)")
@@ -145,7 +167,11 @@ fn sqlite_member(c: &str, col: Col) -> String {
         Kind::Boolean => {
             format!("json(case {} when 1 then 'true' when 0 then 'false' end)", sqlite_boolean(c))
         }
-        Kind::Double => sqlite_double(c),
+        Kind::Double if col.own => sqlite_double(c),
+        // Any text is greater than any number.
+        Kind::Double => {
+            format!("case typeof({c}) when 'text' then {c} else {} end", sqlite_double(c))
+        }
         Kind::Decimal => sqlite_decimal(c),
         Kind::DateTime if col.own => format!("rtrim(rtrim(substr({c}, 1, 23), '0'), '.') || 'Z'"),
         Kind::DateTime => {
@@ -163,11 +189,7 @@ fn sqlite_member(c: &str, col: Col) -> String {
         Kind::Binary => sqlite_base64(c),
         _ if col.own => c.to_owned(),
         // An adopted column may hold a value of any type.
-        _ => format!(
-            "case typeof({c}) when 'blob' then {} when 'real' then {} else {c} end",
-            sqlite_base64(c),
-            sqlite_double(c)
-        ),
+        _ => format!("case typeof({c}) when 'real' then {} else {c} end", sqlite_double(c)),
     }
 }
 

@@ -8,6 +8,8 @@ mod schema;
 mod steps;
 mod text;
 
+use data_encoding::HEXLOWER;
+
 pub(crate) use text::Token;
 
 use self::text::Part;
@@ -276,7 +278,10 @@ impl Dialect {
                 format!("{c} collate binary")
             }
             (Self::Sqlite, Kind::Date) if !col.own => format!("substr({c}, 1, 10)"),
-            (Self::Sqlite, Kind::DateTime) if !col.own => json::sqlite_instant(&c),
+            // Bytes are no instant.
+            (Self::Sqlite, Kind::DateTime) if !col.own => {
+                format!("case when typeof({c}) <> 'blob' then {} end", json::sqlite_instant(&c))
+            }
             (Self::Sqlite, Kind::Boolean) if !col.own => json::sqlite_boolean(&c),
             (Self::Postgres, Kind::Json) if col.native.ends_with("[]") => {
                 format!("cast(to_json({c}) as text) collate \"C\"")
@@ -292,8 +297,8 @@ impl Dialect {
         }
     }
 
-    /// Whether [`Dialect::compared`] is null only for null: SQLite may hold text that is no
-    /// instant.
+    /// Whether [`Dialect::compared`] is null only for null: SQLite may hold text or bytes that are
+    /// no instant.
     pub fn always_compared(self, col: Col) -> bool {
         self != Self::Sqlite || col.own || col.kind != Kind::DateTime
     }
@@ -356,6 +361,14 @@ impl Dialect {
             // type.
             Json::Number(n) if self == Self::Sqlite => {
                 return n.as_i64().map_or_else(|| Value::Real(n.as_f64()), |n| Value::Int(Some(n)));
+            }
+            // From a cursor too: bytes, or the sign of an infinite number.
+            Json::Array(parts) if self == Self::Sqlite => {
+                if let Some(sign) = parts.first().and_then(Json::as_f64) {
+                    return Value::Real(Some(sign * f64::INFINITY));
+                }
+                let hex = parts.first().and_then(Json::as_str).unwrap_or_default();
+                return Value::Bytes(HEXLOWER.decode(hex.as_bytes()).ok());
             }
             other => other.to_string(),
         };

@@ -262,7 +262,7 @@ fn sqlite_kind(native: &str) -> Kind {
         Kind::DateTime
     } else if has("date") {
         Kind::Date
-    } else if native == "time" || native.starts_with("time ") {
+    } else if native == "time" || (native.starts_with("time ") && !has("with time zone")) {
         Kind::Time
     } else if has("json") {
         Kind::Json
@@ -286,7 +286,8 @@ fn postgres_kind(native: &str) -> Kind {
         "double precision" | "real" => Kind::Double,
         "boolean" => Kind::Boolean,
         "date" => Kind::Date,
-        "time without time zone" | "time with time zone" => Kind::Time,
+        // With an offset it is no time of day, but text.
+        "time without time zone" => Kind::Time,
         "timestamp without time zone" | "timestamp with time zone" => Kind::DateTime,
         "json" | "jsonb" => Kind::Json,
         "bytea" => Kind::Binary,

@@ -88,6 +88,12 @@ pub(crate) async fn judge(
     }
     let mut side = Side::open(target).await?;
     let judged = async {
+        if let Some(path) = side.missing_schemas().await? {
+            return refused(format!(
+                "The target has no schema of its search_path ({path}): make the schema first, \
+                 `create schema NAME`."
+            ));
+        }
         if side.has_state().await?
             && let Some(found) = side.value("source").await?
         {

@@ -23,6 +23,7 @@ const REFERENCES: &str = "select cast(r.relname as text), cast(c.conname as text
                           r.oid = c.conrelid join pg_namespace n on n.oid = r.relnamespace \
                           where c.contype = 'f' and n.nspname = current_schema() \
                           order by r.relname, c.conname";
+const NO_SCHEMA: &str = "select current_setting('search_path') where current_schema() is null";
 const BROKEN: &str = "select \"table\" || ' row ' || coalesce(rowid, '?') || ' names no row of ' \
                       || \"parent\" from pragma_foreign_key_check limit 20";
 const COUNTED: &str = "select name, seq from sqlite_sequence order by name";
@@ -47,6 +48,17 @@ impl Side {
             }
         }
         Ok(None)
+    }
+
+    /// The schemas that the address names, when none of them is there.
+    pub(super) async fn missing_schemas(&mut self) -> Result<Option<String>> {
+        match self {
+            Self::Sqlite(..) => Ok(None),
+            Self::Postgres(_) => {
+                let found: Vec<(String,)> = self.all(NO_SCHEMA).await?;
+                Ok(found.into_iter().next().map(|(path,)| path))
+            }
+        }
     }
 
     /// Rows of the source that refer to rows which do not exist. PostgreSQL has none.

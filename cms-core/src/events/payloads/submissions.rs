@@ -62,9 +62,9 @@ pub(crate) struct VisitData {
     pub(crate) funnel: FunnelData,
     /// The visit.
     pub(crate) submission: VisitSubmission,
-    /// Empty at the start. `formfunnel.step_completed` has the answers of its step; the last event
-    /// has all answers that count. A list, because authors choose the ids of fields and the payload
-    /// filter removes members by name.
+    /// Empty at the start. `formfunnel.step_completed` has the answers of its step;
+    /// `formfunnel.completed` and `formfunnel.abandoned` have all answers that count. A list,
+    /// because authors choose the ids of fields and the payload filter removes members by name.
     pub(crate) answers: Vec<AnswerData>,
 }
 

@@ -47,13 +47,23 @@ pub(super) fn fields(
     }
     let mut told = Vec::new();
     let nodes = newest.into_iter().flat_map(|version| version.graph.nodes());
-    for (node, field) in nodes.flat_map(|node| node.fields().map(move |field| (node, field))) {
+    let asked = nodes.flat_map(|node| node.fields().map(move |field| (node, field)));
+    let asked: Vec<_> = asked.collect();
+    // Steps that exclude each other may ask for one field, each with options of its own.
+    let mut labels: HashMap<&str, HashMap<String, String>> = HashMap::new();
+    for (node, field) in &asked {
+        let labels = labels.entry(field.id()).or_default();
+        for (id, label) in options(node, field) {
+            labels.entry(id).or_insert(label);
+        }
+    }
+    for (_, field) in asked {
         if !is_counted(field) || told.iter().any(|one: &AnalyticsField| one.field == field.id()) {
             continue;
         }
-        let labels: HashMap<String, String> = options(node, field).into_iter().collect();
         let label = Some(field.common().label.clone()).filter(|label| !label.is_empty());
         let found = found.remove(field.id()).unwrap_or_default();
+        let labels = labels.remove(field.id()).unwrap_or_default();
         told.push(field_of(field.id(), Some(field.type_name()), label, found, &labels));
     }
     let gone =

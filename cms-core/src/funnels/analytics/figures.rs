@@ -16,10 +16,8 @@ use super::{
 };
 use crate::{
     Millis,
-    funnels::{
-        counters::{answers::OTHER, sql::AnswerCounts},
-        definitions::versions::Version,
-    },
+    fields::OTHER,
+    funnels::{counters::sql::AnswerCounts, definitions::versions::Version},
     rfc3339,
 };
 
@@ -371,7 +369,7 @@ fn round(number: f64) -> f64 {
     (number * 10_000.0).round() / 10_000.0
 }
 
-/// How many visits took how long, by milliseconds rounded down to two digits.
+/// Numbers of visits by duration: in milliseconds, rounded down to two significant digits.
 #[derive(Clone, Debug, Default)]
 struct Spread(BTreeMap<i64, i64>);
 

@@ -1,7 +1,7 @@
 //! Analytics: the numbers of a funnel in a range of days, and in the range before.
 //!
 //! ```text
-//! shape    the numbers as they are told                    fields   what was answered (pure)
+//! shape    the numbers in the form of the reply            fields   what was answered (pure)
 //! figures  rows to numbers, how long things took (pure)    sql      statements
 //! ```
 //!
@@ -25,7 +25,8 @@ use self::{figures::Figures, sql::Scope};
 use super::{
     Funnels, WhichFunnel,
     counters::{self, answers, sql::AnswerCounts},
-    definitions::sql::Source,
+    definitions::{sql::Source, versions},
+    settings::FunnelSettings,
 };
 use crate::{Code, Error, Millis, Result, db::Snapshot};
 
@@ -37,7 +38,8 @@ pub struct AnalyticsQuery {
     pub funnel: WhichFunnel,
     /// The first day, `YYYY-MM-DD`; None: the range has thirty days.
     pub from: Option<String>,
-    /// The last day; None: today.
+    /// The last day; None: today, or tomorrow if visits began then, before the funnel moved
+    /// westward.
     pub to: Option<String>,
     /// Only visits of this version.
     pub version: Option<i64>,
@@ -62,7 +64,14 @@ impl Funnels {
     pub async fn analytics(&self, query: &AnalyticsQuery) -> Result<Analytics> {
         let base = &self.0.base;
         let funnel = self.find(&mut Source::Db(base.db()), &query.funnel).await?;
-        let zone = self.zone_of(&funnel.settings_json.as_object().cloned().unwrap_or_default());
+        // As visits are filed: the draft may name another zone.
+        let zone = match versions::newest_of(base.db(), funnel.id).await? {
+            Some(newest) => self.zone_of(&self.version(newest.id).await?.header.settings),
+            None => {
+                let draft = funnel.settings_json.as_object().cloned().unwrap_or_default();
+                self.zone_of(&FunnelSettings::read(&draft).0)
+            }
+        };
         let tz = zone.iana_name().unwrap_or("UTC").to_owned();
         if let Some(other) = query.tz.as_ref().filter(|other| **other != tz) {
             let detail = format!(
@@ -72,7 +81,15 @@ impl Funnels {
             return Err(Error::new(Code::BadQuery, detail));
         }
         let now = base.clock().now();
-        let range = Range::read(query.from.as_deref(), query.to.as_deref(), now, &zone)?;
+        let to = match &query.to {
+            Some(to) => Some(to.clone()),
+            // A funnel that has moved westward has visits of a day that has not begun there.
+            None => {
+                let tomorrow = counters::day(now + DAY, &zone)?;
+                Some(sql::latest(base.db(), funnel.id).await?).filter(|day| *day == tomorrow)
+            }
+        };
+        let range = Range::read(query.from.as_deref(), to.as_deref(), now, &zone)?;
         let of = |range: Range| {
             let (from, to) = range.bounds();
             Scope { funnel: funnel.id, from, to, version: query.version, now }
@@ -117,8 +134,8 @@ impl Funnels {
         sql::READS.iter().map(|one| one.sql()).collect()
     }
 
-    /// Adds answers that are in no counter yet, page by page. There may be many: the visits of a
-    /// day are not folded while their mails wait for a provider.
+    /// Adds answers that are in no counter yet, page by page. There may be many: visits are not
+    /// folded while their mails wait for a provider, for up to a day.
     async fn add_answers(
         &self,
         at: &mut Snapshot,
@@ -140,6 +157,7 @@ impl Funnels {
     }
 }
 
+const DAY: Millis = 24 * 3_600_000;
 /// Number of days in a range without `from`.
 const DAYS: i64 = 30;
 /// Maximum number of days in a range.

@@ -4,9 +4,12 @@
 use std::collections::HashMap;
 
 use super::Findings;
-use crate::funnels::{
-    graph::{Branch, EndKind, Graph},
-    problem::Problem,
+use crate::{
+    fields::OTHER,
+    funnels::{
+        graph::{Branch, EndKind, Graph},
+        problem::Problem,
+    },
 };
 
 /// Maximum number of cycles that are reported.
@@ -66,6 +69,17 @@ pub(super) fn publish(graph: &Graph, found: &mut Findings) {
             let message = format!("funnels take no payments yet: leave {:?} out", field.id());
             let path = node.path_of(field);
             blockers.push(Problem::new("unknown_field_type", path, message).of(node.id));
+        }
+        // Where allow_other is set, the ids of options end with its own.
+        let is_twice = |ids: Vec<&str>| ids.iter().filter(|id| **id == OTHER).count() > 1;
+        for field in node.fields().filter(|field| field.options(None).is_some_and(is_twice)) {
+            let message = format!(
+                "{OTHER:?} is the id of answers of one's own, which {:?} allows: give the option \
+                 another id",
+                field.id()
+            );
+            let path = format!("{}.options", node.path_of(field));
+            blockers.push(Problem::new("bad_config", path, message).of(node.id));
         }
         for field in node.fields() {
             let Some(lacks) = field.unanswerable() else { continue };

@@ -111,8 +111,8 @@ fn is_always(rule: &Rule) -> bool {
     rule.condition.as_ref().is_none_or(|one| conditions::check(one).stored.is_null())
 }
 
-/// Refuses recipients other than answers of type `email`: only these are checked as addresses, and
-/// anybody can set hidden fields.
+/// Refuses tokens in the list of recipients unless they name a field of type `email`: only its
+/// answers are checked as addresses, and anybody can set hidden fields.
 fn recipients(graph: &Graph, at: usize, rule: &Rule, found: &mut Findings) {
     for name in entries(&rule.recipients).filter_map(token) {
         let wrong = match graph.field(name).map(|(_, field)| field.type_name()) {

@@ -1,9 +1,9 @@
 //! Finds everything that is wrong with a funnel, at once. Pure.
 //!
 //! ```text
-//! drawing     what is not stored, what strands visitors, ways that lead nowhere
+//! drawing     faults that prevent storing or strand visitors, ways that lead nowhere
 //! fields      fields that are asked twice, and what they are computed from
-//! conditions  conditions, what they read, and when that is asked
+//! conditions  conditions, the fields that they read, and when these are asked
 //! mails       mail rules against the fields of the funnel
 //! ```
 

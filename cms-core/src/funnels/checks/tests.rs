@@ -271,6 +271,13 @@ fn what_nobody_can_answer_is_not_published() {
         (json!({"type": "single_choice"}), true),
         (json!({"type": "single_choice", "allow_other": true}), false),
         (json!({"type": "single_choice", "options": [{"id": "a"}]}), false),
+        // Nobody could tell the option from an answer of one's own.
+        (json!({"type": "single_choice", "options": [{"id": "other"}], "allow_other": true}), true),
+        (
+            json!({"type": "multiple_choice", "options": [{"id": "other"}], "allow_other": true}),
+            true,
+        ),
+        (json!({"type": "single_choice", "options": [{"id": "other"}]}), false),
         (json!({"type": "single_choice", "required": false}), false),
         (json!({"type": "multiple_choice"}), true),
         (json!({"type": "multiple_choice", "options": [{"id": "a"}], "min": 2}), true),

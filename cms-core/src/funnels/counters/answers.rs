@@ -5,15 +5,12 @@ use serde_json::{Map, Value as Json};
 use super::sql::{AnswerCounts, Answered};
 use crate::{
     Error, Result,
-    fields::{Field, is_blank},
+    fields::{Field, OTHER, is_blank},
     funnels::{
         definitions::versions::Version,
         graph::{Node, is_asked},
     },
 };
-
-/// The value under which answers are counted that a visitor wrote instead of choosing an option.
-pub(in crate::funnels) const OTHER: &str = "other";
 
 /// Adds the answers of a completed visit. For each field on its path, counts whether it was
 /// answered and, if the possible answers are known, what was answered.

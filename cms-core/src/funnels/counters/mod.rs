@@ -3,7 +3,7 @@
 //! submissions are removed.
 //!
 //! ```text
-//! select   what is counted of visits       answers  which answers are counted (pure)
+//! select   queries that count visits       answers  which answers are counted (pure)
 //! sql      statements
 //! ```
 //!
@@ -14,10 +14,7 @@ pub(super) mod answers;
 pub(super) mod select;
 pub(crate) mod sql;
 
-use std::collections::{HashMap, hash_map::Entry};
-
 use jiff::{Timestamp, tz::TimeZone};
-use serde_json::{Map, Value as Json};
 
 use self::sql::AnswerCounts;
 use super::{Funnels, settings::FunnelSettings};
@@ -96,24 +93,17 @@ impl Funnels {
     }
 
     async fn label(&self, change: &mut Change) -> Result<()> {
-        let mut zones: HashMap<i64, TimeZone> = HashMap::new();
         let mut days = Vec::new();
-        for (id, funnel, began) in sql::without_day(change).await? {
-            let zone = match zones.entry(funnel) {
-                Entry::Occupied(known) => known.into_mut(),
-                Entry::Vacant(new) => {
-                    new.insert(self.zone_of(&sql::settings(change, funnel).await?))
-                }
-            };
-            days.push((id, day(began, zone)?));
+        for (id, version, began) in sql::without_day(change).await? {
+            let version = self.version_in(change, version).await?;
+            days.push((id, day(began, &self.zone_of(&version.header.settings))?));
         }
         sql::label(change, days).await
     }
 
-    /// The time zone of a funnel's days.
-    pub(super) fn zone_of(&self, settings: &Map<String, Json>) -> TimeZone {
-        let (settings, _) = FunnelSettings::read(settings);
-        settings.timezone.unwrap_or_else(|| self.0.base.zone().clone())
+    /// The time zone of a funnel's days, by the settings of a version.
+    pub(super) fn zone_of(&self, settings: &FunnelSettings) -> TimeZone {
+        settings.timezone.clone().unwrap_or_else(|| self.0.base.zone().clone())
     }
 }
 

@@ -2,8 +2,6 @@
 
 use std::collections::BTreeMap;
 
-use serde_json::{Map, Value as Json};
-
 use super::select::{
     answers, bucket, durations, folding, left, mails, number, sources, steps, visits, ways,
 };
@@ -22,7 +20,7 @@ const BATCH_SIZE: usize = 32;
 /// The place of a visit in the walk through all visits that are not folded.
 pub(super) type Position = (i64, String, i64);
 
-/// A visit whose day is not known: its id, its funnel, when it began.
+/// A visit whose day is not known: its id, its version's id, when it began.
 pub(super) type Unlabelled = (i64, i64, Millis);
 
 /// What a completed visit answered: its version's id, its funnel, the version's number, its day,
@@ -104,11 +102,10 @@ const HOLD_FUNNELS_SHARED: Statement = Statement::new(
 statements! {
     STAGE_UNLABELLED = "insert into cms_formfunnel_folding (submission_id) select id from \
                         cms_formfunnel_submissions where not folded and day = '' limit $1";
-    WITHOUT_DAY = "select s.id, s.funnel_id, s.started_at from cms_formfunnel_folding f \
+    WITHOUT_DAY = "select s.id, s.version_id, s.started_at from cms_formfunnel_folding f \
                    cross join cms_formfunnel_submissions s where s.id = f.submission_id \
                    and s.day = '' order by s.id";
     LABEL = "update cms_formfunnel_submissions set day = $2 where id = $1";
-    SETTINGS = "select settings_json from cms_formfunnels where id = $1";
     STAGE_BATCH = concat!(
         "insert into cms_formfunnel_folding (submission_id) select s.id from \
          cms_formfunnel_submissions s where not s.folded and ", over!(),
@@ -171,13 +168,6 @@ pub(super) async fn without_day(change: &mut Change) -> Result<Vec<Unlabelled>> 
 pub(super) async fn label(change: &mut Change, days: Vec<(i64, String)>) -> Result<()> {
     let steps = days.into_iter().map(|(id, day)| Step(LABEL, args![id, day]));
     together(change, steps.collect()).await
-}
-
-/// The settings of a funnel.
-pub(super) async fn settings(change: &mut Change, funnel: i64) -> Result<Map<String, Json>> {
-    let found = change.optional::<(String,)>(SETTINGS, args![funnel]).await?;
-    let read = found.map(|(text,)| serde_json::from_str(&text));
-    read.transpose().map(Option::unwrap_or_default).map_err(crate::Error::internal)
 }
 
 /// Stages visits that are over, after a position. Returns the position of the last one.

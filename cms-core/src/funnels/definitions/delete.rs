@@ -113,7 +113,7 @@ async fn has_more_than(change: &mut Change, id: i64, most: u64) -> Result<bool> 
 
 /// Hides a funnel from everybody. Its rows are removed later.
 async fn bury(change: &mut Change, id: i64) -> Result<()> {
-    change.run_expecting_row(BURY, args![id]).await
+    change.run_one(BURY, args![id]).await
 }
 
 /// Removes the mails of a funnel's submissions that would still be sent.

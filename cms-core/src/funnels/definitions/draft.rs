@@ -112,8 +112,8 @@ impl Candidate {
         Ok(ValidFunnel { header, graph, rules, warnings })
     }
 
-    /// Gives all nodes negative ids, and takes the ids of edges and mail rules away, because none
-    /// of them is stored. Returns the new ids of nodes by the sent ids.
+    /// Gives nodes negative ids and removes the ids of edges and mail rules, because none of these
+    /// rows is stored yet. Returns the new ids of nodes by the sent ids.
     pub(super) fn renumber(&mut self) -> BTreeMap<i64, i64> {
         let mut ids = BTreeMap::new();
         for (at, node) in self.nodes.iter_mut().enumerate() {

@@ -282,16 +282,16 @@ pub(super) async fn update(change: &mut Change, id: i64, header: &Header) -> Res
         &header.language_short,
         change.now(),
     ];
-    change.run_expecting_row(UPDATE, args).await.map_err(taken(header))
+    change.run_one(UPDATE, args).await.map_err(taken(header))
 }
 
 pub(super) async fn raise(change: &mut Change, id: i64) -> Result<()> {
     let now = change.now();
-    change.run_expecting_row(RAISE, args![id, now]).await
+    change.run_one(RAISE, args![id, now]).await
 }
 
 pub(super) async fn take_off(change: &mut Change, id: i64, status: &str) -> Result<()> {
-    change.run_expecting_row(TAKE_OFF, args![id, status]).await
+    change.run_one(TAKE_OFF, args![id, status]).await
 }
 
 pub(super) async fn delete(change: &mut Change, id: i64) -> Result<bool> {
@@ -316,7 +316,7 @@ pub(super) async fn put_node(
         node.sort_order,
     ];
     if !is_new {
-        change.run_expecting_row(UPDATE_NODE, args).await?;
+        change.run_one(UPDATE_NODE, args).await?;
         return Ok(node.id);
     }
     let (id,): (i64,) = change.one(INSERT_NODE, args).await?;
@@ -324,7 +324,7 @@ pub(super) async fn put_node(
 }
 
 pub(super) async fn delete_node(change: &mut Change, id: i64) -> Result<()> {
-    change.run_expecting_row(DELETE_NODE, args![id]).await
+    change.run_one(DELETE_NODE, args![id]).await
 }
 
 /// Writes an edge between stored nodes. `id`: the stored edge that it replaces.
@@ -337,13 +337,13 @@ pub(super) async fn put_edge(
     let (from, to, label) = (edge.from, edge.to, edge.branch.as_str());
     let args = args![id.unwrap_or(funnel), from, to, label, edge.sort_order];
     match id {
-        Some(_) => change.run_expecting_row(UPDATE_EDGE, args).await,
+        Some(_) => change.run_one(UPDATE_EDGE, args).await,
         None => change.run(INSERT_EDGE, args).await.map(drop),
     }
 }
 
 pub(super) async fn delete_edge(change: &mut Change, id: i64) -> Result<()> {
-    change.run_expecting_row(DELETE_EDGE, args![id]).await
+    change.run_one(DELETE_EDGE, args![id]).await
 }
 
 pub(super) async fn put_rule(change: &mut Change, funnel: i64, rule: &Rule) -> Result<()> {
@@ -365,10 +365,10 @@ pub(super) async fn put_rule(change: &mut Change, funnel: i64, rule: &Rule) -> R
     ];
     match is_new {
         true => change.run(INSERT_RULE, args).await.map(drop),
-        false => change.run_expecting_row(UPDATE_RULE, args).await,
+        false => change.run_one(UPDATE_RULE, args).await,
     }
 }
 
 pub(super) async fn delete_rule(change: &mut Change, id: i64) -> Result<()> {
-    change.run_expecting_row(DELETE_RULE, args![id]).await
+    change.run_one(DELETE_RULE, args![id]).await
 }

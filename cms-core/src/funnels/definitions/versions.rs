@@ -89,9 +89,9 @@ impl VersionCache {
 }
 
 impl Funnels {
-    /// The version that a new visit begins with. The first published funnel counts, in this order:
-    /// in the requested language, in a broader language (`en` for `en-US`), the base of the
-    /// language versions, in the site's first language, the named funnel.
+    /// The version that a new visit begins with: of the published funnel in the requested
+    /// language, else in a broader one (`en` for `en-US`), else of the base of the language
+    /// versions, else of the funnel in the site's first language, else of the named funnel.
     ///
     /// # Errors
     /// `funnel_not_available` when no such funnel is published.
@@ -340,6 +340,11 @@ pub(in crate::funnels) async fn newest(change: &mut Change, funnel: i64) -> Resu
     change.optional(NEWEST, args![funnel]).await
 }
 
+/// As [`newest`], outside a change.
+pub(in crate::funnels) async fn newest_of(db: &Db, funnel: i64) -> Result<Option<Newest>> {
+    db.optional(NEWEST, args![funnel]).await
+}
+
 /// Stores a version and returns its id.
 pub(in crate::funnels) async fn insert(
     change: &mut Change,
@@ -374,7 +379,7 @@ pub(in crate::funnels) async fn insert_edge(
 
 /// Makes new visits begin with this version.
 pub(in crate::funnels) async fn put(change: &mut Change, funnel: i64, version: i64) -> Result<()> {
-    change.run_expecting_row(PUT, args![funnel, version]).await.map_err(|error| {
+    change.run_one(PUT, args![funnel, version]).await.map_err(|error| {
         if !is_unique_violation(&error) {
             return error;
         }

@@ -1,4 +1,4 @@
-//! The search index and the counts of the inbox. They are maintained in the background, so that
+//! The search index and the counts of the inbox. Background work brings them up to date, so that
 //! visitors do not wait; until then, reads also look at recent submissions. Each engine has its
 //! own statements that count submissions and that find a text in them.
 //!

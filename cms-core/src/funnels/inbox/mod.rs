@@ -5,7 +5,7 @@
 //! list     lists, one of them, how many in each state  update   one changed, deleted, erased
 //! bulk     many changed or deleted at once, undone     people   who can be assigned
 //! views    queries that a caller keeps                 export   all as a table, or as JSON lines
-//! search   where a text is searched for                index    what is kept for it and for counts
+//! search   how a text is searched for                  index    the search index, and the counts
 //! sql      statements
 //! ```
 

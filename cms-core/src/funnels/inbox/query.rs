@@ -9,6 +9,7 @@ use super::row::{COLUMNS, kind, names};
 use crate::{
     Code, Error, FieldError, Result,
     items::{Filter, Op, Query, read_times, searched},
+    plain,
 };
 
 /// The order of lists without `sort`.
@@ -58,8 +59,10 @@ impl InboxQuery {
         Ok(self)
     }
 
-    /// Adds the default order, and the columns that a search looks in.
+    /// Adds the default order, and the columns that a search looks in. Answers are composed, so the
+    /// text is too.
     fn sorted(mut query: Query) -> Self {
+        query.search = query.search.map(|text| plain::composed(&text).into_owned());
         if query.sort.is_empty() {
             let column = NEWEST.trim_start_matches('-').to_owned();
             query.sort.push((column, NEWEST.starts_with('-')));
@@ -325,7 +328,7 @@ mod tests {
         let Json::Object(members) = json!({
             "inbox_status": ["new", "qualified"], "assigned_to": null, "is_spam": false,
             "started_at": {"gte": "1970-01-01T00:00:01Z", "lt": "1970-01-01T00:00:02Z"},
-            "score": {"gt": 5}, "search": "ada",
+            "score": {"gt": 5}, "search": "zoe\u{308}",
         }) else {
             return;
         };
@@ -342,6 +345,6 @@ mod tests {
             ("started_at", Op::Lt, "2000"),
         ];
         assert_eq!(said, expected.map(|(column, op, value)| (column, op, value.to_owned())));
-        assert_eq!(read.search.as_deref(), Some("ada"));
+        assert_eq!(read.search.as_deref(), Some("zo\u{eb}"), "composed, as answers are");
     }
 }

@@ -76,7 +76,7 @@ pub(super) struct NarrowedQuery {
 /// How the submissions that hold the text are spread among all.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Hits {
-    /// No text is sought, or the query names the submissions.
+    /// No text is searched for, or the query names the submissions.
     Narrow,
     /// The index found many, close together: a read in any order soon finds enough.
     Dense,

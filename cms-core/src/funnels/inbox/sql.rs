@@ -315,7 +315,7 @@ pub(super) async fn update(
 /// Deletes a submission with the mails that it caused.
 pub(super) async fn delete(change: &mut Change, id: i64) -> Result<()> {
     change.run(DELETE_MAILS, args![subject(id)]).await?;
-    change.run_expecting_row(DELETE, args![id]).await
+    change.run_one(DELETE, args![id]).await
 }
 
 /// As [`delete`], but the submission may be gone already.
@@ -341,12 +341,12 @@ pub(super) async fn keep_bulk(
     id: i64,
     changed: i64,
 ) -> Result<()> {
-    change.run_expecting_row(KEEP_BULK, args![id, changed]).await?;
+    change.run_one(KEEP_BULK, args![id, changed]).await?;
     change.run(FORGET_BULKS, args![owner, id]).await.map(drop)
 }
 
 pub(super) async fn drop_bulk(change: &mut Change, id: i64) -> Result<()> {
-    change.run_expecting_row(DROP_BULK, args![id]).await
+    change.run_one(DROP_BULK, args![id]).await
 }
 
 /// The id, the act and the number of changed submissions of a caller's last bulk change.

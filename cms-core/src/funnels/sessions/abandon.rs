@@ -40,8 +40,8 @@ impl Funnels {
 
     /// Marks sessions that rest for longer than their funnels allow, and sends the event and
     /// the mails of visits whose page was closed that long ago. Removes files that no answer
-    /// holds, and counts the visits that are over. Returns the number of sessions with a mark,
-    /// event or mail.
+    /// holds, and counts the visits that are over. Returns the number of sessions that were marked
+    /// or whose event was sent.
     ///
     /// # Errors
     /// As every write.

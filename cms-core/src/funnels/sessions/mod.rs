@@ -1,15 +1,15 @@
 //! Visits: what visitors do in a funnel. A session keeps the version that it began with.
 //!
 //! ```text
-//! types     what pages send and learn      session   a session as stored, and what happened in it
+//! types     requests of pages, replies     session   a session as stored, and what happened in it
 //! moves     ways, answers that count, what answers do to a session (pure)
 //! visit     a session with its version
 //! start · step · complete · abandon · upload     one call each; start also resumes
-//! client    one text for a visitor of a day
-//! events    what events tell               sql       statements
-//! mails     who is written to at the end
+//! client    one hash for a visitor of a day
+//! events    the data of events             sql       statements
+//! mails     mails at the end of a visit
 //! simulator a walk without a visit         preview   a step as visitors see it
-//! trial     answers and mail rules tried   replay    visits that were made before
+//! trial     answers and mail rules tried   replay    visits of the past
 //! way       the way of a visit, for the staff
 //! ```
 

@@ -163,10 +163,14 @@ statements! {
            and kind in ('presented', 'answered', 'edge') and seq > (select max(p.seq) from \
            cms_formfunnel_events p where p.submission_id = $1 and p.kind = 'presented' \
            and p.node_id = $2 and p.on_path = $4)";
-    /// Counts completed visits of people, at most $3.
-    COMPLETED = "select count(*) from (select 1 as one from cms_formfunnel_submissions \
-                 where funnel_id = $1 and status = 'completed' and is_spam = $2 and is_test = $2 \
-                 limit $3) found";
+    /// Counts completed visits of people: folded and removed ones by the counters of each version,
+    /// the others by their rows.
+    COMPLETED = "select cast(coalesce((select sum(d.completed) from cms_formfunnel_versions v \
+                 cross join cms_formfunnel_daily d where v.funnel_id = $1 \
+                 and d.funnel_id = v.funnel_id and d.version = v.version and d.node_id = 0 \
+                 and d.edge_id = 0), 0) + (select count(*) from cms_formfunnel_submissions s \
+                 where s.funnel_id = $1 and s.status = 'completed' and not s.folded \
+                 and not s.is_spam and not s.is_test) as bigint)";
     SENT = concat!(
         "select ", sent_columns!(), " from cms_formfunnel_uploads where submission_id = $1 \
          order by id"
@@ -343,7 +347,7 @@ pub(super) async fn save(
     Ok(())
 }
 
-/// The steps that write the trail, and that cut what the visitor went back behind.
+/// The steps that write the trail. Where the visitor went back, a step first cuts the path.
 fn events(session: &Session, trail: Trail, now: Millis) -> Vec<Step> {
     let mut steps = Vec::with_capacity(trail.0.len() + 2);
     let (id, rev) = (session.id, session.rev);
@@ -365,7 +369,7 @@ fn text(value: &impl serde::Serialize) -> Result<String> {
 
 /// Whether the funnel has `most` completed visits already.
 pub(super) async fn is_full(db: &Db, funnel: i64, most: i64) -> Result<bool> {
-    let (count,) = db.one::<(i64,)>(COMPLETED, args![funnel, false, most]).await?;
+    let (count,) = db.one::<(i64,)>(COMPLETED, args![funnel]).await?;
     Ok(count >= most)
 }
 
@@ -394,9 +398,9 @@ pub(super) async fn waiting_near(
     db.one(WAITING_NEAR, args![false, most, uuid, of_address]).await
 }
 
-/// How many files sent since a moment answers hold, of sessions that began at the same address,
-/// and their bytes. The salt of the day is part of client hashes, so sessions of the day before
-/// are not counted.
+/// The number and the bytes of files that were sent since a moment and that answers hold, of
+/// sessions that began at the address of this one. The salt of the day is part of client hashes,
+/// so sessions of the day before are not counted.
 pub(super) async fn held_near(
     db: &Db,
     uuid: &str,
@@ -434,12 +438,12 @@ pub(super) async fn touch(
         session.is_spam,
         session.abandoned_at,
     ];
-    change.run_expecting_row(TOUCH, args).await
+    change.run_one(TOUCH, args).await
 }
 
 /// Sets when the session is due to be checked for abandonment; None: never.
 pub(super) async fn watch(change: &mut Change, id: i64, due: Option<Millis>) -> Result<()> {
-    change.run_expecting_row(WATCH, args![id, due]).await
+    change.run_one(WATCH, args![id, due]).await
 }
 
 /// The day of the salt that is kept, and the salt.
@@ -473,7 +477,7 @@ pub(super) async fn triaged(
     status: &str,
     at: Millis,
 ) -> Result<()> {
-    change.run_expecting_row(TRIAGED, args![session, status, at]).await
+    change.run_one(TRIAGED, args![session, status, at]).await
 }
 
 pub(super) async fn move_window(change: &mut Change, since: Millis) -> Result<()> {

@@ -17,7 +17,7 @@ use crate::{
     fields::{Context, is_blank},
     funnels::{Funnels, WhichFunnel, counters, definitions::versions::Version, graph::Graph},
     mail::shortened,
-    rfc3339,
+    plain, rfc3339,
 };
 
 /// Maximum characters of an address, and of a part of a campaign, that a page sends.
@@ -161,8 +161,11 @@ impl Visit {
         let first = version.graph.start().ok_or_else(|| Error::internal("no start"))?;
         let (page, context) = (call.source_url.as_deref(), self.context(now));
         let answers = arriving(&version.graph, &call.hidden, page, &context);
-        let text =
-            |text: Option<String>, most| text.map(|text| shortened(&text, most).into_owned());
+        // What a visitor's browser sends is shown to people.
+        let text = |text: Option<String>, most| {
+            let text = text?.replace(plain::is_hidden, "");
+            Some(shortened(&text, most).into_owned())
+        };
         let part = |value| text(value, PART);
         let session = Session {
             id: 0,
@@ -178,7 +181,7 @@ impl Visit {
             end: None,
             end_kind: None,
             reference: None,
-            source_url: text(call.source_url, ADDRESS),
+            source_url: text(call.source_url.filter(|url| is_of_the_web(url)), ADDRESS),
             referer: text(call.referer, ADDRESS),
             utm: [
                 part(call.utm_source),
@@ -206,6 +209,11 @@ impl Visit {
         trail.note("presented", Some(first.id));
         Ok((session, trail))
     }
+}
+
+/// Whether people may follow the address of a visitor's page.
+fn is_of_the_web(address: &str) -> bool {
+    url::Url::parse(address).is_ok_and(|url| matches!(url.scheme(), "http" | "https"))
 }
 
 /// The answers to hidden fields: values in `sent`, else parameters of the page's address, else the

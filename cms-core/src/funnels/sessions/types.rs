@@ -17,7 +17,7 @@ pub struct StartVisit {
     /// The visitor's language: the funnel's version in it, else that in `en` for `en-US`.
     #[serde(default, alias = "language_short")]
     pub language: Option<String>,
-    /// The address of the page.
+    /// The address of the page, `http` or `https`; others are not kept.
     #[serde(default)]
     pub source_url: Option<String>,
     /// The page before it.

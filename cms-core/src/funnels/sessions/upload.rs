@@ -32,11 +32,11 @@ const NAME: usize = 200;
 /// Maximum number of files of all visits that no answer holds, and of their bytes together.
 const WAITING: i64 = 10_000;
 const WAITING_BYTES: i64 = 2 << 30;
-/// The same limits for visits that began at one address, so that no address uses up
-/// the room of all.
+/// Maximum of such files for visits that began at one address, so that no address uses up the room
+/// of all.
 const WAITING_NEAR: i64 = 200;
 const WAITING_NEAR_BYTES: i64 = 100 << 20;
-/// The same limits for files that answers hold, of visits that began at one address on a day.
+/// Maximum of files that answers hold, for visits that began at one address on a day.
 const DAILY_NEAR: i64 = 1_000;
 const DAILY_NEAR_BYTES: i64 = 1 << 30;
 /// Seconds after which a refused file may be sent again: while others wait, and after a full day.
@@ -84,7 +84,7 @@ impl Funnels {
             return Err(Error::invalid_field("field", "unknown", message));
         };
         let place = Arc::clone(&self.0.judging).acquire_owned().await.map_err(Error::internal)?;
-        self.has_room(visit).await?;
+        self.check_room(visit).await?;
         let mut bytes = Vec::new();
         let mut head = content.take(kinds::HEAD as u64);
         head.read_to_end(&mut bytes).await.map_err(unreadable)?;
@@ -107,7 +107,7 @@ impl Funnels {
     }
 
     /// Checks that one more file may wait for its answer.
-    async fn has_room(&self, visit: &Visit) -> Result<()> {
+    async fn check_room(&self, visit: &Visit) -> Result<()> {
         let db = self.0.base.db();
         let (files, bytes) = sql::waiting(db, WAITING).await?;
         if files >= WAITING || bytes >= WAITING_BYTES {

@@ -65,8 +65,7 @@ impl Funnels {
     }
 
     pub(super) fn visit_of(&self, version: Arc<Version>, uuid: String) -> Visit {
-        let zone = version.header.settings.timezone.clone();
-        let zone = zone.unwrap_or_else(|| self.0.base.zone().clone());
+        let zone = self.zone_of(&version.header.settings);
         Visit { uuid, version, zone }
     }
 }

@@ -1,7 +1,7 @@
 //! The chain of providers: who sends mails, and in which order.
 //!
 //! ```text
-//! kinds  what providers with an HTTP API are told, by their make
+//! kinds  requests and replies of providers with an HTTP API, by their make
 //! http   an attempt over HTTP
 //! smtp   an attempt over SMTP: address, stream, mime
 //! ```

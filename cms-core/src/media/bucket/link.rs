@@ -22,7 +22,7 @@ use crate::{
 pub(super) const AGAIN_S: u64 = 10;
 /// Timeout for establishing a connection.
 const CONNECT: Duration = Duration::from_secs(5);
-/// No limit of its own on retries: the caller's deadline ends them earlier, see `within`.
+/// Limit on all retries of a call. The caller's deadline ends them long before, see `within`.
 const RETRYING: Duration = Duration::from_secs(86_400);
 /// Retries of a call that failed in a way that may pass.
 const RETRIES: usize = 2;
@@ -33,7 +33,7 @@ const IDLE: usize = 32;
 /// `media.path_style` says.
 ///
 /// # Errors
-/// `validation_failed` for a text that is not a URL, which the client does not handle.
+/// `validation_failed` for a text that is not a URL: the client would panic on it.
 pub(super) fn address(settings: &settings::MediaSettings) -> Result<String> {
     let bucket = settings.bucket.as_deref().unwrap_or_default();
     let amazon = || format!("https://s3.{}.amazonaws.com", settings.region);
@@ -113,7 +113,7 @@ pub(super) async fn answered<T>(
 ) -> Result<Option<T>> {
     match tokio::time::timeout(patience, asked).await {
         Ok(Ok(answer)) => Ok(Some(answer)),
-        // A missing bucket looks like a missing object; `Bucket::is_known` distinguishes them.
+        // A missing bucket looks like a missing object; `Bucket::reach_cached` tells.
         Ok(Err(Fault::NotFound { .. })) => Ok(None),
         Ok(Err(fault)) => Err(failed(&fault)),
         Err(_) => Err(unreachable(late(patience))),

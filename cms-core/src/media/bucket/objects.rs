@@ -81,7 +81,7 @@ impl Objects {
         ObjectWriter { piece: BytesMut::new(), pieces: Some(pieces), ended: Some(ended) }
     }
 
-    /// Writes an object into a file, which has `room` bytes. Returns false when there is no
+    /// Writes an object into a file that may take `room` bytes. Returns false when there is no
     /// such object.
     pub(crate) async fn read(
         &self,

@@ -17,6 +17,7 @@ use crate::{
         Pages,
         widgets::{Menu, Widget, values},
     },
+    plugins::manifest::FieldType,
 };
 
 /// A new node, checked.
@@ -100,18 +101,28 @@ impl Pages {
         let checked = self.widgets().check(menu, data)?;
         let checked = stored(&checked);
         let replaced = values.iter().filter(|(column, _)| checked.contains_key(*column));
-        let replaced = replaced.map(|(column, value)| (column.clone(), value.clone())).collect();
+        let replaced: Map<String, Json> =
+            replaced.map(|(column, value)| (column.clone(), value.clone())).collect();
         tree.admit(None, 0, size(&checked).saturating_sub(size(&replaced)))?;
+        let shown = visible_values(menu, &checked);
+        let is_secret = |column: &str| {
+            menu.iter().any(|one| one.row == column && one.field_type == FieldType::Password)
+        };
+        // Passwords are not compared.
+        let changed: Vec<&str> = checked
+            .keys()
+            .map(String::as_str)
+            .filter(|column| is_secret(column) || shown.get(*column) != replaced.get(*column))
+            .collect();
         values.retain(|column, _| !checked.contains_key(column));
-        values.extend(visible_values(menu, &checked));
+        values.extend(shown);
         let rev = if checked.is_empty() {
             // Nothing was edited, so the entity tags that others hold stay valid.
             sql::release(change, held.id).await?;
             held.rev - 1
         } else {
             set_row(change, sql::table(kind), id, &checked).await?;
-            let written: Vec<&str> = checked.keys().map(String::as_str).collect();
-            note(change, &held, "changed", Some((kind, id)), &written, Vec::new()).await?;
+            note(change, &held, "changed", Some((kind, id)), &changed, Vec::new()).await?;
             held.rev
         };
         Ok(Edited {

@@ -258,7 +258,7 @@ pub(super) async fn hold(
 
 /// Takes back the edit that [`hold`] has counted.
 pub(super) async fn release(change: &mut Change, page: i64) -> Result<()> {
-    change.run_expecting_row(RELEASE, args![page]).await
+    change.run_one(RELEASE, args![page]).await
 }
 
 pub(super) async fn state(snapshot: &mut Snapshot, page: i64) -> Result<Option<DraftState>> {
@@ -352,7 +352,7 @@ pub(super) async fn expire(base: &Base, kept: u64) -> Result<u64> {
 }
 
 pub(super) async fn show(change: &mut Change, page: i64, number: i64) -> Result<()> {
-    change.run_expecting_row(SHOW, args![page, number]).await
+    change.run_one(SHOW, args![page, number]).await
 }
 
 pub(super) async fn plan(
@@ -361,7 +361,7 @@ pub(super) async fn plan(
     publish_at: Option<Millis>,
     take_off_at: Option<Millis>,
 ) -> Result<()> {
-    change.run_expecting_row(PLAN, args![page, publish_at, take_off_at]).await
+    change.run_one(PLAN, args![page, publish_at, take_off_at]).await
 }
 
 /// The pages that show a text to visitors.

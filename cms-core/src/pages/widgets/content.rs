@@ -64,7 +64,7 @@ impl Widgets {
             let made = AssertUnwindSafe(made.in_current_span()).catch_unwind();
             running.spawn(async move {
                 let turn = turns.acquire_owned().await;
-                // The consumer of the content ends the turn, which limits the content that waits.
+                // The turn ends when the content is received, which limits the content that waits.
                 (place, made.await, turn)
             });
             open.insert(place);
@@ -129,7 +129,7 @@ impl Widgets {
             if let Some(provider) = self.provider(name) {
                 tables.extend(provider.tables()?);
             }
-            if pictures::are_told_of(name) {
+            if pictures::has_picture_data(name) {
                 tables.insert(pictures::TABLE.to_owned());
             }
         }

@@ -159,7 +159,7 @@ impl Widgets {
 
 /// Whether the content of a built-in widget is made without a provider.
 fn has_content(widget: &str) -> bool {
-    widget == super::ELEMENT || super::pictures::are_told_of(widget)
+    widget == super::ELEMENT || super::pictures::has_picture_data(widget)
 }
 
 type Key = (String, String, String);

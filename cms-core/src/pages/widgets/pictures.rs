@@ -36,7 +36,7 @@ const WIDGETS: [&str; 12] = [
 ];
 
 /// Whether the content of a widget includes data about its pictures.
-pub(super) fn are_told_of(widget: &str) -> bool {
+pub(super) fn has_picture_data(widget: &str) -> bool {
     WIDGETS.contains(&widget)
 }
 
@@ -97,7 +97,7 @@ pub(super) fn add(content: &mut Json, pictures: Map<String, Json>) {
 
 /// The paths of the pictures that a widget and its items show.
 fn picture_paths(widgets: &Widgets, placed: &PlacedWidget) -> BTreeSet<String> {
-    let known = widgets.find(&placed.widget).filter(|widget| are_told_of(&widget.name));
+    let known = widgets.find(&placed.widget).filter(|widget| has_picture_data(&widget.name));
     let Some(widget) = known else { return BTreeSet::new() };
     let own = widget.menu.iter().map(|entry| (entry, &placed.data));
     let of_items = placed

@@ -82,9 +82,9 @@ impl Cms {
         }
     }
 
-    /// The checks with recent trouble, each with its level. Returns kept findings and starts new
-    /// checks at most once in ten seconds. Waits for these only if the findings are older than 30
-    /// s, and for half a second at most. `None`: there are no findings yet.
+    /// The checks whose last findings were not `ok`, each with its level. Returns kept findings,
+    /// and starts new checks at most once in ten seconds. Waits for these only if the findings are
+    /// older than 30 s, and for half a second at most. `None`: there are no findings yet.
     pub async fn known_troubles(&self) -> Option<BTreeMap<String, Level>> {
         let (kept, now) = (&self.0.kept, self.clock().now());
         if kept.within(now, KEPT_MS).is_none() {
@@ -140,16 +140,16 @@ mod tests {
 
     #[tokio::test]
     async fn a_look_that_hangs_keeps_one_thread_however_often_somebody_asks() {
-        let looks = DiskChecks::default();
+        let checks = DiskChecks::default();
         let (release, held) = mpsc::channel::<()>();
-        let hangs = looks.begin("disk", move || held.recv().is_err()).expect("the first");
-        assert!(looks.begin("disk", || ()).is_none());
+        let hangs = checks.begin("disk", move || held.recv().is_err()).expect("the first");
+        assert!(checks.begin("disk", || ()).is_none());
         // A hanging disk does not hold up other checks.
-        looks.begin("media", || ()).expect("another").await.expect("it ends");
+        checks.begin("media", || ()).expect("another").await.expect("it ends");
         drop(release);
         assert!(hangs.await.expect("it ends"));
-        let panics = looks.begin("disk", || panic!("no disk")).expect("it may look again");
+        let panics = checks.begin("disk", || panic!("no disk")).expect("it may look again");
         panics.await.expect_err("a panic");
-        looks.begin("disk", || ()).expect("again").await.expect("it ends");
+        checks.begin("disk", || ()).expect("again").await.expect("it ends");
     }
 }

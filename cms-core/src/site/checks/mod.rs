@@ -60,7 +60,7 @@ pub enum Place {
     Database,
     /// An open site.
     Site,
-    /// An open site, for a long time; only `cms doctor` runs these.
+    /// An open site, and a long time; only `cms doctor` runs these.
     Deep,
 }
 
@@ -87,7 +87,7 @@ impl Door {
 pub struct Check {
     /// Its name, the same everywhere.
     pub id: &'static str,
-    /// The state in which the check finds `ok`, as the end of "it is asked whether …".
+    /// The state in which the check finds `ok`, as the end of "ok when …".
     pub asks: &'static str,
     /// What it needs.
     pub place: Place,
@@ -229,7 +229,7 @@ checks! {
     event_handlers: Site Waiting work::event_handlers;
     /// the indexes of tables could be made
     indexes: Site Quick work::indexes;
-    /// no background task of the process was started again after a failure
+    /// no background work of the process was started again after a failure
     restarts: Site Quick work::restarts;
 }
 
@@ -266,7 +266,7 @@ async fn one(asked: Arc<CheckInput>, check: &'static Check) -> Vec<Finding> {
                 };
                 match disk_checks.begin(check.id, work) {
                     Some(look) => found = look.await.map_err(Error::internal)?,
-                    None => found.error("the check before this one has not ended", STUCK),
+                    None => found.error("the last run of this check has not ended", STUCK),
                 }
             }
         }

@@ -287,11 +287,11 @@ pub(crate) mod sql {
 
     pub(super) async fn update(change: &mut Change, origin: &Origin) -> Result<()> {
         let args = args![origin.id, &origin.origin, origin.active];
-        change.run_expecting_row(UPDATE, args).await.map_err(|e| taken(e, origin))
+        change.run_one(UPDATE, args).await.map_err(|e| taken(e, origin))
     }
 
     pub(super) async fn delete(change: &mut Change, id: i64) -> Result<()> {
-        change.run_expecting_row(DELETE, args![id]).await
+        change.run_one(DELETE, args![id]).await
     }
 
     fn taken(error: Error, origin: &Origin) -> Error {

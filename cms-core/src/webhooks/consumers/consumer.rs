@@ -12,7 +12,7 @@ use crate::{
     webhooks::{Feed, history::feed},
 };
 
-/// Waits between attempts at an event that fails.
+/// Waits after failures of one event, before it is tried again.
 const WAITS: Backoff = Backoff(&[1, 5, 30, 60, LONGEST_WAIT_S]);
 const LONGEST_WAIT_S: i64 = 300;
 /// Maximum length of a name.

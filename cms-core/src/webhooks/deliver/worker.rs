@@ -180,8 +180,9 @@ impl Queue for Deliveries {
     }
 
     async fn prepare(&mut self) {
-        // Reading replaces an epoch that only this process knows by the stored one. Without this
-        // read, that alone would later send waiting jobs back. If the read fails, they do go back.
+        // Reading replaces an epoch that only this process counts by the stored one. If that
+        // happened later, the new epoch would return waiting jobs for nothing. If the read fails,
+        // they return.
         if let Err(error) = self.site.base.db().read_epochs(Some(&[TABLE])).await {
             tracing::debug!(%error, "how often subscriptions have changed was not read");
         }

@@ -259,7 +259,8 @@ impl Webhooks {
         let mut columns = Vec::new();
         let moves = patch.url.as_ref().is_some_and(|url| is_elsewhere(&row.url, url));
         let left = if moves { std::mem::take(&mut row.custom_headers) } else { Vec::new() };
-        if let Some(name) = patch.name {
+        // A name that stays may be older than the rules for names.
+        if let Some(name) = patch.name.filter(|name| *name != row.name) {
             row.name = name;
             columns.push("name");
         }

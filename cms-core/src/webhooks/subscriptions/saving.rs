@@ -68,7 +68,8 @@ impl Webhooks {
         {
             add("url", code, message);
         }
-        problems.extend(plain::problem("name", &row.name));
+        let name = plain::name_problem("name", &row.name);
+        problems.extend(name.filter(|_| columns.contains(&"name")));
         problems.extend(plain::problem("url", &row.url).filter(|_| columns.contains(&"url")));
         if !problems.is_empty() {
             return Err(Error::invalid(problems));

@@ -222,7 +222,7 @@ pub(in crate::webhooks) async fn update(change: &mut Change, row: &Stored) -> Re
         row.custom_headers.iter().map(|(name, value)| (name, value)).collect();
     let args =
         args![row.id, &row.name, &row.url, text(&row.events)?, text(&headers)?, row.max_retries];
-    change.run_expecting_row(UPDATE, args).await?;
+    change.run_one(UPDATE, args).await?;
     change.run(FORGET_INTERESTS, args![row.id]).await?;
     for event in &row.events {
         change.run(ADD_INTEREST, args![row.id, event]).await?;
@@ -238,11 +238,11 @@ pub(in crate::webhooks) async fn set_secret(
     old: Option<(String, i64)>,
 ) -> Result<()> {
     let (old, until) = old.unzip();
-    change.run_expecting_row(SET_SECRET, args![id, sealed, old, until]).await
+    change.run_one(SET_SECRET, args![id, sealed, old, until]).await
 }
 
 pub(in crate::webhooks) async fn delete(change: &mut Change, id: i64) -> Result<()> {
-    change.run_expecting_row(DELETE, args![id]).await?;
+    change.run_one(DELETE, args![id]).await?;
     change.run(DELETE_JOBS, args![id]).await.map(drop)
 }
 
@@ -252,7 +252,7 @@ pub(in crate::webhooks) async fn activate(
     id: i64,
     replay: bool,
 ) -> Result<u64> {
-    change.run_expecting_row(ACTIVATE, args![id, true]).await?;
+    change.run_one(ACTIVATE, args![id, true]).await?;
     if replay {
         release(change, id).await
     } else {
@@ -266,7 +266,7 @@ pub(in crate::webhooks) async fn switch_off(
     id: i64,
     reason: &str,
 ) -> Result<()> {
-    change.run_expecting_row(DEACTIVATE, args![id, false, reason]).await
+    change.run_one(DEACTIVATE, args![id, false, reason]).await
 }
 
 /// Holds the waiting jobs.

@@ -43,6 +43,9 @@ fn a_number_keeps_its_digits_or_is_refused() {
         ("18446744073709551616", false),
         ("0.123456789012345678", false),
         ("1.2345678901234567e300", true),
+        ("5e-324", true),
+        ("0e-400", true),
+        ("1e-400", false),
     ] {
         assert_eq!(super::is_kept(number.as_bytes()), is_kept, "{number}");
         assert_eq!(

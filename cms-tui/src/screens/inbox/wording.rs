@@ -66,6 +66,12 @@ fn at(json: &Json, now: i64) -> Option<String> {
     Some(format!("{} ({})", moment::clock(text, now), moment::age(text, now)))
 }
 
+/// Whether a visit that was not completed can no longer go on.
+fn has_expired(row: &Json, now: i64) -> bool {
+    let end = row["expires_at"].as_str().and_then(moment::millis);
+    end.is_some_and(|end| end <= now)
+}
+
 /// Where the staff and the visit stand.
 fn standing(row: &Json, now: i64) -> Lines {
     let (sign, role) = state(row);
@@ -82,11 +88,13 @@ fn standing(row: &Json, now: i64) -> Lines {
     let status = match row["status"].as_str() {
         Some("completed") => format!("completed at {how}"),
         Some("abandoned") => format!("{how}, {pct} % of the way"),
+        _ if has_expired(row, now) => format!("expired, {pct} %: {how}"),
         _ => format!("under way, {pct} %: {how}"),
     };
     lines.push(said("Visit", &status));
     if let Some(at) = at(&row["started_at"], now) {
-        let took = row["duration_s"].as_i64().map(|s| format!(", took {}", moment::span(s)));
+        let took = |s: i64| if s == 0 { "0s".to_owned() } else { moment::span(s) };
+        let took = row["duration_s"].as_i64().map(|s| format!(", took {}", took(s)));
         lines.push(said("Began", &format!("{at}{}", took.unwrap_or_default())));
     }
     lines
@@ -287,7 +295,8 @@ pub(crate) fn history(detail: &Json, now: i64) -> Lines {
         lines.push((Role::Quiet, format!("{} by the staff so far", count(changes, "change"))));
     }
     if let Some(at) = detail["expires_at"].as_str().filter(|_| detail["status"] == "in_progress") {
-        lines.push((Role::Quiet, format!("the visit can go on for {}", moment::age(at, now))));
+        let what = if has_expired(detail, now) { "has expired" } else { "expires" };
+        lines.push((Role::Quiet, format!("the visit {what} ({})", moment::age(at, now))));
     }
     lines
 }
@@ -314,4 +323,40 @@ pub(super) fn preview(row: &Json, detail: Option<&Json>, now: i64) -> Lines {
         lines.extend(part);
     }
     lines
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn told(row: &Json) -> String {
+        let now = moment::millis("2026-11-21T12:00:00Z").expect("a time");
+        let lines = standing(row, now).into_iter().chain(history(row, now));
+        lines.map(|(_, line)| line + "\n").collect()
+    }
+
+    #[test]
+    fn a_visit_under_way_is_told_from_one_that_has_expired() {
+        for (expires_at, visit, end) in [
+            ("2026-11-21T12:05:00Z", "under way, 33 %: ", "the visit expires (in 5m)"),
+            ("2026-11-21T12:00:00Z", "expired, 33 %: ", "the visit has expired (now)"),
+            ("2026-11-20T12:00:00Z", "expired, 33 %: ", "the visit has expired (24h)"),
+        ] {
+            let row = json!({
+                "status": "in_progress", "progress_pct": 33, "expires_at": expires_at,
+            });
+            let told = told(&row);
+            assert!(told.contains(visit) && told.contains(end), "{expires_at}: {told}");
+        }
+    }
+
+    #[test]
+    fn a_visit_of_no_second_took_none() {
+        let row =
+            |seconds: i64| json!({"started_at": "2026-11-21T11:00:00Z", "duration_s": seconds});
+        assert!(told(&row(0)).contains(", took 0s\n"));
+        assert!(told(&row(95)).contains(", took 95s\n"));
+    }
 }

@@ -63,11 +63,12 @@ fn columns(_: &Json) -> Vec<Column> {
     ]
 }
 
-/// Whether the key works today. The service knows the site's time zone; here the day is UTC's.
+/// Whether the key works today. The service knows the site's time zone; here the day is UTC's, so
+/// today's may work still.
 fn state(row: &Json, name: &str, now: i64) -> Cell {
     let (text, role) = match (row[name] == true, row["expires_on"].as_str()) {
         (false, _) => ("○ off", Role::Quiet),
-        (_, Some(day)) if day <= moment::day(now).as_str() => ("✗ expired", Role::Bad),
+        (_, Some(day)) if day < moment::day(now).as_str() => ("✗ expired", Role::Bad),
         (_, Some(day)) if day <= moment::day(now + 14 * 86_400_000).as_str() => {
             ("◐ ends", Role::Warn)
         }
@@ -110,4 +111,26 @@ fn preview(row: &Json, last: Option<&Json>, _: &Json, now: i64) -> Vec<(Role, St
     }
     lines.extend(rights.into_iter().map(|(role, text)| (role, crate::text::safe(&text).into())));
     lines
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn a_key_has_expired_when_it_has_in_every_time_zone() {
+        let now = moment::millis("2026-11-21T12:00:00Z").expect("a time");
+        for (expires_on, expected) in [
+            (json!("2026-11-20"), "✗ expired"),
+            (json!("2026-11-21"), "◐ ends"),
+            (json!("2026-11-22"), "◐ ends"),
+            (json!("2026-12-06"), "● on"),
+            (json!(null), "● on"),
+        ] {
+            let row = json!({"active": true, "expires_on": expires_on});
+            assert_eq!(state(&row, "active", now).0, expected, "{expires_on}");
+        }
+    }
 }

@@ -96,8 +96,8 @@ fn toggle(scene: &Scene<'_>) -> Step {
         (None, _) => acts::toggle::<Update>(scene, &WEBHOOK),
         (Some(row), 1) => activate((**row).clone()),
         (Some(row), _) => Step::Tell(format!(
-            "{} was switched off after failures. Switch on one such webhook at a time (A): it asks \
-             about the held jobs.",
+            "{} was switched off after failures. Switch such webhooks on one at a time with A, \
+             which asks about the held jobs.",
             name(row)
         )),
     }

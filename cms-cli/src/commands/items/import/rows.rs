@@ -16,7 +16,7 @@ use crate::{
     commands::items::{Format, JsonColumns},
     output::{
         Done, Failure, counted,
-        csv_text::{EMPTY_TEXT, MarkEmpty},
+        csv_text::{EMPTY_TEXT, MarkEmpty, unmarked},
     },
 };
 
@@ -25,6 +25,8 @@ use crate::{
 pub(super) struct Broken {
     pub(super) line: u64,
     pub(super) why: String,
+    /// Whether nothing behind it can be read.
+    pub(super) is_last: bool,
 }
 
 type Source = Counted<Box<dyn Read + Send>>;
@@ -69,7 +71,8 @@ pub(super) fn open(file: &Path, stdin: bool, format: Format, json: JsonColumns) 
             line: 0,
         },
         Format::Csv => {
-            let mut reader = csv::ReaderBuilder::new().from_reader(MarkEmpty::new(source));
+            let mut reader =
+                csv::ReaderBuilder::new().flexible(true).from_reader(MarkEmpty::new(source));
             let refused = |why: String| {
                 Failure::new(crate::output::Exit::Failed, format!("{}:1: {why}", file.display()))
             };
@@ -79,10 +82,12 @@ pub(super) fn open(file: &Path, stdin: bool, format: Format, json: JsonColumns) 
             {
                 return Err(refused("the first line must name the columns".to_owned()));
             }
-            let columns = names
-                .iter()
-                .map(|name| (name.trim().to_owned(), json.named(name.trim())))
-                .collect();
+            let names: Vec<_> = names.iter().map(str::trim).collect();
+            let twice = names.iter().enumerate().find(|(at, name)| names[..*at].contains(name));
+            if let Some((_, name)) = twice {
+                return Err(refused(format!("the first line names {name:?} twice")));
+            }
+            let columns = names.iter().map(|name| ((*name).to_owned(), json.named(name))).collect();
             let guess = matches!(json, JsonColumns::Guessed(_));
             Kind::Csv { reader: Box::new(reader), record: csv::StringRecord::new(), columns, guess }
         }
@@ -97,7 +102,7 @@ impl Rows {
             Kind::Jsonl { reader, text, line } => loop {
                 text.clear();
                 *line += 1;
-                let broken = |why: String| Broken { line: *line, why };
+                let broken = |why: String| Broken { line: *line, why, is_last: false };
                 if reader.read_line(text).map_err(|e| broken(e.to_string()))? == 0 {
                     return Ok(None);
                 }
@@ -115,14 +120,24 @@ impl Rows {
             },
             Kind::Csv { reader, record, columns, guess } => {
                 let more = reader.read_record(record).map_err(|e| Broken {
-                    line: e.position().map_or(1, csv::Position::line),
+                    line: e.position().or(record.position()).map_or(1, csv::Position::line),
                     why: reason(&e),
+                    is_last: e.is_io_error(),
                 })?;
                 if !more {
                     return Ok(None);
                 }
+                let line = record.position().map_or(0, csv::Position::line);
+                // In a file of one column a blank line is no row, so null is a line with a comma.
+                let is_null = columns.len() == 1 && record.len() == 2;
+                if record.len() != columns.len() && !(is_null && record.iter().all(str::is_empty)) {
+                    let cells = counted(record.len() as u64, "cell");
+                    let columns = counted(columns.len() as u64, "column");
+                    let why = format!("{cells}, but the first line names {columns}");
+                    return Err(Broken { line, why, is_last: false });
+                }
                 object(row, columns, record, *guess);
-                Ok(Some(record.position().map_or(0, csv::Position::line)))
+                Ok(Some(line))
             }
         }
     }
@@ -143,10 +158,11 @@ fn object(row: &mut String, columns: &[(String, bool)], record: &csv::StringReco
         match cell {
             "" => row.push_str("null"),
             EMPTY_TEXT => row.push_str("\"\""),
-            _ if structured && serde_json::from_str::<&RawValue>(cell).is_ok() => {
-                row.push_str(cell)
+            _ => {
+                let cell = unmarked(cell);
+                let is_json = structured && serde_json::from_str::<&RawValue>(&cell).is_ok();
+                row.push_str(&if is_json { cell } else { text(&cell).into() });
             }
-            _ => row.push_str(&text(cell)),
         }
     }
     row.push('}');
@@ -159,9 +175,6 @@ fn text(text: &str) -> String {
 /// What is wrong with a CSV file. The caller adds the position.
 fn reason(error: &csv::Error) -> String {
     match error.kind() {
-        csv::ErrorKind::UnequalLengths { expected_len, len, .. } => {
-            format!("{}, but the first line names {expected_len} columns", counted(*len, "cell"))
-        }
         csv::ErrorKind::Utf8 { .. } => "not UTF-8".to_owned(),
         _ => error.to_string(),
     }

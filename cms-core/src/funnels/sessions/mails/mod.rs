@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! compose   its mails, as plain text too, and the links in them
-//! template  texts with tokens, and what these stand for       (all pure)
+//! template  texts with tokens, and the values of tokens       (all pure)
 //! ```
 
 mod compose;
@@ -66,8 +66,8 @@ impl Funnels {
         }
         let mut queued = 0;
         let mut mails = mails;
-        // A mail may count towards the daily ration of its address, and locks it. The order is
-        // always the same, so that two visits with the same addresses cannot deadlock.
+        // Queueing a mail may lock the daily ration of its address. The order is always the same,
+        // so that two visits with the same addresses cannot deadlock.
         mails.sort_by_cached_key(|(_, mail)| mail.to.mailbox());
         for (kind, mail) in mails {
             let to = &sha256_hex(mail.to.as_str().as_bytes())[..16];
